@@ -1,0 +1,66 @@
+"""Every exception and warning of the package, and how a message is worded.
+
+::
+
+    RisksetError
+    ├── InputError (ValueError)                    what the caller gave is wrong
+    ├── DeviceError (RuntimeError)                 a device or its memory
+    └── MissingDependencyError (ImportError)       an optional package is absent
+
+    RisksetWarning (UserWarning)                   the answer stands, but read this
+
+A message says what is wrong in the user's terms with the numbers, what was expected, and, on a
+line of its own that starts with "Hint:", what to do.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "DeviceError",
+    "InputError",
+    "MissingDependencyError",
+    "RisksetError",
+    "RisksetWarning",
+]
+
+
+class RisksetError(Exception):
+    """Any error that riskset raises on purpose."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}\nHint: {hint}")
+
+
+class InputError(RisksetError, ValueError):
+    """The data or an argument cannot be used; the message names the place and the remedy."""
+
+    @classmethod
+    def unknown_name(
+        cls, what: str, name: str, known: Iterable[str], *, place: str = ""
+    ) -> "InputError":
+        """A name that does not exist, with the closest ones that do."""
+        names = [str(k) for k in known]
+        close = difflib.get_close_matches(str(name), names, n=3)
+        shown = close or names[:8]
+        more = "" if close or len(names) <= 8 else f", and {len(names) - 8} more"
+        verb = "did you mean" if close else "it has"
+        where = f" in {place}" if place else ""
+        return cls(
+            f"{what} {name!r} was not found{where}.",
+            hint=f"{verb} {', '.join(map(repr, shown))}{more}?"
+            if close
+            else f"{verb} {', '.join(map(repr, shown))}{more}.",
+        )
+
+
+class DeviceError(RisksetError, RuntimeError):
+    """A device is absent, does not answer, or has too little memory."""
+
+
+class MissingDependencyError(RisksetError, ImportError):
+    """An optional package is needed for what was asked."""
+
+
+class RisksetWarning(UserWarning):
+    """The answer stands, but something about the data or the result deserves attention."""

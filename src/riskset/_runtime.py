@@ -1,0 +1,76 @@
+"""Device and threads: decided once, frozen, passed along; never global."""
+
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from riskset._errors import DeviceError, InputError
+
+__all__ = ["Runtime", "available_threads"]
+
+
+def available_threads() -> int:
+    """Number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@functools.cache
+def _pool(process: int, n_workers: int) -> ThreadPoolExecutor:
+    # Keyed by process: threads do not survive a fork, and a child must not wait for them.
+    return ThreadPoolExecutor(n_workers, thread_name_prefix=f"riskset-{process}")
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Where kernels run.
+
+    Attributes
+    ----------
+    n_threads : int
+        Threads that share the chunks of one kernel call. Results do not depend on it.
+    """
+
+    n_threads: int
+
+    @classmethod
+    def select(cls, device: str = "auto", n_threads: int | None = None) -> "Runtime":
+        """Decide once, from what the user asked for."""
+        if device not in ("auto", "cpu", "cuda"):
+            raise InputError(
+                f"`device` must be 'auto', 'cpu' or 'cuda', but it is {device!r}.",
+                hint="leave it out to let riskset choose.",
+            )
+        if device == "cuda":
+            raise DeviceError(
+                "device='cuda' was asked for, but this version of riskset runs on the CPU only.",
+                hint="use device='cpu' or 'auto'.",
+            )
+        if n_threads is None:
+            return cls(available_threads())
+        if isinstance(n_threads, bool) or int(n_threads) != n_threads or n_threads < 1:
+            raise InputError(
+                f"`n_threads` must be a whole number of at least 1, but it is {n_threads!r}.",
+                hint="leave it out to use every core.",
+            )
+        return cls(int(n_threads))
+
+    def run(self, kernel: Callable[..., object], n_chunks: int, *args: object) -> None:
+        """Call ``kernel(first, last, *args)`` over the chunks, shared out among the threads.
+
+        The kernel must release the GIL and write each chunk's results to its own place.
+        """
+        n_shares = min(self.n_threads, n_chunks)
+        if n_shares <= 1:
+            kernel(0, n_chunks, *args)
+            return
+        edges = [n_chunks * s // n_shares for s in range(n_shares + 1)]
+        pool = _pool(os.getpid(), self.n_threads)
+        shares = [
+            pool.submit(kernel, edges[s], edges[s + 1], *args) for s in range(1, n_shares)
+        ]
+        kernel(edges[0], edges[1], *args)
+        wait(shares)
+        for share in shares:
+            share.result()

@@ -1,0 +1,141 @@
+"""Checks of one column at the door, and the messages when one fails.
+
+Below `Outcome` and `Design` all numbers are finite float64 or int64 and all lengths agree; nothing
+else in the package looks at raw input.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Index, NDArray, Rows
+
+__all__ = ["Places", "as_codes", "as_numbers", "complain_rows"]
+
+
+class Places:
+    """How a message calls a column and a row: by argument and position, or by file, column, key."""
+
+    def __init__(
+        self,
+        columns: Mapping[str, str] | None = None,
+        row_name: Callable[[int], str] | None = None,
+    ) -> None:
+        self._columns = dict(columns or {})
+        self._row_name = row_name or (lambda i: f"row {i}")
+
+    def column(self, name: str) -> str:
+        """The caller's word for an argument, `time` or "column 'futime' of lung.csv"."""
+        return self._columns.get(name, f"`{name}`")
+
+    def row(self, i: int) -> str:
+        """The caller's word for row i."""
+        return self._row_name(int(i))
+
+
+def complain_rows(
+    bad: NDArray[np.bool_],
+    values: AnyArray,
+    column: str,
+    must: str,
+    places: Places,
+    *,
+    hint: str,
+) -> None:
+    """Raise if any row is bad, naming how many there are and the first."""
+    where = np.flatnonzero(bad)
+    if where.size == 0:
+        return
+    first = int(where[0])
+    are = "is" if where.size == 1 else "are"
+    raise InputError(
+        f"{column} {must}, but {where.size:,} of {bad.size:,} rows {are} not "
+        f"(first: {places.row(first)}, value {_show(values[first])}).",
+        hint=hint,
+    )
+
+
+def _show(value: object) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def as_numbers(
+    values: object,
+    name: str,
+    n_rows: int | None,
+    places: Places,
+    *,
+    missing_hint: str = "drop or impute these rows first; riskset never drops a row by itself.",
+) -> Rows:
+    """A finite float64 column of the right length, or an error that says where it is not."""
+    column = places.column(name)
+    array = np.asarray(values)
+    if array.ndim == 2 and 1 in array.shape:
+        array = array.reshape(-1)
+    if array.ndim != 1:
+        raise InputError(
+            f"{column} must have one dimension, but its shape is {array.shape}.",
+            hint="pass one number for each row.",
+        )
+    if n_rows is not None and array.size != n_rows:
+        raise InputError(
+            f"{column} must have one value for each of the {n_rows:,} rows, "
+            f"but it has {array.size:,}.",
+            hint="check that all arguments come from the same table.",
+        )
+    if array.dtype == object:
+        array = _numbers_from_objects(array, column, places)
+    if array.dtype.kind not in "buif":
+        raise InputError(
+            f"{column} must be numeric, but its type is {array.dtype} "
+            f"(first: {places.row(0)}, value {_show(array[0]) if array.size else 'none'}).",
+            hint="convert it to numbers; for dates, count the days since the start of follow-up.",
+        )
+    numbers = np.ascontiguousarray(array, dtype=np.float64)
+    complain_rows(
+        ~np.isfinite(numbers), array, column, "must be finite", places, hint=missing_hint
+    )
+    return numbers
+
+
+def _numbers_from_objects(array: AnyArray, column: str, places: Places) -> Rows:
+    numbers = np.empty(array.size)
+    for i, value in enumerate(array):
+        try:
+            numbers[i] = np.nan if value is None else float(value)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{column} must be numeric, but {places.row(i)} has {value!r}.",
+                hint="convert it to numbers, or encode it as categories.",
+            ) from None
+    return numbers
+
+
+def as_codes(
+    values: object, name: str, n_rows: int, places: Places
+) -> tuple[Index, AnyArray]:
+    """Group labels of any type as codes 0..k-1 in sorted order, and the labels."""
+    column = places.column(name)
+    array = np.asarray(values)
+    if array.ndim != 1 or array.size != n_rows:
+        raise InputError(
+            f"{column} must have one label for each of the {n_rows:,} rows, "
+            f"but its shape is {array.shape}.",
+            hint="check that all arguments come from the same table.",
+        )
+    if array.dtype.kind in "fc":
+        complain_rows(
+            ~np.isfinite(array), array, column, "must not be missing", places,
+            hint="give these rows a label of their own, or drop them.",
+        )
+    if array.dtype == object:
+        missing = np.array([v is None or v != v for v in array], dtype=bool)
+        complain_rows(
+            missing, array, column, "must not be missing", places,
+            hint="give these rows a label of their own, or drop them.",
+        )
+        if len({type(v) for v in array}) > 1:
+            array = array.astype(str)
+    labels, codes = np.unique(array, return_inverse=True)
+    return codes.reshape(-1).astype(np.int64), labels

@@ -1,0 +1,400 @@
+"""What happened to each row and when: validated and sorted into risk sets once, then immutable.
+
+Refuses to guess: no row is dropped, no code is taken for an event unless it was named, and ties are
+exact equality of the stored time.
+"""
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Index, NDArray, RiskSets, Rows
+from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
+
+__all__ = ["Outcome", "Surv"]
+
+CHUNK_ROWS = 8192
+MAX_CHUNKS = 32
+NEAR_TIE_ULPS = 16
+
+
+def Surv(time: object, event: object, entry: object = None) -> AnyArray:  # noqa: N802
+    """Follow-up times and events as one structured array, as scikit-survival writes them.
+
+    Parameters
+    ----------
+    time : (n,) numbers
+        End of follow-up, in any unit. Zero is allowed; negative is not.
+    event : (n,) bool or int
+        0 or False: censored; 1 or True: event; further codes: competing causes.
+    entry : (n,) numbers, optional
+        Start of follow-up (left truncation): the row is at risk on (entry, time].
+
+    Returns
+    -------
+    structured array (n,) with fields ``event``, ``time`` and, if given, ``entry``.
+
+    Raises
+    ------
+    InputError
+        If a value is missing, infinite, of a wrong type or out of range.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> rs.Surv([5.0, 8.0], [True, False])["time"]
+    array([5., 8.])
+    """
+    places = Places()
+    times = as_numbers(time, "time", None, places)
+    codes = _event_codes(event, times.size, places)
+    _check_times(times, None, places)
+    fields: list[tuple[str, type]] = [
+        ("event", np.bool_ if codes.max(initial=0) <= 1 else np.int64),
+        ("time", np.float64),
+    ]
+    if entry is not None:
+        entries = as_numbers(entry, "entry", times.size, places)
+        _check_times(times, entries, places)
+        fields.append(("entry", np.float64))
+    y = np.empty(times.size, dtype=fields)
+    y["event"], y["time"] = codes, times
+    if entry is not None:
+        y["entry"] = entries
+    return y
+
+
+def _event_codes(event: object, n_rows: int, places: Places) -> Index:
+    array = np.asarray(event)
+    if array.dtype.kind in "USO" and array.dtype != object:
+        raise InputError(
+            f"{places.column('event')} must hold 0 (censored), 1 (event) or further whole numbers "
+            f"for competing causes, but it holds text such as {str(array.flat[0])!r}.",
+            hint="compare it with the label of the event, for example status == 'dead'.",
+        )
+    numbers = as_numbers(event, "event", n_rows, places)
+    complain_rows(
+        (numbers < 0) | (numbers != np.floor(numbers)), numbers, places.column("event"),
+        "must be 0 (censored), 1 (event) or a further whole number for a competing cause", places,
+        hint="recode it; a survival package's 1/2 coding becomes 0/1 by subtracting 1.",
+    )
+    return numbers.astype(np.int64)
+
+
+def _check_times(time: Rows, entry: Rows | None, places: Places) -> None:
+    complain_rows(
+        time < 0, time, places.column("time"), "must not be negative", places,
+        hint="check the start of follow-up, or pass `entry` if these rows enter late.",
+    )
+    if entry is not None:
+        complain_rows(
+            entry >= time, entry, places.column("entry"),
+            f"must be smaller than {places.column('time')}", places,
+            hint="a row is at risk on (entry, time], which must not be empty; drop such rows "
+            "or correct their times.",
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Times, events, weights and strata of all rows, and their risk sets.
+
+    All arrays of length ``n_rows`` are in the caller's order; only `risk` knows another one.
+
+    Attributes
+    ----------
+    time : (n,) float64
+        End of follow-up.
+    event : (n,) int64
+        0 = censored, 1, 2, ... = cause.
+    cause : int
+        The cause that counts as the event.
+    entry : (n,) float64 or None
+        At risk on (entry, time].
+    weight : (n,) float64, >= 0
+        Case weights; 0 means that the row is absent.
+    offset : (n,) float64
+        Added to the linear predictor.
+    stratum : (n,) int64
+        Codes 0..n_strata-1, in the sorted order of `strata`.
+    strata : (n_strata,) array
+        The labels.
+    cluster : (n,) int64 or None
+        Codes of rows that belong to one person or site.
+    """
+
+    time: Rows
+    event: Index
+    cause: int
+    entry: Rows | None
+    weight: Rows
+    offset: Rows
+    stratum: Index
+    strata: AnyArray
+    cluster: Index | None = None
+    has_weights: bool = False
+    n_near_ties: int = field(default=0, compare=False)
+
+    @classmethod
+    def build(
+        cls,
+        time: object,
+        event: object,
+        *,
+        entry: object = None,
+        weight: object = None,
+        stratum: object = None,
+        offset: object = None,
+        cluster: object = None,
+        cause: int | None = None,
+        places: Places | None = None,
+    ) -> "Outcome":
+        """Validate columns of any numeric type and sort them.
+
+        Parameters
+        ----------
+        stratum
+            Labels of any type, or a sequence of label arrays whose combinations are the strata.
+        cause
+            The event code to study. May be left out when the codes are 0 and 1.
+        places
+            How messages call columns and rows.
+
+        Raises
+        ------
+        InputError
+            Naming the column, the row, the value, what was expected, and a remedy.
+        """
+        places = places or Places()
+        times = as_numbers(time, "time", None, places)
+        n_rows = times.size
+        if n_rows == 0:
+            raise InputError(
+                "the table has no rows.", hint="check the file, the query or the filter before it."
+            )
+        codes = _event_codes(event, n_rows, places)
+        entries = None if entry is None else as_numbers(entry, "entry", n_rows, places)
+        _check_times(times, entries, places)
+        if entries is not None and not (entries > -np.inf).any():
+            entries = None
+        weights = np.ones(n_rows) if weight is None else as_numbers(weight, "weight", n_rows, places)
+        complain_rows(
+            weights < 0, weights, places.column("weight"), "must not be negative", places,
+            hint="a weight of 0 removes a row; check how the weights were made.",
+        )
+        strata, labels = _strata(stratum, n_rows, places)
+        chosen = _choose_cause(codes, weights, cause, places)
+        return cls(
+            time=times,
+            event=codes,
+            cause=chosen,
+            entry=entries,
+            weight=weights,
+            offset=np.zeros(n_rows)
+            if offset is None
+            else as_numbers(offset, "offset", n_rows, places),
+            stratum=strata,
+            strata=labels,
+            cluster=None if cluster is None else as_codes(cluster, "cluster", n_rows, places)[0],
+            has_weights=weight is not None,
+            n_near_ties=_count_near_ties(times, codes),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, those of weight 0 included."""
+        return self.time.size
+
+    @property
+    def n_strata(self) -> int:
+        """Number of strata."""
+        return len(self.strata)
+
+    @functools.cached_property
+    def is_event(self) -> NDArray[np.bool_]:
+        """Rows with an event of the chosen cause."""
+        return self.event == self.cause
+
+    @property
+    def n_events(self) -> int:
+        """Number of rows with an event and positive weight (unweighted count)."""
+        return int(np.count_nonzero(self.is_event & (self.weight > 0)))
+
+    @property
+    def sum_events(self) -> float:
+        """Weighted number of events."""
+        return float(self.weight[self.is_event].sum())
+
+    def replace(self, **changes: object) -> "Outcome":
+        """The same rows with other weights, offsets, ...; risk sets are made anew."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+    @functools.cached_property
+    def risk(self) -> RiskSets:
+        """The rows in risk order, with group pointers: see `RiskSets`."""
+        return _risk_sets(self)
+
+    @functools.cached_property
+    def group_time(self) -> NDArray[np.float64]:
+        """Time of each group (G,); NaN for the group that closes a stratum without events."""
+        risk = self.risk
+        last = risk.group_ptr[1:] - 1
+        return np.where(risk.group_events > 0, self.time[risk.order[last]], np.nan)
+
+    @functools.cached_property
+    def group_stratum(self) -> Index:
+        """Stratum of each group (G,)."""
+        risk = self.risk
+        return self.stratum[risk.order[risk.group_ptr[1:] - 1]]
+
+
+def _strata(stratum: object, n_rows: int, places: Places) -> tuple[Index, AnyArray]:
+    if stratum is None:
+        return np.zeros(n_rows, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    several = isinstance(stratum, (list, tuple)) and len(stratum) and _is_array(stratum[0])
+    if not several:
+        return as_codes(stratum, "strata", n_rows, places)
+    assert isinstance(stratum, Iterable)
+    coded = [as_codes(s, "strata", n_rows, places) for s in stratum]
+    flat = np.zeros(n_rows, dtype=np.int64)
+    for codes, labels in coded:
+        flat = flat * len(labels) + codes
+    kept, first, codes = np.unique(flat, return_index=True, return_inverse=True)
+    labels = np.empty(kept.size, dtype=object)
+    labels[:] = [tuple(lab[c[i]].item() for c, lab in coded) for i in first]
+    return codes.reshape(-1).astype(np.int64), labels
+
+
+def _is_array(value: object) -> bool:
+    return not isinstance(value, (str, bytes)) and hasattr(value, "__len__")
+
+
+def _choose_cause(codes: Index, weight: Rows, cause: int | None, places: Places) -> int:
+    present = np.unique(codes[weight > 0])
+    column = places.column("event")
+    if cause is None:
+        complain_rows(
+            codes > 1, codes, column, "must be 0 (censored) or 1 (event)", places,
+            hint="pass `cause` to say which code is the event, all others counting as censored, "
+            "or recode the column.",
+        )
+        cause = 1
+    elif isinstance(cause, bool) or not isinstance(cause, (int, np.integer)) or cause < 1:
+        raise InputError(
+            f"`cause` must be a positive whole number, but it is {cause!r}.",
+            hint=f"the codes that occur are {_listed(present)}.",
+        )
+    if cause not in present:
+        if present.size == 0:
+            raise InputError(
+                "every row has weight 0, so nobody is left.", hint="check the weights."
+            )
+        raise InputError(
+            f"{column} has no events: none of the {int((weight > 0).sum()):,} rows with positive "
+            f"weight has code {cause} (codes that occur: {_listed(present)}).",
+            hint="a model needs at least one event; check the coding and the filters before it.",
+        )
+    return int(cause)
+
+
+def _listed(codes: Index) -> str:
+    return ", ".join(map(str, codes[:10])) + (", ..." if codes.size > 10 else "")
+
+
+def _count_near_ties(time: Rows, codes: Index) -> int:
+    # Times that should be equal but were computed in different ways differ in the last digits.
+    values = np.unique(time)
+    gap = np.diff(values)
+    return int(np.count_nonzero(gap <= NEAR_TIE_ULPS * np.spacing(values[1:])))
+
+
+def _risk_sets(outcome: Outcome) -> RiskSets:
+    time, stratum = outcome.time, outcome.stratum
+    order = np.argsort(-time, kind="stable")
+    if outcome.n_strata > 1:
+        order = order[np.argsort(stratum[order], kind="stable")]
+    t, s, w = time[order], stratum[order], outcome.weight[order]
+    event_weight = np.where(outcome.is_event[order], w, 0.0)
+
+    # A group ends with the last row of a time at which somebody has an event, or of a stratum.
+    last_of_stratum = np.append(s[1:] != s[:-1], True)
+    last_of_time = last_of_stratum | np.append(t[1:] != t[:-1], True)
+    time_ends = np.flatnonzero(last_of_time) + 1
+    time_starts = np.append(0, time_ends[:-1])
+    events = np.add.reduceat(event_weight, time_starts)
+    tied = np.add.reduceat((event_weight > 0).astype(np.int64), time_starts)
+    keep = (tied > 0) | last_of_stratum[time_ends - 1]
+    group_ptr = np.append(0, time_ends[keep]).astype(np.int64)
+    first_row = group_ptr[:-1]
+    starts_stratum = np.append(True, s[first_row[1:]] != s[first_row[:-1]])
+
+    empty = np.zeros(0, dtype=np.int64)
+    own = end = level_rows = empty
+    level_ptr = np.zeros(1, dtype=np.int64)
+    if outcome.entry is not None:
+        own, end = _range_at_risk(outcome.entry[order], t, s, group_ptr)
+        level_rows, level_ptr = _by_level(own, end, group_ptr.size - 1)
+    return RiskSets(
+        order=order.astype(np.int64),
+        weight=w,
+        event_weight=event_weight,
+        group_ptr=group_ptr,
+        group_events=events[keep],
+        group_tied=tied[keep],
+        starts_stratum=starts_stratum,
+        chunk_ptr=_chunks(group_ptr),
+        own=own,
+        end=end,
+        level_rows=level_rows,
+        level_ptr=level_ptr,
+    )
+
+
+def _chunks(group_ptr: Index) -> Index:
+    n_rows, n_groups = int(group_ptr[-1]), group_ptr.size - 1
+    n_chunks = max(1, min(MAX_CHUNKS, n_rows // CHUNK_ROWS, n_groups))
+    cuts = np.searchsorted(group_ptr, np.linspace(0, n_rows, n_chunks + 1)[1:-1])
+    return np.unique(np.concatenate([[0], cuts, [n_groups]])).astype(np.int64)
+
+
+def _range_at_risk(entry: Rows, t: Rows, s: Index, group_ptr: Index) -> tuple[Index, Index]:
+    """Groups in which each row is at risk: from its own up to the first at or before its entry."""
+    n_rows, n_groups = t.size, group_ptr.size - 1
+    own = np.repeat(np.arange(n_groups), np.diff(group_ptr))
+    last = group_ptr[1:] - 1
+    group_time, group_stratum = t[last], s[last]
+    first_group = np.searchsorted(group_stratum, s, side="left")
+    last_group = np.searchsorted(group_stratum, s, side="right")
+    # Within a stratum group times decrease; count, by bisection, those later than the entry.
+    low, high = first_group.copy(), last_group.copy()
+    while True:
+        active = low < high
+        if not active.any():
+            break
+        middle = (low + high) // 2
+        later = active & (group_time[np.minimum(middle, n_groups - 1)] > entry)
+        low = np.where(later, middle + 1, low)
+        high = np.where(active & ~later, middle, high)
+    assert low.size == n_rows
+    return own.astype(np.int64), np.maximum(low, own).astype(np.int64)
+
+
+def _by_level(own: Index, end: Index, n_groups: int) -> tuple[Index, Index]:
+    """Rows sorted by the bit in which `own` and `end - 1` first differ; empty ranges are left out.
+
+    Level 0: one group only. Level l > 0: the range spans a border between two halves of 2^(l-1)
+    groups, so it is a tail of the left half and a head of the right half.
+    """
+    differ = np.bitwise_xor(own, np.maximum(end - 1, 0))
+    level = np.zeros(own.size, dtype=np.int64)
+    for bit in range(max(1, int(n_groups).bit_length())):
+        level[differ >> bit > 0] = bit + 1
+    level[end <= own] = -1
+    n_levels = int(n_groups).bit_length() + 1
+    rows = np.argsort(level, kind="stable")
+    rows = rows[level[rows] >= 0]
+    ptr = np.searchsorted(level[rows], np.arange(n_levels + 1))
+    return rows.astype(np.int64), ptr.astype(np.int64)
