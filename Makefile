@@ -1,0 +1,66 @@
+# Every target sets up its own virtual environment in .venv on first use; nothing else is needed
+# than make and Python >= 3.11. PYTHON=/path/to/python chooses another interpreter.
+
+CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+ROWS ?= 100000
+COLUMNS ?= 1000
+REPEATS ?= 5
+
+.PHONY: demo test check bench format clean help
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    the main job on a real cohort: a treatment effect with 70 covariates"
+	@echo "make test    every test, doctests included"
+	@echo "make check   ruff and mypy --strict"
+	@echo "make bench   time and memory of the fit; ROWS=1000000 for the large one"
+	@echo "make format  let ruff rewrite the sources"
+	@echo "make clean   remove everything the other targets made"
+
+demo: $(VENV)/.run
+	$(BIN)/riskset demo --out demo-output
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.run
+	$(BIN)/python bench/cox.py --rows $(ROWS) --columns $(COLUMNS) --repeats $(REPEATS)
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist demo-output bench-output
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# An interpreter named PYTHON is taken at its word; else the first one on PATH that is new enough.
+$(BIN)/python:
+	@for python in $(CANDIDATES); do \
+	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        echo "Setting up $(VENV) with $$($$python --version)"; \
+	        $$python -m venv $(VENV) || { rm -rf $(VENV); exit 1; }; \
+	        exit 0; \
+	    fi; \
+	done; \
+	echo "riskset needs Python 3.11 or newer, and none of these is: $(CANDIDATES)." >&2; \
+	echo "Install one, or name it: make $(or $(MAKECMDGOALS),demo) PYTHON=/path/to/python3.12" >&2; \
+	exit 1
+
+# Stamps, so that an installation is repeated only when the dependencies change.
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(PIP) --editable ".[dev]"
+	@touch $@ $(VENV)/.run
