@@ -1,0 +1,545 @@
+"""The covariate matrix as a type: names, storage by kind of column, and a few operations.
+
+A `Design` keeps the caller's row order and knows nothing of times and events, so one design serves
+every outcome, fold and bootstrap resample; only `Outcome.risk` knows the order of the risk sets.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from riskset._errors import InputError
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Features, Index, Matrix, NDArray, Rows
+from riskset.data.checks import Places
+from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
+from riskset.kernels import columns_cpu
+from riskset.kernels.matrix_cpu import sparse_layout
+
+__all__ = ["Design"]
+
+SHIFT = 12
+"""Blocks of 4096 rows: 32 kB of residuals, one first-level cache."""
+
+DENSE_ABOVE = 0.5
+"""A column with values other than 0 and 1 is stored dense above this share of non-zeros."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Covariates of all rows, immutable.
+
+    Attributes
+    ----------
+    n_rows : int
+    names : tuple of str
+        One for each column.
+    keys : tuple
+        The caller's keys of the columns: 64-bit integers or text, exact.
+    center, scale : (p,) float64
+        A stored column is ``(x - center) / scale``. Binary columns have 0 and 1.
+    parts : tuple of `Part`
+        Binary, valued sparse and dense columns.
+    """
+
+    n_rows: int
+    names: tuple[str, ...]
+    keys: tuple[int | str, ...]
+    center: Features
+    scale: Features
+    parts: tuple[Part, ...]
+
+    # ---------------------------------------------------------------- construction
+
+    @classmethod
+    def from_dense(
+        cls,
+        x: object,
+        names: Sequence[str] | None = None,
+        keys: Sequence[int | str] | None = None,
+        places: Places | None = None,
+    ) -> "Design":
+        """From a two-dimensional array; columns of zeros and ones are stored without values."""
+        array = np.asarray(x)
+        if array.ndim != 2:
+            raise InputError(
+                f"X must have two dimensions (rows, columns), but its shape is {array.shape}.",
+                hint="reshape your data: X.reshape(-1, 1) makes one column of a vector.",
+            )
+        if array.dtype == object or array.dtype.kind in "US":
+            array = _as_float(array)
+        if array.dtype.kind not in "buif":
+            raise InputError(
+                f"X must be numeric, but its type is {array.dtype}.",
+                hint="encode the columns as numbers, or pass a data frame with named columns.",
+            )
+        names = _names(names, keys, array.shape[1])
+        builder = _Builder(array.shape[0])
+        step = max(1, (1 << 22) // max(1, array.shape[0]))
+        for j in range(0, array.shape[1], step):
+            for k, column in enumerate(np.ascontiguousarray(array[:, j : j + step].T)):
+                builder.add(column, names[j + k], places)
+        return builder.build(names, keys)
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Mapping[str, AnyArray],
+        n_rows: int | None = None,
+        places: Places | None = None,
+    ) -> "Design":
+        """From named one-dimensional columns, one after the other."""
+        names = tuple(columns)
+        if n_rows is None:
+            if not names:
+                raise InputError("a design without columns needs the number of rows.")
+            n_rows = len(columns[names[0]])
+        builder = _Builder(n_rows)
+        for name in names:
+            builder.add(np.asarray(columns[name]), name, places)
+        return builder.build(names, None)
+
+    @classmethod
+    def from_sparse(
+        cls,
+        x: object,
+        names: Sequence[str] | None = None,
+        keys: Sequence[int | str] | None = None,
+        places: Places | None = None,
+    ) -> "Design":
+        """From any scipy.sparse matrix or array. Entries given twice are an error."""
+        if not sp.issparse(x):
+            raise InputError(f"expected a scipy.sparse matrix, but got {type(x).__name__}.")
+        csc = x.tocsc()
+        if x.format == "coo" and csc.nnz < x.nnz:
+            _complain_duplicates_coo(x)
+        if csc.dtype.kind not in "buif":
+            raise InputError(
+                f"X must be numeric, but its type is {csc.dtype}.", hint="convert it to float64."
+            )
+        if not csc.has_canonical_format:
+            _complain_duplicates_csc(csc)
+        return cls.from_csc(
+            csc.indptr.astype(np.int64), csc.indices, csc.data, csc.shape[0], names, keys,
+            places=places,
+        )
+
+    @classmethod
+    def from_csc(
+        cls,
+        indptr: Index,
+        indices: AnyArray,
+        values: AnyArray | None,
+        n_rows: int,
+        names: Sequence[str] | None = None,
+        keys: Sequence[int | str] | None = None,
+        *,
+        places: Places | None = None,
+        runtime: Runtime | None = None,
+    ) -> "Design":
+        """From compressed sparse columns; rows may stand in any order within a column.
+
+        Parameters
+        ----------
+        values : (n_entries,) numbers or None
+            None: all entries are 1.
+        """
+        runtime = runtime or Runtime.select()
+        p = indptr.size - 1
+        names = _names(names, keys, p)
+        indptr = np.ascontiguousarray(indptr, dtype=np.int64)
+        indices = np.ascontiguousarray(indices)
+        none = np.zeros(0)
+        center, scale = np.zeros(p), np.ones(p)
+        every = np.arange(p, dtype=np.int64)
+        binary, valued, dense = every, every[:0], every[:0]
+        data = none
+        if values is not None and values.size:
+            data = np.ascontiguousarray(values)
+            if data.dtype.kind != "f" or data.dtype.itemsize < 8:
+                data = data.astype(np.float64)
+            kind, squares = columns_cpu.describe(indptr, data, runtime)
+            _complain_not_finite(kind, indptr, indices, data, names, places or Places())
+            if (kind == columns_cpu.HAS_ZERO).any():
+                keep = data != 0
+                indptr = np.append(0, np.cumsum(keep))[indptr].astype(np.int64)
+                indices, data = indices[keep], data[keep]
+                kind, squares = columns_cpu.describe(indptr, data, runtime)
+            count = np.diff(indptr)
+            is_binary = kind == columns_cpu.ONES
+            is_dense = ~is_binary & (count > DENSE_ABOVE * n_rows)
+            binary, dense = every[is_binary], every[is_dense]
+            valued = every[~is_binary & ~is_dense]
+            scale[valued] = power_of_two(np.sqrt(squares[valued] / np.maximum(count[valued], 1)))
+        parts: list[Part] = []
+        if binary.size:
+            ptr, row, _ = sparse_layout(indptr, indices, none, binary, n_rows, SHIFT, runtime)
+            parts.append(BinaryPart(binary, ptr, row, SHIFT))
+        if valued.size:
+            ptr, row, value = sparse_layout(indptr, indices, data, valued, n_rows, SHIFT, runtime)
+            columns_cpu.divide(ptr, value, scale[valued])
+            parts.append(ValuedPart(valued, ptr, row, value, SHIFT))
+        if dense.size:
+            columns = []
+            for j in dense:
+                x = np.zeros(n_rows)
+                x[indices[indptr[j] : indptr[j + 1]]] = data[indptr[j] : indptr[j + 1]]
+                columns.append(x)
+            parts.append(_dense_part(dense, columns, n_rows, center, scale))
+        return cls(n_rows, names, _keys(keys, names), center, scale, tuple(parts))
+
+    @classmethod
+    def stack(cls, designs: Sequence["Design"]) -> "Design":
+        """Several designs of the same rows side by side."""
+        if len({d.n_rows for d in designs}) != 1:
+            raise InputError(
+                "designs side by side must have the same rows, but they have "
+                + ", ".join(f"{d.n_rows:,}" for d in designs) + " rows."
+            )
+        names = [name for d in designs for name in d.names]
+        shift = np.cumsum([0, *(d.n_features for d in designs)])
+        parts = tuple(
+            _moved(part, int(shift[k])) for k, d in enumerate(designs) for part in d.parts
+        )
+        return cls(
+            designs[0].n_rows,
+            _names(names, None, len(names)),
+            tuple(key for d in designs for key in d.keys),
+            np.concatenate([d.center for d in designs]),
+            np.concatenate([d.scale for d in designs]),
+            parts,
+        )
+
+    # ---------------------------------------------------------------- facts
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of storage."""
+        return sum(part.nbytes for part in self.parts)
+
+    @functools.cached_property
+    def _position(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.names)}
+
+    def index_of(self, name: str) -> int:
+        """Column number of a name; an `InputError` suggests the closest names."""
+        if name not in self._position:
+            raise InputError.unknown_name("covariate", name, self.names)
+        return self._position[name]
+
+    @functools.cached_property
+    def _home(self) -> tuple[Index, Index]:
+        part_of = np.zeros(self.n_features, dtype=np.int64)
+        slot_of = np.zeros(self.n_features, dtype=np.int64)
+        for k, part in enumerate(self.parts):
+            part_of[part.columns] = k
+            slot_of[part.columns] = np.arange(part.columns.size)
+        return part_of, slot_of
+
+    @functools.cached_property
+    def is_binary(self) -> NDArray[np.bool_]:
+        """Columns that hold only 0 and 1 (p,)."""
+        out = np.zeros(self.n_features, dtype=bool)
+        for part in self.parts:
+            if isinstance(part, BinaryPart):
+                out[part.columns] = True
+        return out
+
+    def select(self, columns: Index | None = None) -> list[tuple[Part, Index, Index]]:
+        """For each part that holds any of the columns: the part, its slots, places in `columns`."""
+        if columns is None:
+            return [
+                (part, np.arange(part.columns.size, dtype=np.int64), part.columns)
+                for part in self.parts
+            ]
+        part_of, slot_of = self._home
+        chosen = []
+        for k, part in enumerate(self.parts):
+            at = np.flatnonzero(part_of[columns] == k)
+            if at.size:
+                chosen.append((part, slot_of[columns[at]], at))
+        return chosen
+
+    # ---------------------------------------------------------------- operations, stored units
+
+    def cross(
+        self, r: Rows, columns: Index | None = None, *, runtime: Runtime, power: int = 1
+    ) -> Features:
+        """``sum_i z[i, j]**power r[i]`` with z the stored columns; O(non-zeros)."""
+        out = np.zeros(self.n_features if columns is None else columns.size)
+        for part, slots, at in self.select(columns):
+            out[at] = part.cross(slots, r, runtime, power=power)
+        return out
+
+    def product(
+        self, v: Features, columns: Index | None = None, *, runtime: Runtime
+    ) -> Rows:
+        """``sum_j z[i, j] v[j]`` with z the stored columns; columns with v = 0 cost nothing."""
+        out = np.zeros(self.n_rows)
+        for part, slots, at in self.select(columns):
+            w = v[at]
+            used = np.flatnonzero(w)
+            if used.size:
+                part.product(slots[used], w[used], out, runtime)
+        return out
+
+    def stored(self, columns: Index | None = None, rows: Index | None = None) -> Matrix:
+        """Stored columns as a dense (rows, columns) array."""
+        rows = np.arange(self.n_rows) if rows is None else rows
+        out = np.zeros((rows.size, self.n_features if columns is None else columns.size))
+        for part, slots, at in self.select(columns):
+            block = np.zeros((rows.size, slots.size))
+            part.fill(slots, rows, block)
+            out[:, at] = block
+        return out
+
+    # ---------------------------------------------------------------- operations, user's units
+
+    def dot(
+        self, coef: Features, columns: Index | None = None, *, runtime: Runtime | None = None
+    ) -> Rows:
+        """``X @ coef`` in the user's units."""
+        runtime = runtime or Runtime.select()
+        pick = slice(None) if columns is None else columns
+        out = self.product(coef * self.scale[pick], columns, runtime=runtime)
+        out += float(self.center[pick] @ coef)
+        return out
+
+    def to_dense(self, columns: Index | None = None, rows: Index | None = None) -> Matrix:
+        """Columns as a dense array in the user's units."""
+        pick = slice(None) if columns is None else columns
+        return self.stored(columns, rows) * self.scale[pick] + self.center[pick]
+
+    def take_rows(self, rows: Index) -> "Design":
+        """A design of some rows, in the order given."""
+        rows = np.asarray(rows, dtype=np.int64)
+        place = np.full(self.n_rows, -1, dtype=np.int64)
+        place[rows] = np.arange(rows.size)
+        if np.count_nonzero(place >= 0) != rows.size:
+            raise InputError("rows must not repeat.", hint="give repeated rows a weight instead.")
+        runtime = Runtime.select()
+        parts: list[Part] = []
+        for part in self.parts:
+            if isinstance(part, DensePart):
+                flat = [part.blocks[:, s].reshape(-1)[rows] for s in range(part.columns.size)]
+                parts.append(DensePart(part.columns, _blocks(flat, rows.size), rows.size))
+                continue
+            assert isinstance(part, (BinaryPart, ValuedPart))
+            value = part.value if isinstance(part, ValuedPart) else np.zeros(0)
+            indptr, at, kept = columns_cpu.to_csc(part.block_ptr, part.row, value, part.shift, place)
+            every = np.arange(part.columns.size, dtype=np.int64)
+            ptr, row, kept = sparse_layout(indptr, at, kept, every, rows.size, SHIFT, runtime)
+            if isinstance(part, ValuedPart):
+                parts.append(ValuedPart(part.columns, ptr, row, kept, SHIFT))
+            else:
+                parts.append(BinaryPart(part.columns, ptr, row, SHIFT))
+        return Design(rows.size, self.names, self.keys, self.center, self.scale, tuple(parts))
+
+
+def power_of_two(size: Features) -> Features:
+    """The power of two closest to each size, 1 where the size is 0; dividing by it is exact."""
+    safe = np.where((size > 0) & np.isfinite(size), size, 1.0)
+    return np.exp2(np.clip(np.rint(np.log2(safe)), -1000, 1000))
+
+
+class _Builder:
+    """Collects columns one at a time and sorts them by kind."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows = n_rows
+        self.sparse: list[tuple[int, AnyArray, AnyArray]] = []
+        self.dense: list[tuple[int, Rows]] = []
+        self.count = 0
+
+    def add(self, column: AnyArray, name: str, places: Places | None) -> None:
+        if column.ndim != 1 or column.size != self.n_rows:
+            raise InputError(
+                f"column {name!r} must have one value for each of the {self.n_rows:,} rows, "
+                f"but its shape is {column.shape}."
+            )
+        if column.dtype.kind == "f":
+            bad = ~np.isfinite(column)
+            if bad.any():
+                _complain_value(name, int(np.flatnonzero(bad)[0]), column, int(bad.sum()), places)
+        j, self.count = self.count, self.count + 1
+        at = np.flatnonzero(column)
+        value = column[at]
+        if (value == 1).all():
+            self.sparse.append((j, at, value[:0]))
+        elif at.size > DENSE_ABOVE * self.n_rows:
+            self.dense.append((j, column.astype(np.float64)))
+        else:
+            self.sparse.append((j, at, value.astype(np.float64)))
+
+    def build(self, names: tuple[str, ...], keys: Sequence[int | str] | None) -> Design:
+        runtime = Runtime.select()
+        p = self.count
+        center, scale = np.zeros(p), np.ones(p)
+        parts: list[Part] = []
+        for kind in ("binary", "valued"):
+            chosen = [
+                c for c in self.sparse if (c[2].size < c[1].size or not c[1].size) == (kind == "binary")
+            ]
+            if not chosen:
+                continue
+            columns = np.array([j for j, _, _ in chosen], dtype=np.int64)
+            indptr = np.append(0, np.cumsum([at.size for _, at, _ in chosen])).astype(np.int64)
+            indices = np.concatenate([at for _, at, _ in chosen])
+            every = np.arange(columns.size, dtype=np.int64)
+            none = np.zeros(0)
+            if kind == "binary":
+                ptr, row, _ = sparse_layout(
+                    indptr, indices, none, every, self.n_rows, SHIFT, runtime
+                )
+                parts.append(BinaryPart(columns, ptr, row, SHIFT))
+                continue
+            scale[columns] = power_of_two(
+                np.array([np.sqrt(np.mean((v / np.abs(v).max()) ** 2)) * np.abs(v).max()
+                          for _, _, v in chosen])
+            )
+            scaled = np.concatenate([v / scale[j] for j, _, v in chosen])
+            ptr, row, value = sparse_layout(
+                indptr, indices, scaled, every, self.n_rows, SHIFT, runtime
+            )
+            parts.append(ValuedPart(columns, ptr, row, value, SHIFT))
+        if self.dense:
+            at = np.array([j for j, _ in self.dense], dtype=np.int64)
+            parts.append(_dense_part(at, [x for _, x in self.dense], self.n_rows, center, scale))
+        return Design(self.n_rows, names, _keys(keys, names), center, scale, tuple(parts))
+
+
+def _dense_part(
+    columns: Index, values: list[Rows], n_rows: int, center: Features, scale: Features
+) -> DensePart:
+    """Centre and scale dense columns; notes center and scale in the arrays given."""
+    for k, j in enumerate(columns):
+        x = values[k]
+        low, high = (x.min(), x.max()) if x.size else (0.0, 0.0)
+        center[j] = low if low == high else low + np.mean(x - low)
+        deviation = x - center[j]
+        peak = np.abs(deviation).max(initial=0.0)
+        if peak > 0:
+            scale[j] = power_of_two(peak * np.sqrt(np.mean((deviation / peak) ** 2)))
+        values[k] = deviation / scale[j]
+    return DensePart(columns, _blocks(values, n_rows), n_rows)
+
+
+def _blocks(values: list[Rows], n_rows: int) -> AnyArray:
+    block_rows = min(1 << SHIFT, max(1, n_rows))
+    n_blocks = max(1, -(-n_rows // block_rows))
+    blocks = np.zeros((n_blocks, len(values), block_rows))
+    for s, x in enumerate(values):
+        full = n_rows // block_rows
+        blocks[:full, s] = x[: full * block_rows].reshape(full, block_rows)
+        if full < n_blocks:
+            blocks[full, s, : n_rows - full * block_rows] = x[full * block_rows :]
+    return blocks
+
+
+def _moved(part: Part, shift: int) -> Part:
+    columns = part.columns + shift
+    if isinstance(part, BinaryPart):
+        return BinaryPart(columns, part.block_ptr, part.row, part.shift)
+    if isinstance(part, ValuedPart):
+        return ValuedPart(columns, part.block_ptr, part.row, part.value, part.shift)
+    assert isinstance(part, DensePart)
+    return DensePart(columns, part.blocks, part.n_rows)
+
+
+def _names(
+    names: Sequence[str] | None, keys: Sequence[int | str] | None, p: int
+) -> tuple[str, ...]:
+    if names is None:
+        names = [f"x{j}" for j in range(p)] if keys is None else [str(key) for key in keys]
+    names = tuple(map(str, names))
+    if len(names) != p:
+        raise InputError(f"there are {p:,} columns, but {len(names):,} names.")
+    if len(set(names)) != p:
+        seen: set[str] = set()
+        again = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InputError(
+            f"two covariates are called {again!r}.", hint="rename one of the columns."
+        )
+    return names
+
+
+def _keys(keys: Sequence[int | str] | None, names: tuple[str, ...]) -> tuple[int | str, ...]:
+    return names if keys is None else tuple(
+        key.item() if isinstance(key, np.generic) else key for key in keys
+    )
+
+
+def _as_float(array: AnyArray) -> AnyArray:
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        for (i, j), value in np.ndenumerate(array):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"X must be numeric, but row {i}, column {j} has {value!r}.",
+                    hint="encode it as numbers, or pass a data frame, whose text columns are "
+                    "encoded as categories.",
+                ) from None
+        raise
+
+
+def _complain_value(
+    name: str, i: int, column: AnyArray, count: int, places: Places | None
+) -> None:
+    # scikit-learn's tests look for the words NaN and infinity.
+    what = "NaN" if np.isnan(column[i]) else "infinity"
+    raise InputError(
+        f"column {name!r} contains {what}: {count:,} of {column.size:,} rows are missing or "
+        f"infinite (first: {(places or Places()).row(i)}, value {column[i].item()!r}).",
+        hint="drop or impute these rows first; riskset never drops a row by itself.",
+    )
+
+
+def _complain_not_finite(
+    kind: AnyArray,
+    indptr: Index,
+    indices: AnyArray,
+    data: AnyArray,
+    names: tuple[str, ...],
+    places: Places,
+) -> None:
+    for j in np.flatnonzero(kind == columns_cpu.NOT_FINITE):
+        column = data[indptr[j] : indptr[j + 1]]
+        bad = np.flatnonzero(~np.isfinite(column))
+        row = int(indices[indptr[j] + bad[0]])
+        what = "NaN" if np.isnan(column[bad[0]]) else "infinity"
+        raise InputError(
+            f"column {names[j]!r} contains {what}: {bad.size:,} of its entries are missing or "
+            f"infinite (first: {places.row(row)}, value {column[bad[0]].item()!r}).",
+            hint="drop or impute these rows first; riskset never drops a row by itself.",
+        )
+
+
+def _complain_duplicates_coo(x: sp.coo_array) -> None:
+    order = np.lexsort((x.row, x.col))
+    row, col = x.row[order], x.col[order]
+    again = np.flatnonzero((row[1:] == row[:-1]) & (col[1:] == col[:-1]))
+    k = int(again[0])
+    raise InputError(
+        f"X has {again.size:,} entries that were given before (first: row {row[k]}, "
+        f"column {col[k]}).",
+        hint="call X.sum_duplicates() if the sum is meant, or remove the repeated records.",
+    )
+
+
+def _complain_duplicates_csc(csc: sp.csc_array) -> None:
+    clean = csc.copy()
+    clean.has_canonical_format = False
+    clean.sum_duplicates()
+    if clean.nnz < csc.nnz:
+        _complain_duplicates_coo(csc.tocoo())

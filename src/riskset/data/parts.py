@@ -1,0 +1,160 @@
+"""The three ways a group of columns is stored, behind the same operations.
+
+Columns are kept as ``(x - center) / scale`` with a scale that is a power of two, so that scaling
+rounds nothing. Binary and valued sparse columns are never centred.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Features, Index, Matrix, Rows
+from riskset.kernels import matrix_cpu as kernels
+
+__all__ = ["BinaryPart", "DensePart", "Part", "ValuedPart"]
+
+
+class Part(Protocol):
+    """A group of columns of one kind."""
+
+    @property
+    def columns(self) -> Index:
+        """Column of the design for each slot of the part."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of storage."""
+
+    def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
+        """``sum_i x[i, s]**power r[i]`` for each slot, in stored units."""
+
+    def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
+        """``out[i] += sum_s x[i, s] v[s]``, in stored units."""
+
+    def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
+        """``out[a, m] = x[rows[a], slots[m]]``, in stored units; `out` starts at zero."""
+
+
+@dataclass(frozen=True)
+class BinaryPart:
+    """Columns of zeros and ones: two bytes for each one, nothing for the values."""
+
+    columns: Index
+    block_ptr: Index
+    row: AnyArray
+    shift: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of storage."""
+        return self.block_ptr.nbytes + self.row.nbytes
+
+    def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
+        """See `Part.cross`."""
+        return kernels.cross_binary(self.block_ptr, self.row, slots, r, self.shift, runtime)
+
+    def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
+        """See `Part.product`."""
+        kernels.product_binary(self.block_ptr, self.row, slots, v, self.shift, out, runtime)
+
+    def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
+        """See `Part.fill`."""
+        _fill_sparse(self.block_ptr, self.row, None, self.shift, slots, rows, out)
+
+
+@dataclass(frozen=True)
+class ValuedPart:
+    """Sparse columns with values: ten bytes for each non-zero."""
+
+    columns: Index
+    block_ptr: Index
+    row: AnyArray
+    value: Rows
+    shift: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of storage."""
+        return self.block_ptr.nbytes + self.row.nbytes + self.value.nbytes
+
+    def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
+        """See `Part.cross`."""
+        value = self.value if power == 1 else self.value**power
+        return kernels.cross_valued(
+            self.block_ptr, self.row, value, slots, r, self.shift, runtime
+        )
+
+    def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
+        """See `Part.product`."""
+        kernels.product_valued(
+            self.block_ptr, self.row, self.value, slots, v, self.shift, out, runtime
+        )
+
+    def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
+        """See `Part.fill`."""
+        _fill_sparse(self.block_ptr, self.row, self.value, self.shift, slots, rows, out)
+
+
+@dataclass(frozen=True)
+class DensePart:
+    """Columns of any numbers, centred: ``blocks[b, s]`` is column s in row block b."""
+
+    columns: Index
+    blocks: AnyArray
+    n_rows: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of storage."""
+        return int(self.blocks.nbytes)
+
+    def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
+        """See `Part.cross`."""
+        if power == 1:
+            return kernels.cross_dense(self.blocks, slots, r, runtime)
+        out = np.empty(slots.size)
+        for m, s in enumerate(slots):
+            out[m] = r @ self.blocks[:, s].reshape(-1)[: self.n_rows] ** power
+        return out
+
+    def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
+        """See `Part.product`."""
+        kernels.product_dense(self.blocks, slots, v, out, runtime)
+
+    def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
+        """See `Part.fill`."""
+        block_rows = self.blocks.shape[2]
+        out += self.blocks[(rows // block_rows)[:, None], slots[None, :], (rows % block_rows)[:, None]]
+
+
+def _fill_sparse(
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows | None,
+    shift: int,
+    slots: Index,
+    rows: Index,
+    out: Matrix,
+) -> None:
+    # Rows may repeat and come in any order; `place` sends a row of the block to its first copy.
+    order = np.argsort(rows, kind="stable")
+    borders = np.searchsorted(rows[order], np.arange(block_ptr.shape[0] + 1) << shift)
+    place = np.full(1 << shift, -1, dtype=np.int64)
+    for b in range(block_ptr.shape[0]):
+        wanted = order[borders[b] : borders[b + 1]]
+        if wanted.size == 0:
+            continue
+        local = rows[wanted] - (b << shift)
+        first = np.append(True, local[1:] != local[:-1])
+        place[local[first]] = wanted[first]
+        for m, s in enumerate(slots):
+            k = slice(block_ptr[b, s], block_ptr[b, s + 1])
+            at = place[row[k]]
+            hit = at >= 0
+            out[at[hit], m] = 1.0 if value is None else value[k][hit]
+        copies = ~first
+        if copies.any():
+            out[wanted[copies]] = out[place[local[copies]]]
+        place[local] = -1

@@ -1,0 +1,75 @@
+"""One look at each sparse column: what kind it is, how large its values are, where its rows go."""
+
+import numpy as np
+
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Features, Index, Rows
+from riskset.kernels._jit import kernel
+
+__all__ = ["HAS_ZERO", "NOT_FINITE", "ONES", "VALUES", "describe", "divide", "to_csc"]
+
+ONES, VALUES, HAS_ZERO, NOT_FINITE = 0, 1, 2, 3
+
+
+@kernel
+def _describe(first, last, n_chunks, indptr, values, kind, squares):  # type: ignore[no-untyped-def]
+    p = kind.size
+    for j in range(p * first // n_chunks, p * last // n_chunks):
+        found = 0
+        total = 0.0
+        for k in range(indptr[j], indptr[j + 1]):
+            x = values[k]
+            total += x * x
+            if x != 1.0:
+                found = max(found, 2 if x == 0.0 else 1)
+                if not np.isfinite(x):
+                    found = 3
+        kind[j] = found
+        squares[j] = total
+
+
+def describe(indptr: Index, values: Rows, runtime: Runtime) -> tuple[AnyArray, Features]:
+    """Kind of each column (`ONES`, `VALUES`, `HAS_ZERO`, `NOT_FINITE`) and its sum of squares."""
+    p = indptr.size - 1
+    kind, squares = np.zeros(p, dtype=np.int8), np.zeros(p)
+    n_chunks = max(1, min(32, p))
+    runtime.run(_describe, n_chunks, n_chunks, indptr, values, kind, squares)
+    return kind, squares
+
+
+@kernel
+def divide(block_ptr: Index, value: Rows, scale: Features) -> None:
+    """Divide the values of each slot by its scale, in place."""
+    for b in range(block_ptr.shape[0]):
+        for s in range(scale.size):
+            for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
+                value[k] /= scale[s]
+
+
+@kernel
+def to_csc(  # noqa: D103
+    block_ptr: Index, row: AnyArray, value: Rows, shift: int, place: Index
+) -> tuple[Index, Index, Rows]:
+    """Compressed sparse columns of the rows i with ``place[i] >= 0``, at row ``place[i]``."""
+    n_blocks, q = block_ptr.shape[0], block_ptr.shape[1] - 1
+    indptr = np.zeros(q + 1, np.int64)
+    for b in range(n_blocks):
+        for s in range(q):
+            for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
+                if place[(b << shift) + row[k]] >= 0:
+                    indptr[s + 1] += 1
+    for s in range(q):
+        indptr[s + 1] += indptr[s]
+    indices = np.empty(indptr[q], np.int64)
+    kept = np.empty(indptr[q] if value.size else 0, np.float64)
+    at = indptr[:-1].copy()
+    for b in range(n_blocks):
+        for s in range(q):
+            for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
+                i = place[(b << shift) + row[k]]
+                if i >= 0:
+                    indices[at[s]] = i
+                    if value.size:
+                        kept[at[s]] = value[k]
+                    at[s] += 1
+    return indptr, indices, kept

@@ -1,0 +1,161 @@
+"""The products of a blocked covariate matrix, written as the formulas read.
+
+A *part* of the matrix holds q columns of one kind over n rows that are cut into blocks of
+``2**shift`` rows. Sparse parts are stored block by block, column by column: the entries of column s
+in block b are ``row[block_ptr[b, s]:block_ptr[b, s + 1]]``, row numbers within the block, two bytes
+each. Binary parts (all entries 1) store no values. Dense parts are stored as
+``(n_blocks, q, block_rows)``.
+
+`matrix_cpu` gives the same numbers, block by block.
+"""
+
+import numpy as np
+
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Features, Index, Matrix, Rows
+
+__all__ = [
+    "cross_binary",
+    "cross_dense",
+    "cross_valued",
+    "product_binary",
+    "product_dense",
+    "product_valued",
+    "sparse_layout",
+]
+
+
+def _unblock(block_ptr: Index, row: AnyArray, value: Rows, n_rows: int, shift: int) -> Matrix:
+    n_blocks, q = block_ptr.shape[0], block_ptr.shape[1] - 1
+    x = np.zeros((n_rows, q))
+    for b in range(n_blocks):
+        for s in range(q):
+            entries = slice(block_ptr[b, s], block_ptr[b, s + 1])
+            x[(b << shift) + row[entries].astype(np.int64), s] = value[entries]
+    return x
+
+
+def _stack(blocks: AnyArray, n_rows: int) -> Matrix:
+    return np.concatenate([block.T for block in blocks])[:n_rows]
+
+
+def cross_binary(
+    block_ptr: Index, row: AnyArray, slots: Index, r: Rows, shift: int, runtime: Runtime
+) -> Features:
+    r"""Sums of `r` over the rows where each column is 1.
+
+    .. math:: g_s = \sum_i x_{is} r_i
+
+    Parameters
+    ----------
+    block_ptr : (n_blocks, q + 1) int64
+    row : (n_entries,) uint16
+        Row number within the block.
+    slots : (m,) int64
+        Columns of the part to use.
+    r : (n,) float64
+    shift : int
+        A block has ``2**shift`` rows.
+
+    Returns
+    -------
+    (m,) float64
+    """
+    return cross_valued(block_ptr, row, np.ones(row.size), slots, r, shift, runtime)
+
+
+def cross_valued(
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows,
+    slots: Index,
+    r: Rows,
+    shift: int,
+    runtime: Runtime,
+) -> Features:
+    """As `cross_binary`, with the value of each entry."""
+    return r @ _unblock(block_ptr, row, value, r.size, shift)[:, slots]
+
+
+def cross_dense(blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime) -> Features:
+    """As `cross_binary`, for a dense part ``(n_blocks, q, block_rows)``."""
+    return r @ _stack(blocks, r.size)[:, slots]
+
+
+def product_binary(
+    block_ptr: Index,
+    row: AnyArray,
+    slots: Index,
+    v: Features,
+    shift: int,
+    out: Rows,
+    runtime: Runtime,
+) -> None:
+    r"""Add the product with a vector to `out`.
+
+    .. math:: out_i \mathrel{+}= \sum_s x_{is} v_s
+    """
+    product_valued(block_ptr, row, np.ones(row.size), slots, v, shift, out, runtime)
+
+
+def product_valued(
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows,
+    slots: Index,
+    v: Features,
+    shift: int,
+    out: Rows,
+    runtime: Runtime,
+) -> None:
+    """As `product_binary`, with the value of each entry."""
+    out += _unblock(block_ptr, row, value, out.size, shift)[:, slots] @ v
+
+
+def product_dense(
+    blocks: AnyArray, slots: Index, v: Features, out: Rows, runtime: Runtime
+) -> None:
+    """As `product_binary`, for a dense part."""
+    out += _stack(blocks, out.size)[:, slots] @ v
+
+
+def sparse_layout(
+    indptr: Index,
+    indices: AnyArray,
+    values: AnyArray,
+    columns: Index,
+    n_rows: int,
+    shift: int,
+    runtime: Runtime,
+) -> tuple[Index, AnyArray, Rows]:
+    """Compressed sparse columns, in any order of rows, to the blocked layout.
+
+    Parameters
+    ----------
+    indptr : (n_columns + 1,) int64
+    indices : (n_entries,) int32 or int64
+    values : (n_entries,) float64, or (0,) for a binary part
+    columns : (q,) int64
+        Columns to take, in the order of the part.
+
+    Returns
+    -------
+    block_ptr : (n_blocks, q + 1) int64
+    row : (n_entries,) uint16
+    value : (n_entries,) float64, or (0,)
+    """
+    n_blocks = max(1, (n_rows + (1 << shift) - 1) >> shift)
+    block_ptr = np.zeros((n_blocks, columns.size + 1), dtype=np.int64)
+    rows, kept = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+    position = 0
+    for b in range(n_blocks):
+        block_ptr[b, 0] = position
+        for s, j in enumerate(columns):
+            entries = np.arange(indptr[j], indptr[j + 1])
+            entries = entries[(indices[entries] >> shift) == b]
+            rows.append(indices[entries] - (b << shift))
+            if values.size:
+                kept.append(values[entries])
+            position += entries.size
+            block_ptr[b, s + 1] = position
+    return block_ptr, np.concatenate(rows).astype(np.uint16), np.concatenate(kept)
