@@ -336,7 +336,11 @@ def _risk_sets(outcome: Outcome) -> RiskSets:
     level_ptr = np.zeros(1, dtype=np.int64)
     if outcome.entry is not None:
         own, end = _range_at_risk(outcome.entry[order], t, s, group_ptr)
-        level_rows, level_ptr = _by_level(own, end, group_ptr.size - 1)
+        group_stratum = s[group_ptr[1:] - 1]
+        if (end == np.searchsorted(group_stratum, s, side="right")).all():
+            own = end = empty  # everybody enters before the first event: nested after all
+        else:
+            level_rows, level_ptr = _by_level(own, end, group_ptr.size - 1)
     return RiskSets(
         order=order.astype(np.int64),
         weight=w,

@@ -1,0 +1,150 @@
+"""The Cox partial likelihood of an outcome as a function of the linear predictor."""
+
+import functools
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from riskset._runtime import Runtime
+from riskset._types import Index, Matrix, NDArray, RiskSets, Rows
+from riskset.data.design import Design
+from riskset.data.outcome import Outcome
+from riskset.kernels import risk_sets_cpu as kernels
+
+__all__ = ["CoxLoss", "Evaluation", "Ties"]
+
+Ties = Literal["breslow", "efron"]
+
+CHUNK_ROWS = 4096
+MAX_DENSE = 1 << 27
+"""Largest dense copy of columns, in numbers (1 GB)."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The partial likelihood at one linear predictor; arrays as in `CoxPass`."""
+
+    log_likelihood: float
+    residual: Rows
+    expected_in_risk_order: Rows
+    log_total: NDArray[np.float64]
+    log_hazard: NDArray[np.float64]
+    risk: RiskSets
+
+    @functools.cached_property
+    def expected(self) -> Rows:
+        """Expected weighted events of each row, in the caller's order."""
+        out = np.empty_like(self.expected_in_risk_order)
+        out[self.risk.order] = self.expected_in_risk_order
+        return out
+
+
+@dataclass(frozen=True)
+class CoxLoss:
+    """Log partial likelihood, its gradient and its curvature.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    ties : "breslow" or "efron"
+    runtime : Runtime
+    """
+
+    outcome: Outcome
+    ties: Ties
+    runtime: Runtime
+
+    @property
+    def efron(self) -> bool:
+        """Whether ties are treated by Efron's method."""
+        return self.ties == "efron"
+
+    @property
+    def offset(self) -> Rows:
+        """Part of the linear predictor that is not estimated (n,)."""
+        return self.outcome.offset
+
+    @property
+    def n_events(self) -> float:
+        """Weighted number of events."""
+        return self.outcome.sum_events
+
+    def evaluate(self, eta: Rows) -> Evaluation:
+        """Likelihood and residuals at `eta`, offset included, in the caller's order."""
+        risk = self.outcome.risk
+        return Evaluation(*_fields(kernels.cox_pass(eta, risk, self.efron, self.runtime)), risk)
+
+    def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
+        r"""Observed information of some columns, exact, in stored units.
+
+        .. math:: I = Z' \mathrm{diag}(h) Z - \sum_t w_t \bar z_t \bar z_t'
+
+        with h the expected events, and one term t for each event group (Breslow) or event (Efron),
+        :math:`\bar z_t` its risk-set mean.
+
+        Parameters
+        ----------
+        design : Design
+        eta : (n,) float64
+            Offset included.
+        columns : (q,) int64
+
+        Returns
+        -------
+        (q, q) float64, symmetric, positive semidefinite up to rounding.
+
+        Notes
+        -----
+        O((n + terms) q^2). More than `MAX_DENSE` numbers at once are never made dense: columns
+        are then taken by pairs of blocks.
+        """
+        n, q = design.n_rows, columns.size
+        if n * q <= MAX_DENSE or q <= 2:
+            return self._information_dense(design, eta, columns)
+        half = max(1, min(q // 2, MAX_DENSE // (2 * n)))
+        blocks = [np.arange(a, min(a + half, q)) for a in range(0, q, half)]
+        out = np.empty((q, q))
+        for b, rows in enumerate(blocks):
+            for other in blocks[: b + 1]:
+                both = np.unique(np.concatenate([rows, other]))
+                part = self._information_dense(design, eta, columns[both])
+                out[np.ix_(both, both)] = part
+        return out
+
+    def _information_dense(self, design: Design, eta: Rows, columns: Index) -> Matrix:
+        risk = self.outcome.risk
+        expected = self.evaluate(eta).expected_in_risk_order
+        z = design.stored(columns)
+        if risk.own.size:
+            z = z[risk.order]
+            means, weights = kernels.risk_set_means(eta, risk, self.efron, z)
+            out = z.T @ (expected[:, None] * z) - means.T @ (weights[:, None] * means)
+            return np.asarray((out + out.T) / 2)
+        with np.errstate(divide="ignore"):
+            log_r = np.log(risk.weight) + eta[risk.order]
+        out = np.zeros((columns.size, columns.size))
+        state, peak_total = np.zeros(columns.size), np.array([-np.inf, 0.0])
+        for first, last in self._group_chunks:
+            a, b = risk.group_ptr[first], risk.group_ptr[last]
+            x = z[risk.order[a:b]]
+            terms = kernels.n_terms(risk, self.efron, first, last)
+            means, weights = np.empty((terms, columns.size)), np.empty(terms)
+            kernels.means_nested(
+                log_r, x, a, risk, self.efron, first, last, state, peak_total, means, weights
+            )
+            out += x.T @ (expected[a:b, None] * x) - means.T @ (weights[:, None] * means)
+        return (out + out.T) / 2
+
+    @functools.cached_property
+    def _group_chunks(self) -> list[tuple[int, int]]:
+        ptr = self.outcome.risk.group_ptr
+        cuts = np.searchsorted(ptr, np.arange(0, ptr[-1], CHUNK_ROWS))
+        edges = np.unique(np.append(cuts, ptr.size - 1))
+        return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def _fields(
+    done: kernels.CoxPass,
+) -> tuple[float, Rows, Rows, NDArray[np.float64], NDArray[np.float64]]:
+    return done.log_likelihood, done.residual, done.expected, done.log_total, done.log_hazard

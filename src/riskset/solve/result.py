@@ -1,0 +1,89 @@
+"""What a solver returns: the answer, its certificate, and what there is to say about it."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from riskset._types import Features, Matrix, NDArray, Rows
+from riskset.model.cox import CoxLoss
+
+__all__ = ["Note", "Solution", "Status"]
+
+Status = Literal["converged", "infinite_estimate", "max_iter", "not_estimable"]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something about the data or the answer that a user should know.
+
+    Attributes
+    ----------
+    code : str
+        "infinite", "collinear", "constant", "near_ties", "not_estimable", "dropped", "max_iter", ...
+    columns : tuple of str
+        The covariates concerned.
+    message : str
+    """
+
+    code: str
+    columns: tuple[str, ...]
+    message: str
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A minimiser of ``-loglik + penalty`` with its certificate.
+
+    Attributes
+    ----------
+    coef : (p,) float64
+        In the user's units; +inf or -inf where the maximum lies at infinity.
+    status : str
+        "converged" means that `kkt` <= tol over all columns, and nothing else.
+    kkt, kkt_absolute : float
+        Largest violation of the optimality conditions, relative to the gradient at 0, and as is
+        (mathematics in `solve.optimality`).
+    kkt_column : int
+        The column of the largest violation, -1 without columns.
+    log_likelihood, null_log_likelihood, objective : float
+        The limit of the log likelihood where the estimate is infinite.
+    n_iter : int
+        Newton steps.
+    n_passes : int
+        Evaluations of the likelihood.
+    gradient : (p,) float64
+        Of the log likelihood, in stored units.
+    eta : (n,) float64
+        Linear predictor of the training rows up to a constant, offset included, without the
+        infinite part.
+    infinite : (p,) int8
+        Sign of each infinite coefficient, 0 for the finite ones.
+    aliased : (p,) bool
+        Columns that carry no information or repeat others; their coefficient is 0.
+    loss : CoxLoss
+        The likelihood that the finite coefficients maximise: restricted to the limiting risk sets
+        where the estimate is infinite.
+    gradient_at_zero : (p,) float64
+        Of the log likelihood at coef = 0, in stored units.
+    notes : tuple of Note
+    """
+
+    coef: Features
+    status: Status
+    kkt: float
+    kkt_absolute: float
+    kkt_column: int
+    log_likelihood: float
+    null_log_likelihood: float
+    objective: float
+    n_iter: int
+    n_passes: int
+    gradient: Features
+    gradient_at_zero: Features
+    eta: Rows
+    infinite: NDArray[np.int8]
+    aliased: NDArray[np.bool_]
+    loss: CoxLoss
+    notes: tuple[Note, ...] = ()
+    model: Matrix | None = field(default=None, repr=False)
