@@ -1,0 +1,114 @@
+"""Writing results: whole files or none.
+
+A file appears under its name only when it is complete; an interrupted or failed run leaves what was
+there before.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+
+from riskset._errors import InputError
+from riskset._types import AnyArray
+
+__all__ = ["check_target", "replacing", "write_json", "write_pairs", "write_table"]
+
+TABLE_SUFFIXES = (".csv", ".parquet")
+ROW_GROUP = 1 << 20
+
+
+def check_target(path: Path, *, suffixes: tuple[str, ...] = ()) -> None:
+    """Complain now, not after an hour of work, if `path` cannot be written."""
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InputError(
+            f"cannot write {str(path)!r}: its name must end in {' or '.join(suffixes)}.",
+            hint="the ending chooses the format.",
+        )
+    if path.is_dir():
+        raise InputError(f"cannot write {str(path)!r}: it is a folder.", hint="name a file in it.")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InputError(
+            f"cannot write {str(path)!r}: the folder {str(folder)!r} does not exist.",
+            hint="create it first, or correct the path.",
+        )
+    if not os.access(folder, os.W_OK):
+        raise InputError(
+            f"cannot write {str(path)!r}: no permission to write in {str(folder)!r}.",
+            hint="choose another place.",
+        )
+
+
+@contextmanager
+def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
+    """Temporary names beside `paths`, renamed when the block ends well and removed when not.
+
+    Beside them, because a rename is atomic only within one file system.
+    """
+    temporary = []
+    try:
+        for path in paths:
+            handle, name = tempfile.mkstemp(
+                prefix=f".{path.stem}-", suffix=path.suffix, dir=path.absolute().parent
+            )
+            os.close(handle)
+            temporary.append(Path(name))
+        yield tuple(temporary)
+        mask = os.umask(0)
+        os.umask(mask)
+        for source, path in zip(temporary, paths, strict=True):
+            # mkstemp makes files for their owner alone; results get the usual permissions.
+            source.chmod(0o666 & ~mask)
+            source.replace(path)
+    finally:
+        for source in temporary:
+            source.unlink(missing_ok=True)
+
+
+def write_json(path: Path, content: Mapping[str, object]) -> None:
+    """Write `content` as JSON, one item a line; refuses NaN and infinities, which JSON lacks."""
+    text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
+    with replacing(path) as (temporary,):
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def write_table(path: Path, columns: Mapping[str, AnyArray]) -> None:
+    """Write columns of equal length as CSV or Parquet, by the ending of the name."""
+    table = pyarrow.table({name: pyarrow.array(values) for name, values in columns.items()})
+    with replacing(path) as (temporary,):
+        if path.suffix.lower() == ".csv":
+            pyarrow.csv.write_csv(table, temporary)
+        else:
+            pyarrow.parquet.write_table(table, temporary, compression="zstd")
+
+
+def write_pairs(
+    path: Path,
+    names: tuple[str, str],
+    blocks: Iterator[tuple[AnyArray, AnyArray]],
+) -> None:
+    """Write blocks of two whole-number columns to one Parquet file, a block at a time.
+
+    Sorted runs of numbers, as rows within a covariate are, take about a byte each.
+    """
+    schema = pyarrow.schema([(name, pyarrow.int64()) for name in names])
+    with pyarrow.parquet.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=False,
+        column_encoding=dict.fromkeys(names, "DELTA_BINARY_PACKED"),
+    ) as writer:
+        for first, second in blocks:
+            table = pyarrow.table(
+                [pyarrow.array(first, pyarrow.int64()), pyarrow.array(second, pyarrow.int64())],
+                schema=schema,
+            )
+            writer.write_table(table, row_group_size=ROW_GROUP)

@@ -1,0 +1,65 @@
+"""Real cohorts that come with the package, to try things on and to test against.
+
+Their origin and columns are described in the ``README.md`` beside the files.
+"""
+
+from importlib.resources import files
+from pathlib import Path
+
+from riskset.data.dataset import Dataset
+from riskset.data.readers import read_dataset
+
+__all__ = ["load_rhc", "rhc_path"]
+
+
+def rhc_path(*, categories: bool = False) -> Path:
+    """Path of the bundled right-heart-catheterisation cohort, a Parquet file.
+
+    Parameters
+    ----------
+    categories : bool
+        The table with categories as text, instead of one with columns of zeros and ones.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import riskset.datasets
+    >>> riskset.datasets.rhc_path().name
+    'rhc.parquet'
+    """
+    return Path(str(files("riskset.datasets"))) / (
+        "rhc_raw.parquet" if categories else "rhc.parquet"
+    )
+
+
+def load_rhc(*, categories: bool = False) -> Dataset:
+    """The right-heart-catheterisation cohort: 5,735 critically ill patients.
+
+    Time is counted in days from admission, the event is death, and ``swang1`` is the treatment: a
+    right heart catheter within the first day. All other columns are covariates.
+
+    Parameters
+    ----------
+    categories : bool
+        Read the table with categories as text (the treatment is then ``fac_swang1=RHC``), instead
+        of the one with columns of zeros and ones. Both lead to the same models.
+
+    Returns
+    -------
+    Dataset
+
+    References
+    ----------
+    Connors et al. (1996), JAMA 276, 889-897, doi:10.1001/jama.1996.03540110043030.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> cohort = rs.load_rhc()
+    >>> cohort.outcome.n_rows, cohort.outcome.n_events
+    (5735, 3722)
+    """
+    return read_dataset(rhc_path(categories=categories), time="time", event="event", id="id")

@@ -1,0 +1,301 @@
+"""Pictures for reports: coefficient paths and survival curves.
+
+Every function returns a `matplotlib.figure.Figure` that belongs to no window; save it with
+``figure.savefig("path.png", dpi=200)``. The only module that draws.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Matrix, Rows
+
+__all__ = ["coefficient_path", "survival_curves"]
+
+INK = "#22262b"
+QUIET = "#8a929c"
+FAINT = "#cbd0d6"
+ACCENT = "#c2410c"
+# Distinct without colour vision too (Okabe and Ito's palette, darkened for thin lines).
+COLOURS = ("#0072b2", "#009e73", "#b0527f", "#7b5ea7", "#8a7300", "#56707f", "#00838f", "#5c7c3a")
+STYLE = {
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "font.size": 9,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+class Label(NamedTuple):
+    """Text at the right end of a line, in data units."""
+
+    y: float
+    text: str
+    colour: str
+    is_bold: bool
+
+
+def coefficient_path(
+    strength: Rows,
+    coef: Matrix,
+    names: Sequence[str],
+    *,
+    emphasised: Sequence[str] = (),
+    chosen: int | None = None,
+    n_labels: int = 8,
+    title: str | None = None,
+    ylabel: str = "log hazard ratio",
+) -> Figure:
+    """Coefficients against the strength of the penalty, from strong on the left to weak.
+
+    Parameters
+    ----------
+    strength : (n_penalties,) float, > 0
+        Penalty strengths of the solutions, in any order.
+    coef : (n_penalties, n_features) float
+        Coefficients; those of covariates on different scales are easier to compare in comparable
+        units.
+    names : sequence of str
+        Names of the columns of `coef`.
+    emphasised : sequence of str
+        Covariates drawn in bold and always labelled: the treatment.
+    chosen : int, optional
+        Row of `coef` to mark, as the solution that is reported.
+    n_labels : int
+        How many further covariates to label: those with the largest coefficients in the end.
+    title, ylabel : str
+        Words on the picture.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit, a strength is not positive, or a name is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from riskset.plot import coefficient_path
+    >>> strength = np.array([10.0, 1.0, 0.1])
+    >>> coef = np.array([[0.0, 0.0], [0.0, 0.3], [-0.1, 0.5]])
+    >>> figure = coefficient_path(strength, coef, ["age", "treatment"], emphasised=["treatment"])
+    """
+    strength, coef = np.asarray(strength, dtype=float), np.asarray(coef, dtype=float)
+    _check_path(strength, coef, names, chosen)
+    bold = [_position(name, names) for name in emphasised]
+    marked = None if chosen is None else strength[chosen]
+    order = np.argsort(-strength, kind="stable")
+    strength, coef = strength[order], np.where(np.isfinite(coef[order]), coef[order], np.nan)
+    last = np.nan_to_num(coef[-1])
+    ranked = [int(j) for j in np.argsort(-np.abs(last), kind="stable") if last[j] and j not in bold]
+    coloured = ranked[:n_labels]
+
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.0, 5.0), layout="constrained")
+        axes = figure.add_subplot()
+        axes.set_xscale("log")
+        axes.axhline(0, color=QUIET, linewidth=0.8, zorder=1)
+        if marked is not None:
+            axes.axvline(marked, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+            axes.annotate(
+                "reported",
+                (marked, 1),
+                xycoords=("data", "axes fraction"),
+                xytext=(4, -3),
+                textcoords="offset points",
+                va="top",
+                color=INK,
+            )
+        if ranked[n_labels:]:
+            axes.plot(strength, coef[:, ranked[n_labels:]], color=FAINT, linewidth=0.8, zorder=2)
+        labels = []
+        for k, j in enumerate(coloured):
+            colour = COLOURS[k % len(COLOURS)]
+            axes.plot(strength, coef[:, j], color=colour, linewidth=1.2, zorder=3)
+            labels.append(Label(last[j], _short(names[j]), colour, False))
+        for j in bold:
+            axes.plot(strength, coef[:, j], color=ACCENT, linewidth=2.4, zorder=4)
+            labels.append(Label(last[j], _short(names[j]), ACCENT, True))
+        axes.set_xlim(strength[0] * 1.02, strength[-1])
+        axes.set_xlabel("penalty strength (weaker to the right)")
+        axes.set_ylabel(ylabel)
+        _strength_ticks(axes)
+        _frame(axes, title)
+        _label_ends(axes, labels)
+    return figure
+
+
+def survival_curves(
+    times: Rows,
+    survival: Matrix,
+    labels: Sequence[str],
+    *,
+    title: str | None = None,
+    xlabel: str = "time",
+    ylabel: str = "survival",
+) -> Figure:
+    """Survival, or any other probability, as step functions of time.
+
+    Parameters
+    ----------
+    times : (n_times,) float, increasing
+        Times at which the curves may step.
+    survival : (n_curves, n_times) float in [0, 1]
+        What each curve falls (or rises) to at each time.
+    labels : sequence of str
+        One for each curve, written at its end.
+    title, xlabel, ylabel : str
+        Words on the picture.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit or the times do not increase.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from riskset.plot import survival_curves
+    >>> curves = np.array([[1.0, 0.9, 0.6], [1.0, 0.8, 0.5]])
+    >>> figure = survival_curves(np.array([0.0, 10.0, 20.0]), curves, ["untreated", "treated"])
+    """
+    times = np.asarray(times, dtype=float)
+    survival = np.atleast_2d(np.asarray(survival, dtype=float))
+    if survival.shape != (len(labels), times.size):
+        raise InputError(
+            f"`survival` must have one row for each of the {len(labels)} labels and one column "
+            f"for each of the {times.size} times, but its shape is {survival.shape}.",
+            hint="`predict_survival_function` gives rows by times.",
+        )
+    if times.size == 0 or (np.diff(times) <= 0).any():
+        raise InputError("`times` must increase.", hint="sort them and drop repeated ones.")
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.0, 4.4), layout="constrained")
+        axes = figure.add_subplot()
+        ends = []
+        for k, (curve, label) in enumerate(zip(survival, labels, strict=True)):
+            colour = (ACCENT, *COLOURS)[k % (1 + len(COLOURS))]
+            axes.step(times, curve, where="post", color=colour, linewidth=1.6)
+            ends.append(Label(float(curve[-1]), _short(label), colour, False))
+        axes.set_xlim(times[0], times[-1])
+        axes.set_ylim(0, 1)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.0%}"))
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(ylabel)
+        _frame(axes, title)
+        _label_ends(axes, ends)
+    return figure
+
+
+def _check_path(strength: Rows, coef: Matrix, names: Sequence[str], chosen: int | None) -> None:
+    if coef.shape != (strength.size, len(names)) or strength.size == 0:
+        raise InputError(
+            f"`coef` must have one row for each of the {strength.size} strengths and one column "
+            f"for each of the {len(names)} names, but its shape is {coef.shape}.",
+            hint="pass the coefficients of a path with one solution in each row.",
+        )
+    if not (strength > 0).all():
+        raise InputError(
+            f"strengths must be positive to be drawn on a logarithmic axis, "
+            f"but one is {strength.min():g}.",
+            hint="leave the unpenalised solution out.",
+        )
+    if chosen is not None and not -strength.size <= chosen < strength.size:
+        raise InputError(
+            f"`chosen` must be a row of `coef`, 0 to {strength.size - 1}, but it is {chosen}.",
+            hint="it is the position of a solution, not a strength.",
+        )
+
+
+def _position(name: str, names: Sequence[str]) -> int:
+    if name not in names:
+        raise InputError.unknown_name("covariate", name, names)
+    return list(names).index(name)
+
+
+def _short(text: str, limit: int = 26) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _strength_ticks(axes: Axes) -> None:
+    """Ticks at 1, 2 and 5 times powers of ten, as plain numbers."""
+    high, low = axes.get_xlim()
+    decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    steps = (1,) if np.log10(high / low) > 3 else (1, 2, 5)
+    ticks = [step * 10.0**decade for decade in decades for step in steps]
+    axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+
+
+def _frame(axes: Axes, title: str | None) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=3, width=0.8)
+    if title:
+        axes.set_title(title, pad=10)
+
+
+def _label_ends(axes: Axes, labels: Sequence[Label]) -> None:
+    """Write each label beside the end of its line, moved apart where they would overlap."""
+    if not labels:
+        return
+    ordered = sorted(labels, key=lambda label: label.y)
+    low, high = axes.get_ylim()
+    wanted = np.array([(label.y - low) / (high - low) for label in ordered])
+    # A line of 9 point type on axes about 300 points high, with some air.
+    placed = _spread(wanted, gap=0.043)
+    for label, start, end in zip(ordered, wanted, placed, strict=True):
+        axes.annotate(
+            label.text,
+            xy=(1, start),
+            xytext=(1.035, end),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            color=label.colour,
+            fontweight="bold" if label.is_bold else "normal",
+            arrowprops={
+                "arrowstyle": "-",
+                "color": label.colour,
+                "linewidth": 0.6,
+                "alpha": 0.6,
+                "shrinkA": 1,
+                "shrinkB": 1,
+            },
+            annotation_clip=False,
+        )
+
+
+def _spread(wanted: AnyArray, gap: float) -> AnyArray:
+    """Positions at least `gap` apart, in the same order, nearest to `wanted` in least squares.
+
+    With k gaps taken off position k the condition is that positions do not decrease: isotonic
+    regression, by pooling neighbours.
+    """
+    pools: list[list[float]] = []
+    for k, value in enumerate(wanted):
+        pools.append([value - k * gap])
+        while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
+            pools[-2:] = [pools[-2] + pools[-1]]
+    flat = np.concatenate([np.full(len(pool), np.mean(pool)) for pool in pools])
+    spread: AnyArray = flat + gap * np.arange(flat.size)
+    return spread
