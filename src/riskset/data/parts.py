@@ -11,6 +11,7 @@ import numpy as np
 
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
+from riskset.kernels import gram_cpu
 from riskset.kernels import matrix_cpu as kernels
 
 __all__ = ["BinaryPart", "DensePart", "Part", "ValuedPart"]
@@ -61,7 +62,7 @@ class BinaryPart:
 
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """See `Part.fill`."""
-        _fill_sparse(self.block_ptr, self.row, None, self.shift, slots, rows, out)
+        _fill_sparse(self.block_ptr, self.row, np.zeros(0), self.shift, slots, rows, out)
 
 
 @dataclass(frozen=True)
@@ -132,29 +133,12 @@ class DensePart:
 def _fill_sparse(
     block_ptr: Index,
     row: AnyArray,
-    value: Rows | None,
+    value: Rows,
     shift: int,
     slots: Index,
     rows: Index,
     out: Matrix,
 ) -> None:
-    # Rows may repeat and come in any order; `place` sends a row of the block to its first copy.
     order = np.argsort(rows, kind="stable")
-    borders = np.searchsorted(rows[order], np.arange(block_ptr.shape[0] + 1) << shift)
-    place = np.full(1 << shift, -1, dtype=np.int64)
-    for b in range(block_ptr.shape[0]):
-        wanted = order[borders[b] : borders[b + 1]]
-        if wanted.size == 0:
-            continue
-        local = rows[wanted] - (b << shift)
-        first = np.append(True, local[1:] != local[:-1])
-        place[local[first]] = wanted[first]
-        for m, s in enumerate(slots):
-            k = slice(block_ptr[b, s], block_ptr[b, s + 1])
-            at = place[row[k]]
-            hit = at >= 0
-            out[at[hit], m] = 1.0 if value is None else value[k][hit]
-        copies = ~first
-        if copies.any():
-            out[wanted[copies]] = out[place[local[copies]]]
-        place[local] = -1
+    start = np.searchsorted(rows[order], np.arange((block_ptr.shape[0] << shift) + 1))
+    gram_cpu.fill_sparse(block_ptr, row, value, shift, slots, start, order, out)

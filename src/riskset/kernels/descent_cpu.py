@@ -1,0 +1,67 @@
+"""Minimise a penalised quadratic on the CPU. The specification is `descent_ref`."""
+
+from riskset._types import Features, Matrix
+from riskset.kernels._jit import kernel
+
+__all__ = ["minimise_quadratic", "secant_update"]
+
+
+@kernel
+def minimise_quadratic(
+    curvature: Matrix,
+    gradient: Features,
+    beta: Features,
+    l1: Features,
+    l2: Features,
+    box: Features,
+    tolerance: float,
+    max_sweeps: int,
+    step: Features,
+    image: Features,
+) -> int:
+    """See `descent_ref.minimise_quadratic`."""
+    q = gradient.size
+    # Sweeps over the coordinates that are not at zero, and a full one before it may end.
+    full = True
+    for sweep in range(1, max_sweeps + 1):
+        moved = 0.0
+        for j in range(q):
+            b = beta[j] + step[j]
+            if not full and b == 0.0:
+                continue
+            h = curvature[j, j] + l2[j]
+            if h <= 0.0:
+                continue
+            z = b * curvature[j, j] + gradient[j] - image[j]
+            target = 0.0
+            if z > l1[j]:
+                target = (z - l1[j]) / h
+            elif z < -l1[j]:
+                target = (z + l1[j]) / h
+            new = min(max(target - beta[j], -box[j]), box[j])
+            change = new - step[j]
+            if change != 0.0:
+                step[j] = new
+                row = curvature[j]
+                for k in range(q):
+                    image[k] += change * row[k]
+                moved = max(moved, abs(change) * h)
+        if moved <= tolerance:
+            if full:
+                return sweep
+            full = True
+        else:
+            full = False
+    return max_sweeps + 1
+
+
+@kernel
+def secant_update(
+    curvature: Matrix, y: Features, image: Features, sy: float, sbs: float
+) -> None:
+    """See `descent_ref.secant_update`."""
+    q = y.size
+    for j in range(q):
+        a, b = y[j] / sy, image[j] / sbs
+        for k in range(q):
+            curvature[j, k] += a * y[k] - b * image[k]

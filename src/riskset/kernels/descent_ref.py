@@ -1,0 +1,84 @@
+"""Minimise a penalised quadratic, written as the formulas read."""
+
+import numpy as np
+
+from riskset._types import Features, Matrix
+
+__all__ = ["minimise_quadratic", "secant_update"]
+
+
+def minimise_quadratic(
+    curvature: Matrix,
+    gradient: Features,
+    beta: Features,
+    l1: Features,
+    l2: Features,
+    box: Features,
+    tolerance: float,
+    max_sweeps: int,
+    step: Features,
+    image: Features,
+) -> int:
+    r"""Cyclic coordinate descent on a working set.
+
+    .. math::
+        \min_{|d_j| \le b_j} -g'd + \tfrac12 d'Bd
+            + \sum_j \left( l_{1j} |\beta_j + d_j| + \tfrac12 l_{2j} (\beta_j + d_j)^2 \right)
+
+    Parameters
+    ----------
+    curvature : (q, q) float64
+        B, symmetric and positive semidefinite.
+    gradient : (q,) float64
+        g, of the log likelihood at beta.
+    beta, l1, l2, box : (q,) float64
+    tolerance : float
+        Stop when no coordinate moves its gradient by more.
+    max_sweeps : int
+    step : (q,) float64
+        d, the start and the result.
+    image : (q,) float64
+        B d, kept up to date.
+
+    Returns
+    -------
+    int
+        Number of sweeps; more than `max_sweeps` if it did not converge.
+    """
+    for sweep in range(1, max_sweeps + 1):
+        moved = 0.0
+        for j in range(gradient.size):
+            h = curvature[j, j] + l2[j]
+            if h <= 0.0:
+                continue
+            b = beta[j] + step[j]
+            z = b * h + gradient[j] - image[j] - l2[j] * b
+            target = np.sign(z) * max(abs(z) - l1[j], 0.0) / h
+            new = min(max(target - beta[j], -box[j]), box[j])
+            change = new - step[j]
+            if change != 0.0:
+                step[j] = new
+                image += change * curvature[j]
+                moved = max(moved, abs(change) * h)
+        if moved <= tolerance:
+            return sweep
+    return max_sweeps + 1
+
+
+def secant_update(
+    curvature: Matrix, y: Features, image: Features, sy: float, sbs: float
+) -> None:
+    r"""The BFGS update, in place.
+
+    .. math:: B \mathrel{+}= \frac{yy'}{s'y} - \frac{Bs (Bs)'}{s'Bs}
+
+    Parameters
+    ----------
+    y : (q,) float64
+        Change of the gradient of the negative log likelihood along the step s.
+    image : (q,) float64
+        B s.
+    sy, sbs : float
+        s'y > 0 and s'Bs > 0.
+    """
+    curvature += np.outer(y, y) / sy - np.outer(image, image) / sbs

@@ -1,0 +1,143 @@
+"""Sampling of risk sets and sums of squares over a sample, fast. See `gram_ref`."""
+
+import numpy as np
+
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Index, Matrix, NDArray, Pointer, Rows
+from riskset.kernels._jit import kernel
+
+__all__ = ["binary_gram", "draw", "fill_bits", "fill_sparse"]
+
+TILE = 16
+WORDS = 256
+GOLDEN = 0.6180339887498949
+
+
+@kernel
+def draw(
+    expected: Rows, own: Index, end: Index, cumulative: NDArray[np.float64], n_samples: int
+) -> tuple[Index, Index]:
+    """See `gram_ref.draw`."""
+    n = expected.size
+    total = 0.0
+    for i in range(n):
+        total += expected[i]
+    row, group = np.empty(n_samples, np.int64), np.empty(n_samples, np.int64)
+    border = expected[0]
+    i = 0
+    for k in range(n_samples):
+        while i < n - 1 and border <= (k + 0.5) * (total / n_samples):
+            i += 1
+            border += expected[i]
+        row[k] = i
+        multiple = (k + 1) * GOLDEN
+        part = multiple - np.floor(multiple)
+        low, high = own[i], max(end[i], own[i] + 1)
+        target = cumulative[low] + part * (cumulative[high] - cumulative[low])
+        # The last group whose hazard begins at or before the target.
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if cumulative[middle] <= target:
+                low = middle
+            else:
+                high = middle
+        group[k] = low
+    return row, group
+
+
+@kernel
+def _fill_bits(first, last, n_chunks, block_ptr, row, shift, columns, copies, start, slot, bits):  # type: ignore[no-untyped-def]
+    q_all = columns.size
+    one = np.uint64(1)
+    for q in range(q_all * first // n_chunks, q_all * last // n_chunks):
+        s = columns[q]
+        word = bits[q]
+        for b in range(block_ptr.shape[0]):
+            base = b << shift
+            sampled = copies[base:]
+            for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
+                if sampled[row[k]]:
+                    i = base + row[k]
+                    for m in range(start[i], start[i + 1]):
+                        at = slot[m]
+                        word[at >> 6] |= one << np.uint64(at & 63)
+
+
+def fill_bits(
+    block_ptr: Index,
+    row: AnyArray,
+    shift: int,
+    columns: Index,
+    copies: AnyArray,
+    start: Pointer,
+    slot: Index,
+    bits: NDArray[np.uint64],
+    runtime: Runtime,
+) -> None:
+    """See `gram_ref.fill_bits`."""
+    n_chunks = max(1, min(32, columns.size))
+    runtime.run(
+        _fill_bits, n_chunks, n_chunks, block_ptr, row, shift, columns, copies, start, slot, bits
+    )
+
+
+@kernel
+def fill_sparse(
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows,
+    shift: int,
+    columns: Index,
+    start: Pointer,
+    slot: Index,
+    out: Matrix,
+) -> None:
+    """See `gram_ref.fill_sparse`."""
+    for b in range(block_ptr.shape[0]):
+        for q in range(columns.size):
+            s = columns[q]
+            for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
+                i = (b << shift) + row[k]
+                for m in range(start[i], start[i + 1]):
+                    out[slot[m], q] = value[k] if value.size > 0 else 1.0
+
+
+@kernel
+def _popcount(x):  # type: ignore[no-untyped-def]
+    """Number of ones; the compiler knows this idiom and makes it one instruction."""
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@kernel
+def _binary_gram(first, last, n_chunks, bits, counts):  # type: ignore[no-untyped-def]
+    q, n_words = bits.shape
+    n_tiles = (q + TILE - 1) // TILE
+    unit = 0
+    # Tiles of 16 x 16 columns, 256 words at a time: both sides stay in the first-level cache.
+    for tile in range(n_tiles):
+        for other in range(tile + 1):
+            turn = unit % n_chunks
+            unit += 1
+            if turn < first or turn >= last:
+                continue
+            for w0 in range(0, n_words, WORDS):
+                w1 = min(n_words, w0 + WORDS)
+                for a in range(tile * TILE, min(q, tile * TILE + TILE)):
+                    left = bits[a, w0:w1]
+                    for c in range(other * TILE, min(q, other * TILE + TILE)):
+                        right = bits[c, w0:w1]
+                        ones = np.uint64(0)
+                        for x in range(w1 - w0):
+                            ones += _popcount(left[x] & right[x])
+                        counts[a, c] += np.int64(ones)
+
+
+def binary_gram(bits: NDArray[np.uint64], runtime: Runtime) -> Matrix:
+    """See `gram_ref.binary_gram`."""
+    counts = np.zeros((bits.shape[0], bits.shape[0]), dtype=np.int64)
+    runtime.run(_binary_gram, 32, 32, bits, counts)
+    lower = np.tril(counts).astype(np.float64)
+    return lower + np.tril(lower, -1).T

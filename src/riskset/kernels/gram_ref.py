@@ -1,0 +1,100 @@
+"""Sampling of risk sets and sums of squares over a sample, written as the formulas read."""
+
+import numpy as np
+
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Index, Matrix, NDArray, Pointer, Rows
+
+__all__ = ["binary_gram", "draw", "fill_bits", "fill_sparse"]
+
+
+def draw(
+    expected: Rows, own: Index, end: Index, cumulative: NDArray[np.float64], n_samples: int
+) -> tuple[Index, Index]:
+    r"""Draw pairs (row, group) with probability proportional to the row's share of the risk set.
+
+    .. math:: P(i, g) \propto 1\{i \in R_g\}\, r_i N_g / D_g
+
+    Rows are drawn systematically by their expected events, which are the sums of these
+    probabilities; a row's group follows by inverting the cumulative hazard at the fractional parts
+    of multiples of the golden ratio.
+
+    Parameters
+    ----------
+    expected : (n,) float64
+        In risk order.
+    own, end : (n,) int64
+        Groups in which a row is at risk: [own, end).
+    cumulative : (G + 1,) float64
+        Sums of the hazard of all groups before g.
+    n_samples : int
+
+    Returns
+    -------
+    row, group : (n_samples,) int64
+        Rows in risk order.
+    """
+    border = np.cumsum(expected)
+    k = np.arange(n_samples)
+    row = np.searchsorted(border, (k + 0.5) * (border[-1] / n_samples), side="right")
+    row = np.minimum(row, expected.size - 1)
+    part = np.modf((k + 1) * 0.6180339887498949)[0]
+    low, high = cumulative[own[row]], cumulative[end[row]]
+    target = low + part * (high - low)
+    group = np.searchsorted(cumulative, target, side="right") - 1
+    return row, np.clip(group, own[row], np.maximum(end[row] - 1, own[row]))
+
+
+def fill_bits(
+    block_ptr: Index,
+    row: AnyArray,
+    shift: int,
+    columns: Index,
+    copies: AnyArray,
+    start: Pointer,
+    slot: Index,
+    bits: NDArray[np.uint64],
+    runtime: Runtime,
+) -> None:
+    """Set bit s of column q where the row sampled in slot s has a one.
+
+    Parameters
+    ----------
+    copies : (n,) uint8
+        1 where a row was sampled at all.
+    start, slot : int64
+        Slots of row i: ``slot[start[i]:start[i + 1]]``.
+    bits : (q, n_words) uint64
+        The result, zero at the start; slot s is bit ``s % 64`` of word ``s // 64``.
+    """
+    for q, s in enumerate(columns):
+        for b in range(block_ptr.shape[0]):
+            for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
+                i = (b << shift) + int(row[k])
+                for at in slot[start[i] : start[i + 1]]:
+                    bits[q, at // 64] |= np.uint64(1) << np.uint64(at % 64)
+
+
+def fill_sparse(
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows,
+    shift: int,
+    columns: Index,
+    start: Pointer,
+    slot: Index,
+    out: Matrix,
+) -> None:
+    """``out[s, q] =`` the value of column q in the row of slot s; no values: a binary part."""
+    for q, s in enumerate(columns):
+        for b in range(block_ptr.shape[0]):
+            for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
+                i = (b << shift) + int(row[k])
+                out[slot[start[i] : start[i + 1]], q] = value[k] if value.size else 1.0
+
+
+def binary_gram(bits: NDArray[np.uint64], runtime: Runtime) -> Matrix:
+    """Number of slots in which both columns have a one, for all pairs of columns."""
+    as_bytes = bits.view(np.uint8)
+    ones = np.unpackbits(as_bytes, axis=1).astype(np.float64)
+    return ones @ ones.T
