@@ -14,7 +14,7 @@ from riskset._errors import InputError
 from riskset._types import AnyArray, Index, NDArray, RiskSets, Rows
 from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
 
-__all__ = ["Outcome", "Surv"]
+__all__ = ["Outcome", "Surv", "by_level"]
 
 CHUNK_ROWS = 8192
 MAX_CHUNKS = 32
@@ -340,7 +340,7 @@ def _risk_sets(outcome: Outcome) -> RiskSets:
         if (end == np.searchsorted(group_stratum, s, side="right")).all():
             own = end = empty  # everybody enters before the first event: nested after all
         else:
-            level_rows, level_ptr = _by_level(own, end, group_ptr.size - 1)
+            level_rows, level_ptr = by_level(own, end, group_ptr.size - 1)
     return RiskSets(
         order=order.astype(np.int64),
         weight=w,
@@ -386,7 +386,7 @@ def _range_at_risk(entry: Rows, t: Rows, s: Index, group_ptr: Index) -> tuple[In
     return own.astype(np.int64), np.maximum(low, own).astype(np.int64)
 
 
-def _by_level(own: Index, end: Index, n_groups: int) -> tuple[Index, Index]:
+def by_level(own: Index, end: Index, n_groups: int) -> tuple[Index, Index]:
     """Rows sorted by the bit in which `own` and `end - 1` first differ; empty ranges are left out.
 
     Level 0: one group only. Level l > 0: the range spans a border between two halves of 2^(l-1)

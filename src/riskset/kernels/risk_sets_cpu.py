@@ -366,7 +366,8 @@ def _pass_shifted(
     eta: Rows, shift: float, risk: RiskSets, efron: bool, runtime: Runtime
 ) -> CoxPass:
     n_groups, n_chunks = risk.group_events.size, risk.chunk_ptr.size - 1
-    r, residual, expected = (np.empty(eta.size) for _ in range(3))
+    residual = np.empty(eta.size)
+    r, expected = np.empty(risk.order.size), np.empty(risk.order.size)
     total, tied, hazard, correction = (np.empty(n_groups) for _ in range(4))
     chunk_sum, chunk_hazard, linear, log_part = (np.empty(n_chunks) for _ in range(4))
     has_start = np.empty(n_chunks, dtype=np.bool_)
@@ -385,13 +386,14 @@ def _pass_shifted(
         carry, total, tied, hazard, correction, chunk_hazard, log_part,
     )
     if late:
-        cumulative = np.empty(eta.size)
+        cumulative = np.empty(r.size)
         _cumulate(hazard, risk.own, risk.end, risk.level_rows, risk.level_ptr, cumulative)
         if efron:
             group = np.repeat(correction, np.diff(risk.group_ptr))
             cumulative -= np.where(risk.event_weight > 0, group, 0.0)
         expected = r * cumulative
-        residual[risk.order] = risk.event_weight - expected
+        # A row may stand in several places here (`solve.separation`), so its parts are added up.
+        residual = np.bincount(risk.order, risk.event_weight - expected, eta.size)
     else:
         back = _carry(chunk_hazard[::-1], has_start[::-1])[::-1].copy()
         runtime.run(
@@ -412,7 +414,7 @@ def _pass_log(eta: Rows, risk: RiskSets, efron: bool) -> CoxPass:
     with np.errstate(divide="ignore"):
         log_r = np.log(risk.weight) + ordered
     log_total, log_hazard, share = (np.empty(n_groups) for _ in range(3))
-    log_cumulative, expected = np.empty(eta.size), np.empty(eta.size)
+    log_cumulative, expected = np.empty(log_r.size), np.empty(log_r.size)
     late = risk.own.size > 0
     if late:
         _log_cover(log_r, risk.own, risk.end, risk.level_rows, risk.level_ptr, log_total)
@@ -429,8 +431,7 @@ def _pass_log(eta: Rows, risk: RiskSets, efron: bool) -> CoxPass:
     else:
         _log_nested(log_hazard, risk.group_ptr, risk.starts_stratum, log_cumulative)
     _log_expected(log_r, risk.event_weight, risk.group_ptr, log_cumulative, share, expected)
-    residual = np.empty(eta.size)
-    residual[risk.order] = risk.event_weight - expected
+    residual = np.bincount(risk.order, risk.event_weight - expected, eta.size)
     value += float(risk.event_weight @ ordered)
     return CoxPass(value, residual, expected, log_total, log_hazard)
 

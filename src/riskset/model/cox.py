@@ -35,9 +35,7 @@ class Evaluation:
     @functools.cached_property
     def expected(self) -> Rows:
         """Expected weighted events of each row, in the caller's order."""
-        out = np.empty_like(self.expected_in_risk_order)
-        out[self.risk.order] = self.expected_in_risk_order
-        return out
+        return np.bincount(self.risk.order, self.expected_in_risk_order, self.residual.size)
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,20 @@ class CoxLoss:
     outcome : Outcome
     ties : "breslow" or "efron"
     runtime : Runtime
+    limit : RiskSets or None
+        Risk sets to use in place of the outcome's: what is left of them when a coefficient has
+        gone to infinity (`solve.separation`).
     """
 
     outcome: Outcome
     ties: Ties
     runtime: Runtime
+    limit: RiskSets | None = None
+
+    @property
+    def risk(self) -> RiskSets:
+        """The risk sets of this likelihood."""
+        return self.outcome.risk if self.limit is None else self.limit
 
     @property
     def efron(self) -> bool:
@@ -72,7 +79,7 @@ class CoxLoss:
 
     def evaluate(self, eta: Rows) -> Evaluation:
         """Likelihood and residuals at `eta`, offset included, in the caller's order."""
-        risk = self.outcome.risk
+        risk = self.risk
         return Evaluation(*_fields(kernels.cox_pass(eta, risk, self.efron, self.runtime)), risk)
 
     def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
@@ -113,7 +120,7 @@ class CoxLoss:
         return out
 
     def _information_dense(self, design: Design, eta: Rows, columns: Index) -> Matrix:
-        risk = self.outcome.risk
+        risk = self.risk
         expected = self.evaluate(eta).expected_in_risk_order
         z = design.stored(columns)
         if risk.own.size:
@@ -138,7 +145,7 @@ class CoxLoss:
 
     @functools.cached_property
     def _group_chunks(self) -> list[tuple[int, int]]:
-        ptr = self.outcome.risk.group_ptr
+        ptr = self.risk.group_ptr
         cuts = np.searchsorted(ptr, np.arange(0, ptr[-1], CHUNK_ROWS))
         edges = np.unique(np.append(cuts, ptr.size - 1))
         return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))

@@ -46,7 +46,7 @@ def sampled_information(
     O(non-zeros of the columns + n_samples q^2 / 64) for binary columns. Fixed points of
     low-discrepancy sequences take the place of random numbers: same input, same bits.
     """
-    risk = loss.outcome.risk
+    risk = loss.risk
     # Beyond SPAN below its maximum a row weighs nothing in the model, and exp is safe.
     eta = np.maximum(eta, eta.max() - 0.9 * SPAN)
     now = loss.evaluate(eta)

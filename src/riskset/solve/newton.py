@@ -1,0 +1,394 @@
+"""The default solver: proximal Newton on a working set, certified on all columns.
+
+Minimise ``-loglik(beta) + sum_j (l1_j |beta_j| + l2_j beta_j^2 / 2)``. One pass over the data gives
+the exact gradient; the curvature is exact for small problems and otherwise a sampled model that
+secant (BFGS) updates correct from the gradients met. Lee, Sun & Saunders (2014), SIAM J. Optim. 24,
+1420-1443, doi:10.1137/130921428; working sets as Tibshirani et al. (2012), JRSS B 74, 245-266,
+doi:10.1111/j.1467-9868.2011.01004.x.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from riskset._types import Features, Index, Matrix, NDArray, Rows
+from riskset.data.design import Design
+from riskset.kernels import descent_cpu
+from riskset.model.cox import CoxLoss, Evaluation
+from riskset.model.curvature import sampled_information
+from riskset.solve import aliasing, separation
+from riskset.solve.optimality import Problem, violations
+from riskset.solve.quadratic import newton_step
+from riskset.solve.result import Note, Solution
+
+__all__ = ["Report", "fit"]
+
+Report = Callable[[int, float], None]
+"""Called with the number of steps and the relative KKT residual."""
+
+EXACT_WORK = 3e8
+"""Exact curvature below this many multiplications, n q^2."""
+ALL_AT_ONCE = 1024
+"""Designs up to this many columns may start with every column in the working set."""
+MAX_HALVINGS = 40
+STILL_MOVING = 1e-2
+"""A last step that moved a linear predictor by more makes us look for separation."""
+
+
+def fit(
+    design: Design,
+    loss: CoxLoss,
+    l1: Features,
+    l2: Features,
+    *,
+    tol: float = 1e-8,
+    max_iter: int = 200,
+    start: Solution | None = None,
+    problem: Problem | None = None,
+    report: Report | None = None,
+) -> Solution:
+    """Minimise the penalised negative log likelihood.
+
+    Parameters
+    ----------
+    design, loss : Design, CoxLoss
+        The offset of the outcome is part of the linear predictor.
+    l1, l2 : (p,) float64
+        Penalties of each coefficient in the user's units, on the total log likelihood.
+    tol : float
+        Bound on the relative KKT residual over all columns.
+    max_iter : int
+        Largest number of Newton steps.
+    start : Solution, optional
+        Warm start.
+    problem : Problem, optional
+        Of the same design and loss, to save its preparation.
+    report : callable, optional
+
+    Returns
+    -------
+    Solution
+        Never raises for want of convergence; see its `status`.
+    """
+    problem = problem or Problem.prepare(design, loss)
+    l1, l2 = l1 / design.scale, l2 / design.scale**2
+    notes: list[Note] = []
+    aliased, dropped = aliasing.find(problem, l1, l2)
+    notes += dropped
+    run = _Run(problem, l1, l2, tol, max_iter, ~aliased, report)
+    run.begin(start)
+    run.solve()
+    solution = run.solution(aliased, notes)
+    free = (l1 == 0) & (l2 == 0) & ~aliased
+    if free.any() and (run.last_move > STILL_MOVING or solution.status == "max_iter"):
+        direction = separation.find(problem, free, run.eta - loss.offset)
+        if direction is not None:
+            return _at_infinity(solution, problem, direction, l1, l2, tol, max_iter, report)
+    return solution
+
+
+def _at_infinity(
+    solution: Solution,
+    problem: Problem,
+    direction: Features,
+    l1: Features,
+    l2: Features,
+    tol: float,
+    max_iter: int,
+    report: Report | None,
+) -> Solution:
+    """The limit along a direction in which the likelihood never stops rising."""
+    design = problem.design
+    loss = separation.restrict(problem, direction)
+    user_l1, user_l2 = l1 * design.scale, l2 * design.scale**2
+    limit = fit(design, loss, user_l1, user_l2, tol=tol, max_iter=max_iter, report=report)
+    sign = np.sign(direction).astype(np.int8)
+    sign = np.where(sign == 0, limit.infinite, sign).astype(np.int8)
+    infinite = sign != 0
+    coef = np.where(infinite, np.copysign(np.inf, sign), limit.coef)
+    names = tuple(design.names[j] for j in np.flatnonzero(infinite))
+    listed = ", ".join(f"{n!r}" for n in names[:5]) + (", ..." if len(names) > 5 else "")
+    note = Note(
+        "infinite",
+        names,
+        f"the likelihood keeps rising as the coefficient of {listed} goes to infinity "
+        "(monotone likelihood, separation): the estimate is infinite; its other coefficients and "
+        "the log likelihood are their limits. A penalty or a profile-likelihood interval helps.",
+    )
+    kept = tuple(
+        n for n in limit.notes if n.code != "infinite" and not set(n.columns) & set(names)
+    )
+    values = {f: getattr(limit, f) for f in Solution.__dataclass_fields__}
+    values.update(
+        coef=coef,
+        status="max_iter" if limit.status == "max_iter" else "infinite_estimate",
+        infinite=sign,
+        aliased=limit.aliased & ~infinite,
+        null_log_likelihood=solution.null_log_likelihood,
+        gradient_at_zero=solution.gradient_at_zero,
+        n_iter=solution.n_iter + limit.n_iter,
+        n_passes=solution.n_passes + limit.n_passes,
+        notes=(note, *kept),
+    )
+    return Solution(**values)
+
+
+@dataclass
+class _Run:
+    """One minimisation: everything that changes while it goes on."""
+
+    problem: Problem
+    l1: Features
+    l2: Features
+    tol: float
+    max_iter: int
+    allowed: NDArray[np.bool_]
+    report: Report | None
+    beta: Features = field(init=False)
+    eta: Rows = field(init=False)
+    now: Evaluation = field(init=False)
+    gradient: Features = field(init=False)
+    n_iter: int = 0
+    n_passes: int = 0
+    last_move: float = 0.0
+    stalled: bool = False
+    warm: bool = False
+
+    def begin(self, start: Solution | None) -> None:
+        """Start at 0, or where another fit ended."""
+        problem, design = self.problem, self.problem.design
+        self.beta = np.zeros(design.n_features)
+        self.eta, self.now = problem.loss.offset.copy(), problem.null
+        self.gradient = problem.gradient_at_zero
+        if start is None or not start.coef.any():
+            return
+        finite = np.isfinite(start.coef) & self.allowed
+        self.beta = np.where(finite, start.coef, 0.0) * design.scale
+        self.beta[~finite] = 0.0
+        self.eta = problem.loss.offset + design.product(self.beta, runtime=problem.loss.runtime)
+        self._evaluate()
+        self.warm = True
+        if self._objective(self.now, self.beta) > self._objective(
+            problem.null, np.zeros(self.beta.size)
+        ):
+            self.begin(None)  # worse than nothing, as after a change of the data
+            self.warm = False
+
+    def _evaluate(self) -> None:
+        self.now = self.problem.loss.evaluate(self.eta)
+        self.gradient = self.problem.design.cross(
+            self.now.residual, runtime=self.problem.loss.runtime
+        )
+        self.n_passes += 1
+
+    def _objective(self, now: Evaluation, beta: Features) -> float:
+        penalty = float(self.l1 @ np.abs(beta) + 0.5 * (self.l2 @ beta**2))
+        return -now.log_likelihood + penalty
+
+    def _residual(self) -> float:
+        v = self.problem.residual(self.gradient, self.beta, self.l1, self.l2)
+        return float(v.max(initial=0.0)) / self.problem.kkt_scale
+
+    def solve(self) -> None:
+        """Solve on growing working sets until no column outside violates its condition."""
+        problem = self.problem
+        strength = self._strength_before()
+        working = self._first_working_set(strength)
+        while self.n_iter < self.max_iter and not self.stalled:
+            residual = self._residual()
+            if self.report:
+                self.report(self.n_iter, residual)
+            if residual <= self.tol:
+                return
+            columns = np.flatnonzero(working)
+            everything = bool((working | ~self.allowed).all())
+            target = self.tol if everything else max(0.5 * self.tol, min(1e-4, 0.1 * residual))
+            self._solve_on(columns, target)
+            if columns.size < self.beta.size:
+                self.gradient = problem.design.cross(
+                    self.now.residual, runtime=problem.loss.runtime
+                )
+            if everything:
+                return
+            v = problem.residual(self.gradient, self.beta, self.l1, self.l2)
+            fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
+            most = max(256, int(np.count_nonzero(working)))
+            working |= _largest(fresh, v, most)
+
+    def _strength_before(self) -> Features:
+        """Where each coordinate would enter: the gradient against its l1."""
+        return np.abs(self.gradient - self.l2 * self.beta)
+
+    def _first_working_set(self, strength: Features) -> NDArray[np.bool_]:
+        p = self.beta.size
+        if p <= ALL_AT_ONCE and not self.warm:
+            return self.allowed.copy()
+        support = (self.beta != 0) | (self.l1 == 0)
+        scaled = (strength - self.l1) / self.problem.spread
+        # Strong rule between neighbouring penalties: what could become active, largest first.
+        near = (strength > 0.7 * self.l1) & ~support
+        most = max(256, 3 * int(np.count_nonzero(support)))
+        return (support | _largest(near, scaled - scaled.min(initial=0.0) + 1.0, most)) & self.allowed
+
+    # ------------------------------------------------------------------ on one working set
+
+    def _solve_on(self, columns: Index, target: float) -> None:
+        problem = self.problem
+        design, loss = problem.design, problem.loss
+        q = columns.size
+        l1, l2, spread = self.l1[columns], self.l2[columns], problem.spread[columns]
+        beta, gradient = self.beta[columns], self.gradient[columns]
+        exact = float(design.n_rows) * q * q <= EXACT_WORK
+        box = np.full(q, 2.0) / spread
+        curvature: Matrix | None = None
+        slow, last, since = 0, np.inf, 0
+        objective = self._objective(self.now, self.beta)
+        while self.n_iter < self.max_iter:
+            v = violations(gradient, beta, l1, l2) / spread
+            residual = float(v.max(initial=0.0)) / problem.kkt_scale
+            if self.report:
+                self.report(self.n_iter, residual)
+            if residual <= target:
+                break
+            slow = slow + 1 if residual > 0.5 * last else 0
+            last = residual
+            if curvature is None or exact or slow >= 3 or (since == 1 and not self.warm):
+                curvature = self._curvature(columns, exact, first=curvature is None)
+                slow = 0
+                since = 0 if since == 0 else since
+            since += 1
+            step, image = newton_step(
+                curvature, gradient, beta, l1, l2, box,
+                0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0)),
+            )
+            if not step.any():
+                self.stalled = True
+                break
+            predicted = float(gradient @ step) - _penalty_change(beta, step, l1, l2)
+            along = design.product(step, columns, runtime=loss.runtime)
+            moved = self._search(columns, beta, step, along, predicted, objective)
+            if moved is None:
+                self.stalled = True
+                break
+            share, objective = moved
+            before, gradient = gradient, design.cross(
+                self.now.residual, columns, runtime=loss.runtime
+            )
+            beta = self.beta[columns]
+            self.last_move = share * float(np.ptp(along))
+            box = np.maximum(np.maximum(2 * np.abs(share * step), box / 2), 1e-3 / spread)
+            if not exact:
+                y = before - gradient
+                sy, sbs = share * float(y @ step), share**2 * float(step @ image)
+                if sy > 1e-14 * abs(sbs) and sbs > 0:
+                    descent_cpu.secant_update(curvature, y, share * image, sy, sbs)
+        self.gradient = self.gradient.copy()
+        self.gradient[columns] = gradient
+
+    def _curvature(self, columns: Index, exact: bool, *, first: bool) -> Matrix:
+        loss, design = self.problem.loss, self.problem.design
+        if exact:
+            out = loss.information(design, self.eta, columns)
+            out[np.diag_indices(columns.size)] *= 1.0 + 1e-12
+            return out
+        n = int(np.clip(80 * columns.size, 25_000, 250_000))
+        if not first or self.warm:
+            n = max(n, 50_000)
+        return sampled_information(loss, design, self.eta, columns, n)
+
+    def _search(
+        self,
+        columns: Index,
+        beta: Features,
+        step: Features,
+        along: Rows,
+        predicted: float,
+        objective: float,
+    ) -> tuple[float, float] | None:
+        """Halve the step until the objective falls; at rounding level any step will do."""
+        slack = 64 * np.finfo(np.float64).eps * abs(objective)
+        trial = self.beta.copy()
+        share = 1.0
+        for _ in range(MAX_HALVINGS):
+            trial[columns] = beta + share * step
+            eta = self.eta + share * along
+            now = self.problem.loss.evaluate(eta)
+            self.n_passes += 1
+            value = self._objective(now, trial)
+            if value <= objective - 1e-4 * share * predicted + slack:
+                self.beta, self.eta, self.now = trial, eta, now
+                self.n_iter += 1
+                return share, value
+            share *= 0.5
+        return None
+
+    # ------------------------------------------------------------------ result
+
+    def solution(self, aliased: NDArray[np.bool_], notes: list[Note]) -> Solution:
+        """What was reached, with its certificate over all columns."""
+        problem = self.problem
+        v = problem.residual(self.gradient, self.beta, self.l1, self.l2)
+        absolute = float(v.max(initial=0.0))
+        kkt = absolute / problem.kkt_scale
+        free = (self.l1 == 0) & (self.l2 == 0)
+        if self.beta.size and free.any() and not problem.informative.any():
+            status = "not_estimable"
+            notes = [
+                *notes,
+                Note(
+                    "not_estimable",
+                    tuple(problem.design.names[j] for j in np.flatnonzero(free)),
+                    "no covariate varies within any risk set, so no coefficient can be estimated.",
+                ),
+            ]
+        elif kkt <= self.tol:
+            status = "converged"
+        else:
+            status = "max_iter"
+            what = "no further progress in floating point" if self.stalled else "max_iter was reached"
+            notes = [
+                *notes,
+                Note(
+                    "max_iter",
+                    (),
+                    f"stopped after {self.n_iter} steps with relative KKT residual {kkt:.2g} > "
+                    f"tol {self.tol:.2g} ({what}).",
+                ),
+            ]
+        return Solution(
+            coef=self.beta / problem.design.scale,
+            status=status,  # type: ignore[arg-type]
+            kkt=kkt,
+            kkt_absolute=absolute,
+            kkt_column=int(v.argmax()) if v.size else -1,
+            log_likelihood=self.now.log_likelihood,
+            null_log_likelihood=problem.null.log_likelihood,
+            objective=self._objective(self.now, self.beta),
+            n_iter=self.n_iter,
+            n_passes=self.n_passes,
+            gradient=self.gradient,
+            gradient_at_zero=problem.gradient_at_zero,
+            eta=self.eta,
+            infinite=np.zeros(self.beta.size, dtype=np.int8),
+            aliased=aliased,
+            loss=problem.loss,
+            notes=tuple(notes),
+        )
+
+
+def _penalty_change(beta: Features, step: Features, l1: Features, l2: Features) -> float:
+    new = beta + step
+    return float(l1 @ (np.abs(new) - np.abs(beta)) + 0.5 * (l2 @ (new**2 - beta**2)))
+
+
+def _largest(candidates: NDArray[np.bool_], size: Features, most: int) -> NDArray[np.bool_]:
+    """The candidates, or the `most` largest of them."""
+    count = int(np.count_nonzero(candidates))
+    if count <= most:
+        return candidates
+    ranked = np.where(candidates, size, -np.inf)
+    keep = np.argpartition(ranked, -most)[-most:]
+    out = np.zeros_like(candidates)
+    out[keep] = True
+    return out

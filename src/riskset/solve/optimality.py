@@ -1,0 +1,145 @@
+"""When is an answer an answer: the optimality conditions and the residual that certifies them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from riskset._types import Features, Index, NDArray, RiskSets
+from riskset.data.design import Design
+from riskset.model.cox import CoxLoss, Evaluation
+
+__all__ = ["Problem", "violations"]
+
+NO_SIGNAL = 1e-12
+
+
+def violations(gradient: Features, beta: Features, l1: Features, l2: Features) -> Features:
+    r"""Violation of each coordinate's optimality condition.
+
+    With :math:`u_j = g_j - l_{2j} \beta_j`,
+
+    .. math::
+        v_j = |u_j - l_{1j} \mathrm{sign}(\beta_j)| \text{ if } \beta_j \ne 0,
+        \text{ else } \max(|u_j| - l_{1j}, 0)
+
+    Parameters
+    ----------
+    gradient : (q,) float64
+        Of the log likelihood.
+    """
+    u = gradient - l2 * beta
+    return np.where(
+        beta != 0.0, np.abs(u - l1 * np.sign(beta)), np.maximum(np.abs(u) - l1, 0.0)
+    )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A design and a likelihood, with what every fit on them needs to know once.
+
+    Attributes
+    ----------
+    spread : (p,) float64
+        Weighted standard deviation of each stored column, 1 for binary ones: residuals are
+        divided by it, so that they do not depend on the units of a column.
+    informative : (p,) bool
+        Columns that vary within at least one risk set.
+    null : Evaluation
+        The likelihood at coefficients 0.
+    gradient_at_zero : (p,) float64
+        In stored units.
+    kkt_scale : float
+        Largest gradient at 0 per spread, the unit of the relative residual; 1 without any signal.
+    """
+
+    design: Design
+    loss: CoxLoss
+    spread: Features
+    informative: NDArray[np.bool_]
+    null: Evaluation
+    gradient_at_zero: Features
+    kkt_scale: float
+
+    @classmethod
+    def prepare(cls, design: Design, loss: CoxLoss) -> "Problem":
+        """Evaluate at 0 and look at every column once."""
+        spread = _spread(design, loss)
+        informative = _informative(design, loss)
+        spread[~informative | (spread <= 0)] = 1.0
+        null = loss.evaluate(loss.offset)
+        gradient = design.cross(null.residual, runtime=loss.runtime)
+        scaled = np.abs(gradient / spread)[informative]
+        scale = float(scaled.max(initial=0.0))
+        if scale < NO_SIGNAL * loss.n_events:
+            scale = 1.0
+        return cls(design, loss, spread, informative, null, gradient, scale)
+
+    def residual(self, gradient: Features, beta: Features, l1: Features, l2: Features) -> Features:
+        """Violations free of the columns' units (p,), all in stored units; 0 where nothing varies."""
+        return np.where(self.informative, violations(gradient, beta, l1, l2), 0.0) / self.spread
+
+
+def _spread(design: Design, loss: CoxLoss) -> Features:
+    spread = np.ones(design.n_features)
+    others = np.flatnonzero(~design.is_binary)
+    if others.size:
+        weight = loss.outcome.weight
+        total = weight.sum()
+        mean = design.cross(weight, others, runtime=loss.runtime) / total
+        square = design.cross(weight, others, runtime=loss.runtime, power=2) / total
+        spread[others] = np.sqrt(np.maximum(square - mean**2, 0.0))
+    return spread
+
+
+def _components(risk: RiskSets, n_rows: int) -> tuple[Index, Index]:
+    """Rows ever at risk together, directly or through others: one code each; (rows, codes).
+
+    A covariate that is constant within every component drops out of the likelihood.
+    """
+    n_groups = risk.group_events.size
+    own = np.repeat(np.arange(n_groups), np.diff(risk.group_ptr))
+    used = (risk.weight > 0) & (risk.group_events[own] > 0)
+    link_broken = risk.starts_stratum.copy()
+    if risk.own.size:
+        own = risk.own
+        used = (risk.weight > 0) & (risk.end > own) & (risk.group_events[np.minimum(own, n_groups - 1)] > 0)
+        # A row at risk in g and g + 1 links them: count links by a difference array.
+        change = np.zeros(n_groups + 1, dtype=np.int64)
+        np.add.at(change, own[used] + 1, 1)
+        np.add.at(change, risk.end[used], -1)
+        link_broken |= np.cumsum(change)[:n_groups] == 0
+    component = np.cumsum(link_broken) - 1
+    return risk.order[used], component[own[used]]
+
+
+def _informative(design: Design, loss: CoxLoss) -> NDArray[np.bool_]:
+    rows, component = _components(loss.risk, design.n_rows)
+    informative = np.ones(design.n_features, dtype=bool)
+    # A random vector that sums to 0 in every component is orthogonal to the columns that are
+    # constant there, and to no others but by a coincidence that the exact look below resolves.
+    probe = np.random.default_rng(0).standard_normal(rows.size)
+    size = np.bincount(component)
+    probe -= (np.bincount(component, probe) / np.maximum(size, 1))[component]
+    vector = np.bincount(rows, probe, design.n_rows)
+    reaction = design.cross(vector, runtime=loss.runtime)
+    suspects = np.flatnonzero(np.abs(reaction) < 1e-8)
+    if suspects.size == 0:
+        return informative
+    present = np.bincount(rows, minlength=design.n_rows).astype(np.float64)
+    count = design.cross(present, suspects, runtime=loss.runtime, power=2)
+    informative[suspects[count == 0]] = False
+    order = np.argsort(component, kind="stable")
+    rows, component = rows[order], component[order]
+    starts = np.flatnonzero(np.append(True, component[1:] != component[:-1]))
+    step = max(1, (1 << 24) // max(1, rows.size))
+    remaining = suspects[count != 0]
+    for a in range(0, remaining.size, step):
+        columns = remaining[a : a + step]
+        z = design.stored(columns, rows)
+        if rows.size == 0:
+            informative[columns] = False
+            continue
+        high = np.maximum.reduceat(z, starts, axis=0)
+        low = np.minimum.reduceat(z, starts, axis=0)
+        informative[columns] = (high > low).any(axis=0)
+    return informative
