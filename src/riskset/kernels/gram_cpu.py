@@ -6,7 +6,7 @@ from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Matrix, NDArray, Pointer, Rows
 from riskset.kernels._jit import kernel
 
-__all__ = ["binary_gram", "draw", "fill_bits", "fill_sparse"]
+__all__ = ["bin_counts", "binary_gram", "draw", "fill_bits", "fill_sparse"]
 
 TILE = 16
 WORDS = 256
@@ -112,6 +112,19 @@ def _popcount(x):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def bin_counts(bits: NDArray[np.uint64], bin_word: Pointer) -> Matrix:
+    """See `gram_ref.bin_counts`."""
+    out = np.zeros((bin_word.size - 1, bits.shape[0]))
+    for q in range(bits.shape[0]):
+        for b in range(bin_word.size - 1):
+            ones = np.uint64(0)
+            for x in range(bin_word[b], bin_word[b + 1]):
+                ones += _popcount(bits[q, x])
+            out[b, q] = ones
+    return out
+
+
+@kernel
 def _binary_gram(first, last, n_chunks, bits, counts):  # type: ignore[no-untyped-def]
     q, n_words = bits.shape
     n_tiles = (q + TILE - 1) // TILE
@@ -123,16 +136,35 @@ def _binary_gram(first, last, n_chunks, bits, counts):  # type: ignore[no-untype
             unit += 1
             if turn < first or turn >= last:
                 continue
+            stop = min(q, other * TILE + TILE)
             for w0 in range(0, n_words, WORDS):
                 w1 = min(n_words, w0 + WORDS)
+                n = w1 - w0
                 for a in range(tile * TILE, min(q, tile * TILE + TILE)):
                     left = bits[a, w0:w1]
-                    for c in range(other * TILE, min(q, other * TILE + TILE)):
+                    c = other * TILE
+                    # Four columns at once: a word of the left side is loaded once for all.
+                    while c + 4 <= stop:
+                        r0, r1 = bits[c, w0:w1], bits[c + 1, w0:w1]
+                        r2, r3 = bits[c + 2, w0:w1], bits[c + 3, w0:w1]
+                        n0 = n1 = n2 = n3 = np.uint64(0)
+                        for x in range(n):
+                            n0 += _popcount(left[x] & r0[x])
+                            n1 += _popcount(left[x] & r1[x])
+                            n2 += _popcount(left[x] & r2[x])
+                            n3 += _popcount(left[x] & r3[x])
+                        counts[a, c] += np.int64(n0)
+                        counts[a, c + 1] += np.int64(n1)
+                        counts[a, c + 2] += np.int64(n2)
+                        counts[a, c + 3] += np.int64(n3)
+                        c += 4
+                    while c < stop:
                         right = bits[c, w0:w1]
                         ones = np.uint64(0)
-                        for x in range(w1 - w0):
+                        for x in range(n):
                             ones += _popcount(left[x] & right[x])
                         counts[a, c] += np.int64(ones)
+                        c += 1
 
 
 def binary_gram(bits: NDArray[np.uint64], runtime: Runtime) -> Matrix:

@@ -5,7 +5,7 @@ import numpy as np
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Matrix, NDArray, Pointer, Rows
 
-__all__ = ["binary_gram", "draw", "fill_bits", "fill_sparse"]
+__all__ = ["bin_counts", "binary_gram", "draw", "fill_bits", "fill_sparse"]
 
 
 def draw(
@@ -98,3 +98,12 @@ def binary_gram(bits: NDArray[np.uint64], runtime: Runtime) -> Matrix:
     as_bytes = bits.view(np.uint8)
     ones = np.unpackbits(as_bytes, axis=1).astype(np.float64)
     return ones @ ones.T
+
+
+def bin_counts(bits: NDArray[np.uint64], bin_word: Pointer) -> Matrix:
+    """Number of ones of each column (q) in each bin of words: (n_bins, q)."""
+    ones = np.bitwise_count(bits)
+    return np.array(
+        [ones[:, a:b].sum(axis=1) for a, b in zip(bin_word[:-1], bin_word[1:], strict=True)],
+        dtype=np.float64,
+    )

@@ -123,8 +123,7 @@ class _Sample:
         edges = self.bin_word[:-1]
         sums_o = np.add.reduceat(self.z, 64 * edges, axis=0)
         if b.size:
-            ones = np.bitwise_count(self.bits)
-            sums_b = np.add.reduceat(ones, edges, axis=1, dtype=np.float64).T
+            sums_b = kernels.bin_counts(self.bits, self.bin_word)
             both = kernels.binary_gram(self.bits, self.runtime)
             out[np.ix_(b, b)] = both - sums_b.T @ (inverse[:, None] * sums_b)
         if o.size:

@@ -292,10 +292,11 @@ class _Run:
             out = loss.information(design, self.eta, columns)
             out[np.diag_indices(columns.size)] *= 1.0 + 1e-12
             return out
-        n = int(np.clip(80 * columns.size, 25_000, 250_000))
-        if not first or self.warm:
-            n = max(n, 50_000)
-        return sampled_information(loss, design, self.eta, columns, n)
+        # The curvature at a cold start is soon replaced, so it may be coarse.
+        coarse = first and not self.warm
+        each, least = (25, 25_000) if coarse else (50, 50_000)
+        n_samples = int(np.clip(each * columns.size, least, 250_000))
+        return sampled_information(loss, design, self.eta, columns, n_samples)
 
     def _search(
         self,
