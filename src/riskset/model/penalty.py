@@ -1,0 +1,407 @@
+r"""Penalties on the coefficients, stated on the total log likelihood.
+
+Every penalty here stands for one objective,
+
+.. math:: -\ell(\beta) + \sum_j f_j (\lambda_1 |\beta_j| + \tfrac{1}{2} \lambda_2 \beta_j^2),
+
+with :math:`\ell` the log partial likelihood summed over rows (never averaged), :math:`\beta_j` the
+log hazard ratio per unit of the column as the user gave it (never of a standardised column), and
+:math:`f_j \ge 0` a factor, 0 for an unpenalised column. Other programs state the same problem on
+other scales:
+
+=========================================== ================================ ======================
+program                                     :math:`\lambda_1`                :math:`\lambda_2`
+=========================================== ================================ ======================
+Cyclops, Laplace prior of variance v        sqrt(2 / v)                      0
+Cyclops, normal prior of variance v         0                                1 / v
+glmnet(lambda, alpha, standardize=FALSE)    W lambda alpha                   W lambda (1 - alpha)
+scikit-survival CoxnetSurvivalAnalysis      n alpha l1_ratio                 n alpha (1 - l1_ratio)
+scikit-survival CoxPHSurvivalAnalysis       0                                alpha
+=========================================== ================================ ======================
+
+W is the sum of the case weights and n the number of rows. glmnet and Coxnet rescale penalty
+factors to mean 1; `ElasticNet.from_glmnet` does the same and serves for both. A penalty chooses no
+strength by itself.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import Features
+from riskset.model.penalty_checks import (
+    Column,
+    Factor,
+    as_positive,
+    as_strength,
+    checked_factor,
+    columns,
+    position,
+)
+
+__all__ = ["L1", "L2", "ElasticNet", "Penalty"]
+
+VARIANCE_HINT = "for no penalty use penalty=None."
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Penalty:
+    """What `L1`, `L2` and `ElasticNet` have in common.
+
+    Attributes
+    ----------
+    l1, l2 : float, >= 0
+        Strengths on the total log likelihood.
+    unpenalized : tuple of str or int
+        Columns without a penalty, by name or position.
+    factor : mapping or tuple of float, optional
+        Multiplies both strengths of a column. A mapping names some columns, the others have 1; a
+        sequence holds one number for each column.
+    rescale : bool
+        Rescale the factors of all columns to mean 1, as glmnet does.
+    """
+
+    l1: float = 0.0
+    l2: float = 0.0
+    unpenalized: Sequence[Column] = ()
+    factor: Factor | None = None
+    rescale: bool = False
+
+    def __post_init__(self) -> None:
+        _set(self, "l1", as_strength(self.l1, "strength" if isinstance(self, L1) else "l1"))
+        _set(self, "l2", as_strength(self.l2, "strength" if isinstance(self, L2) else "l2"))
+        _set(self, "unpenalized", columns(self.unpenalized))
+        _set(self, "factor", checked_factor(self.factor))
+
+    def __repr__(self) -> str:
+        both = f"l1={self.l1!r}, l2={self.l2!r}"
+        parts = [both if isinstance(self, ElasticNet) else repr(self.strength)]
+        if self.unpenalized:
+            parts.append(f"unpenalized={self.unpenalized!r}")
+        if self.factor is not None:
+            parts.append(f"factor={self.factor!r}")
+        if self.rescale:
+            parts.append("rescale=True")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    @property
+    def strength(self) -> float:
+        """The one number that a path varies: l1 + l2."""
+        return self.l1 + self.l2
+
+    @property
+    def l1_ratio(self) -> float:
+        """Share of the L1 part in the strength; 1 where both are 0."""
+        return self.l1 / self.strength if self.strength > 0 else 1.0
+
+    def with_strength(self, strength: float) -> Self:
+        """The same penalty, unpenalised columns and factors, at another strength."""
+        checked, ratio = as_strength(strength, "strength"), self.l1_ratio
+        other = copy(self)
+        _set(other, "l1", checked * ratio)
+        _set(other, "l2", checked * (1 - ratio))
+        return other
+
+    def factors(self, names: Sequence[str]) -> Features:
+        """Factor of every column, 0 for the unpenalised ones.
+
+        Parameters
+        ----------
+        names : (p,) str
+            The columns of the design.
+
+        Returns
+        -------
+        (p,) float64, >= 0
+
+        Raises
+        ------
+        InputError
+            If a column does not exist or the number of factors is wrong.
+        """
+        where = {name: j for j, name in enumerate(names)}
+        result = np.ones(len(names))
+        if isinstance(self.factor, Mapping):
+            for column, value in self.factor.items():
+                result[position(column, where, names, "factor")] = value
+        elif self.factor is not None:
+            if len(self.factor) != len(names):
+                raise InputError(
+                    f"`factor` must have one number for each of the {len(names):,} columns, "
+                    f"but it has {len(self.factor):,}.",
+                    hint="pass a mapping such as {'treatment': 0.0} to name some columns only.",
+                )
+            result[:] = self.factor
+        for column in self.unpenalized:
+            result[position(column, where, names, "unpenalized")] = 0.0
+        if self.rescale and result.size:
+            if not result.any():
+                raise InputError(
+                    "`factor` must be positive for at least one column, but all are 0, "
+                    "so they cannot be rescaled to mean 1.",
+                    hint="use penalty=None for a fit without any penalty.",
+                )
+            result /= result.mean()
+        return result
+
+    def arrays(self, names: Sequence[str]) -> tuple[Features, Features]:
+        """Strengths of every column.
+
+        Parameters
+        ----------
+        names : (p,) str
+            The columns of the design.
+
+        Returns
+        -------
+        l1, l2 : (p,) float64, >= 0
+            On the total log likelihood, per unit of the columns as the user gave them.
+
+        Raises
+        ------
+        InputError
+            As `factors`.
+        """
+        factors = self.factors(names)
+        return self.l1 * factors, self.l2 * factors
+
+
+class L1(Penalty):
+    r"""Lasso: :math:`\lambda_1 \sum_j f_j |\beta_j|` on the total log likelihood.
+
+    Parameters
+    ----------
+    strength : float, >= 0
+        :math:`\lambda_1`. A Laplace prior of variance v has strength sqrt(2 / v).
+    unpenalized : sequence of str or int
+        Columns without a penalty, by name or position, for example the treatment.
+    factor : mapping or (p,) float, optional
+        Relative strengths :math:`f_j`, by name or for all columns.
+
+    Raises
+    ------
+    InputError
+        If a strength or factor is negative, missing or infinite.
+
+    References
+    ----------
+    Tibshirani (1997), Statistics in Medicine 16, 385-395.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> rs.L1(2.0, unpenalized=["treatment"]).arrays(["treatment", "age"])[0]
+    array([0., 2.])
+    """
+
+    def __init__(
+        self,
+        strength: float,
+        *,
+        unpenalized: Sequence[Column] = (),
+        factor: Factor | None = None,
+    ) -> None:
+        super().__init__(l1=strength, unpenalized=unpenalized, factor=factor)
+
+    @property
+    def l1_ratio(self) -> float:
+        """1: the whole strength is L1."""
+        return 1.0
+
+    @classmethod
+    def from_variance(
+        cls,
+        variance: float,
+        *,
+        unpenalized: Sequence[Column] = (),
+        factor: Factor | None = None,
+    ) -> Self:
+        """From the variance of a Laplace prior, as Cyclops states it: strength sqrt(2 / variance).
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> rs.L1.from_variance(0.5).strength
+        2.0
+        """
+        strength = math.sqrt(2.0 / as_positive(variance, "variance", VARIANCE_HINT))
+        return cls(strength, unpenalized=unpenalized, factor=factor)
+
+
+class L2(Penalty):
+    r"""Ridge: :math:`\frac{\lambda_2}{2} \sum_j f_j \beta_j^2` on the total log likelihood.
+
+    Parameters
+    ----------
+    strength : float, >= 0
+        :math:`\lambda_2`. A normal prior of variance v has strength 1 / v.
+    unpenalized, factor
+        As in `L1`.
+
+    Raises
+    ------
+    InputError
+        If a strength or factor is negative, missing or infinite.
+
+    References
+    ----------
+    Verweij and van Houwelingen (1994), Statistics in Medicine 13, 2427-2436,
+    doi:10.1002/sim.4780132307.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> rs.L2(2.0).arrays(["age"])[1]
+    array([2.])
+    """
+
+    def __init__(
+        self,
+        strength: float,
+        *,
+        unpenalized: Sequence[Column] = (),
+        factor: Factor | None = None,
+    ) -> None:
+        super().__init__(l2=strength, unpenalized=unpenalized, factor=factor)
+
+    @property
+    def l1_ratio(self) -> float:
+        """0: the whole strength is L2."""
+        return 0.0
+
+    @classmethod
+    def from_variance(
+        cls,
+        variance: float,
+        *,
+        unpenalized: Sequence[Column] = (),
+        factor: Factor | None = None,
+    ) -> Self:
+        """From the variance of a normal prior, as Cyclops states it: strength 1 / variance.
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> rs.L2.from_variance(0.5).strength
+        2.0
+        """
+        return cls(
+            1.0 / as_positive(variance, "variance", VARIANCE_HINT),
+            unpenalized=unpenalized,
+            factor=factor,
+        )
+
+
+class ElasticNet(Penalty):
+    r"""Both: :math:`\sum_j f_j (\lambda_1 |\beta_j| + \frac{\lambda_2}{2} \beta_j^2)`.
+
+    Parameters
+    ----------
+    l1, l2 : float, >= 0
+        Strengths on the total log likelihood.
+    unpenalized, factor
+        As in `L1`.
+    rescale : bool
+        Rescale the factors of all columns to mean 1, as glmnet and scikit-survival do.
+
+    Raises
+    ------
+    InputError
+        If a strength or factor is negative, missing or infinite.
+
+    References
+    ----------
+    Simon, Friedman, Hastie and Tibshirani (2011), Journal of Statistical Software 39(5), 1-13,
+    doi:10.18637/jss.v039.i05.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> rs.ElasticNet(l1=3.0, l2=1.0).l1_ratio
+    0.75
+    """
+
+    def __init__(
+        self,
+        *,
+        l1: float,
+        l2: float,
+        unpenalized: Sequence[Column] = (),
+        factor: Factor | None = None,
+        rescale: bool = False,
+    ) -> None:
+        super().__init__(l1=l1, l2=l2, unpenalized=unpenalized, factor=factor, rescale=rescale)
+
+    @classmethod
+    def from_glmnet(
+        cls,
+        lam: float,
+        alpha: float,
+        sum_of_weights: float,
+        factor: Factor | None = None,
+        *,
+        unpenalized: Sequence[Column] = (),
+    ) -> Self:
+        """From glmnet's lambda and alpha (``family="cox"``, ``standardize=FALSE``).
+
+        Parameters
+        ----------
+        lam : float, >= 0
+            glmnet's lambda, which is stated on the log likelihood divided by the sum of weights.
+        alpha : float in [0, 1]
+            Share of the L1 part.
+        sum_of_weights : float, > 0
+            Sum of the case weights; the number of rows where there are none.
+        factor : mapping or (p,) float, optional
+            glmnet's ``penalty.factor``. All p factors, those of unnamed columns (1) and of
+            unpenalised ones (0) included, are rescaled to mean 1, as glmnet does.
+        unpenalized : sequence of str or int
+            Columns with factor 0.
+
+        Returns
+        -------
+        ElasticNet with l1 = W lam alpha and l2 = W lam (1 - alpha), W the sum of the weights.
+
+        Raises
+        ------
+        InputError
+            If a number is negative, missing or infinite, or alpha lies outside [0, 1].
+
+        Notes
+        -----
+        With tied event times glmnet's own answer is not Breslow's, so it differs from riskset's.
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> rs.ElasticNet.from_glmnet(0.08, 0.5, 200).l1
+        8.0
+        """
+        lam, total = (
+            as_strength(lam, "lam"),
+            as_positive(
+                sum_of_weights, "sum_of_weights", "without case weights it is the number of rows."
+            ),
+        )
+        share = as_strength(alpha, "alpha")
+        if share > 1:
+            raise InputError(
+                f"`alpha` must lie between 0 and 1, but it is {alpha!r}.",
+                hint="1 is the lasso, 0 is ridge.",
+            )
+        return cls(
+            l1=total * lam * share,
+            l2=total * lam * (1 - share),
+            unpenalized=unpenalized,
+            factor=factor,
+            rescale=True,
+        )
+
+
+def _set(penalty: Penalty, name: str, value: object) -> None:
+    object.__setattr__(penalty, name, value)  # frozen for everybody else
