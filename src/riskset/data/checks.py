@@ -7,9 +7,10 @@ else in the package looks at raw input.
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Index, NDArray, Rows
+from riskset._types import AnyArray, Index, Rows
 
 __all__ = ["Places", "as_codes", "as_numbers", "complain_rows"]
 
@@ -93,9 +94,7 @@ def as_numbers(
             hint="convert it to numbers; for dates, count the days since the start of follow-up.",
         )
     numbers = np.ascontiguousarray(array, dtype=np.float64)
-    complain_rows(
-        ~np.isfinite(numbers), array, column, "must be finite", places, hint=missing_hint
-    )
+    complain_rows(~np.isfinite(numbers), array, column, "must be finite", places, hint=missing_hint)
     return numbers
 
 
@@ -112,9 +111,7 @@ def _numbers_from_objects(array: AnyArray, column: str, places: Places) -> Rows:
     return numbers
 
 
-def as_codes(
-    values: object, name: str, n_rows: int, places: Places
-) -> tuple[Index, AnyArray]:
+def as_codes(values: object, name: str, n_rows: int, places: Places) -> tuple[Index, AnyArray]:
     """Group labels of any type as codes 0..k-1 in sorted order, and the labels."""
     column = places.column(name)
     array = np.asarray(values)
@@ -126,13 +123,21 @@ def as_codes(
         )
     if array.dtype.kind in "fc":
         complain_rows(
-            ~np.isfinite(array), array, column, "must not be missing", places,
+            ~np.isfinite(array),
+            array,
+            column,
+            "must not be missing",
+            places,
             hint="give these rows a label of their own, or drop them.",
         )
     if array.dtype == object:
         missing = np.array([v is None or v != v for v in array], dtype=bool)
         complain_rows(
-            missing, array, column, "must not be missing", places,
+            missing,
+            array,
+            column,
+            "must not be missing",
+            places,
             hint="give these rows a label of their own, or drop them.",
         )
         if len({type(v) for v in array}) > 1:

@@ -10,22 +10,25 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Index, Matrix, NDArray, Rows
+from riskset._types import AnyArray, Features, Index, Matrix, Rows
+from riskset.data.assemble import (
+    SHIFT,
+    ColumnBuilder,
+    as_float,
+    assemble_csc,
+    canonical_csc,
+    dense_blocks,
+)
 from riskset.data.checks import Places
 from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
 from riskset.kernels import columns_cpu
 from riskset.kernels.matrix_cpu import sparse_layout
 
 __all__ = ["Design"]
-
-SHIFT = 12
-"""Blocks of 4096 rows: 32 kB of residuals, one first-level cache."""
-
-DENSE_ABOVE = 0.5
-"""A column with values other than 0 and 1 is stored dense above this share of non-zeros."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,19 +73,19 @@ class Design:
                 hint="reshape your data: X.reshape(-1, 1) makes one column of a vector.",
             )
         if array.dtype == object or array.dtype.kind in "US":
-            array = _as_float(array)
+            array = as_float(array)
         if array.dtype.kind not in "buif":
             raise InputError(
                 f"X must be numeric, but its type is {array.dtype}.",
                 hint="encode the columns as numbers, or pass a data frame with named columns.",
             )
         names = _names(names, keys, array.shape[1])
-        builder = _Builder(array.shape[0])
+        builder = ColumnBuilder(array.shape[0])
         step = max(1, (1 << 22) // max(1, array.shape[0]))
         for j in range(0, array.shape[1], step):
             for k, column in enumerate(np.ascontiguousarray(array[:, j : j + step].T)):
                 builder.add(column, names[j + k], places)
-        return builder.build(names, keys)
+        return cls(array.shape[0], names, _keys(keys, names), *builder.build())
 
     @classmethod
     def from_columns(
@@ -97,10 +100,10 @@ class Design:
             if not names:
                 raise InputError("a design without columns needs the number of rows.")
             n_rows = len(columns[names[0]])
-        builder = _Builder(n_rows)
+        builder = ColumnBuilder(n_rows)
         for name in names:
             builder.add(np.asarray(columns[name]), name, places)
-        return builder.build(names, None)
+        return cls(n_rows, names, names, *builder.build())
 
     @classmethod
     def from_sparse(
@@ -113,17 +116,14 @@ class Design:
         """From any scipy.sparse matrix or array. Entries given twice are an error."""
         if not sp.issparse(x):
             raise InputError(f"expected a scipy.sparse matrix, but got {type(x).__name__}.")
-        csc = x.tocsc()
-        if x.format == "coo" and csc.nnz < x.nnz:
-            _complain_duplicates_coo(x)
-        if csc.dtype.kind not in "buif":
-            raise InputError(
-                f"X must be numeric, but its type is {csc.dtype}.", hint="convert it to float64."
-            )
-        if not csc.has_canonical_format:
-            _complain_duplicates_csc(csc)
+        csc = canonical_csc(x)
         return cls.from_csc(
-            csc.indptr.astype(np.int64), csc.indices, csc.data, csc.shape[0], names, keys,
+            csc.indptr.astype(np.int64),
+            csc.indices,
+            csc.data,
+            csc.shape[0],
+            names,
+            keys,
             places=places,
         )
 
@@ -147,49 +147,11 @@ class Design:
         values : (n_entries,) numbers or None
             None: all entries are 1.
         """
-        runtime = runtime or Runtime.select()
-        p = indptr.size - 1
-        names = _names(names, keys, p)
-        indptr = np.ascontiguousarray(indptr, dtype=np.int64)
-        indices = np.ascontiguousarray(indices)
-        none = np.zeros(0)
-        center, scale = np.zeros(p), np.ones(p)
-        every = np.arange(p, dtype=np.int64)
-        binary, valued, dense = every, every[:0], every[:0]
-        data = none
-        if values is not None and values.size:
-            data = np.ascontiguousarray(values)
-            if data.dtype.kind != "f" or data.dtype.itemsize < 8:
-                data = data.astype(np.float64)
-            kind, squares = columns_cpu.describe(indptr, data, runtime)
-            _complain_not_finite(kind, indptr, indices, data, names, places or Places())
-            if (kind == columns_cpu.HAS_ZERO).any():
-                keep = data != 0
-                indptr = np.append(0, np.cumsum(keep))[indptr].astype(np.int64)
-                indices, data = indices[keep], data[keep]
-                kind, squares = columns_cpu.describe(indptr, data, runtime)
-            count = np.diff(indptr)
-            is_binary = kind == columns_cpu.ONES
-            is_dense = ~is_binary & (count > DENSE_ABOVE * n_rows)
-            binary, dense = every[is_binary], every[is_dense]
-            valued = every[~is_binary & ~is_dense]
-            scale[valued] = power_of_two(np.sqrt(squares[valued] / np.maximum(count[valued], 1)))
-        parts: list[Part] = []
-        if binary.size:
-            ptr, row, _ = sparse_layout(indptr, indices, none, binary, n_rows, SHIFT, runtime)
-            parts.append(BinaryPart(binary, ptr, row, SHIFT))
-        if valued.size:
-            ptr, row, value = sparse_layout(indptr, indices, data, valued, n_rows, SHIFT, runtime)
-            columns_cpu.divide(ptr, value, scale[valued])
-            parts.append(ValuedPart(valued, ptr, row, value, SHIFT))
-        if dense.size:
-            columns = []
-            for j in dense:
-                x = np.zeros(n_rows)
-                x[indices[indptr[j] : indptr[j + 1]]] = data[indptr[j] : indptr[j + 1]]
-                columns.append(x)
-            parts.append(_dense_part(dense, columns, n_rows, center, scale))
-        return cls(n_rows, names, _keys(keys, names), center, scale, tuple(parts))
+        names = _names(names, keys, indptr.size - 1)
+        center, scale, parts = assemble_csc(
+            indptr, indices, values, n_rows, names, places or Places(), runtime or Runtime.select()
+        )
+        return cls(n_rows, names, _keys(keys, names), center, scale, parts)
 
     @classmethod
     def stack(cls, designs: Sequence["Design"]) -> "Design":
@@ -197,7 +159,8 @@ class Design:
         if len({d.n_rows for d in designs}) != 1:
             raise InputError(
                 "designs side by side must have the same rows, but they have "
-                + ", ".join(f"{d.n_rows:,}" for d in designs) + " rows."
+                + ", ".join(f"{d.n_rows:,}" for d in designs)
+                + " rows."
             )
         names = [name for d in designs for name in d.names]
         shift = np.cumsum([0, *(d.n_features for d in designs)])
@@ -279,9 +242,7 @@ class Design:
             out[at] = part.cross(slots, r, runtime, power=power)
         return out
 
-    def product(
-        self, v: Features, columns: Index | None = None, *, runtime: Runtime
-    ) -> Rows:
+    def product(self, v: Features, columns: Index | None = None, *, runtime: Runtime) -> Rows:
         """``sum_j z[i, j] v[j]`` with z the stored columns; columns with v = 0 cost nothing."""
         out = np.zeros(self.n_rows)
         for part, slots, at in self.select(columns):
@@ -330,11 +291,13 @@ class Design:
         for part in self.parts:
             if isinstance(part, DensePart):
                 flat = [part.blocks[:, s].reshape(-1)[rows] for s in range(part.columns.size)]
-                parts.append(DensePart(part.columns, _blocks(flat, rows.size), rows.size))
+                parts.append(DensePart(part.columns, dense_blocks(flat, rows.size), rows.size))
                 continue
             assert isinstance(part, (BinaryPart, ValuedPart))
             value = part.value if isinstance(part, ValuedPart) else np.zeros(0)
-            indptr, at, kept = columns_cpu.to_csc(part.block_ptr, part.row, value, part.shift, place)
+            indptr, at, kept = columns_cpu.to_csc(
+                part.block_ptr, part.row, value, part.shift, place
+            )
             every = np.arange(part.columns.size, dtype=np.int64)
             ptr, row, kept = sparse_layout(indptr, at, kept, every, rows.size, SHIFT, runtime)
             if isinstance(part, ValuedPart):
@@ -342,106 +305,6 @@ class Design:
             else:
                 parts.append(BinaryPart(part.columns, ptr, row, SHIFT))
         return Design(rows.size, self.names, self.keys, self.center, self.scale, tuple(parts))
-
-
-def power_of_two(size: Features) -> Features:
-    """The power of two closest to each size, 1 where the size is 0; dividing by it is exact."""
-    safe = np.where((size > 0) & np.isfinite(size), size, 1.0)
-    return np.exp2(np.clip(np.rint(np.log2(safe)), -1000, 1000))
-
-
-class _Builder:
-    """Collects columns one at a time and sorts them by kind."""
-
-    def __init__(self, n_rows: int) -> None:
-        self.n_rows = n_rows
-        self.sparse: list[tuple[int, AnyArray, AnyArray]] = []
-        self.dense: list[tuple[int, Rows]] = []
-        self.count = 0
-
-    def add(self, column: AnyArray, name: str, places: Places | None) -> None:
-        if column.ndim != 1 or column.size != self.n_rows:
-            raise InputError(
-                f"column {name!r} must have one value for each of the {self.n_rows:,} rows, "
-                f"but its shape is {column.shape}."
-            )
-        if column.dtype.kind == "f":
-            bad = ~np.isfinite(column)
-            if bad.any():
-                _complain_value(name, int(np.flatnonzero(bad)[0]), column, int(bad.sum()), places)
-        j, self.count = self.count, self.count + 1
-        at = np.flatnonzero(column)
-        value = column[at]
-        if (value == 1).all():
-            self.sparse.append((j, at, value[:0]))
-        elif at.size > DENSE_ABOVE * self.n_rows:
-            self.dense.append((j, column.astype(np.float64)))
-        else:
-            self.sparse.append((j, at, value.astype(np.float64)))
-
-    def build(self, names: tuple[str, ...], keys: Sequence[int | str] | None) -> Design:
-        runtime = Runtime.select()
-        p = self.count
-        center, scale = np.zeros(p), np.ones(p)
-        parts: list[Part] = []
-        for kind in ("binary", "valued"):
-            chosen = [
-                c for c in self.sparse if (c[2].size < c[1].size or not c[1].size) == (kind == "binary")
-            ]
-            if not chosen:
-                continue
-            columns = np.array([j for j, _, _ in chosen], dtype=np.int64)
-            indptr = np.append(0, np.cumsum([at.size for _, at, _ in chosen])).astype(np.int64)
-            indices = np.concatenate([at for _, at, _ in chosen])
-            every = np.arange(columns.size, dtype=np.int64)
-            none = np.zeros(0)
-            if kind == "binary":
-                ptr, row, _ = sparse_layout(
-                    indptr, indices, none, every, self.n_rows, SHIFT, runtime
-                )
-                parts.append(BinaryPart(columns, ptr, row, SHIFT))
-                continue
-            scale[columns] = power_of_two(
-                np.array([np.sqrt(np.mean((v / np.abs(v).max()) ** 2)) * np.abs(v).max()
-                          for _, _, v in chosen])
-            )
-            scaled = np.concatenate([v / scale[j] for j, _, v in chosen])
-            ptr, row, value = sparse_layout(
-                indptr, indices, scaled, every, self.n_rows, SHIFT, runtime
-            )
-            parts.append(ValuedPart(columns, ptr, row, value, SHIFT))
-        if self.dense:
-            at = np.array([j for j, _ in self.dense], dtype=np.int64)
-            parts.append(_dense_part(at, [x for _, x in self.dense], self.n_rows, center, scale))
-        return Design(self.n_rows, names, _keys(keys, names), center, scale, tuple(parts))
-
-
-def _dense_part(
-    columns: Index, values: list[Rows], n_rows: int, center: Features, scale: Features
-) -> DensePart:
-    """Centre and scale dense columns; notes center and scale in the arrays given."""
-    for k, j in enumerate(columns):
-        x = values[k]
-        low, high = (x.min(), x.max()) if x.size else (0.0, 0.0)
-        center[j] = low if low == high else low + np.mean(x - low)
-        deviation = x - center[j]
-        peak = np.abs(deviation).max(initial=0.0)
-        if peak > 0:
-            scale[j] = power_of_two(peak * np.sqrt(np.mean((deviation / peak) ** 2)))
-        values[k] = deviation / scale[j]
-    return DensePart(columns, _blocks(values, n_rows), n_rows)
-
-
-def _blocks(values: list[Rows], n_rows: int) -> AnyArray:
-    block_rows = min(1 << SHIFT, max(1, n_rows))
-    n_blocks = max(1, -(-n_rows // block_rows))
-    blocks = np.zeros((n_blocks, len(values), block_rows))
-    for s, x in enumerate(values):
-        full = n_rows // block_rows
-        blocks[:full, s] = x[: full * block_rows].reshape(full, block_rows)
-        if full < n_blocks:
-            blocks[full, s, : n_rows - full * block_rows] = x[full * block_rows :]
-    return blocks
 
 
 def _moved(part: Part, shift: int) -> Part:
@@ -465,81 +328,13 @@ def _names(
     if len(set(names)) != p:
         seen: set[str] = set()
         again = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InputError(
-            f"two covariates are called {again!r}.", hint="rename one of the columns."
-        )
+        raise InputError(f"two covariates are called {again!r}.", hint="rename one of the columns.")
     return names
 
 
 def _keys(keys: Sequence[int | str] | None, names: tuple[str, ...]) -> tuple[int | str, ...]:
-    return names if keys is None else tuple(
-        key.item() if isinstance(key, np.generic) else key for key in keys
+    return (
+        names
+        if keys is None
+        else tuple(key.item() if isinstance(key, np.generic) else key for key in keys)
     )
-
-
-def _as_float(array: AnyArray) -> AnyArray:
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        for (i, j), value in np.ndenumerate(array):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                raise InputError(
-                    f"X must be numeric, but row {i}, column {j} has {value!r}.",
-                    hint="encode it as numbers, or pass a data frame, whose text columns are "
-                    "encoded as categories.",
-                ) from None
-        raise
-
-
-def _complain_value(
-    name: str, i: int, column: AnyArray, count: int, places: Places | None
-) -> None:
-    # scikit-learn's tests look for the words NaN and infinity.
-    what = "NaN" if np.isnan(column[i]) else "infinity"
-    raise InputError(
-        f"column {name!r} contains {what}: {count:,} of {column.size:,} rows are missing or "
-        f"infinite (first: {(places or Places()).row(i)}, value {column[i].item()!r}).",
-        hint="drop or impute these rows first; riskset never drops a row by itself.",
-    )
-
-
-def _complain_not_finite(
-    kind: AnyArray,
-    indptr: Index,
-    indices: AnyArray,
-    data: AnyArray,
-    names: tuple[str, ...],
-    places: Places,
-) -> None:
-    for j in np.flatnonzero(kind == columns_cpu.NOT_FINITE):
-        column = data[indptr[j] : indptr[j + 1]]
-        bad = np.flatnonzero(~np.isfinite(column))
-        row = int(indices[indptr[j] + bad[0]])
-        what = "NaN" if np.isnan(column[bad[0]]) else "infinity"
-        raise InputError(
-            f"column {names[j]!r} contains {what}: {bad.size:,} of its entries are missing or "
-            f"infinite (first: {places.row(row)}, value {column[bad[0]].item()!r}).",
-            hint="drop or impute these rows first; riskset never drops a row by itself.",
-        )
-
-
-def _complain_duplicates_coo(x: sp.coo_array) -> None:
-    order = np.lexsort((x.row, x.col))
-    row, col = x.row[order], x.col[order]
-    again = np.flatnonzero((row[1:] == row[:-1]) & (col[1:] == col[:-1]))
-    k = int(again[0])
-    raise InputError(
-        f"X has {again.size:,} entries that were given before (first: row {row[k]}, "
-        f"column {col[k]}).",
-        hint="call X.sum_duplicates() if the sum is meant, or remove the repeated records.",
-    )
-
-
-def _complain_duplicates_csc(csc: sp.csc_array) -> None:
-    clean = csc.copy()
-    clean.has_canonical_format = False
-    clean.sum_duplicates()
-    if clean.nnz < csc.nnz:
-        _complain_duplicates_coo(csc.tocoo())

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Index, NDArray, RiskSets, Rows
+from riskset._types import AnyArray, Index, RiskSets, Rows
 from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
 
 __all__ = ["Outcome", "Surv", "by_level"]
@@ -77,8 +78,11 @@ def _event_codes(event: object, n_rows: int, places: Places) -> Index:
         )
     numbers = as_numbers(event, "event", n_rows, places)
     complain_rows(
-        (numbers < 0) | (numbers != np.floor(numbers)), numbers, places.column("event"),
-        "must be 0 (censored), 1 (event) or a further whole number for a competing cause", places,
+        (numbers < 0) | (numbers != np.floor(numbers)),
+        numbers,
+        places.column("event"),
+        "must be 0 (censored), 1 (event) or a further whole number for a competing cause",
+        places,
         hint="recode it; a survival package's 1/2 coding becomes 0/1 by subtracting 1.",
     )
     return numbers.astype(np.int64)
@@ -86,13 +90,20 @@ def _event_codes(event: object, n_rows: int, places: Places) -> Index:
 
 def _check_times(time: Rows, entry: Rows | None, places: Places) -> None:
     complain_rows(
-        time < 0, time, places.column("time"), "must not be negative", places,
+        time < 0,
+        time,
+        places.column("time"),
+        "must not be negative",
+        places,
         hint="check the start of follow-up, or pass `entry` if these rows enter late.",
     )
     if entry is not None:
         complain_rows(
-            entry >= time, entry, places.column("entry"),
-            f"must be smaller than {places.column('time')}", places,
+            entry >= time,
+            entry,
+            places.column("entry"),
+            f"must be smaller than {places.column('time')}",
+            places,
             hint="a row is at risk on (entry, time], which must not be empty; drop such rows "
             "or correct their times.",
         )
@@ -180,9 +191,15 @@ class Outcome:
         _check_times(times, entries, places)
         if entries is not None and not (entries > -np.inf).any():
             entries = None
-        weights = np.ones(n_rows) if weight is None else as_numbers(weight, "weight", n_rows, places)
+        weights = (
+            np.ones(n_rows) if weight is None else as_numbers(weight, "weight", n_rows, places)
+        )
         complain_rows(
-            weights < 0, weights, places.column("weight"), "must not be negative", places,
+            weights < 0,
+            weights,
+            places.column("weight"),
+            "must not be negative",
+            places,
             hint="a weight of 0 removes a row; check how the weights were made.",
         )
         strata, labels = _strata(stratum, n_rows, places)
@@ -216,7 +233,7 @@ class Outcome:
     @functools.cached_property
     def is_event(self) -> NDArray[np.bool_]:
         """Rows with an event of the chosen cause."""
-        return self.event == self.cause
+        return np.equal(self.event, self.cause)
 
     @property
     def n_events(self) -> int:
@@ -277,7 +294,11 @@ def _choose_cause(codes: Index, weight: Rows, cause: int | None, places: Places)
     column = places.column("event")
     if cause is None:
         complain_rows(
-            codes > 1, codes, column, "must be 0 (censored) or 1 (event)", places,
+            codes > 1,
+            codes,
+            column,
+            "must be 0 (censored) or 1 (event)",
+            places,
             hint="pass `cause` to say which code is the event, all others counting as censored, "
             "or recode the column.",
         )

@@ -83,9 +83,7 @@ class ValuedPart:
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
         """See `Part.cross`."""
         value = self.value if power == 1 else self.value**power
-        return kernels.cross_valued(
-            self.block_ptr, self.row, value, slots, r, self.shift, runtime
-        )
+        return kernels.cross_valued(self.block_ptr, self.row, value, slots, r, self.shift, runtime)
 
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """See `Part.product`."""
@@ -127,7 +125,9 @@ class DensePart:
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """See `Part.fill`."""
         block_rows = self.blocks.shape[2]
-        out += self.blocks[(rows // block_rows)[:, None], slots[None, :], (rows % block_rows)[:, None]]
+        out += self.blocks[
+            (rows // block_rows)[:, None], slots[None, :], (rows % block_rows)[:, None]
+        ]
 
 
 def _fill_sparse(

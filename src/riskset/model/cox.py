@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import Index, Matrix, NDArray, RiskSets, Rows
+from riskset._types import Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import risk_sets_cpu as kernels
@@ -35,7 +36,9 @@ class Evaluation:
     @functools.cached_property
     def expected(self) -> Rows:
         """Expected weighted events of each row, in the caller's order."""
-        return np.bincount(self.risk.order, self.expected_in_risk_order, self.residual.size)
+        out = np.zeros(self.residual.size)
+        np.add.at(out, self.risk.order, self.expected_in_risk_order)
+        return out
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ rather too short than too long. The gradient is exact, so only speed depends on 
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
-from riskset._types import Index, Matrix, NDArray, RiskSets, Rows
+from riskset._types import Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
 from riskset.data.parts import BinaryPart
 from riskset.kernels import gram_cpu as kernels
@@ -103,8 +104,15 @@ class _Sample:
                 self.binary_at = at
                 self.bits = np.zeros((at.size, n_words), dtype=np.uint64)
                 kernels.fill_bits(
-                    part.block_ptr, part.row, part.shift, slots, has_copy, start, slot_by_row,
-                    self.bits, self.runtime,
+                    part.block_ptr,
+                    part.row,
+                    part.shift,
+                    slots,
+                    has_copy,
+                    start,
+                    slot_by_row,
+                    self.bits,
+                    self.runtime,
                 )
                 continue
             block = np.zeros((64 * n_words, at.size))
@@ -155,9 +163,11 @@ def _ranges(risk: RiskSets) -> tuple[Index, Index]:
 
 
 def _bins(risk: RiskSets, n_samples: int) -> Index:
-    """First groups of all bins but the first: equal shares of the events, and, because the first
-    risk sets are small and differ most, logarithmic steps of the number of rows; strata are kept
-    apart while they are few."""
+    """First groups of all bins but the first.
+
+    Equal shares of the events, and, because the first risk sets are small and differ most,
+    logarithmic steps of the number of rows; strata are kept apart while they are few.
+    """
     events = np.cumsum(risk.group_events)
     share = np.linspace(0.0, events[-1], N_BINS * 2 // 3 + 1)[1:-1]
     by_event = np.searchsorted(events, share) + 1

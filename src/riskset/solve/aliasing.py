@@ -1,16 +1,18 @@
 """Which columns cannot be estimated: constant where it matters, or a combination of others."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from riskset._types import Features, Index, Matrix, NDArray
+from riskset._types import Features, Index, Matrix
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Note
 
 __all__ = ["find", "pivots"]
 
 RANK_TOLERANCE = 1e-10
-"""A column that keeps less than this share of its information, given those before it, repeats them."""
+"""A column with less of its information left, given those before it, repeats them."""
 MAX_WORK = 2e10
+"""Larger sets of unpenalised columns, n q^2, are not searched."""
 
 
 def find(problem: Problem, l1: Features, l2: Features) -> tuple[NDArray[np.bool_], list[Note]]:
@@ -81,4 +83,6 @@ def _combination(information: Matrix, repeats: NDArray[np.bool_], k: int) -> Ind
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return ", ".join(map(repr, names[:5])) + (
+        f" and {len(names) - 5} more" if len(names) > 5 else ""
+    )

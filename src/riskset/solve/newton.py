@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from riskset._types import Features, Index, Matrix, NDArray, Rows
+from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.kernels import descent_cpu
 from riskset.model.cox import CoxLoss, Evaluation
@@ -116,9 +117,7 @@ def _at_infinity(
         "(monotone likelihood, separation): the estimate is infinite; its other coefficients and "
         "the log likelihood are their limits. A penalty or a profile-likelihood interval helps.",
     )
-    kept = tuple(
-        n for n in limit.notes if n.code != "infinite" and not set(n.columns) & set(names)
-    )
+    kept = tuple(n for n in limit.notes if n.code != "infinite" and not set(n.columns) & set(names))
     values = {f: getattr(limit, f) for f in Solution.__dataclass_fields__}
     values.update(
         coef=coef,
@@ -193,8 +192,7 @@ class _Run:
     def solve(self) -> None:
         """Solve on growing working sets until no column outside violates its condition."""
         problem = self.problem
-        strength = self._strength_before()
-        working = self._first_working_set(strength)
+        working = self._first_working_set()
         while self.n_iter < self.max_iter and not self.stalled:
             residual = self._residual()
             if self.report:
@@ -216,20 +214,18 @@ class _Run:
             most = max(256, int(np.count_nonzero(working)))
             working |= _largest(fresh, v, most)
 
-    def _strength_before(self) -> Features:
-        """Where each coordinate would enter: the gradient against its l1."""
-        return np.abs(self.gradient - self.l2 * self.beta)
-
-    def _first_working_set(self, strength: Features) -> NDArray[np.bool_]:
-        p = self.beta.size
-        if p <= ALL_AT_ONCE and not self.warm:
+    def _first_working_set(self) -> NDArray[np.bool_]:
+        """Everything if that is little, else what is or could become different from 0."""
+        if self.beta.size <= ALL_AT_ONCE and not self.warm:
             return self.allowed.copy()
         support = (self.beta != 0) | (self.l1 == 0)
-        scaled = (strength - self.l1) / self.problem.spread
-        # Strong rule between neighbouring penalties: what could become active, largest first.
-        near = (strength > 0.7 * self.l1) & ~support
+        strength = np.abs(self.gradient - self.l2 * self.beta)
+        # The strong rule between neighbouring penalties; violators are added anyhow.
+        near = (strength > 0.7 * self.l1) & ~support & self.allowed
         most = max(256, 3 * int(np.count_nonzero(support)))
-        return (support | _largest(near, scaled - scaled.min(initial=0.0) + 1.0, most)) & self.allowed
+        excess = (strength - self.l1) / self.problem.spread
+        chosen: NDArray[np.bool_] = (support | _largest(near, excess, most)) & self.allowed
+        return chosen
 
     # ------------------------------------------------------------------ on one working set
 
@@ -259,7 +255,12 @@ class _Run:
                 since = 0 if since == 0 else since
             since += 1
             step, image = newton_step(
-                curvature, gradient, beta, l1, l2, box,
+                curvature,
+                gradient,
+                beta,
+                l1,
+                l2,
+                box,
                 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0)),
             )
             if not step.any():
@@ -272,8 +273,9 @@ class _Run:
                 self.stalled = True
                 break
             share, objective = moved
-            before, gradient = gradient, design.cross(
-                self.now.residual, columns, runtime=loss.runtime
+            before, gradient = (
+                gradient,
+                design.cross(self.now.residual, columns, runtime=loss.runtime),
             )
             beta = self.beta[columns]
             self.last_move = share * float(np.ptp(along))
@@ -347,7 +349,9 @@ class _Run:
             status = "converged"
         else:
             status = "max_iter"
-            what = "no further progress in floating point" if self.stalled else "max_iter was reached"
+            what = (
+                "no further progress in floating point" if self.stalled else "max_iter was reached"
+            )
             notes = [
                 *notes,
                 Note(

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from riskset._types import Features, Index, NDArray, RiskSets
+from riskset._types import Features, Index, RiskSets
 from riskset.data.design import Design
 from riskset.model.cox import CoxLoss, Evaluation
 
@@ -28,9 +29,7 @@ def violations(gradient: Features, beta: Features, l1: Features, l2: Features) -
         Of the log likelihood.
     """
     u = gradient - l2 * beta
-    return np.where(
-        beta != 0.0, np.abs(u - l1 * np.sign(beta)), np.maximum(np.abs(u) - l1, 0.0)
-    )
+    return np.where(beta != 0.0, np.abs(u - l1 * np.sign(beta)), np.maximum(np.abs(u) - l1, 0.0))
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Problem:
         return cls(design, loss, spread, informative, null, gradient, scale)
 
     def residual(self, gradient: Features, beta: Features, l1: Features, l2: Features) -> Features:
-        """Violations free of the columns' units (p,), all in stored units; 0 where nothing varies."""
+        """Violations per spread (p,), from stored units; 0 for columns that vary nowhere."""
         return np.where(self.informative, violations(gradient, beta, l1, l2), 0.0) / self.spread
 
 
@@ -102,7 +101,7 @@ def _components(risk: RiskSets, n_rows: int) -> tuple[Index, Index]:
     link_broken = risk.starts_stratum.copy()
     if risk.own.size:
         own = risk.own
-        used = (risk.weight > 0) & (risk.end > own) & (risk.group_events[np.minimum(own, n_groups - 1)] > 0)
+        used = (risk.weight > 0) & (risk.end > own) & (risk.group_events[own] > 0)
         # A row at risk in g and g + 1 links them: count links by a difference array.
         change = np.zeros(n_groups + 1, dtype=np.int64)
         np.add.at(change, own[used] + 1, 1)
@@ -120,12 +119,14 @@ def _informative(design: Design, loss: CoxLoss) -> NDArray[np.bool_]:
     probe = np.random.default_rng(0).standard_normal(rows.size)
     size = np.bincount(component)
     probe -= (np.bincount(component, probe) / np.maximum(size, 1))[component]
-    vector = np.bincount(rows, probe, design.n_rows)
+    vector = np.zeros(design.n_rows)
+    np.add.at(vector, rows, probe)  # a row may stand in several places
     reaction = design.cross(vector, runtime=loss.runtime)
     suspects = np.flatnonzero(np.abs(reaction) < 1e-8)
     if suspects.size == 0:
         return informative
-    present = np.bincount(rows, minlength=design.n_rows).astype(np.float64)
+    present = np.zeros(design.n_rows)
+    present[rows] = 1.0
     count = design.cross(present, suspects, runtime=loss.runtime, power=2)
     informative[suspects[count == 0]] = False
     order = np.argsort(component, kind="stable")

@@ -37,7 +37,14 @@ def iterate_path(
     problem = problem or Problem.prepare(design, loss)
     for k, (l1, l2) in enumerate(penalties):
         solution = fit(
-            design, loss, l1, l2, tol=tol, max_iter=max_iter, start=start, problem=problem,
+            design,
+            loss,
+            l1,
+            l2,
+            tol=tol,
+            max_iter=max_iter,
+            start=start,
+            problem=problem,
             report=None if report is None else lambda i, r, k=k: report(k, i, r),  # type: ignore[misc]
         )
         yield solution
@@ -58,7 +65,13 @@ def fit_path(
     """All solutions of `iterate_path`."""
     return list(
         iterate_path(
-            design, loss, penalties, tol=tol, max_iter=max_iter, start=start, problem=problem,
+            design,
+            loss,
+            penalties,
+            tol=tol,
+            max_iter=max_iter,
+            start=start,
+            problem=problem,
             report=report,
         )
     )

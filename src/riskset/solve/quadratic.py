@@ -53,8 +53,10 @@ def _solve_free(
     step: Features,
     image: Features,
 ) -> None:
-    """Move the coordinates that are off zero and inside the box to their joint optimum, or as far
-    towards it as none changes its sign or leaves the box; in place."""
+    """Move the coordinates that are off zero and inside the box to their joint optimum, in place.
+
+    Or as far towards it as none of them changes its sign or leaves the box.
+    """
     now = beta + step
     free = np.flatnonzero(((now != 0.0) | (l1 == 0.0)) & (np.abs(step) < box))
     if free.size == 0:

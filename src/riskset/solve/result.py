@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from riskset._types import Features, Matrix, NDArray, Rows
+from riskset._types import Features, Matrix, Rows
 from riskset.model.cox import CoxLoss
 
 __all__ = ["Note", "Solution", "Status"]
@@ -20,7 +21,8 @@ class Note:
     Attributes
     ----------
     code : str
-        "infinite", "collinear", "constant", "near_ties", "not_estimable", "dropped", "max_iter", ...
+        "infinite", "collinear", "constant", "near_ties", "not_estimable", "dropped", "max_iter",
+        ...
     columns : tuple of str
         The covariates concerned.
     message : str

@@ -15,9 +15,10 @@ Biometrics 57, 114-119, doi:10.1111/j.0006-341X.2001.00114.x.
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from riskset._types import Features, Index, Matrix, NDArray, RiskSets, Rows
+from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.outcome import by_level
 from riskset.kernels import separation_cpu as kernels
 from riskset.model.cox import CoxLoss
@@ -51,7 +52,7 @@ def find(problem: Problem, free: NDArray[np.bool_], eta: Rows) -> Features | Non
         _mean_shift(problem), columns, runtime=problem.loss.runtime
     )
     cuts: list[Matrix] = []
-    z = eta
+    d, z = np.zeros(columns.size), eta
     for _ in range(MAX_ROUNDS):
         event, rival, gap = _violated(problem.loss, z)
         if event.size == 0 and cuts:
@@ -142,7 +143,12 @@ def _pieces(risk: RiskSets, rows: Index, begin: Index, stop: Index, own: Index) 
     has_event = (risk.event_weight[rows] > 0) & (begin == own[rows])
     # An event's piece must stand in its own group; the others may stand where they begin.
     by_group = np.argsort(begin, kind="stable")
-    rows, begin, stop, has_event = rows[by_group], begin[by_group], stop[by_group], has_event[by_group]
+    rows, begin, stop, has_event = (
+        rows[by_group],
+        begin[by_group],
+        stop[by_group],
+        has_event[by_group],
+    )
     n_groups = risk.group_events.size
     group_ptr = np.searchsorted(begin, np.arange(n_groups + 1)).astype(np.int64)
     level_rows, level_ptr = by_level(begin, stop, n_groups)
