@@ -5,8 +5,9 @@ it; it only grows, and no exponential is taken above its peak.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
-from riskset._types import Index, Matrix, NDArray, RiskSets, Rows
+from riskset._types import Index, Matrix, RiskSets, Rows
 from riskset.kernels._jit import kernel
 from riskset.kernels.means_ref import Groups, RiskSetMeans, TieTerms
 

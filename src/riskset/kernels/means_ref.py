@@ -11,8 +11,9 @@ everybody else at risk, and a ties method only says with which share the tied ro
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from riskset._types import Index, Matrix, NDArray, RiskSets, Rows
+from riskset._types import Index, Matrix, RiskSets, Rows
 
 __all__ = ["cumulate", "follow_up_means", "risk_set_means", "tie_terms"]
 
@@ -60,14 +61,15 @@ def _mean(values: Matrix, log_size: Rows, factor: Rows) -> NDArray[np.float64]:
 def _at_risk(risk: RiskSets, g: int) -> NDArray[np.bool_]:
     i = np.arange(risk.order.size)
     if risk.own.size:
-        return (risk.own <= g) & (g < risk.end)
+        return np.asarray((risk.own <= g) & (g < risk.end))
     first = np.flatnonzero(risk.starts_stratum[: g + 1])[-1]
-    return (i >= risk.group_ptr[first]) & (i < risk.group_ptr[g + 1])
+    return np.asarray((i >= risk.group_ptr[first]) & (i < risk.group_ptr[g + 1]))
 
 
 def _tied(risk: RiskSets, g: int) -> NDArray[np.bool_]:
     i = np.arange(risk.order.size)
-    return (i >= risk.group_ptr[g]) & (i < risk.group_ptr[g + 1]) & (risk.event_weight > 0)
+    inside = (i >= risk.group_ptr[g]) & (i < risk.group_ptr[g + 1])
+    return np.asarray(inside & (risk.event_weight > 0))
 
 
 def risk_set_means(values: Matrix, eta: Rows, risk: RiskSets) -> RiskSetMeans:
@@ -203,7 +205,7 @@ def follow_up_means(
 
 
 def cumulate(log_hazard: Groups, starts_stratum: NDArray[np.bool_]) -> Groups:
-    r"""log of the sum of hazards from the earliest group of the stratum up to each group.
+    r"""Log of the sum of hazards from the earliest group of the stratum up to each group.
 
     .. math:: \log H_g = \log \sum_{g' \ge g} h_{g'}
 

@@ -1,0 +1,232 @@
+"""Test of proportional hazards: whether coefficients change with time."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from riskset._errors import InputError
+from riskset._types import Features, Index, Matrix, Rows
+from riskset.data.design import Design
+from riskset.data.outcome import Outcome
+from riskset.infer.residuals import RiskSetPieces, column_blocks
+from riskset.infer.variance import generalized_inverse
+from riskset.kernels import means_cpu as kernels
+from riskset.model.cox import CoxLoss
+
+__all__ = ["ProportionalityTest", "Transform", "proportionality_test", "transformed_times"]
+
+Transform = Literal["km", "rank", "identity", "log"]
+
+
+@dataclass(frozen=True, eq=False)
+class ProportionalityTest:
+    """Score tests that coefficients do not change with (transformed) time.
+
+    Attributes
+    ----------
+    names : tuple of str
+    transform : str
+    statistic, p_value : (p,) float64
+        Chi-square with one degree of freedom for each covariate; NaN where there is no information.
+    global_statistic, global_p_value : float
+        All covariates at once.
+    global_df : int
+    """
+
+    names: tuple[str, ...]
+    transform: str
+    statistic: Features
+    p_value: Features
+    global_statistic: float
+    global_df: int
+    global_p_value: float
+
+
+def transformed_times(outcome: Outcome, transform: Transform = "km") -> NDArray[np.float64]:
+    """g(t) at the time of each group (G,), in risk order; NaN for a group without events.
+
+    ``"km"``: 1 minus the left-continuous Kaplan-Meier estimate of all rows together;
+    ``"rank"``: rank of the time among all rows, ties averaged; ``"identity"``; ``"log"``.
+    Rows of weight 0 are absent; weights and strata play no part, as in R's `cox.zph`.
+
+    Raises
+    ------
+    InputError
+        If the transform is unknown, or "log" meets an event at time 0.
+    """
+    if transform not in get_args(Transform):
+        raise InputError.unknown_name("transform", str(transform), get_args(Transform))
+    at = outcome.group_time
+    present = outcome.weight > 0
+    time = outcome.time[present]
+    if transform == "identity":
+        return at
+    if transform == "log":
+        if (at == 0).any():
+            raise InputError(
+                "transform='log' needs positive event times, but there are events at time 0.",
+                hint="use transform='km' or 'rank'.",
+            )
+        return np.log(at)
+    found = np.isfinite(at)
+    out = np.full(at.size, np.nan)
+    if transform == "rank":
+        times, count = np.unique(time, return_counts=True)
+        rank = np.cumsum(count) - (count - 1) / 2
+        out[found] = rank[np.searchsorted(times, at[found])]
+        return out
+    times, events = np.unique(time[outcome.is_event[present]], return_counts=True)
+    at_risk = time.size - np.searchsorted(np.sort(time), times, side="left")
+    if outcome.entry is not None:
+        entry = np.sort(outcome.entry[present])
+        at_risk = at_risk - (time.size - np.searchsorted(entry, times, side="left"))
+    survival = np.append(1.0, np.cumprod(1.0 - events / at_risk))
+    out[found] = 1.0 - survival[np.searchsorted(times, at[found])]
+    return out
+
+
+def proportionality_test(
+    loss: CoxLoss, design: Design, eta: Rows, transform: Transform = "km"
+) -> ProportionalityTest:
+    r"""Score test of proportional hazards, as R's `cox.zph` (survival 3).
+
+    The model is extended by the products :math:`x_j \, g(t)`; their score at the estimate is
+
+    .. math:: u_j = \sum_i w_i d_i \, g(t_i) \, (x_{ij} - \bar x_j(t_i))
+
+    and its information, given the coefficients already fitted,
+
+    .. math:: S = V_{gg} - V_{g0} V_{00}^{-1} V_{0g}, \qquad
+              V_{ab} = \sum_t a(t) b(t) V(t)
+
+    with V(t) the covariance of the covariates over the risk set. The statistics are
+    :math:`u_j^2 / S_{jj}` and :math:`u' S^{-1} u`; they depend neither on an added constant nor on
+    the scale of g, nor on the order of rows with equal times.
+
+    Parameters
+    ----------
+    eta : (n,) float64
+        Linear predictor at the estimate of an unpenalised fit, offset included.
+    transform : {"km", "rank", "identity", "log"}
+        g, see `transformed_times`.
+
+    Returns
+    -------
+    ProportionalityTest
+
+    Notes
+    -----
+    O(n p^2) time, and memory for a few blocks of columns.
+
+    References
+    ----------
+    Grambsch and Therneau (1994), Biometrika 81, 515-526, doi:10.1093/biomet/81.3.515.
+    Therneau and Grambsch (2000), Modeling Survival Data, Springer, section 6.2.
+    """
+    outcome = loss.outcome
+    g = transformed_times(outcome, transform)
+    events = loss.risk.group_events
+    g = np.where(events > 0, g, 0.0)
+    g = np.where(events > 0, g - np.average(g, weights=events), 0.0)
+    extended = _Extended.at(loss, eta, g)
+    score, v00, v0g, vgg = extended.score_and_information(design)
+    base = generalized_inverse(v00, extended.reference(design, 0))
+    carried = v0g.T @ base.basis
+    left = vgg - carried @ carried.T
+    reference = np.maximum(vgg.diagonal(), extended.reference(design, 2))
+    remaining = generalized_inverse(left, reference)
+    own = left.diagonal()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(own > 1e-11 * reference, score**2 / own, np.nan)
+    total = remaining.form(score)
+    return ProportionalityTest(
+        design.names,
+        transform,
+        statistic,
+        np.asarray(chdtrc(1, statistic)),
+        total if remaining.rank else float("nan"),
+        remaining.rank,
+        float(chdtrc(remaining.rank, total)) if remaining.rank else float("nan"),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Extended:
+    """The model with time-dependent products, at one linear predictor.
+
+    `expected` (n, 3), in the caller's order: sums over follow-up of hazard times 1, g, g^2, times
+    the row's risk. `powers` (G, 3): 1, g, g^2.
+    """
+
+    pieces: RiskSetPieces
+    powers: NDArray[np.float64]
+    expected: NDArray[np.float64]
+
+    @classmethod
+    def at(cls, loss: CoxLoss, eta: Rows, g: NDArray[np.float64]) -> "_Extended":
+        pieces = RiskSetPieces.at(loss, eta)
+        powers = np.column_stack([np.ones_like(g), g, g**2])
+        ties = pieces.ties
+        log_cumulative, average = kernels.follow_up_means(
+            powers, powers, ties.log_hazard, ties.log_hazard_tied, loss.risk
+        )
+        expected = loss.risk.weight * np.exp(pieces.eta + log_cumulative)
+        return cls(pieces, powers, pieces.caller(expected[:, None] * average))
+
+    def reference(self, design: Design, power: int) -> Features:
+        """Raw second moments, whose rounding errors the information inherits."""
+        return design.cross(self.expected[:, power], runtime=self.pieces.loss.runtime, power=2)
+
+    def score_and_information(self, design: Design) -> tuple[Features, Matrix, Matrix, Matrix]:
+        """u, V_00, V_0g and V_gg in stored units."""
+        p = design.n_features
+        columns = np.arange(p)
+        score = np.zeros(p)
+        v = np.zeros((3, p, p))
+        blocks = list(column_blocks(design.n_rows, columns))
+        for b, block in enumerate(blocks):
+            left = self._columns(design, columns[block])
+            score[block] = self._score(left)
+            for other in blocks[: b + 1]:
+                right = left if other is block else self._columns(design, columns[other])
+                for k in range(3):
+                    part = self._covariance(left, right, k)
+                    v[k, block, other] = part
+                    v[k, other, block] = part.T
+        return score, v[0], v[1], v[2]
+
+    def _columns(self, design: Design, columns: Index) -> tuple[Matrix, Matrix, Matrix]:
+        # Values of rows (caller's order), of risk sets, and by how much tied rows differ; all
+        # minus one number per column, which the answer does not depend on but its digits do.
+        stored = design.stored(columns)
+        expected = self.expected[:, 0]
+        stored -= expected @ stored / expected.sum()
+        order = self.pieces.loss.risk.order
+        rest, gap = self.pieces.means(np.ascontiguousarray(stored[order]))
+        return stored, rest + self.pieces.ties.share_event[:, None] * gap, gap
+
+    def _score(self, block: tuple[Matrix, Matrix, Matrix]) -> Features:
+        stored, mean, _ = block
+        pieces, risk = self.pieces, self.pieces.loss.risk
+        at = np.flatnonzero(pieces.is_event)
+        group = pieces.group[at]
+        weight = risk.event_weight[at] * self.powers[group, 1]
+        return np.asarray(weight @ (stored[risk.order[at]] - mean[group]))
+
+    def _covariance(
+        self,
+        left: tuple[Matrix, Matrix, Matrix],
+        right: tuple[Matrix, Matrix, Matrix],
+        power: int,
+    ) -> Matrix:
+        # Over the steps of a tied group the risk-set mean is rest + q gap; the mean over steps of
+        # its outer product is that of the mean q, plus the variance of q times that of the gap.
+        ties = self.pieces.ties
+        weight = self.powers[:, power] * self.pieces.loss.risk.group_events
+        spread = weight * np.maximum(ties.square_event - ties.share_event**2, 0.0)
+        rows = left[0].T @ (self.expected[:, power, None] * right[0])
+        means = left[1].T @ (weight[:, None] * right[1])
+        return np.asarray(rows - means - left[2].T @ (spread[:, None] * right[2]))

@@ -1,0 +1,285 @@
+"""Covariance of unpenalised Cox estimates: inverse information, and the robust sandwich.
+
+Nothing here divides by a quantity that rounding may have made: a direction of the covariates that
+the data hold no information on is recognised; its covariates are marked in `Covariance.identified`
+and get NaN, and the others keep the answer they would have without it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._types import Features, Index, Matrix, Rows
+from riskset.data.design import Design
+from riskset.infer.residuals import RiskSetPieces, column_blocks, score_residuals_of
+from riskset.model.cox import CoxLoss
+
+__all__ = [
+    "Covariance",
+    "GeneralizedInverse",
+    "cluster_sums",
+    "dfbeta_residuals",
+    "generalized_inverse",
+    "information_inverse",
+    "model_covariance",
+    "robust_covariance",
+]
+
+RANK_TOLERANCE = 1e-11
+"""Share of a direction's raw second moment below which its information is rounding."""
+
+LOOSE = 1e-6
+"""Size of a covariate's part in a direction without information that makes it unidentified."""
+
+
+@dataclass(frozen=True, eq=False)
+class GeneralizedInverse:
+    """Inverse of a positive semidefinite matrix A on the directions that carry information.
+
+    Attributes
+    ----------
+    basis : (p, rank) float64
+        The inverse is ``basis @ basis.T``.
+    contrasts : (p, rank) float64
+        Estimable combinations of the columns; ``contrasts.T @ basis`` is the identity, and
+        ``contrasts @ contrasts.T`` is A.
+    identified : (p,) bool
+        False where the column takes part in a direction that was left out.
+    """
+
+    basis: Matrix
+    contrasts: Matrix
+    identified: NDArray[np.bool_]
+
+    @property
+    def rank(self) -> int:
+        """Number of directions kept."""
+        return int(self.basis.shape[1])
+
+    @property
+    def matrix(self) -> Matrix:
+        """The inverse (p, p), finite throughout."""
+        return self.basis @ self.basis.T
+
+    def form(self, v: Features) -> float:
+        """``v' A^- v``."""
+        return float(np.sum((self.basis.T @ v) ** 2))
+
+
+def generalized_inverse(matrix: Matrix, reference: Features | None = None) -> GeneralizedInverse:
+    r"""Invert on the directions that carry information.
+
+    The matrix is scaled to a unit diagonal and its eigenvectors v kept where
+
+    .. math:: \lambda > 10^{-11} \sum_j v_j^2 \, reference_j / matrix_{jj}
+
+    Parameters
+    ----------
+    matrix : (p, p) float64
+        Positive semidefinite up to rounding.
+    reference : (p,) float64, optional
+        Size of the numbers whose difference the diagonal is; default: the diagonal itself. An
+        information matrix is a difference of second moments and inherits their rounding errors.
+
+    Notes
+    -----
+    O(p^3).
+    """
+    p = matrix.shape[0]
+    diagonal = matrix.diagonal()
+    reference = np.maximum(diagonal, 0.0) if reference is None else reference
+    live = np.flatnonzero((diagonal > 0) & (diagonal > RANK_TOLERANCE * reference))
+    size = np.sqrt(diagonal[live])
+    scaled = matrix[np.ix_(live, live)] / size / size[:, None]
+    values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
+    ratio = np.maximum(reference[live] / diagonal[live], 1.0)
+    keep = values > RANK_TOLERANCE * (ratio @ vectors**2)
+    root = np.sqrt(values[keep])
+    basis, contrasts = np.zeros((p, root.size)), np.zeros((p, root.size))
+    basis[live] = vectors[:, keep] / root / size[:, None]
+    contrasts[live] = vectors[:, keep] * root * size[:, None]
+    identified = np.zeros(p, dtype=bool)
+    identified[live] = np.sqrt((vectors[:, ~keep] ** 2).sum(axis=1)) <= LOOSE
+    return GeneralizedInverse(basis, contrasts, identified)
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """Covariance of coefficients in the user's units.
+
+    Attributes
+    ----------
+    kind : "model" or "robust"
+    columns : (q,) int64
+        Columns of the design that `matrix` speaks of.
+    inverse : GeneralizedInverse
+        Inverse information of all p columns.
+    finite : (q, q) float64
+        The covariance, with the pseudo-inverse's numbers where a column is not identified.
+    """
+
+    kind: Literal["model", "robust"]
+    columns: Index
+    inverse: GeneralizedInverse
+    finite: Matrix
+
+    @property
+    def rank(self) -> int:
+        """Number of estimable directions among all columns."""
+        return self.inverse.rank
+
+    @property
+    def identified(self) -> NDArray[np.bool_]:
+        """Which of `columns` the data determine (q,)."""
+        return np.asarray(self.inverse.identified[self.columns])
+
+    @property
+    def matrix(self) -> Matrix:
+        """Covariance (q, q), NaN in rows and columns that are not identified."""
+        return np.where(self.identified[:, None] & self.identified, self.finite, np.nan)
+
+    @property
+    def standard_error(self) -> Features:
+        """Square root of the diagonal (q,), NaN where not identified."""
+        return np.sqrt(np.where(self.identified, self.finite.diagonal(), np.nan))
+
+
+def information_inverse(
+    loss: CoxLoss, design: Design, eta: Rows, columns: Index | None = None
+) -> GeneralizedInverse:
+    """Generalized inverse, in the user's units, of the observed information.
+
+    Parameters
+    ----------
+    eta : (n,) float64
+        Linear predictor, offset included.
+    columns : (q,) int64, optional
+        Columns that were estimated, the coefficients of the others (aliased columns, say) being
+        held fixed; default: all.
+
+    Returns
+    -------
+    GeneralizedInverse
+        Of all p columns, 0 and not identified outside `columns`.
+    """
+    columns = np.arange(design.n_features) if columns is None else columns
+    scale = design.scale[columns]
+    information = loss.information(design, eta, columns) * scale * scale[:, None]
+    expected = loss.evaluate(eta).expected
+    reference = design.cross(expected, columns, runtime=loss.runtime, power=2) * scale**2
+    inner = generalized_inverse(information, reference)
+    shape = (design.n_features, inner.rank)
+    basis, contrasts = np.zeros(shape), np.zeros(shape)
+    identified = np.zeros(design.n_features, dtype=bool)
+    basis[columns], contrasts[columns] = inner.basis, inner.contrasts
+    identified[columns] = inner.identified
+    return GeneralizedInverse(basis, contrasts, identified)
+
+
+def model_covariance(
+    loss: CoxLoss, design: Design, eta: Rows, columns: Index | None = None
+) -> Covariance:
+    """Inverse of the observed information of an unpenalised fit.
+
+    Parameters
+    ----------
+    eta, columns
+        As in `information_inverse`.
+
+    Returns
+    -------
+    Covariance
+        Of all p columns; constant, collinear and never-at-risk columns are not identified.
+
+    Notes
+    -----
+    O(n p^2 + p^3). It takes case weights for counts of equal rows; weights that are not counts
+    need `robust_covariance`.
+    """
+    inverse = information_inverse(loss, design, eta, columns)
+    return Covariance("model", np.arange(design.n_features), inverse, inverse.matrix)
+
+
+def dfbeta_residuals(
+    loss: CoxLoss,
+    design: Design,
+    eta: Rows,
+    inverse: GeneralizedInverse,
+    columns: Index | None = None,
+) -> Matrix:
+    r"""Change of the coefficients per unit of each row's weight, to first order.
+
+    .. math:: U_i \, I^{-1}
+
+    with the score residuals U. The score residual is linear in the covariates, so the wanted
+    columns of :math:`I^{-1}` are applied first, and only q columns are ever carried over the rows.
+
+    Parameters
+    ----------
+    inverse : GeneralizedInverse
+        Of the information of all columns: ``Covariance.inverse`` of `model_covariance`.
+    columns : (q,) int64, optional
+        Coefficients wanted; default: all.
+
+    Returns
+    -------
+    (n, q) float64, in the caller's order, not multiplied by the case weights.
+
+    Notes
+    -----
+    O(n q) memory, O(q nnz + n q) time.
+    """
+    columns = np.arange(design.n_features) if columns is None else columns
+    pieces = RiskSetPieces.at(loss, eta)
+    out = np.empty((design.n_rows, columns.size))
+    for block in column_blocks(design.n_rows, columns):
+        combination = inverse.basis @ inverse.basis[columns[block]].T * design.scale[:, None]
+        values = np.empty((design.n_rows, combination.shape[1]))
+        for k in range(combination.shape[1]):
+            values[:, k] = design.product(combination[:, k], runtime=loss.runtime)
+        out[:, block] = score_residuals_of(values, pieces)
+    return out
+
+
+def cluster_sums(values: Matrix, cluster: Index | None) -> Matrix:
+    """Sums of rows that belong together, (n_clusters, q); without clusters the rows themselves."""
+    if cluster is None:
+        return values
+    n_clusters = int(cluster.max(initial=-1)) + 1
+    out = np.empty((n_clusters, values.shape[1]))
+    for k in range(values.shape[1]):
+        out[:, k] = np.bincount(cluster, values[:, k], n_clusters)
+    return out
+
+
+def robust_covariance(
+    loss: CoxLoss,
+    design: Design,
+    eta: Rows,
+    inverse: GeneralizedInverse,
+    columns: Index | None = None,
+) -> Covariance:
+    r"""Sandwich covariance that holds if rows, or the clusters of the outcome, are independent.
+
+    .. math:: \sum_c D_c D_c', \qquad D_c = \sum_{i \in c} w_i U_i I^{-1}
+
+    Parameters and cost as `dfbeta_residuals`.
+
+    Returns
+    -------
+    Covariance
+        Of `columns`. No small-sample correction, as in R's `coxph`.
+
+    References
+    ----------
+    Lin and Wei (1989), Journal of the American Statistical Association 84, 1074-1078,
+    doi:10.1080/01621459.1989.10478874.
+    """
+    columns = np.arange(design.n_features) if columns is None else columns
+    outcome = loss.outcome
+    dfbeta = dfbeta_residuals(loss, design, eta, inverse, columns)
+    dfbeta *= outcome.weight[:, None]
+    sums = cluster_sums(dfbeta, outcome.cluster)
+    return Covariance("robust", columns, inverse, sums.T @ sums)

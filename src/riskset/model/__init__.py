@@ -1,0 +1,1 @@
+"""The mathematics: losses of the linear predictor, penalties, and the baseline hazard."""

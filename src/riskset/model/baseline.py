@@ -1,0 +1,209 @@
+"""The baseline cumulative hazard of a Cox fit, and the survival of new rows.
+
+Hazards are kept as logarithms at a reference value of the linear predictor, so covariates far from
+0 neither overflow nor lose digits. Nothing is extrapolated beyond the data: before the first event
+time of its stratum the cumulative hazard is 0, after the last it stays at its last value.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
+from riskset.data.checks import Places, as_numbers
+from riskset.kernels import means_cpu as kernels
+from riskset.model.cox import CoxLoss
+
+__all__ = ["Baseline"]
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    r"""Cumulative hazard of each stratum at the linear predictor `center`.
+
+    .. math:: H(t \mid \eta) = e^{\eta - center} \sum_{t_g \le t} h_g
+
+    with the increments of Breslow, :math:`h_g = N_g / D_g`, or Efron,
+    :math:`h_g = \sum_k \frac{N_g/m}{D_g - (k/m) E_g}`, whichever ties method the coefficients were
+    fitted with; entry times, case weights and strata enter the risk sets as in the fit.
+
+    Attributes
+    ----------
+    strata : (n_strata,) array
+        Labels.
+    stratum_ptr : (n_strata + 1,) int64
+        Event times of stratum s are ``time[stratum_ptr[s]:stratum_ptr[s + 1]]``.
+    time : (m,) float64
+        Distinct event times, ascending within a stratum.
+    log_cumulative : (m,) float64
+        log H at `time` and `center`.
+    center : float
+        Log relative hazard.
+
+    References
+    ----------
+    Breslow (1972), Journal of the Royal Statistical Society B 34, 216-217.
+    Efron (1977), Journal of the American Statistical Association 72, 557-565,
+    doi:10.1080/01621459.1977.10480613.
+    """
+
+    strata: AnyArray
+    stratum_ptr: Pointer
+    time: NDArray[np.float64]
+    log_cumulative: NDArray[np.float64]
+    center: float
+
+    @classmethod
+    def fit(cls, loss: CoxLoss, eta: Rows, center: float | None = None) -> "Baseline":
+        """From the training rows.
+
+        Parameters
+        ----------
+        eta : (n,) float64
+            Linear predictor in the caller's order, offset included. -inf: a row without risk.
+        center : float, optional
+            Default: the middle of the finite values of `eta`.
+        """
+        outcome = loss.outcome
+        if center is None:
+            finite = eta[np.isfinite(eta)]
+            center = float(np.median(finite)) if finite.size else 0.0
+        log_hazard = replace(loss, limit=None).evaluate(eta - center).log_hazard
+        log_cumulative = kernels.cumulate(log_hazard, outcome.risk.starts_stratum)
+        # Groups stand by stratum and then latest first; those without events have time NaN.
+        kept = np.flatnonzero(np.isfinite(outcome.group_time))
+        kept = kept[np.lexsort((outcome.group_time[kept], outcome.group_stratum[kept]))]
+        stratum_ptr = np.searchsorted(
+            outcome.group_stratum[kept], np.arange(outcome.strata.size + 1)
+        )
+        return cls(
+            outcome.strata,
+            stratum_ptr.astype(np.int64),
+            outcome.group_time[kept],
+            log_cumulative[kept],
+            center,
+        )
+
+    @property
+    def n_strata(self) -> int:
+        """Number of strata in the fit."""
+        return int(self.stratum_ptr.size - 1)
+
+    def cumulative_hazard(self, eta: Rows, times: object, stratum: object = None) -> Matrix:
+        r"""Cumulative hazard of rows at times.
+
+        Parameters
+        ----------
+        eta : (k,) float64
+            Linear predictor of the rows, offset included; may be infinite.
+        times : (n_times,) numbers
+            In the unit of the fit, in any order.
+        stratum : (k,) labels, or a sequence of label arrays as in the fit, optional
+            Needed if the fit has strata.
+
+        Returns
+        -------
+        (k, n_times) float64, 0 before the first event time, constant after the last.
+
+        Raises
+        ------
+        InputError
+            If strata are missing or unknown, or a time is not a finite number.
+        """
+        at = as_numbers(times, "times", None, Places(), missing_hint="leave missing times out.")
+        eta = np.asarray(eta, dtype=np.float64)
+        codes = self._codes(stratum, eta.size)
+        out = np.zeros((eta.size, at.size))
+        order = np.argsort(codes, kind="stable")
+        starts = np.flatnonzero(np.append(True, np.diff(codes[order]) != 0))[: eta.size]
+        for rows in np.split(order, starts[1:]):
+            if rows.size == 0:
+                continue
+            log_h = self._log_cumulative_at(int(codes[rows[0]]), at)
+            seen = np.flatnonzero(log_h > -np.inf)
+            with np.errstate(over="ignore"):
+                out[np.ix_(rows, seen)] = np.exp((eta[rows, None] - self.center) + log_h[seen])
+        return out
+
+    def survival(self, eta: Rows, times: object, stratum: object = None) -> Matrix:
+        """Probability of no event by each time, ``exp(-H)``; see `cumulative_hazard`."""
+        out = self.cumulative_hazard(eta, times, stratum)
+        np.negative(out, out=out)
+        return np.asarray(np.exp(out, out=out))
+
+    def _log_cumulative_at(self, code: int, at: NDArray[np.float64]) -> NDArray[np.float64]:
+        own = slice(self.stratum_ptr[code], self.stratum_ptr[code + 1])
+        seen = np.searchsorted(self.time[own], at, side="right")
+        return np.append(-np.inf, self.log_cumulative[own])[seen]
+
+    def _codes(self, stratum: object, n_rows: int) -> Index:
+        if stratum is None:
+            if self.n_strata > 1:
+                raise InputError(
+                    f"the model was fitted with {self.n_strata:,} strata, so each new row needs "
+                    "its stratum.",
+                    hint="pass `strata`, with the labels used in the fit.",
+                )
+            return np.zeros(n_rows, dtype=np.int64)
+        labels = _labels(stratum)
+        if len(labels) != n_rows:
+            raise InputError(
+                f"`strata` must have one label for each of the {n_rows:,} rows, but it has "
+                f"{len(labels):,}.",
+                hint="check that all arguments come from the same table.",
+            )
+        known = {label: code for code, label in enumerate(_labels(self.strata))}
+        codes = np.empty(n_rows, dtype=np.int64)
+        for i, label in enumerate(labels):
+            code = known.get(label, known.get(str(label)))
+            if code is None:
+                raise InputError(
+                    f"stratum {label!r} (row {i}) was not in the fit, so it has no baseline hazard "
+                    f"(known: {', '.join(map(repr, list(known)[:8]))}"
+                    f"{', ...' if len(known) > 8 else ''}).",
+                    hint="predict for the strata of the fit only.",
+                )
+            codes[i] = code
+        return codes
+
+    def to_arrays(self) -> dict[str, AnyArray]:
+        """Plain arrays of numbers and text, to be stored without pickle; see `from_arrays`."""
+        return {
+            "strata": np.array([json.dumps(label, default=str) for label in _labels(self.strata)]),
+            "stratum_ptr": self.stratum_ptr,
+            "time": self.time,
+            "log_cumulative": self.log_cumulative,
+            "center": np.array(self.center),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, AnyArray]) -> "Baseline":
+        """From what `to_arrays` gave."""
+        labels = [json.loads(str(label)) for label in arrays["strata"]]
+        strata = np.empty(len(labels), dtype=object)
+        strata[:] = [tuple(label) if isinstance(label, list) else label for label in labels]
+        return cls(
+            strata,
+            np.asarray(arrays["stratum_ptr"], dtype=np.int64),
+            np.asarray(arrays["time"], dtype=np.float64),
+            np.asarray(arrays["log_cumulative"], dtype=np.float64),
+            float(arrays["center"]),
+        )
+
+
+def _labels(stratum: object) -> list[object]:
+    """Labels as plain Python values; several label arrays give tuples, as in `Outcome`."""
+    if isinstance(stratum, (list, tuple)) and stratum:
+        if isinstance(stratum[0], tuple):
+            return list(stratum)
+        if _is_array(stratum[0]):
+            return list(zip(*(_labels(s) for s in stratum), strict=True))
+    return list(np.asarray(stratum).tolist())
+
+
+def _is_array(value: object) -> bool:
+    return not isinstance(value, (str, bytes)) and hasattr(value, "__len__")
