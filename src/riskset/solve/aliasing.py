@@ -37,7 +37,8 @@ def find(problem: Problem, l1: Features, l2: Features) -> tuple[NDArray[np.bool_
     free = np.flatnonzero((l1 == 0) & (l2 == 0) & problem.informative)
     if free.size < 2 or float(problem.design.n_rows) * free.size**2 > MAX_WORK:
         return aliased, notes
-    information = problem.loss.information(problem.design, problem.loss.offset, free)
+    # At eta = 0, without the offset: collinearity is a matter of the columns and the risk sets.
+    information = problem.loss.information(problem.design, np.zeros(problem.design.n_rows), free)
     repeats = pivots(information)
     for k in np.flatnonzero(repeats):
         aliased[free[k]] = True

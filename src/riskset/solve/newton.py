@@ -32,6 +32,7 @@ EXACT_WORK = 3e8
 """Exact curvature below this many multiplications, n q^2."""
 ALL_AT_ONCE = 1024
 """Designs up to this many columns may start with every column in the working set."""
+LEAST_WORKING = 256
 MAX_HALVINGS = 40
 STILL_MOVING = 1e-2
 """A last step that moved a linear predictor by more makes us look for separation."""
@@ -211,7 +212,7 @@ class _Run:
                 return
             v = problem.residual(self.gradient, self.beta, self.l1, self.l2)
             fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
-            most = max(256, int(np.count_nonzero(working)))
+            most = max(LEAST_WORKING, int(np.count_nonzero(working)))
             working |= _largest(fresh, v, most)
 
     def _first_working_set(self) -> NDArray[np.bool_]:
@@ -222,7 +223,7 @@ class _Run:
         strength = np.abs(self.gradient - self.l2 * self.beta)
         # The strong rule between neighbouring penalties; violators are added anyhow.
         near = (strength > 0.7 * self.l1) & ~support & self.allowed
-        most = max(256, 3 * int(np.count_nonzero(support)))
+        most = max(LEAST_WORKING, 3 * int(np.count_nonzero(support)))
         excess = (strength - self.l1) / self.problem.spread
         chosen: NDArray[np.bool_] = (support | _largest(near, excess, most)) & self.allowed
         return chosen

@@ -105,7 +105,7 @@ def strength_max(
     """
     problem = problem or Problem.prepare(design, loss)
     # Stronger than any gradient can be: sum over rows of |x| times the expected events.
-    huge = 2.0 * np.abs(problem.gradient_at_zero / design.scale).max(initial=1.0)
+    huge = 2.0 * np.abs(problem.gradient_at_zero * design.scale).max(initial=1.0)
     penalised = (factor > 0) & problem.informative
     while True:
         l1 = np.where(factor > 0, huge * np.maximum(factor, 1e-300), 0.0)
@@ -117,5 +117,5 @@ def strength_max(
         huge *= 10.0
     if not penalised.any():
         return 0.0, solution
-    gradient = np.abs(solution.gradient / design.scale)
+    gradient = np.abs(solution.gradient * design.scale)
     return float((gradient[penalised] / factor[penalised]).max()), solution

@@ -76,9 +76,9 @@ def _solve_free(
             (l1[free] > 0) & (np.sign(target) != np.sign(now[free])), -now[free] / move, np.inf
         )
         leaving = np.where(
-            move > 0, (box[free] - step[free]) / move, (box[free] + step[free]) / -move
+            move != 0.0, (box[free] - np.sign(move) * step[free]) / np.abs(move), np.inf
         )
-    reach = min(1.0, float(np.nanmin(crossing)), float(np.nanmin(leaving)))
+    reach = min(1.0, float(crossing.min()), float(leaving.min()))
     step[free] += reach * move
     if reach < 1.0:
         # Land exactly on zero, so that coordinate descent sees it there.

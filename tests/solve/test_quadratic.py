@@ -1,0 +1,46 @@
+"""The inner problem is solved, whatever the correlation of its columns."""
+
+import numpy as np
+import pytest
+
+from riskset.solve.optimality import violations
+from riskset.solve.quadratic import newton_step
+
+
+def residual(b, g, beta, l1, l2, box, step):
+    """Violation of the optimality conditions of the penalised quadratic in a box."""
+    v = violations(g - b @ step, beta + step, l1, l2)
+    u = g - b @ step - l2 * (beta + step)
+    pushed_up = (step >= box) & (u - l1 * np.sign(beta + step) >= 0)
+    pushed_down = (step <= -box) & (u - l1 * np.sign(beta + step) <= 0)
+    return np.where(pushed_up | pushed_down, 0.0, v).max()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_conditions_hold(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    q = int(rng.choice([1, 2, 5, 30]))
+    rank = max(1, q - int(rng.integers(0, 2)))
+    half = rng.normal(size=(q, rank)) @ rng.normal(size=(rank, rank)) + rng.normal(size=(q, 1))
+    b = half @ half.T
+    b[np.diag_indices(q)] *= 1 + 1e-9
+    g = half @ rng.normal(size=rank) * 3
+    beta = rng.normal(size=q) * (rng.random(q) < 0.5)
+    l1 = rng.uniform(0, 2, q) * (rng.random() < 0.6)
+    l2 = rng.uniform(0, 2, q) * (rng.random() < 0.5)
+    box = np.full(q, rng.choice([0.1, 2.0, 50.0]))
+    step, image = newton_step(b, g, beta, l1, l2, box, 1e-9 * np.abs(g).max())
+    assert (np.abs(step) <= box * (1 + 1e-12)).all()
+    np.testing.assert_allclose(image, b @ step, atol=1e-8 * np.abs(b).max())
+    assert residual(b, g, beta, l1, l2, box, step) <= 1e-6 * np.abs(g).max()
+
+
+def test_nearly_equal_columns_take_few_sweeps() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 1)) + 1e-4 * rng.normal(size=(50, 6))
+    b = x.T @ x
+    g = x.T @ rng.normal(size=50)
+    zero = np.zeros(6)
+    box = np.full(6, 1e9)
+    step, _ = newton_step(b, g, zero, zero, zero, box, 1e-10)
+    np.testing.assert_allclose(b @ step, g, rtol=1e-6, atol=1e-9)
