@@ -26,7 +26,13 @@ RARE = 200
 
 
 def sampled_information(
-    loss: CoxLoss, design: Design, eta: Rows, columns: Index, n_samples: int
+    loss: CoxLoss,
+    design: Design,
+    eta: Rows,
+    columns: Index,
+    n_samples: int,
+    *,
+    raise_rare: bool = True,
 ) -> Matrix:
     """Positive semidefinite model of `CoxLoss.information`.
 
@@ -36,7 +42,9 @@ def sampled_information(
         Offset included.
     columns : (q,) int64
     n_samples : int
-        Rows to draw, about 80 for each column or more.
+        Rows to draw, about 50 for each column or more.
+    raise_rare : bool
+        Give columns too rare for the sample a safe diagonal; not for judging collinearity.
 
     Returns
     -------
@@ -71,7 +79,8 @@ def sampled_information(
 
     sample = _Sample(design, columns, rows, slot, counts, bin_word, loss)
     out = sample.gram() * (loss.n_events / n_samples)
-    _top_up(out, loss, design, columns, now.expected, n_samples)
+    if raise_rare:
+        _raise_rare(out, loss, design, columns, now.expected, n_samples)
     return out
 
 
@@ -187,7 +196,7 @@ def _bins(risk: RiskSets, n_samples: int) -> Index:
     return np.array(kept, dtype=np.int64)
 
 
-def _top_up(
+def _raise_rare(
     out: Matrix, loss: CoxLoss, design: Design, columns: Index, expected: Rows, n_samples: int
 ) -> None:
     """Raise the diagonal of columns too rare for the sample to their variance over all rows."""

@@ -4,15 +4,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix
-from riskset.solve.optimality import Problem
+from riskset.model.curvature import sampled_information
+from riskset.solve.optimality import Problem, varies
 from riskset.solve.result import Note
 
 __all__ = ["find", "pivots"]
 
 RANK_TOLERANCE = 1e-10
 """A column with less of its information left, given those before it, repeats them."""
-MAX_WORK = 2e10
-"""Larger sets of unpenalised columns, n q^2, are not searched."""
+MAX_WORK = 1e9
+"""Above this many multiplications, n q^2, a sample finds the suspects."""
 
 
 def find(problem: Problem, l1: Features, l2: Features) -> tuple[NDArray[np.bool_], list[Note]]:
@@ -35,24 +36,48 @@ def find(problem: Problem, l1: Features, l2: Features) -> tuple[NDArray[np.bool_
             )
         )
     free = np.flatnonzero((l1 == 0) & (l2 == 0) & problem.informative)
-    if free.size < 2 or float(problem.design.n_rows) * free.size**2 > MAX_WORK:
+    if free.size < 2:
         return aliased, notes
-    # At eta = 0, without the offset: collinearity is a matter of the columns and the risk sets.
-    information = problem.loss.information(problem.design, np.zeros(problem.design.n_rows), free)
+    information, is_exact = _information(problem, free)
     repeats = pivots(information)
     for k in np.flatnonzero(repeats):
+        kept, share = _combination(information, repeats, int(k))
+        if not (is_exact or _is_constant(problem, free, int(k), kept, share)):
+            repeats[k] = False
+            continue
         aliased[free[k]] = True
-        others = _combination(information, repeats, int(k))
-        involved = tuple(names[free[i]] for i in [*others, k])
+        used = kept[np.abs(share) > 1e-4 * np.abs(share).max(initial=0.0)]
+        others, name = tuple(names[j] for j in free[used]), names[free[k]]
         notes.append(
             Note(
                 "collinear",
-                involved,
-                f"{names[free[k]]!r} is a linear combination of "
-                f"{_listed(involved[:-1])}: coefficient 0, the others as without it.",
+                (*others, name),
+                f"{name!r} is a linear combination of {_listed(others)}: coefficient 0, "
+                "the others as without it.",
             )
         )
     return aliased, notes
+
+
+def _information(problem: Problem, free: Index) -> tuple[Matrix, bool]:
+    # At eta = 0, without the offset: collinearity is a matter of the columns and the risk sets.
+    eta = np.zeros(problem.design.n_rows)
+    if float(problem.design.n_rows) * free.size**2 <= MAX_WORK:
+        return problem.loss.information(problem.design, eta, free), True
+    sampled = sampled_information(
+        problem.loss, problem.design, eta, free, 50 * max(free.size, 500), raise_rare=False
+    )
+    return sampled, False
+
+
+def _is_constant(problem: Problem, free: Index, k: int, kept: Index, share: Features) -> bool:
+    """Whether column k minus the combination varies nowhere; a sample only raises suspicion."""
+    weights = np.zeros(problem.design.n_features)
+    weights[free[kept]] = -share
+    weights[free[k]] = 1.0
+    rest = problem.design.product(weights, runtime=problem.loss.runtime)
+    size = np.abs(weights).max() * max(1.0, float(problem.spread[free[k]]))
+    return not varies(problem, rest, 1e-6 * size)
 
 
 def pivots(information: Matrix) -> NDArray[np.bool_]:
@@ -74,13 +99,14 @@ def pivots(information: Matrix) -> NDArray[np.bool_]:
     return repeats
 
 
-def _combination(information: Matrix, repeats: NDArray[np.bool_], k: int) -> Index:
-    """The earlier columns that column k is made of."""
+def _combination(
+    information: Matrix, repeats: NDArray[np.bool_], k: int
+) -> tuple[Index, Features]:
+    """The earlier columns that column k is made of, and how much of each."""
     kept = np.flatnonzero(~repeats[:k])
-    scale = np.sqrt(np.diag(information))
-    a = information[np.ix_(kept, kept)] / np.outer(scale[kept], scale[kept])
-    share = np.linalg.solve(a, information[kept, k] / (scale[kept] * scale[k]))
-    return kept[np.abs(share) > 1e-4]
+    scale = np.sqrt(np.diag(information)[kept])
+    a = information[np.ix_(kept, kept)] / np.outer(scale, scale)
+    return kept, np.linalg.solve(a, information[kept, k] / scale) / scale
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Features, Index, RiskSets
+from riskset._types import Features, Index, RiskSets, Rows
 from riskset.data.design import Design
 from riskset.model.cox import CoxLoss, Evaluation
 
-__all__ = ["Problem", "violations"]
+__all__ = ["Problem", "varies", "violations"]
 
 NO_SIGNAL = 1e-12
 
@@ -144,3 +144,13 @@ def _informative(design: Design, loss: CoxLoss) -> NDArray[np.bool_]:
         low = np.minimum.reduceat(z, starts, axis=0)
         informative[columns] = (high > low).any(axis=0)
     return informative
+
+
+def varies(problem: Problem, x: Rows, tolerance: float) -> bool:
+    """Whether a column varies by more than the tolerance within some component."""
+    rows, component = _components(problem.loss.risk, problem.design.n_rows)
+    n_components = int(component.max(initial=-1)) + 1
+    high, low = np.full(n_components, -np.inf), np.full(n_components, np.inf)
+    np.maximum.at(high, component, x[rows])
+    np.minimum.at(low, component, x[rows])
+    return bool((high - low > tolerance).any())
