@@ -12,13 +12,13 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Lowest first. A module may import its own layer and the layers before it.
 LAYERS = (
     ("_errors", "_types", "_version"),
-    ("_runtime",),
+    ("_runtime", "_progress"),
     ("kernels",),
     ("data",),
     ("model",),
     ("solve",),
     ("infer",),
-    ("estimators", "metrics", "simulate", "datasets"),
+    ("estimators", "metrics", "simulate", "datasets", "persistence"),
     ("fit_file", "plot"),
     ("demo",),
     ("cli",),

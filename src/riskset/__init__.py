@@ -15,42 +15,64 @@ if TYPE_CHECKING:
     from riskset.data.design import Design
     from riskset.data.outcome import Outcome, Surv
     from riskset.datasets import load_rhc
+    from riskset.estimators.cox import Cox, load
+    from riskset.estimators.path import PathResult, path
+    from riskset.model.penalty import L1, L2, ElasticNet
     from riskset.simulate import simulate_cox, simulate_finegray
 
 # Where each public name lives. A name is imported when it is first used, so that `import riskset`
 # and the command line do not wait for numba, scikit-learn and DuckDB.
 _HOMES = {
+    "Cox": "riskset.estimators.cox",
     "Design": "riskset.data.design",
     "DeviceError": "riskset._errors",
+    "ElasticNet": "riskset.model.penalty",
     "InputError": "riskset._errors",
+    "L1": "riskset.model.penalty",
+    "L2": "riskset.model.penalty",
     "MissingDependencyError": "riskset._errors",
     "Outcome": "riskset.data.outcome",
+    "PathResult": "riskset.estimators.path",
     "RisksetError": "riskset._errors",
     "RisksetWarning": "riskset._errors",
     "Surv": "riskset.data.outcome",
     "__version__": "riskset._version",
+    "load": "riskset.estimators.cox",
     "load_rhc": "riskset.datasets",
+    "path": "riskset.estimators.path",
     "simulate_cox": "riskset.simulate",
     "simulate_finegray": "riskset.simulate",
 }
 
+# Modules that are used by name, as in ``riskset.metrics.concordance``.
+_MODULES = ("metrics", "plot")
+
 __all__ = [
+    "Cox",
     "Design",
     "DeviceError",
+    "ElasticNet",
     "InputError",
+    "L1",
+    "L2",
     "MissingDependencyError",
     "Outcome",
+    "PathResult",
     "RisksetError",
     "RisksetWarning",
     "Surv",
     "__version__",
+    "load",
     "load_rhc",
+    "path",
     "simulate_cox",
     "simulate_finegray",
 ]
 
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(f"riskset.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'riskset' has no attribute {name!r}")
     value: object = getattr(importlib.import_module(_HOMES[name]), name)

@@ -241,12 +241,7 @@ class L2(Penalty):
     strength : float, >= 0
         :math:`\lambda_2`. A normal prior of variance v has strength 1 / v.
     unpenalized, factor
-        As in `L1`.
-
-    Raises
-    ------
-    InputError
-        If a strength or factor is negative, missing or infinite.
+        As in `L1`, as are the errors.
 
     References
     ----------
@@ -305,14 +300,9 @@ class ElasticNet(Penalty):
     l1, l2 : float, >= 0
         Strengths on the total log likelihood.
     unpenalized, factor
-        As in `L1`.
+        As in `L1`, as are the errors.
     rescale : bool
         Rescale the factors of all columns to mean 1, as glmnet and scikit-survival do.
-
-    Raises
-    ------
-    InputError
-        If a strength or factor is negative, missing or infinite.
 
     References
     ----------

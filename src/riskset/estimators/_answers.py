@@ -1,0 +1,319 @@
+"""What a fitted model says about its coefficients and its fit."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from riskset._errors import InputError
+from riskset._runtime import Runtime
+from riskset._types import Features, Index, Matrix, Rows
+from riskset.data.design import Design
+from riskset.data.outcome import Outcome
+from riskset.data.output import data_frame
+from riskset.estimators._fitted import Fitted, ModelTests
+from riskset.estimators._input import Columns, Data
+from riskset.estimators._interval import Interval
+from riskset.infer import residuals as residual
+from riskset.infer.proportionality import ProportionalityTest, Transform, proportionality_test
+from riskset.infer.residuals import SchoenfeldResiduals
+from riskset.infer.wald import normal_p_value, wald_interval
+from riskset.model.cox import CoxLoss
+from riskset.solve.result import Status
+
+__all__ = ["Answers"]
+
+NOT_YET = ("profile", "bootstrap")
+
+ResidualKind = Literal["martingale", "deviance", "score", "schoenfeld"]
+
+
+class Answers:
+    """The part of an estimator that speaks after the fit."""
+
+    coef_: Features
+    covariates_: tuple[str, ...]
+    status_: Status
+    _columns: Columns
+    _fitted: Fitted
+    _library: str | None
+    _is_penalized: bool
+    _is_robust: bool
+    device: str
+    n_threads: int | None
+
+    def _read(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object,
+        strata: object,
+        offset: object,
+        cluster: object,
+        known: Columns | None,
+    ) -> Data:
+        raise NotImplementedError
+
+    def _loss(self, outcome: Outcome, runtime: Runtime) -> CoxLoss:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------- standard errors
+
+    def _defined(self, what: str) -> Fitted:
+        check_is_fitted(self, "coef_")
+        if self._is_penalized:
+            raise InputError(
+                f"{what} is not defined for a penalised fit: a penalty biases the estimates, so no "
+                "variance of theirs gives intervals of the stated coverage.",
+                hint="fit without a penalty, or with the covariates that a penalty chose.",
+            )
+        return self._fitted
+
+    def _errors(self, matrix: Matrix) -> Features:
+        return np.sqrt(np.diagonal(matrix))
+
+    @property
+    def variance_(self) -> Matrix:
+        """Covariance of the coefficients, the inverse information (p, p).
+
+        NaN for coefficients that are infinite or not identified, and for penalised fits.
+        """
+        check_is_fitted(self, "coef_")
+        p = self.coef_.size
+        return np.full((p, p), np.nan) if self._is_penalized else self._fitted.variance
+
+    @property
+    def robust_variance_(self) -> Matrix:
+        """Covariance of the coefficients that holds if rows or clusters are independent (p, p).
+
+        NaN for coefficients that are infinite or not identified, and for penalised fits. Lin and
+        Wei (1989), doi:10.1080/01621459.1989.10478874.
+        """
+        check_is_fitted(self, "coef_")
+        p = self.coef_.size
+        return np.full((p, p), np.nan) if self._is_penalized else self._fitted.robust_variance
+
+    @property
+    def standard_error_(self) -> Features:
+        """Standard errors by the inverse information (p,); NaN as `variance_`."""
+        return self._errors(self.variance_)
+
+    @property
+    def robust_standard_error_(self) -> Features:
+        """Standard errors by the robust variance (p,); NaN as `robust_variance_`."""
+        return self._errors(self.robust_variance_)
+
+    @property
+    def is_robust_(self) -> bool:
+        """Whether `summary`, and the Wald test, use the robust variance.
+
+        So they do if clusters were given or a weight is not a whole number, as R's ``coxph`` does.
+        """
+        check_is_fitted(self, "coef_")
+        return self._is_robust
+
+    @property
+    def tests_(self) -> ModelTests:
+        """Likelihood-ratio, score and Wald test that all coefficients are 0."""
+        return self._defined("a test of the coefficients").tests
+
+    # --------------------------------------------------------------------------- summary
+
+    def summary(self, *, level: float = 0.95) -> Any:
+        """A data frame with one row for each coefficient.
+
+        Parameters
+        ----------
+        level : float
+            Of the interval of the hazard ratio.
+
+        Returns
+        -------
+        data frame
+            Of the library that X came from: pandas, polars or Arrow; for other input pandas if it
+            is installed, else Arrow. Columns: ``covariate`` (the index in pandas), ``coef``,
+            ``hazard_ratio``, ``hazard_ratio_lower``, ``hazard_ratio_upper``, ``standard_error``,
+            ``robust_standard_error`` (if `is_robust_`), ``z``, ``p``. Interval, z and p use the
+            robust standard error if there is one, and are NaN where it is not defined.
+        """
+        check_is_fitted(self, "coef_")
+        columns = {
+            "covariate": np.array(self.covariates_, dtype=object),
+            "coef": self.coef_,
+            "hazard_ratio": _exp(self.coef_),
+        }
+        error = self.robust_standard_error_ if self._is_robust else self.standard_error_
+        lower, upper = wald_interval(self.coef_, error, level)
+        columns |= {"hazard_ratio_lower": _exp(lower), "hazard_ratio_upper": _exp(upper)}
+        columns["standard_error"] = self.standard_error_
+        if self._is_robust:
+            columns["robust_standard_error"] = error
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = self.coef_ / error
+        columns |= {"z": z, "p": normal_p_value(z)}
+        return data_frame(columns, self._library)
+
+    def confidence_interval(
+        self,
+        parameters: str | Sequence[str] | None = None,
+        *,
+        method: str = "wald",
+        level: float = 0.95,
+    ) -> Interval:
+        r"""Confidence intervals of log hazard ratios.
+
+        Parameters
+        ----------
+        parameters : str or sequence of str, optional
+            Covariates; all if left out.
+        method : {"wald", "robust"}
+            :math:`\hat\beta \pm z \, se` with the standard error of the inverse information or of
+            the robust variance.
+        level : float
+            Coverage.
+
+        Returns
+        -------
+        Interval
+            ``interval["age"]`` is (lower, upper).
+
+        Raises
+        ------
+        InputError
+            If the fit is penalised, a name is unknown, or the method does not exist.
+        """
+        if method in NOT_YET:
+            raise InputError(
+                f"method={method!r} is not in this version of riskset.",
+                hint="use 'wald' or 'robust'.",
+            )
+        if method not in ("wald", "robust"):
+            raise InputError.unknown_name("method", str(method), ("wald", "robust"))
+        self._defined(f"a {method} interval" if method == "robust" else "a Wald interval")
+        columns = self._positions(parameters)
+        errors = self.standard_error_ if method == "wald" else self.robust_standard_error_
+        lower, upper = wald_interval(self.coef_[columns], errors[columns], level)
+        names = tuple(self.covariates_[j] for j in columns)
+        return Interval(method, level, names, lower, upper)
+
+    def _positions(self, parameters: str | Sequence[str] | None) -> Index:
+        if parameters is None:
+            return np.arange(self.coef_.size)
+        names = [parameters] if isinstance(parameters, str) else list(parameters)
+        where = {name: j for j, name in enumerate(self.covariates_)}
+        for name in names:
+            if name not in where:
+                raise InputError.unknown_name("covariate", str(name), self.covariates_)
+        return np.array([where[name] for name in names], dtype=np.int64)
+
+    # ------------------------------------------------------------------------ diagnostics
+
+    def residuals(
+        self,
+        X: object,
+        y: object = None,
+        kind: ResidualKind = "martingale",
+        *,
+        sample_weight: object = None,
+        strata: object = None,
+        offset: object = None,
+        cluster: object = None,
+    ) -> Rows | Matrix | SchoenfeldResiduals:
+        """Residuals of rows, in their order.
+
+        Parameters
+        ----------
+        X, y, sample_weight, strata, offset, cluster
+            As for `fit`, usually the data of the fit. Of other data, the hazard that the residuals
+            compare with is theirs, not that of the fit; only the coefficients are.
+        kind : {"martingale", "deviance", "score", "schoenfeld"}
+
+        Returns
+        -------
+        (n,) float64, (n, p) float64 for "score", `SchoenfeldResiduals` (one row for each event) for
+        "schoenfeld". Not multiplied by the case weights.
+
+        Raises
+        ------
+        InputError
+            If the kind is unknown or a coefficient is infinite.
+
+        See Also
+        --------
+        riskset.infer.residuals : definitions and sources.
+        """
+        loss, design, eta = self._evaluated(X, y, sample_weight, strata, offset, cluster)
+        if kind == "martingale":
+            return residual.martingale_residuals(loss, eta)
+        if kind == "deviance":
+            return residual.deviance_residuals(loss, eta)
+        if kind == "score":
+            return residual.score_residuals(loss, design, eta)
+        if kind == "schoenfeld":
+            return residual.schoenfeld_residuals(loss, design, eta)
+        raise InputError.unknown_name("kind", str(kind), get_args(ResidualKind))
+
+    def test_proportionality(
+        self,
+        X: object,
+        y: object = None,
+        transform: Transform = "km",
+        *,
+        sample_weight: object = None,
+        strata: object = None,
+        offset: object = None,
+        cluster: object = None,
+    ) -> ProportionalityTest:
+        """Score test that the coefficients do not change with time, as R's ``cox.zph``.
+
+        Parameters
+        ----------
+        X, y, sample_weight, strata, offset, cluster
+            The data of the fit.
+        transform : {"km", "rank", "identity", "log"}
+            Of time.
+
+        Returns
+        -------
+        ProportionalityTest
+            One test for each covariate, and one of all.
+
+        Raises
+        ------
+        InputError
+            If the fit is penalised or a coefficient is infinite.
+
+        References
+        ----------
+        Grambsch and Therneau (1994), Biometrika 81, 515-526, doi:10.1093/biomet/81.3.515.
+        """
+        self._defined("the test of proportional hazards")
+        loss, design, eta = self._evaluated(X, y, sample_weight, strata, offset, cluster)
+        return proportionality_test(loss, design, eta, transform)
+
+    def _evaluated(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object,
+        strata: object,
+        offset: object,
+        cluster: object,
+    ) -> tuple[CoxLoss, Design, Rows]:
+        """The likelihood of some data, and their linear predictors up to a constant."""
+        check_is_fitted(self, "coef_")
+        if np.isinf(self.coef_).any():
+            raise InputError(
+                "residuals are not defined while a coefficient is infinite.",
+                hint="leave the covariate out, or fit with a penalty.",
+            )
+        data = self._read(X, y, sample_weight, strata, offset, cluster, self._columns)
+        runtime = Runtime.select(self.device, self.n_threads)
+        eta = data.design.product(self.coef_ * data.design.scale, runtime=runtime)
+        return self._loss(data.outcome, runtime), data.design, eta + data.outcome.offset
+
+
+def _exp(values: Features) -> Features:
+    with np.errstate(over="ignore"):
+        return np.exp(values)

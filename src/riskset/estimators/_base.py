@@ -1,0 +1,392 @@
+"""Fitting and predicting: between what users pass and the layers below.
+
+It holds no mathematics, and never changes the parameters of an estimator.
+"""
+
+import time
+import warnings
+from typing import Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from riskset._errors import InputError, RisksetWarning
+from riskset._progress import ProgressBar
+from riskset._runtime import Runtime
+from riskset._types import Features, Matrix, Rows
+from riskset.data.dataset import Dataset
+from riskset.data.design import Design
+from riskset.data.outcome import Outcome
+from riskset.estimators._answers import Answers
+from riskset.estimators._fitted import Fitted, Training
+from riskset.estimators._input import (
+    Columns,
+    Data,
+    as_offset,
+    as_outcome,
+    as_surv,
+    frame_library,
+    lift,
+    read_covariates,
+)
+from riskset.metrics import concordance, concordance_of
+from riskset.model.cox import CoxLoss
+from riskset.model.penalty import Penalty
+from riskset.solve import newton
+from riskset.solve.result import Note, Solution
+
+__all__ = ["HazardModel"]
+
+
+class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; see `Cox`."""
+
+    penalty: Penalty | None
+    cause: int | None
+    device: str
+    n_threads: int | None
+    tol: float
+    max_iter: int
+    solver: str
+    progress: bool | None
+
+    # ------------------------------------------------------------------------------- fit
+
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        strata: object = None,
+        offset: object = None,
+        cluster: object = None,
+    ) -> Self:
+        """Estimate the coefficients.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame, `Design` or `Dataset` (n, p)
+            Covariates. Of a data frame, text and categories are encoded as ``column=level``, and
+            booleans as 0 and 1. A `Dataset` brings all other arguments with it.
+        y : (n,) structured array
+            `riskset.Surv`, or scikit-survival's arrays of (bool, float). Plain numbers are times at
+            which everybody had the event.
+        sample_weight : (n,) numbers >= 0, optional
+            Case weights; 0 removes a row. With Breslow ties a weight of 2 is the row twice.
+        strata : (n,) labels, or a sequence of label arrays, optional
+            Each stratum (or combination) has a baseline hazard of its own.
+        offset : (n,) numbers, optional
+            Added to the linear predictor.
+        cluster : (n,) labels, optional
+            Rows that belong together: asks for the robust variance.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            Naming the column, the row and the value that cannot be used, and a remedy.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `status_` is not "converged".
+        RisksetWarning
+            About collinear covariates and times that are nearly tied.
+        """
+        started = time.perf_counter()
+        runtime = self._checked_runtime()
+        data = self._read(X, y, sample_weight, strata, offset, cluster, None)
+        l1, l2 = self._strengths(data.design)
+        loss = self._loss(data.outcome, runtime)
+        _ = data.outcome.risk  # sorted here, so that the times below mean what they say
+        prepared = time.perf_counter()
+        with ProgressBar(f"Fitting {type(self).__name__}", self.progress) as bar:
+            solution = newton.fit(
+                data.design,
+                loss,
+                l1,
+                l2,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                report=lambda steps, kkt: bar.update(_share(kkt, self.tol), _detail(steps, kkt)),
+            )
+        done = time.perf_counter()
+        self._store(data, loss, solution, is_penalized=bool(l1.any() or l2.any()))
+        self._library = frame_library(X)
+        self.seconds_ = {"prepare": prepared - started, "fit": done - prepared}
+        self._warn()
+        return self
+
+    def _checked_runtime(self) -> Runtime:
+        """Check the parameters that no other layer checks."""
+        if self.penalty is not None and not isinstance(self.penalty, Penalty):
+            raise InputError(
+                f"`penalty` must be None, L1, L2 or ElasticNet, but it is {self.penalty!r}.",
+                hint="for example penalty=riskset.L1(1.0).",
+            )
+        if not (np.isreal(self.tol) and 0 < float(self.tol) < 1):
+            raise InputError(
+                f"`tol` must be between 0 and 1, but it is {self.tol!r}.",
+                hint="it bounds the relative KKT residual; the default is 1e-8.",
+            )
+        if (
+            isinstance(self.max_iter, bool)
+            or int(self.max_iter) != self.max_iter
+            or self.max_iter < 1
+        ):
+            raise InputError(
+                f"`max_iter` must be a whole number of at least 1, but it is {self.max_iter!r}."
+            )
+        if self.solver != "newton":
+            known = "this version has" if self.solver == "ccd" else "there is"
+            raise InputError(
+                f"`solver` is {self.solver!r}, but {known} only 'newton'.",
+                hint="leave it out; the answer does not depend on it.",
+            )
+        return Runtime.select(self.device, self.n_threads)
+
+    def _read(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object,
+        strata: object,
+        offset: object,
+        cluster: object,
+        known: Columns | None,
+    ) -> Data:
+        X = X if known is None else lift(X, known, outcome=y is None)
+        design, columns = read_covariates(self, X, known)
+        notes: list[Note] = []
+        n_dropped: dict[str, int] = {}
+        if isinstance(X, Dataset):
+            _refuse_beside_dataset(
+                y=y, sample_weight=sample_weight, strata=strata, offset=offset, cluster=cluster
+            )
+            outcome = X.outcome(self.cause)
+            notes += [Note(*note) for note in X.notes]
+            n_dropped |= X.n_dropped
+        else:
+            outcome = as_outcome(
+                y,
+                design.n_rows,
+                sample_weight=sample_weight,
+                strata=strata,
+                offset=offset,
+                cluster=cluster,
+                cause=self.cause,
+            )
+        absent = int(np.count_nonzero(outcome.weight == 0))
+        if absent:
+            n_dropped["rows_of_weight_0"] = absent
+        notes += _notes_on(outcome)
+        return Data(design, outcome, columns, tuple(notes), n_dropped)
+
+    def _strengths(self, design: Design) -> tuple[Features, Features]:
+        if self.penalty is None:
+            return np.zeros(design.n_features), np.zeros(design.n_features)
+        return self.penalty.arrays(design.names)
+
+    def _store(self, data: Data, loss: CoxLoss, solution: Solution, *, is_penalized: bool) -> None:
+        outcome = data.outcome
+        self.coef_ = solution.coef
+        self.covariates_ = data.design.names
+        self.status_ = solution.status
+        self.kkt_ = solution.kkt
+        self.log_likelihood_ = solution.log_likelihood
+        self.null_log_likelihood_ = solution.null_log_likelihood
+        self.objective_ = solution.objective
+        self.n_iter_ = solution.n_iter
+        self.n_rows_ = outcome.n_rows
+        self.n_events_ = outcome.n_events
+        self.n_strata_ = outcome.n_strata
+        self.n_dropped_ = data.n_dropped
+        self.notes_ = [*data.notes, *solution.notes]
+        self._columns = data.columns
+        self._is_penalized = is_penalized
+        # Weights that are not counts (as of inverse probabilities) need the robust variance; R too.
+        counts = bool((outcome.weight == np.floor(outcome.weight)).all())
+        self._is_robust = not is_penalized and (outcome.cluster is not None or not counts)
+        training = Training(data.design, loss, solution, is_penalized, self._is_robust)
+        self._fitted = Fitted(training)
+
+    def _warn(self) -> None:
+        serious = {"infinite", "max_iter", "not_estimable"}
+        for note in self.notes_:
+            if note.code in serious:
+                warnings.warn(note.message, ConvergenceWarning, stacklevel=3)
+            elif note.code in ("collinear", "near_ties"):
+                warnings.warn(note.message, RisksetWarning, stacklevel=3)
+
+    # --------------------------------------------------------------------------- predict
+
+    def predict(self, X: object, *, offset: object = None) -> Rows:
+        """Linear predictor of rows, the log of their hazard relative to one with covariates 0.
+
+        Parameters
+        ----------
+        X : as for `fit` (k, p)
+        offset : (k,) numbers, optional
+            Added.
+
+        Returns
+        -------
+        (k,) float64
+            Infinite where an infinite coefficient meets a covariate other than 0.
+        """
+        design, _, offsets = self._read_new(X, None, offset)
+        finite = np.where(np.isfinite(self.coef_), self.coef_, 0.0)
+        return design.dot(finite) + offsets + self._infinite_part(design)
+
+    def predict_survival_function(
+        self, X: object, times: object, *, strata: object = None, offset: object = None
+    ) -> Matrix:
+        """Probability of no event by each time.
+
+        Parameters
+        ----------
+        X : as for `fit` (k, p)
+        times : (m,) numbers
+            In the unit of the fit, in any order.
+        strata : (k,) labels, or a sequence of label arrays as at the fit
+            Needed if the model was fitted with strata.
+        offset : (k,) numbers, optional
+
+        Returns
+        -------
+        (k, m) float64
+            By the baseline hazard of Breslow, or Efron for Efron ties: 1 before the first event
+            time, constant after the last.
+
+        Raises
+        ------
+        InputError
+            If a stratum was not in the fit.
+        """
+        eta, strata = self._read_centred(X, strata, offset)
+        return self._fitted.baseline.survival(eta, times, strata)
+
+    def predict_cumulative_hazard_function(
+        self, X: object, times: object, *, strata: object = None, offset: object = None
+    ) -> Matrix:
+        """Cumulative hazard up to each time; see `predict_survival_function`."""
+        eta, strata = self._read_centred(X, strata, offset)
+        return self._fitted.baseline.cumulative_hazard(eta, times, strata)
+
+    def score(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        strata: object = None,
+        offset: object = None,
+    ) -> float:
+        """Concordance: how often, of two rows, the one with the higher predictor fails first.
+
+        Parameters
+        ----------
+        X, y, sample_weight, strata, offset
+            As for `fit`. Pairs are compared within strata; pairs tied in the predictor count half.
+
+        Returns
+        -------
+        float in [0, 1]
+            NaN, with a warning, if no pair is comparable. See `riskset.metrics.concordance`.
+        """
+        check_is_fitted(self, "coef_")
+        X = lift(X, self._columns, outcome=y is None)
+        if isinstance(X, Dataset) and y is None:
+            return concordance_of(X.outcome(self.cause), self.predict(X)).concordance
+        surv = as_surv(y, self.cause)
+        risk = self.predict(X, offset=offset)
+        return concordance(surv, risk, sample_weight, strata).concordance
+
+    def _read_new(self, X: object, strata: object, offset: object) -> tuple[Design, object, Rows]:
+        """Covariates, strata and offsets of new rows; a `Dataset` brings the latter with it."""
+        check_is_fitted(self, "coef_")
+        X = lift(X, self._columns)
+        design, _ = read_covariates(self, X, self._columns)
+        if isinstance(X, Dataset):
+            own = X.outcome_columns
+            offset = own.offset if offset is None else offset
+            if strata is None and own.strata:
+                strata = own.strata if len(own.strata) > 1 else own.strata[0]
+        return design, strata, as_offset(offset, design.n_rows)
+
+    def _read_centred(self, X: object, strata: object, offset: object) -> tuple[Rows, object]:
+        """Linear predictors relative to the training means, which keep their digits."""
+        design, strata, offsets = self._read_new(X, strata, offset)
+        finite = np.where(np.isfinite(self.coef_), self.coef_, 0.0)
+        runtime = Runtime.select(self.device, self.n_threads)
+        eta = design.product(finite * design.scale, runtime=runtime)
+        shift = float((design.center - self._fitted.center) @ finite)
+        return eta + (shift + offsets) + self._infinite_part(design), strata
+
+    def _infinite_part(self, design: Design) -> Rows:
+        columns = np.flatnonzero(np.isinf(self.coef_))
+        if columns.size == 0:
+            return np.zeros(design.n_rows)
+        x = design.to_dense(columns)
+        with np.errstate(invalid="ignore"):
+            parts = np.where(x == 0, 0.0, np.sign(x) * self.coef_[columns])
+            return np.asarray(parts.sum(axis=1))
+
+    # ---------------------------------------------------------------------- scikit-learn
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.positive_only = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _share(kkt: float, tol: float) -> float:
+    """Part of the way from a residual of 1 to the tolerance, on a log scale."""
+    return float(np.clip(np.log(max(kkt, 1e-300)) / np.log(tol), 0.0, 1.0))
+
+
+def _detail(steps: int, kkt: float) -> str:
+    return f"step {steps}, residual {kkt:.1e}"
+
+
+def _refuse_beside_dataset(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"`{name}` was given beside a Dataset, which brings its own.",
+                hint="name the column when the data are read.",
+            )
+
+
+def _notes_on(outcome: Outcome) -> list[Note]:
+    notes = []
+    if outcome.n_near_ties:
+        notes.append(
+            Note(
+                "near_ties",
+                (),
+                f"{outcome.n_near_ties:,} neighbouring times differ only in their last digits and "
+                "count as different. If they should be equal, round them (`time_digits` of "
+                "riskset.read_dataset, --time-digits on the command line).",
+            )
+        )
+    if outcome.n_strata > 1:
+        with_events = np.unique(outcome.stratum[outcome.is_event & (outcome.weight > 0)]).size
+        without = outcome.n_strata - with_events
+        if without:
+            notes.append(
+                Note(
+                    "strata_without_events",
+                    (),
+                    f"{without:,} of {outcome.n_strata:,} strata have no event and contribute "
+                    "nothing to the estimates.",
+                )
+            )
+    return notes

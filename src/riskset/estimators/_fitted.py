@@ -1,0 +1,200 @@
+"""What a fit leaves behind: baseline hazard, variances and tests, each made when first asked for.
+
+They need the training data, which stay in memory with the model so that a question asked later
+costs nothing now. A pickled or saved model carries the answers and not the data.
+"""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Features, Matrix
+from riskset.data.design import Design
+from riskset.infer.variance import Covariance, model_covariance, robust_covariance
+from riskset.infer.wald import ChiSquareTest, likelihood_ratio_test, score_tests, wald_test
+from riskset.model.baseline import Baseline
+from riskset.model.cox import CoxLoss
+from riskset.solve.result import Solution
+
+__all__ = ["Fitted", "ModelTests", "Training"]
+
+KEEP_VARIANCE = 2000
+"""A pickled or saved model holds variances of at most so many columns (32 MB)."""
+
+
+@dataclass(frozen=True)
+class ModelTests:
+    """Tests that all coefficients are 0.
+
+    Attributes
+    ----------
+    lr, score, wald : ChiSquareTest
+        Likelihood-ratio, score and Wald test; the Wald test uses the robust variance where there is
+        one. With infinite estimates the Wald test is not defined (NaN).
+    robust_score : ChiSquareTest or None
+        Where there is a robust variance.
+    """
+
+    lr: ChiSquareTest
+    score: ChiSquareTest
+    wald: ChiSquareTest
+    robust_score: ChiSquareTest | None
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The data of a fit and its answer.
+
+    Attributes
+    ----------
+    design : Design
+    loss : CoxLoss
+        Of all risk sets; ``solution.loss`` is restricted where an estimate is infinite.
+    solution : Solution
+    is_penalized : bool
+    is_robust : bool
+        Whether the robust variance is the one to use.
+    """
+
+    design: Design
+    loss: CoxLoss
+    solution: Solution
+    is_penalized: bool
+    is_robust: bool
+
+
+class Fitted:
+    """Answers about a fit, from its training data or from what was kept of them.
+
+    Parameters
+    ----------
+    training : Training, optional
+    kept : mapping of arrays, optional
+        What `to_arrays` gave.
+    """
+
+    def __init__(
+        self, training: Training | None, kept: Mapping[str, AnyArray] | None = None
+    ) -> None:
+        self._training = training
+        self._kept = dict(kept or {})
+
+    @property
+    def training(self) -> Training:
+        """The data of the fit.
+
+        Raises
+        ------
+        InputError
+            If the model was pickled or saved since.
+        """
+        if self._training is None:
+            raise InputError(
+                "this needs the training data, which a saved or pickled model does not carry.",
+                hint="ask before saving, or fit again.",
+            )
+        return self._training
+
+    @functools.cached_property
+    def center(self) -> Features:
+        """Value of each covariate (p,) at which the baseline hazard is kept."""
+        return self._kept["center"] if self._training is None else self._training.design.center
+
+    @functools.cached_property
+    def baseline(self) -> Baseline:
+        """Cumulative hazard of each stratum; linear predictors are relative to `center`."""
+        if self._training is None:
+            prefix = "baseline_"
+            return Baseline.from_arrays(
+                {k.removeprefix(prefix): v for k, v in self._kept.items() if k.startswith(prefix)}
+            )
+        solution = self._training.solution
+        return Baseline.fit(solution.loss, solution.eta)
+
+    @functools.cached_property
+    def covariance(self) -> Covariance:
+        """Inverse information of an unpenalised fit."""
+        training = self.training
+        return model_covariance(training.solution.loss, training.design, training.solution.eta)
+
+    @functools.cached_property
+    def robust_covariance(self) -> Covariance:
+        """Sandwich covariance of an unpenalised fit."""
+        training, solution = self.training, self.training.solution
+        return robust_covariance(
+            solution.loss, training.design, solution.eta, self.covariance.inverse
+        )
+
+    @functools.cached_property
+    def variance(self) -> Matrix:
+        """Covariance (p, p) of the coefficients by the inverse information, NaN where undefined."""
+        if self._training is None:
+            return self._stored("variance")
+        return self.covariance.matrix
+
+    @functools.cached_property
+    def robust_variance(self) -> Matrix:
+        """Covariance (p, p) of the coefficients by the sandwich, NaN where undefined."""
+        if self._training is None:
+            return self._stored("robust_variance")
+        return self.robust_covariance.matrix
+
+    def _stored(self, name: str) -> Matrix:
+        if name not in self._kept:
+            raise InputError(
+                f"the {name.replace('_', ' ')} was not kept with this saved or pickled model.",
+                hint="ask before saving, or fit again.",
+            )
+        return self._kept[name]
+
+    @functools.cached_property
+    def tests(self) -> ModelTests:
+        """Tests that all coefficients of an unpenalised fit are 0."""
+        if self._training is None:
+            return _tests_from_array(self._stored("tests"))
+        training, solution = self.training, self.training.solution
+        score = score_tests(training.loss, training.design, robust=training.is_robust)
+        lr = likelihood_ratio_test(
+            solution.log_likelihood, solution.null_log_likelihood, score.score.df
+        )
+        if solution.infinite.any():
+            wald = ChiSquareTest(float("nan"), score.score.df)
+        else:
+            covariance = self.robust_covariance if training.is_robust else self.covariance
+            wald = wald_test(solution.coef, covariance)
+        return ModelTests(lr, score.score, wald, score.robust)
+
+    # -------------------------------------------------------------------------- keeping
+
+    def to_arrays(self) -> dict[str, AnyArray]:
+        """Everything that can be said without the training data."""
+        if self._training is None:
+            return dict(self._kept)
+        training = self._training
+        arrays: dict[str, AnyArray] = {"center": self.center}
+        arrays |= {f"baseline_{k}": v for k, v in self.baseline.to_arrays().items()}
+        if not training.is_penalized and training.design.n_features <= KEEP_VARIANCE:
+            arrays["variance"] = self.variance
+            arrays["tests"] = _tests_to_array(self.tests)
+            if training.is_robust or "robust_variance" in self.__dict__:
+                arrays["robust_variance"] = self.robust_variance
+        return arrays
+
+    def __getstate__(self) -> dict[str, AnyArray]:
+        return self.to_arrays()
+
+    def __setstate__(self, state: dict[str, AnyArray]) -> None:
+        self.__init__(None, state)  # type: ignore[misc]
+
+
+def _tests_to_array(tests: ModelTests) -> AnyArray:
+    pairs = [getattr(tests, field.name) for field in fields(ModelTests)]
+    return np.array([(t.statistic, t.df) if t else (np.nan, -1) for t in pairs], dtype=np.float64)
+
+
+def _tests_from_array(array: AnyArray) -> ModelTests:
+    tests = [ChiSquareTest(float(s), int(df)) if df >= 0 else None for s, df in array]
+    return ModelTests(*tests)  # type: ignore[arg-type]

@@ -1,0 +1,335 @@
+"""From what a user passes as X and y to a `Design` and an `Outcome`, at the fit and after it.
+
+Tables, arrays and sparse matrices come in here; below there are only validated types. What X looked
+like at the fit is remembered, and later input is held against it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Rows
+from riskset.data.checks import Places, as_numbers
+from riskset.data.dataset import Dataset
+from riskset.data.design import Design
+from riskset.data.frame import FrameEncoder, as_table
+from riskset.data.outcome import Outcome
+from riskset.data.schema import Schema
+from riskset.solve.result import Note
+
+__all__ = [
+    "Columns",
+    "Data",
+    "as_offset",
+    "as_outcome",
+    "as_surv",
+    "frame_library",
+    "lift",
+    "read_covariates",
+]
+
+FRAME_LIBRARIES = ("pandas", "polars", "pyarrow", "duckdb", "narwhals", "modin", "cudf", "ibis")
+
+
+class _WrongTypeError(InputError, TypeError):
+    """An object that no number can be made of, which to scikit-learn is an error of type."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What X looked like at the fit.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The covariates, one for each coefficient.
+    encoder : FrameEncoder or None
+        Levels of the categories, if X was a data frame.
+    schema : Schema or None
+        Roles of the columns, if X was a `Dataset`.
+    """
+
+    names: tuple[str, ...]
+    encoder: FrameEncoder | None = None
+    schema: Schema | None = None
+
+
+class Data(NamedTuple):
+    """Validated input of a fit, and what was said about it on the way."""
+
+    design: Design
+    outcome: Outcome
+    columns: Columns
+    notes: tuple[Note, ...]
+    n_dropped: dict[str, int]
+
+
+def frame_library(X: object) -> str | None:
+    """The library a data frame comes from, None if X is not a data frame."""
+    module = type(X).__module__.split(".")[0].lstrip("_")
+    if module in FRAME_LIBRARIES:
+        return module
+    return "pyarrow" if hasattr(X, "__arrow_c_stream__") else None
+
+
+def lift(X: object, known: Columns, *, outcome: bool = False) -> object:
+    """New data as a `Dataset`, if they are a frame and those of the fit were a `Dataset`."""
+    if known.schema is None or isinstance(X, Dataset) or not _has_text_names(X):
+        return X
+    return Dataset.from_schema(known.schema, X, outcome=outcome)
+
+
+def read_covariates(
+    estimator: BaseEstimator, X: object, known: Columns | None
+) -> tuple[Design, Columns]:
+    """The covariates of X; `known` are those of the fit, or None during the fit.
+
+    Sets ``n_features_in_`` and, where columns have names, ``feature_names_in_`` of the estimator
+    during the fit, and holds X against them later, by scikit-learn's rules.
+
+    Raises
+    ------
+    InputError
+        If X is not a table of finite numbers, or differs from X at the fit.
+    """
+    if isinstance(X, Dataset):
+        design, columns = _read_design(estimator, X.design, known)
+        return design, columns if known is not None else Columns(design.names, schema=X.schema)
+    if isinstance(X, Design):
+        return _read_design(estimator, X, known)
+    if _has_text_names(X):
+        return _read_frame(estimator, X, known)
+    if known is not None and known.encoder is not None and known.encoder.levels:
+        column = next(iter(known.encoder.levels))
+        raise InputError(
+            f"the model was fitted on a data frame whose column {column!r} held categories, but "
+            f"now X is a {type(X).__name__}.",
+            hint="pass a data frame with the columns of the fit.",
+        )
+    names = None if known is None else known.names
+    matrix = X if sp.issparse(X) else _as_array(X)
+    _check_features(estimator, matrix, is_fit=known is None)
+    if sp.issparse(matrix):
+        design = Design.from_sparse(matrix, names)
+    else:
+        design = Design.from_dense(matrix, names)
+    return design, Columns(design.names) if known is None else known
+
+
+def _read_design(estimator: Any, X: Design, known: Columns | None) -> tuple[Design, Columns]:
+    if known is None:
+        estimator.n_features_in_ = X.n_features
+        estimator.feature_names_in_ = np.array(X.names, dtype=object)
+        return X, Columns(X.names)
+    if X.names != known.names:
+        absent = [name for name in known.names if name not in set(X.names)]
+        what = f"{absent[0]!r} is absent" if absent else "they stand in another order"
+        raise InputError(
+            f"the covariates of X must be the {len(known.names):,} of the fit, but {what}.",
+            hint="build the design in the way it was built for the fit.",
+        )
+    return X, known
+
+
+def _read_frame(estimator: Any, X: object, known: Columns | None) -> tuple[Design, Columns]:
+    table = as_table(X)
+    if known is None:
+        encoder, design = FrameEncoder.fit(table)
+        estimator.n_features_in_ = len(encoder.columns)
+        estimator.feature_names_in_ = np.array(encoder.columns, dtype=object)
+        return design, Columns(design.names, encoder)
+    if known.encoder is None:
+        design = FrameEncoder.fit(table)[1]
+        if hasattr(estimator, "feature_names_in_"):
+            return _read_design(estimator, design, known)
+        _check_features(estimator, X, is_fit=False)  # warns that names are not looked at
+        return replace(design, names=known.names), known
+    _check_names(known.encoder.columns, table.columns)
+    return known.encoder.transform(table), known
+
+
+def _check_names(known: tuple[str, ...], now: tuple[str, ...]) -> None:
+    """Refuse other columns, and columns in another order, in scikit-learn's words."""
+    if now == known:
+        return
+    unseen, missing = sorted(set(now) - set(known)), sorted(set(known) - set(now))
+    message = "The feature names should match those that were passed during fit.\n"
+    if unseen:
+        message += "Feature names unseen at fit time:\n" + _listed(unseen)
+    if missing:
+        message += "Feature names seen at fit time, yet now missing:\n" + _listed(missing)
+    if not unseen and not missing:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    raise InputError(message, hint="select the columns of the fit, in their order.")
+
+
+def _listed(names: list[str]) -> str:
+    shown = "".join(f"- {name}\n" for name in names[:5])
+    return shown + ("- ...\n" if len(names) > 5 else "")
+
+
+def _has_text_names(X: Any) -> bool:
+    """Whether X is a data frame with columns called by text."""
+    library = frame_library(X)
+    if library is None:
+        return False
+    # pandas numbers the columns of a frame made from an array; such a frame is taken as an array.
+    return library != "pandas" or (
+        getattr(X, "ndim", 0) == 2 and any(isinstance(name, str) for name in X.columns)
+    )
+
+
+def _as_array(X: object) -> AnyArray:
+    array: AnyArray = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise InputError(
+            f"Complex data not supported: X must hold real numbers, but its type is {array.dtype}."
+        )
+    if array.ndim != 2:
+        raise InputError(
+            f"X must have two dimensions (rows, columns), but its shape is {array.shape}.",
+            hint="Reshape your data: X.reshape(-1, 1) makes one column of a vector, "
+            "X.reshape(1, -1) one row.",
+        )
+    if array.dtype == object:
+        try:
+            return array.astype(np.float64)
+        except TypeError as error:
+            raise _WrongTypeError(
+                f"X must be numeric, but it holds an object of another kind ({error}).",
+                hint="encode it as numbers.",
+            ) from None
+        except ValueError:
+            return array  # text: `Design` says where
+    return array
+
+
+def _check_features(estimator: BaseEstimator, matrix: object, *, is_fit: bool) -> None:
+    try:
+        validate_data(estimator, matrix, reset=is_fit, skip_check_array=True)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+# ------------------------------------------------------------------------------------ outcomes
+
+
+def _followup(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None, Places]:
+    """Times, events and entries of any accepted `y`, and what messages call them.
+
+    Accepted are `riskset.Surv`, scikit-survival's arrays of one boolean and one number, and plain
+    numbers: times at which everybody had the event.
+    """
+    if y is None:
+        raise InputError(
+            "this estimator requires y to be passed, but the target y is None.",
+            hint="make it with riskset.Surv(time, event).",
+        )
+    array: AnyArray = np.asarray(y)
+    names = array.dtype.names
+    if names is None:
+        return _plain_times(array)
+    if {"event", "time"} <= set(names):
+        event, time = "event", "time"
+    elif len(names) == 2:
+        flags = [name for name in names if array.dtype[name].kind == "b"]
+        event = flags[0] if len(flags) == 1 else names[0]
+        time = names[1] if event == names[0] else names[0]
+    else:
+        raise InputError(
+            f"`y` must have the fields 'event' and 'time', but it has "
+            f"{', '.join(map(repr, names))}.",
+            hint="make it with riskset.Surv(time, event).",
+        )
+    entry = array["entry"] if "entry" in names else None
+    places = {"time": f"`y[{time!r}]`", "event": f"`y[{event!r}]`", "entry": "`y['entry']`"}
+    return array[time], array[event], entry, Places(places | _ARGUMENTS)
+
+
+_ARGUMENTS = {"weight": "`sample_weight`"}
+
+
+def _plain_times(array: AnyArray) -> tuple[AnyArray, AnyArray, None, Places]:
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.dtype.kind == "c":
+        raise InputError("Complex data not supported: `y` must hold times and events.")
+    if array.ndim != 1:
+        raise InputError(
+            f"`y` must hold one time and event for each row, but its shape is {array.shape}.",
+            hint="make it with riskset.Surv(time, event).",
+        )
+    if array.dtype.kind == "b":
+        raise InputError(
+            "`y` holds only True and False, so there are no times.",
+            hint="make it with riskset.Surv(time, event).",
+        )
+    return array, np.ones(array.shape, dtype=bool), None, Places({"time": "`y`"} | _ARGUMENTS)
+
+
+def as_outcome(
+    y: object,
+    n_rows: int,
+    *,
+    sample_weight: object = None,
+    strata: object = None,
+    offset: object = None,
+    cluster: object = None,
+    cause: int | None = None,
+) -> Outcome:
+    """The outcome of rows given by `y` and the arguments of ``fit``.
+
+    Raises
+    ------
+    InputError
+        As `Outcome.build`, or if X and y have different numbers of rows.
+    """
+    time, event, entry, places = _followup(y)
+    if len(time) != n_rows:
+        raise InputError(
+            f"X has {n_rows:,} rows, but `y` has {len(time):,}.",
+            hint="check that both come from the same table.",
+        )
+    if sample_weight is not None:
+        weight = as_numbers(sample_weight, "weight", n_rows, places)
+        if n_rows and not weight.any():
+            raise InputError(
+                "`sample_weight` is zero for every row, so nobody is left.",
+                hint="a weight of zero removes a row; check how the weights were made.",
+            )
+    return Outcome.build(
+        time,
+        event,
+        entry=entry,
+        weight=sample_weight,
+        stratum=strata,
+        offset=offset,
+        cluster=cluster,
+        cause=cause,
+        places=places,
+    )
+
+
+def as_surv(y: object, cause: int | None) -> AnyArray:
+    """`y` as a structured array of time, event (of the cause) and, if given, entry."""
+    time, event, entry, places = _followup(y)
+    times = as_numbers(time, "time", None, places)
+    events = as_numbers(event, "event", times.size, places) == (1 if cause is None else cause)
+    fields: list[tuple[str, type]] = [("event", np.bool_), ("time", np.float64)]
+    surv = np.empty(times.size, dtype=fields + [("entry", np.float64)] * (entry is not None))
+    surv["event"], surv["time"] = events, times
+    if entry is not None:
+        surv["entry"] = as_numbers(entry, "entry", times.size, places)
+    return surv
+
+
+def as_offset(offset: object, n_rows: int) -> Rows:
+    """Offsets of new rows; 0 where there are none."""
+    return np.zeros(n_rows) if offset is None else as_numbers(offset, "offset", n_rows, Places())

@@ -1,0 +1,57 @@
+"""Confidence intervals of coefficients."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riskset._types import Features
+from riskset.data.output import data_frame
+
+__all__ = ["Interval"]
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """Confidence intervals of some coefficients, as log hazard ratios.
+
+    Attributes
+    ----------
+    method : str
+        "wald" or "robust".
+    level : float
+    names : tuple of str
+    lower, upper : (q,) float64
+        NaN where the interval is not defined.
+
+    Examples
+    --------
+    >>> interval = Interval("wald", 0.95, ("age",), np.array([0.1]), np.array([0.3]))
+    >>> interval["age"]
+    (0.1, 0.3)
+    """
+
+    method: str
+    level: float
+    names: tuple[str, ...]
+    lower: Features
+    upper: Features
+
+    def __getitem__(self, name: str) -> tuple[float, float]:
+        return self.bounds[name]
+
+    @property
+    def bounds(self) -> Mapping[str, tuple[float, float]]:
+        """Lower and upper bound by name."""
+        pairs = zip(self.lower.tolist(), self.upper.tolist(), strict=True)
+        return dict(zip(self.names, pairs, strict=True))
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """A data frame with the columns covariate, lower and upper."""
+        columns = {
+            "covariate": np.array(self.names, dtype=object),
+            "lower": self.lower,
+            "upper": self.upper,
+        }
+        return data_frame(columns, library)

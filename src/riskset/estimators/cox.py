@@ -1,0 +1,160 @@
+"""The Cox proportional hazards model."""
+
+import os
+
+from riskset._errors import InputError
+from riskset._runtime import Runtime
+from riskset.data.outcome import Outcome
+from riskset.estimators._base import HazardModel
+from riskset.estimators._saved import load_into, save
+from riskset.model.cox import CoxLoss, Ties
+from riskset.model.penalty import Penalty
+
+__all__ = ["Cox", "load"]
+
+
+class Cox(HazardModel):
+    r"""Cox proportional hazards regression, penalised or not, on dense or sparse covariates.
+
+    The hazard of a row with covariates x in stratum s is
+    :math:`\lambda_s(t) \, e^{x'\beta + offset}`, and the coefficients minimise
+
+    .. math:: -\ell(\beta) + \sum_j f_j (\lambda_1 |\beta_j| + \tfrac{1}{2} \lambda_2 \beta_j^2)
+
+    with :math:`\ell` the log partial likelihood, summed over rows.
+
+    Parameters
+    ----------
+    penalty : L1, L2, ElasticNet or None
+        None: maximum partial likelihood.
+    ties : {"breslow", "efron"}
+        Approximation for events at one time. Times are tied if they are equal as numbers.
+    cause : int, optional
+        The event code to study, all others counting as censored (the cause-specific hazard). May be
+        left out when codes are 0 and 1.
+    device : {"auto", "cpu", "cuda"}
+    n_threads : int, optional
+        Default: all cores. The answer has the same bits for any number.
+    tol : float
+        Bound on the relative KKT residual `kkt_`.
+    max_iter : int
+        Largest number of Newton steps.
+    solver : {"newton"}
+    progress : bool, optional
+        A progress bar on standard error for work over two seconds. Default: if it is a terminal.
+
+    Attributes
+    ----------
+    coef_ : (n_coefficients,) float64
+        Log hazard ratio per unit of each covariate as given; +inf or -inf where the likelihood
+        keeps rising, 0 for covariates that are constant or repeat others (`notes_` names them).
+    covariates_ : tuple of str
+        Their names. Categories of a data frame have one coefficient for each level but the first.
+    status_ : {"converged", "infinite_estimate", "max_iter", "not_estimable"}
+        "converged" means `kkt_` <= `tol`, and nothing else.
+    kkt_ : float
+        Largest violation of the optimality conditions over all columns, relative to the gradient at
+        0 and free of the columns' units: the certificate of the answer.
+    log_likelihood_, null_log_likelihood_, objective_ : float
+        At the estimate (its limit where an estimate is infinite), at 0, and with the penalty.
+    n_iter_, n_rows_, n_events_, n_strata_ : int
+        Newton steps; rows and strata as given; events of rows with positive weight.
+    n_dropped_ : dict of str to int
+        What was left out, by reason.
+    notes_ : list of Note
+        What there is to know about the data and the answer: code, columns, message.
+    seconds_ : dict of str to float
+        Time to prepare and to fit.
+    standard_error_, robust_standard_error_ : (n_coefficients,) float64
+        NaN where not defined: penalised fits, infinite or unidentified coefficients.
+    n_features_in_, feature_names_in_
+        Columns of X at the fit.
+
+    See Also
+    --------
+    riskset.path : solutions for many strengths of the penalty.
+
+    References
+    ----------
+    Cox (1972), Journal of the Royal Statistical Society B 34, 187-220.
+    Breslow (1974), Biometrics 30, 89-99, doi:10.2307/2529620.
+    Efron (1977), Journal of the American Statistical Association 72, 557-565,
+    doi:10.1080/01621459.1977.10480613.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> data = rs.load_rhc()
+    >>> model = rs.Cox(rs.L1(20.0, unpenalized=["swang1"])).fit(data)
+    >>> model.status_
+    'converged'
+    >>> int((model.coef_ != 0).sum()), len(model.covariates_)
+    (40, 71)
+    """
+
+    def __init__(
+        self,
+        penalty: Penalty | None = None,
+        *,
+        ties: Ties = "breslow",
+        cause: int | None = None,
+        device: str = "auto",
+        n_threads: int | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 200,
+        solver: str = "newton",
+        progress: bool | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.ties = ties
+        self.cause = cause
+        self.device = device
+        self.n_threads = n_threads
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.progress = progress
+
+    def _loss(self, outcome: Outcome, runtime: Runtime) -> CoxLoss:
+        if self.ties not in ("breslow", "efron"):
+            raise InputError.unknown_name("ties", str(self.ties), ("breslow", "efron"))
+        return CoxLoss(outcome, self.ties, runtime)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that `riskset.load` reads, without pickle.
+
+        A zip archive with one JSON document and one ``.npy`` file for each array. It holds what
+        predictions, `summary` and intervals need, and not the training data. The file appears as a
+        whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            For example ``"fit.riskset"``.
+        """
+        save(self, path)
+
+
+def load(path: str | os.PathLike[str]) -> Cox:
+    """Read a model written by `Cox.save`.
+
+    Raises
+    ------
+    FileNotFoundError
+    InputError
+        If the file is not a saved fit, is damaged, or was written by a later version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import riskset as rs
+    >>> model = rs.Cox(rs.L2(10.0)).fit(rs.load_rhc())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/fit.riskset")
+    ...     again = rs.load(f"{folder}/fit.riskset")
+    >>> bool((again.coef_ == model.coef_).all())
+    True
+    """
+    model = load_into(path, {"Cox": Cox})
+    assert isinstance(model, Cox)
+    return model

@@ -1,0 +1,322 @@
+"""Solutions for many strengths of a penalty, each started from the one before."""
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from riskset._errors import InputError
+from riskset._progress import ProgressBar
+from riskset._types import Features, Index, Matrix
+from riskset.data.output import data_frame
+from riskset.estimators._base import HazardModel
+from riskset.estimators._input import Data, frame_library
+from riskset.model.cox import CoxLoss
+from riskset.model.penalty import L1, Penalty
+from riskset.solve import newton
+from riskset.solve.optimality import Problem
+from riskset.solve.path import iterate_path, strength_max
+from riskset.solve.result import Solution, Status
+
+__all__ = ["PathResult", "path"]
+
+RIDGE_RATIO = 1e-3
+"""Share of L1 by which the first strength of a pure ridge path is found, as in glmnet."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathResult:
+    """Certified solutions along a path of penalties.
+
+    Attributes
+    ----------
+    penalties : tuple of Penalty
+        Strongest first, or as given.
+    strengths : (k,) float64
+        l1 + l2 of each.
+    coefs : (k, p) float64
+        In the user's units.
+    names : tuple of str
+        The covariates.
+    statuses : tuple of str
+        As `Cox.status_`.
+    kkt : (k,) float64
+        Relative KKT residual of each solution.
+    log_likelihoods, objectives : (k,) float64
+    n_iter : (k,) int64
+        Newton steps.
+    seconds : float
+        Time for the whole path, without reading the data.
+    """
+
+    penalties: tuple[Penalty, ...]
+    strengths: Features
+    coefs: Matrix
+    names: tuple[str, ...]
+    statuses: tuple[Status, ...]
+    kkt: Features
+    log_likelihoods: Features
+    objectives: Features
+    n_iter: Index
+    seconds: float
+    _source: "_Source" = field(repr=False)
+    _last: Solution = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.penalties)
+
+    @property
+    def n_nonzero(self) -> Index:
+        """Number of coefficients other than 0 (k,)."""
+        return np.asarray(np.count_nonzero(self.coefs, axis=1), dtype=np.int64)
+
+    def model(self, index: int) -> HazardModel:
+        """The fitted estimator at one penalty, with everything that a fit gives.
+
+        Parameters
+        ----------
+        index : int
+            Position on the path; negative counts from the end.
+
+        Returns
+        -------
+        estimator
+            As if fitted with ``penalties[index]``; started from the solution, so at little cost.
+        """
+        start = replace(self._last, coef=self.coefs[index])
+        return self._source.fit(self.penalties[index], start)
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """A data frame with one row for each penalty, without the coefficients."""
+        columns = {
+            "strength": self.strengths,
+            "l1": np.array([p.l1 for p in self.penalties]),
+            "l2": np.array([p.l2 for p in self.penalties]),
+            "n_nonzero": self.n_nonzero,
+            "log_likelihood": self.log_likelihoods,
+            "objective": self.objectives,
+            "kkt": self.kkt,
+            "n_iter": self.n_iter,
+            "status": np.array(self.statuses, dtype=object),
+        }
+        return data_frame(columns, library or self._source.library)
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """What a path is computed from."""
+
+    template: HazardModel
+    data: Data
+    loss: CoxLoss
+    problem: Problem
+    library: str | None
+
+    def first_strength(self, kind: Penalty) -> tuple[float, Solution]:
+        """Smallest strength that keeps every penalised coefficient at 0, and that solution."""
+        model, design = self.template, self.data.design
+        l1_max, solution = strength_max(
+            design,
+            self.loss,
+            kind.factors(design.names),
+            tol=model.tol,
+            max_iter=model.max_iter,
+            problem=self.problem,
+        )
+        if l1_max == 0:
+            raise InputError(
+                "no penalised covariate carries information, so there is no path of penalties.",
+                hint="check `unpenalized` and the covariates, or pass `penalties`.",
+            )
+        return l1_max / max(kind.l1_ratio, RIDGE_RATIO), solution
+
+    def solve(self, chosen: Sequence[Penalty], start: Solution | None) -> Iterator[Solution]:
+        """One solution after the other."""
+        model, design = self.template, self.data.design
+        with ProgressBar("Path of penalties", model.progress) as bar:
+            yield from iterate_path(
+                design,
+                self.loss,
+                [penalty.arrays(design.names) for penalty in chosen],
+                tol=model.tol,
+                max_iter=model.max_iter,
+                start=start,
+                problem=self.problem,
+                report=lambda k, _steps, _kkt: bar.update(
+                    k / len(chosen), f"{k} of {len(chosen)} penalties"
+                ),
+            )
+
+    def fit(self, penalty: Penalty, start: Solution) -> HazardModel:
+        """An estimator as if fitted, from data that are read already."""
+        model: HazardModel = clone(self.template).set_params(penalty=penalty)
+        started = time.perf_counter()
+        l1, l2 = penalty.arrays(self.data.design.names)
+        solution = newton.fit(
+            self.data.design,
+            self.loss,
+            l1,
+            l2,
+            tol=model.tol,
+            max_iter=model.max_iter,
+            start=start,
+            problem=self.problem,
+        )
+        model._store(self.data, self.loss, solution, is_penalized=bool(l1.any() or l2.any()))
+        model._library = self.library
+        model.n_features_in_ = self.template.n_features_in_
+        if hasattr(self.template, "feature_names_in_"):
+            model.feature_names_in_ = self.template.feature_names_in_
+        model.seconds_ = {"prepare": 0.0, "fit": time.perf_counter() - started}
+        return model
+
+
+def path(
+    model: HazardModel,
+    X: object,
+    y: object = None,
+    *,
+    n_penalties: int = 100,
+    min_ratio: float | None = None,
+    penalties: Sequence[Penalty] | Sequence[float] | None = None,
+    sample_weight: object = None,
+    strata: object = None,
+    offset: object = None,
+    cluster: object = None,
+) -> PathResult:
+    r"""Solutions for a decreasing sequence of penalties, warm-started and certified at every point.
+
+    Parameters
+    ----------
+    model : Cox
+        Gives ties, tolerance and so on, and by its penalty the kind (L1, L2, the ratio of an
+        elastic net), the unpenalised columns and the factors; a model without penalty stands for
+        L1. It is not changed.
+    X, y, sample_weight, strata, offset, cluster
+        As for `Cox.fit`.
+    n_penalties : int
+        Number of strengths, equally spaced on a log scale.
+    min_ratio : float, optional
+        Last strength divided by the first; default 1e-4, or 0.01 with more columns than rows. The
+        first is the smallest that keeps every penalised coefficient at 0 (for L2: that of an
+        elastic net with 0.1 % L1).
+    penalties : sequence of Penalty or of float, optional
+        The penalties, or strengths of the model's penalty, in the order to be solved: the strongest
+        first is fastest.
+
+    Returns
+    -------
+    PathResult
+
+    Raises
+    ------
+    InputError
+        If the data cannot be used, or no penalised covariate carries information and no penalties
+        were given.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Once, if any solution is not "converged"; `PathResult.statuses` says which.
+
+    References
+    ----------
+    Simon, Friedman, Hastie and Tibshirani (2011), Journal of Statistical Software 39(5), 1-13,
+    doi:10.18637/jss.v039.i05.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> result = rs.path(rs.Cox(rs.L1(1.0, unpenalized=["swang1"])), rs.load_rhc(), n_penalties=5)
+    >>> result.coefs.shape, int(result.n_nonzero[0])
+    ((5, 71), 1)
+    """
+    model = clone(model)
+    runtime = model._checked_runtime()
+    data = model._read(X, y, sample_weight, strata, offset, cluster, None)
+    loss = model._loss(data.outcome, runtime)
+    started = time.perf_counter()
+    problem = Problem.prepare(data.design, loss)
+    source = _Source(model, data, loss, problem, frame_library(X))
+    kind = model.penalty if model.penalty is not None else L1(1.0)
+    start: Solution | None = None
+    if penalties is None:
+        first, start = source.first_strength(kind)
+        ratio = _min_ratio(min_ratio, data)
+        chosen = [kind.with_strength(s) for s in _geometric(first, ratio, n_penalties)]
+    else:
+        chosen = [p if isinstance(p, Penalty) else kind.with_strength(p) for p in penalties]
+        if not chosen:
+            raise InputError("`penalties` is empty.", hint="leave it out for a path of 100.")
+    result = _collect(source, chosen, start, started)
+    _warn(result)
+    return result
+
+
+def _min_ratio(min_ratio: float | None, data: Data) -> float:
+    if min_ratio is None:
+        return 1e-4 if data.design.n_rows >= data.design.n_features else 1e-2
+    if not 0 < min_ratio < 1:
+        raise InputError(f"`min_ratio` must be between 0 and 1, but it is {min_ratio!r}.")
+    return float(min_ratio)
+
+
+def _geometric(first: float, ratio: float, n_penalties: int) -> list[float]:
+    if isinstance(n_penalties, bool) or int(n_penalties) != n_penalties or n_penalties < 1:
+        raise InputError(
+            f"`n_penalties` must be a whole number of at least 1, but it is {n_penalties!r}."
+        )
+    return list((first * ratio ** np.linspace(0.0, 1.0, int(n_penalties))).tolist())
+
+
+def _collect(
+    source: _Source, chosen: Sequence[Penalty], start: Solution | None, started: float
+) -> PathResult:
+    # A solution holds a number for each row, so only the last of them is kept.
+    rows: list[tuple[Features, Status, float, float, float, int]] = []
+    for solution in source.solve(chosen, start):
+        rows.append(
+            (
+                solution.coef,
+                solution.status,
+                solution.kkt,
+                solution.log_likelihood,
+                solution.objective,
+                solution.n_iter,
+            )
+        )
+    coefs, statuses, kkt, log_likelihoods, objectives, n_iter = zip(*rows, strict=True)
+    return PathResult(
+        penalties=tuple(chosen),
+        strengths=np.array([p.strength for p in chosen]),
+        coefs=np.array(coefs),
+        names=source.data.design.names,
+        statuses=statuses,
+        kkt=np.array(kkt),
+        log_likelihoods=np.array(log_likelihoods),
+        objectives=np.array(objectives),
+        n_iter=np.array(n_iter, dtype=np.int64),
+        seconds=time.perf_counter() - started,
+        _source=source,
+        _last=solution,
+    )
+
+
+def _warn(result: PathResult) -> None:
+    bad = [k for k, status in enumerate(result.statuses) if status != "converged"]
+    if not bad:
+        return
+    k = bad[0]
+    warnings.warn(
+        f"{len(bad)} of {len(result)} solutions are not 'converged' (first: number {k}, strength "
+        f"{result.strengths[k]:.4g}, status {result.statuses[k]!r}, relative KKT residual "
+        f"{result.kkt[k]:.1e}).\nHint: `statuses` says which; raise max_iter, or stop the path "
+        "earlier.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

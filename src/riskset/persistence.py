@@ -1,0 +1,122 @@
+"""A file that holds one JSON document and named arrays, without pickle.
+
+A zip archive with ``fit.json`` and one ``.npy`` file for each array: readable by anything that
+reads JSON and NumPy's format, and never able to run code. It knows nothing of models; see
+`riskset.load`.
+"""
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import AnyArray
+from riskset._version import __version__
+
+__all__ = ["FORMAT_VERSION", "read_archive", "write_archive"]
+
+FORMAT = "riskset-fit"
+FORMAT_VERSION = 1
+DOCUMENT = "fit.json"
+SUFFIX = ".npy"
+
+
+def write_archive(
+    path: str | os.PathLike[str], document: Mapping[str, object], arrays: Mapping[str, AnyArray]
+) -> None:
+    """Write a file, or leave what was there untouched.
+
+    Parameters
+    ----------
+    path : path
+    document : mapping
+        What JSON can hold; infinite and missing numbers are not allowed.
+    arrays : mapping of str to array
+        Numbers or text, no Python objects.
+    """
+    path = Path(path)
+    head = {"format": FORMAT, "format_version": FORMAT_VERSION, "riskset": __version__}
+    text = json.dumps({**head, **document}, indent=1, allow_nan=False)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr(DOCUMENT, text)
+                for name, array in arrays.items():
+                    packed = io.BytesIO()
+                    np.save(packed, array, allow_pickle=False)
+                    archive.writestr(name + SUFFIX, packed.getvalue())
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    # The only way to read it is to set it.
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """The document and the arrays of a file.
+
+    Raises
+    ------
+    FileNotFoundError
+    InputError
+        If the file is not one of ours, is damaged or cut short, or comes from a later version.
+    """
+    path = Path(path)
+    with path.open("rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                document = _read_document(archive, path)
+                arrays = {
+                    name.removesuffix(SUFFIX): np.load(
+                        io.BytesIO(archive.read(name)), allow_pickle=False
+                    )
+                    for name in archive.namelist()
+                    if name.endswith(SUFFIX)
+                }
+        except InputError:
+            raise
+        except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError) as error:
+            raise _not_ours(path, f"or it is damaged or cut short ({error})") from None
+    return document, arrays
+
+
+def _read_document(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
+    if DOCUMENT not in archive.namelist():
+        raise _not_ours(path, f"it is a zip archive without {DOCUMENT}")
+    document = json.loads(archive.read(DOCUMENT))
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise _not_ours(path, f"its {DOCUMENT} does not say {FORMAT!r}")
+    version = document.get("format_version")
+    if not isinstance(version, int) or version < 1:
+        raise _not_ours(path, f"its format version is {version!r}")
+    if version > FORMAT_VERSION:
+        raise InputError(
+            f"{path.name} was written by riskset {document.get('riskset')} in format {version}, "
+            f"but riskset {__version__} reads formats up to {FORMAT_VERSION}.",
+            hint="upgrade riskset.",
+        )
+    return document
+
+
+def _not_ours(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{path.name} is not a fit saved by riskset: {why}.",
+        hint="pass a file written by model.save(...).",
+    )
