@@ -6,11 +6,13 @@ from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Matrix, NDArray, Pointer, Rows
 from riskset.kernels._jit import kernel
 
-__all__ = ["bin_counts", "binary_gram", "draw", "fill_bits", "fill_sparse"]
+__all__ = ["bin_counts", "binary_gram", "draw", "draw_mates", "fill_bits", "fill_sparse"]
 
 TILE = 16
 WORDS = 256
 GOLDEN = 0.6180339887498949
+SILVER = 0.41421356237309503
+MATE_TRIES = 20
 
 
 @kernel
@@ -43,6 +45,49 @@ def draw(
                 high = middle
         group[k] = low
     return row, group
+
+
+@kernel
+def draw_mates(
+    r: Rows,
+    group_ptr: Pointer,
+    starts: NDArray[np.bool_],
+    group: Index,
+    row: Index,
+    own: Index,
+    end: Index,
+) -> Index:
+    """See `gram_ref.draw_mates`."""
+    n_groups = starts.size
+    first_row = np.empty(n_groups, np.int64)
+    border = np.empty(r.size)
+    begin = 0
+    total = 0.0
+    for g in range(n_groups):
+        if starts[g]:
+            begin, total = group_ptr[g], 0.0
+        first_row[g] = begin
+        for i in range(group_ptr[g], group_ptr[g + 1]):
+            total += r[i]
+            border[i] = total
+    mate = np.empty(group.size, np.int64)
+    for k in range(group.size):
+        g = group[k]
+        mate[k] = row[k]
+        for attempt in range(MATE_TRIES):
+            multiple = (k + 1) * SILVER + attempt * GOLDEN
+            low, high = first_row[g], group_ptr[g + 1] - 1
+            target = (multiple - np.floor(multiple)) * border[high]
+            while low < high:
+                middle = (low + high) >> 1
+                if border[middle] <= target:
+                    low = middle + 1
+                else:
+                    high = middle
+            if own[low] <= g and g < end[low]:
+                mate[k] = low
+                break
+    return mate
 
 
 @kernel

@@ -5,7 +5,7 @@ import numpy as np
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Matrix, NDArray, Pointer, Rows
 
-__all__ = ["bin_counts", "binary_gram", "draw", "fill_bits", "fill_sparse"]
+__all__ = ["bin_counts", "binary_gram", "draw", "draw_mates", "fill_bits", "fill_sparse"]
 
 
 def draw(
@@ -43,6 +43,45 @@ def draw(
     target = low + part * (high - low)
     group = np.searchsorted(cumulative, target, side="right") - 1
     return row, np.clip(group, own[row], np.maximum(end[row] - 1, own[row]))
+
+
+def draw_mates(
+    r: Rows,
+    group_ptr: Pointer,
+    starts: NDArray[np.bool_],
+    group: Index,
+    row: Index,
+    own: Index,
+    end: Index,
+) -> Index:
+    """A second row of each sampled risk set, drawn with probability proportional to r.
+
+    With late entry rows that are not at risk are drawn again; after 20 tries the pair becomes one
+    row twice, which adds nothing.
+
+    Parameters
+    ----------
+    r : (n,) float64
+        Weight times exp(eta), in risk order, at any common scale.
+    group, row : (n_samples,) int64
+        As `draw` gave them.
+
+    Returns
+    -------
+    (n_samples,) int64
+    """
+    stratum_start = np.maximum.accumulate(np.where(starts, group_ptr[:-1], 0))
+    mate = row.copy()
+    for k, g in enumerate(group):
+        first, last = stratum_start[g], group_ptr[g + 1]
+        border = np.cumsum(r[first:last])
+        for attempt in range(20):
+            part = np.modf((k + 1) * 0.41421356237309503 + attempt * 0.6180339887498949)[0]
+            at = first + np.searchsorted(border[:-1], part * border[-1], side="right")
+            if own[at] <= g < end[at]:
+                mate[k] = at
+                break
+    return mate
 
 
 def fill_bits(

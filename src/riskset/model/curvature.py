@@ -7,6 +7,8 @@ is positive semidefinite whatever the sample, and spread within a bin only adds 
 rather too short than too long. The gradient is exact, so only speed depends on any of this.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,8 @@ N_BINS = 32
 MIN_BIN = 64
 RARE = 200
 """Columns expected in fewer samples than this get their exact diagonal."""
+MAX_DENSE_WORK = 1e10
+"""Most multiplications for the sums of squares of columns with values."""
 
 
 def sampled_information(
@@ -59,106 +63,147 @@ def sampled_information(
     # Beyond SPAN below its maximum a row weighs nothing in the model, and exp is safe.
     eta = np.maximum(eta, eta.max() - 0.9 * SPAN)
     now = loss.evaluate(eta)
+    n_samples = _affordable(design, columns, n_samples)
     hazard = np.exp(now.log_hazard - now.log_hazard.max())
     own, end = _ranges(risk)
     cumulative = np.append(0.0, np.cumsum(hazard))
     row, group = kernels.draw(now.expected_in_risk_order, own, end, cumulative, n_samples)
-    bin_of = np.searchsorted(_bins(risk, n_samples), group, side="right")
-    order = np.argsort(bin_of, kind="stable")
-    counts = np.bincount(bin_of)
-    counts = counts[counts > 0]
-
-    # Bins start at whole words of 64 slots.
-    words = -(-counts // 64)
-    first_slot = np.repeat(64 * (np.cumsum(words) - words), counts)
-    within = np.arange(n_samples) - np.repeat(np.cumsum(counts) - counts, counts)
-    slot = np.empty(n_samples, dtype=np.int64)
-    slot[order] = first_slot + within
-    rows = risk.order[row]
-    bin_word = np.append(0, np.cumsum(words))
-
-    sample = _Sample(design, columns, rows, slot, counts, bin_word, loss)
-    out = sample.gram() * (loss.n_events / n_samples)
+    if np.count_nonzero(risk.starts_stratum) > N_BINS:
+        out = _pairs(loss, design, eta, columns, row, group)
+    else:
+        out = _binned(loss, design, columns, row, group)
+    out *= loss.n_events / n_samples
     if raise_rare:
         _raise_rare(out, loss, design, columns, now.expected, n_samples)
     return out
 
 
+def _affordable(design: Design, columns: Index, n_samples: int) -> int:
+    """Fewer samples where columns with values would make the sums of squares dear."""
+    q = int(np.count_nonzero(~design.is_binary[columns]))
+    return n_samples if q == 0 else int(np.clip(MAX_DENSE_WORK / q**2, 5_000, n_samples))
+
+
+def _binned(loss: CoxLoss, design: Design, columns: Index, row: Index, group: Index) -> Matrix:
+    """Sum of squares about the mean of each bin of risk sets."""
+    risk = loss.risk
+    bin_of = np.searchsorted(_bins(risk, row.size), group, side="right")
+    order = np.argsort(bin_of, kind="stable")
+    counts = np.bincount(bin_of)
+    counts = counts[counts > 0]
+    # Bins start at whole words of 64 slots.
+    words = -(-counts // 64)
+    first_slot = np.repeat(64 * (np.cumsum(words) - words), counts)
+    within = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    slot = np.empty(row.size, dtype=np.int64)
+    slot[order] = first_slot + within
+    bin_word = np.append(0, np.cumsum(words))
+    sample = _sample(design, columns, risk.order[row], slot, int(bin_word[-1]), loss)
+
+    root = 1.0 / np.sqrt(counts)[:, None]
+    sums = np.zeros((counts.size, columns.size))
+    sums[:, sample.binary_at] = kernels.bin_counts(sample.bits, bin_word)
+    sums[:, sample.other_at] = np.add.reduceat(sample.z, 64 * bin_word[:-1], axis=0)
+    sums *= root
+    return _squares(sample, loss) - sums.T @ sums
+
+
+def _pairs(
+    loss: CoxLoss, design: Design, eta: Rows, columns: Index, row: Index, group: Index
+) -> Matrix:
+    """Half the squared differences of two rows of the same risk set: right for tiny strata.
+
+    With a, b the two samples, sum (a - b)(a - b)' = a'a + b'b - a'b - b'a.
+    """
+    risk = loss.risk
+    r = risk.weight * np.exp(eta[risk.order] - eta.max())
+    mate = kernels.draw_mates(r, risk.group_ptr, risk.starts_stratum, group, row, *_ranges(risk))
+    slot = np.arange(row.size)
+    n_words = -(-row.size // 64)
+    a = _sample(design, columns, risk.order[row], slot, n_words, loss)
+    b = _sample(design, columns, risk.order[mate], slot, n_words, loss)
+    both = _Sample(
+        np.concatenate([a.binary_at, a.binary_at + columns.size]),
+        np.concatenate([a.other_at, a.other_at + columns.size]),
+        np.concatenate([a.bits, b.bits]),
+        np.concatenate([a.z, b.z], axis=1),
+    )
+    squares = _squares(both, loss)
+    q = columns.size
+    cross = squares[:q, q:]
+    return (squares[:q, :q] + squares[q:, q:] - cross - cross.T) / 2
+
+
+@dataclass(frozen=True)
 class _Sample:
-    """The sampled rows of the columns: bits for the binary ones, numbers for the others."""
+    """Sampled rows of some columns: bits for the binary ones, numbers for the others.
 
-    def __init__(
-        self,
-        design: Design,
-        columns: Index,
-        rows: Index,
-        slot: Index,
-        counts: Index,
-        bin_word: Index,
-        loss: CoxLoss,
-    ) -> None:
-        self.runtime = loss.runtime
-        self.counts, self.bin_word, self.q = counts, bin_word, columns.size
-        n_words = int(bin_word[-1])
-        by_row = np.argsort(rows, kind="stable")
-        copies = np.bincount(rows, minlength=design.n_rows)
-        start = np.append(0, np.cumsum(copies))
-        slot_by_row = slot[by_row]
-        has_copy = (copies > 0).astype(np.uint8)
-        self.binary_at = self.other_at = np.zeros(0, dtype=np.int64)
-        self.bits = np.zeros((0, n_words), dtype=np.uint64)
-        others: list[Matrix] = []
-        for part, slots, at in design.select(columns):
-            if isinstance(part, BinaryPart):
-                self.binary_at = at
-                self.bits = np.zeros((at.size, n_words), dtype=np.uint64)
-                kernels.fill_bits(
-                    part.block_ptr,
-                    part.row,
-                    part.shift,
-                    slots,
-                    has_copy,
-                    start,
-                    slot_by_row,
-                    self.bits,
-                    self.runtime,
-                )
-                continue
-            block = np.zeros((64 * n_words, at.size))
-            picked = np.zeros((rows.size, at.size))
-            part.fill(slots, rows, picked)
-            block[slot] = picked
-            others.append(block)
-            self.other_at = np.concatenate([self.other_at, at])
-        self.z = np.concatenate(others, axis=1) if others else np.zeros((64 * n_words, 0))
+    Column `binary_at[k]` is ``bits[k]``, one bit a slot; column `other_at[k]` is ``z[:, k]``.
+    """
 
-    def gram(self) -> Matrix:
-        """Sum over bins of the centred sums of squares."""
-        out = np.empty((self.q, self.q))
-        b, o = self.binary_at, self.other_at
-        inverse = 1.0 / self.counts
-        edges = self.bin_word[:-1]
-        sums_o = np.add.reduceat(self.z, 64 * edges, axis=0)
-        if b.size:
-            sums_b = kernels.bin_counts(self.bits, self.bin_word)
-            both = kernels.binary_gram(self.bits, self.runtime)
-            out[np.ix_(b, b)] = both - sums_b.T @ (inverse[:, None] * sums_b)
-        if o.size:
-            out[np.ix_(o, o)] = self.z.T @ self.z - sums_o.T @ (inverse[:, None] * sums_o)
-        if b.size and o.size:
-            cross = self._cross() - sums_b.T @ (inverse[:, None] * sums_o)
-            out[np.ix_(b, o)] = cross
-            out[np.ix_(o, b)] = cross.T
-        return out
+    binary_at: Index
+    other_at: Index
+    bits: NDArray[np.uint64]
+    z: Matrix
 
-    def _cross(self) -> Matrix:
-        out = np.empty((self.binary_at.size, self.other_at.size))
-        step = max(1, (1 << 24) // (64 * self.bits.shape[1]))
-        for a in range(0, out.shape[0], step):
-            chunk = self.bits[a : a + step].view(np.uint8)
+
+def _sample(
+    design: Design, columns: Index, rows: Index, slot: Index, n_words: int, loss: CoxLoss
+) -> _Sample:
+    by_row = np.argsort(rows, kind="stable")
+    copies = np.bincount(rows, minlength=design.n_rows)
+    start = np.append(0, np.cumsum(copies))
+    slot_by_row = slot[by_row]
+    has_copy = (copies > 0).astype(np.uint8)
+    none = np.zeros(0, dtype=np.int64)
+    binary_at, other_at = [none], [none]
+    bits, z = [np.zeros((0, n_words), dtype=np.uint64)], [np.zeros((64 * n_words, 0))]
+    for part, slots, at in design.select(columns):
+        if isinstance(part, BinaryPart):
+            binary_at.append(at)
+            bits.append(np.zeros((at.size, n_words), dtype=np.uint64))
+            kernels.fill_bits(
+                part.block_ptr,
+                part.row,
+                part.shift,
+                slots,
+                has_copy,
+                start,
+                slot_by_row,
+                bits[-1],
+                loss.runtime,
+            )
+            continue
+        picked = np.zeros((rows.size, at.size))
+        part.fill(slots, rows, picked)
+        other_at.append(at)
+        z.append(np.zeros((64 * n_words, at.size)))
+        z[-1][slot] = picked
+    return _Sample(
+        np.concatenate(binary_at),
+        np.concatenate(other_at),
+        np.concatenate(bits),
+        np.concatenate(z, axis=1),
+    )
+
+
+def _squares(sample: _Sample, loss: CoxLoss) -> Matrix:
+    """Sums over the slots of the products of all pairs of columns."""
+    b, o = sample.binary_at, sample.other_at
+    out = np.empty((b.size + o.size, b.size + o.size))
+    if b.size:
+        out[np.ix_(b, b)] = kernels.binary_gram(sample.bits, loss.runtime)
+    if o.size:
+        out[np.ix_(o, o)] = sample.z.T @ sample.z
+    if b.size and o.size:
+        step = max(1, (1 << 24) // (64 * sample.bits.shape[1]))
+        for k in range(0, b.size, step):
+            chunk = sample.bits[k : k + step].view(np.uint8)
             ones = np.unpackbits(chunk, axis=1, bitorder="little")
-            out[a : a + step] = ones.astype(np.float64) @ self.z
-        return out
+            cross = ones.astype(np.float64) @ sample.z
+            out[np.ix_(b[k : k + step], o)] = cross
+            out[np.ix_(o, b[k : k + step])] = cross.T
+    return out
 
 
 def _ranges(risk: RiskSets) -> tuple[Index, Index]:
