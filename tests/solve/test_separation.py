@@ -17,7 +17,9 @@ def solve(problem: Random) -> Solution:
 def climb(problem: Random, solution: Solution, reach: float) -> float:
     """Objective far out: finite coefficients re-fitted with the infinite ones held at +-reach."""
     infinite = ~np.isfinite(solution.coef)
-    fixed = problem.x[:, infinite] @ (reach * np.sign(solution.coef[infinite]) / problem.spread[infinite])
+    fixed = problem.x[:, infinite] @ (
+        reach * np.sign(solution.coef[infinite]) / problem.spread[infinite]
+    )
     rest = Random(
         problem.x[:, ~infinite],
         problem.outcome.replace(offset=problem.outcome.offset + fixed),
