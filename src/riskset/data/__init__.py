@@ -1,0 +1,1 @@
+"""What the user has, validated once and immutable after: outcomes, covariates, and their tables."""

@@ -1,0 +1,200 @@
+"""The embedded database: tables larger than memory as views of one DuckDB connection."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from riskset._errors import InputError
+from riskset._runtime import available_threads
+from riskset.data.frame import as_table
+from riskset.data.table import Table, Words
+
+__all__ = ["Database", "StoredTable", "batches", "quoted", "reading", "text"]
+
+MEMORY = "2GB"
+"""What the database may hold before it spills to disk."""
+
+
+def quoted(name: str) -> str:
+    """A name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """A table that the database can read, as often as needed, in the same order of rows.
+
+    Attributes
+    ----------
+    view : str
+        Its SQL name, quoted.
+    file : str
+        Name of the file, or "" for a data frame.
+    types : dict of str to str
+        Column -> DuckDB's name of its type.
+    """
+
+    database: "Database" = field(repr=False)
+    view: str
+    file: str
+    types: dict[str, str]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.types)
+
+    @property
+    def place(self) -> str:
+        """The file, or "the data frame"."""
+        return self.file or "the data frame"
+
+    def table(self) -> Table:
+        """The table for reading column by column."""
+        (n_rows,) = self.database.row(f"SELECT count(*) FROM {self.view}")
+        textual = ("VARCHAR", "ENUM", "UUID")
+        return Table(
+            columns=self.columns,
+            n_rows=int(n_rows),
+            fetch=self.fetch,
+            texts=frozenset(n for n, type_ in self.types.items() if type_.startswith(textual)),
+            words=Words(self.file),
+        )
+
+    def fetch(self, names: Sequence[str]) -> "pa.Table":
+        """Some columns as an Arrow table, rows in the order of the file."""
+        wanted = ", ".join(map(quoted, names))
+        with reading(self.file):
+            return self.database.sql(f"SELECT {wanted} FROM {self.view}").to_arrow_table()
+
+
+class Database:
+    """A DuckDB connection of our own with bounded memory and a directory to spill to.
+
+    A context manager: tables that it opened cannot be read after it is closed.
+    """
+
+    def __init__(self) -> None:
+        self._spill = tempfile.TemporaryDirectory(prefix="riskset-")
+        self._connection = duckdb.connect(
+            ":memory:",
+            config={
+                "memory_limit": MEMORY,
+                "temp_directory": self._spill.name,
+                # Every thread holds buffers; more than eight read no faster.
+                "threads": min(8, available_threads()),
+                # A query of the user's must never see variables of the program.
+                "python_enable_replacements": False,
+            },
+        )
+        self._connection.execute("SET enable_progress_bar = false")
+        self._count = 0
+        self._attached: dict[str, str] = {}
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget all tables and delete what was spilled."""
+        self._connection.close()
+        self._spill.cleanup()
+
+    # ---------------------------------------------------------------- SQL
+
+    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        """A query as a relation, not yet run."""
+        return self._connection.sql(query)
+
+    def row(self, query: str) -> tuple[Any, ...]:
+        """The only row of a query."""
+        (found,) = self._connection.execute(query).fetchall()
+        return tuple(found)
+
+    def execute(self, statement: str) -> None:
+        """Run a statement."""
+        self._connection.execute(statement)
+
+    def attach(self, path: Path) -> str:
+        """Open a DuckDB file for reading; the name of its catalog."""
+        place = str(path.resolve())
+        if place not in self._attached:
+            alias = f"file_{len(self._attached) + 1}"
+            self.execute(f"ATTACH {text(place)} AS {alias} (READ_ONLY, TYPE duckdb)")
+            self._attached[place] = alias
+        return self._attached[place]
+
+    def add(self, frame: object, file: str = "") -> StoredTable:
+        """A data frame or Arrow table as a relation."""
+        table = as_table(frame)
+        view = self.new_name()
+        self._connection.register(view, table.fetch(table.columns))
+        return self.stored(view, file, table.columns)
+
+    def forget(self, stored: StoredTable) -> None:
+        """Let go of a frame that was added."""
+        self._connection.unregister(stored.view)
+
+    def new_name(self) -> str:
+        """A name that no view has yet."""
+        self._count += 1
+        return f"table_{self._count}"
+
+    def stored(self, view: str, file: str, columns: Sequence[str] | None = None) -> StoredTable:
+        """The table behind a view; `columns` are its true names where they are known."""
+        # SQL names ignore case, so the database renames the second of "a" and "A".
+        seen: dict[str, str] = {}
+        for name in columns or ():
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                raise InputError(
+                    f"{file or 'the data frame'} has columns {other!r} and {name!r}, which differ "
+                    "at most in upper and lower case.",
+                    hint="rename one of them.",
+                )
+        described = self._connection.execute(f"DESCRIBE {view}").fetchall()
+        types = {str(name): str(type_) for name, type_, *_ in described}
+        return StoredTable(self, view, file, types)
+
+
+def batches(relation: duckdb.DuckDBPyRelation, n_rows: int = 1 << 20) -> Iterator["pa.RecordBatch"]:
+    """The rows of a query as Arrow batches, as they are found."""
+    # The newer name; the older one warns where both exist.
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    yield from read(n_rows)
+
+
+@contextmanager
+def reading(file: str) -> Iterator[None]:
+    """Turn an error of the database about a file into one of ours."""
+    try:
+        yield
+    except duckdb.Error as error:
+        if not file:
+            raise
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise MemoryError(f"reading {file} needs more than {MEMORY}: {error}") from error
+        reason = " ".join(str(error).split("\n\n")[0].split())
+        raise InputError(
+            f"{file} could not be read: {reason}",
+            hint="check that the file is complete and of the format that its name says.",
+        ) from None

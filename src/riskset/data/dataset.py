@@ -1,0 +1,367 @@
+"""Outcomes and covariates of one table, or of a table and a long table beside it.
+
+A `Dataset` remembers where every column came from, so that new data are read in the same way: the
+same roles, the same levels of categories, the same covariate keys. Nothing is dropped without being
+counted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from riskset._errors import InputError
+from riskset._types import AnyArray
+from riskset.data.database import Database, StoredTable
+from riskset.data.design import Design
+from riskset.data.frame import FrameEncoder, as_table
+from riskset.data.long_table import Duplicates, UnknownRows, find_columns, long_design
+from riskset.data.outcome import Outcome
+from riskset.data.outcome_columns import OutcomeColumns, identified
+from riskset.data.remarks import Remark, remarks_on_columns, remarks_on_entries
+from riskset.data.roles import Roles
+from riskset.data.schema import LongOptions, Schema
+from riskset.data.table import Table, Words
+
+__all__ = ["Dataset", "assemble", "assemble_new"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Covariates and the columns that make up the outcome, as they were read.
+
+    Attributes
+    ----------
+    design : Design
+        Covariates of the wide table, then those of the long table.
+    schema : Schema
+        How to read new data alike.
+    words : Words
+        How messages call columns and rows.
+    outcome_columns : OutcomeColumns
+        Time, event, entry, weight, offset, cluster and strata, as they were read.
+    cause : int or None
+        The event code to study, if it was chosen when the data were read.
+    n_dropped : dict of str to int
+        What was left out: ``unknown_rows`` (entries of the long table whose row the outcomes do not
+        have), ``repeated_entries``, ``zero_entries``, ``unseen_covariates`` and
+        ``entries_of_unseen_covariates`` (new data only). Zeros are not listed.
+    notes : tuple of (code, columns, message)
+        What a user should know about how the data were read.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame = pa.table(
+    ...     {"days": [5, 8, 2], "died": [1, 0, 1], "age": [61, 70, 55], "sex": ["m", "f", "m"]}
+    ... )
+    >>> data = Dataset.from_frame(frame, time="days", event="died")
+    >>> data.design.names
+    ('age', 'sex=m')
+    >>> data.outcome().n_events
+    2
+    """
+
+    design: Design
+    schema: Schema
+    words: Words
+    outcome_columns: OutcomeColumns
+    cause: int | None = None
+    n_dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[Remark, ...] = ()
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: object,
+        *,
+        time: str | None = None,
+        event: str | None = None,
+        entry: str | None = None,
+        strata: str | Sequence[str] | None = None,
+        weight: str | None = None,
+        cluster: str | None = None,
+        offset: str | None = None,
+        id: str | None = None,
+        drop: str | Sequence[str] = (),
+        cause: int | None = None,
+        time_digits: int | None = None,
+    ) -> "Dataset":
+        """From a data frame with one row for each subject or interval.
+
+        Parameters
+        ----------
+        frame : data frame
+            pandas, polars, Arrow, a DuckDB relation, or anything else that narwhals reads. Every
+            column not named here is a covariate: see `FrameEncoder`.
+        time, event : str
+            Columns of the end of follow-up and of the event (0 or False = censored, 1 or True =
+            event, further codes = competing causes). May be left out if they are called ``time``
+            and ``event``.
+        entry, strata, weight, cluster, offset : str, optional
+            Columns of late entry, strata (several: their combinations), case weights, clusters, and
+            offsets.
+        id : str, optional
+            The column that identifies rows, for messages and predictions.
+        drop : str or sequence of str
+            Columns not to use.
+        cause : int, optional
+            The event code to study.
+        time_digits : int, optional
+            Round time and entry to this many decimals, so that times that should be equal but were
+            computed in different ways are tied.
+
+        Returns
+        -------
+        Dataset
+            In a table with a column ``rowId``, OHDSI's names ``rowId``, ``time``, ``y``,
+            ``stratumId`` and ``weights`` (in any case, or with underscores) need not be named.
+
+        Raises
+        ------
+        InputError
+            If a column is absent, a value is missing or infinite, or a type is not usable.
+        """
+        table = as_table(frame)
+        roles = Roles.find(
+            table.columns,
+            table.words.place,
+            time=time,
+            event=event,
+            entry=entry,
+            weight=weight,
+            cluster=cluster,
+            offset=offset,
+            id=id,
+            strata=strata,
+            drop=drop,
+        )
+        return assemble(table, roles, None, cause=cause, time_digits=time_digits)
+
+    @classmethod
+    def from_long(
+        cls,
+        outcomes: object,
+        covariates: object,
+        *,
+        time: str | None = None,
+        event: str | None = None,
+        entry: str | None = None,
+        strata: str | Sequence[str] | None = None,
+        weight: str | None = None,
+        cluster: str | None = None,
+        offset: str | None = None,
+        id: str | None = None,
+        drop: str | Sequence[str] = (),
+        cause: int | None = None,
+        time_digits: int | None = None,
+        covariate_columns: Sequence[str] | None = None,
+        duplicates: Duplicates = "error",
+        unknown_rows: UnknownRows = "error",
+    ) -> "Dataset":
+        """From a table of outcomes and a long table of covariates (row key, covariate key, value).
+
+        Parameters
+        ----------
+        outcomes : data frame
+            One row for each subject; `id` names its key. Further columns are covariates too.
+        covariates : data frame
+            One row for each non-zero value of each subject. A row key, a covariate key (64-bit
+            integer or text, kept exactly; it becomes the name of the covariate) and a value (1 if
+            there is no such column).
+        covariate_columns : (row, covariate) or (row, covariate, value), optional
+            Its columns. OHDSI's names ``rowId``, ``covariateId``, ``covariateValue`` need not be
+            named.
+        duplicates : {"error", "sum", "max"}
+            What to do with a row and covariate given twice.
+        unknown_rows : {"error", "drop"}
+            What to do with entries whose row is not in `outcomes`.
+        time, event, entry, strata, weight, cluster, offset, id, drop, cause, time_digits
+            As for `from_frame`.
+
+        Raises
+        ------
+        InputError
+            Besides those of `from_frame`: if a row key repeats in `outcomes`, a key or value is
+            missing or infinite, a row is unknown, or a row and covariate were given twice.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> outcomes = pa.table({"rowId": [7, 8, 9], "time": [5, 8, 2], "y": [1, 0, 1]})
+        >>> covariates = pa.table({"rowId": [7, 9, 9], "covariateId": [2**53, 2**53, 2**53 + 1]})
+        >>> data = Dataset.from_long(outcomes, covariates)
+        >>> data.design.names
+        ('9007199254740992', '9007199254740993')
+        >>> data.design.to_dense()
+        array([[1., 0.],
+               [0., 0.],
+               [1., 1.]])
+        """
+        table = as_table(outcomes)
+        roles = Roles.find(
+            table.columns,
+            table.words.place,
+            time=time,
+            event=event,
+            entry=entry,
+            weight=weight,
+            cluster=cluster,
+            offset=offset,
+            id=id,
+            strata=strata,
+            drop=drop,
+        )
+        with Database() as database:
+            stored = database.add(covariates)
+            names = find_columns(stored.columns, stored.place, covariate_columns, roles.id)
+            long = (stored, LongOptions(names, duplicates, unknown_rows))
+            return assemble(table, roles, long, cause=cause, time_digits=time_digits)
+
+    @classmethod
+    def from_schema(
+        cls,
+        schema: Schema,
+        frame: object,
+        covariates: object = None,
+        *,
+        outcome: bool = False,
+        covariate_columns: Sequence[str] | None = None,
+        duplicates: Duplicates | None = None,
+        unknown_rows: UnknownRows | None = None,
+    ) -> "Dataset":
+        """New data, read as the data of the fit were.
+
+        The covariates are those of the fit: columns and keys beyond them are ignored, a key that
+        does not occur is a column of zeros, and entries of unseen keys are counted in `n_dropped`.
+
+        Parameters
+        ----------
+        schema : Schema
+            Of the data of the fit.
+        frame : data frame
+            Its columns are found by the names used at the fit, in any order.
+        covariates : data frame, optional
+            The long table, if the model was fitted with one.
+        outcome : bool
+            Read time, event, entry, weight and cluster too, for scoring; predictions do not need
+            them.
+        covariate_columns, duplicates, unknown_rows
+            As at the fit unless given.
+
+        Raises
+        ------
+        InputError
+            If a column of the fit is absent or of another kind, a value is missing, or a level of a
+            category was not there at the fit.
+        """
+        table = as_table(frame)
+        if covariates is None:
+            return assemble_new(schema, table, None, outcome=outcome)
+        with Database() as database:
+            stored = database.add(covariates)
+            options = schema.long_options(
+                stored.columns, stored.place, covariate_columns, duplicates, unknown_rows
+            )
+            return assemble_new(schema, table, (stored, options), outcome=outcome)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.design.n_rows
+
+    @property
+    def row_keys(self) -> AnyArray | None:
+        """Identifiers of the rows, exact: int64 or text."""
+        return self.words.row_keys
+
+    def outcome(self, cause: int | None = None) -> Outcome:
+        """Times, events, weights and strata, validated.
+
+        Parameters
+        ----------
+        cause : int, optional
+            The event code to study; by default the one chosen when the data were read.
+
+        Raises
+        ------
+        InputError
+            If a time is negative, entry >= time, a weight is negative, an event code is not
+            allowed, or there are no events; names the file, column, row and value.
+        """
+        return self.outcome_columns.outcome(
+            self.schema.roles,
+            self.words,
+            time_digits=self.schema.time_digits,
+            cause=self.cause if cause is None else cause,
+        )
+
+
+# -------------------------------------------------------------------- reading the columns
+
+LongInput = tuple[StoredTable, LongOptions]
+
+
+def assemble(
+    table: Table,
+    roles: Roles,
+    long: LongInput | None,
+    *,
+    cause: int | None = None,
+    time_digits: int | None = None,
+) -> Dataset:
+    """The data of a fit, from tables that are open."""
+    table = identified(table, roles.id, must_be_unique=long is not None)
+    columns = OutcomeColumns.read(table, roles, time_digits)
+    encoder, wide = FrameEncoder.fit(table, roles.covariates(table.columns))
+    design, options, n_dropped = _beside(wide, table, long)
+    return Dataset(
+        design,
+        Schema(roles, encoder, options, time_digits),
+        table.words,
+        columns,
+        cause=cause,
+        n_dropped=n_dropped,
+        notes=(*remarks_on_columns(table.words, roles, encoder), *remarks_on_entries(n_dropped)),
+    )
+
+
+def assemble_new(
+    schema: Schema, table: Table, long: LongInput | None, *, outcome: bool = False
+) -> Dataset:
+    """New data for the model of a fit, from tables that are open."""
+    if schema.long is not None and long is None:
+        raise InputError(
+            f"the model was fitted with {len(schema.long.keys or ()):,} covariates of a long "
+            "table, but none was given.",
+            hint="pass `covariates`.",
+        )
+    roles = schema.roles
+    has_id = roles.id in table.columns or long is not None
+    table = identified(table, roles.id if has_id else None, must_be_unique=long is not None)
+    columns = (
+        OutcomeColumns.read(table, roles, schema.time_digits)
+        if outcome
+        else OutcomeColumns.read_for_prediction(table, roles)
+    )
+    design, _, n_dropped = _beside(schema.encoder.transform(table), table, long)
+    notes = remarks_on_entries(n_dropped)
+    return Dataset(design, schema, table.words, columns, n_dropped=n_dropped, notes=notes)
+
+
+def _beside(
+    wide: Design, table: Table, long: LongInput | None
+) -> tuple[Design, LongOptions | None, Mapping[str, int]]:
+    """The covariates of the long table beside those of the wide one."""
+    if long is None:
+        return wide, None, {}
+    stored, options = long
+    assert table.words.row_keys is not None
+    added = long_design(
+        stored,
+        options.columns,
+        table.words.row_keys,
+        keys=options.keys,
+        duplicates=options.duplicates,
+        unknown_rows=options.unknown_rows,
+    )
+    design = Design.stack([wide, added.design]) if wide.n_features else added.design
+    return design, replace(options, keys=added.design.keys), added.n_dropped

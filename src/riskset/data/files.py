@@ -1,0 +1,295 @@
+"""Files of every format as tables of the embedded database.
+
+Identifiers stay exact: no key passes through floating point, and a column of a CSV file is a number
+only if every value of it is one.
+"""
+
+import csv
+import gzip
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet
+
+from riskset._errors import InputError
+from riskset.data.database import Database, StoredTable, quoted, reading, text
+
+__all__ = ["file_format", "open_file", "tables_of"]
+
+FORMATS = {
+    "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "duckdb": (".duckdb", ".ddb", ".db"),
+}
+CSV_MISSING = ("", "NA", "NaN", "nan", "NULL")
+
+Identifiers = Callable[[Sequence[str]], Sequence[str]]
+"""Which of the columns are identifiers or labels, to be kept as they are written."""
+
+
+def file_format(path: Path) -> str:
+    """csv, parquet, arrow or duckdb, by the ending of the name."""
+    name = path.name.lower()
+    for format_, endings in FORMATS.items():
+        if name.endswith(endings):
+            return format_
+    known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+    raise InputError(
+        f"{path.name!r} does not say what kind of file it is.",
+        hint=f"known endings are {known}.",
+    )
+
+
+def open_file(
+    database: Database,
+    path: Path,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    identifiers: Identifiers = lambda columns: (),
+) -> StoredTable:
+    """A file as a table of the database.
+
+    Parameters
+    ----------
+    table, query : str, optional
+        A table of a DuckDB file, or a query of its tables; not needed if it has one table only.
+    identifiers : callable
+        Gets the names of the columns and returns those to be kept as they are written; matters for
+        CSV, whose columns have no type.
+
+    Raises
+    ------
+    InputError
+        If the file is absent, empty, damaged or of an unknown format.
+    """
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}.", hint=_neighbours(path))
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a directory.", hint="name a file.")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path.name} is empty.", hint="check how the file was written.")
+    format_ = file_format(path)
+    if format_ != "duckdb" and (table is not None or query is not None):
+        raise InputError(
+            f"`table` and `query` belong to a DuckDB file, but {path.name} is not one.",
+            hint="leave them out.",
+        )
+    with reading(path.name):
+        if format_ == "csv":
+            return _open_csv(database, path, identifiers)
+        if format_ == "parquet":
+            return _open_parquet(database, path)
+        if format_ == "arrow":
+            return _open_arrow(database, path)
+        return _open_duckdb(database, path, table, query)
+
+
+def _neighbours(path: Path) -> str:
+    known = {ending for endings in FORMATS.values() for ending in endings}
+    try:
+        near = sorted(p.name for p in path.parent.iterdir() if p.suffix.lower() in known)
+    except OSError:
+        return f"there is no directory {str(path.parent)!r} either."
+    if not near:
+        return f"the directory {str(path.parent)!r} holds no table."
+    return f"the directory holds {', '.join(map(repr, near[:8]))}{', ...' if near[8:] else ''}."
+
+
+# -------------------------------------------------------------------- Parquet, Arrow
+
+
+def _open_parquet(database: Database, path: Path) -> StoredTable:
+    try:
+        names = pyarrow.parquet.read_schema(path).names
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{path.name} is not a complete Parquet file: {str(error).splitlines()[0]}",
+            hint="write it again, or check its ending.",
+        ) from None
+    view = database.new_name()
+    source = f"read_parquet({text(str(path))}, hive_partitioning = false)"
+    database.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {source}")
+    return database.stored(view, path.name, names)
+
+
+def _open_arrow(database: Database, path: Path) -> StoredTable:
+    try:
+        with pa.memory_map(str(path)) as source:
+            try:
+                content = pa.ipc.open_file(source).read_all()
+            except pa.ArrowInvalid:
+                source.seek(0)
+                content = pa.ipc.open_stream(source).read_all()
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{path.name} is not a complete Arrow or Feather file: {str(error).splitlines()[0]}",
+            hint="write it again (Feather version 2), or check its ending.",
+        ) from None
+    return database.add(content, path.name)
+
+
+# -------------------------------------------------------------------- DuckDB
+
+
+def tables_of(database: Database, alias: str) -> dict[str, str]:
+    """Tables and views of an attached file: name -> qualified SQL name."""
+    found = database.sql(
+        "SELECT table_schema, table_name FROM information_schema.tables "
+        f"WHERE table_catalog = {text(alias)} ORDER BY ALL"
+    ).fetchall()
+    return {
+        name if schema == "main" else f"{schema}.{name}": ".".join(
+            map(quoted, (alias, schema, name))
+        )
+        for schema, name in found
+    }
+
+
+def _open_duckdb(
+    database: Database, path: Path, table: str | None, query: str | None
+) -> StoredTable:
+    if table is not None and query is not None:
+        raise InputError("both `table` and `query` were given.", hint="give one of them.")
+    alias = database.attach(path)
+    view = database.new_name()
+    if query is None:
+        known = tables_of(database, alias)
+        if table is None and len(known) != 1:
+            raise InputError(
+                f"{path.name} has {len(known)} tables: {', '.join(map(repr, known))}."
+                if known
+                else f"{path.name} has no tables.",
+                hint="choose one with `table`, or give a `query`.",
+            )
+        name = next(iter(known)) if table is None else table
+        same = [k for k in known if k.lower() == name.lower()]
+        if not same:
+            raise InputError.unknown_name("table", name, known, place=path.name)
+        query = f"SELECT * FROM {known[same[0]]}"
+    # Kept, because a view or a query may give its rows in another order each time it is asked.
+    database.execute(f"USE {quoted(alias)}")
+    try:
+        database.execute(f"CREATE TEMP TABLE {view} AS {query.strip().rstrip(';')}\n")
+    finally:
+        database.execute("USE memory")
+    return database.stored(view, path.name)
+
+
+# -------------------------------------------------------------------- CSV
+
+
+def _open_text(path: Path) -> TextIO:
+    if path.name.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _header(path: Path) -> tuple[str, list[str]]:
+    """Separator and names of the columns, from the first line."""
+    try:
+        with _open_text(path) as lines:
+            first = lines.readline()
+            tab = ".tsv" in path.name.lower()
+            comma = max(",;|\t", key=first.count)  # the first of equals, so a comma by default
+            separator = "\t" if tab else comma
+            lines.seek(0)
+            names = next(csv.reader(lines, delimiter=separator))
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, csv.Error, StopIteration) as error:
+        raise InputError(
+            f"{path.name} could not be read as text: {error}.",
+            hint="write it as CSV in UTF-8, with the names of the columns in the first line.",
+        ) from None
+    names = [name.strip() for name in names]
+    for k, name in enumerate(names):
+        if not name:
+            raise InputError(
+                f"column {k + 1} of {path.name} has no name.",
+                hint="give it one, or leave it out; R writes such a column unless row.names = "
+                "FALSE, pandas unless index=False.",
+            )
+        if name in names[:k]:
+            raise InputError(
+                f"{path.name} has two columns called {name!r}.", hint="rename one of them."
+            )
+    return separator, names
+
+
+def _open_csv(database: Database, path: Path, identifiers: Identifiers) -> StoredTable:
+    separator, names = _header(path)
+    kept = [name for name in identifiers(names) if name in names]
+    missing = ", ".join(map(text, CSV_MISSING))
+    types = ", ".join(f"{text(name)}: 'VARCHAR'" for name in kept)
+    staged = database.new_name()
+    # The whole file decides about a type, not a sample of it. "Yes" and "t" are text, not booleans:
+    # a column must not change its meaning with the format of the file.
+    with _explaining_lines(path, separator, len(names)):
+        database.execute(
+            f"CREATE TEMP TABLE {staged} AS SELECT * FROM read_csv({text(str(path))}, "
+            f"header = true, delim = {text(separator)}, quote = '\"', escape = '\"', skip = 0, "
+            f"comment = '', sample_size = -1, nullstr = [{missing}], "
+            "auto_type_candidates = ['BIGINT', 'HUGEINT', 'DOUBLE', 'DATE', 'TIMESTAMP', "
+            f"'VARCHAR'], types = {{{types}}}, null_padding = false, ignore_errors = false)"
+        )
+    stored = database.stored(staged, path.name, names)
+    view = database.new_name()
+    casts = _casts(stored, kept)
+    replaced = f" REPLACE ({', '.join(casts)})" if casts else ""
+    database.execute(f"CREATE TEMP VIEW {view} AS SELECT *{replaced} FROM {staged}")
+    return database.stored(view, path.name, names)
+
+
+def _casts(stored: StoredTable, kept: Sequence[str]) -> list[str]:
+    """Conversions of the columns of a CSV file that are text only to its reader."""
+    texts = [name for name, type_ in stored.types.items() if type_ == "VARCHAR"]
+    if not texts:
+        return []
+    tests = ", ".join(
+        (_KEY_TYPE if name in kept else _TYPE).format(c=quoted(name)) for name in texts
+    )
+    found = stored.database.row(f"SELECT {tests} FROM {stored.view}")
+    return [
+        f"CAST({quoted(name)} AS {type_}) AS {quoted(name)}"
+        for name, type_ in zip(texts, found, strict=True)
+        if type_
+    ]
+
+
+# 007 and 7 are different identifiers: only numbers as a program writes them are numbers.
+_KEY_TYPE = """CASE WHEN count({c}) > 0
+    AND bool_and(CAST(TRY_CAST({c} AS BIGINT) AS VARCHAR) IS NOT DISTINCT FROM trim({c}))
+    THEN 'BIGINT' END"""
+_TYPE = """CASE WHEN count({c}) = 0 THEN NULL
+    WHEN bool_and(lower({c}) IN ('true', 'false')) THEN 'BOOLEAN'
+    WHEN count(TRY_CAST({c} AS DOUBLE)) = count({c})
+        AND bool_or(regexp_matches(lower({c}), '^[+-]?inf')) THEN 'DOUBLE' END"""
+
+
+@contextmanager
+def _explaining_lines(path: Path, separator: str, n_columns: int) -> Iterator[None]:
+    """Name the line of a CSV file that has too few or too many fields."""
+    try:
+        yield
+    except duckdb.Error:
+        try:
+            with _open_text(path) as lines:
+                rows = csv.reader(lines, delimiter=separator)
+                for row in rows:
+                    if row and len(row) != n_columns:
+                        break
+                else:
+                    raise
+        except (UnicodeDecodeError, csv.Error):
+            raise InputError(
+                f"{path.name} is not text in UTF-8.", hint="convert it to UTF-8."
+            ) from None
+        raise InputError(
+            f"line {rows.line_num} of {path.name} has {len(row)} fields, but the first line names "
+            f"{n_columns} columns.",
+            hint="correct the line; a field that holds the separator must stand in quotes.",
+        ) from None

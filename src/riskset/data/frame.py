@@ -1,0 +1,386 @@
+"""Data frames of any library, and the encoding of their columns as covariates.
+
+Frames come in through narwhals and travel on as Arrow columns, one at a time. Nothing is guessed: a
+missing value, a date, a level that was not there at the fit, or a column that looks like an
+identifier is an error that names the column and the row.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from riskset._errors import InputError
+from riskset._types import AnyArray
+from riskset.data.design import Design
+from riskset.data.table import EXACT, Table, check_present, kind_of, numbers, type_words
+
+__all__ = ["FrameEncoder", "as_table"]
+
+CHUNK_CELLS = 1 << 25
+"""Cells of a file that are held at a time: 256 MB as float64."""
+
+MANY_LEVELS = 50
+"""A column of text with more levels, and more than one for every two rows, is no characteristic."""
+
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+
+
+def as_table(frame: object) -> Table:
+    """A pandas, polars or Arrow frame, a DuckDB relation, or anything narwhals reads.
+
+    Raises
+    ------
+    InputError
+        If it is not a data frame, or its column names are not text or not unique.
+    """
+    if isinstance(frame, Table):
+        return frame
+    native = _eager(frame)
+    if isinstance(native, pa.Table):
+        _check_names(native.column_names)
+        texts = {f.name for f in native.schema if kind_of(f.type) in ("text", "category")}
+        return Table(tuple(native.column_names), native.num_rows, native.select, frozenset(texts))
+    _check_names(native.columns)
+    wrapped = native
+
+    def fetch(wanted: Sequence[str]) -> "pa.Table":
+        return pa.table({name: _arrow_column(wrapped, name) for name in wanted})
+
+    maybe = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unknown)
+    texts = {name for name, dtype in native.schema.items() if isinstance(dtype, maybe)}
+    return Table(tuple(native.columns), len(native), fetch, frozenset(texts))
+
+
+def _eager(frame: object) -> "nw.DataFrame[Any] | pa.Table":
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, (pa.RecordBatch, pa.RecordBatchReader)):
+        return pa.table(frame) if isinstance(frame, pa.RecordBatch) else frame.read_all()
+    try:
+        wrapped = nw.from_native(frame)  # type: ignore[call-overload]
+    except TypeError:
+        raise InputError(
+            f"expected a data frame, but got {type(frame).__module__}.{type(frame).__qualname__}.",
+            hint="pass a pandas, polars or Arrow frame or a DuckDB relation; for a file on disk, "
+            "call riskset.read_dataset.",
+        ) from None
+    except nw.exceptions.DuplicateError as error:
+        raise InputError(
+            f"the data frame has two columns of the same name: {error}.", hint="rename one of them."
+        ) from None
+    if isinstance(wrapped, nw.LazyFrame):
+        # Once, and whole: asked twice, a lazy query may give its rows in another order.
+        collected: pa.Table = wrapped.collect(backend="pyarrow").to_native()
+        return collected
+    eager: nw.DataFrame[Any] = wrapped
+    return eager
+
+
+def _check_names(names: Sequence[object]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(
+                f"the data frame has a column whose name is not text: {name!r}.",
+                hint="rename it, for example df.columns = df.columns.astype(str).",
+            )
+    seen: set[object] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(
+                f"the data frame has two columns called {name!r}.", hint="rename one of them."
+            )
+        seen.add(name)
+
+
+def _arrow_column(frame: "nw.DataFrame[Any]", name: str) -> "pa.Array":
+    try:
+        return frame.get_column(name).to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
+        raise InputError(
+            f"column {name!r} mixes types or holds objects that are neither numbers nor text "
+            f"({str(error).splitlines()[0]}).",
+            hint="convert it to numbers or to text, or leave it out with `drop`.",
+        ) from None
+
+
+class _Ahead:
+    """Columns of a table by name, read some at a time if they come from a file."""
+
+    def __init__(self, table: Table, names: Sequence[str]) -> None:
+        self._table, self._names = table, list(names)
+        self._place = {name: k for k, name in enumerate(names)}
+        self._step = max(1, CHUNK_CELLS // max(1, table.n_rows)) if table.words.file else 1
+        self._chunk: pa.Table = None
+        self._held: frozenset[str] = frozenset()
+
+    def __getitem__(self, name: str) -> "pa.ChunkedArray":
+        if name not in self._held:
+            start = self._place[name]
+            wanted = self._names[start : start + self._step]
+            self._chunk, self._held = None, frozenset(wanted)
+            self._chunk = self._table.fetch(wanted)
+        return self._chunk.column(name)
+
+
+@dataclass(frozen=True)
+class FrameEncoder:
+    """Which columns of a table are covariates, and the levels of those that are categories.
+
+    A column of numbers or booleans is one covariate of the same name. A column of text or
+    categories gives one covariate ``column=level`` for every level but the first; levels are sorted
+    (numbers by size, text by character), whatever order a categorical type declares, and only
+    levels that occur count. New data are encoded by the levels seen at the fit: the order of the
+    columns does not matter, and columns that were not there at the fit are ignored.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        In the order of the covariates.
+    levels : mapping of str to tuple of str
+        For each column of categories, all its levels; the first has no covariate.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame = pa.table({"age": [61, 70, 55], "sex": ["m", "f", "m"]})
+    >>> encoder, design = FrameEncoder.fit(frame)
+    >>> encoder.feature_names
+    ('age', 'sex=m')
+    >>> encoder.transform(pa.table({"sex": ["f"], "age": [48]})).to_dense()
+    array([[48.,  0.]])
+    """
+
+    columns: tuple[str, ...]
+    levels: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def fit(
+        cls, frame: object, columns: Sequence[str] | None = None
+    ) -> tuple["FrameEncoder", Design]:
+        """Learn the encoding of a frame, or of some of its columns, and apply it.
+
+        Raises
+        ------
+        InputError
+            If a value is missing or infinite, a column holds dates, lists or mixed types, or a
+            column of text looks like an identifier or like numbers.
+        """
+        table = as_table(frame)
+        names = table.columns if columns is None else tuple(columns)
+        for name in names:
+            table.need(name)
+        maybe = [name for name in names if name in table.texts]
+        ahead = _Ahead(table, maybe)
+        found = {name: _find_levels(table, name, ahead[name]) for name in maybe}
+        encoder = cls(names, {name: levels for name, levels in found.items() if levels})
+        encoder._check_feature_names(table)
+        return encoder, encoder._design(table)
+
+    def transform(self, frame: object) -> Design:
+        """Encode new data as at the fit.
+
+        Raises
+        ------
+        InputError
+            If a column is absent or of another kind than at the fit, a value is missing, or a level
+            was not there at the fit.
+        """
+        table = as_table(frame)
+        absent = [name for name in self.columns if name not in table.columns]
+        if len(absent) == 1:
+            table.need(absent[0])
+        if absent:
+            more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
+            others = ", ..." if len(table.columns) > 8 else ""
+            raise InputError(
+                f"{table.words.place} lacks {len(absent)} of the {len(self.columns)} columns of "
+                f"the fit: {', '.join(map(repr, absent[:5]))}{more}.",
+                hint=f"it has {', '.join(map(repr, table.columns[:8]))}{others}.",
+            )
+        return self._design(table)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the covariates."""
+        return tuple(name for column in self.columns for name in self._features(column))
+
+    @property
+    def single_level(self) -> tuple[str, ...]:
+        """Columns of categories that have one level only and so give no covariate."""
+        return tuple(name for name, levels in self.levels.items() if len(levels) == 1)
+
+    def to_dict(self) -> dict[str, object]:
+        """The encoder as JSON can hold it."""
+        return {
+            "columns": list(self.columns),
+            "levels": {k: list(v) for k, v in self.levels.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, object]) -> "FrameEncoder":
+        """The inverse of `to_dict`."""
+        columns, levels = state["columns"], state["levels"]
+        assert isinstance(columns, list)
+        assert isinstance(levels, dict)
+        return cls(tuple(columns), {name: tuple(known) for name, known in levels.items()})
+
+    def _features(self, column: str) -> list[str]:
+        levels = self.levels.get(column)
+        return [column] if levels is None else [f"{column}={level}" for level in levels[1:]]
+
+    def _check_feature_names(self, table: Table) -> None:
+        seen: dict[str, str] = {}
+        for column in self.columns:
+            for name in self._features(column):
+                if name in seen:
+                    raise InputError(
+                        f"two covariates of {table.words.place} are called {name!r}: one comes "
+                        f"from column {seen[name]!r}, the other from column {column!r}.",
+                        hint="rename one of these columns, or leave it out with `drop`.",
+                    )
+                seen[name] = column
+
+    def _design(self, table: Table) -> Design:
+        return Design.from_columns(_Covariates(self, table), n_rows=table.n_rows)
+
+
+class _Covariates(Mapping[str, AnyArray]):
+    """The covariates by name, each made when it is asked for; quick if asked for in order.
+
+    So a wide table needs the memory of a few columns beside its `Design`, and a column of a
+    thousand categories never becomes a thousand arrays.
+    """
+
+    def __init__(self, encoder: FrameEncoder, table: Table) -> None:
+        self._encoder, self._table = encoder, table
+        self._ahead = _Ahead(table, encoder.columns)
+        self._source: dict[str, tuple[str, int]] = {
+            name: (column, level)
+            for column in encoder.columns
+            for level, name in enumerate(encoder._features(column), start=1)
+        }
+        self._column: str | None = None
+        self._values: AnyArray = np.zeros(0)
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._source)
+
+    def __getitem__(self, feature: str) -> AnyArray:
+        column, level = self._source[feature]
+        known = self._encoder.levels.get(column)
+        if column != self._column:
+            array = self._ahead[column]
+            self._values = (
+                _covariate(self._table, column, array)
+                if known is None
+                else _level_codes(self._table, column, array, known)
+            )
+            self._column = column
+        return self._values if known is None else self._values == level
+
+
+def _covariate(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
+    values = numbers(table, name, array, hint="at the fit this column held numbers; convert it.")
+    whole = values.dtype.kind in "iu" or pa.types.is_decimal(array.type)
+    if whole and values.size and max(abs(int(values.max())), abs(int(values.min()))) > EXACT:
+        raise table.complaint(
+            name,
+            np.abs(values.astype(np.float64)) > EXACT,
+            "must stay below 2**53",
+            array,
+            "such numbers look like identifiers: name the column with `id` or `cluster`, or leave "
+            "it out with `drop`; if it is a measurement, convert it to float64.",
+        )
+    return values
+
+
+def _level_text(value: object) -> str:
+    # A level is remembered as text, so that 1 and 1.0 from two file formats are one level.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str, ...]:
+    """All levels of a column of text or categories, sorted; () for a column of numbers."""
+    kind = kind_of(array.type)
+    if kind not in ("text", "category"):
+        return ()
+    check_present(table, name, array)
+    distinct = array.unique()
+    if pa.types.is_dictionary(distinct.type):
+        distinct = distinct.dictionary_decode()
+    levels = tuple(map(_level_text, sorted(distinct.to_pylist())))
+    words = table.words.column(name)
+    if len(levels) > MANY_LEVELS and 2 * len(levels) > table.n_rows:
+        raise InputError(
+            f"{words} has {len(levels):,} different values in {table.n_rows:,} rows (such as "
+            f"{levels[0]!r}), so it looks like an identifier and not like a characteristic.",
+            hint="name it with `id` or `cluster`, or leave it out with `drop`.",
+        )
+    if kind == "text" and len(levels) > 10:
+        odd = [level for level in levels if not NUMBER.fullmatch(level)]
+        if not odd:
+            raise InputError(
+                f"{words} is text, but all of its {len(levels):,} different values are numbers "
+                f"(such as {levels[0]!r}).",
+                hint="convert it to numbers, or to a categorical type if they are codes.",
+            )
+        if 10 * len(odd) <= len(levels):
+            row = int(pc.index(array, odd[0]).as_py())
+            raise InputError(
+                f"{words} is text, because {len(odd):,} of its {len(levels):,} different values "
+                f"are not numbers (first: {table.words.row(row)}, value {odd[0]!r}).",
+                hint="correct these values and convert the column to numbers, or convert it to a "
+                "categorical type if they are codes.",
+            )
+    return levels
+
+
+def _level_codes(
+    table: Table, name: str, array: "pa.ChunkedArray", levels: tuple[str, ...]
+) -> AnyArray:
+    """Number of the level of each row."""
+    check_present(table, name, array)
+    kind = kind_of(array.type)
+    if kind == "category":
+        known = {level: code for code, level in enumerate(levels)}
+        found = [
+            np.array(
+                [known.get(_level_text(v), -1) for v in chunk.dictionary.to_pylist()], np.int32
+            )[chunk.indices.to_numpy(zero_copy_only=False)]
+            for chunk in array.chunks
+        ]
+        codes = np.concatenate(found) if found else np.zeros(0, np.int32)
+    elif kind == "text" or pa.types.is_integer(array.type):
+        text = array.cast(pa.large_string())
+        at = pc.index_in(text, value_set=pa.array(levels, pa.large_string()))
+        codes = pc.fill_null(at, -1).to_numpy()
+    else:
+        raise InputError(
+            f"{table.words.column(name)} held categories at the fit "
+            f"({_listed(levels)}), but now its type is {type_words(array.type)}.",
+            hint="convert it to text.",
+        )
+    unknown = codes < 0
+    if unknown.any():
+        i = int(np.argmax(unknown))
+        raise InputError(
+            f"{table.words.column(name)} has a level that was not there at the fit, in "
+            f"{int(unknown.sum()):,} of {table.n_rows:,} rows (first: {table.words.row(i)}, "
+            f"value {array[i].as_py()!r}).",
+            hint=f"known levels are {_listed(levels)}; recode these rows, or fit again with them.",
+        )
+    return codes
+
+
+def _listed(levels: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, levels[:10]))
+    return f"{shown} and {len(levels) - 10:,} more" if len(levels) > 10 else shown

@@ -1,0 +1,303 @@
+"""The questions to the embedded database about one long table of covariates.
+
+The database groups and joins in bounded memory; the entries stream into compressed sparse columns,
+so that nothing larger than the result is ever held. Keys are 64-bit integers or text and stay
+exact: they never pass through floating point.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Index, Rows
+from riskset.data.database import StoredTable, batches, quoted
+from riskset.kernels.long_table_cpu import append_entries
+
+__all__ = ["Entries", "Found", "LongColumns", "LongQuery"]
+
+WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+LARGE = ("UBIGINT", "HUGEINT", "UHUGEINT")
+
+
+@dataclass(frozen=True)
+class LongColumns:
+    """Names of the columns of a long table; without `value` every entry is 1."""
+
+    row: str
+    covariate: str
+    value: str | None
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A key column as SQL."""
+
+    sql: str
+    is_text: bool
+
+    def as_text(self) -> "_Key":
+        return self if self.is_text else _Key(f"CAST({self.sql} AS VARCHAR)", True)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The columns of the design: first those whose every entry is 1, then the others.
+
+    Attributes
+    ----------
+    keys : tuple of int or str
+        Sorted: the order of the columns of the design.
+    place : (p,) int64
+        Where the p columns stand here -> where they stand in the design.
+    count : (p,) int64
+        Entries of each, in the order here.
+    n_ones : int
+        Columns whose every entry is 1.
+    """
+
+    keys: tuple[int | str, ...]
+    place: Index
+    count: Index
+    n_ones: int
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Compressed sparse columns in the order of `Found`; values from ``indptr[n_ones]`` on."""
+
+    indptr: Index
+    indices: AnyArray
+    values: Rows
+    place: Index
+    n_ones: int
+
+    @property
+    def first_value(self) -> int:
+        """Entries from here on have a value."""
+        return int(self.indptr[self.n_ones])
+
+    def column(self, j: int) -> tuple[AnyArray, Rows | None]:
+        """Rows of a column, and its values if it has any, as views."""
+        start, stop = int(self.indptr[j]), int(self.indptr[j + 1])
+        shift = self.first_value
+        return self.indices[start:stop], (
+            None if j < self.n_ones else self.values[start - shift : stop - shift]
+        )
+
+
+class LongQuery:
+    """The questions to the database about one long table."""
+
+    def __init__(self, stored: StoredTable, columns: LongColumns, row_keys: AnyArray) -> None:
+        self.database, self.place, self.columns = stored.database, stored.place, columns
+        self.row_keys = row_keys
+        self.n_dropped: dict[str, int] = {}
+        self._row = _key(stored, columns.row)
+        self._covariate = _key(stored, columns.covariate)
+        self._value = None if columns.value is None else _value(stored, columns.value)
+        self._row, self._rows = self._key_table(row_keys, self._row)
+        self._source = f"{stored.view} AS l"
+
+    def _key_table(self, keys: AnyArray | Sequence[int | str], key: _Key) -> tuple[_Key, str]:
+        """Keys and their positions as a table; integers meet text as text."""
+        if len(keys) and isinstance(keys[0], str) != key.is_text:
+            key = key.as_text()
+            keys = [str(k) for k in keys]
+        at = pa.array(np.arange(len(keys), dtype=np.int32))
+        values = pa.array(keys, pa.large_string() if key.is_text else pa.int64())
+        staged = self.database.add(pa.table({"key": values, "at": at}))
+        name = self.database.new_name()
+        self.database.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {staged.view}")
+        self.database.forget(staged)
+        return key, name
+
+    def drop_unknown_rows(self) -> None:
+        """Leave out entries of rows that are not in the design."""
+        (before,) = self.database.row(f"SELECT count(*) FROM {self._source}")
+        self._source = (
+            f"(SELECT l.* FROM {self._source} SEMI JOIN {self._rows} r ON r.key = {self._row.sql}) "
+            "AS l"
+        )
+        (after,) = self.database.row(f"SELECT count(*) FROM {self._source}")
+        self.n_dropped["unknown_rows"] = before - after
+
+    def count(self, wanted: Sequence[int | str] | None) -> Found:
+        """Group by covariate; check the covariate keys and the values."""
+        value = self._value or "1.0"
+        table = self.database.sql(
+            f"SELECT {self._covariate.sql} AS key, count(*) AS n, count({value}) AS present, "
+            f"min({value}) AS low, max({value}) AS high FROM {self._source} GROUP BY 1 ORDER BY 1"
+        ).to_arrow_table()
+        n, low, high = (table.column(name).to_numpy() for name in ("n", "low", "high"))
+        found = table.column("key").to_pylist()
+        if wanted is None and not found:
+            raise self._empty_complaint()
+        if None in found:
+            raise self._missing_complaint(self.columns.covariate)
+        # The database sorts NaN above infinity, so the extremes show every bad value.
+        if self._value and (
+            (table.column("present").to_numpy() < n).any()
+            or not np.isfinite(low).all()
+            or not np.isfinite(high).all()
+        ):
+            raise self._value_complaint()
+        ones = (low == 1) & (high == 1)
+        if wanted is not None:
+            found, n, ones = self._only(wanted, found, n, ones)
+        place = np.concatenate([np.flatnonzero(ones), np.flatnonzero(~ones)])
+        return Found(tuple(found), place, n[place].astype(np.int64), int(ones.sum()))
+
+    def _only(
+        self, wanted: Sequence[int | str], found: list[int | str], n: AnyArray, ones: AnyArray
+    ) -> tuple[list[int | str], AnyArray, AnyArray]:
+        """The columns wanted, in their order; the others are counted as left out."""
+        as_text = bool(wanted) and isinstance(wanted[0], str) != self._covariate.is_text
+        at = {str(key) if as_text else key: k for k, key in enumerate(found)}
+        source = np.array([at.get(str(key) if as_text else key, -1) for key in wanted], np.int64)
+        n = np.append(n, 0)
+        left_out = int(n.sum() - n[source].sum())
+        self.n_dropped["unseen_covariates"] = len(found) - int((source >= 0).sum())
+        self.n_dropped["entries_of_unseen_covariates"] = left_out
+        return list(wanted), n[source], np.append(ones, True)[source]
+
+    def entries(self, found: Found) -> Entries:
+        """Stream the entries into their columns."""
+        covariate, columns = self._key_table([found.keys[j] for j in found.place], self._covariate)
+        indptr = np.append(0, np.cumsum(found.count)).astype(np.int64)
+        first_value = int(indptr[found.n_ones])
+        indices = np.empty(int(indptr[-1]), np.int32)
+        values = np.empty(indices.size - first_value)
+        next_slot = indptr[:-1].copy()
+        value = f", {self._value} AS value" if values.size else ""
+        relation = self.database.sql(
+            f"SELECT coalesce(r.at, -1) AS row, c.at AS covariate{value} FROM {self._source} "
+            f"JOIN {columns} c ON c.key = {covariate.sql} "
+            f"LEFT JOIN {self._rows} r ON r.key = {self._row.sql}"
+        )
+        no_values = np.zeros(0)
+        for batch in batches(relation):
+            row, column = batch.column(0).to_numpy(), batch.column(1).to_numpy()
+            if row.size and row.min() < 0:
+                raise self._unknown_row_complaint()
+            value_of = batch.column(2).to_numpy() if values.size else no_values
+            append_entries(row, column, value_of, next_slot, first_value, indices, values)
+        return Entries(indptr, indices, values, found.place, found.n_ones)
+
+    # ---------------------------------------------------------------- complaints
+
+    def _empty_complaint(self) -> InputError:
+        left_out = self.n_dropped.get("unknown_rows", 0)
+        if left_out:
+            return InputError(
+                f"none of the {left_out:,} entries of {self.place} belongs to a row of the "
+                f"outcomes (column {self.columns.row!r}).",
+                hint="check that both tables identify the rows in the same way.",
+            )
+        return InputError(
+            f"{self.place} has no entries.", hint="leave `covariates` out if that is meant."
+        )
+
+    def _missing_complaint(self, column: str) -> InputError:
+        (count,) = self.database.row(
+            f"SELECT count(*) FROM {self._source} WHERE l.{quoted(column)} IS NULL"
+        )
+        return InputError(
+            f"column {column!r} of {self.place} must not be missing, but it is in {count:,} "
+            "entries.",
+            hint="every entry needs a row key and a covariate key; remove or complete these "
+            "entries.",
+        )
+
+    def _value_complaint(self) -> InputError:
+        bad = f"{self._value} IS NULL OR NOT isfinite({self._value})"
+        (count,) = self.database.row(f"SELECT count(*) FROM {self._source} WHERE {bad}")
+        row, covariate, value = self.database.row(
+            f"SELECT {self._row.sql}, {self._covariate.sql}, {self._value} FROM {self._source} "
+            f"WHERE {bad} LIMIT 1"
+        )
+        shown = "no value" if value is None else f"value {value!r}"
+        return InputError(
+            f"column {self.columns.value!r} of {self.place} must be finite, but {count:,} entries "
+            f"are not (first: {self._entry_words(row, covariate)}, {shown}).",
+            hint="remove these entries or complete them; an absent entry counts as 0.",
+        )
+
+    def _unknown_row_complaint(self) -> InputError:
+        key = self._row.sql
+        count, rows, first, missing = self.database.row(
+            f"SELECT count(*), count(DISTINCT {key}), min({key}), count(*) - count({key}) "
+            f"FROM {self._source} ANTI JOIN {self._rows} r ON r.key = {key}"
+        )
+        if missing:
+            return self._missing_complaint(self.columns.row)
+        return InputError(
+            f"{self.place} has {count:,} entries of {rows:,} rows that the outcomes do not have "
+            f"(first: {self.columns.row} {first!r}).",
+            hint="pass unknown_rows='drop' to leave such entries out; their number is reported.",
+        )
+
+    def repeated_complaint(self, found: Found, entries: Entries, repeated: Index) -> InputError:
+        """The error that names the first row and covariate given twice."""
+        j = min(np.flatnonzero(repeated), key=lambda j: int(found.place[j]))
+        rows, _ = entries.column(int(j))
+        row = self.row_keys[int(rows[:-1][rows[1:] == rows[:-1]][0])]
+        words = self._entry_words(
+            row.item() if isinstance(row, np.generic) else row, found.keys[int(found.place[j])]
+        )
+        return InputError(
+            f"{self.place} has {int(repeated.sum()):,} entries whose row and covariate were given "
+            f"before (first: {words}).",
+            hint="remove the repeated records, or pass duplicates='sum' to add them up or "
+            "duplicates='max' to keep the largest value.",
+        )
+
+    def _entry_words(self, row: object, covariate: object) -> str:
+        return f"{self.columns.row} {row!r}, {self.columns.covariate} {covariate!r}"
+
+
+def _key(stored: StoredTable, column: str) -> _Key:
+    """A key column as 64-bit integers or text, checked to be exact."""
+    type_, name = stored.types[column], f"l.{quoted(column)}"
+    words = f"column {column!r} of {stored.place}"
+    if type_.startswith(("VARCHAR", "ENUM", "UUID")):
+        return _Key(f"CAST({name} AS VARCHAR)", True)
+    if type_ in WHOLE:
+        return _Key(f"CAST({name} AS BIGINT)", False)
+    if type_ in LARGE or type_.startswith("DECIMAL"):
+        bad = f"TRY_CAST({name} AS BIGINT) IS NULL OR TRY_CAST({name} AS BIGINT) <> {name}"
+        must = "must hold whole numbers of at most 64 bits"
+    elif type_ in ("FLOAT", "DOUBLE"):
+        # Above this limit floating point does not hold every whole number, so the key that was
+        # meant is lost.
+        limit = 2**24 if type_ == "FLOAT" else 2**53
+        bad = f"NOT isfinite({name}) OR {name} <> trunc({name}) OR abs({name}) >= {limit}"
+        must = f"must hold whole numbers below {limit:,}, because it is stored as floating point"
+    else:
+        raise InputError(
+            f"{words} must hold whole numbers or text to be a key, but its type is {type_}.",
+            hint="name another column with `covariate_columns`, or convert it to text.",
+        )
+    count, first = stored.database.row(
+        f"SELECT count(*), any_value({name}) FROM {stored.view} AS l "
+        f"WHERE {name} IS NOT NULL AND ({bad})"
+    )
+    if count:
+        raise InputError(
+            f"{words} {must}, but {count:,} entries are not (such as {first!r}).",
+            hint="write the keys as 64-bit integers or as text.",
+        )
+    return _Key(f"CAST({name} AS BIGINT)", False)
+
+
+def _value(stored: StoredTable, column: str) -> str:
+    """The value column as a double."""
+    type_, name = stored.types[column], f"l.{quoted(column)}"
+    if type_ not in (*WHOLE, *LARGE, "FLOAT", "DOUBLE", "BOOLEAN") and "DECIMAL" not in type_:
+        raise InputError(
+            f"column {column!r} of {stored.place} must be numeric, but its type is {type_}.",
+            hint="convert it to numbers, or name another column with `covariate_columns`.",
+        )
+    return f"CAST({name} AS DOUBLE)"

@@ -1,0 +1,162 @@
+"""The columns of a table that say what happened to whom: read here, judged by `Outcome`."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import AnyArray
+from riskset.data.checks import Places
+from riskset.data.outcome import Outcome
+from riskset.data.roles import Roles
+from riskset.data.table import Table, Words, keys, kind_of, labels, numbers
+
+__all__ = ["OutcomeColumns", "identified"]
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeColumns:
+    """Columns of a table as arrays, free of gaps; None where the table has none.
+
+    Attributes
+    ----------
+    time, entry : (n_rows,) numbers or None
+        Rounded, if that was asked for.
+    event : (n_rows,) numbers or None
+    weight, offset : (n_rows,) numbers or None
+    cluster : (n_rows,) labels or None
+    strata : tuple of (n_rows,) labels
+        Their combinations are the strata.
+    """
+
+    time: AnyArray | None = None
+    event: AnyArray | None = None
+    entry: AnyArray | None = None
+    weight: AnyArray | None = None
+    offset: AnyArray | None = None
+    cluster: AnyArray | None = None
+    strata: tuple[AnyArray, ...] = ()
+
+    @classmethod
+    def read(cls, table: Table, roles: Roles, time_digits: int | None) -> "OutcomeColumns":
+        """All columns that have a role."""
+        _check_digits(time_digits)
+        return cls(
+            time=_rounded(_number(table, roles.time), time_digits),
+            event=_event(table, roles.event),
+            entry=_rounded(_number(table, roles.entry), time_digits),
+            weight=_number(table, roles.weight),
+            cluster=None
+            if roles.cluster is None
+            else labels(table, roles.cluster, table.array(roles.cluster)),
+            offset=_number(table, roles.offset),
+            strata=_strata(table, roles),
+        )
+
+    @classmethod
+    def read_for_prediction(cls, table: Table, roles: Roles) -> "OutcomeColumns":
+        """Strata and offset, which a prediction needs."""
+        return cls(offset=_number(table, roles.offset), strata=_strata(table, roles))
+
+    def outcome(
+        self, roles: Roles, words: Words, *, time_digits: int | None, cause: int | None
+    ) -> Outcome:
+        """Validate and sort; messages name the columns of the table."""
+        if self.time is None or self.event is None:
+            raise InputError(
+                "these data were read without their outcomes.",
+                hint="read them with outcome=True.",
+            )
+        return Outcome.build(
+            self.time,
+            self.event,
+            entry=self.entry,
+            weight=self.weight,
+            stratum=self.strata[0] if len(self.strata) == 1 else self.strata or None,
+            offset=self.offset,
+            cluster=self.cluster,
+            cause=cause,
+            places=_places(roles, words, time_digits),
+        )
+
+
+def identified(table: Table, column: str | None, *, must_be_unique: bool) -> Table:
+    """The table with the identifiers of its rows, for messages and for joins."""
+    words = table.words
+    if table.n_rows == 0:
+        raise InputError(
+            f"{words.place} has no rows.", hint="check the file, the query or the filter before it."
+        )
+    if column is None:
+        if must_be_unique:
+            raise InputError(
+                f"a long table of covariates was given, but it is not clear which column of "
+                f"{words.place} identifies the rows.",
+                hint="name it with `id`.",
+            )
+        return table
+    row_keys = keys(table, column, table.array(column))
+    if must_be_unique:
+        _, first = np.unique(row_keys, return_index=True)
+        if first.size < row_keys.size:
+            again = int(np.setdiff1d(np.arange(row_keys.size), first)[0])
+            before = int(np.flatnonzero(row_keys == row_keys[again])[0])
+            raise InputError(
+                f"{words.column(column)} must identify the rows, but "
+                f"{row_keys.size - first.size:,} of {row_keys.size:,} rows repeat a key (first: "
+                f"{words.row(again)}, as {words.row(before)}, value {row_keys[again]!s}).",
+                hint="beside a long table of covariates every row needs a key of its own.",
+            )
+    return replace(table, words=replace(words, id=column, row_keys=row_keys))
+
+
+def _number(table: Table, name: str | None) -> AnyArray | None:
+    return None if name is None else numbers(table, name, table.array(name))
+
+
+def _strata(table: Table, roles: Roles) -> tuple[AnyArray, ...]:
+    return tuple(labels(table, name, table.array(name)) for name in roles.strata)
+
+
+def _event(table: Table, name: str | None) -> AnyArray | None:
+    if name is None:
+        return None
+    array = table.array(name)
+    if kind_of(array.type) in ("text", "category"):
+        shown = [v for v in array.unique().to_pylist() if v is not None][:5]
+        raise InputError(
+            f"{table.words.column(name)} must hold 0 (censored), 1 (event) or further whole "
+            f"numbers for competing causes, but it holds text: {', '.join(map(repr, shown))}.",
+            hint="compare it with the label of the event first, for example "
+            f"{name} == {shown[-1] if shown else 'dead'!r}, which is true or false.",
+        )
+    return numbers(table, name, array)
+
+
+def _check_digits(digits: int | None) -> None:
+    whole = digits is None or (isinstance(digits, (int, np.integer)) and digits is not True)
+    if not whole:
+        raise InputError(
+            f"`time_digits` must be a whole number, but it is {digits!r}.",
+            hint="it is the number of decimals to which times are rounded.",
+        )
+
+
+def _rounded(time: AnyArray | None, digits: int | None) -> AnyArray | None:
+    if time is None or digits is None:
+        return time
+    rounded: AnyArray = np.round(time.astype(np.float64), digits)
+    return rounded
+
+
+def _places(roles: Roles, words: Words, time_digits: int | None) -> Places:
+    columns = {}
+    for role in ("time", "event", "entry", "weight", "offset", "cluster"):
+        name = getattr(roles, role)
+        if name is not None:
+            is_rounded = role in ("time", "entry") and time_digits is not None
+            note = f" (rounded to {time_digits} decimals)" if is_rounded else ""
+            columns[role] = words.column(name) + note
+    if roles.strata:
+        columns["strata"] = " and ".join(map(words.column, roles.strata))
+    return Places(columns, words.row)

@@ -1,0 +1,186 @@
+"""Data sets from files: CSV, Parquet, Arrow and DuckDB; wide tables and long ones beside them."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from riskset._errors import InputError
+from riskset.data.database import Database, StoredTable
+from riskset.data.dataset import Dataset, assemble, assemble_new
+from riskset.data.files import Identifiers, file_format, open_file
+from riskset.data.long_table import Duplicates, UnknownRows, find_columns
+from riskset.data.roles import Roles
+from riskset.data.schema import LongOptions, Schema
+
+__all__ = ["read_dataset", "read_new_data"]
+
+
+def read_dataset(
+    path: str | PathLike[str],
+    *,
+    covariates: str | PathLike[str] | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    time: str | None = None,
+    event: str | None = None,
+    entry: str | None = None,
+    strata: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    cluster: str | None = None,
+    offset: str | None = None,
+    id: str | None = None,
+    drop: str | Sequence[str] = (),
+    cause: int | None = None,
+    time_digits: int | None = None,
+    covariate_columns: Sequence[str] | None = None,
+    covariates_query: str | None = None,
+    duplicates: Duplicates = "error",
+    unknown_rows: UnknownRows = "error",
+) -> Dataset:
+    """Read a table of subjects, and a long table of covariates beside it.
+
+    Parameters
+    ----------
+    path : str or path
+        A file with one row for each subject or interval: CSV (.csv, .tsv, also .gz), Parquet,
+        Arrow or Feather (.arrow, .feather, .ipc), or DuckDB (.duckdb, .db). Every column that is
+        not named by an option is a covariate.
+    covariates : str or path, optional
+        A long table (row key, covariate key, value) in any of these formats, or the name of a table
+        of the DuckDB file `path`.
+    table, query : str, optional
+        For a DuckDB file: the table to read, or a query that gives it. Not needed if the file has
+        one table only.
+    time, event, entry, strata, weight, cluster, offset, id, drop, cause, time_digits
+        See `Dataset.from_frame`.
+    covariate_columns, duplicates, unknown_rows
+        See `Dataset.from_long`.
+    covariates_query : str, optional
+        A query that gives the long table, if it is in a DuckDB file.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        If a file is absent, damaged or empty, a column is absent, or a value cannot be used. The
+        message names the file, the column, the row (counted from 1, without the header, and by its
+        key) and the value.
+
+    Notes
+    -----
+    A CSV file is read in UTF-8, with the names of the columns in its first line; separators are
+    commas, semicolons, tabs or bars. Empty fields, ``NA``, ``NaN`` and ``NULL`` are missing. A
+    column is numeric if all its values are numbers, boolean if all are true or false, and otherwise
+    text; identifiers with leading zeros stay text.
+
+    Long tables are grouped and joined by DuckDB within 2 GB, and what does not fit is spilled to
+    the directory of temporary files; the result needs 2 bytes for every entry that is 1. Without
+    repeated keys the order of the entries does not matter, not even to the last bit.
+    """
+    path = Path(path)
+
+    def roles_of(columns: Sequence[str]) -> Roles:
+        return Roles.find(
+            columns,
+            path.name,
+            time=time,
+            event=event,
+            entry=entry,
+            weight=weight,
+            cluster=cluster,
+            offset=offset,
+            id=id,
+            strata=strata,
+            drop=drop,
+        )
+
+    with Database() as database:
+        stored = open_file(
+            database, path, table=table, query=query, identifiers=lambda c: roles_of(c).labels
+        )
+        roles = roles_of(stored.columns)
+        long = None
+        if covariates is not None:
+            place, name = _long_place(path, covariates)
+
+            def keys_of(columns: Sequence[str]) -> Sequence[str]:
+                found = find_columns(columns, place.name, covariate_columns, roles.id)
+                return (found.row, found.covariate)
+
+            beside = _open_long(database, place, name, covariates_query, keys_of)
+            found = find_columns(beside.columns, place.name, covariate_columns, roles.id)
+            long = (beside, LongOptions(found, duplicates, unknown_rows))
+        elif covariates_query is not None:
+            raise InputError("`covariates_query` needs `covariates`.", hint="name the file there.")
+        return assemble(stored.table(), roles, long, cause=cause, time_digits=time_digits)
+
+
+def read_new_data(
+    schema: Schema,
+    path: str | PathLike[str],
+    *,
+    covariates: str | PathLike[str] | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    covariate_columns: Sequence[str] | None = None,
+    covariates_query: str | None = None,
+    duplicates: Duplicates | None = None,
+    unknown_rows: UnknownRows | None = None,
+    outcome: bool = False,
+) -> Dataset:
+    """Read new data for a model as the data of its fit were read.
+
+    Parameters
+    ----------
+    schema : Schema
+        `Dataset.schema` of the fit.
+    path, covariates, table, query, covariates_query
+        See `read_dataset`. The formats need not be those of the fit.
+    covariate_columns, duplicates, unknown_rows, outcome
+        See `Dataset.from_schema`.
+
+    Raises
+    ------
+    InputError
+        See `read_dataset` and `Dataset.from_schema`.
+    """
+    path = Path(path)
+    with Database() as database:
+        stored = open_file(
+            database, path, table=table, query=query, identifiers=lambda c: schema.roles.labels
+        )
+        long = None
+        if covariates is not None:
+            place, name = _long_place(path, covariates)
+
+            def options(columns: Sequence[str]) -> LongOptions:
+                return schema.long_options(
+                    columns, place.name, covariate_columns, duplicates, unknown_rows
+                )
+
+            def keys_of(columns: Sequence[str]) -> Sequence[str]:
+                found = options(columns).columns
+                return (found.row, found.covariate)
+
+            beside = _open_long(database, place, name, covariates_query, keys_of)
+            long = (beside, options(beside.columns))
+        return assemble_new(schema, stored.table(), long, outcome=outcome)
+
+
+def _long_place(path: Path, covariates: str | PathLike[str]) -> tuple[Path, str | None]:
+    """The file of the long table, and its name in it if it is a table beside the outcomes."""
+    place = Path(covariates)
+    if not place.exists() and file_format(path) == "duckdb" and isinstance(covariates, str):
+        known = [ending for ending in place.suffixes if ending]
+        if not known:
+            return path, covariates
+    return place, None
+
+
+def _open_long(
+    database: Database, place: Path, name: str | None, query: str | None, keys_of: Identifiers
+) -> StoredTable:
+    return open_file(database, place, table=name, query=query, identifiers=keys_of)

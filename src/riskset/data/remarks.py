@@ -1,0 +1,54 @@
+"""What a user should know about how the data were read, beside what is in them."""
+
+from collections.abc import Mapping
+
+from riskset.data.frame import FrameEncoder
+from riskset.data.roles import Roles
+from riskset.data.table import Words
+
+__all__ = ["Remark", "remarks_on_columns", "remarks_on_entries"]
+
+Remark = tuple[str, tuple[str, ...], str]
+"""Code, columns concerned, and a sentence."""
+
+
+def remarks_on_columns(words: Words, roles: Roles, encoder: FrameEncoder) -> list[Remark]:
+    """Columns that were recognised by name, and categories that give no covariate."""
+    notes: list[Remark] = []
+    if set(roles.recognised) & {"strata", "weight"}:
+        found = [
+            f"column {name!r} as {role}"
+            for role, name in (("strata", next(iter(roles.strata), None)), ("weight", roles.weight))
+            if role in roles.recognised
+        ]
+        notes.append(
+            ("recognised", (), f"{words.place} has OHDSI's names: took {' and '.join(found)}.")
+        )
+    for name in encoder.single_level:
+        level = encoder.levels[name][0]
+        notes.append(
+            (
+                "constant",
+                (name,),
+                f"{words.column(name)} has the level {level!r} in every row, so it gives no "
+                "covariate.",
+            )
+        )
+    return notes
+
+
+def remarks_on_entries(n_dropped: Mapping[str, int]) -> tuple[Remark, ...]:
+    """Entries of a long table that were left out or merged."""
+    sentences = {
+        "unknown_rows": "{:,} entries of the long table were left out, because the outcomes do not "
+        "have their rows.",
+        "repeated_entries": "{:,} entries of the long table were merged with an entry of the same "
+        "row and covariate.",
+        "entries_of_unseen_covariates": "{:,} entries of the long table were left out, because the "
+        "model was fitted without their covariates.",
+    }
+    return tuple(
+        ("dropped", (), sentence.format(n_dropped[what]))
+        for what, sentence in sentences.items()
+        if what in n_dropped
+    )

@@ -1,0 +1,113 @@
+"""How a data set was read, so that new data are read alike."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from riskset._errors import InputError
+from riskset.data.frame import FrameEncoder
+from riskset.data.long_query import LongColumns
+from riskset.data.long_table import Duplicates, UnknownRows, find_columns
+from riskset.data.roles import Roles
+
+__all__ = ["LongOptions", "Schema"]
+
+
+@dataclass(frozen=True)
+class LongOptions:
+    """How a long table is read.
+
+    Attributes
+    ----------
+    columns : LongColumns
+    duplicates, unknown_rows : str
+        See `long_table.long_design`.
+    keys : tuple of int or str, optional
+        The covariates of the fit, in order; None while they are still to be found.
+    """
+
+    columns: LongColumns
+    duplicates: Duplicates = "error"
+    unknown_rows: UnknownRows = "error"
+    keys: tuple[int | str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """How a data set was read, so that new data can be read alike.
+
+    Attributes
+    ----------
+    roles : Roles
+    encoder : FrameEncoder
+        Covariates of the wide table.
+    long : LongOptions or None
+        Covariates of the long table; they stand behind those of the wide table.
+    time_digits : int or None
+        Decimals to which times were rounded.
+    """
+
+    roles: Roles
+    encoder: FrameEncoder
+    long: LongOptions | None = None
+    time_digits: int | None = None
+
+    def long_options(
+        self,
+        columns: Sequence[str],
+        place: str,
+        names: Sequence[str] | None = None,
+        duplicates: Duplicates | None = None,
+        unknown_rows: UnknownRows | None = None,
+    ) -> LongOptions:
+        """How to read the long table of new data: as at the fit unless told otherwise."""
+        if self.long is None:
+            raise InputError(
+                "the model was fitted without a long table of covariates, but one was given.",
+                hint="leave `covariates` out.",
+            )
+        old = self.long.columns
+        same = old.row in columns and old.covariate in columns and old.value in (None, *columns)
+        if names is not None or not same:
+            old = find_columns(columns, place, names, self.roles.id)
+        return replace(
+            self.long,
+            columns=old,
+            duplicates=duplicates or self.long.duplicates,
+            unknown_rows=unknown_rows or self.long.unknown_rows,
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """The schema as JSON can hold it; 64-bit keys stay exact."""
+        long = self.long
+        return {
+            "roles": self.roles.to_dict(),
+            "encoder": self.encoder.to_dict(),
+            "time_digits": self.time_digits,
+            "long": None
+            if long is None
+            else {
+                "columns": [long.columns.row, long.columns.covariate, long.columns.value],
+                "duplicates": long.duplicates,
+                "unknown_rows": long.unknown_rows,
+                "keys": list(long.keys or ()),
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, object]) -> "Schema":
+        """The inverse of `to_dict`."""
+        long = cast("Mapping[str, object] | None", state["long"])
+        return cls(
+            roles=Roles.from_dict(cast("Mapping[str, object]", state["roles"])),
+            encoder=FrameEncoder.from_dict(cast("Mapping[str, object]", state["encoder"])),
+            time_digits=cast("int | None", state["time_digits"]),
+            long=None
+            if long is None
+            else LongOptions(
+                columns=LongColumns(*cast("Iterable[str]", long["columns"])),
+                duplicates=cast("Duplicates", long["duplicates"]),
+                unknown_rows=cast("UnknownRows", long["unknown_rows"]),
+                keys=tuple(cast("Iterable[int | str]", long["keys"])),
+            ),
+        )

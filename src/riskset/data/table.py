@@ -1,0 +1,242 @@
+"""One table of the user's as Arrow columns, and a column as an array of numbers, labels or keys.
+
+Whatever holds the data, a `Table` hands out one column at a time, and knows how messages call its
+columns and rows. Below it nothing is missing, infinite or of a wrong type.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from riskset._errors import InputError
+from riskset._types import AnyArray
+
+__all__ = [
+    "EXACT",
+    "Table",
+    "Words",
+    "check_present",
+    "keys",
+    "kind_of",
+    "labels",
+    "numbers",
+    "type_words",
+]
+
+EXACT = 2**53
+"""Above it float64 does not hold every whole number."""
+
+MISSING = "drop or impute these rows first; riskset never drops a row by itself."
+DAYS = "count the days since the start of follow-up, or leave the column out with `drop`."
+
+
+@dataclass(frozen=True)
+class Words:
+    """How messages call a table, its columns and its rows.
+
+    Rows of a data frame count from 0, as its own positions do; rows of a file count from 1, the
+    header not included.
+
+    Attributes
+    ----------
+    file : str
+        Name of the file, or "" for a data frame.
+    id : str, optional
+        The column that identifies rows.
+    row_keys : (n_rows,) int64 or text, optional
+        Its values.
+    """
+
+    file: str = ""
+    id: str | None = None
+    row_keys: AnyArray | None = field(default=None, repr=False)
+
+    @property
+    def place(self) -> str:
+        """The file, or "the data frame"."""
+        return self.file or "the data frame"
+
+    def column(self, name: str) -> str:
+        """A column."""
+        return f"column {name!r} of {self.file}" if self.file else f"column {name!r}"
+
+    def row(self, i: int) -> str:
+        """A row."""
+        words = f"data row {i + 1}" if self.file else f"row {i}"
+        if self.row_keys is None:
+            return words
+        key = self.row_keys[i]
+        return f"{words}, {self.id} {key.item() if isinstance(key, np.generic) else key!r}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of the user's, whatever holds it.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    n_rows : int
+    fetch : callable
+        Some columns, by name, as an Arrow table.
+    texts : frozenset of str
+        Columns that may hold text or categories; known without reading them.
+    words : Words
+        How messages call it.
+    """
+
+    columns: tuple[str, ...]
+    n_rows: int
+    fetch: Callable[[Sequence[str]], "pa.Table"] = field(repr=False)
+    texts: frozenset[str]
+    words: Words = field(default_factory=Words)
+
+    def array(self, name: str) -> "pa.ChunkedArray":
+        """One column."""
+        self.need(name)
+        return self.fetch([name]).column(name)
+
+    def need(self, name: str) -> None:
+        """An `InputError` with the closest names if there is no such column."""
+        if name not in self.columns:
+            raise InputError.unknown_name("column", name, self.columns, place=self.words.place)
+
+    def complaint(
+        self, name: str, bad: NDArray[np.bool_], must: str, values: "pa.ChunkedArray", hint: str
+    ) -> InputError:
+        """The error for a column of which some rows are bad."""
+        where = np.flatnonzero(bad)
+        first = int(where[0])
+        are = "is" if where.size == 1 else "are"
+        return InputError(
+            f"{self.words.column(name)} {must}, but {where.size:,} of {self.n_rows:,} rows {are} "
+            f"not (first: {self.words.row(first)}, value {values[first].as_py()!r}).",
+            hint=hint,
+        )
+
+
+def kind_of(type_: "pa.DataType") -> str:
+    """The kind of an Arrow type: number, bool, text, category, date, missing or other."""
+    types = pa.types
+    if types.is_boolean(type_):
+        return "bool"
+    if types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_):
+        return "number"
+    if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
+        return "text"
+    if types.is_dictionary(type_):
+        inner = kind_of(type_.value_type)
+        return "category" if inner in ("text", "number", "bool") else inner
+    if types.is_temporal(type_):
+        return "date"
+    return "missing" if types.is_null(type_) else "other"
+
+
+def type_words(type_: "pa.DataType") -> str:
+    """How messages call an Arrow type."""
+    return {"text": "text", "category": "categorical", "missing": "empty"}.get(
+        kind_of(type_), str(type_)
+    )
+
+
+def check_present(table: Table, name: str, array: "pa.ChunkedArray", hint: str = MISSING) -> None:
+    """Raise if the column has gaps."""
+    if array.null_count:
+        bad = array.is_null().to_numpy()
+        first = table.words.row(int(np.argmax(bad)))
+        raise InputError(
+            f"{table.words.column(name)} must not have missing values, but it has in "
+            f"{int(bad.sum()):,} of {table.n_rows:,} rows (first: {first}).",
+            hint=hint,
+        )
+
+
+def numbers(table: Table, name: str, array: "pa.ChunkedArray", *, hint: str = "") -> AnyArray:
+    """A column of numbers or booleans without gaps as an array of its own numeric type.
+
+    Raises
+    ------
+    InputError
+        If the column is of another type, or a value is missing or infinite.
+    """
+    kind = kind_of(array.type)
+    if kind not in ("number", "bool", "missing"):
+        first = f" (first: {table.words.row(0)}, value {array[0].as_py()!r})" if len(array) else ""
+        raise InputError(
+            f"{table.words.column(name)} must be numeric, but its type is "
+            f"{type_words(array.type)}{first}.",
+            hint=hint or (DAYS if kind == "date" else "convert it to numbers."),
+        )
+    check_present(table, name, array)
+    if pa.types.is_decimal(array.type):
+        return np.asarray(array.cast(pa.float64()).to_numpy())
+    values: AnyArray = np.asarray(array.to_numpy())
+    if values.dtype.kind == "f":
+        bad = ~np.isfinite(values)
+        if bad.any():
+            raise table.complaint(name, bad, "must be finite", array, MISSING)
+    return values
+
+
+def labels(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
+    """A column of group labels: integers, booleans, other numbers, or text."""
+    if kind_of(array.type) in ("date", "other"):
+        raise InputError(
+            f"{table.words.column(name)} must hold numbers or text, but its type is {array.type}.",
+            hint="convert it to text.",
+        )
+    check_present(table, name, array, "give these rows a label of their own, or drop them.")
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if kind_of(array.type) == "text":
+        return np.array(array.to_pylist(), dtype=object)
+    values = numbers(table, name, array)
+    if values.dtype.kind == "f" and (np.abs(values) < EXACT).all():
+        whole = values.astype(np.int64)
+        return whole if (whole == values).all() else values
+    return values
+
+
+def keys(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
+    """A column of identifiers, exact: int64, or text as an object array.
+
+    Raises
+    ------
+    InputError
+        If identifiers are missing, are fractions, or are floating-point numbers too large to be
+        exact.
+    """
+    words = table.words.column(name)
+    if kind_of(array.type) in ("date", "other", "bool"):
+        raise InputError(
+            f"{words} must hold whole numbers or text to identify rows, but its type is "
+            f"{array.type}.",
+            hint="name another column, or convert it to text.",
+        )
+    check_present(table, name, array, "give every row an identifier, or drop these rows.")
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if kind_of(array.type) == "text":
+        return np.array(array.to_pylist(), dtype=object)
+    if pa.types.is_integer(array.type) or pa.types.is_decimal(array.type):
+        try:
+            return np.asarray(array.cast(pa.int64()).to_numpy())
+        except pa.ArrowInvalid:
+            raise InputError(
+                f"{words} holds numbers that are not whole or need more than 64 bits.",
+                hint="store identifiers as text.",
+            ) from None
+    values = numbers(table, name, array)
+    bad = (np.abs(values) >= EXACT) | (values != np.trunc(values))
+    if bad.any():
+        raise table.complaint(
+            name,
+            bad,
+            "must hold whole numbers below 2**53, because it is stored as floating point",
+            array,
+            "store identifiers as 64-bit integers or as text.",
+        )
+    return values.astype(np.int64)
