@@ -104,7 +104,9 @@ def proportionality_test(
 
     with V(t) the covariance of the covariates over the risk set. The statistics are
     :math:`u_j^2 / S_{jj}` and :math:`u' S^{-1} u`; they depend neither on an added constant nor on
-    the scale of g, nor on the order of rows with equal times.
+    the scale of g, nor on the order of rows with equal times. From u is taken
+    :math:`V_{g0} V_{00}^{-1} u_0`, where :math:`u_0` is the score of the covariates themselves: 0
+    at the estimate, and what makes a last step that was not taken harmless (Neyman's C(alpha)).
 
     Parameters
     ----------
@@ -124,6 +126,7 @@ def proportionality_test(
     References
     ----------
     Grambsch and Therneau (1994), Biometrika 81, 515-526, doi:10.1093/biomet/81.3.515.
+    Neyman (1959), in Probability and Statistics (ed. Grenander), Wiley, 213-234.
     Therneau and Grambsch (2000), Modeling Survival Data, Springer, section 6.2.
     """
     outcome = loss.outcome
@@ -132,10 +135,11 @@ def proportionality_test(
     g = np.where(events > 0, g, 0.0)
     g = np.where(events > 0, g - np.average(g, weights=events), 0.0)
     extended = _Extended.at(loss, eta, g)
-    score, v00, v0g, vgg = extended.score_and_information(design)
+    scores, v00, v0g, vgg = extended.score_and_information(design)
     base = generalized_inverse(v00, extended.reference(design, 0))
     carried = v0g.T @ base.basis
     left = vgg - carried @ carried.T
+    score = scores[1] - carried @ (base.basis.T @ scores[0])
     reference = np.maximum(vgg.diagonal(), extended.reference(design, 2))
     remaining = generalized_inverse(left, reference)
     own = left.diagonal()
@@ -173,23 +177,24 @@ class _Extended:
         log_cumulative, average = kernels.follow_up_means(
             powers, powers, ties.log_hazard, ties.log_hazard_tied, loss.risk
         )
-        expected = loss.risk.weight * np.exp(pieces.eta + log_cumulative)
+        weight = loss.risk.weight
+        expected = weight * np.exp(np.where(weight > 0, pieces.eta + log_cumulative, -np.inf))
         return cls(pieces, powers, pieces.caller(expected[:, None] * average))
 
     def reference(self, design: Design, power: int) -> Features:
         """Raw second moments, whose rounding errors the information inherits."""
         return design.cross(self.expected[:, power], runtime=self.pieces.loss.runtime, power=2)
 
-    def score_and_information(self, design: Design) -> tuple[Features, Matrix, Matrix, Matrix]:
-        """u, V_00, V_0g and V_gg in stored units."""
+    def score_and_information(self, design: Design) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        """Scores (u_0, u), V_00, V_0g and V_gg in stored units."""
         p = design.n_features
         columns = np.arange(p)
-        score = np.zeros(p)
+        score = np.zeros((2, p))
         v = np.zeros((3, p, p))
         blocks = list(column_blocks(design.n_rows, columns))
         for b, block in enumerate(blocks):
             left = self._columns(design, columns[block])
-            score[block] = self._score(left)
+            score[:, block] = self._score(left)
             for other in blocks[: b + 1]:
                 right = left if other is block else self._columns(design, columns[other])
                 for k in range(3):
@@ -208,12 +213,12 @@ class _Extended:
         rest, gap = self.pieces.means(np.ascontiguousarray(stored[order]))
         return stored, rest + self.pieces.ties.share_event[:, None] * gap, gap
 
-    def _score(self, block: tuple[Matrix, Matrix, Matrix]) -> Features:
+    def _score(self, block: tuple[Matrix, Matrix, Matrix]) -> Matrix:
         stored, mean, _ = block
         pieces, risk = self.pieces, self.pieces.loss.risk
         at = np.flatnonzero(pieces.is_event)
         group = pieces.group[at]
-        weight = risk.event_weight[at] * self.powers[group, 1]
+        weight = risk.event_weight[at] * self.powers[group, :2].T
         return np.asarray(weight @ (stored[risk.order[at]] - mean[group]))
 
     def _covariance(

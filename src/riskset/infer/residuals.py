@@ -133,7 +133,8 @@ def martingale_residuals(loss: CoxLoss, eta: Rows) -> Rows:
     Therneau, Grambsch and Fleming (1990), Biometrika 77, 147-160, doi:10.1093/biomet/77.1.147.
     """
     pieces = RiskSetPieces.at(loss, eta)
-    return loss.outcome.is_event - pieces.caller(np.exp(pieces.log_expected))
+    with np.errstate(over="ignore"):  # a row of weight 0 may have any hazard
+        return loss.outcome.is_event - pieces.caller(np.exp(pieces.log_expected))
 
 
 def deviance_residuals(loss: CoxLoss, eta: Rows) -> Rows:
@@ -150,10 +151,10 @@ def deviance_residuals(loss: CoxLoss, eta: Rows) -> Rows:
     else:
         with np.errstate(divide="ignore"):
             log_expected = np.log(pieces.caller(np.exp(log_expected)))
-    expected = np.exp(log_expected)
     is_event = loss.outcome.is_event
-    residual: Rows = is_event - expected
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(over="ignore"):  # a row of weight 0 may have any hazard
+        residual: Rows = is_event - np.exp(log_expected)
+    with np.errstate(invalid="ignore"):
         # M + log(1 - M) loses all digits near M = 0 unless log1p sees M itself; near M = 1 the log
         # of the expected number 1 - M is at hand, even where the number underflows.
         near = np.abs(residual) < 0.5
@@ -197,7 +198,8 @@ def score_residuals_of(values: Matrix, pieces: RiskSetPieces) -> Matrix:
         ties.log_hazard_tied,
         risk,
     )
-    out = np.exp(pieces.eta + log_cumulative)[:, None] * (average - x)
+    log_expected = np.where(risk.weight > 0, pieces.eta + log_cumulative, -np.inf)
+    out = np.exp(log_expected)[:, None] * (average - x)
     at = np.flatnonzero(pieces.is_event)
     g = pieces.group[at]
     out[at] += x[at] - rest[g] - ties.share_event[g, None] * gap[g]

@@ -7,7 +7,7 @@ time of its stratum the cumulative hazard is 0, after the last it stays at its l
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +72,13 @@ class Baseline:
         if center is None:
             finite = eta[np.isfinite(eta)]
             center = float(np.median(finite)) if finite.size else 0.0
-        log_hazard = replace(loss, limit=None).evaluate(eta - center).log_hazard
-        log_cumulative = kernels.cumulate(log_hazard, outcome.risk.starts_stratum)
+        risk = outcome.risk
+        relative = (eta - center)[risk.order]
+        sizes = kernels.risk_set_means(np.zeros((relative.size, 0)), relative, risk)
+        log_hazard = kernels.tie_terms(
+            sizes.log_rest, sizes.log_tied, risk.group_events, risk.group_tied, loss.efron
+        ).log_hazard
+        log_cumulative = kernels.cumulate(log_hazard, risk.starts_stratum)
         # Groups stand by stratum and then latest first; those without events have time NaN.
         kept = np.flatnonzero(np.isfinite(outcome.group_time))
         kept = kept[np.lexsort((outcome.group_time[kept], outcome.group_stratum[kept]))]
