@@ -99,9 +99,7 @@ def pivots(information: Matrix) -> NDArray[np.bool_]:
     return repeats
 
 
-def _combination(
-    information: Matrix, repeats: NDArray[np.bool_], k: int
-) -> tuple[Index, Features]:
+def _combination(information: Matrix, repeats: NDArray[np.bool_], k: int) -> tuple[Index, Features]:
     """The earlier columns that column k is made of, and how much of each."""
     kept = np.flatnonzero(~repeats[:k])
     scale = np.sqrt(np.diag(information)[kept])

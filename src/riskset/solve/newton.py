@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Features, Index, Matrix, Rows
+from riskset._types import Features, Index, Rows
 from riskset.data.design import Design
-from riskset.kernels import descent_cpu
 from riskset.model.cox import CoxLoss, Evaluation
-from riskset.model.curvature import sampled_information
 from riskset.solve import aliasing, separation
+from riskset.solve.curvature import CurvatureModel, largest
 from riskset.solve.optimality import Problem, violations
 from riskset.solve.quadratic import newton_step
 from riskset.solve.result import Note, Solution
@@ -28,8 +27,6 @@ __all__ = ["Report", "fit"]
 Report = Callable[[int, float], None]
 """Called with the number of steps and the relative KKT residual."""
 
-EXACT_WORK = 3e8
-"""Exact curvature below this many multiplications, n q^2."""
 ALL_AT_ONCE = 1024
 """Designs up to this many columns may start with every column in the working set."""
 LEAST_WORKING = 256
@@ -145,6 +142,7 @@ class _Run:
     max_iter: int
     allowed: NDArray[np.bool_]
     report: Report | None
+    model: CurvatureModel = field(init=False)
     beta: Features = field(init=False)
     eta: Rows = field(init=False)
     now: Evaluation = field(init=False)
@@ -158,6 +156,7 @@ class _Run:
     def begin(self, start: Solution | None) -> None:
         """Start at 0, or where another fit ended."""
         problem, design = self.problem, self.problem.design
+        self.model = CurvatureModel(problem)
         self.beta = np.zeros(design.n_features)
         self.eta, self.now = problem.loss.offset.copy(), problem.null
         self.gradient = problem.gradient_at_zero
@@ -202,7 +201,7 @@ class _Run:
                 return
             columns = np.flatnonzero(working)
             everything = bool((working | ~self.allowed).all())
-            target = self.tol if everything else max(0.5 * self.tol, min(1e-4, 0.1 * residual))
+            target = self.tol if everything else max(0.5 * self.tol, 0.03 * residual)
             self._solve_on(columns, target)
             if columns.size < self.beta.size:
                 self.gradient = problem.design.cross(
@@ -213,7 +212,7 @@ class _Run:
             v = problem.residual(self.gradient, self.beta, self.l1, self.l2)
             fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
             most = max(LEAST_WORKING, int(np.count_nonzero(working)))
-            working |= _largest(fresh, v, most)
+            working |= largest(fresh, v, most)
 
     def _first_working_set(self) -> NDArray[np.bool_]:
         """Everything if that is little, else what is or could become different from 0."""
@@ -225,7 +224,7 @@ class _Run:
         near = (strength > 0.7 * self.l1) & ~support & self.allowed
         most = max(LEAST_WORKING, 3 * int(np.count_nonzero(support)))
         excess = (strength - self.l1) / self.problem.spread
-        chosen: NDArray[np.bool_] = (support | _largest(near, excess, most)) & self.allowed
+        chosen: NDArray[np.bool_] = (support | largest(near, excess, most)) & self.allowed
         return chosen
 
     # ------------------------------------------------------------------ on one working set
@@ -236,10 +235,7 @@ class _Run:
         q = columns.size
         l1, l2, spread = self.l1[columns], self.l2[columns], problem.spread[columns]
         beta, gradient = self.beta[columns], self.gradient[columns]
-        exact = float(design.n_rows) * q * q <= EXACT_WORK
         box = np.full(q, 2.0) / spread
-        curvature: Matrix | None = None
-        slow, last, since = 0, np.inf, 0
         objective = self._objective(self.now, self.beta)
         while self.n_iter < self.max_iter:
             v = violations(gradient, beta, l1, l2) / spread
@@ -248,13 +244,8 @@ class _Run:
                 self.report(self.n_iter, residual)
             if residual <= target:
                 break
-            slow = slow + 1 if residual > 0.5 * last else 0
-            last = residual
-            if curvature is None or exact or slow >= 3 or (since == 1 and not self.warm):
-                curvature = self._curvature(columns, exact, first=curvature is None)
-                slow = 0
-                since = 0 if since == 0 else since
-            since += 1
+            is_cold = self.n_iter == 0 and not self.warm
+            curvature = self.model.at(columns, self.eta, residual, is_cold=is_cold)
             step, image = newton_step(
                 curvature,
                 gradient,
@@ -274,32 +265,14 @@ class _Run:
                 self.stalled = True
                 break
             share, objective = moved
-            before, gradient = (
-                gradient,
-                design.cross(self.now.residual, columns, runtime=loss.runtime),
-            )
+            before = gradient
+            gradient = design.cross(self.now.residual, columns, runtime=loss.runtime)
             beta = self.beta[columns]
             self.last_move = share * float(np.ptp(along))
             box = np.maximum(np.maximum(2 * np.abs(share * step), box / 2), 1e-3 / spread)
-            if not exact:
-                y = before - gradient
-                sy, sbs = share * float(y @ step), share**2 * float(step @ image)
-                if sy > 1e-14 * abs(sbs) and sbs > 0:
-                    descent_cpu.secant_update(curvature, y, share * image, sy, sbs)
+            self.model.learn(share * step, share * image, before - gradient)
         self.gradient = self.gradient.copy()
         self.gradient[columns] = gradient
-
-    def _curvature(self, columns: Index, exact: bool, *, first: bool) -> Matrix:
-        loss, design = self.problem.loss, self.problem.design
-        if exact:
-            out = loss.information(design, self.eta, columns)
-            out[np.diag_indices(columns.size)] *= 1.0 + 1e-12
-            return out
-        # The curvature at a cold start is soon replaced, so it may be coarse.
-        coarse = first and not self.warm
-        each, least = (25, 25_000) if coarse else (50, 50_000)
-        n_samples = int(np.clip(each * columns.size, least, 250_000))
-        return sampled_information(loss, design, self.eta, columns, n_samples)
 
     def _search(
         self,
@@ -386,15 +359,3 @@ class _Run:
 def _penalty_change(beta: Features, step: Features, l1: Features, l2: Features) -> float:
     new = beta + step
     return float(l1 @ (np.abs(new) - np.abs(beta)) + 0.5 * (l2 @ (new**2 - beta**2)))
-
-
-def _largest(candidates: NDArray[np.bool_], size: Features, most: int) -> NDArray[np.bool_]:
-    """The candidates, or the `most` largest of them."""
-    count = int(np.count_nonzero(candidates))
-    if count <= most:
-        return candidates
-    ranked = np.where(candidates, size, -np.inf)
-    keep = np.argpartition(ranked, -most)[-most:]
-    out = np.zeros_like(candidates)
-    out[keep] = True
-    return out

@@ -1,0 +1,103 @@
+"""The curvature a Newton method works with: exact, or sampled once and corrected as it goes."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._types import Features, Index, Matrix, Rows
+from riskset.kernels import descent_cpu
+from riskset.model.curvature import sampled_information
+from riskset.solve.optimality import Problem
+
+__all__ = ["CurvatureModel"]
+
+EXACT_WORK = 3e8
+"""Curvature is exact below this many multiplications, n q^2."""
+FEW_NEW = 0.1
+"""A working set that grows by less keeps its curvature; the new columns get their own block."""
+SLOW_STEPS = 3
+"""Steps that did not halve the residual before the curvature is sampled anew."""
+
+
+class CurvatureModel:
+    """Curvature of the negative log likelihood on a working set that may grow.
+
+    Attributes
+    ----------
+    columns : (q,) int64
+    matrix : (q, q) float64
+        Positive semidefinite.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.columns: Index = np.zeros(0, dtype=np.int64)
+        self.matrix: Matrix = np.zeros((0, 0))
+        self._is_coarse = False
+        self._n_slow = 0
+        self._last = np.inf
+
+    def at(self, columns: Index, eta: Rows, residual: float, *, is_cold: bool) -> Matrix:
+        """The curvature to use for the next step.
+
+        Parameters
+        ----------
+        residual : float
+            Relative KKT residual now; that it shrinks too slowly is the sign of a bad model.
+        is_cold : bool
+            No step was made yet: the curvature there is soon replaced, so it may be coarse.
+        """
+        if float(self.problem.design.n_rows) * columns.size**2 <= EXACT_WORK:
+            self._take(columns, self._exact(columns, eta))
+            return self.matrix
+        self._n_slow = self._n_slow + 1 if residual > 0.5 * self._last else 0
+        self._last = residual
+        if self._is_coarse or self._n_slow >= SLOW_STEPS or not self._extend(columns, eta):
+            self._take(columns, self._sample(columns, eta, is_coarse=is_cold))
+            self._is_coarse, self._n_slow = is_cold, 0
+        return self.matrix
+
+    def learn(self, step: Features, image: Features, y: Features) -> None:
+        """BFGS update from a step s: B s = image, and y the change of the gradient along it."""
+        if float(self.problem.design.n_rows) * step.size**2 <= EXACT_WORK:
+            return
+        sy, sbs = float(y @ step), float(step @ image)
+        if sy > 1e-14 * abs(sbs) and sbs > 0:
+            descent_cpu.secant_update(self.matrix, y, image, sy, sbs)
+
+    def _take(self, columns: Index, matrix: Matrix) -> None:
+        self.columns, self.matrix = columns, matrix
+
+    def _extend(self, columns: Index, eta: Rows) -> bool:
+        """Make room for a few new columns; False if there are too many, or some are missing."""
+        if np.array_equal(columns, self.columns):
+            return True
+        old = np.isin(columns, self.columns)
+        n_new = int(np.count_nonzero(~old))
+        if old.sum() < self.columns.size or n_new > max(8, FEW_NEW * self.columns.size):
+            return False
+        matrix = np.zeros((columns.size, columns.size))
+        matrix[np.ix_(old, old)] = self.matrix
+        matrix[np.ix_(~old, ~old)] = self._exact(columns[~old], eta)
+        self._take(columns, matrix)
+        return True
+
+    def _exact(self, columns: Index, eta: Rows) -> Matrix:
+        out = self.problem.loss.information(self.problem.design, eta, columns)
+        out[np.diag_indices(columns.size)] *= 1.0 + 1e-12
+        return out
+
+    def _sample(self, columns: Index, eta: Rows, *, is_coarse: bool) -> Matrix:
+        each, least = (25, 25_000) if is_coarse else (50, 50_000)
+        n_samples = int(np.clip(each * columns.size, least, 250_000))
+        loss, design = self.problem.loss, self.problem.design
+        return sampled_information(loss, design, eta, columns, n_samples)
+
+
+def largest(candidates: NDArray[np.bool_], size: Features, most: int) -> NDArray[np.bool_]:
+    """The candidates, or the `most` largest of them."""
+    if int(np.count_nonzero(candidates)) <= most:
+        return candidates
+    ranked = np.where(candidates, size, -np.inf)
+    out = np.zeros_like(candidates)
+    out[np.argpartition(ranked, -most)[-most:]] = True
+    return out
