@@ -12,6 +12,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.baseline import Baseline
 from riskset.model.cox import CoxLoss
+from riskset.solve.newton import fit as newton_fit
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -101,6 +102,31 @@ def test_infinite_linear_predictors_give_their_limits():
     first = baseline.time[0]
     got = baseline.survival(np.array([np.inf, -np.inf]), [first / 2, first, 1e9])
     np.testing.assert_array_equal(got, [[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_coefficient_at_infinity(sign):
+    # No event among the exposed (-), or all events among them (+). Either way the limit is the
+    # fit to those who stay at risk; the others have no hazard beside them.
+    problem = make(80, seed=23, late=True)
+    outcome = problem.outcome
+    exposed = np.arange(80) % 2 == 0
+    exposed = exposed & ~outcome.is_event if sign < 0 else exposed | outcome.is_event
+    x = np.column_stack([problem.x[:, 0], exposed])
+    loss, design = problem.loss("efron"), Design.from_dense(x)
+    fit = newton_fit(design, loss, np.zeros(2), np.zeros(2), tol=1e-11)
+    assert fit.status == "infinite_estimate"
+    stays = np.flatnonzero(exposed == (sign > 0))
+    part = problem.take(stays)
+    eta = x[:, 0] * fit.coef[0]
+    times = [2.0, 5.0, 12.0]
+    want = Baseline.fit(part.loss("efron"), eta[stays]).survival(eta, times)
+    limit = Baseline.fit(fit.loss, eta)
+    np.testing.assert_allclose(limit.survival(eta, times), want, rtol=1e-9)
+    far = eta + 1e4 * sign * exposed
+    got = Baseline.fit(loss, far).survival(far, times)
+    np.testing.assert_allclose(got[stays], want[stays], rtol=1e-9)
+    np.testing.assert_array_equal(np.delete(got, stays, axis=0), 1.0)
 
 
 def test_a_row_without_risk_is_as_good_as_absent():

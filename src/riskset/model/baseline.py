@@ -63,6 +63,12 @@ class Baseline:
 
         Parameters
         ----------
+        loss : CoxLoss
+            With the limiting risk sets of an infinite estimate the hazard is that of the rows that
+            stay at risk in the limit. To compare *all* rows, let finite coefficients stand for the
+            infinite ones instead: with the loss of all rows and ``eta + K z``, z the direction in
+            which the likelihood keeps rising and K large (1e4 over the least gap of z), new rows
+            with the same K get their limits, since only logarithms are ever kept.
         eta : (n,) float64
             Linear predictor in the caller's order, offset included. -inf: a row without risk.
         center : float, optional
@@ -72,7 +78,7 @@ class Baseline:
         if center is None:
             finite = eta[np.isfinite(eta)]
             center = float(np.median(finite)) if finite.size else 0.0
-        risk = outcome.risk
+        risk = loss.risk
         relative = (eta - center)[risk.order]
         sizes = kernels.risk_set_means(np.zeros((relative.size, 0)), relative, risk)
         log_hazard = kernels.tie_terms(
