@@ -22,6 +22,9 @@ MEMORY = "2GB"
 """What the database may hold before it spills to disk."""
 
 
+BATCH_ROWS = 1 << 20
+
+
 def quoted(name: str) -> str:
     """A name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
@@ -58,8 +61,8 @@ class StoredTable:
 
     @property
     def place(self) -> str:
-        """The file, or "the data frame"."""
-        return self.file or "the data frame"
+        """The file; only long tables are stored without one."""
+        return self.file or "the long table"
 
     def table(self) -> Table:
         """The table for reading column by column."""
@@ -167,7 +170,7 @@ class Database:
             other = seen.setdefault(name.lower(), name)
             if other != name:
                 raise InputError(
-                    f"{file or 'the data frame'} has columns {other!r} and {name!r}, which differ "
+                    f"{file or 'the long table'} has columns {other!r} and {name!r}, which differ "
                     "at most in upper and lower case.",
                     hint="rename one of them.",
                 )
@@ -176,11 +179,16 @@ class Database:
         return StoredTable(self, view, file, types)
 
 
-def batches(relation: duckdb.DuckDBPyRelation, n_rows: int = 1 << 20) -> Iterator["pa.RecordBatch"]:
+@contextmanager
+def batches(relation: duckdb.DuckDBPyRelation) -> Iterator[Iterator["pa.RecordBatch"]]:
     """The rows of a query as Arrow batches, as they are found."""
     # The newer name; the older one warns where both exist.
-    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-    yield from read(n_rows)
+    open_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    reader = open_reader(BATCH_ROWS)
+    try:
+        yield reader
+    finally:
+        reader.close()  # the connection answers nothing else while a result is open
 
 
 @contextmanager

@@ -6,6 +6,7 @@ only if every value of it is one.
 
 import csv
 import gzip
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -200,7 +201,7 @@ def _header(path: Path) -> tuple[str, list[str]]:
             separator = "\t" if tab else comma
             lines.seek(0)
             names = next(csv.reader(lines, delimiter=separator))
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, csv.Error, StopIteration) as error:
+    except (UnicodeDecodeError, OSError, EOFError, zlib.error, csv.Error, StopIteration) as error:
         raise InputError(
             f"{path.name} could not be read as text: {error}.",
             hint="write it as CSV in UTF-8, with the names of the columns in the first line.",
@@ -279,17 +280,17 @@ def _explaining_lines(path: Path, separator: str, n_columns: int) -> Iterator[No
         try:
             with _open_text(path) as lines:
                 rows = csv.reader(lines, delimiter=separator)
-                for row in rows:
-                    if row and len(row) != n_columns:
-                        break
-                else:
-                    raise
-        except (UnicodeDecodeError, csv.Error):
+                odd = next((row for row in rows if row and len(row) != n_columns), None)
+        except UnicodeDecodeError:
             raise InputError(
                 f"{path.name} is not text in UTF-8.", hint="convert it to UTF-8."
             ) from None
+        except (csv.Error, EOFError, OSError, zlib.error):
+            odd = None
+        if odd is None:
+            raise
         raise InputError(
-            f"line {rows.line_num} of {path.name} has {len(row)} fields, but the first line names "
+            f"line {rows.line_num} of {path.name} has {len(odd)} fields, but the first line names "
             f"{n_columns} columns.",
             hint="correct the line; a field that holds the separator must stand in quotes.",
         ) from None

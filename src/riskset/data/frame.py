@@ -289,12 +289,12 @@ class _Covariates(Mapping[str, AnyArray]):
 
 
 def _covariate(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
-    values = numbers(table, name, array, hint="at the fit this column held numbers; convert it.")
+    values = numbers(table, name, array)
     whole = values.dtype.kind in "iu" or pa.types.is_decimal(array.type)
-    if whole and values.size and max(abs(int(values.max())), abs(int(values.min()))) > EXACT:
+    if whole and values.size and max(abs(int(values.max())), abs(int(values.min()))) >= EXACT:
         raise table.complaint(
             name,
-            np.abs(values.astype(np.float64)) > EXACT,
+            (values >= EXACT) | (values <= -EXACT),
             "must stay below 2**53",
             array,
             "such numbers look like identifiers: name the column with `id` or `cluster`, or leave "

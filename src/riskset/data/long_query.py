@@ -18,7 +18,8 @@ from riskset.kernels.long_table_cpu import append_entries
 
 __all__ = ["Entries", "Found", "LongColumns", "LongQuery"]
 
-WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+# A column without any value has the type "NULL".
+WHOLE = ('"NULL"', "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 LARGE = ("UBIGINT", "HUGEINT", "UHUGEINT")
 
 
@@ -178,12 +179,17 @@ class LongQuery:
             f"LEFT JOIN {self._rows} r ON r.key = {self._row.sql}"
         )
         no_values = np.zeros(0)
-        for batch in batches(relation):
-            row, column = batch.column(0).to_numpy(), batch.column(1).to_numpy()
-            if row.size and row.min() < 0:
-                raise self._unknown_row_complaint()
-            value_of = batch.column(2).to_numpy() if values.size else no_values
-            append_entries(row, column, value_of, next_slot, first_value, indices, values)
+        is_unknown = False
+        with batches(relation) as stream:
+            for batch in stream:
+                row, column = batch.column(0).to_numpy(), batch.column(1).to_numpy()
+                is_unknown = bool(row.size) and int(row.min()) < 0
+                if is_unknown:
+                    break
+                value_of = batch.column(2).to_numpy() if values.size else no_values
+                append_entries(row, column, value_of, next_slot, first_value, indices, values)
+        if is_unknown:
+            raise self._unknown_row_complaint()
         return Entries(indptr, indices, values, found.place, found.n_ones)
 
     # ---------------------------------------------------------------- complaints
@@ -201,32 +207,35 @@ class LongQuery:
         )
 
     def _missing_complaint(self, column: str) -> InputError:
-        (count,) = self.database.row(
-            f"SELECT count(*) FROM {self._source} WHERE l.{quoted(column)} IS NULL"
+        total, present = self.database.row(
+            f"SELECT count(*), count(l.{quoted(column)}) FROM {self._source}"
         )
         return InputError(
-            f"column {column!r} of {self.place} must not be missing, but it is in {count:,} "
-            "entries.",
+            f"column {column!r} of {self.place} must not have missing values, but it has in "
+            f"{total - present:,} of {total:,} entries.",
             hint="every entry needs a row key and a covariate key; remove or complete these "
             "entries.",
         )
 
     def _value_complaint(self) -> InputError:
         bad = f"{self._value} IS NULL OR NOT isfinite({self._value})"
-        (count,) = self.database.row(f"SELECT count(*) FROM {self._source} WHERE {bad}")
+        total, count = self.database.row(
+            f"SELECT count(*), count(*) FILTER ({bad}) FROM {self._source}"
+        )
         row, covariate, value = self.database.row(
             f"SELECT {self._row.sql}, {self._covariate.sql}, {self._value} FROM {self._source} "
             f"WHERE {bad} LIMIT 1"
         )
-        shown = "no value" if value is None else f"value {value!r}"
         return InputError(
-            f"column {self.columns.value!r} of {self.place} must be finite, but {count:,} entries "
-            f"are not (first: {self._entry_words(row, covariate)}, {shown}).",
+            f"column {self.columns.value!r} of {self.place} must be finite, but in {count:,} of "
+            f"{total:,} entries it is not (first: {self._entry_words(row, covariate)}, value "
+            f"{value!r}).",
             hint="remove these entries or complete them; an absent entry counts as 0.",
         )
 
     def _unknown_row_complaint(self) -> InputError:
         key = self._row.sql
+        (total,) = self.database.row(f"SELECT count(*) FROM {self._source}")
         count, rows, first, missing = self.database.row(
             f"SELECT count(*), count(DISTINCT {key}), min({key}), count(*) - count({key}) "
             f"FROM {self._source} ANTI JOIN {self._rows} r ON r.key = {key}"
@@ -234,8 +243,8 @@ class LongQuery:
         if missing:
             return self._missing_complaint(self.columns.row)
         return InputError(
-            f"{self.place} has {count:,} entries of {rows:,} rows that the outcomes do not have "
-            f"(first: {self.columns.row} {first!r}).",
+            f"in {self.place}, {count:,} of {total:,} entries have a row key that the outcomes do "
+            f"not have ({rows:,} different keys; first: {self.columns.row} {first!r}).",
             hint="pass unknown_rows='drop' to leave such entries out; their number is reported.",
         )
 
@@ -248,8 +257,8 @@ class LongQuery:
             row.item() if isinstance(row, np.generic) else row, found.keys[int(found.place[j])]
         )
         return InputError(
-            f"{self.place} has {int(repeated.sum()):,} entries whose row and covariate were given "
-            f"before (first: {words}).",
+            f"in {self.place}, {repeated.sum():,} of {entries.indices.size:,} entries have a row "
+            f"and covariate that were given before (first: {words}).",
             hint="remove the repeated records, or pass duplicates='sum' to add them up or "
             "duplicates='max' to keep the largest value.",
         )
@@ -280,13 +289,15 @@ def _key(stored: StoredTable, column: str) -> _Key:
             f"{words} must hold whole numbers or text to be a key, but its type is {type_}.",
             hint="name another column with `covariate_columns`, or convert it to text.",
         )
-    count, first = stored.database.row(
-        f"SELECT count(*), any_value({name}) FROM {stored.view} AS l "
-        f"WHERE {name} IS NOT NULL AND ({bad})"
+    bad = f"{name} IS NOT NULL AND ({bad})"
+    total, count, first = stored.database.row(
+        f"SELECT count(*), count(*) FILTER ({bad}), first({name}) FILTER ({bad}) "
+        f"FROM {stored.view} AS l"
     )
     if count:
         raise InputError(
-            f"{words} {must}, but {count:,} entries are not (such as {first!r}).",
+            f"{words} {must}, but in {count:,} of {total:,} entries it does not (such as "
+            f"{first!r}).",
             hint="write the keys as 64-bit integers or as text.",
         )
     return _Key(f"CAST({name} AS BIGINT)", False)
@@ -295,7 +306,9 @@ def _key(stored: StoredTable, column: str) -> _Key:
 def _value(stored: StoredTable, column: str) -> str:
     """The value column as a double."""
     type_, name = stored.types[column], f"l.{quoted(column)}"
-    if type_ not in (*WHOLE, *LARGE, "FLOAT", "DOUBLE", "BOOLEAN") and "DECIMAL" not in type_:
+    is_number = type_ in (*WHOLE, *LARGE, "FLOAT", "DOUBLE", "BOOLEAN") or "DECIMAL" in type_
+    # In a CSV file with nothing but a header every column is text.
+    if not is_number and stored.database.row(f"SELECT count(*) FROM {stored.view}") != (0,):
         raise InputError(
             f"column {column!r} of {stored.place} must be numeric, but its type is {type_}.",
             hint="convert it to numbers, or name another column with `covariate_columns`.",

@@ -173,9 +173,10 @@ def read_new_data(
 def _long_place(path: Path, covariates: str | PathLike[str]) -> tuple[Path, str | None]:
     """The file of the long table, and its name in it if it is a table beside the outcomes."""
     place = Path(covariates)
-    if not place.exists() and file_format(path) == "duckdb" and isinstance(covariates, str):
-        known = [ending for ending in place.suffixes if ending]
-        if not known:
+    if not place.exists() and isinstance(covariates, str) and file_format(path) == "duckdb":
+        try:
+            file_format(place)
+        except InputError:
             return path, covariates
     return place, None
 

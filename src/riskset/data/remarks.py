@@ -40,12 +40,12 @@ def remarks_on_columns(words: Words, roles: Roles, encoder: FrameEncoder) -> lis
 def remarks_on_entries(n_dropped: Mapping[str, int]) -> tuple[Remark, ...]:
     """Entries of a long table that were left out or merged."""
     sentences = {
-        "unknown_rows": "{:,} entries of the long table were left out, because the outcomes do not "
-        "have their rows.",
-        "repeated_entries": "{:,} entries of the long table were merged with an entry of the same "
-        "row and covariate.",
-        "entries_of_unseen_covariates": "{:,} entries of the long table were left out, because the "
-        "model was fitted without their covariates.",
+        "unknown_rows": "entries of the long table left out because the outcomes do not have "
+        "their rows: {:,}.",
+        "repeated_entries": "entries of the long table merged with another one of the same row and "
+        "covariate: {:,}.",
+        "entries_of_unseen_covariates": "entries of the long table left out because the model was "
+        "fitted without their covariates: {:,}.",
     }
     return tuple(
         ("dropped", (), sentence.format(n_dropped[what]))

@@ -154,7 +154,7 @@ def check_present(table: Table, name: str, array: "pa.ChunkedArray", hint: str =
         )
 
 
-def numbers(table: Table, name: str, array: "pa.ChunkedArray", *, hint: str = "") -> AnyArray:
+def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     """A column of numbers or booleans without gaps as an array of its own numeric type.
 
     Raises
@@ -168,7 +168,7 @@ def numbers(table: Table, name: str, array: "pa.ChunkedArray", *, hint: str = ""
         raise InputError(
             f"{table.words.column(name)} must be numeric, but its type is "
             f"{type_words(array.type)}{first}.",
-            hint=hint or (DAYS if kind == "date" else "convert it to numbers."),
+            hint=DAYS if kind == "date" else "convert it to numbers.",
         )
     check_present(table, name, array)
     if pa.types.is_decimal(array.type):
@@ -192,7 +192,7 @@ def labels(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if kind_of(array.type) == "text":
-        return np.array(array.to_pylist(), dtype=object)
+        return np.array(array.to_pylist(), dtype=np.str_)
     values = numbers(table, name, array)
     if values.dtype.kind == "f" and (np.abs(values) < EXACT).all():
         whole = values.astype(np.int64)

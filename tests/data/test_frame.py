@@ -1,0 +1,250 @@
+"""Frames of every library give the same covariates, at the fit and after it."""
+
+import datetime
+import decimal
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+from data import tables
+from riskset._errors import InputError
+from riskset.data import frame as frame_module
+from riskset.data.frame import FrameEncoder, as_table
+from riskset.data.parts import BinaryPart
+
+PATIENTS = pa.table(
+    {
+        "site": ["b", "a", "c", "a"],
+        "age": pa.array([61, 70, 55, 48], pa.int8()),
+        "smoker": [True, False, True, True],
+        "bmi": [22.5, 31.0, 27.25, 40.0],
+        "stage": ["II", "I", "II", "I"],
+    }
+)
+NAMES = ("site=b", "site=c", "age", "smoker", "bmi", "stage=II")
+MATRIX = [
+    [1, 0, 61, 1, 22.5, 1],
+    [0, 0, 70, 0, 31.0, 0],
+    [0, 1, 55, 1, 27.25, 1],
+    [0, 0, 48, 1, 40.0, 0],
+]
+
+
+@pytest.mark.parametrize("make", tables.FRAMES.values(), ids=tables.FRAMES)
+def test_every_library_gives_the_same_covariates(make: Callable[[pa.Table], object]) -> None:
+    encoder, design = FrameEncoder.fit(make(PATIENTS))
+    assert design.names == encoder.feature_names == NAMES
+    assert_array_equal(design.to_dense(), MATRIX)
+    assert encoder == FrameEncoder.fit(PATIENTS)[0]
+
+
+@pytest.mark.parametrize("make", tables.FRAMES.values(), ids=tables.FRAMES)
+def test_new_data_are_encoded_by_the_levels_of_the_fit(
+    make: Callable[[pa.Table], object],
+) -> None:
+    encoder, _ = FrameEncoder.fit(PATIENTS)
+    new = pa.table(
+        {
+            "unused": ["x", "y"],
+            "stage": ["II", "II"],
+            "bmi": [20.0, 21.0],
+            "age": pa.array([1.5, 2.5]),
+            "smoker": pa.array([0, 1]),
+            "site": ["c", "c"],
+        }
+    )
+    design = encoder.transform(make(new))
+    assert design.names == NAMES
+    assert_array_equal(design.to_dense(), [[0, 1, 1.5, 0, 20, 1], [0, 1, 2.5, 1, 21, 1]])
+
+
+def test_categories_and_booleans_store_no_values() -> None:
+    _, design = FrameEncoder.fit(PATIENTS)
+    (binary,) = [p for p in design.parts if isinstance(p, BinaryPart)]
+    assert_array_equal(np.sort(binary.columns), [0, 1, 3, 5])
+
+
+@pytest.mark.parametrize(
+    "type_", [pa.int8(), pa.uint8(), pa.int16(), pa.uint32(), pa.int64(), pa.float32()], ids=str
+)
+def test_small_numbers_do_not_wrap(type_: pa.DataType) -> None:
+    values = [100, 0, 127, 3, 1]
+    _, design = FrameEncoder.fit(pa.table({"x": pa.array(values, type_)}))
+    assert_array_equal(design.to_dense()[:, 0], values)
+    assert_array_equal(design.dot(np.array([1e6])), np.array(values) * 1e6)
+
+
+def test_decimals_are_numbers() -> None:
+    cents = [decimal.Decimal("1.25"), decimal.Decimal("-2.50"), decimal.Decimal("0")]
+    for frame in (pa.table({"x": cents}), pd.DataFrame({"x": cents})):
+        assert_array_equal(FrameEncoder.fit(frame)[1].to_dense()[:, 0], [1.25, -2.5, 0])
+
+
+def test_levels_are_sorted_by_value_whatever_the_declared_order() -> None:
+    size = pd.Categorical(["mid", "low", "high"], ["low", "mid", "high", "huge"], ordered=True)
+    dose = pd.Categorical([10, 2, 1], [10, 2, 1])
+    encoder, design = FrameEncoder.fit(pd.DataFrame({"size": size, "dose": dose}))
+    assert design.names == ("size=low", "size=mid", "dose=2", "dose=10")
+    # The same codes may come back as plain integers, as text, or as floats that are categories.
+    for codes in ([2, 10], ["2", "10"], pd.Categorical([2.0, 10.0])):
+        new = pd.DataFrame({"size": ["high", "high"], "dose": codes})
+        assert_array_equal(encoder.transform(new).to_dense(), [[0, 0, 1, 0], [0, 0, 0, 1]])
+
+
+def test_a_single_level_gives_no_covariate_and_is_reported() -> None:
+    encoder, design = FrameEncoder.fit(pa.table({"x": [1, 2], "country": ["no", "no"]}))
+    assert design.names == ("x",)
+    assert encoder.single_level == ("country",)
+
+
+def test_many_levels_and_a_file_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 60, 500)
+    frame = pa.table(
+        {"a": codes % 7, "hospital": [f"h{c:02d}" for c in codes], "b": codes, "c": codes / 8}
+    )
+    monkeypatch.setattr(frame_module, "CHUNK_CELLS", 1000)  # two columns of 500 rows
+    table = as_table(frame)
+    asked: list[list[str]] = []
+
+    def fetch(names: object) -> pa.Table:
+        asked.append(list(names))  # type: ignore[call-overload]
+        return table.fetch(names)  # type: ignore[arg-type]
+
+    words = frame_module.Table(table.columns, 500, fetch, table.texts).words
+    in_pieces = frame_module.Table(
+        table.columns, 500, fetch, table.texts, words.__class__("f.parquet")
+    )
+    _, design = FrameEncoder.fit(in_pieces)
+    assert asked == [["hospital"], ["a", "hospital"], ["b", "c"]]
+    assert design.n_features == 3 + 59
+    expected = (codes[:, None] == np.arange(1, 60)).astype(float)
+    assert_array_equal(design.to_dense()[:, 1:60], expected)
+
+
+def test_the_encoder_survives_json() -> None:
+    encoder, _ = FrameEncoder.fit(PATIENTS)
+    assert FrameEncoder.from_dict(json.loads(json.dumps(encoder.to_dict()))) == encoder
+
+
+def test_no_columns_is_a_design_without_covariates() -> None:
+    _, design = FrameEncoder.fit(PATIENTS, columns=())
+    assert (design.n_rows, design.n_features) == (4, 0)
+
+
+# -------------------------------------------------------------------------------- complaints
+
+SPOILED = {
+    "missing integer": ({"x": [1, None, 3]}, ["'x'", "missing", "1 of 3", "row 1"]),
+    "missing boolean": ({"x": [True, None, None]}, ["'x'", "missing", "2 of 3", "row 1"]),
+    "missing text": ({"x": ["a", "b", None]}, ["'x'", "missing", "1 of 3", "row 2"]),
+    "all missing": ({"x": [None, None, None]}, ["'x'", "missing", "3 of 3", "row 0"]),
+    "infinite": ({"x": [1.0, 2.0, np.inf]}, ["'x'", "finite", "1 of 3", "row 2", "inf"]),
+    "date": (
+        {"x": [datetime.date(2020, 1, d) for d in (1, 2, 3)]},
+        ["'x'", "date32", "2020", "count the days", "drop"],
+    ),
+    "time stamp": (
+        {"x": [datetime.datetime(2020, 1, d) for d in (1, 2, 3)]},
+        ["'x'", "timestamp", "count the days"],
+    ),
+    "duration": (
+        {"x": [datetime.timedelta(days=d) for d in (1, 2, 3)]},
+        ["'x'", "duration", "count the days"],
+    ),
+    "list": ({"x": [[1], [2], [3]]}, ["'x'", "numeric", "list"]),
+    "struct": ({"x": [{"a": 1}] * 3}, ["'x'", "numeric", "struct"]),
+    "large integer": (
+        {"x": [2**53 + 1, 1, 2]},
+        ["'x'", "2**53", "1 of 3", "row 0", "9007199254740993", "identifiers", "`drop`"],
+    ),
+    "two of a name": (
+        {"g": ["a", "b", "b"], "g=b": [1, 2, 3]},
+        ["'g=b'", "column 'g'", "rename"],
+    ),
+}
+
+
+@pytest.mark.parametrize("library", ["arrow", "pandas", "polars"])
+@pytest.mark.parametrize(("columns", "words"), SPOILED.values(), ids=SPOILED)
+def test_complaints_name_column_row_and_value(
+    columns: dict[str, list[object]], words: list[str], library: str
+) -> None:
+    make = {"arrow": pa.table, "pandas": pd.DataFrame, "polars": pl.DataFrame}[library]
+    if library != "arrow":  # the other libraries have types of their own for these
+        words = [w for w in words if w not in ("date32", "timestamp", "list", "struct", "2020")]
+    with pytest.raises(InputError) as caught:
+        FrameEncoder.fit(make(columns))
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_nan_is_missing_in_every_library() -> None:
+    values = [1.0, float("nan"), 2.0]
+    for make in (pa.table, pd.DataFrame, pl.DataFrame):
+        with pytest.raises(InputError, match=r"column 'x' must .*1 of 3 rows.*row 1"):
+            FrameEncoder.fit(make({"x": values}))
+
+
+def test_identifiers_are_not_characteristics() -> None:
+    names = [f"person {i}" for i in range(200)]
+    with pytest.raises(InputError, match=r"'name' has 200 different values in 200 rows.*\n.*`id`"):
+        FrameEncoder.fit(pa.table({"name": names}))
+    halves = [f"pair {i // 4}" for i in range(400)]
+    assert FrameEncoder.fit(pa.table({"name": halves}))[1].n_features == 99
+
+
+def test_numbers_written_as_text() -> None:
+    text = [str(i % 20) for i in range(100)]
+    with pytest.raises(InputError, match=r"'x' is text, but all of its 20 .* are numbers"):
+        FrameEncoder.fit(pa.table({"x": text}))
+    text[37] = "<5"
+    with pytest.raises(InputError, match=r"1 of its 21 .* \(first: row 37, value '<5'\)"):
+        FrameEncoder.fit(pa.table({"x": text}))
+    assert FrameEncoder.fit(pa.table({"x": pa.array(text).dictionary_encode()}))[1].n_features == 20
+    codes = [f"{i % 20:03d}" for i in range(100)]  # leading zeros: codes, not numbers
+    assert FrameEncoder.fit(pa.table({"x": codes}))[1].names[0] == "x=001"
+
+
+def test_mixed_objects_are_named() -> None:
+    frame = pd.DataFrame({"x": pd.Series([1, "a", None], dtype=object)})
+    with pytest.raises(InputError, match="column 'x' mixes types"):
+        FrameEncoder.fit(frame)
+
+
+def test_names_must_be_unique_text() -> None:
+    with pytest.raises(InputError, match="two columns"):
+        FrameEncoder.fit(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(InputError, match="two columns"):
+        FrameEncoder.fit(pa.table([[1], [2]], names=["a", "a"]))
+    with pytest.raises(InputError, match="not text: 0"):
+        FrameEncoder.fit(pd.DataFrame([[1, 2]]))
+    with pytest.raises(InputError, match=r"expected a data frame, but got builtins\.list"):
+        FrameEncoder.fit([1, 2])
+    with pytest.raises(InputError, match=r"'agee' was not found .*\n.*'age'"):
+        FrameEncoder.fit(PATIENTS, columns=["agee"])
+
+
+def test_complaints_about_new_data() -> None:
+    encoder, _ = FrameEncoder.fit(PATIENTS)
+    unknown = PATIENTS.set_column(0, "site", [["a", "b", "z", "z"]])
+    with pytest.raises(
+        InputError, match=r"'site' has a level .* 2 of 4 .*row 2, value 'z'.*\n.*'a', 'b', 'c'"
+    ):
+        encoder.transform(unknown)
+    with pytest.raises(InputError, match=r"'bmi' was not found.*\n"):
+        encoder.transform(PATIENTS.drop_columns(["bmi"]))
+    with pytest.raises(InputError, match=r"lacks 2 of the 5 columns of the fit: 'age', 'bmi'"):
+        encoder.transform(PATIENTS.drop_columns(["bmi", "age"]))
+    with pytest.raises(InputError, match=r"'age' must be numeric, but its type is text.*'61'"):
+        encoder.transform(PATIENTS.set_column(1, "age", PATIENTS["age"].cast(pa.string())))
+    with pytest.raises(InputError, match=r"'site' held categories.*'a', 'b', 'c'.*bool"):
+        encoder.transform(PATIENTS.set_column(0, "site", [[True, True, False, False]]))
+    with pytest.raises(InputError, match=r"'stage' must not have missing.*1 of 4.*row 3"):
+        encoder.transform(PATIENTS.set_column(4, "stage", [["I", "I", "II", None]]))

@@ -1,0 +1,362 @@
+"""Files of every format give the same data set; what is wrong in a file is named."""
+
+import gzip
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from numpy.testing import assert_array_equal
+
+from data import tables
+from riskset._errors import InputError
+from riskset.data.dataset import Dataset
+from riskset.data.readers import read_dataset, read_new_data
+from riskset.data.schema import Schema
+from riskset.datasets import rhc_path
+
+BIG = 2**53
+CASES = Path(__file__).parents[1] / "cases"
+
+PATIENTS = pa.table(
+    {
+        "pid": [BIG, BIG + 1, 3, 4],
+        "days": [5.5, 8.0, 2.25, 8.0],
+        "died": [True, False, True, False],
+        "smoker": [False, True, True, True],
+        "age": [61, 70, 55, 48],
+        "bmi": [22.5, 31.0, 27.25, 40.0],
+        "answer": ["Yes", "No", "Yes", "Yes"],
+        "code": ["01", "2", "01", "10"],
+        "clinic": ["north", "south", "north", "south"],
+    }
+)
+COVARIATES = pa.table(
+    {
+        "rowId": [3, BIG + 1, 3, 4, BIG],
+        "covariateId": [BIG, BIG, BIG + 1, 1, BIG + 1],
+        "covariateValue": [1.0, 1.0, 1.0, -2.5, 1.0],
+    }
+)
+ROLES = {"time": "days", "event": "died", "strata": "clinic", "id": "pid"}
+NAMES = ("smoker", "age", "bmi", "answer=Yes", "code=10", "code=2")
+MATRIX = [
+    [0, 61, 22.5, 1, 0, 0],
+    [1, 70, 31.0, 0, 0, 1],
+    [1, 55, 27.25, 1, 0, 0],
+    [1, 48, 40.0, 1, 1, 0],
+]
+LONG_NAMES = ("1", str(BIG), str(BIG + 1))
+LONG_MATRIX = [[0, 0, 1], [0, 1, 0], [0, 1, 1], [-2.5, 0, 0]]
+
+each_format = pytest.mark.parametrize("format_", tables.WRITERS)
+
+
+def check_outcome(data: Dataset) -> None:
+    outcome = data.outcome()
+    assert_array_equal(outcome.time, [5.5, 8, 2.25, 8])
+    assert_array_equal(outcome.event, [1, 0, 1, 0])
+    assert_array_equal(outcome.stratum, [0, 1, 0, 1])
+    assert list(outcome.strata) == ["north", "south"]
+    assert data.row_keys is not None
+    assert data.row_keys.tolist() == [BIG, BIG + 1, 3, 4]
+
+
+# -------------------------------------------------------------------------------- formats
+
+
+@each_format
+def test_a_wide_table_is_the_same_in_every_format(tmp_path: Path, format_: str) -> None:
+    path = tables.WRITERS[format_](PATIENTS, tmp_path / "patients")
+    data = read_dataset(path, **ROLES)
+    assert data.design.names == NAMES
+    assert_array_equal(data.design.to_dense(), MATRIX)
+    check_outcome(data)
+    assert data.schema == Dataset.from_frame(PATIENTS, **ROLES).schema
+
+
+@each_format
+def test_a_long_table_is_the_same_in_every_format(tmp_path: Path, format_: str) -> None:
+    write = tables.WRITERS[format_]
+    patients = write(PATIENTS, tmp_path / "patients")
+    covariates = write(COVARIATES, tmp_path / "covariates")
+    data = read_dataset(str(patients), covariates=str(covariates), **ROLES)
+    assert data.design.names == (*NAMES, *LONG_NAMES)
+    assert data.design.keys[-3:] == (1, BIG, BIG + 1)
+    assert_array_equal(data.design.to_dense(), np.hstack([MATRIX, LONG_MATRIX]))
+    check_outcome(data)
+
+
+@each_format
+def test_text_keys_and_no_values_in_every_format(tmp_path: Path, format_: str) -> None:
+    write = tables.WRITERS[format_]
+    pid = ["p1", "p2", "007", "7"]
+    patients = write(PATIENTS.set_column(0, "pid", [pid]), tmp_path / "patients")
+    long = pa.table({"pid": ["7", "007", "p1"], "covariate": ["E11.9", "010", "10"]})
+    covariates = write(long, tmp_path / "covariates")
+    data = read_dataset(patients, covariates=covariates, **ROLES)
+    assert data.row_keys is not None
+    assert list(data.row_keys) == pid
+    assert data.design.keys[-3:] == ("010", "10", "E11.9")
+    assert_array_equal(data.design.to_dense()[:, -3:], [[0, 1, 0], [0, 0, 0], [1, 0, 0], [0, 0, 1]])
+
+
+@each_format
+def test_new_data_of_another_format(tmp_path: Path, format_: str) -> None:
+    write = tables.WRITERS[format_]
+    fit = Dataset.from_long(PATIENTS, COVARIATES, **ROLES)
+    schema = Schema.from_dict(fit.schema.to_dict())
+    new = PATIENTS.select(["clinic", "code", "answer", "bmi", "age", "smoker", "pid"]).slice(1, 2)
+    long = COVARIATES.slice(0, 3).append_column("analysisId", [[1, 1, 1]])
+    data = read_new_data(
+        schema, write(new, tmp_path / "new"), covariates=write(long, tmp_path / "long")
+    )
+    assert data.design.names == fit.design.names
+    assert_array_equal(data.design.to_dense(), fit.design.to_dense()[[1, 2]])
+    assert list(data.outcome_columns.strata[0]) == ["south", "north"]
+
+
+@each_format
+def test_the_order_of_rows_is_that_of_the_file(tmp_path: Path, format_: str) -> None:
+    n = 20_000
+    key = np.random.default_rng(0).permutation(n)
+    frame = pa.table({"rowId": key, "time": key % 50, "y": key % 2, "x": key / 4})
+    data = read_dataset(tables.WRITERS[format_](frame, tmp_path / "many"))
+    assert_array_equal(data.row_keys, key)
+    assert_array_equal(data.design.to_dense()[:, 0], key / 4)
+
+
+def test_a_wide_file_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_dataset(tables.WRITERS["parquet"](PATIENTS, tmp_path / "p"), **ROLES)
+    monkeypatch.setattr("riskset.data.frame.CHUNK_CELLS", 8)
+    pieces = read_dataset(tmp_path / "p.parquet", **ROLES)
+    assert_array_equal(pieces.design.to_dense(), whole.design.to_dense())
+
+
+def test_the_bundled_cohort() -> None:
+    path = rhc_path(categories=True)
+    data = read_dataset(path, id="id")
+    assert data.n_rows == 5735
+    assert "fac_cat1=CHF" in data.design.names
+
+
+# -------------------------------------------------------------------------------- DuckDB files
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "study.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("p", PATIENTS)
+        connection.register("c", COVARIATES)
+        connection.execute("CREATE TABLE patients AS SELECT * FROM p")
+        connection.execute("CREATE SCHEMA big")
+        connection.execute("CREATE TABLE big.Covariates AS SELECT * FROM c")
+        connection.execute(
+            "CREATE VIEW older AS SELECT pid, days, died, age FROM patients WHERE age > 50"
+        )
+    return path
+
+
+def test_tables_views_and_queries_of_a_duckdb_file(database: Path) -> None:
+    data = read_dataset(database, table="Patients", covariates="big.covariates", **ROLES)
+    assert_array_equal(data.design.to_dense(), np.hstack([MATRIX, LONG_MATRIX]))
+    older = read_dataset(database, table="older", time="days", event="died", id="pid")
+    assert_array_equal(older.design.to_dense()[:, 0], [61, 70, 55])
+    query = "WITH t AS (SELECT * FROM patients) SELECT days, died, age FROM t ORDER BY age; "
+    asked = read_dataset(database, query=query, time="days", event="died")
+    assert_array_equal(asked.design.to_dense()[:, 0], [48, 55, 61, 70])
+    both = read_dataset(
+        database,
+        table="patients",
+        covariates=database,
+        covariates_query="SELECT * FROM big.covariates WHERE covariateId = 1 -- one",
+        **ROLES,
+    )
+    assert both.design.names == (*NAMES, "1")
+
+
+def test_complaints_about_a_duckdb_file(database: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"study.duckdb has 3 tables: .*'patients'.*\n.*`table`"):
+        read_dataset(database)
+    with pytest.raises(InputError, match=r"table 'patient' was not found .*\n.*'patients'"):
+        read_dataset(database, table="patient")
+    with pytest.raises(InputError, match="both `table` and `query`"):
+        read_dataset(database, table="patients", query="SELECT 1")
+    with pytest.raises(InputError, match=r"study.duckdb could not be read: .*nothing_here"):
+        read_dataset(database, query="SELECT * FROM nothing_here")
+    with pytest.raises(InputError, match=r"table 'covariates' was not found in study.duckdb"):
+        read_dataset(database, table="patients", covariates="covariates", **ROLES)
+    with duckdb.connect(str(database)), pytest.raises(InputError, match=r"study.duckdb .*already"):
+        read_dataset(database, table="patients", **ROLES)
+    csv = tables.WRITERS["csv"](PATIENTS, tmp_path / "p")
+    with pytest.raises(InputError, match=r"belong to a DuckDB file, but p.csv is not one"):
+        read_dataset(csv, table="patients")
+    with pytest.raises(InputError, match="`covariates_query` needs `covariates`"):
+        read_dataset(database, table="patients", covariates_query="SELECT 1", **ROLES)
+
+
+def test_a_query_cannot_see_variables_of_the_program(database: Path) -> None:
+    secret = PATIENTS
+    assert secret.num_rows == 4
+    with pytest.raises(InputError, match="secret"):
+        read_dataset(database, query="SELECT * FROM secret")
+
+
+# -------------------------------------------------------------------------------- CSV
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_types_of_a_csv_file(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "t.csv",
+        "\ufeffpid,time,event,yes,flag,code,text,quoted,number\r\n"
+        '007,1,0,Yes,TRUE,01,"a, b",1,1e3\r\n'
+        "7,2,1,No,false,02,c,2,-2.5\r\n"
+        '9,3,1,Yes,False,01,"say ""x""","3",0\r\n',
+    )
+    data = read_dataset(path, id="pid")
+    assert data.row_keys is not None
+    assert list(data.row_keys) == ["007", "7", "9"]
+    assert data.design.names == (
+        "yes=Yes", "flag", "code=02", "text=c", 'text=say "x"', "quoted", "number",
+    )  # fmt: skip
+    assert_array_equal(
+        data.design.to_dense(),
+        [[1, 1, 0, 0, 0, 1, 1000], [0, 0, 1, 1, 0, 2, -2.5], [1, 0, 0, 0, 1, 3, 0]],
+    )
+
+
+def test_one_odd_value_far_down_decides_about_the_type(tmp_path: Path) -> None:
+    rows = "".join(f"{i},1,{i % 5}\n" for i in range(30_000))
+    path = write(tmp_path / "t.csv", "time,event,x\n" + rows + "1,1,low\n")
+    data = read_dataset(path)
+    assert data.design.names == ("x=1", "x=2", "x=3", "x=4", "x=low")
+
+
+@pytest.mark.parametrize("missing", ["", "NA", "NaN", "NULL"])
+def test_missing_values_of_a_csv_file(tmp_path: Path, missing: str) -> None:
+    path = write(tmp_path / "t.csv", f"pid,time,event,x\n11,1,0,5\n12,2,1,{missing}\n")
+    with pytest.raises(
+        InputError,
+        match=r"column 'x' of t.csv must .*1 of 2 rows \(first: data row 2, pid 12\)",
+    ):
+        read_dataset(path, id="pid")
+
+
+CSV_COMPLAINTS = {
+    "short line": ("a,time,event\n1,2,0\n1,2\n", ["line 3 of t.csv has 2 fields", "3 columns"]),
+    "long line": ("a,time,event\n1,2,0\n1,2,0,9\n", ["line 3 of t.csv has 4 fields"]),
+    "no name": ('"",time,event\n1,2,0\n', ["column 1 of t.csv has no name", "row.names"]),
+    "two of a name": ("a,time,a,event\n1,2,3,0\n", ["t.csv has two columns called 'a'"]),
+    "same but for case": ("a,time,A,event\n1,2,3,0\n", ["t.csv has columns 'a' and 'A'", "case"]),
+    "no time": ("a,event\n1,0\n", ["column of t.csv holds the end of follow-up", "'a', 'event'"]),
+    "header only": ("a,time,event\n", ["t.csv has no rows"]),
+    "infinite": ("a,time,event\n1,2,0\n-Inf,2,1\n", ["'a' of t.csv", "data row 2", "-inf"]),
+    "negative time": ("a,time,event\n1,2,0\n1,-2,1\n", ["'time' of t.csv", "data row 2", "-2"]),
+    "event 2": ("a,time,event\n1,2,0\n1,2,2\n", ["'event' of t.csv", "data row 2", "2", "`cause`"]),
+    "no events": ("a,time,event\n1,2,0\n", ["'event' of t.csv has no events"]),
+    "text": ("a,time,event\n1,x,0\n1,2,1\n", ["'time' of t.csv must be numeric", "'x'"]),
+    "dates": ("a,time,event\n2020-01-31,1,0\n", ["'a' of t.csv", "date32", "count the days"]),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), CSV_COMPLAINTS.values(), ids=CSV_COMPLAINTS)
+def test_complaints_about_a_csv_file(tmp_path: Path, text: str, words: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        read_dataset(write(tmp_path / "t.csv", text)).outcome()
+    for word in words:
+        assert word in str(caught.value)
+
+
+# -------------------------------------------------------------------------------- files
+
+
+def test_complaints_about_files(tmp_path: Path) -> None:
+    good = tables.WRITERS["csv"](PATIENTS, tmp_path / "patients")
+    with pytest.raises(InputError, match=r"no file .*patient.csv'.\n.*'patients.csv'"):
+        read_dataset(tmp_path / "patient.csv")
+    with pytest.raises(InputError, match=r"no file .*\n.*no directory"):
+        read_dataset(tmp_path / "nowhere" / "patient.csv")
+    with pytest.raises(InputError, match="is a directory"):
+        read_dataset(tmp_path)
+    with pytest.raises(InputError, match=r"'t.xlsx' does not say .*\n.*\.csv, .*\.parquet"):
+        read_dataset(write(tmp_path / "t.xlsx", "x"))
+    with pytest.raises(InputError, match=r"empty.csv is empty"):
+        read_dataset(write(tmp_path / "empty.csv", ""))
+    (tmp_path / "latin.csv").write_bytes("time,event,x\n1,1,é\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"latin.csv .*\n.*UTF-8"):
+        read_dataset(tmp_path / "latin.csv")
+    with pytest.raises(InputError, match=r"no file .*long.csv"):
+        read_dataset(good, covariates=tmp_path / "long.csv", **ROLES)
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"time,event\n1,1\n" * 999)[:-30])
+    with pytest.raises(InputError, match=r"cut.csv.gz could not be read"):
+        read_dataset(tmp_path / "cut.csv.gz")
+
+
+@pytest.mark.parametrize("format_", ["parquet", "feather", "arrow", "duckdb"])
+@pytest.mark.parametrize("how", ["text", "cut"])
+def test_a_damaged_file_is_named(tmp_path: Path, format_: str, how: str) -> None:
+    path = tables.WRITERS[format_](PATIENTS, tmp_path / "patients")
+    content = path.read_bytes()
+    path.write_bytes(b"time,event\n1,1\n" * 50 if how == "text" else content[: len(content) // 3])
+    with pytest.raises(InputError, match=path.name):
+        read_dataset(path, **ROLES)
+
+
+def test_parquet_columns_that_differ_in_case_only(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(pa.table({"time": [1], "event": [1], "x": [1], "X": [2]}), path)
+    with pytest.raises(InputError, match=r"t.parquet has columns 'x' and 'X'"):
+        read_dataset(path)
+
+
+def test_complaints_name_the_long_file(tmp_path: Path) -> None:
+    patients = tables.WRITERS["parquet"](PATIENTS, tmp_path / "patients")
+    long = write(tmp_path / "long.csv", "rowId,covariateId,value\n3,1,1\n4,1,NA\n")
+    with pytest.raises(InputError, match=r"'value' of long.csv .*rowId 4, covariateId 1"):
+        read_dataset(patients, covariates=long, **ROLES)
+    write(long, "rowId,covariateId,value\n3,1,1\n5,1,1\n")
+    with pytest.raises(InputError, match=r"in long.csv, 1 of 2 .*first: rowId 5"):
+        read_dataset(patients, covariates=long, **ROLES)
+    write(long, "rowId,covariateId,value\n")
+    with pytest.raises(InputError, match=r"long.csv has no entries"):
+        read_dataset(patients, covariates=long, **ROLES)
+    write(long, "rowId,covariateId,value\n3,1,abc\n")
+    with pytest.raises(InputError, match=r"'value' of long.csv must be numeric"):
+        read_dataset(patients, covariates=long, **ROLES)
+    write(long, "row,key\n3,1\n")
+    with pytest.raises(
+        InputError, match=r"column of long.csv identifies the row; it has 'row', 'key'"
+    ):
+        read_dataset(patients, covariates=long, **ROLES)
+
+
+def test_the_case_of_repeated_entries() -> None:
+    case = CASES / "15-duplicate-row-covariate-entries"
+    files = {"path": case / "outcomes.csv", "covariates": case / "input.csv"}
+    with pytest.raises(InputError, match=r"in input.csv, .*rowId 104, covariateId 2002"):
+        read_dataset(**files)
+    total = read_dataset(**files, duplicates="sum")
+    assert total.design.to_dense()[3].tolist() == [0.0, 0.8 + 0.4]
+    assert total.n_dropped == {"repeated_entries": 1}
+    assert read_dataset(**files, duplicates="max").design.to_dense()[3].tolist() == [0.0, 0.8]
+
+
+def test_nothing_is_left_in_the_directory_of_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tables.WRITERS["csv"](PATIENTS, tmp_path / "patients")
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spill))
+    read_dataset(path, **ROLES)
+    with pytest.raises(InputError):
+        read_dataset(path, time="nothing")
+    assert list(spill.iterdir()) == []
