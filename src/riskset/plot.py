@@ -5,7 +5,7 @@ Every function returns a `matplotlib.figure.Figure` that belongs to no window; s
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Matrix, Rows
+from riskset._types import AnyArray, Features, Matrix, Rows
 
-__all__ = ["coefficient_path", "survival_curves"]
+__all__ = ["coefficient_path", "hazard_ratios", "survival_curves"]
 
 INK = "#22262b"
 QUIET = "#8a929c"
@@ -24,7 +24,7 @@ FAINT = "#cbd0d6"
 ACCENT = "#c2410c"
 # Distinct without colour vision too (Okabe and Ito's palette, darkened for thin lines).
 COLOURS = ("#0072b2", "#009e73", "#b0527f", "#7b5ea7", "#8a7300", "#56707f", "#00838f", "#5c7c3a")
-STYLE = {
+STYLE: dict[Any, Any] = {
     "axes.edgecolor": QUIET,
     "axes.labelcolor": INK,
     "axes.linewidth": 0.8,
@@ -33,6 +33,7 @@ STYLE = {
     "axes.titleweight": "bold",
     "font.size": 9,
     "text.color": INK,
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
     "xtick.color": INK,
     "ytick.color": INK,
 }
@@ -134,7 +135,7 @@ def coefficient_path(
         axes.set_xlim(strength[0] * 1.02, strength[-1])
         axes.set_xlabel("penalty strength (weaker to the right)")
         axes.set_ylabel(ylabel)
-        _strength_ticks(axes)
+        _log_ticks(axes)
         _frame(axes, title)
         _label_ends(axes, labels)
     return figure
@@ -206,6 +207,75 @@ def survival_curves(
     return figure
 
 
+def hazard_ratios(
+    names: Sequence[str],
+    coef: Features,
+    lower: Features,
+    upper: Features,
+    *,
+    level: float = 0.95,
+    emphasised: Sequence[str] = (),
+    title: str | None = None,
+) -> Figure:
+    """Hazard ratios with their intervals, one line each, on a logarithmic axis.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Covariates, from top to bottom.
+    coef, lower, upper : (q,) float
+        Log hazard ratios and the ends of their intervals, finite.
+    level : float
+        Coverage of the intervals.
+    emphasised : sequence of str
+        Covariates drawn in bold.
+    title : str
+        Words on the picture.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        If the lengths differ, or there is nothing to draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from riskset.plot import hazard_ratios
+    >>> coef = np.array([0.16, -0.2])
+    >>> figure = hazard_ratios(["treatment", "sex=m"], coef, coef - 0.1, coef + 0.1)
+    """
+    coef, lower, upper = (np.asarray(a, dtype=float) for a in (coef, lower, upper))
+    if not coef.shape == lower.shape == upper.shape == (len(names),) or not len(names):
+        raise InputError(
+            f"`coef`, `lower` and `upper` must each have one number for each of the {len(names)} "
+            f"names, but their shapes are {coef.shape}, {lower.shape} and {upper.shape}.",
+            hint="pass the covariates of one interval, at least one.",
+        )
+    y = -np.arange(len(names))
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.0, 1.2 + 0.24 * len(names)), layout="constrained")
+        axes = figure.add_subplot()
+        axes.set_xscale("log")
+        axes.axvline(1, color=QUIET, linewidth=0.8, zorder=1)
+        for k, name in enumerate(names):
+            colour = ACCENT if name in emphasised else COLOURS[0]
+            width = 2.0 if name in emphasised else 1.2
+            axes.plot(np.exp([lower[k], upper[k]]), [y[k], y[k]], color=colour, linewidth=width)
+            axes.plot(np.exp(coef[k]), y[k], "o", color=colour, markersize=3 + width)
+        axes.set_yticks(y, [_short(name, 34) for name in names])
+        axes.set_ylim(y[-1] - 0.7, 0.7)
+        axes.set_xlabel(f"hazard ratio with {level:.0%} interval")
+        _log_ticks(axes)
+        _frame(axes, title)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+    return figure
+
+
 def _check_path(strength: Rows, coef: Matrix, names: Sequence[str], chosen: int | None) -> None:
     if coef.shape != (strength.size, len(names)) or strength.size == 0:
         raise InputError(
@@ -236,15 +306,16 @@ def _short(text: str, limit: int = 26) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _strength_ticks(axes: Axes) -> None:
-    """Ticks at 1, 2 and 5 times powers of ten, as plain numbers."""
-    high, low = axes.get_xlim()
+def _log_ticks(axes: Axes) -> None:
+    """Ticks at round numbers, as many as fit, written plainly."""
+    low, high = sorted(axes.get_xlim())
+    span = np.log10(high / low)
     decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    steps = (1,) if np.log10(high / low) > 3 else (1, 2, 5)
+    steps = (1,) if span > 3 else (1, 2, 5) if span > 0.9 else (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8)
     ticks = [step * 10.0**decade for decade in decades for step in steps]
     axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high]))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
 
 
 def _frame(axes: Axes, title: str | None) -> None:
@@ -256,9 +327,9 @@ def _frame(axes: Axes, title: str | None) -> None:
 
 def _label_ends(axes: Axes, labels: Sequence[Label]) -> None:
     """Write each label beside the end of its line, moved apart where they would overlap."""
-    if not labels:
+    ordered = sorted((label for label in labels if label.text), key=lambda label: label.y)
+    if not ordered:
         return
-    ordered = sorted(labels, key=lambda label: label.y)
     low, high = axes.get_ylim()
     wanted = np.array([(label.y - low) / (high - low) for label in ordered])
     # A line of 9 point type on axes about 300 points high, with some air.

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Features, Index, NDArray, Pointer, Rows
+from riskset._types import AnyArray, Features, Index, Pointer, Rows
 from riskset.data.outcome import Surv
 from riskset.data.writers import replacing, write_pairs, write_table
 

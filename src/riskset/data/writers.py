@@ -18,7 +18,7 @@ import pyarrow.parquet
 from riskset._errors import InputError
 from riskset._types import AnyArray
 
-__all__ = ["check_target", "replacing", "write_json", "write_pairs", "write_table"]
+__all__ = ["check_folder", "check_target", "replacing", "write_json", "write_pairs", "write_table"]
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 ROW_GROUP = 1 << 20
@@ -43,6 +43,14 @@ def check_target(path: Path, *, suffixes: tuple[str, ...] = ()) -> None:
         raise InputError(
             f"cannot write {str(path)!r}: no permission to write in {str(folder)!r}.",
             hint="choose another place.",
+        )
+
+
+def check_folder(path: Path | None) -> None:
+    """Complain now if `path` can be no folder to write to; None is none wanted."""
+    if path is not None and path.exists() and not path.is_dir():
+        raise InputError(
+            f"cannot write into {str(path)!r}: it is a file.", hint="name a folder instead."
         )
 
 

@@ -1,0 +1,1 @@
+"""The command line: options in, one call of the public interface, files and a summary out."""

@@ -1,0 +1,81 @@
+"""The entry point of ``riskset``: its commands, and how each ends.
+
+Exit status 0: done, if need be with warnings. 2: the input or an option cannot be used, and nothing
+was written. 1: a device, memory, or a fault of riskset.
+"""
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from riskset._errors import InputError, RisksetError
+from riskset._version import __version__
+from riskset.cli.fit import fit
+from riskset.cli.info import info
+from riskset.cli.path import path
+from riskset.cli.predict import predict
+from riskset.cli.simulate import simulate
+from riskset.cli.terminal import fail, spelled_warnings
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Cox regression for massive observational data.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+for command in (fit, path, predict, simulate, info):
+    app.command()(command)
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"riskset {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line with the arguments of this process, and exit."""
+    try:
+        with spelled_warnings():
+            app()
+    except InputError as error:
+        fail(str(error))
+        sys.exit(2)
+    except (RisksetError, MemoryError) as error:
+        fail(str(error) or "there is not enough memory for this.")
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader of our output, such as `head`, has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        fail(f"{error.filename or 'a file'}: {error.strerror or error}.")
+        sys.exit(2)
+    except Exception as error:
+        if os.environ.get("RISKSET_TRACEBACK"):
+            traceback.print_exc()
+        fail(
+            f"this is a fault of riskset {__version__}, not of your data: "
+            f"{type(error).__name__}: {error}\n"
+            "Hint: run again with RISKSET_TRACEBACK=1 and report what it prints."
+        )
+        sys.exit(1)

@@ -1,0 +1,80 @@
+"""The pictures of ``--plot``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from riskset._runtime import Runtime
+from riskset.cli.terminal import warn
+from riskset.data.spread import column_spread
+from riskset.plot import coefficient_path, hazard_ratios, survival_curves
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    import riskset as rs
+    from riskset.estimators._interval import Interval
+
+__all__ = ["draw_fit", "draw_path"]
+
+DPI = 200
+MAX_CURVES = 8
+MAX_TIMES = 2000
+MAX_RATIOS = 30
+
+
+def draw_fit(folder: Path, model: "rs.Cox", interval: "Interval | None") -> None:
+    """``survival.png``, and ``hazard_ratios.png`` where there are intervals."""
+    if model.n_strata_ > MAX_CURVES:
+        warn(f"survival.png was not drawn: {model.n_strata_:,} strata are too many curves.")
+    else:
+        _save(folder, "survival.png", _survival(model))
+    if interval is not None:
+        shown = np.flatnonzero(np.isfinite(interval.lower) & np.isfinite(interval.upper))
+        where = [model.covariates_.index(interval.names[k]) for k in shown]
+        coef = model.coef_[where]
+        size = np.abs(coef) / (interval.upper[shown] - interval.lower[shown])
+        kept = np.sort(np.argsort(-size, kind="stable")[:MAX_RATIOS])
+        if kept.size < len(interval.names):
+            warn(f"hazard_ratios.png shows the {kept.size} clearest of {len(interval.names):,}.")
+        if kept.size:
+            figure = hazard_ratios(
+                [interval.names[k] for k in shown[kept]],
+                coef[kept],
+                interval.lower[shown[kept]],
+                interval.upper[shown[kept]],
+                level=interval.level,
+            )
+            _save(folder, "hazard_ratios.png", figure)
+
+
+def _survival(model: "rs.Cox") -> "Figure":
+    """Survival in each stratum of a row with the median linear predictor."""
+    baseline = model._fitted.baseline
+    times = np.unique(np.append(0.0, baseline.time))
+    if times.size > MAX_TIMES:
+        times = times[np.unique(np.linspace(0, times.size - 1, MAX_TIMES).round().astype(int))]
+    labels = list(baseline.strata)
+    eta = np.full(len(labels), baseline.center)
+    curves = baseline.survival(eta, times, labels if len(labels) > 1 else None)
+    names = [str(label) for label in labels] if len(labels) > 1 else [""]
+    return survival_curves(times, curves, names, title="Survival at the median linear predictor")
+
+
+def draw_path(folder: Path, data: "rs.Dataset", result: "rs.PathResult") -> None:
+    """``path.png``: coefficients against the strength."""
+    unpenalized = [c for c in result.penalties[0].unpenalized if isinstance(c, str)]
+    figure = coefficient_path(
+        result.strengths,
+        result.coefs * column_spread(data.design, Runtime.select()),
+        result.names,
+        emphasised=unpenalized,
+        ylabel="log hazard ratio (numbers: per standard deviation)",
+    )
+    _save(folder, "path.png", figure)
+
+
+def _save(folder: Path, name: str, figure: "Figure") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(folder / name, dpi=DPI)

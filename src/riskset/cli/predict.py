@@ -1,0 +1,96 @@
+"""``riskset predict``: survival of new rows from a ``fit.json``."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from riskset._errors import InputError
+from riskset.cli import options as opt
+from riskset.cli.summary import print_written
+from riskset.cli.terminal import output, warn
+from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
+
+if TYPE_CHECKING:
+    import riskset as rs
+    from riskset._types import AnyArray
+
+__all__ = ["predict"]
+
+COLUMNS = ("time", "linear_predictor", "survival", "cumulative_hazard")
+
+
+def predict(
+    fit_file: Annotated[
+        Path,
+        typer.Argument(metavar="FIT.json", help="What `riskset fit` wrote.", show_default=False),
+    ],
+    new: Annotated[
+        Path,
+        typer.Argument(
+            metavar="NEW", help="New rows, with the columns of the fit.", show_default=False
+        ),
+    ],
+    times: Annotated[
+        str, typer.Option(metavar="T,T,...", help="Times, in the unit of the fit: 365,730.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Table to write, .csv or .parquet.")
+    ],
+    covariates: opt.Covariates = None,
+    table: opt.TableName = None,
+    query: opt.Query = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No summary; warnings stay.")] = False,
+) -> None:
+    """Predict survival and cumulative hazard of new rows.
+
+    Columns, categories, covariate keys, strata and offsets are found by the names used in the fit;
+    other columns are not looked at. OUT has one line for each row and time.
+    """
+    from riskset.data.readers import read_new_data
+    from riskset.fit_file import read_fit
+
+    at = _times(times)
+    check_target(out, suffixes=TABLE_SUFFIXES)
+    model, schema = read_fit(fit_file)
+    data = read_new_data(schema, new, covariates=covariates, table=table, query=query)
+    for _, _, message in data.notes:
+        warn(message)
+    write_table(out, _predictions(model, data, at))
+    if not quiet:
+        output().print(f"predicted {data.n_rows:,} rows at {at.size} times")
+        print_written(out)
+
+
+def _times(text: str) -> "AnyArray":
+    try:
+        times = [float(part) for part in text.split(",")]
+    except ValueError:
+        times = [math.nan]
+    if not all(0 <= time < math.inf for time in times):
+        raise InputError(
+            f"--times must be numbers of at least 0, separated by commas, but it is {text!r}.",
+            hint="for example --times 365,730.",
+        )
+    return np.array(times)
+
+
+def _predictions(model: "rs.Cox", data: "rs.Dataset", times: "AnyArray") -> dict[str, "AnyArray"]:
+    n_rows, n_times = data.n_rows, times.size
+    keys = data.row_keys
+    name = data.schema.roles.id if keys is not None else None
+    if keys is None:
+        keys = np.arange(1, n_rows + 1)
+    hazard = model.predict_cumulative_hazard_function(data, times)
+    return {
+        # The key keeps its name, unless that is the name of a prediction.
+        "row" if name is None else name if name not in COLUMNS else f"{name}_key": np.repeat(
+            keys, n_times
+        ),
+        "time": np.tile(times, n_rows),
+        "linear_predictor": np.repeat(model.predict(data), n_times),
+        "survival": np.exp(-hazard).ravel(),
+        "cumulative_hazard": hazard.ravel(),
+    }

@@ -1,0 +1,121 @@
+"""Fitted models and paths on the terminal."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.table import Table
+
+from riskset.cli.terminal import facts, output, plain_number, plain_table, ratio, short
+
+if TYPE_CHECKING:
+    import riskset as rs
+    from riskset._types import Features, Index
+    from riskset.estimators._interval import Interval
+
+__all__ = ["print_fit", "print_path", "print_written"]
+
+MAX_ROWS = 20
+
+
+def print_fit(source: str, model: "rs.Cox", interval: "Interval | None", read: float) -> None:
+    """What was read, the certificate, and the largest coefficients."""
+    n_features, n_kept = len(model.covariates_), int(np.count_nonzero(model.coef_))
+    table = facts()
+    strata = f", {model.n_strata_:,} strata" if model.n_strata_ > 1 else ""
+    table.add_row("read", f"{source}: {model.n_rows_:,} rows, {model.n_events_:,} events{strata}")
+    table.add_row("model", f"Cox, {model.ties.title()} ties")
+    if model.penalty is not None:
+        table.add_row("penalty", f"l1 = {model.penalty.l1:g}, l2 = {model.penalty.l2:g}")
+    table.add_row("covariates", f"{n_features:,}, {n_kept:,} of them with a coefficient other than 0")
+    table.add_row(
+        "log likelihood",
+        f"{model.log_likelihood_:,.4f}, without covariates {model.null_log_likelihood_:,.4f}",
+    )
+    colour = "green" if model.status_ == "converged" else "yellow"
+    table.add_row(
+        "status",
+        f"[{colour}]{model.status_}[/], relative KKT residual {model.kkt_:.1e} after "
+        f"{model.n_iter_} steps",
+    )
+    prepare, fit = model.seconds_["prepare"], model.seconds_["fit"]
+    table.add_row("seconds", f"read {read:.2f}, prepare {prepare:.2f}, fit {fit:.2f}")
+    console = output()
+    console.print(table)
+    console.print()
+    console.print(_coefficients(model, interval))
+    if n_kept > MAX_ROWS:
+        console.print(f"[dim]the {MAX_ROWS} largest of {n_kept:,}; all are in the file[/]")
+
+
+def _coefficients(model: "rs.Cox", interval: "Interval | None") -> Table:
+    """The coefficients that are not 0; if there are many, those that stand out most."""
+    error = None
+    if not model._is_penalized:
+        error = model.robust_standard_error_ if model.is_robust_ else model.standard_error_
+    table = plain_table()
+    table.add_column("covariate", no_wrap=True)
+    table.add_column("coef", justify="right")
+    table.add_column("hazard ratio", justify="right", no_wrap=True)
+    if error is not None:
+        table.add_column("robust se" if model.is_robust_ else "se", justify="right")
+    if interval is not None:
+        table.add_column(f"{interval.level:.0%} interval", justify="right", no_wrap=True)
+    for j in _shown(model, error):
+        name = model.covariates_[j]
+        row = [short(name, 26), plain_number(model.coef_[j]), ratio(model.coef_[j])]
+        if error is not None:
+            row.append(plain_number(error[j]))
+        if interval is not None and name in interval.bounds:
+            lower, upper = interval.bounds[name]
+            row.append(f"{ratio(lower)} to {ratio(upper)}")
+        table.add_row(*row)
+    return table
+
+
+def _shown(model: "rs.Cox", error: "Features | None") -> "Index":
+    """Columns to print, in the order of the table: the unpenalised ones, then the largest."""
+    coef = model.coef_
+    shown = np.flatnonzero(coef)
+    if shown.size <= MAX_ROWS:
+        return shown
+    size = np.abs(coef[shown]) if error is None else np.abs(coef[shown] / error[shown])
+    size = np.nan_to_num(size, nan=np.inf)
+    if model.penalty is not None and error is None:
+        size[model.penalty.factors(model.covariates_)[shown] == 0] = np.inf
+    return np.sort(shown[np.argsort(-size, kind="stable")[:MAX_ROWS]])
+
+
+def print_path(source: str, result: "rs.PathResult", read: float) -> None:
+    """Some twenty points of a path."""
+    table = facts()
+    table.add_row("read", f"{source}: {len(result.names):,} covariates in {read:.2f} s")
+    certified = sum(status == "converged" for status in result.statuses)
+    table.add_row(
+        "path",
+        f"{len(result):,} penalties in {result.seconds:.2f} s, {certified:,} converged, "
+        f"relative KKT residual at most {np.max(result.kkt):.1e}",
+    )
+    console = output()
+    console.print(table)
+    console.print()
+    points = plain_table()
+    for title in ("strength", "not 0", "log likelihood", "KKT residual", "status"):
+        points.add_column(title, justify="left" if title == "status" else "right")
+    picked = np.unique(np.linspace(0, len(result) - 1, min(MAX_ROWS, len(result))).round())
+    for k in picked.astype(int):
+        points.add_row(
+            plain_number(result.strengths[k]),
+            f"{result.n_nonzero[k]:,}",
+            f"{result.log_likelihoods[k]:,.4f}",
+            f"{result.kkt[k]:.1e}",
+            result.statuses[k],
+        )
+    console.print(points)
+
+
+def print_written(*paths: Path | None) -> None:
+    """Where the results are."""
+    names = " and ".join(str(path) for path in paths if path is not None)
+    if names:
+        output().print(f"\nwritten to {names}", soft_wrap=True)

@@ -1,0 +1,105 @@
+"""What the command line says, on standard output and standard error, 80 columns wide at most."""
+
+import math
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+__all__ = [
+    "facts",
+    "fail",
+    "output",
+    "plain_number",
+    "plain_table",
+    "ratio",
+    "short",
+    "spelled_warnings",
+    "warn",
+]
+
+WIDTH = 80
+
+
+def _console(stream: TextIO) -> Console:
+    # Made anew for each use, because a caller may have replaced sys.stdout in between.
+    console = Console(file=stream, highlight=False, soft_wrap=False)
+    console.width = min(console.width, WIDTH)
+    return console
+
+
+def output() -> Console:
+    """Standard output."""
+    return _console(sys.stdout)
+
+
+def fail(message: str) -> None:
+    """One error message on standard error, unwrapped so that programs can read it."""
+    _console(sys.stderr).print(f"[bold red]Error:[/] {escape(message)}", soft_wrap=True)
+
+
+def warn(message: str) -> None:
+    """One warning on standard error."""
+    _console(sys.stderr).print(f"[bold yellow]Warning:[/] {escape(message)}", soft_wrap=True)
+
+
+@contextmanager
+def spelled_warnings() -> Iterator[None]:
+    """Warnings of the package in its own words, without file names and line numbers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            warn(str(message))
+
+        warnings.showwarning = show
+        yield
+
+
+def facts() -> Table:
+    """A table of two columns without lines: what, and its value."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    return table
+
+
+def plain_table() -> Table:
+    """A table with a line under its head and no others."""
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+
+
+def ratio(log_ratio: float) -> str:
+    """A hazard ratio, from its logarithm."""
+    value = math.inf if log_ratio > 700 else math.exp(log_ratio)
+    return f"{value:.3f}" if 0.01 <= value < 1000 else plain_number(value, 3)
+
+
+def plain_number(value: float, digits: int = 4) -> str:
+    """A number as a reader writes it, with `digits` significant: 0.1570, 1,235, 3.210e-09, inf."""
+    if value != value:
+        return ""
+    if value == 0 or abs(value) == float("inf"):
+        return f"{value:g}"
+    if not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{digits - 1}e}"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:,.{max(0, decimals)}f}"
+
+
+def short(text: str, limit: int) -> str:
+    """A name cut to at most `limit` characters, free of markup."""
+    return escape(text if len(text) <= limit else text[: limit - 1] + "…")

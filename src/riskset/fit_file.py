@@ -1,0 +1,226 @@
+"""``fit.json``: a fitted model as one readable document, and back again for predictions.
+
+The document holds the answer, how it was certified, and what predictions for new data need: how the
+table was read and the baseline hazard. It never holds data of single rows, except the event times
+of the baseline. Every number is written with all its digits.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Features
+from riskset._version import __version__
+from riskset.data.schema import Schema
+from riskset.data.writers import write_json
+from riskset.estimators._fitted import Fitted
+from riskset.estimators._input import Columns
+from riskset.estimators._interval import Interval
+from riskset.estimators.cox import Cox
+
+__all__ = ["read_fit", "to_dict", "write_fit"]
+
+FORMAT = 1
+
+
+def to_dict(
+    model: Cox,
+    *,
+    interval: Interval | None = None,
+    seconds: Mapping[str, float] | None = None,
+) -> dict[str, object]:
+    """A fitted model as JSON can hold it.
+
+    Parameters
+    ----------
+    model : Cox
+        Fitted on a `Dataset` that was read from a table.
+    interval : Interval, optional
+        Confidence intervals to store.
+    seconds : mapping, optional
+        Times to report beside those of the fit.
+
+    Returns
+    -------
+    dict
+        Infinite numbers are the strings "inf" and "-inf"; numbers that are not defined are None.
+    """
+    names = model.covariates_
+    document: dict[str, object] = {
+        "riskset": __version__,
+        "format": FORMAT,
+        "model": "cox",
+        "ties": model.ties,
+        "cause": model.cause or 1,
+        "n_rows": model.n_rows_,
+        "n_events": model.n_events_,
+        "n_strata": model.n_strata_,
+        "n_features": len(names),
+        "n_dropped": dict(model.n_dropped_),
+        "penalty": _penalty(model),
+        "coef": _named(names, model.coef_),
+        "status": model.status_,
+        "kkt": _number(model.kkt_),
+        "tol": model.tol,
+        "log_likelihood": _number(model.log_likelihood_),
+        "null_log_likelihood": _number(model.null_log_likelihood_),
+        "objective": _number(model.objective_),
+        "iterations": model.n_iter_,
+    }
+    if not model._is_penalized:
+        document["standard_error"] = _named(names, model.standard_error_)
+    if model.is_robust_ or (interval is not None and interval.method == "robust"):
+        document["robust_standard_error"] = _named(names, model.robust_standard_error_)
+    if interval is not None:
+        document["interval"] = _interval(interval)
+    document["warnings"] = [
+        {"code": note.code, "columns": list(note.columns), "message": note.message}
+        for note in model.notes_
+    ]
+    document["seconds"] = {k: round(v, 6) for k, v in (dict(seconds or {}) | model.seconds_).items()}
+    document["prediction"] = _prediction(model)
+    return document
+
+
+def write_fit(
+    path: Path,
+    model: Cox,
+    *,
+    interval: Interval | None = None,
+    seconds: Mapping[str, float] | None = None,
+) -> None:
+    """Write ``fit.json``, whole or not at all; see `to_dict`."""
+    write_json(path, to_dict(model, interval=interval, seconds=seconds))
+
+
+def read_fit(path: Path) -> tuple[Cox, Schema]:
+    """A model that predicts, and how to read new data for it.
+
+    The model has coefficients, status and baseline hazard. It has no standard errors of its own and
+    none of the training data.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is not one that `write_fit` wrote.
+    """
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no file {str(path)!r}.", hint="it is what `riskset fit --out` writes."
+        ) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise _not_ours(path, f"it is no JSON ({error})") from None
+    if not isinstance(document, dict) or "riskset" not in document:
+        raise _not_ours(path, "it does not have the key 'riskset'")
+    if document.get("format", FORMAT) > FORMAT:
+        raise InputError(
+            f"{path.name} was written by riskset {document['riskset']}, whose format is newer than "
+            f"that of riskset {__version__}.",
+            hint="upgrade riskset.",
+        )
+    try:
+        return _restore(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _not_ours(
+            path, f"something in it is missing or changed ({type(error).__name__}: {error})"
+        ) from None
+
+
+def _not_ours(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{path.name} is not a fit written by riskset: {why}.",
+        hint="pass the file that `riskset fit --out` wrote.",
+    )
+
+
+def _restore(document: Mapping[str, Any]) -> tuple[Cox, Schema]:
+    kept = document["prediction"]
+    schema = Schema.from_dict(kept["schema"])
+    names = tuple(document["coef"])
+    model = Cox(ties=document["ties"], cause=document["cause"])
+    model.coef_ = np.array([float(value) for value in document["coef"].values()])
+    model.covariates_ = names
+    model.n_features_in_ = len(names)
+    model.feature_names_in_ = np.array(names, dtype=object)
+    model.status_ = document["status"]
+    model._columns = Columns(names, schema=schema)
+    baseline = kept["baseline"]
+    arrays: dict[str, AnyArray] = {
+        "center": np.array([kept["center"].get(name, 0.0) for name in names]),
+        "baseline_strata": np.array([json.dumps(label) for label in baseline["strata"]]),
+        "baseline_stratum_ptr": np.array(baseline["stratum_ptr"], dtype=np.int64),
+        "baseline_time": np.array(baseline["time"], dtype=np.float64),
+        "baseline_log_cumulative": np.array([float(value) for value in baseline["log_cumulative"]]),
+        "baseline_center": np.array(baseline["center"]),
+    }
+    model._fitted = Fitted(None, arrays)
+    return model, schema
+
+
+def _prediction(model: Cox) -> dict[str, object]:
+    """How to read new data, and the baseline: log H at time, for a linear predictor `center`."""
+    schema = model._columns.schema
+    if schema is None:
+        raise InputError(
+            "the model was not fitted on a Dataset, so it is not known how to read new data.",
+            hint="use model.save(...), or fit on what riskset.read_dataset returns.",
+        )
+    arrays = model._fitted.baseline.to_arrays()
+    center = model._fitted.center
+    return {
+        "schema": schema.to_dict(),
+        # Linear predictors of the baseline are relative to these values; those not named are 0.
+        "center": {model.covariates_[j]: float(center[j]) for j in np.flatnonzero(center)},
+        "baseline": {
+            "center": float(arrays["center"]),
+            "strata": [json.loads(str(label)) for label in arrays["strata"]],
+            "stratum_ptr": arrays["stratum_ptr"].tolist(),
+            "time": arrays["time"].tolist(),
+            "log_cumulative": [_number(value) for value in arrays["log_cumulative"].tolist()],
+        },
+    }
+
+
+def _penalty(model: Cox) -> dict[str, object]:
+    penalty = model.penalty
+    if penalty is None:
+        return {"l1": 0.0, "l2": 0.0, "unpenalized": []}
+    factors = penalty.factors(model.covariates_)
+    names = model.covariates_
+    unpenalized = [
+        column if isinstance(column, str) else names[column] for column in penalty.unpenalized
+    ]
+    other = {names[j]: float(factors[j]) for j in np.flatnonzero((factors != 1) & (factors != 0))}
+    return {
+        "l1": penalty.l1,
+        "l2": penalty.l2,
+        "unpenalized": unpenalized,
+        **({"factor": other} if other else {}),
+    }
+
+
+def _interval(interval: Interval) -> dict[str, object]:
+    bounds = {
+        name: {"lower": _number(lower), "upper": _number(upper)}
+        for name, (lower, upper) in interval.bounds.items()
+    }
+    return {"method": interval.method, "level": interval.level, "bounds": bounds}
+
+
+def _named(names: Sequence[str], values: Features) -> dict[str, object]:
+    numbers = [_number(value) for value in cast("list[float]", values.tolist())]
+    return dict(zip(names, numbers, strict=True))
+
+
+def _number(value: float) -> float | str | None:
+    """A number for JSON, which has neither infinities nor NaN."""
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
