@@ -12,8 +12,10 @@ if TYPE_CHECKING:
         RisksetWarning,
     )
     from riskset._version import __version__
+    from riskset.data.dataset import Dataset
     from riskset.data.design import Design
     from riskset.data.outcome import Outcome, Surv
+    from riskset.data.readers import read_dataset
     from riskset.datasets import load_rhc
     from riskset.estimators.cox import Cox, load
     from riskset.estimators.path import PathResult, path
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 # and the command line do not wait for numba, scikit-learn and DuckDB.
 _HOMES = {
     "Cox": "riskset.estimators.cox",
+    "Dataset": "riskset.data.dataset",
     "Design": "riskset.data.design",
     "DeviceError": "riskset._errors",
     "ElasticNet": "riskset.model.penalty",
@@ -40,6 +43,7 @@ _HOMES = {
     "load": "riskset.estimators.cox",
     "load_rhc": "riskset.datasets",
     "path": "riskset.estimators.path",
+    "read_dataset": "riskset.data.readers",
     "simulate_cox": "riskset.simulate",
     "simulate_finegray": "riskset.simulate",
 }
@@ -49,6 +53,7 @@ _MODULES = ("metrics", "plot")
 
 __all__ = [
     "Cox",
+    "Dataset",
     "Design",
     "DeviceError",
     "ElasticNet",
@@ -65,6 +70,7 @@ __all__ = [
     "load",
     "load_rhc",
     "path",
+    "read_dataset",
     "simulate_cox",
     "simulate_finegray",
 ]

@@ -252,7 +252,7 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : as for `fit` (k, p)
-        times : (m,) numbers
+        times : number or (m,) numbers
             In the unit of the fit, in any order.
         strata : (k,) labels, or a sequence of label arrays as at the fit
             Needed if the model was fitted with strata.
@@ -270,14 +270,16 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
             If a stratum was not in the fit.
         """
         eta, strata = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.survival(eta, times, strata)
+        return self._fitted.baseline.survival(eta, np.atleast_1d(np.asarray(times)), strata)
 
     def predict_cumulative_hazard_function(
         self, X: object, times: object, *, strata: object = None, offset: object = None
     ) -> Matrix:
         """Cumulative hazard up to each time; see `predict_survival_function`."""
         eta, strata = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.cumulative_hazard(eta, times, strata)
+        return self._fitted.baseline.cumulative_hazard(
+            eta, np.atleast_1d(np.asarray(times)), strata
+        )
 
     def score(
         self,

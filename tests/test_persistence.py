@@ -1,0 +1,243 @@
+"""Saved fits: everything comes back, and a file that is not one is refused with a reason."""
+
+import io
+import json
+import os
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+import riskset as rs
+from riskset.persistence import read_archive, write_archive
+
+
+@pytest.fixture
+def data(rng):
+    n = 80
+    x = pd.DataFrame(
+        {
+            "age": rng.normal(size=n),
+            "smoker": rng.random(n) < 0.4,
+            "site": pd.Categorical(rng.choice(["b", "a", "c"], n)),
+        }
+    )
+    return (
+        x,
+        rs.Surv(np.ceil(rng.exponential(9, n)), rng.random(n) < 0.7),
+        rng.choice(["u", "v"], n),
+    )
+
+
+MODELS = [
+    rs.Cox(),
+    rs.Cox(ties="efron", tol=1e-10, max_iter=50, n_threads=1),
+    rs.Cox(rs.L1(2.0, unpenalized=["age", 1])),
+    rs.Cox(rs.L2(2.0, factor={"age": 0.5, 2: 3.0})),
+    rs.Cox(rs.ElasticNet.from_glmnet(0.05, 0.5, 80, [1, 2, 1, 0])),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_everything_comes_back(model, data, tmp_path):
+    x, y, strata = data
+    cluster = np.arange(80) // 2
+    model.fit(x, y, strata=strata, cluster=cluster)
+    model.save(tmp_path / "fit.riskset")
+    again = rs.load(tmp_path / "fit.riskset")
+    assert type(again) is rs.Cox
+    assert again.get_params() == model.get_params()
+    fitted = {k for k in vars(model) if k.endswith("_") and not k.startswith("_")}
+    assert fitted == {k for k in vars(again) if k.endswith("_") and not k.startswith("_")}
+    for name in fitted:
+        assert_array_equal(getattr(again, name), getattr(model, name), name)
+    assert_array_equal(again.predict(x), model.predict(x))
+    times = [0.0, 4.0, 1e9]
+    assert_array_equal(
+        again.predict_survival_function(x, times, strata=strata),
+        model.predict_survival_function(x, times, strata=strata),
+    )
+    pd.testing.assert_frame_equal(again.summary(), model.summary())
+    assert_array_equal(again.residuals(x, y), model.residuals(x, y))
+    assert again.score(x, y) == model.score(x, y)
+    if model.penalty is None:
+        assert again.tests_ == model.tests_
+        assert_array_equal(again.confidence_interval(method="robust").lower,
+                           model.confidence_interval(method="robust").lower)  # fmt: skip
+    again.save(tmp_path / "again.riskset")
+    assert_array_equal(rs.load(tmp_path / "again.riskset").coef_, model.coef_)
+
+
+def test_infinite_coefficients_and_notes_come_back(tmp_path):
+    x = np.array([[0.0], [0], [1], [0], [1], [0]])
+    with pytest.warns(ConvergenceWarning):
+        model = rs.Cox().fit(x, rs.Surv([1, 2, 3, 4, 5, 6], [1, 1, 0, 1, 0, 1]))
+    model.save(tmp_path / "fit")
+    again = rs.load(tmp_path / "fit")
+    assert again.coef_[0] == -np.inf
+    assert again.status_ == "infinite_estimate"
+    assert again.notes_ == model.notes_
+    assert_array_equal(again.predict_survival_function(x, [2.0]),
+                       model.predict_survival_function(x, [2.0]))  # fmt: skip
+
+
+def test_a_data_set_is_read_alike_after_loading(data, tmp_path):
+    x, y, strata = data
+    table = x.assign(days=y["time"], died=y["event"], ward=strata)
+    read = rs.Dataset.from_frame(table, time="days", event="died", strata="ward")
+    model = rs.Cox().fit(read)
+    model.save(tmp_path / "fit")
+    again = rs.load(tmp_path / "fit")
+    new = table.drop(columns=["days", "died"]).iloc[:7]
+    expected = model.predict_survival_function(read, [3.0])[:7]
+    assert_array_equal(again.predict_survival_function(new, [3.0]), expected)
+
+
+def test_keys_of_64_bits_come_back(tmp_path, rng):
+    x = rs.Design.from_dense(rng.normal(size=(30, 2)), keys=[2**53, 2**53 + 1])
+    model = rs.Cox().fit(x, rng.exponential(size=30))
+    model.save(tmp_path / "fit")
+    assert rs.load(tmp_path / "fit").covariates_ == ("9007199254740992", "9007199254740993")
+
+
+def test_the_file_holds_plain_json_and_arrays(data, tmp_path):
+    x, y, _ = data
+    model = rs.Cox().fit(x, y)
+    model.save(tmp_path / "fit")
+    with zipfile.ZipFile(tmp_path / "fit") as archive:
+        document = json.loads(archive.read("fit.json"))
+        coef = np.load(io.BytesIO(archive.read("coef.npy")), allow_pickle=False)
+        others = set(archive.namelist()) - {"fit.json"}
+    assert document["format"] == "riskset-fit"
+    assert document["model"] == "Cox"
+    assert document["covariates"] == list(model.covariates_)
+    assert_array_equal(coef, model.coef_)
+    assert all(name.endswith(".npy") for name in others)
+
+
+# -------------------------------------------------------------------------------- bad files
+
+
+@pytest.fixture
+def saved(data, tmp_path):
+    x, y, _ = data
+    path = tmp_path / "fit.riskset"
+    rs.Cox().fit(x, y).save(path)
+    return path
+
+
+def rewrite(path, change):
+    document, arrays = read_archive(path)
+    change(document, arrays)
+    head = {k: document.pop(k) for k in ("format", "format_version", "riskset")}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("fit.json", json.dumps(head | document))
+        for name, array in arrays.items():
+            packed = io.BytesIO()
+            np.save(packed, array)
+            archive.writestr(f"{name}.npy", packed.getvalue())
+
+
+def test_an_absent_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        rs.load(tmp_path / "nothing.riskset")
+
+
+@pytest.mark.parametrize("content", [b"", b"coef\n0.1\n", b"PK\x03\x04 but no zip"])
+def test_some_other_file(tmp_path, content):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(rs.InputError, match=r"table.csv is not a fit saved by riskset.*\n.*save"):
+        rs.load(path)
+
+
+def test_some_other_zip(tmp_path):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(rs.InputError, match="a zip archive without fit.json"):
+        rs.load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("fit.json", '{"coef": {}}')
+    with pytest.raises(rs.InputError, match="does not say 'riskset-fit'"):
+        rs.load(path)
+
+
+def test_a_file_cut_short_at_any_place(saved):
+    whole = saved.read_bytes()
+    for share in (0.1, 0.5, 0.9, 0.999):
+        saved.write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(rs.InputError, match="damaged or cut short"):
+            rs.load(saved)
+
+
+def test_a_changed_byte(saved):
+    damaged = bytearray(saved.read_bytes())
+    with zipfile.ZipFile(saved) as archive:
+        info = archive.getinfo("coef.npy")
+    damaged[info.header_offset + 30 + len("coef.npy") + 2] ^= 0xFF
+    saved.write_bytes(damaged)
+    with pytest.raises(rs.InputError, match="damaged or cut short"):
+        rs.load(saved)
+
+
+def test_a_later_version(saved):
+    rewrite(saved, lambda document, _: document.update(format_version=2, riskset="9.1"))
+    with pytest.raises(rs.InputError, match=r"riskset 9.1 in format 2.*\n.*upgrade"):
+        rs.load(saved)
+
+
+def test_an_impossible_version(saved):
+    rewrite(saved, lambda document, _: document.update(format_version="new"))
+    with pytest.raises(rs.InputError, match="format version is 'new'"):
+        rs.load(saved)
+
+
+def test_an_unknown_model(saved):
+    rewrite(saved, lambda document, _: document.update(model="Weibull"))
+    with pytest.raises(rs.InputError, match="'Weibull' was not found"):
+        rs.load(saved)
+
+
+def test_a_missing_part(saved):
+    rewrite(saved, lambda document, arrays: document.pop("attributes"))
+    with pytest.raises(rs.InputError, match="missing or changed .*attributes"):
+        rs.load(saved)
+
+
+def test_coefficients_that_do_not_fit(saved):
+    rewrite(saved, lambda _, arrays: arrays.update(coef=np.zeros(7)))
+    with pytest.raises(rs.InputError, match="names 4 covariates, but holds 7 coefficients"):
+        rs.load(saved)
+
+
+def test_pickled_arrays_are_refused(saved):
+    harmless = np.array([{"a": 1}], dtype=object)
+    rewrite(saved, lambda _, arrays: arrays.update(extra=harmless))
+    with pytest.raises(rs.InputError, match="damaged or cut short"):
+        rs.load(saved)
+
+
+# ------------------------------------------------------------------------------------ writing
+
+
+def test_a_failed_write_leaves_what_was_there(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def fail(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "save", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_archive(saved, {}, {"a": np.zeros(3)})
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_a_saved_file_has_ordinary_permissions(saved):
+    mask = os.umask(0)
+    os.umask(mask)
+    assert saved.stat().st_mode & 0o777 == 0o666 & ~mask
