@@ -19,7 +19,7 @@ from riskset.model.cox import CoxLoss, Evaluation
 from riskset.solve import aliasing, separation
 from riskset.solve.curvature import CurvatureModel, largest
 from riskset.solve.optimality import Problem, violations
-from riskset.solve.quadratic import newton_step
+from riskset.solve.quadratic import conjugate_step, newton_step
 from riskset.solve.result import Note, Solution
 
 __all__ = ["Report", "fit"]
@@ -30,7 +30,12 @@ Report = Callable[[int, float], None]
 ALL_AT_ONCE = 1024
 """Designs up to this many columns may start with every column in the working set."""
 LEAST_WORKING = 256
+"""Size of a first working set, and of what is added to it at once."""
+MOST_IN_MATRIX = 2048
+"""Without an L1 part, larger working sets have steps by conjugate gradients, without a matrix."""
 MAX_HALVINGS = 40
+STAGE = 1e-3
+"""Length of a later stage of an infinite estimate against the one before."""
 STILL_MOVING = 1e-2
 """A last step that moved a linear predictor by more makes us look for separation."""
 
@@ -121,6 +126,7 @@ def _at_infinity(
         coef=coef,
         status="max_iter" if limit.status == "max_iter" else "infinite_estimate",
         infinite=sign,
+        direction=direction / design.scale + STAGE * limit.direction,
         aliased=limit.aliased & ~infinite,
         null_log_likelihood=solution.null_log_likelihood,
         gradient_at_zero=solution.gradient_at_zero,
@@ -244,17 +250,13 @@ class _Run:
                 self.report(self.n_iter, residual)
             if residual <= target:
                 break
-            is_cold = self.n_iter == 0 and not self.warm
-            curvature = self.model.at(columns, self.eta, residual, is_cold=is_cold)
-            step, image = newton_step(
-                curvature,
-                gradient,
-                beta,
-                l1,
-                l2,
-                box,
-                0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0)),
-            )
+            if q > MOST_IN_MATRIX and not l1.any():
+                step, image = conjugate_step(problem, columns, self.eta, gradient, beta, l2)
+            else:
+                is_cold = self.n_iter == 0 and not self.warm
+                curvature = self.model.at(columns, self.eta, residual, is_cold=is_cold)
+                least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
+                step, image = newton_step(curvature, gradient, beta, l1, l2, box, least)
             if not step.any():
                 self.stalled = True
                 break
@@ -270,7 +272,8 @@ class _Run:
             beta = self.beta[columns]
             self.last_move = share * float(np.ptp(along))
             box = np.maximum(np.maximum(2 * np.abs(share * step), box / 2), 1e-3 / spread)
-            self.model.learn(share * step, share * image, before - gradient)
+            if image.size:
+                self.model.learn(share * step, share * image, before - gradient)
         self.gradient = self.gradient.copy()
         self.gradient[columns] = gradient
 
@@ -350,6 +353,7 @@ class _Run:
             gradient_at_zero=problem.gradient_at_zero,
             eta=self.eta,
             infinite=np.zeros(self.beta.size, dtype=np.int8),
+            direction=np.zeros(self.beta.size),
             aliased=aliased,
             loss=problem.loss,
             notes=tuple(notes),

@@ -1,12 +1,12 @@
 """What a solver returns: the answer, its certificate, and what there is to say about it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Features, Matrix, Rows
+from riskset._types import Features, Rows
 from riskset.model.cox import CoxLoss
 
 __all__ = ["Note", "Solution", "Status"]
@@ -61,6 +61,10 @@ class Solution:
         infinite part.
     infinite : (p,) int8
         Sign of each infinite coefficient, 0 for the finite ones.
+    direction : (p,) float64
+        In the user's units: the estimate is ``coef + t direction`` as t goes to infinity, with the
+        infinite entries of `coef` read as 0. All 0 where the estimate is finite. Where the limit
+        is reached in stages, the first is by far the longest.
     aliased : (p,) bool
         Columns that carry no information or repeat others; their coefficient is 0.
     loss : CoxLoss
@@ -85,7 +89,7 @@ class Solution:
     gradient_at_zero: Features
     eta: Rows
     infinite: NDArray[np.int8]
+    direction: Features
     aliased: NDArray[np.bool_]
     loss: CoxLoss
     notes: tuple[Note, ...] = ()
-    model: Matrix | None = field(default=None, repr=False)
