@@ -8,7 +8,7 @@ doi:10.1111/j.1467-9868.2011.01004.x.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,8 +121,8 @@ def _at_infinity(
         "the log likelihood are their limits. A penalty or a profile-likelihood interval helps.",
     )
     kept = tuple(n for n in limit.notes if n.code != "infinite" and not set(n.columns) & set(names))
-    values = {f: getattr(limit, f) for f in Solution.__dataclass_fields__}
-    values.update(
+    return replace(
+        limit,
         coef=coef,
         status="max_iter" if limit.status == "max_iter" else "infinite_estimate",
         infinite=sign,
@@ -134,7 +134,6 @@ def _at_infinity(
         n_passes=solution.n_passes + limit.n_passes,
         notes=(note, *kept),
     )
-    return Solution(**values)
 
 
 @dataclass
