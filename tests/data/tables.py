@@ -1,5 +1,6 @@
 """Small tables in every format, and the matrix that each must become."""
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,10 +86,13 @@ WRITERS: dict[str, Writer] = {
 }
 
 
+COUNT = itertools.count()
+
+
 def _relation(table: pa.Table) -> duckdb.DuckDBPyRelation:
-    connection = duckdb.connect()
-    connection.register("frame", table)
-    return connection.sql("SELECT * FROM frame")
+    view = f"frame_{next(COUNT)}"  # a relation is a query, asked when it is read
+    duckdb.register(view, table)
+    return duckdb.sql(f"SELECT * FROM {view}")
 
 
 FRAMES: dict[str, Callable[[pa.Table], object]] = {

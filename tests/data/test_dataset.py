@@ -140,7 +140,10 @@ OUTCOME_COMPLAINTS = {
     "id with gap": ({"id": "label"}, ["'label' must not have missing", "identifier"]),
     "stratum with gap": ({"strata": "label"}, ["'label' must not have missing", "label of their"]),
     "fraction as id": ({"id": "half"}, ["'half' must hold whole numbers", "row 0", "0.5"]),
-    "text weight": ({"weight": "pid"}, ["'pid' must be numeric", "text", "'a'"]),
+    "text weight": (
+        {"weight": "pid"},
+        ["'pid' must be numeric, but 3 of 3 rows hold text", "row 0", "'a'"],
+    ),
 }
 
 
@@ -317,7 +320,7 @@ def test_unknown_rows() -> None:
     with pytest.raises(
         InputError,
         match=r"3 of 4 entries have a row key that the outcomes do not have "
-        r"\(2 different keys; first: rowId 98\).*\n.*unknown_rows='drop'",
+        r"\(number of such keys: 2; first: rowId 98\).*\n.*unknown_rows='drop'",
     ):
         Dataset.from_long(OUTCOMES, covariates)
     data = Dataset.from_long(OUTCOMES, covariates, unknown_rows="drop")
@@ -337,7 +340,10 @@ LONG_COMPLAINTS = {
     ),
     "value nan": (long([7, 8], [1, 2], [1.0, np.nan]), ["rowId 8, covariateId 2", "nan"]),
     "value infinite": (long([7, 8], [1, 2], [-np.inf, 1.0]), ["rowId 7, covariateId 1", "-inf"]),
-    "value text": (long([7, 8], [1, 2], ["1", "2"]), ["'covariateValue'", "numeric", "VARCHAR"]),
+    "value text": (
+        long([7, 8], [1, 2], ["1", "2"]),
+        ["'covariateValue'", "holds text", "rowId 7, covariateId 1", "'1'"],
+    ),
     "key fraction": (long([7, 8], [1.5, 2.0]), ["'covariateId'", "whole", "1 of 2", "1.5"]),
     "key inexact": (long([7, 8], [2.0**53, 1.0]), ["'covariateId'", "floating point", "64-bit"]),
     "key too large": (
@@ -395,7 +401,9 @@ def test_rows_must_be_identified_once() -> None:
 
 
 def test_a_covariate_in_both_tables_is_refused() -> None:
-    with pytest.raises(InputError, match="two covariates are called 'age'"):
+    with pytest.raises(
+        InputError, match="'age' is both a column of the data frame and a key of the long"
+    ):
         Dataset.from_long(OUTCOMES, long([7], ["age"]))
 
 

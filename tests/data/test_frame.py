@@ -148,11 +148,11 @@ SPOILED = {
     "infinite": ({"x": [1.0, 2.0, np.inf]}, ["'x'", "finite", "1 of 3", "row 2", "inf"]),
     "date": (
         {"x": [datetime.date(2020, 1, d) for d in (1, 2, 3)]},
-        ["'x'", "date32", "2020", "count the days", "drop"],
+        ["'x'", "date", "2020-01-01", "count the days", "drop"],
     ),
     "time stamp": (
         {"x": [datetime.datetime(2020, 1, d) for d in (1, 2, 3)]},
-        ["'x'", "timestamp", "count the days"],
+        ["'x'", "date and time", "count the days"],
     ),
     "duration": (
         {"x": [datetime.timedelta(days=d) for d in (1, 2, 3)]},
@@ -178,7 +178,7 @@ def test_complaints_name_column_row_and_value(
 ) -> None:
     make = {"arrow": pa.table, "pandas": pd.DataFrame, "polars": pl.DataFrame}[library]
     if library != "arrow":  # the other libraries have types of their own for these
-        words = [w for w in words if w not in ("date32", "timestamp", "list", "struct", "2020")]
+        words = [w for w in words if w not in ("list", "struct", "2020-01-01")]
     with pytest.raises(InputError) as caught:
         FrameEncoder.fit(make(columns))
     for word in words:
@@ -242,7 +242,7 @@ def test_complaints_about_new_data() -> None:
         encoder.transform(PATIENTS.drop_columns(["bmi"]))
     with pytest.raises(InputError, match=r"lacks 2 of the 5 columns of the fit: 'age', 'bmi'"):
         encoder.transform(PATIENTS.drop_columns(["bmi", "age"]))
-    with pytest.raises(InputError, match=r"'age' must be numeric, but its type is text.*'61'"):
+    with pytest.raises(InputError, match=r"'age' must be numeric, but its type is text.*value 61"):
         encoder.transform(PATIENTS.set_column(1, "age", PATIENTS["age"].cast(pa.string())))
     with pytest.raises(InputError, match=r"'site' held categories.*'a', 'b', 'c'.*bool"):
         encoder.transform(PATIENTS.set_column(0, "site", [[True, True, False, False]]))

@@ -185,11 +185,11 @@ def test_complaints_about_a_duckdb_file(database: Path, tmp_path: Path) -> None:
         read_dataset(database, table="patient")
     with pytest.raises(InputError, match="both `table` and `query`"):
         read_dataset(database, table="patients", query="SELECT 1")
-    with pytest.raises(InputError, match=r"study.duckdb could not be read: .*nothing_here"):
+    with pytest.raises(InputError, match=r"query of study.duckdb .*nothing_here.*\n.*patients"):
         read_dataset(database, query="SELECT * FROM nothing_here")
     with pytest.raises(InputError, match=r"table 'covariates' was not found in study.duckdb"):
         read_dataset(database, table="patients", covariates="covariates", **ROLES)
-    with duckdb.connect(str(database)), pytest.raises(InputError, match=r"study.duckdb .*already"):
+    with duckdb.connect(str(database)), pytest.raises(InputError, match=r"study.duckdb is in use"):
         read_dataset(database, table="patients", **ROLES)
     csv = tables.WRITERS["csv"](PATIENTS, tmp_path / "p")
     with pytest.raises(InputError, match=r"belong to a DuckDB file, but p.csv is not one"):
@@ -262,8 +262,11 @@ CSV_COMPLAINTS = {
     "negative time": ("a,time,event\n1,2,0\n1,-2,1\n", ["'time' of t.csv", "data row 2", "-2"]),
     "event 2": ("a,time,event\n1,2,0\n1,2,2\n", ["'event' of t.csv", "data row 2", "2", "`cause`"]),
     "no events": ("a,time,event\n1,2,0\n", ["'event' of t.csv has no events"]),
-    "text": ("a,time,event\n1,x,0\n1,2,1\n", ["'time' of t.csv must be numeric", "'x'"]),
-    "dates": ("a,time,event\n2020-01-31,1,0\n", ["'a' of t.csv", "date32", "count the days"]),
+    "text": (
+        "a,time,event\n1,x,0\n1,2,1\n",
+        ["'time' of t.csv must be numeric", "1 of 2 rows holds text", "data row 1, value 'x'"],
+    ),
+    "dates": ("a,time,event\n2020-01-31,1,0\n", ["'a' of t.csv", "date", "count the days"]),
 }
 
 
@@ -329,7 +332,9 @@ def test_complaints_name_the_long_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"long.csv has no entries"):
         read_dataset(patients, covariates=long, **ROLES)
     write(long, "rowId,covariateId,value\n3,1,abc\n")
-    with pytest.raises(InputError, match=r"'value' of long.csv must be numeric"):
+    with pytest.raises(
+        InputError, match=r"'value' of long.csv must .*rowId 3, covariateId 1, value 'abc'"
+    ):
         read_dataset(patients, covariates=long, **ROLES)
     write(long, "row,key\n3,1\n")
     with pytest.raises(

@@ -142,7 +142,15 @@ class Database:
         place = str(path.resolve())
         if place not in self._attached:
             alias = f"file_{len(self._attached) + 1}"
-            self.execute(f"ATTACH {text(place)} AS {alias} (READ_ONLY, TYPE duckdb)")
+            try:
+                self.execute(f"ATTACH {text(place)} AS {alias} (READ_ONLY, TYPE duckdb)")
+            except duckdb.Error as error:
+                if "already attached" not in str(error) and "set lock" not in str(error):
+                    raise
+                raise InputError(
+                    f"{path.name} is in use by another connection.",
+                    hint="close it first, or pass one of its relations to Dataset.from_frame.",
+                ) from None
             self._attached[place] = alias
         return self._attached[place]
 

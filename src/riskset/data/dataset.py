@@ -363,5 +363,13 @@ def _beside(
         duplicates=options.duplicates,
         unknown_rows=options.unknown_rows,
     )
+    known = set(wide.names)
+    again = next((name for name in added.design.names if name in known), None)
+    if again is not None:
+        raise InputError(
+            f"the covariate {again!r} is both a column of {table.words.place} and a key of "
+            f"{stored.place}.",
+            hint="rename one of them, or leave the column out with `drop`.",
+        )
     design = Design.stack([wide, added.design]) if wide.n_features else added.design
     return design, replace(options, keys=added.design.keys), added.n_dropped

@@ -19,7 +19,7 @@ import pyarrow.parquet
 from riskset._errors import InputError
 from riskset.data.database import Database, StoredTable, quoted, reading, text
 
-__all__ = ["file_format", "open_file", "tables_of"]
+__all__ = ["Identifiers", "file_format", "open_file"]
 
 FORMATS = {
     "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
@@ -138,7 +138,7 @@ def _open_arrow(database: Database, path: Path) -> StoredTable:
 # -------------------------------------------------------------------- DuckDB
 
 
-def tables_of(database: Database, alias: str) -> dict[str, str]:
+def _tables_of(database: Database, alias: str) -> dict[str, str]:
     """Tables and views of an attached file: name -> qualified SQL name."""
     found = database.sql(
         "SELECT table_schema, table_name FROM information_schema.tables "
@@ -152,6 +152,23 @@ def tables_of(database: Database, alias: str) -> dict[str, str]:
     }
 
 
+def _choose_table(path: Path, known: dict[str, str], table: str | None) -> str:
+    """SQL name of the table named, in any case, or of the only one."""
+    if table is None:
+        if len(known) == 1:
+            return next(iter(known.values()))
+        raise InputError(
+            f"{path.name} has {len(known)} tables: {', '.join(map(repr, known))}."
+            if known
+            else f"{path.name} has no tables.",
+            hint="choose one with `table`, or give a `query`.",
+        )
+    same = [k for k in known if k.lower() == table.lower()]
+    if not same:
+        raise InputError.unknown_name("table", table, known, place=path.name)
+    return known[same[0]]
+
+
 def _open_duckdb(
     database: Database, path: Path, table: str | None, query: str | None
 ) -> StoredTable:
@@ -159,24 +176,19 @@ def _open_duckdb(
         raise InputError("both `table` and `query` were given.", hint="give one of them.")
     alias = database.attach(path)
     view = database.new_name()
+    known = _tables_of(database, alias)
     if query is None:
-        known = tables_of(database, alias)
-        if table is None and len(known) != 1:
-            raise InputError(
-                f"{path.name} has {len(known)} tables: {', '.join(map(repr, known))}."
-                if known
-                else f"{path.name} has no tables.",
-                hint="choose one with `table`, or give a `query`.",
-            )
-        name = next(iter(known)) if table is None else table
-        same = [k for k in known if k.lower() == name.lower()]
-        if not same:
-            raise InputError.unknown_name("table", name, known, place=path.name)
-        query = f"SELECT * FROM {known[same[0]]}"
+        query = f"SELECT * FROM {_choose_table(path, known, table)}"
     # Kept, because a view or a query may give its rows in another order each time it is asked.
     database.execute(f"USE {quoted(alias)}")
     try:
         database.execute(f"CREATE TEMP TABLE {view} AS {query.strip().rstrip(';')}\n")
+    except (duckdb.ProgrammingError, duckdb.DataError) as error:
+        reason = " ".join(str(error).split("Did you mean")[0].split())
+        raise InputError(
+            f"the query of {path.name} cannot be answered: {reason}",
+            hint=f"the tables are {', '.join(known)}." if known else "the file has no tables.",
+        ) from None
     finally:
         database.execute("USE memory")
     return database.stored(view, path.name)
@@ -201,6 +213,10 @@ def _header(path: Path) -> tuple[str, list[str]]:
             separator = "\t" if tab else comma
             lines.seek(0)
             names = next(csv.reader(lines, delimiter=separator))
+            if path.name.lower().endswith(".gz"):
+                # To the end, where the checksum stands: older databases read half a file silently.
+                while lines.buffer.read(1 << 24):
+                    pass
     except (UnicodeDecodeError, OSError, EOFError, zlib.error, csv.Error, StopIteration) as error:
         raise InputError(
             f"{path.name} could not be read as text: {error}.",
@@ -224,18 +240,29 @@ def _header(path: Path) -> tuple[str, list[str]]:
 def _open_csv(database: Database, path: Path, identifiers: Identifiers) -> StoredTable:
     separator, names = _header(path)
     kept = [name for name in identifiers(names) if name in names]
-    missing = ", ".join(map(text, CSV_MISSING))
-    types = ", ".join(f"{text(name)}: 'VARCHAR'" for name in kept)
-    staged = database.new_name()
     # The whole file decides about a type, not a sample of it. "Yes" and "t" are text, not booleans:
     # a column must not change its meaning with the format of the file.
+    options = {
+        "header": "true",
+        "delim": text(separator),
+        "quote": "'\"'",
+        "escape": "'\"'",
+        "skip": "0",
+        "comment": "''",
+        "nullstr": f"[{', '.join(map(text, CSV_MISSING))}]",
+        "sample_size": "-1",
+        "auto_type_candidates": "['BIGINT', 'DOUBLE', 'DATE', 'TIMESTAMP', 'VARCHAR']",
+        "null_padding": "false",
+        "ignore_errors": "false",
+    }
+    if kept:
+        as_text = ", ".join(f"{text(name)}: 'VARCHAR'" for name in kept)
+        options["types"] = f"{{{as_text}}}"
+    listed = ", ".join(f"{option} = {value}" for option, value in options.items())
+    staged = database.new_name()
     with _explaining_lines(path, separator, len(names)):
         database.execute(
-            f"CREATE TEMP TABLE {staged} AS SELECT * FROM read_csv({text(str(path))}, "
-            f"header = true, delim = {text(separator)}, quote = '\"', escape = '\"', skip = 0, "
-            f"comment = '', sample_size = -1, nullstr = [{missing}], "
-            "auto_type_candidates = ['BIGINT', 'HUGEINT', 'DOUBLE', 'DATE', 'TIMESTAMP', "
-            f"'VARCHAR'], types = {{{types}}}, null_padding = false, ignore_errors = false)"
+            f"CREATE TEMP TABLE {staged} AS SELECT * FROM read_csv({text(str(path))}, {listed})"
         )
     stored = database.stored(staged, path.name, names)
     view = database.new_name()

@@ -331,15 +331,16 @@ def _find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str
             raise InputError(
                 f"{words} is text, but all of its {len(levels):,} different values are numbers "
                 f"(such as {levels[0]!r}).",
-                hint="convert it to numbers, or to a categorical type if they are codes.",
+                hint="convert it to numbers; if they are codes, give it a categorical type.",
             )
         if 10 * len(odd) <= len(levels):
             row = int(pc.index(array, odd[0]).as_py())
+            are = "is no number" if len(odd) == 1 else "are no numbers"
             raise InputError(
                 f"{words} is text, because {len(odd):,} of its {len(levels):,} different values "
-                f"are not numbers (first: {table.words.row(row)}, value {odd[0]!r}).",
-                hint="correct these values and convert the column to numbers, or convert it to a "
-                "categorical type if they are codes.",
+                f"{are} (first: {table.words.row(row)}, value {odd[0]!r}).",
+                hint="correct such values, so that the column is numeric; if they are codes, give "
+                "it a categorical type or put a letter before them.",
             )
     return levels
 

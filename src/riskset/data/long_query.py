@@ -98,7 +98,7 @@ class LongQuery:
         self.n_dropped: dict[str, int] = {}
         self._row = _key(stored, columns.row)
         self._covariate = _key(stored, columns.covariate)
-        self._value = None if columns.value is None else _value(stored, columns.value)
+        self._value = None if columns.value is None else self._numeric(stored, columns.value)
         self._row, self._rows = self._key_table(row_keys, self._row)
         self._source = f"{stored.view} AS l"
 
@@ -114,6 +114,30 @@ class LongQuery:
         self.database.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {staged.view}")
         self.database.forget(staged)
         return key, name
+
+    def _numeric(self, stored: StoredTable, column: str) -> str:
+        """The value column as a double."""
+        type_, name = stored.types[column], f"l.{quoted(column)}"
+        if type_ in (*WHOLE, *LARGE, "FLOAT", "DOUBLE", "BOOLEAN") or type_.startswith("DECIMAL"):
+            return f"CAST({name} AS DOUBLE)"
+        must = f"column {column!r} of {self.place} must be numeric"
+        if type_ != "VARCHAR":
+            raise InputError(
+                f"{must}, but its type is {type_}.",
+                hint="convert it to numbers, or name another column with `covariate_columns`.",
+            )
+        # In a CSV file with nothing but a header every column is text.
+        rows = self.database.sql(
+            f"SELECT {self._row.sql}, {self._covariate.sql}, {name} FROM {stored.view} AS l "
+            f"ORDER BY TRY_CAST({name} AS DOUBLE) IS NOT NULL LIMIT 1"
+        ).fetchall()
+        for row, covariate, value in rows:
+            raise InputError(
+                f"{must}, but it holds text (for example {self._entry_words(row, covariate)}, "
+                f"value {value!r}).",
+                hint="correct or convert it, or name another column with `covariate_columns`.",
+            )
+        return f"CAST({name} AS DOUBLE)"
 
     def drop_unknown_rows(self) -> None:
         """Leave out entries of rows that are not in the design."""
@@ -244,7 +268,7 @@ class LongQuery:
             return self._missing_complaint(self.columns.row)
         return InputError(
             f"in {self.place}, {count:,} of {total:,} entries have a row key that the outcomes do "
-            f"not have ({rows:,} different keys; first: {self.columns.row} {first!r}).",
+            f"not have (number of such keys: {rows:,}; first: {self.columns.row} {first!r}).",
             hint="pass unknown_rows='drop' to leave such entries out; their number is reported.",
         )
 
@@ -301,16 +325,3 @@ def _key(stored: StoredTable, column: str) -> _Key:
             hint="write the keys as 64-bit integers or as text.",
         )
     return _Key(f"CAST({name} AS BIGINT)", False)
-
-
-def _value(stored: StoredTable, column: str) -> str:
-    """The value column as a double."""
-    type_, name = stored.types[column], f"l.{quoted(column)}"
-    is_number = type_ in (*WHOLE, *LARGE, "FLOAT", "DOUBLE", "BOOLEAN") or "DECIMAL" in type_
-    # In a CSV file with nothing but a header every column is text.
-    if not is_number and stored.database.row(f"SELECT count(*) FROM {stored.view}") != (0,):
-        raise InputError(
-            f"column {column!r} of {stored.place} must be numeric, but its type is {type_}.",
-            hint="convert it to numbers, or name another column with `covariate_columns`.",
-        )
-    return f"CAST({name} AS DOUBLE)"

@@ -138,7 +138,7 @@ def _check_option(name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise InputError(
             f"`{name}` must be {' or '.join(map(repr, known))}, but it is {value!r}.",
-            hint="leave it out for an error.",
+            hint="choose one of these, or leave it out.",
         )
 
 

@@ -137,9 +137,12 @@ def kind_of(type_: "pa.DataType") -> str:
 
 def type_words(type_: "pa.DataType") -> str:
     """How messages call an Arrow type."""
-    return {"text": "text", "category": "categorical", "missing": "empty"}.get(
-        kind_of(type_), str(type_)
-    )
+    if pa.types.is_date(type_):
+        return "date"
+    if pa.types.is_timestamp(type_):
+        return "date and time"
+    known = {"text": "text", "category": "categorical", "missing": "empty"}
+    return known.get(kind_of(type_), str(type_))
 
 
 def check_present(table: Table, name: str, array: "pa.ChunkedArray", hint: str = MISSING) -> None:
@@ -164,12 +167,7 @@ def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     """
     kind = kind_of(array.type)
     if kind not in ("number", "bool", "missing"):
-        first = f" (first: {table.words.row(0)}, value {array[0].as_py()!r})" if len(array) else ""
-        raise InputError(
-            f"{table.words.column(name)} must be numeric, but its type is "
-            f"{type_words(array.type)}{first}.",
-            hint=DAYS if kind == "date" else "convert it to numbers.",
-        )
+        raise _not_numeric(table, name, array, kind)
     check_present(table, name, array)
     if pa.types.is_decimal(array.type):
         return np.asarray(array.cast(pa.float64()).to_numpy())
@@ -181,11 +179,39 @@ def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     return values
 
 
+def _not_numeric(table: Table, name: str, array: "pa.ChunkedArray", kind: str) -> InputError:
+    must = f"{table.words.column(name)} must be numeric"
+    if kind == "text":
+        odd = np.array([v is not None and not _is_number(v) for v in array.to_pylist()], bool)
+        if odd.any():
+            at = int(np.argmax(odd))
+            holds = "holds" if odd.sum() == 1 else "hold"
+            return InputError(
+                f"{must}, but {int(odd.sum()):,} of {table.n_rows:,} rows {holds} text (first: "
+                f"{table.words.row(at)}, value {array[at].as_py()!r}).",
+                hint="correct these values, or name another column.",
+            )
+    first = f" (first: {table.words.row(0)}, value {array[0].as_py()!s})" if len(array) else ""
+    return InputError(
+        f"{must}, but its type is {type_words(array.type)}{first}.",
+        hint=DAYS if kind == "date" else "convert it to numbers, or leave it out with `drop`.",
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def labels(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     """A column of group labels: integers, booleans, other numbers, or text."""
     if kind_of(array.type) in ("date", "other"):
         raise InputError(
-            f"{table.words.column(name)} must hold numbers or text, but its type is {array.type}.",
+            f"{table.words.column(name)} must hold numbers or text, but its type is "
+            f"{type_words(array.type)}.",
             hint="convert it to text.",
         )
     check_present(table, name, array, "give these rows a label of their own, or drop them.")
@@ -213,7 +239,7 @@ def keys(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     if kind_of(array.type) in ("date", "other", "bool"):
         raise InputError(
             f"{words} must hold whole numbers or text to identify rows, but its type is "
-            f"{array.type}.",
+            f"{type_words(array.type)}.",
             hint="name another column, or convert it to text.",
         )
     check_present(table, name, array, "give every row an identifier, or drop these rows.")
