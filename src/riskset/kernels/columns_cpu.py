@@ -12,7 +12,15 @@ ONES, VALUES, HAS_ZERO, NOT_FINITE = 0, 1, 2, 3
 
 
 @kernel
-def _describe(first, last, n_chunks, indptr, values, kind, squares):  # type: ignore[no-untyped-def]
+def _describe(
+    first: int,
+    last: int,
+    n_chunks: int,
+    indptr: Index,
+    values: Rows,
+    kind: AnyArray,
+    squares: Features,
+) -> None:
     p = kind.size
     for j in range(p * first // n_chunks, p * last // n_chunks):
         found = 0
@@ -47,7 +55,7 @@ def divide(block_ptr: Index, value: Rows, scale: Features) -> None:
 
 
 @kernel
-def to_csc(  # noqa: D103
+def to_csc(
     block_ptr: Index, row: AnyArray, value: Rows, shift: int, place: Index
 ) -> tuple[Index, Index, Rows]:
     """Compressed sparse columns of the rows i with ``place[i] >= 0``, at row ``place[i]``."""

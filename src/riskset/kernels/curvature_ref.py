@@ -35,4 +35,5 @@ def nested_pull(
     stratum = np.cumsum(starts)
     same = stratum[:, None] == stratum[group][None, :]
     within = same & (group[None, :] <= np.arange(starts.size)[:, None])
-    return (factor * (within @ ru)) @ within.astype(np.float64)
+    pull: Rows = (factor * (within @ ru)) @ within.astype(np.float64)
+    return pull

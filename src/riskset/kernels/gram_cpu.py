@@ -1,9 +1,10 @@
 """Sampling of risk sets and sums of squares over a sample, fast. See `gram_ref`."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Index, Matrix, NDArray, Pointer, Rows
+from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
 from riskset.kernels._jit import kernel
 
 __all__ = ["bin_counts", "binary_gram", "draw", "draw_mates", "fill_bits", "fill_sparse"]
@@ -91,7 +92,19 @@ def draw_mates(
 
 
 @kernel
-def _fill_bits(first, last, n_chunks, block_ptr, row, shift, columns, copies, start, slot, bits):  # type: ignore[no-untyped-def]
+def _fill_bits(
+    first: int,
+    last: int,
+    n_chunks: int,
+    block_ptr: Index,
+    row: AnyArray,
+    shift: int,
+    columns: Index,
+    copies: AnyArray,
+    start: Pointer,
+    slot: Index,
+    bits: NDArray[np.uint64],
+) -> None:
     q_all = columns.size
     one = np.uint64(1)
     for q in range(q_all * first // n_chunks, q_all * last // n_chunks):
@@ -148,7 +161,7 @@ def fill_sparse(
 
 
 @kernel
-def _popcount(x):  # type: ignore[no-untyped-def]
+def _popcount(x: np.uint64) -> np.uint64:
     """Number of ones; the compiler knows this idiom and makes it one instruction."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -170,7 +183,13 @@ def bin_counts(bits: NDArray[np.uint64], bin_word: Pointer) -> Matrix:
 
 
 @kernel
-def _binary_gram(first, last, n_chunks, bits, counts):  # type: ignore[no-untyped-def]
+def _binary_gram(
+    first: int,
+    last: int,
+    n_chunks: int,
+    bits: NDArray[np.uint64],
+    counts: Index,
+) -> None:
     q, n_words = bits.shape
     n_tiles = (q + TILE - 1) // TILE
     unit = 0

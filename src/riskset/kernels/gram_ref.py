@@ -1,9 +1,10 @@
 """Sampling of risk sets and sums of squares over a sample, written as the formulas read."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Index, Matrix, NDArray, Pointer, Rows
+from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
 
 __all__ = ["bin_counts", "binary_gram", "draw", "draw_mates", "fill_bits", "fill_sparse"]
 

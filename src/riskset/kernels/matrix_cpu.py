@@ -8,7 +8,7 @@ are added in order: same input, same bits.
 import numpy as np
 
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Index, Rows
+from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.kernels._jit import kernel
 
 __all__ = [
@@ -29,7 +29,17 @@ def _n_chunks(n_blocks: int) -> int:
 
 
 @kernel
-def _cross_binary(first, last, n_chunks, block_ptr, row, slots, r, shift, out):  # type: ignore[no-untyped-def]
+def _cross_binary(
+    first: int,
+    last: int,
+    n_chunks: int,
+    block_ptr: Index,
+    row: AnyArray,
+    slots: Index,
+    r: Rows,
+    shift: int,
+    out: Matrix,
+) -> None:
     n_blocks = block_ptr.shape[0]
     for c in range(first, last):
         sums = out[c]
@@ -53,7 +63,18 @@ def _cross_binary(first, last, n_chunks, block_ptr, row, slots, r, shift, out): 
 
 
 @kernel
-def _cross_valued(first, last, n_chunks, block_ptr, row, value, slots, r, shift, out):  # type: ignore[no-untyped-def]
+def _cross_valued(
+    first: int,
+    last: int,
+    n_chunks: int,
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows,
+    slots: Index,
+    r: Rows,
+    shift: int,
+    out: Matrix,
+) -> None:
     n_blocks = block_ptr.shape[0]
     for c in range(first, last):
         sums = out[c]
@@ -73,7 +94,15 @@ def _cross_valued(first, last, n_chunks, block_ptr, row, value, slots, r, shift,
 
 
 @kernel
-def _cross_dense(first, last, n_chunks, blocks, slots, r, out):  # type: ignore[no-untyped-def]
+def _cross_dense(
+    first: int,
+    last: int,
+    n_chunks: int,
+    blocks: AnyArray,
+    slots: Index,
+    r: Rows,
+    out: Matrix,
+) -> None:
     n_blocks, _, block_rows = blocks.shape
     for c in range(first, last):
         sums = out[c]
@@ -97,7 +126,17 @@ def _cross_dense(first, last, n_chunks, blocks, slots, r, out):  # type: ignore[
 
 
 @kernel
-def _product_binary(first, last, n_chunks, block_ptr, row, slots, v, shift, out):  # type: ignore[no-untyped-def]
+def _product_binary(
+    first: int,
+    last: int,
+    n_chunks: int,
+    block_ptr: Index,
+    row: AnyArray,
+    slots: Index,
+    v: Features,
+    shift: int,
+    out: Rows,
+) -> None:
     n_blocks = block_ptr.shape[0]
     for b in range(n_blocks * first // n_chunks, n_blocks * last // n_chunks):
         ob = out[b << shift :]
@@ -116,7 +155,18 @@ def _product_binary(first, last, n_chunks, block_ptr, row, slots, v, shift, out)
 
 
 @kernel
-def _product_valued(first, last, n_chunks, block_ptr, row, value, slots, v, shift, out):  # type: ignore[no-untyped-def]
+def _product_valued(
+    first: int,
+    last: int,
+    n_chunks: int,
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows,
+    slots: Index,
+    v: Features,
+    shift: int,
+    out: Rows,
+) -> None:
     n_blocks = block_ptr.shape[0]
     for b in range(n_blocks * first // n_chunks, n_blocks * last // n_chunks):
         ob = out[b << shift :]
@@ -127,7 +177,15 @@ def _product_valued(first, last, n_chunks, block_ptr, row, value, slots, v, shif
 
 
 @kernel
-def _product_dense(first, last, n_chunks, blocks, slots, v, out):  # type: ignore[no-untyped-def]
+def _product_dense(
+    first: int,
+    last: int,
+    n_chunks: int,
+    blocks: AnyArray,
+    slots: Index,
+    v: Features,
+    out: Rows,
+) -> None:
     n_blocks, _, block_rows = blocks.shape
     for b in range(n_blocks * first // n_chunks, n_blocks * last // n_chunks):
         ob = out[b * block_rows : (b + 1) * block_rows]
@@ -138,7 +196,16 @@ def _product_dense(first, last, n_chunks, blocks, slots, v, out):  # type: ignor
 
 
 @kernel
-def _count(first, last, n_chunks, indptr, indices, columns, shift, counts):  # type: ignore[no-untyped-def]
+def _count(
+    first: int,
+    last: int,
+    n_chunks: int,
+    indptr: Index,
+    indices: AnyArray,
+    columns: Index,
+    shift: int,
+    counts: AnyArray,
+) -> None:
     q = columns.size
     for s in range(q * first // n_chunks, q * last // n_chunks):
         j = columns[s]
@@ -147,9 +214,19 @@ def _count(first, last, n_chunks, indptr, indices, columns, shift, counts):  # t
 
 
 @kernel
-def _scatter(  # type: ignore[no-untyped-def]
-    first, last, n_chunks, indptr, indices, values, columns, shift, block_ptr, row, value
-):
+def _scatter(
+    first: int,
+    last: int,
+    n_chunks: int,
+    indptr: Index,
+    indices: AnyArray,
+    values: AnyArray,
+    columns: Index,
+    shift: int,
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows,
+) -> None:
     n_blocks = block_ptr.shape[0]
     q = columns.size
     mask = (1 << shift) - 1
@@ -174,7 +251,8 @@ def cross_binary(
     n_chunks = _n_chunks(block_ptr.shape[0])
     out = np.zeros((n_chunks, slots.size))
     runtime.run(_cross_binary, n_chunks, n_chunks, block_ptr, row, slots, r, shift, out)
-    return out.sum(axis=0)
+    sums: Features = out.sum(axis=0)
+    return sums
 
 
 def cross_valued(
@@ -190,7 +268,8 @@ def cross_valued(
     n_chunks = _n_chunks(block_ptr.shape[0])
     out = np.zeros((n_chunks, slots.size))
     runtime.run(_cross_valued, n_chunks, n_chunks, block_ptr, row, value, slots, r, shift, out)
-    return out.sum(axis=0)
+    sums: Features = out.sum(axis=0)
+    return sums
 
 
 def cross_dense(blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime) -> Features:
@@ -198,7 +277,8 @@ def cross_dense(blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime) -> Fe
     n_chunks = _n_chunks(blocks.shape[0])
     out = np.zeros((n_chunks, slots.size))
     runtime.run(_cross_dense, n_chunks, n_chunks, blocks, slots, r, out)
-    return out.sum(axis=0)
+    sums: Features = out.sum(axis=0)
+    return sums
 
 
 def product_binary(
@@ -230,9 +310,7 @@ def product_valued(
     runtime.run(_product_valued, n_chunks, n_chunks, block_ptr, row, value, slots, v, shift, out)
 
 
-def product_dense(
-    blocks: AnyArray, slots: Index, v: Features, out: Rows, runtime: Runtime
-) -> None:
+def product_dense(blocks: AnyArray, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
     """See `matrix_ref.product_dense`."""
     n_chunks = _n_chunks(blocks.shape[0])
     runtime.run(_product_dense, n_chunks, n_chunks, blocks, slots, v, out)

@@ -1,37 +1,47 @@
-"""Sums over risk sets in O(n) on the CPU. The specification is `risk_sets_ref`.
+"""The partial likelihood on the CPU. The specification is `risk_sets_ref`.
 
-Without late entry risk sets are nested and one running sum in each direction gives everything; a
-scan is cut into fixed chunks (totals, carries, chunks again). With late entry a row is at risk in a
-range of groups [own, end). Taking leavers off a running total would cancel, so the range is cut in
-two at the highest bit in which `own` and `end - 1` differ: a tail of one half and a head of the
-next, both of which are running sums that only add (a disjoint sparse table): O(n + G log G).
+Without late entry risk sets are nested and one running sum in each direction gives everything in
+O(n). Both sums are cut into fixed chunks (totals, carries, chunks again): threads share the chunks
+and the bits do not depend on how many there are. With late entry the sums over risk sets come from
+`late_entry_cpu`. `exp` is taken after one shift while eta spans less than `SPAN`; beyond it,
+`wide_range_cpu` takes over.
 
-`exp` is taken after one shift while eta spans less than `SPAN`; beyond it, the same sums are taken
-in logarithms.
+A risk set is kept in two parts, the rows with an event in the group (tied) and the rest, so that
+Efron's terms, rest + (1 - k/m) tied, are sums too: nothing is ever subtracted from a total.
 """
 
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import Index, Matrix, NDArray, Pointer, RiskSets, Rows
+from riskset._types import Index, RiskSets, Rows
+from riskset.kernels import late_entry_cpu as late_entry
+from riskset.kernels import wide_range_cpu as wide_range
 from riskset.kernels._jit import kernel
 from riskset.kernels.risk_sets_ref import CoxPass
 
-__all__ = ["CoxPass", "cox_pass", "risk_set_means"]
+__all__ = ["SPAN", "CoxPass", "cox_pass"]
 
-SPAN = 600.0
+SPAN = 500.0
+"""Largest range of eta under one shift: exp(-500) = 7e-218 leaves room for weights that differ by
+a factor of 1e80, for the reciprocals of totals, and for sums of either."""
+
+BLOCK = 256
+"""Rows exponentiated at once. The likelihood is summed by blocks, too: the line search compares its
+last digits, and sums in two levels round less."""
+
 LOG2E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 
 
 @kernel
-def _exp_block(x, power):  # type: ignore[no-untyped-def]
+def _exp_block(x: NDArray[np.float64], power: Index) -> None:
     """Replace x by exp(x), for -700 < x < 700; written so that it becomes vector instructions.
 
-    x = k ln 2 + r with \\|r\\| <= ln 2 / 2 (Cody and Waite); Taylor's series to r^13 is below half a
-    unit in the last place; 2^k is made from its bits.
+    x = k ln 2 + r with r at most ln 2 / 2 in size (Cody and Waite); Taylor's series to r^13 is
+    below half a unit in the last place; 2^k is made from its bits.
     """
     scale = power.view(np.float64)
     for i in range(x.size):
@@ -58,300 +68,153 @@ def _exp_block(x, power):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _totals(  # type: ignore[no-untyped-def]
-    first, last, eta, shift, order, weight, event_weight, group_ptr, starts, chunk_ptr,
-    efron, r, total, tied, chunk_sum, chunk_starts, linear,
-):
-    """Chunk by chunk: r, sums over nested risk sets since the chunk or stratum began."""
-    x = np.empty(256)
-    power = np.empty(256, np.int64)
+def _totals(
+    first: int,
+    last: int,
+    eta: Rows,
+    shift: float,
+    risk: RiskSets,
+    efron: bool,
+    r: Rows,
+    rest: NDArray[np.float64],
+    tied: NDArray[np.float64],
+    chunk_total: NDArray[np.float64],
+    chunk_starts: NDArray[np.bool_],
+    chunk_score: NDArray[np.float64],
+) -> None:
+    """Chunk by chunk: r, and sums over nested risk sets since the chunk or stratum began."""
+    order, weight, event_weight, ptr = risk.order, risk.weight, risk.event_weight, risk.group_ptr
+    starts, chunk_ptr = risk.starts_stratum, risk.chunk_ptr
+    x, power = np.empty(BLOCK), np.empty(BLOCK, np.int64)
     for c in range(first, last):
-        begin, stop = group_ptr[chunk_ptr[c]], group_ptr[chunk_ptr[c + 1]]
-        score = 0.0
-        for a in range(begin, stop, 256):
-            n = min(256, stop - a)
+        begin, stop = ptr[chunk_ptr[c]], ptr[chunk_ptr[c + 1]]
+        chunk_score[c] = 0.0
+        for a in range(begin, stop, BLOCK):
+            n = min(BLOCK, stop - a)
+            score = 0.0
             for i in range(n):
                 x[i] = eta[order[a + i]] - shift
                 score += event_weight[a + i] * x[i]
+            chunk_score[c] += score
             _exp_block(x[:n], power[:n])
             for i in range(n):
                 r[a + i] = weight[a + i] * x[i]
-        linear[c] = score
         running = 0.0
         chunk_starts[c] = False
         for g in range(chunk_ptr[c], chunk_ptr[c + 1]):
             if starts[g]:
                 running = 0.0
                 chunk_starts[c] = True
-            group = dead = 0.0
-            for i in range(group_ptr[g], group_ptr[g + 1]):
-                group += r[i]
+            alive = dead = 0.0
+            for i in range(ptr[g], ptr[g + 1]):
                 if efron and event_weight[i] > 0.0:
                     dead += r[i]
-            running += group
-            total[g] = running
+                else:
+                    alive += r[i]
+            rest[g] = running + alive
             tied[g] = dead
-        chunk_sum[c] = running
+            running += alive + dead
+        chunk_total[c] = running
 
 
 @kernel
-def _hazards(  # type: ignore[no-untyped-def]
-    first, last, group_events, group_tied, starts, chunk_ptr, efron, carry,
-    total, tied, hazard, correction, chunk_hazard, log_part,
-):
-    """Chunk by chunk: complete totals, hazard increments, and the sum to hand to the left."""
+def _hazards(
+    first: int,
+    last: int,
+    shift: float,
+    risk: RiskSets,
+    efron: bool,
+    carry: NDArray[np.float64],
+    rest: NDArray[np.float64],
+    tied: NDArray[np.float64],
+    hazard: NDArray[np.float64],
+    hazard_tied: NDArray[np.float64],
+    log_total: NDArray[np.float64],
+    log_hazard: NDArray[np.float64],
+    chunk_hazard: NDArray[np.float64],
+    chunk_value: NDArray[np.float64],
+) -> None:
+    """Chunk by chunk: complete totals, hazard increments, and the sum to hand to the left.
+
+    `hazard_tied` is the increment that a row with an event in the group is exposed to.
+    """
+    group_events, group_tied = risk.group_events, risk.group_tied
+    starts, chunk_ptr = risk.starts_stratum, risk.chunk_ptr
     for c in range(first, last):
-        open_start = carry[c]
-        value = handed = 0.0
+        before = carry[c]
+        value = block = handed = 0.0
         inside = True
         for g in range(chunk_ptr[c], chunk_ptr[c + 1]):
             if starts[g]:
-                open_start = 0.0
+                before = 0.0
                 inside = False
-            total[g] += open_start
-            n_events = group_events[g]
-            hazard[g] = correction[g] = 0.0
-            if n_events > 0.0:
-                if efron and group_tied[g] > 1:
-                    m = group_tied[g]
-                    step = n_events / m
-                    for k in range(m):
-                        part = k / m
-                        # At least total / m, so the difference loses no more than a factor m.
-                        d = total[g] - part * tied[g]
-                        value -= step * math.log(d)
-                        hazard[g] += step / d
-                        correction[g] += part * step / d
-                else:
-                    value -= n_events * math.log(total[g])
-                    hazard[g] = n_events / total[g]
+            alive, dead = before + rest[g], tied[g]
+            total = alive + dead
+            log_d = math.log(total) if total > 0.0 else -math.inf
+            h = h_tied = term = 0.0
+            log_h = -math.inf
+            n_events, m = group_events[g], group_tied[g]
+            if efron and m > 1:
+                step = n_events / m
+                for k in range(m):
+                    share = (m - k) / m
+                    d = alive + share * dead
+                    term += step * math.log(d)
+                    h += step / d
+                    h_tied += share * step / d
+                log_h = math.log(h)
+            elif m > 0:
+                term = n_events * log_d
+                h = h_tied = n_events / total
+                log_h = (math.log(n_events) if n_events != 1.0 else 0.0) - log_d
+            hazard[g], hazard_tied[g] = h, h_tied
+            log_total[g], log_hazard[g] = log_d + shift, log_h - shift
+            block -= term
+            if g % BLOCK == 0:
+                value += block
+                block = 0.0
             if inside:
-                handed += hazard[g]
+                handed += h
         chunk_hazard[c] = handed
-        log_part[c] = value
+        chunk_value[c] = value + block
 
 
 @kernel
-def _residuals(  # type: ignore[no-untyped-def]
-    first, last, order, event_weight, group_ptr, starts, chunk_ptr, carry,
-    r, hazard, correction, expected, residual,
-):
+def _residuals(
+    first: int,
+    last: int,
+    risk: RiskSets,
+    carry: NDArray[np.float64],
+    r: Rows,
+    hazard: NDArray[np.float64],
+    hazard_tied: NDArray[np.float64],
+    expected: Rows,
+    residual: Rows,
+) -> None:
     """Chunk by chunk, backwards: cumulative hazard, expected events, residuals."""
+    order, event_weight, ptr = risk.order, risk.event_weight, risk.group_ptr
+    starts, chunk_ptr = risk.starts_stratum, risk.chunk_ptr
     for c in range(first, last):
         cumulative = carry[c]
         for g in range(chunk_ptr[c + 1] - 1, chunk_ptr[c] - 1, -1):
+            after = cumulative
             cumulative += hazard[g]
-            for i in range(group_ptr[g], group_ptr[g + 1]):
+            for i in range(ptr[g], ptr[g + 1]):
                 e = r[i] * cumulative
                 if event_weight[i] > 0.0:
-                    e = r[i] * (cumulative - correction[g])
+                    e = r[i] * (after + hazard_tied[g])
                 expected[i] = e
                 residual[order[i]] = event_weight[i] - e
             if starts[g]:
                 cumulative = 0.0
 
 
-@kernel
-def _cover(r, own, end, level_rows, level_ptr, total):  # type: ignore[no-untyped-def]
-    """Sum r over the rows that are at risk in each group: a tail and a head at every level."""
-    n_groups = total.size
-    total[:] = 0.0
-    for k in range(level_ptr[0], level_ptr[1]):
-        total[own[level_rows[k]]] += r[level_rows[k]]
-    tail, head = np.empty(n_groups), np.empty(n_groups)
-    for level in range(1, level_ptr.size - 1):
-        if level_ptr[level] == level_ptr[level + 1]:
-            continue
-        tail[:] = 0.0
-        head[:] = 0.0
-        for k in range(level_ptr[level], level_ptr[level + 1]):
-            i = level_rows[k]
-            tail[own[i]] += r[i]
-            head[end[i] - 1] += r[i]
-        half = 1 << (level - 1)
-        for left in range(0, n_groups, 2 * half):
-            middle, stop = min(left + half, n_groups), min(left + 2 * half, n_groups)
-            running = 0.0
-            for g in range(left, middle):
-                running += tail[g]
-                total[g] += running
-            running = 0.0
-            for g in range(stop - 1, middle - 1, -1):
-                running += head[g]
-                total[g] += running
-
-
-@kernel
-def _cumulate(hazard, own, end, level_rows, level_ptr, cumulative):  # type: ignore[no-untyped-def]
-    """Sum the hazard over the groups in which each row is at risk, by the same tails and heads."""
-    n_groups = hazard.size
-    cumulative[:] = 0.0
-    for k in range(level_ptr[0], level_ptr[1]):
-        i = level_rows[k]
-        cumulative[i] = hazard[own[i]]
-    sums = np.empty(n_groups)
-    for level in range(1, level_ptr.size - 1):
-        if level_ptr[level] == level_ptr[level + 1]:
-            continue
-        half = 1 << (level - 1)
-        for left in range(0, n_groups, 2 * half):
-            middle, stop = min(left + half, n_groups), min(left + 2 * half, n_groups)
-            running = 0.0
-            for g in range(middle - 1, left - 1, -1):
-                running += hazard[g]
-                sums[g] = running
-            running = 0.0
-            for g in range(middle, stop):
-                running += hazard[g]
-                sums[g] = running
-        for k in range(level_ptr[level], level_ptr[level + 1]):
-            i = level_rows[k]
-            cumulative[i] = sums[own[i]] + sums[end[i] - 1]
-
-
-@kernel
-def _add(a, b):  # type: ignore[no-untyped-def]
-    """log(exp(a) + exp(b)), also of -inf."""
-    high, low = (a, b) if a > b else (b, a)
-    if low == -math.inf:
-        return high
-    return high + math.log1p(math.exp(low - high))
-
-
-@kernel
-def _log_totals(log_r, group_ptr, starts, log_total):  # type: ignore[no-untyped-def]
-    """Nested risk sets in logarithms, with a peak that rises as larger terms are met."""
-    peak, total = -math.inf, 0.0
-    for g in range(starts.size):
-        if starts[g]:
-            peak, total = -math.inf, 0.0
-        for i in range(group_ptr[g], group_ptr[g + 1]):
-            if log_r[i] > peak:
-                total = total * math.exp(peak - log_r[i]) + 1.0
-                peak = log_r[i]
-            elif log_r[i] > -math.inf:
-                total += math.exp(log_r[i] - peak)
-        log_total[g] = peak + math.log(total) if total > 0.0 else -math.inf
-
-
-@kernel
-def _log_cover(log_r, own, end, level_rows, level_ptr, log_total):  # type: ignore[no-untyped-def]
-    """`_cover` in logarithms."""
-    n_groups = log_total.size
-    log_total[:] = -math.inf
-    for k in range(level_ptr[0], level_ptr[1]):
-        g = own[level_rows[k]]
-        log_total[g] = _add(log_total[g], log_r[level_rows[k]])
-    tail, head = np.empty(n_groups), np.empty(n_groups)
-    for level in range(1, level_ptr.size - 1):
-        if level_ptr[level] == level_ptr[level + 1]:
-            continue
-        tail[:] = -math.inf
-        head[:] = -math.inf
-        for k in range(level_ptr[level], level_ptr[level + 1]):
-            i = level_rows[k]
-            tail[own[i]] = _add(tail[own[i]], log_r[i])
-            head[end[i] - 1] = _add(head[end[i] - 1], log_r[i])
-        half = 1 << (level - 1)
-        for left in range(0, n_groups, 2 * half):
-            middle, stop = min(left + half, n_groups), min(left + 2 * half, n_groups)
-            running = -math.inf
-            for g in range(left, middle):
-                running = _add(running, tail[g])
-                log_total[g] = _add(log_total[g], running)
-            running = -math.inf
-            for g in range(stop - 1, middle - 1, -1):
-                running = _add(running, head[g])
-                log_total[g] = _add(log_total[g], running)
-
-
-@kernel
-def _log_cumulate(log_hazard, own, end, level_rows, level_ptr, log_cumulative):  # type: ignore[no-untyped-def]
-    """`_cumulate` in logarithms."""
-    n_groups = log_hazard.size
-    log_cumulative[:] = -math.inf
-    for k in range(level_ptr[0], level_ptr[1]):
-        i = level_rows[k]
-        log_cumulative[i] = log_hazard[own[i]]
-    sums = np.empty(n_groups)
-    for level in range(1, level_ptr.size - 1):
-        if level_ptr[level] == level_ptr[level + 1]:
-            continue
-        half = 1 << (level - 1)
-        for left in range(0, n_groups, 2 * half):
-            middle, stop = min(left + half, n_groups), min(left + 2 * half, n_groups)
-            running = -math.inf
-            for g in range(middle - 1, left - 1, -1):
-                running = _add(running, log_hazard[g])
-                sums[g] = running
-            running = -math.inf
-            for g in range(middle, stop):
-                running = _add(running, log_hazard[g])
-                sums[g] = running
-        for k in range(level_ptr[level], level_ptr[level + 1]):
-            i = level_rows[k]
-            log_cumulative[i] = _add(sums[own[i]], sums[end[i] - 1])
-
-
-@kernel
-def _log_nested(log_hazard, group_ptr, starts, log_cumulative):  # type: ignore[no-untyped-def]
-    """Cumulative hazard of nested risk sets in logarithms, backwards."""
-    running = -math.inf
-    for g in range(starts.size - 1, -1, -1):
-        running = _add(running, log_hazard[g])
-        for i in range(group_ptr[g], group_ptr[g + 1]):
-            log_cumulative[i] = running
-        if starts[g]:
-            running = -math.inf
-
-
-@kernel
-def _log_hazards(  # type: ignore[no-untyped-def]
-    log_r, event_weight, group_ptr, group_events, group_tied, efron, log_total,
-    log_hazard, share,
-):
-    """Hazard increments in logarithms; share: the part of it that a tied event does not bear."""
-    value = 0.0
-    for g in range(group_events.size):
-        log_hazard[g] = -math.inf
-        share[g] = -math.inf
-        if group_events[g] <= 0.0:
-            continue
-        m = group_tied[g]
-        if not efron or m == 1:
-            value -= group_events[g] * log_total[g]
-            log_hazard[g] = math.log(group_events[g]) - log_total[g]
-            continue
-        dead = -math.inf
-        for i in range(group_ptr[g], group_ptr[g + 1]):
-            if event_weight[i] > 0.0:
-                dead = _add(dead, log_r[i])
-        step = group_events[g] / m
-        ratio = math.exp(dead - log_total[g])
-        for k in range(m):
-            log_d = log_total[g] + math.log1p(-(k / m) * min(ratio, 1.0))
-            value -= step * log_d
-            log_hazard[g] = _add(log_hazard[g], math.log(step) - log_d)
-            if k > 0:
-                share[g] = _add(share[g], math.log(step * k / m) - log_d)
-    return value
-
-
-@kernel
-def _log_expected(log_r, event_weight, group_ptr, log_cumulative, share, expected):  # type: ignore[no-untyped-def]
-    for g in range(share.size):
-        for i in range(group_ptr[g], group_ptr[g + 1]):
-            expected[i] = math.exp(log_r[i] + log_cumulative[i])
-            if event_weight[i] > 0.0 and share[g] > -math.inf:
-                expected[i] -= math.exp(log_r[i] + share[g])
-
-
 def cox_pass(eta: Rows, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPass:
     """See `risk_sets_ref.cox_pass`."""
     high = float(eta.max())
     if high - float(eta.min()) < SPAN:
-        return _pass_shifted(eta, high, risk, efron, runtime)
-    return _pass_log(eta, risk, efron)
+        return _one_shift(eta, high, risk, efron, runtime)
+    return wide_range.cox_pass_wide(eta, risk, efron)
 
 
 def _carry(sums: NDArray[np.float64], has_start: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -362,214 +225,33 @@ def _carry(sums: NDArray[np.float64], has_start: NDArray[np.bool_]) -> NDArray[n
     return carry
 
 
-def _pass_shifted(
-    eta: Rows, shift: float, risk: RiskSets, efron: bool, runtime: Runtime
-) -> CoxPass:
+def _one_shift(eta: Rows, shift: float, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPass:
     n_groups, n_chunks = risk.group_events.size, risk.chunk_ptr.size - 1
-    residual = np.empty(eta.size)
-    r, expected = np.empty(risk.order.size), np.empty(risk.order.size)
-    total, tied, hazard, correction = (np.empty(n_groups) for _ in range(4))
-    chunk_sum, chunk_hazard, linear, log_part = (np.empty(n_chunks) for _ in range(4))
+    r = np.empty(risk.order.size)
+    rest, tied, hazard, hazard_tied, log_total, log_hazard = np.empty((6, n_groups))
+    chunk_total, chunk_hazard, chunk_score, chunk_value = np.empty((4, n_chunks))
     has_start = np.empty(n_chunks, dtype=np.bool_)
-    starts = risk.starts_stratum
     runtime.run(
-        _totals, n_chunks, eta, shift, risk.order, risk.weight, risk.event_weight, risk.group_ptr,
-        starts, risk.chunk_ptr, efron, r, total, tied, chunk_sum, has_start, linear,
-    )
-    carry = _carry(chunk_sum, has_start)
-    late = risk.own.size > 0
-    if late:
-        _cover(r, risk.own, risk.end, risk.level_rows, risk.level_ptr, total)
-        carry[:] = 0.0
+        _totals, n_chunks, eta, shift, risk, efron, r, rest, tied, chunk_total, has_start,
+        chunk_score,
+    )  # fmt: skip
+    if risk.own.size:
+        late_entry.sum_at_risk(r, risk, efron, rest)
+        carry = np.zeros(n_chunks)
+    else:
+        carry = _carry(chunk_total, has_start)
     runtime.run(
-        _hazards, n_chunks, risk.group_events, risk.group_tied, starts, risk.chunk_ptr, efron,
-        carry, total, tied, hazard, correction, chunk_hazard, log_part,
-    )
-    if late:
-        cumulative = np.empty(r.size)
-        _cumulate(hazard, risk.own, risk.end, risk.level_rows, risk.level_ptr, cumulative)
-        if efron:
-            group = np.repeat(correction, np.diff(risk.group_ptr))
-            cumulative -= np.where(risk.event_weight > 0, group, 0.0)
-        expected = r * cumulative
-        # A row may stand in several places here (`solve.separation`), so its parts are added up.
-        residual = np.bincount(risk.order, risk.event_weight - expected, eta.size)
+        _hazards, n_chunks, shift, risk, efron, carry, rest, tied, hazard, hazard_tied, log_total,
+        log_hazard, chunk_hazard, chunk_value,
+    )  # fmt: skip
+    expected, residual = np.empty(r.size), np.empty(eta.size)
+    if risk.own.size:
+        late_entry.sum_seen(hazard, hazard_tied, risk, expected)
+        expected *= r
+        # A row may stand in several places (`RiskSets` of a limit), so its parts are added up.
+        residual[:] = np.bincount(risk.order, risk.event_weight - expected, eta.size)
     else:
         back = _carry(chunk_hazard[::-1], has_start[::-1])[::-1].copy()
-        runtime.run(
-            _residuals, n_chunks, risk.order, risk.event_weight, risk.group_ptr, starts,
-            risk.chunk_ptr, back, r, hazard, correction, expected, residual,
-        )
-    with np.errstate(divide="ignore"):
-        log_total, log_hazard = np.log(total), np.log(hazard)
-    log_total += shift
-    log_hazard -= shift
-    value = float(linear.sum() + log_part.sum())
+        runtime.run(_residuals, n_chunks, risk, back, r, hazard, hazard_tied, expected, residual)
+    value = float(chunk_score.sum() + chunk_value.sum())
     return CoxPass(value, residual, expected, log_total, log_hazard)
-
-
-def _pass_log(eta: Rows, risk: RiskSets, efron: bool) -> CoxPass:
-    n_groups = risk.group_events.size
-    ordered = eta[risk.order]
-    with np.errstate(divide="ignore"):
-        log_r = np.log(risk.weight) + ordered
-    log_total, log_hazard, share = (np.empty(n_groups) for _ in range(3))
-    log_cumulative, expected = np.empty(log_r.size), np.empty(log_r.size)
-    late = risk.own.size > 0
-    if late:
-        _log_cover(log_r, risk.own, risk.end, risk.level_rows, risk.level_ptr, log_total)
-    else:
-        _log_totals(log_r, risk.group_ptr, risk.starts_stratum, log_total)
-    value = _log_hazards(
-        log_r, risk.event_weight, risk.group_ptr, risk.group_events, risk.group_tied, efron,
-        log_total, log_hazard, share,
-    )
-    if late:
-        _log_cumulate(
-            log_hazard, risk.own, risk.end, risk.level_rows, risk.level_ptr, log_cumulative
-        )
-    else:
-        _log_nested(log_hazard, risk.group_ptr, risk.starts_stratum, log_cumulative)
-    _log_expected(log_r, risk.event_weight, risk.group_ptr, log_cumulative, share, expected)
-    residual = np.bincount(risk.order, risk.event_weight - expected, eta.size)
-    value += float(risk.event_weight @ ordered)
-    return CoxPass(value, residual, expected, log_total, log_hazard)
-
-
-@kernel
-def _means_nested(  # type: ignore[no-untyped-def]
-    log_r, x, row0, event_weight, group_ptr, starts, group_events, group_tied, efron,
-    first, last, state, peak_total, means, weights,
-):
-    """Groups first to last: running sums of r x under a peak that only rises."""
-    q = x.shape[1]
-    dead = np.empty(q)
-    term = 0
-    peak, total = peak_total[0], peak_total[1]
-    for g in range(first, last):
-        if starts[g]:
-            peak, total = -math.inf, 0.0
-            state[:] = 0.0
-        top = peak
-        for i in range(group_ptr[g], group_ptr[g + 1]):
-            top = max(top, log_r[i])
-        if top > peak:
-            fade = math.exp(peak - top) if total > 0.0 else 0.0
-            total *= fade
-            for s in range(q):
-                state[s] *= fade
-            peak = top
-        dead[:] = 0.0
-        dead_total = 0.0
-        for i in range(group_ptr[g], group_ptr[g + 1]):
-            if log_r[i] == -math.inf:
-                continue
-            r = math.exp(log_r[i] - peak)
-            total += r
-            xi = x[i - row0]
-            for s in range(q):
-                state[s] += r * xi[s]
-            if efron and event_weight[i] > 0.0:
-                dead_total += r
-                for s in range(q):
-                    dead[s] += r * xi[s]
-        if group_events[g] > 0.0:
-            m = group_tied[g] if efron else 1
-            for k in range(m):
-                part = k / m
-                d = total - part * dead_total
-                for s in range(q):
-                    means[term, s] = (state[s] - part * dead[s]) / d
-                weights[term] = group_events[g] / m
-                term += 1
-    peak_total[0], peak_total[1] = peak, total
-
-
-def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[Matrix, Rows]:
-    """See `risk_sets_ref.risk_set_means`."""
-    terms = n_terms(risk, efron)
-    means, weights = np.empty((terms, x.shape[1])), np.empty(terms)
-    with np.errstate(divide="ignore"):
-        log_r = np.log(risk.weight) + eta[risk.order]
-    if risk.own.size:
-        return _means_cover(log_r, risk, efron, x)
-    state, peak_total = np.zeros(x.shape[1]), np.array([-np.inf, 0.0])
-    means_nested(log_r, x, 0, risk, efron, 0, risk.group_events.size, state, peak_total, means, weights)
-    return means, weights
-
-
-def n_terms(risk: RiskSets, efron: bool, first: int = 0, last: int | None = None) -> int:
-    """Number of terms of the likelihood in groups first to last."""
-    tied = risk.group_tied[first:last]
-    return int(tied.sum() if efron else np.count_nonzero(tied))
-
-
-def means_nested(
-    log_r: Rows,
-    x: Matrix,
-    row0: int,
-    risk: RiskSets,
-    efron: bool,
-    first: int,
-    last: int,
-    state: Rows,
-    peak_total: Rows,
-    means: Matrix,
-    weights: Rows,
-) -> None:
-    """The means of groups first to last, continuing from and updating `state`, `peak_total`.
-
-    x holds the rows of these groups only, `row0` first, in risk order.
-    """
-    _means_nested(
-        log_r, x, row0, risk.event_weight, risk.group_ptr, risk.starts_stratum, risk.group_events,
-        risk.group_tied, efron, first, last, state, peak_total, means, weights,
-    )
-
-
-def _means_cover(
-    log_r: Rows, risk: RiskSets, efron: bool, x: Matrix
-) -> tuple[Matrix, Rows]:
-    """With late entry: sums of exp(log_r - log_total) x over ranges, column by column."""
-    n_groups = risk.group_events.size
-    log_total = np.empty(n_groups)
-    _log_cover(log_r, risk.own, risk.end, risk.level_rows, risk.level_ptr, log_total)
-    group_of = np.repeat(np.arange(n_groups), np.diff(risk.group_ptr))
-    high = float(log_r.max())
-    span = high - float(log_r[log_r > -np.inf].min())
-    sums = np.empty((n_groups, x.shape[1]))
-    if span < SPAN:
-        r = np.exp(log_r - high)
-        for s in range(x.shape[1]):
-            _cover(r * x[:, s], risk.own, risk.end, risk.level_rows, risk.level_ptr, sums[:, s])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            sums /= np.exp(log_total - high)[:, None]
-    else:
-        _cover_scaled(log_r, x, risk.own, risk.end, log_total, sums)
-    if not efron:
-        used = risk.group_events > 0
-        return sums[used], risk.group_events[used]
-    dead = np.flatnonzero(risk.event_weight > 0)
-    share = np.exp(log_r[dead] - log_total[group_of[dead]])
-    dead_total = np.bincount(group_of[dead], share, n_groups)
-    dead_sums = np.empty_like(sums)
-    for s in range(x.shape[1]):
-        dead_sums[:, s] = np.bincount(group_of[dead], share * x[dead, s], n_groups)
-    used = np.flatnonzero(risk.group_events > 0)
-    tied = risk.group_tied[used]
-    g = np.repeat(used, tied)
-    k = np.arange(g.size) - np.repeat(np.cumsum(tied) - tied, tied)
-    part = (k / risk.group_tied[g])[:, None]
-    means = (sums[g] - part * dead_sums[g]) / (1.0 - part * dead_total[g][:, None])
-    return means, risk.group_events[g] / risk.group_tied[g]
-
-
-@kernel
-def _cover_scaled(log_r, x, own, end, log_total, sums):  # type: ignore[no-untyped-def]
-    # Rare: late entry and an eta that spans more than SPAN. Row by row, each term at its own scale.
-    sums[:, :] = 0.0
-    for i in range(log_r.size):
-        for g in range(own[i], end[i]):
-            share = math.exp(log_r[i] - log_total[g])
-            for s in range(x.shape[1]):
-                sums[g, s] += share * x[i, s]

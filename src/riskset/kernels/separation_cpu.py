@@ -3,8 +3,9 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from riskset._types import Index, NDArray, Pointer, Rows
+from riskset._types import Index, Pointer, Rows
 from riskset.kernels._jit import kernel
 
 __all__ = ["attaining", "peaks_cover", "peaks_nested"]
@@ -80,7 +81,9 @@ def attaining(
                 count += 1
             inside = reaches
     rows, begin, stop = (
-        np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
     )
     k = -1
     for i in range(z.size):

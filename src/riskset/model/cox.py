@@ -12,6 +12,7 @@ from riskset._types import Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import risk_sets_cpu as kernels
+from riskset.kernels import term_means_cpu as term_means
 
 __all__ = ["CoxLoss", "Evaluation", "Ties"]
 
@@ -128,7 +129,7 @@ class CoxLoss:
         z = design.stored(columns)
         if risk.own.size:
             z = z[risk.order]
-            means, weights = kernels.risk_set_means(eta, risk, self.efron, z)
+            means, weights = term_means.risk_set_means(eta, risk, self.efron, z)
             out = z.T @ (expected[:, None] * z) - means.T @ (weights[:, None] * means)
             return np.asarray((out + out.T) / 2)
         with np.errstate(divide="ignore"):
@@ -138,9 +139,9 @@ class CoxLoss:
         for first, last in self._group_chunks:
             a, b = risk.group_ptr[first], risk.group_ptr[last]
             x = z[risk.order[a:b]]
-            terms = kernels.n_terms(risk, self.efron, first, last)
+            terms = term_means.n_terms(risk, self.efron, first, last)
             means, weights = np.empty((terms, columns.size)), np.empty(terms)
-            kernels.means_nested(
+            term_means.means_nested(
                 log_r, x, a, risk, self.efron, first, last, state, peak_total, means, weights
             )
             out += x.T @ (expected[a:b, None] * x) - means.T @ (weights[:, None] * means)

@@ -1,0 +1,219 @@
+"""The partial likelihood where eta spans more than one exponent can hold: `risk_sets_ref`, again.
+
+A sum of exponentials is kept as a pair (peak, total) that stands for exp(peak) total, peak the
+largest exponent met so far. A term is then exp of a difference of two etas, so its error does not
+grow with eta, as that of a sum of logarithms would: rows at eta = 2000 beside rows at -2000 keep
+all digits. One thread; several times the time of `risk_sets_cpu`, and seldom needed.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._types import RiskSets, Rows
+from riskset.kernels._jit import kernel
+from riskset.kernels.risk_sets_ref import CoxPass
+
+__all__ = ["cox_pass_wide"]
+
+Pairs = NDArray[np.float64]
+"""Sums (..., 2): peak and total; (-inf, 0) is nothing."""
+
+
+@kernel
+def _clear(sums: Pairs) -> None:
+    sums[..., 0] = -math.inf
+    sums[..., 1] = 0.0
+
+
+@kernel
+def _add(pair: Pairs, peak: float, amount: float) -> None:
+    """Add exp(peak) amount."""
+    if amount <= 0.0:
+        return
+    if peak <= pair[0]:
+        pair[1] += amount * math.exp(peak - pair[0])
+    else:
+        pair[1] = pair[1] * math.exp(pair[0] - peak) + amount
+        pair[0] = peak
+
+
+@kernel
+def _nested(x: Rows, risk: RiskSets, efron: bool, rest: Pairs, tied: Pairs) -> None:
+    """Sums over each nested risk set: the rows with an event in the group (Efron), and the rest."""
+    running = np.empty(2)
+    for g in range(risk.starts_stratum.size):
+        if risk.starts_stratum[g]:
+            _clear(running)
+        for i in range(risk.group_ptr[g], risk.group_ptr[g + 1]):
+            if efron and risk.event_weight[i] > 0.0:
+                _add(tied[g], x[i], risk.weight[i])
+            else:
+                _add(running, x[i], risk.weight[i])
+        rest[g] = running
+        _add(running, tied[g, 0], tied[g, 1])
+
+
+@kernel
+def _late(x: Rows, risk: RiskSets, efron: bool, rest: Pairs, tied: Pairs) -> None:
+    """`_nested` for ranges of groups, by the tails and heads of `late_entry_cpu.sum_at_risk`."""
+    own, end, rows, level_ptr = risk.own, risk.end, risk.level_rows, risk.level_ptr
+    n_groups = risk.group_events.size
+    for i in range(x.size):
+        if efron and risk.event_weight[i] > 0.0:
+            _add(tied[own[i]], x[i], risk.weight[i])
+    for i in rows[level_ptr[0] : level_ptr[1]]:
+        if not (efron and risk.event_weight[i] > 0.0):
+            _add(rest[own[i]], x[i], risk.weight[i])
+    tail, tail_tied = np.empty((n_groups, 2)), np.empty((n_groups, 2))
+    head, running = np.empty((n_groups, 2)), np.empty(2)
+    for level in range(1, level_ptr.size - 1):
+        if level_ptr[level] == level_ptr[level + 1]:
+            continue
+        _clear(tail)
+        _clear(tail_tied)
+        _clear(head)
+        for i in rows[level_ptr[level] : level_ptr[level + 1]]:
+            if efron and risk.event_weight[i] > 0.0:
+                _add(tail_tied[own[i]], x[i], risk.weight[i])
+            else:
+                _add(tail[own[i]], x[i], risk.weight[i])
+            _add(head[end[i] - 1], x[i], risk.weight[i])
+        half = 1 << (level - 1)
+        for left in range(0, n_groups, 2 * half):
+            middle, stop = min(left + half, n_groups), min(left + 2 * half, n_groups)
+            _clear(running)
+            for g in range(left, middle):
+                _add(running, tail[g, 0], tail[g, 1])
+                _add(rest[g], running[0], running[1])
+                _add(running, tail_tied[g, 0], tail_tied[g, 1])
+            _clear(running)
+            for g in range(stop - 1, middle - 1, -1):
+                _add(running, head[g, 0], head[g, 1])
+                _add(rest[g], running[0], running[1])
+
+
+@kernel
+def _hazards(
+    x: Rows,
+    risk: RiskSets,
+    efron: bool,
+    rest: Pairs,
+    tied: Pairs,
+    peak: NDArray[np.float64],
+    hazard: NDArray[np.float64],
+    hazard_tied: NDArray[np.float64],
+    log_total: NDArray[np.float64],
+    log_hazard: NDArray[np.float64],
+) -> float:
+    """Likelihood, and hazard increments in units of exp(-peak)."""
+    value = 0.0
+    for g in range(peak.size):
+        peak[g] = max(rest[g, 0], tied[g, 0])
+        hazard[g] = hazard_tied[g] = 0.0
+        log_total[g] = log_hazard[g] = -math.inf
+        if peak[g] == -math.inf:
+            continue
+        alive = rest[g, 1] * math.exp(rest[g, 0] - peak[g])
+        dead = tied[g, 1] * math.exp(tied[g, 0] - peak[g])
+        log_total[g] = peak[g] + math.log(alive + dead)
+        if risk.group_tied[g] == 0:
+            continue
+        m = risk.group_tied[g] if efron else 1
+        step = risk.group_events[g] / m
+        term = 0.0
+        for k in range(m):
+            share = (m - k) / m
+            d = alive + share * dead
+            term -= step * math.log(d)
+            hazard[g] += step / d
+            hazard_tied[g] += share * step / d if efron else step / d
+        for i in range(risk.group_ptr[g], risk.group_ptr[g + 1]):
+            if risk.event_weight[i] > 0.0:
+                term += risk.event_weight[i] * (x[i] - peak[g])
+        value += term
+        log_hazard[g] = math.log(hazard[g]) - peak[g]
+    return value
+
+
+@kernel
+def _share(weight: float, x: float, total: float, peak: float) -> float:
+    """Expected events of a row from a sum of hazards; absent rows may lie above every peak."""
+    return weight * total * math.exp(x + peak) if weight > 0.0 and total > 0.0 else 0.0
+
+
+@kernel
+def _expected_nested(
+    x: Rows,
+    risk: RiskSets,
+    peak: NDArray[np.float64],
+    hazard: NDArray[np.float64],
+    hazard_tied: NDArray[np.float64],
+    expected: Rows,
+) -> None:
+    running = np.empty(2)
+    _clear(running)
+    for g in range(peak.size - 1, -1, -1):
+        for i in range(risk.group_ptr[g], risk.group_ptr[g + 1]):
+            at_own = hazard_tied[g] if risk.event_weight[i] > 0.0 else hazard[g]
+            expected[i] = _share(risk.weight[i], x[i], at_own, -peak[g])
+            expected[i] += _share(risk.weight[i], x[i], running[1], running[0])
+        _add(running, -peak[g], hazard[g])
+        if risk.starts_stratum[g]:
+            _clear(running)
+
+
+@kernel
+def _expected_late(
+    x: Rows,
+    risk: RiskSets,
+    peak: NDArray[np.float64],
+    hazard: NDArray[np.float64],
+    hazard_tied: NDArray[np.float64],
+    expected: Rows,
+) -> None:
+    """By the tails and heads of `late_entry_cpu.sum_seen`."""
+    own, end, rows, level_ptr = risk.own, risk.end, risk.level_rows, risk.level_ptr
+    n_groups = peak.size
+    expected[:] = 0.0
+    for i in rows:
+        at_own = hazard_tied[own[i]] if risk.event_weight[i] > 0.0 else hazard[own[i]]
+        expected[i] = _share(risk.weight[i], x[i], at_own, -peak[own[i]])
+    sums, running = np.empty((n_groups, 2)), np.empty(2)
+    for level in range(1, level_ptr.size - 1):
+        if level_ptr[level] == level_ptr[level + 1]:
+            continue
+        half = 1 << (level - 1)
+        for left in range(0, n_groups, 2 * half):
+            middle, stop = min(left + half, n_groups), min(left + 2 * half, n_groups)
+            _clear(running)
+            for g in range(middle - 1, left - 1, -1):
+                sums[g] = running
+                _add(running, -peak[g], hazard[g])
+            _clear(running)
+            for g in range(middle, stop):
+                _add(running, -peak[g], hazard[g])
+                sums[g] = running
+        for i in rows[level_ptr[level] : level_ptr[level + 1]]:
+            a, b = own[i], end[i] - 1
+            expected[i] += _share(risk.weight[i], x[i], sums[a, 1], sums[a, 0])
+            expected[i] += _share(risk.weight[i], x[i], sums[b, 1], sums[b, 0])
+
+
+def cox_pass_wide(eta: Rows, risk: RiskSets, efron: bool) -> CoxPass:
+    """See `risk_sets_ref.cox_pass`, for any finite eta."""
+    n_groups = risk.group_events.size
+    x = eta[risk.order]
+    rest, tied = np.zeros((2, n_groups, 2))
+    rest[:, 0] = tied[:, 0] = -np.inf
+    peak, hazard, hazard_tied, log_total, log_hazard = np.empty((5, n_groups))
+    expected = np.empty(x.size)
+    late = risk.own.size > 0
+    (_late if late else _nested)(x, risk, efron, rest, tied)
+    value = _hazards(
+        x, risk, efron, rest, tied, peak, hazard, hazard_tied, log_total, log_hazard
+    )  # fmt: skip
+    (_expected_late if late else _expected_nested)(x, risk, peak, hazard, hazard_tied, expected)
+    residual = np.bincount(risk.order, risk.event_weight - expected, eta.size)
+    return CoxPass(value, residual.astype(np.float64, copy=False), expected, log_total, log_hazard)
