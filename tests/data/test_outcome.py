@@ -73,10 +73,10 @@ def test_entry_before_every_event_is_no_entry() -> None:
     assert Outcome.build(time, event, entry=[0, 1, 3]).risk.own.size == 3  # not at risk at t = 3
 
 
-def test_combined_strata() -> None:
-    outcome = Outcome.build(
-        np.ones(4), np.ones(4), stratum=[np.array(["x", "y", "x", "y"]), np.array([1, 1, 2, 1])]
-    )
+@pytest.mark.parametrize("kind", [str, object])
+def test_combined_strata(kind: type) -> None:
+    first = np.array(["x", "y", "x", "y"], dtype=kind)
+    outcome = Outcome.build(np.ones(4), np.ones(4), stratum=[first, np.array([1, 1, 2, 1])])
     assert outcome.strata.tolist() == [("x", 1), ("x", 2), ("y", 1)]
     assert outcome.stratum.tolist() == [0, 2, 1, 2]
 

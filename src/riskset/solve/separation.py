@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from riskset._types import Features, Index, Matrix, RiskSets, Rows
-from riskset.data.outcome import by_level
+from riskset.data.risk_order import by_level
 from riskset.kernels import separation_cpu as kernels
 from riskset.model.cox import CoxLoss
 from riskset.solve.optimality import Problem

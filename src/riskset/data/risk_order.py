@@ -1,0 +1,112 @@
+"""The one place that sorts rows into risk sets, and cuts them into chunks and levels."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._types import Index, RiskSets, Rows
+
+__all__ = ["by_level", "sort_into_risk_sets"]
+
+CHUNK_ROWS = 8192
+MAX_CHUNKS = 32
+"""A scan is cut into chunks of about so many rows, and never into more."""
+
+
+def sort_into_risk_sets(
+    time: Rows,
+    is_event: NDArray[np.bool_],
+    weight: Rows,
+    entry: Rows | None,
+    stratum: Index,
+    n_strata: int,
+) -> RiskSets:
+    """Sort rows by stratum and decreasing time; see `RiskSets` for what comes of it."""
+    order = np.argsort(-time, kind="stable")
+    if n_strata > 1:
+        order = order[np.argsort(stratum[order], kind="stable")]
+    t, s, w = time[order], stratum[order], weight[order]
+    event_weight = np.where(is_event[order], w, 0.0)
+
+    # A group ends with the last row of a time at which somebody has an event, or of a stratum.
+    last_of_stratum = np.append(s[1:] != s[:-1], True)
+    last_of_time = last_of_stratum | np.append(t[1:] != t[:-1], True)
+    time_ends = np.flatnonzero(last_of_time) + 1
+    time_starts = np.append(0, time_ends[:-1])
+    events = np.add.reduceat(event_weight, time_starts)
+    tied = np.add.reduceat((event_weight > 0).astype(np.int64), time_starts)
+    keep = (tied > 0) | last_of_stratum[time_ends - 1]
+    group_ptr = np.append(0, time_ends[keep]).astype(np.int64)
+    first_row = group_ptr[:-1]
+    starts_stratum = np.append(True, s[first_row[1:]] != s[first_row[:-1]])
+
+    empty = np.zeros(0, dtype=np.int64)
+    own = end = level_rows = empty
+    level_ptr = np.zeros(1, dtype=np.int64)
+    if entry is not None:
+        own, end = _range_at_risk(entry[order], t, s, group_ptr)
+        group_stratum = s[group_ptr[1:] - 1]
+        if (end == np.searchsorted(group_stratum, s, side="right")).all():
+            own = end = empty  # everybody enters before the first event: nested after all
+        else:
+            level_rows, level_ptr = by_level(own, end, group_ptr.size - 1)
+    return RiskSets(
+        order=order.astype(np.int64),
+        weight=w,
+        event_weight=event_weight,
+        group_ptr=group_ptr,
+        group_events=events[keep],
+        group_tied=tied[keep],
+        starts_stratum=starts_stratum,
+        chunk_ptr=_chunks(group_ptr),
+        own=own,
+        end=end,
+        level_rows=level_rows,
+        level_ptr=level_ptr,
+    )
+
+
+def _chunks(group_ptr: Index) -> Index:
+    n_rows, n_groups = int(group_ptr[-1]), group_ptr.size - 1
+    n_chunks = max(1, min(MAX_CHUNKS, n_rows // CHUNK_ROWS, n_groups))
+    cuts = np.searchsorted(group_ptr, np.linspace(0, n_rows, n_chunks + 1)[1:-1])
+    return np.unique(np.concatenate([[0], cuts, [n_groups]])).astype(np.int64)
+
+
+def _range_at_risk(entry: Rows, t: Rows, s: Index, group_ptr: Index) -> tuple[Index, Index]:
+    """Groups in which each row is at risk: from its own up to the first at or before its entry."""
+    n_rows, n_groups = t.size, group_ptr.size - 1
+    own = np.repeat(np.arange(n_groups), np.diff(group_ptr))
+    last = group_ptr[1:] - 1
+    group_time, group_stratum = t[last], s[last]
+    first_group = np.searchsorted(group_stratum, s, side="left")
+    last_group = np.searchsorted(group_stratum, s, side="right")
+    # Within a stratum group times decrease; count, by bisection, those later than the entry.
+    low, high = first_group.copy(), last_group.copy()
+    while True:
+        active = low < high
+        if not active.any():
+            break
+        middle = (low + high) // 2
+        later = active & (group_time[np.minimum(middle, n_groups - 1)] > entry)
+        low = np.where(later, middle + 1, low)
+        high = np.where(active & ~later, middle, high)
+    assert low.size == n_rows
+    return own.astype(np.int64), np.maximum(low, own).astype(np.int64)
+
+
+def by_level(own: Index, end: Index, n_groups: int) -> tuple[Index, Index]:
+    """Rows sorted by the bit in which `own` and `end - 1` first differ; empty ranges are left out.
+
+    Level 0: one group only. Level l > 0: the range spans a border between two halves of 2^(l-1)
+    groups, so it is a tail of the left half and a head of the right half.
+    """
+    differ = np.bitwise_xor(own, np.maximum(end - 1, 0))
+    level = np.zeros(own.size, dtype=np.int64)
+    for bit in range(max(1, int(n_groups).bit_length())):
+        level[differ >> bit > 0] = bit + 1
+    level[end <= own] = -1
+    n_levels = int(n_groups).bit_length() + 1
+    rows = np.argsort(level, kind="stable")
+    rows = rows[level[rows] >= 0]
+    ptr = np.searchsorted(level[rows], np.arange(n_levels + 1))
+    return rows.astype(np.int64), ptr.astype(np.int64)
