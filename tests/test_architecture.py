@@ -21,8 +21,9 @@ LAYERS = (
     ("estimators", "metrics", "simulate", "datasets", "persistence"),
     ("fit_file", "plot"),
     ("demo",),
-    ("cli",),
-    ("__init__", "__main__"),
+    ("__init__",),
+    ("cli",),  # stands on the public names
+    ("__main__",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
@@ -52,7 +53,7 @@ def place(path: Path) -> str:
 
 
 def layer(module: str) -> int:
-    """Rank of `riskset.<module>...`; the package itself counts as the top."""
+    """Rank of `riskset.<module>...`, and of the package itself, which is its ``__init__``."""
     return RANK[module or "__init__"]
 
 

@@ -37,7 +37,7 @@ def test_path_is_drawn_from_strong_to_weak(figure: Figure) -> None:
 def test_labels_do_not_overlap(figure: Figure, tmp_path: Path) -> None:
     figure.savefig(tmp_path / "path.png", dpi=100)
     assert (tmp_path / "path.png").stat().st_size > 5000
-    texts = [t for t in figure.axes[0].texts if t.get_text() != "reported"]
+    texts = [t for t in figure.axes[0].texts if t.get_text() != "chosen"]
     assert len(texts) == 9
     assert "drug" in {t.get_text() for t in texts}
     boxes = sorted((t.get_window_extent() for t in texts), key=lambda box: box.y0)

@@ -82,7 +82,8 @@ def to_dict(
         {"code": note.code, "columns": list(note.columns), "message": note.message}
         for note in model.notes_
     ]
-    document["seconds"] = {k: round(v, 6) for k, v in (dict(seconds or {}) | model.seconds_).items()}
+    times = dict(seconds or {}) | model.seconds_
+    document["seconds"] = {name: round(value, 6) for name, value in times.items()}
     document["prediction"] = _prediction(model)
     return document
 

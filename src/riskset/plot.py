@@ -16,7 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from riskset._errors import InputError
 from riskset._types import AnyArray, Features, Matrix, Rows
 
-__all__ = ["coefficient_path", "hazard_ratios", "survival_curves"]
+__all__ = ["Figure", "coefficient_path", "hazard_ratios", "survival_curves"]
 
 INK = "#22262b"
 QUIET = "#8a929c"
@@ -73,7 +73,7 @@ def coefficient_path(
     emphasised : sequence of str
         Covariates drawn in bold and always labelled: the treatment.
     chosen : int, optional
-        Row of `coef` to mark, as the solution that is reported.
+        Row of `coef` to mark, as the solution that was chosen.
     n_labels : int
         How many further covariates to label: those with the largest coefficients in the end.
     title, ylabel : str
@@ -114,7 +114,7 @@ def coefficient_path(
         if marked is not None:
             axes.axvline(marked, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
             axes.annotate(
-                "reported",
+                "chosen",
                 (marked, 1),
                 xycoords=("data", "axes fraction"),
                 xytext=(4, -3),

@@ -8,11 +8,9 @@ import numpy as np
 from riskset._runtime import Runtime
 from riskset.cli.terminal import warn
 from riskset.data.spread import column_spread
-from riskset.plot import coefficient_path, hazard_ratios, survival_curves
+from riskset.plot import Figure, coefficient_path, hazard_ratios, survival_curves
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     import riskset as rs
     from riskset.estimators._interval import Interval
 
@@ -49,7 +47,7 @@ def draw_fit(folder: Path, model: "rs.Cox", interval: "Interval | None") -> None
             _save(folder, "hazard_ratios.png", figure)
 
 
-def _survival(model: "rs.Cox") -> "Figure":
+def _survival(model: "rs.Cox") -> Figure:
     """Survival in each stratum of a row with the median linear predictor."""
     baseline = model._fitted.baseline
     times = np.unique(np.append(0.0, baseline.time))
@@ -75,6 +73,6 @@ def draw_path(folder: Path, data: "rs.Dataset", result: "rs.PathResult") -> None
     _save(folder, "path.png", figure)
 
 
-def _save(folder: Path, name: str, figure: "Figure") -> None:
+def _save(folder: Path, name: str, figure: Figure) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / name, dpi=DPI)

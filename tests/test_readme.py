@@ -1,0 +1,58 @@
+"""What the README shows runs as it stands."""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from riskset.cli.main import main
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """Code blocks marked with a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_python_examples() -> None:
+    (example,) = blocks("python")
+    seen: dict[str, object] = {}
+    exec(compile(example, "README.md", "exec"), seen)
+    assert seen["model"].status_ == "converged"
+    assert seen["adjusted"].status_ == "converged"
+    assert len(seen["path"]) == 20
+
+
+def test_command_line_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    commands = [shlex.split(line) for line in lines if line.startswith("riskset ")]
+    assert len(commands) >= 6
+    for command in commands:
+        monkeypatch.setattr(sys, "argv", command)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code, (command, capsys.readouterr().err)
+    assert {"cohort", "path.csv", "fit.json", "predictions.parquet"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
+
+
+def test_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    targets = {line.split()[1] for line in lines if line.startswith("make ")}
+    assert {"demo", "test"} <= targets
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE)
+
+
+def test_files_that_are_linked_exist() -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", README):
+        assert link.startswith("https://") or (ROOT / link).is_file(), link
