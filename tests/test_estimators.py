@@ -439,33 +439,83 @@ def test_residuals_belong_to_their_rows(data):
         model.residuals(x, y, "devience")
 
 
-def infinite(rng):
-    """Nobody exposed has an event; a second covariate is ordinary."""
+def infinite(rng, *, sign=-1):
+    """Nobody exposed has an event, or only the exposed; a second covariate is ordinary."""
     x, y = simulated(rng, p=2)
-    exposed = (rng.random(120) < 0.3) & ~y["event"]
-    return np.column_stack([exposed, x[:, 1]]), y
+    if sign < 0:
+        exposed = (rng.random(120) < 0.3) & ~y["event"]
+    else:
+        exposed = (rng.random(120) < 0.3) | y["event"]
+    return np.column_stack([exposed, x[:, 1]]), y, exposed == (sign > 0)
 
 
-def test_infinite_coefficients_predict_their_limits(rng):
-    x, y = infinite(rng)
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
+def test_infinite_coefficients_predict_their_limits(rng, sign, ties):
+    """Those who can have events are as without the others, who have none for certain."""
+    x, y, can = infinite(rng, sign=sign)
+    with pytest.warns(ConvergenceWarning, match="'x0'"):
+        model = rs.Cox(ties=ties).fit(x, y)
+    alone = rs.Cox(ties=ties).fit(x[can, 1:], y[can])
+    times = np.unique(y["time"])
+    assert model.coef_[0] == sign * np.inf
+    assert_allclose(model.coef_[1], alone.coef_[0], rtol=1e-7)
+    survival = model.predict_survival_function(x, times)
+    assert (survival[~can] == 1).all()
+    expected = alone.predict_survival_function(x[can, 1:], times)
+    assert_allclose(survival[can], expected, rtol=1e-7)
+    for kind in ("martingale", "deviance", "score"):
+        residual = model.residuals(x, y, kind)
+        assert_allclose(residual[~can], 0, atol=1e-12)
+        ours, theirs = residual[can], alone.residuals(x[can, 1:], y[can], kind)
+        assert_allclose(ours[:, 1:] if kind == "score" else ours, theirs, rtol=1e-6, atol=1e-7)
+    # Unlike the transform "km", the identity does not depend on rows that no longer matter.
+    test = model.test_proportionality(x, y, "identity")
+    expected = alone.test_proportionality(x[can, 1:], y[can], "identity").statistic[0]
+    assert_allclose(test.statistic[1], expected, rtol=1e-6)
+    assert np.isnan(test.statistic[0])
+    assert model.score(x, y) >= alone.score(x[can, 1:], y[can])
+
+
+def test_infinite_coefficients_are_told_everywhere(rng):
+    x, y, can = infinite(rng)
     with pytest.warns(ConvergenceWarning, match="'x0'"):
         model = rs.Cox().fit(x, y)
-    exposed = x[:, 0] == 1
-    times = np.unique(y["time"])
     eta = model.predict(x)
-    assert (eta[exposed] == -np.inf).all()
-    assert_allclose(eta[~exposed], model.coef_[1] * x[~exposed, 1], rtol=1e-12)
-    survival = model.predict_survival_function(x, times)
-    assert (survival[exposed] == 1).all()
-    others = rs.Cox().fit(x[~exposed, 1:], y[~exposed])
-    expected = others.predict_survival_function(x[~exposed, 1:], times)
-    assert_allclose(survival[~exposed], expected, rtol=1e-7)
-    assert 0.5 < model.score(x, y) <= 1
+    assert (eta[~can] == -np.inf).all()
+    assert_allclose(eta[can], model.coef_[1] * x[can, 1], rtol=1e-12)
     assert model.tests_.lr.df == 2
     assert np.isnan(model.tests_.wald.statistic)
     assert_array_equal(np.isnan(model.confidence_interval().lower), [True, False])
-    with pytest.raises(rs.InputError, match="while a coefficient is infinite"):
-        model.residuals(x, y)
+    table = model.summary()
+    assert table["hazard_ratio"].iloc[0] == 0
+    assert np.isnan(table["p"].iloc[0])
+
+
+def test_infinite_coefficients_that_cancel(rng):
+    """x0 + x1 is ordinary, x0 - x1 separates: both are infinite, but not for everybody."""
+    n = 100
+    both = rng.normal(size=n)
+    apart = (rng.random(n) < 0.4).astype(float)
+    time = np.ceil(8 * rng.exponential(np.exp(-both)))
+    y = rs.Surv(time, (rng.random(n) < 0.7) & (apart == 0))
+    x = np.column_stack([both + apart, both - apart])
+    with pytest.warns(ConvergenceWarning, match="'x0', 'x1'"):
+        model = rs.Cox().fit(x, y)
+    assert_array_equal(model.coef_, [-np.inf, np.inf])
+    can = apart == 0
+    alone = rs.Cox().fit(both[can, None], y[can])
+    eta = model.predict(x)
+    assert (eta[~can] == -np.inf).all()
+    assert_allclose(eta[can], alone.predict(both[can, None]), rtol=1e-6)
+    times = np.unique(time)
+    survival = model.predict_survival_function(x, times)
+    assert (survival[~can] == 1).all()
+    expected = alone.predict_survival_function(both[can, None], times)
+    assert_allclose(survival[can], expected, rtol=1e-6)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict_survival_function(x, times), survival)
+    assert_array_equal(again.predict(x), eta)
 
 
 # ------------------------------------------------------------------------------- inference

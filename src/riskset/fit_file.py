@@ -161,6 +161,8 @@ def _restore(document: Mapping[str, Any]) -> tuple[Cox, Schema]:
         "baseline_log_cumulative": np.array([float(value) for value in baseline["log_cumulative"]]),
         "baseline_center": np.array(baseline["center"]),
     }
+    if kept["limit"]:
+        arrays["finite"], arrays["step"] = np.array(list(kept["limit"].values())).T
     model._fitted = Fitted(None, arrays)
     return model, schema
 
@@ -174,11 +176,18 @@ def _prediction(model: Cox) -> dict[str, object]:
             hint="use model.save(...), or fit on what riskset.read_dataset returns.",
         )
     arrays = model._fitted.baseline.to_arrays()
-    center = model._fitted.center
+    center, limit = model._fitted.center, model._fitted.limit
     return {
         "schema": schema.to_dict(),
         # Linear predictors of the baseline are relative to these values; those not named are 0.
         "center": {model.covariates_[j]: float(center[j]) for j in np.flatnonzero(center)},
+        # See `Fitted.limit`; empty where all coefficients are finite.
+        "limit": {}
+        if limit is None
+        else {
+            name: [float(finite), float(step)]
+            for name, finite, step in zip(model.covariates_, *limit, strict=True)
+        },
         "baseline": {
             "center": float(arrays["center"]),
             "strata": [json.loads(str(label)) for label in arrays["strata"]],

@@ -237,7 +237,7 @@ class Answers:
         Raises
         ------
         InputError
-            If the kind is unknown or a coefficient is infinite.
+            If the kind is unknown.
 
         See Also
         --------
@@ -282,7 +282,7 @@ class Answers:
         Raises
         ------
         InputError
-            If the fit is penalised or a coefficient is infinite.
+            If the fit is penalised.
 
         References
         ----------
@@ -303,14 +303,10 @@ class Answers:
     ) -> tuple[CoxLoss, Design, Rows]:
         """The likelihood of some data, and their linear predictors up to a constant."""
         check_is_fitted(self, "coef_")
-        if np.isinf(self.coef_).any():
-            raise InputError(
-                "residuals are not defined while a coefficient is infinite.",
-                hint="leave the covariate out, or fit with a penalty.",
-            )
         data = self._read(X, y, sample_weight, strata, offset, cluster, self._columns)
         runtime = Runtime.select(self.device, self.n_threads)
-        eta = data.design.product(self.coef_ * data.design.scale, runtime=runtime)
+        coef = self._fitted.predicting(self.coef_)
+        eta = data.design.product(coef * data.design.scale, runtime=runtime)
         return self._loss(data.outcome, runtime), data.design, eta + data.outcome.offset
 
 

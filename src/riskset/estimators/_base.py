@@ -117,7 +117,7 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
                 report=lambda steps, kkt: bar.update(_share(kkt, self.tol), _detail(steps, kkt)),
             )
         done = time.perf_counter()
-        self._store(data, loss, solution, is_penalized=bool(l1.any() or l2.any()))
+        self._store(data, loss, solution, l1, l2)
         self._library = frame_library(X)
         self.seconds_ = {"prepare": prepared - started, "fit": done - prepared}
         self._warn()
@@ -193,7 +193,9 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
             return np.zeros(design.n_features), np.zeros(design.n_features)
         return self.penalty.arrays(design.names)
 
-    def _store(self, data: Data, loss: CoxLoss, solution: Solution, *, is_penalized: bool) -> None:
+    def _store(
+        self, data: Data, loss: CoxLoss, solution: Solution, l1: Features, l2: Features
+    ) -> None:
         outcome = data.outcome
         self.coef_ = solution.coef
         self.covariates_ = data.design.names
@@ -209,12 +211,11 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
         self.n_dropped_ = data.n_dropped
         self.notes_ = [*data.notes, *solution.notes]
         self._columns = data.columns
-        self._is_penalized = is_penalized
+        self._is_penalized = bool(l1.any() or l2.any())
         # Weights that are not counts (as of inverse probabilities) need the robust variance; R too.
         counts = bool((outcome.weight == np.floor(outcome.weight)).all())
-        self._is_robust = not is_penalized and (outcome.cluster is not None or not counts)
-        training = Training(data.design, loss, solution, is_penalized, self._is_robust)
-        self._fitted = Fitted(training)
+        self._is_robust = not self._is_penalized and (outcome.cluster is not None or not counts)
+        self._fitted = Fitted(Training(data.design, loss, solution, l1, l2, self._is_robust))
 
     def _warn(self) -> None:
         serious = {"infinite", "max_iter", "not_estimable"}
@@ -238,11 +239,16 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         (k,) float64
-            Infinite where an infinite coefficient meets a covariate other than 0.
+            Infinite where infinite coefficients meet covariates that they do not cancel on.
         """
         design, _, offsets = self._read_new(X, None, offset)
-        finite = np.where(np.isfinite(self.coef_), self.coef_, 0.0)
-        return design.dot(finite) + offsets + self._infinite_part(design)
+        limit = self._fitted.limit
+        if limit is None:
+            return design.dot(self.coef_) + offsets
+        finite, step = limit
+        far = design.dot(step)
+        infinite = np.copysign(np.inf, far)
+        return np.where(np.abs(far) > 1e-6, infinite, design.dot(finite) + offsets)
 
     def predict_survival_function(
         self, X: object, times: object, *, strata: object = None, offset: object = None
@@ -304,9 +310,10 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "coef_")
         X = lift(X, self._columns, outcome=y is None)
         if isinstance(X, Dataset) and y is None:
-            return concordance_of(X.outcome(self.cause), self.predict(X)).concordance
+            risk, _ = self._read_centred(X, None, None)
+            return concordance_of(X.outcome(self.cause), risk).concordance
         surv = as_surv(y, self.cause)
-        risk = self.predict(X, offset=offset)
+        risk, _ = self._read_centred(X, None, offset)
         return concordance(surv, risk, sample_weight, strata).concordance
 
     def _read_new(self, X: object, strata: object, offset: object) -> tuple[Design, object, Rows]:
@@ -324,20 +331,10 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
     def _read_centred(self, X: object, strata: object, offset: object) -> tuple[Rows, object]:
         """Linear predictors relative to the training means, which keep their digits."""
         design, strata, offsets = self._read_new(X, strata, offset)
-        finite = np.where(np.isfinite(self.coef_), self.coef_, 0.0)
+        coef = self._fitted.predicting(self.coef_)
         runtime = Runtime.select(self.device, self.n_threads)
-        eta = design.product(finite * design.scale, runtime=runtime)
-        shift = float((design.center - self._fitted.center) @ finite)
-        return eta + (shift + offsets) + self._infinite_part(design), strata
-
-    def _infinite_part(self, design: Design) -> Rows:
-        columns = np.flatnonzero(np.isinf(self.coef_))
-        if columns.size == 0:
-            return np.zeros(design.n_rows)
-        x = design.to_dense(columns)
-        with np.errstate(invalid="ignore"):
-            parts = np.where(x == 0, 0.0, np.sign(x) * self.coef_[columns])
-            return np.asarray(parts.sum(axis=1))
+        eta = design.product(coef * design.scale, runtime=runtime)
+        return eta + (float((design.center - self._fitted.center) @ coef) + offsets), strata
 
     # ---------------------------------------------------------------------- scikit-learn
 

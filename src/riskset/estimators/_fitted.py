@@ -17,9 +17,16 @@ from riskset.infer.variance import Covariance, model_covariance, robust_covarian
 from riskset.infer.wald import ChiSquareTest, likelihood_ratio_test, score_tests, wald_test
 from riskset.model.baseline import Baseline
 from riskset.model.cox import CoxLoss
+from riskset.solve import newton
 from riskset.solve.result import Solution
 
 __all__ = ["Fitted", "ModelTests", "Training"]
+
+FAR = 1e3
+"""Least difference of linear predictors that is infinite in the limit: exp(-1000) is 0."""
+
+SAME = 1e-7
+"""Values of x'd, relative to the largest, that are equal but for rounding."""
 
 KEEP_VARIANCE = 2000
 """A pickled or saved model holds variances of at most so many columns (32 MB)."""
@@ -54,7 +61,8 @@ class Training:
     loss : CoxLoss
         Of all risk sets; ``solution.loss`` is restricted where an estimate is infinite.
     solution : Solution
-    is_penalized : bool
+    l1, l2 : (p,) float64
+        Strengths of the penalty.
     is_robust : bool
         Whether the robust variance is the one to use.
     """
@@ -62,8 +70,14 @@ class Training:
     design: Design
     loss: CoxLoss
     solution: Solution
-    is_penalized: bool
+    l1: Features
+    l2: Features
     is_robust: bool
+
+    @property
+    def is_penalized(self) -> bool:
+        """Whether any coefficient has a penalty."""
+        return bool(self.l1.any() or self.l2.any())
 
 
 class Fitted:
@@ -104,6 +118,30 @@ class Fitted:
         return self._kept["center"] if self._training is None else self._training.design.center
 
     @functools.cached_property
+    def limit(self) -> tuple[Features, Features] | None:
+        """Finite part, and a very long step to infinity, of coefficients; None if all are finite.
+
+        Hazards in the limit are those at the sum of both, because only their logarithms are kept:
+        the step is so long that what it separates differs by a factor beyond floating point.
+        """
+        if self._training is None:
+            return (self._kept["finite"], self._kept["step"]) if "step" in self._kept else None
+        training, solution = self._training, self._training.solution
+        if not solution.infinite.any():
+            return None
+        design = training.design
+        # An infinite coefficient may have a finite part too: that of the limiting likelihood.
+        inner = newton.fit(design, solution.loss, training.l1, training.l2)
+        z = design.product(solution.direction * design.scale, runtime=training.loss.runtime)
+        gaps = np.diff(np.unique(z))
+        gap = gaps[gaps > SAME * np.abs(z).max()].min()
+        return np.where(np.isfinite(inner.coef), inner.coef, 0.0), solution.direction * (FAR / gap)
+
+    def predicting(self, coef: Features) -> Features:
+        """Finite coefficients that predict what `coef` does in the limit."""
+        return coef if self.limit is None else self.limit[0] + self.limit[1]
+
+    @functools.cached_property
     def baseline(self) -> Baseline:
         """Cumulative hazard of each stratum; linear predictors are relative to `center`."""
         if self._training is None:
@@ -111,8 +149,11 @@ class Fitted:
             return Baseline.from_arrays(
                 {k.removeprefix(prefix): v for k, v in self._kept.items() if k.startswith(prefix)}
             )
-        solution = self._training.solution
-        return Baseline.fit(solution.loss, solution.eta)
+        design, loss, solution = self._training.design, self._training.loss, self._training.solution
+        if self.limit is None:
+            return Baseline.fit(loss, solution.eta)
+        eta = design.product(self.predicting(solution.coef) * design.scale, runtime=loss.runtime)
+        return Baseline.fit(loss, eta + loss.offset)
 
     @functools.cached_property
     def covariance(self) -> Covariance:
@@ -175,6 +216,8 @@ class Fitted:
             return dict(self._kept)
         training = self._training
         arrays: dict[str, AnyArray] = {"center": self.center}
+        if self.limit is not None:
+            arrays["finite"], arrays["step"] = self.limit
         arrays |= {f"baseline_{k}": v for k, v in self.baseline.to_arrays().items()}
         if not training.is_penalized and training.design.n_features <= KEEP_VARIANCE:
             arrays["variance"] = self.variance
