@@ -14,10 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
 import riskset as rs
+from riskset._runtime import available_threads
 
 STRENGTH = math.sqrt(2 / 1.414)
 TOLERANCE = 1e-8
@@ -87,14 +89,20 @@ def main() -> None:
     fitting = seconds(lambda: model.fit(design, y), options.repeats)
 
     unit = statistics.median(product)
-    table = Table(title=f"{options.rows:,} rows, {options.columns:,} columns, {X.nnz:,} entries")
+    threads = options.threads or available_threads()
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title_justify="left",
+        title=f"{options.rows:,} rows, {options.columns:,} columns, {X.nnz:,} entries",
+    )
     table.add_column("")
     table.add_column("seconds: median (range)")
     table.add_column("in products", justify="right")
     for name, taken in (
-        ("X' r, scipy, one thread", product),
+        ("X.T @ r, scipy, 1 thread", product),
         ("Design.from_sparse(X)", building),
-        ("Cox.fit(design, y)", fitting),
+        (f"Cox.fit(design, y), {threads} threads", fitting),
     ):
         table.add_row(name, spread(taken), f"{statistics.median(taken) / unit:.1f}")
     table.add_row("kernels, first call", spread(compiling), "")

@@ -155,6 +155,17 @@ def test_bad_arguments(
         simulate(**({"n_rows": 10, "n_covariates": 2} | arguments))
 
 
+def test_published_optimum() -> None:
+    """The same cohort as in the comparison of programs, which agree on its penalised optimum.
+
+    Cyclops 3.7.0 (variance 1.414, tolerance 1e-6) reports -790000.623639.
+    """
+    cohort = rs.simulate_cox(100_000, 1000, density=0.05, seed=123)
+    model = rs.Cox(rs.L1.from_variance(1.414)).fit(cohort.X, cohort.y)
+    assert model.status_ == "converged"
+    assert -model.objective_ == pytest.approx(-790000.623639, rel=1e-11)
+
+
 @pytest.mark.parametrize("baseline", [0.0, 1.0, 1.2])
 def test_bad_baseline(baseline: float) -> None:
     with pytest.raises(rs.InputError, match="`baseline`"):

@@ -81,10 +81,24 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
 
 
 def write_json(path: Path, content: Mapping[str, object]) -> None:
-    """Write `content` as JSON, one item a line; refuses NaN and infinities, which JSON lacks."""
-    text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
+    """Write `content` as JSON; refuses NaN and infinities, which JSON lacks."""
     with replacing(path) as (temporary,):
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_text(_json(content, "") + "\n", encoding="utf-8")
+
+
+def _json(content: object, margin: str) -> str:
+    """One key or record a line, for people; lists of numbers, which can be long, on one line."""
+    inner = margin + "  "
+    if isinstance(content, list) and content and isinstance(content[0], Mapping):
+        items = [inner + json.dumps(item, allow_nan=False, ensure_ascii=False) for item in content]
+        return "[\n" + ",\n".join(items) + "\n" + margin + "]"
+    if not isinstance(content, Mapping) or not content:
+        return json.dumps(content, allow_nan=False, ensure_ascii=False)
+    lines = [
+        f"{inner}{json.dumps(key, ensure_ascii=False)}: {_json(value, inner)}"
+        for key, value in content.items()
+    ]
+    return "{\n" + ",\n".join(lines) + "\n" + margin + "}"
 
 
 def write_table(path: Path, columns: Mapping[str, AnyArray]) -> None:
