@@ -1,1 +1,19 @@
-"""Arrays in, arrays out: the same functions written as formulas (`*_ref`) and fast (`*_cpu`)."""
+"""Arrays in, arrays out: the same functions written as formulas (`*_ref`) and fast (`*_cpu`).
+
+A reference is the specification: the same names, arguments and numbers as its fast twin, in plain
+NumPy and as slow as it likes. Nothing here validates, and no input is ever written to.
+
+=====================  ===============================================================
+`risk_sets`            the Cox likelihood and its residuals
+`late_entry`           sums over risk sets that rows enter late
+`wide_range`           the likelihood again, where one exponent cannot hold every row
+`term_means`, `means`  averages of covariates over risk sets and over follow-up
+`curvature`            the curvature applied to a vector
+`matrix`, `columns`    products of the blocked covariate matrix, and its making
+`gram`                 sampled risk sets and their sums of squares
+`descent`              the penalised quadratic of a Newton step
+`separation`           maxima over risk sets
+`concordance`          pairs of rows in and out of order
+`long_table`           entries of a long table gathered into columns
+=====================  ===============================================================
+"""

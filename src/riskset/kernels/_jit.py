@@ -20,4 +20,9 @@ def kernel(function: F) -> F:
     ``parallel``: `Runtime.run` shares out chunks among threads, which compiles four times faster,
     is safe under any threading layer, and fixes the order of every sum.
     """
-    return cast(F, numba.njit(cache=CACHE, nogil=True, error_model="numpy")(function))
+    try:
+        compiled = numba.njit(cache=CACHE, nogil=True, error_model="numpy")(function)
+    except RuntimeError:
+        # Neither the package nor the user's cache folder can be written: compile every time.
+        compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    return cast(F, compiled)

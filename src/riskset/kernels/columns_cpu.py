@@ -1,14 +1,13 @@
-"""One look at each sparse column: what kind it is, how large its values are, where its rows go."""
+"""One look at each sparse column, fast. The specification is `columns_ref`."""
 
 import numpy as np
 
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Rows
 from riskset.kernels._jit import kernel
+from riskset.kernels.columns_ref import HAS_ZERO, NOT_FINITE, ONES, VALUES
 
 __all__ = ["HAS_ZERO", "NOT_FINITE", "ONES", "VALUES", "describe", "divide", "to_csc"]
-
-ONES, VALUES, HAS_ZERO, NOT_FINITE = 0, 1, 2, 3
 
 
 @kernel
@@ -23,21 +22,21 @@ def _describe(
 ) -> None:
     p = kind.size
     for j in range(p * first // n_chunks, p * last // n_chunks):
-        found = 0
+        found = ONES
         total = 0.0
         for k in range(indptr[j], indptr[j + 1]):
             x = values[k]
             total += x * x
             if x != 1.0:
-                found = max(found, 2 if x == 0.0 else 1)
+                found = max(found, HAS_ZERO if x == 0.0 else VALUES)
                 if not np.isfinite(x):
-                    found = 3
+                    found = NOT_FINITE
         kind[j] = found
         squares[j] = total
 
 
 def describe(indptr: Index, values: Rows, runtime: Runtime) -> tuple[AnyArray, Features]:
-    """Kind of each column (`ONES`, `VALUES`, `HAS_ZERO`, `NOT_FINITE`) and its sum of squares."""
+    """See `columns_ref.describe`."""
     p = indptr.size - 1
     kind, squares = np.zeros(p, dtype=np.int8), np.zeros(p)
     n_chunks = max(1, min(32, p))
@@ -47,7 +46,7 @@ def describe(indptr: Index, values: Rows, runtime: Runtime) -> tuple[AnyArray, F
 
 @kernel
 def divide(block_ptr: Index, value: Rows, scale: Features) -> None:
-    """Divide the values of each slot by its scale, in place."""
+    """See `columns_ref.divide`."""
     for b in range(block_ptr.shape[0]):
         for s in range(scale.size):
             for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
@@ -58,7 +57,7 @@ def divide(block_ptr: Index, value: Rows, scale: Features) -> None:
 def to_csc(
     block_ptr: Index, row: AnyArray, value: Rows, shift: int, place: Index
 ) -> tuple[Index, Index, Rows]:
-    """Compressed sparse columns of the rows i with ``place[i] >= 0``, at row ``place[i]``."""
+    """See `columns_ref.to_csc`."""
     n_blocks, q = block_ptr.shape[0], block_ptr.shape[1] - 1
     indptr = np.zeros(q + 1, np.int64)
     for b in range(n_blocks):

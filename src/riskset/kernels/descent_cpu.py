@@ -56,9 +56,7 @@ def minimise_quadratic(
 
 
 @kernel
-def secant_update(
-    curvature: Matrix, y: Features, image: Features, sy: float, sbs: float
-) -> None:
+def secant_update(curvature: Matrix, y: Features, image: Features, sy: float, sbs: float) -> None:
     """See `descent_ref.secant_update`."""
     q = y.size
     for j in range(q):

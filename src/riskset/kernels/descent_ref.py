@@ -65,9 +65,7 @@ def minimise_quadratic(
     return max_sweeps + 1
 
 
-def secant_update(
-    curvature: Matrix, y: Features, image: Features, sy: float, sbs: float
-) -> None:
+def secant_update(curvature: Matrix, y: Features, image: Features, sy: float, sbs: float) -> None:
     r"""The BFGS update, in place.
 
     .. math:: B \mathrel{+}= \frac{yy'}{s'y} - \frac{Bs (Bs)'}{s'Bs}

@@ -112,9 +112,7 @@ def product_valued(
     out += _unblock(block_ptr, row, value, out.size, shift)[:, slots] @ v
 
 
-def product_dense(
-    blocks: AnyArray, slots: Index, v: Features, out: Rows, runtime: Runtime
-) -> None:
+def product_dense(blocks: AnyArray, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
     """As `product_binary`, for a dense part."""
     out += _stack(blocks, out.size)[:, slots] @ v
 

@@ -1,4 +1,4 @@
-"""Maxima over risk sets, with the row that attains them."""
+"""Maxima over risk sets, with the row that attains them, on the CPU. See `separation_ref`."""
 
 import math
 
@@ -15,7 +15,7 @@ __all__ = ["attaining", "peaks_cover", "peaks_nested"]
 def peaks_nested(
     z: Rows, group_ptr: Pointer, starts: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], Index]:
-    """Largest z over nested risk sets, and its position (-1 for none)."""
+    """See `separation_ref.peaks_nested`."""
     n_groups = starts.size
     peak, at = np.empty(n_groups), np.empty(n_groups, np.int64)
     best, where = -math.inf, -1
@@ -33,7 +33,7 @@ def peaks_nested(
 def peaks_cover(
     z: Rows, own: Index, end: Index, level_rows: Index, level_ptr: Pointer, n_groups: int
 ) -> tuple[NDArray[np.float64], Index]:
-    """As `peaks_nested` for ranges of groups, by the tails and heads of `risk_sets_cpu`."""
+    """See `separation_ref.peaks_cover`; by the tails and heads of `late_entry_cpu`."""
     peak, at = np.full(n_groups, -math.inf), np.full(n_groups, -1)
     for k in range(level_ptr[0], level_ptr[1]):
         i = level_rows[k]
@@ -41,6 +41,8 @@ def peaks_cover(
             peak[own[i]], at[own[i]] = z[i], i
     tail, head = np.empty(n_groups, np.int64), np.empty(n_groups, np.int64)
     for level in range(1, level_ptr.size - 1):
+        if level_ptr[level] == level_ptr[level + 1]:
+            continue
         tail[:] = -1
         head[:] = -1
         for k in range(level_ptr[level], level_ptr[level + 1]):
@@ -68,32 +70,75 @@ def peaks_cover(
 
 
 @kernel
+def _minima(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], Pointer]:
+    """Minima of aligned blocks of 1, 2, 4, ... values, and where each size begins."""
+    n_levels = 1
+    while (1 << (n_levels - 1)) < values.size:
+        n_levels += 1
+    ptr = np.zeros(n_levels + 1, np.int64)
+    for level in range(n_levels):
+        ptr[level + 1] = ptr[level] + ((values.size - 1) >> level) + 1
+    table = np.empty(ptr[n_levels])
+    table[: values.size] = values
+    for level in range(1, n_levels):
+        below = table[ptr[level - 1] : ptr[level]]
+        for block in range(ptr[level + 1] - ptr[level]):
+            last = min(2 * block + 1, below.size - 1)
+            table[ptr[level] + block] = min(below[2 * block], below[last])
+    return table, ptr
+
+
+@kernel
+def _next(
+    table: NDArray[np.float64], ptr: Pointer, bound: float, strictly: bool, g: int, stop: int
+) -> int:
+    """First place from g up to stop with a value below the bound, or at it; by whole blocks."""
+    level = 0
+    while g < stop:
+        block = g >> level
+        least = table[ptr[level] + block]
+        if least < bound or (least == bound and not strictly):
+            if level == 0:
+                return g
+            level -= 1
+        else:
+            g = (block + 1) << level
+            if g & ((2 << level) - 1) == 0 and level < ptr.size - 2:
+                level += 1
+    return stop
+
+
+@kernel
+def _runs(
+    z: Rows,
+    peak: NDArray[np.float64],
+    own: Index,
+    end: Index,
+    rows: Index,
+    begin: Index,
+    stop: Index,
+) -> int:
+    """Number of runs, and as many of them as there is room for."""
+    low, ptr = _minima(peak)
+    minus_high, _ = _minima(-peak)
+    k = 0
+    for i in range(z.size):
+        g = _next(low, ptr, z[i], False, own[i], end[i])
+        while g < end[i]:
+            past = _next(minus_high, ptr, -z[i], True, g, end[i])
+            if k < rows.size:
+                rows[k], begin[k], stop[k] = i, g, past
+            k += 1
+            g = _next(low, ptr, z[i], False, past, end[i])
+    return k
+
+
 def attaining(
     z: Rows, peak: NDArray[np.float64], own: Index, end: Index
 ) -> tuple[Index, Index, Index]:
-    """Runs of groups, within each row's range, in which its z reaches the peak: row, from, to."""
-    count = 0
-    for i in range(z.size):
-        inside = False
-        for g in range(own[i], end[i]):
-            reaches = z[i] >= peak[g]
-            if reaches and not inside:
-                count += 1
-            inside = reaches
-    rows, begin, stop = (
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-    )
-    k = -1
-    for i in range(z.size):
-        inside = False
-        for g in range(own[i], end[i]):
-            reaches = z[i] >= peak[g]
-            if reaches and not inside:
-                k += 1
-                rows[k], begin[k] = i, g
-            if reaches:
-                stop[k] = g + 1
-            inside = reaches
+    """See `separation_ref.attaining`; O(log G) for each row and run."""
+    none = np.empty(0, dtype=np.int64)
+    n_runs = _runs(z, peak, own, end, none, none, none)
+    rows, begin, stop = np.empty((3, n_runs), dtype=np.int64)
+    _runs(z, peak, own, end, rows, begin, stop)
     return rows, begin, stop
