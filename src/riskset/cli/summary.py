@@ -27,9 +27,8 @@ def print_fit(source: str, model: "rs.Cox", interval: "Interval | None", read: f
     table.add_row("model", f"Cox, {model.ties.title()} ties")
     if model.penalty is not None:
         table.add_row("penalty", f"l1 = {model.penalty.l1:g}, l2 = {model.penalty.l2:g}")
-    table.add_row(
-        "covariates", f"{n_features:,}, {n_kept:,} of them with a coefficient other than 0"
-    )
+    kept = f", {n_kept:,} with a coefficient other than 0" if n_kept < n_features else ""
+    table.add_row("covariates", f"{n_features:,}{kept}")
     table.add_row(
         "log likelihood",
         f"{model.log_likelihood_:,.4f}, without covariates {model.null_log_likelihood_:,.4f}",
