@@ -59,7 +59,7 @@ def load_rhc(*, categories: bool = False) -> Dataset:
     --------
     >>> import riskset as rs
     >>> cohort = rs.load_rhc()
-    >>> cohort.outcome.n_rows, cohort.outcome.n_events
+    >>> cohort.n_rows, cohort.outcome().n_events
     (5735, 3722)
     """
     return read_dataset(rhc_path(categories=categories), time="time", event="event", id="id")
