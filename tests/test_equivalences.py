@@ -327,6 +327,29 @@ def test_same_bits_for_any_number_of_threads(rng, late, ties):
             assert_array_equal(one, other)
 
 
+# ------------------------------------------------------------------------ infinite estimates
+
+
+@given(problems(penalties=["none", "both"]), st.integers(8, 20))
+def test_the_limit_of_infinite_estimates(problem, n):
+    """Far along the way to infinity the likelihood is at its limit, and curves add up to events."""
+    # Few columns: with many, events are told apart in stages that rounding no longer does.
+    problem = replace(problem.rows(np.arange(min(n, problem.time.size))), x=problem.x[:n, :2])
+    model = problem.fit()
+    if model.status_ != "infinite_estimate":
+        return
+    far = problem.x @ model._fitted.predicting(model.coef_)
+    offset = problem.arguments.get("offset", 0.0)
+    at_limit = replace(problem.rows(slice(None), offset=far + offset), penalty=None)
+    reached = at_limit.fit(problem.x[:, :0]).log_likelihood_
+    assert_allclose(reached, model.log_likelihood_, rtol=1e-6, atol=1e-6)
+    martingale = model.residuals(problem.x, problem.y, **problem.arguments)
+    weight = problem.arguments.get("sample_weight", np.ones(problem.time.size))
+    present = weight > 0  # absent rows may be sure to fail at once: their residual is -inf
+    assert_allclose(weight[present] @ martingale[present], 0, atol=1e-6)
+    assert not np.isnan(model.predict(problem.x, offset=problem.arguments.get("offset"))).any()
+
+
 # ------------------------------------------------------------------------------- optimality
 
 

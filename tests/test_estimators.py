@@ -545,6 +545,13 @@ def test_summary_speaks_the_library_of_the_user(data):
     assert isinstance(rs.Cox().fit(x, y).summary(), pd.DataFrame)
 
 
+def test_summary_without_pandas(data, monkeypatch):
+    monkeypatch.setattr("riskset.data.output.importlib.util.find_spec", lambda name: None)
+    table = rs.Cox().fit(*data).summary()
+    assert isinstance(table, pa.Table)
+    assert table["covariate"].to_pylist() == ["x0", "x1", "x2", "x3"]
+
+
 def test_robust_errors(data, rng):
     x, y = data
     cluster = rng.integers(0, 25, 120)
@@ -621,6 +628,17 @@ def test_grid_search_over_penalties(data):
     scores = search.cv_results_["mean_test_score"]
     assert scores[2] == 0.5
     assert scores.max() > 0.6
+
+
+def test_arguments_of_the_fit_follow_the_folds(data):
+    x, y = data
+    strata = x[:, 3] > 0
+    search = GridSearchCV(rs.Cox(), {"ties": ["efron"]}, cv=KFold(3))
+    search.fit(x[:, :3], y, strata=strata, cluster=np.arange(120))
+    best = search.best_estimator_
+    assert best.n_strata_ == 2
+    assert best.is_robust_
+    assert_array_equal(best.coef_, rs.Cox(ties="efron").fit(x[:, :3], y, strata=strata).coef_)
 
 
 def test_pipeline_with_weights(data, rng):

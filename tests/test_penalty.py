@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import riskset as rs
+from reference import CASES, matrix, read_table
 
 NAMES = ["treatment", "age", "sex"]
 
@@ -46,6 +47,34 @@ def test_scales_of_other_programs():
     assert rs.L2.from_variance(0.25).strength == 4.0
     net = rs.ElasticNet.from_glmnet(0.1, 0.25, 200.0)
     assert_allclose((net.l1, net.l2), (5.0, 15.0))
+
+
+@pytest.mark.parametrize(
+    ("penalty", "coef"),
+    [
+        # scikit-survival 0.28.0, on the data of case 22 (n = 30):
+        # CoxnetSurvivalAnalysis(alphas=[2 / n], l1_ratio=0.5, normalize=False, tol=1e-16)
+        (
+            rs.ElasticNet(l1=30 * (2 / 30) * 0.5, l2=30 * (2 / 30) * 0.5),
+            [1.0564147978, -0.166407684009, 0.596319987475, 0.0, -0.080101109425],
+        ),
+        # the same with penalty_factor=[1, 0, 1, 3, 1]
+        (
+            rs.ElasticNet.from_glmnet(2 / 30, 0.5, 30, [1, 0, 1, 3, 1]),
+            [1.14651512445, -0.373028136126, 0.625673281704, 0.0, -0.149453256806],
+        ),
+        # CoxPHSurvivalAnalysis(alpha=2, tol=1e-15)
+        (
+            rs.L2(2.0),
+            [1.00420535405, -0.321578837986, 0.627927320506, 0.153186382233, -0.23935047241],
+        ),
+    ],
+)
+def test_scales_of_scikit_survival(penalty, coef):
+    table = read_table(CASES / "22-lasso-scale-conventions" / "input.csv")
+    x, y = matrix(table, [f"x{j}" for j in range(1, 6)]), rs.Surv(table["time"], table["event"])
+    model = rs.Cox(penalty, tol=1e-11).fit(x, y)
+    assert_allclose(model.coef_, coef, rtol=1e-7)
 
 
 def test_glmnet_rescales_factors_to_mean_one():

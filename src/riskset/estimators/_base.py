@@ -40,6 +40,9 @@ from riskset.solve.result import Note, Solution
 
 __all__ = ["HazardModel"]
 
+ROUNDING = 1e-6
+"""A sum along a step to infinity that is 0 but for rounding."""
+
 
 class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; see `Cox`."""
@@ -242,13 +245,13 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
             Infinite where infinite coefficients meet covariates that they do not cancel on.
         """
         design, _, offsets = self._read_new(X, None, offset)
-        limit = self._fitted.limit
+        limit, runtime = self._fitted.limit, Runtime.select(self.device, self.n_threads)
         if limit is None:
-            return design.dot(self.coef_) + offsets
+            return design.dot(self.coef_, runtime=runtime) + offsets
         finite, step = limit
-        far = design.dot(step)
-        infinite = np.copysign(np.inf, far)
-        return np.where(np.abs(far) > 1e-6, infinite, design.dot(finite) + offsets)
+        far = design.dot(step, runtime=runtime)
+        near = design.dot(finite, runtime=runtime) + offsets
+        return np.where(np.abs(far) > ROUNDING, np.copysign(np.inf, far), near)
 
     def predict_survival_function(
         self, X: object, times: object, *, strata: object = None, offset: object = None
