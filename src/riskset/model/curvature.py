@@ -245,8 +245,10 @@ def _raise_rare(
     out: Matrix, loss: CoxLoss, design: Design, columns: Index, expected: Rows, n_samples: int
 ) -> None:
     """Raise the diagonal of columns too rare for the sample to their variance over all rows."""
-    square = design.cross(expected, columns, runtime=loss.runtime, power=2)
     first: NDArray[np.float64] = design.cross(expected, columns, runtime=loss.runtime)
+    square = first.copy()  # of binary columns
+    others = np.flatnonzero(~design.is_binary[columns])
+    square[others] = design.cross(expected, columns[others], runtime=loss.runtime, power=2)
     events = loss.n_events
     rare = square * n_samples < RARE * events
     pooled = np.maximum(square - first**2 / events, 0.0)
