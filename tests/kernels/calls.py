@@ -1,0 +1,217 @@
+"""Calls of every kernel on every hard problem, for both of its implementations."""
+
+import functools
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from kernels.problems import ALL_SCENES, TABLES, Scene, Table, frozen
+from riskset._runtime import Runtime
+from riskset.kernels import matrix_ref, term_means_ref
+
+RUNTIME = Runtime(1)
+
+
+@dataclass(frozen=True)
+class Out:
+    """An argument that the kernel fills: a copy for each call."""
+
+    start: np.ndarray
+
+
+@dataclass(frozen=True)
+class Call:
+    """A kernel and its arguments.
+
+    `exact` are the arguments for the reference, where they can be given more digits; `finish`
+    leaves of the results what is specified.
+    """
+
+    stem: str
+    name: str
+    args: tuple[object, ...]
+    exact: tuple[object, ...] | None = None
+    finish: Callable[[list[np.ndarray]], list[np.ndarray]] = list
+
+    def fast(self, runtime: Runtime = RUNTIME) -> list[np.ndarray]:
+        """Results of the fast kernel: what it returns, then what it fills."""
+        args = tuple(runtime if isinstance(a, Runtime) else a for a in self.args)
+        return self._run(importlib.import_module(f"riskset.kernels.{self.stem}_cpu"), args)
+
+    def reference(self) -> list[np.ndarray]:
+        module = importlib.import_module(f"riskset.kernels.{self.stem}_ref")
+        return self._run(module, self.args if self.exact is None else self.exact)
+
+    def _run(self, module: ModuleType, args: tuple[object, ...]) -> list[np.ndarray]:
+        passed = [a.start.copy() if isinstance(a, Out) else a for a in args]
+        result = getattr(module, self.name)(*passed)
+        filled = [p for p, a in zip(passed, args, strict=True) if isinstance(a, Out)]
+        returned = () if result is None else result if isinstance(result, tuple) else (result,)
+        return self.finish([np.asarray(a) for a in (*returned, *filled)])
+
+
+def on_risk_sets(s: Scene) -> Iterator[Call]:
+    risk, (own, end) = s.risk, s.ranges
+    x, r, z = s.columns(), positive(s), rounded(s)
+    factor = frozen(np.linspace(1, 2, s.n_groups) * (risk.group_tied > 0))
+    exact_eta = frozen(s.eta.astype(np.longdouble))
+    nothing = Out(np.full(s.n_groups, np.nan))
+    for efron in (False, True):
+        every_group = risk._replace(chunk_ptr=frozen(np.arange(s.n_groups + 1)))
+        for sets in (risk, every_group):
+            args = (s.eta, sets, efron, RUNTIME)
+            yield Call("risk_sets", "cox_pass", args, (exact_eta, *args[1:]))
+        yield Call("term_means", "risk_set_means", (s.eta, risk, efron, x))
+        yield Call("term_means", "n_terms", (risk, efron))
+        yield Call("term_means", "n_terms", (risk, efron, 1, 3))
+        if risk.own.size:
+            yield Call("late_entry", "sum_at_risk", (r, risk, efron, nothing))
+        else:
+            yield from means_nested(s, efron)
+    if risk.own.size:
+        seen = Out(np.full(r.size, np.nan))
+        yield Call("late_entry", "sum_seen", (factor, frozen(factor / 2), risk, seen))
+        args = (z, own, end, risk.level_rows, risk.level_ptr, s.n_groups)
+        yield Call("separation", "peaks_cover", args, finish=functools.partial(any_row, s, z))
+    else:
+        args = (z, risk.group_ptr, risk.starts_stratum)
+        yield Call("separation", "peaks_nested", args, finish=functools.partial(any_row, s, z))
+        yield Call("curvature", "nested_pull", (r, factor, *args[1:]))
+    group = np.arange(s.n_groups)[:, None]
+    peak = np.where((own <= group) & (group < end), z, -np.inf).max(axis=1)
+    yield Call("separation", "attaining", (z, frozen(peak), own, end))
+
+    cumulative = frozen(np.append(0.0, np.cumsum(factor)))
+    drawable = frozen(np.where(end > own, r + 1e-9, 0.0))
+    yield Call("gram", "draw", (drawable, own, end, cumulative, 300))
+    row = frozen(np.flatnonzero(end > own))
+    args = (drawable, risk.group_ptr, risk.starts_stratum, frozen(end[row] - 1), row, own, end)
+    yield Call("gram", "draw_mates", args)
+
+
+def positive(s: Scene) -> np.ndarray:
+    """Weight times exp(eta) in risk order, without the extremes."""
+    eta = s.eta[s.risk.order]
+    return frozen(s.risk.weight * np.exp(np.clip(eta - eta.max(), -30, 0)))
+
+
+def rounded(s: Scene) -> np.ndarray:
+    """Whole numbers, so that several rows attain a maximum; -inf for absent rows."""
+    return frozen(np.where(s.risk.weight > 0, np.round(s.eta[s.risk.order]), -np.inf))
+
+
+def any_row(s: Scene, z: np.ndarray, results: list[np.ndarray]) -> list[np.ndarray]:
+    """Of a maximum over risk sets: its value, for the row given as for the maximum."""
+    peak, at = results
+    own, end = s.ranges
+    group = np.flatnonzero(at >= 0)
+    assert ((own[at[group]] <= group) & (group < end[at[group]])).all()
+    return [peak, np.where(at >= 0, z[at], -np.inf)]
+
+
+def means_nested(s: Scene, efron: bool) -> Iterator[Call]:
+    """All groups at once, and the rest of them after the reference did the first half."""
+    risk, x = s.risk, s.columns()
+    with np.errstate(divide="ignore"):
+        log_r = frozen(np.log(risk.weight) + s.eta[risk.order])
+
+    def args(first: int, last: int, state: np.ndarray, peak_total: np.ndarray) -> tuple:
+        rows = slice(risk.group_ptr[first], risk.group_ptr[last])
+        terms = term_means_ref.n_terms(risk, efron, first, last)
+        out = (state, peak_total, np.full((terms, x.shape[1]), np.nan), np.full(terms, np.nan))
+        some = frozen(np.ascontiguousarray(x[rows]))
+        return log_r, some, int(rows.start), risk, efron, first, last, *map(Out, out)
+
+    half = s.n_groups // 2
+    state, peak_total = np.zeros(x.shape[1]), np.array([-np.inf, 0.0])
+    yield Call("term_means", "means_nested", args(0, s.n_groups, state, peak_total))
+    first_half = args(0, half, state, peak_total)
+    outs = [a.start if isinstance(a, Out) else a for a in first_half]
+    term_means_ref.means_nested(*outs)
+    yield Call("term_means", "means_nested", args(half, s.n_groups, outs[7], outs[8]))
+
+
+def on_matrices(t: Table) -> Iterator[Call]:
+    rng = np.random.default_rng(t.n_rows)
+    every = frozen(np.arange(t.n_columns))
+    some = frozen(rng.permutation(t.n_columns)[: (t.n_columns + 1) // 2])
+    none = frozen(np.zeros(0))
+    r, start = frozen(rng.normal(size=t.n_rows)), Out(rng.normal(size=t.n_rows))
+    sparse = (t.indptr, t.indices)
+    for values in (none, t.values):
+        yield Call("matrix", "sparse_layout", (*sparse, values, some, t.n_rows, t.shift, RUNTIME))
+    layout = matrix_ref.sparse_layout(*sparse, t.values, every, t.n_rows, t.shift, RUNTIME)
+    block_ptr, row, value = map(frozen, layout)
+    blocks = frozen(dense_blocks(t))
+    for slots in (every, some, every[:0]):
+        v = frozen(rng.normal(size=slots.size) * rng.integers(0, 2, slots.size))
+        tail = (slots, r, t.shift, RUNTIME)
+        yield Call("matrix", "cross_binary", (block_ptr, row, *tail))
+        yield Call("matrix", "cross_valued", (block_ptr, row, value, *tail))
+        yield Call("matrix", "cross_dense", (blocks, slots, r, RUNTIME))
+        tail = (slots, v, t.shift, start, RUNTIME)
+        yield Call("matrix", "product_binary", (block_ptr, row, *tail))
+        yield Call("matrix", "product_valued", (block_ptr, row, value, *tail))
+        yield Call("matrix", "product_dense", (blocks, slots, v, start, RUNTIME))
+
+    yield Call("columns", "describe", (t.indptr, t.values, RUNTIME))
+    yield Call("columns", "describe", (t.indptr, spoilt(t), RUNTIME))
+    scale = frozen(2.0 ** rng.integers(-3, 4, t.n_columns))
+    yield Call("columns", "divide", (block_ptr, Out(value), scale))
+    place = rng.permutation(t.n_rows)
+    place[rng.random(t.n_rows) < 0.4] = -1
+    for values in (none, value):
+        yield Call("columns", "to_csc", (block_ptr, row, values, t.shift, frozen(place)))
+
+    picked = rng.integers(0, t.n_rows, 70)
+    by_row = np.argsort(picked, kind="stable")
+    copies = np.bincount(picked, minlength=block_ptr.shape[0] << t.shift)
+    drawn = frozen(np.append(0, np.cumsum(copies)))
+    bits = Out(np.zeros((some.size, 2), dtype=np.uint64))
+    has = frozen((copies > 0).astype(np.uint8))
+    tail = (t.shift, some, has, drawn, frozen(by_row), bits, RUNTIME)
+    yield Call("gram", "fill_bits", (block_ptr, row, *tail))
+    out = Out(np.zeros((70, some.size)))
+    for values in (none, value):
+        args = (block_ptr, row, values, t.shift, some, drawn, frozen(by_row), out)
+        yield Call("gram", "fill_sparse", args)
+
+
+def dense_blocks(t: Table) -> np.ndarray:
+    block_rows = 1 << t.shift
+    n_blocks = -(-t.n_rows // block_rows)
+    padded = np.zeros((n_blocks * block_rows, t.n_columns))
+    padded[: t.n_rows] = t.dense()
+    return np.ascontiguousarray(padded.reshape(n_blocks, block_rows, -1).transpose(0, 2, 1))
+
+
+def spoilt(t: Table) -> np.ndarray:
+    """The values with a zero, a NaN and an infinity among them."""
+    values = t.values.copy()
+    at = np.random.default_rng(0).permutation(values.size)[:3]
+    values[at] = np.array([0.0, np.nan, -np.inf])[: at.size]
+    return frozen(values)
+
+
+def on_bits() -> Iterator[Call]:
+    """Numbers of columns and words around the sizes of the tiles."""
+    for q, n_words in ((1, 1), (3, 2), (16, 5), (37, 300)):
+        rng = np.random.default_rng([q, n_words])
+        bits = frozen(rng.integers(0, 2**64, (q, n_words), dtype=np.uint64))
+        yield Call("gram", "binary_gram", (bits, RUNTIME))
+        borders = np.unique(np.append(rng.integers(0, n_words, 3), [0, n_words]))
+        yield Call("gram", "bin_counts", (bits, frozen(borders)))
+
+
+CALLS = {
+    f"{call.stem}.{call.name}-{name}-{k}": call
+    for name, made in (
+        [(name, on_risk_sets(s)) for name, s in ALL_SCENES.items()]
+        + [(name, on_matrices(t)) for name, t in TABLES.items()]
+        + [("bits", on_bits())]
+    )
+    for k, call in enumerate(made)
+}

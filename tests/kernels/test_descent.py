@@ -1,0 +1,100 @@
+"""Descent is judged by the optimum it reaches, secant updates by the equation they meet."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kernels.problems import frozen
+from riskset.kernels import descent_cpu, descent_ref
+
+TIGHT = 1e-12
+
+
+def quadratic(seed: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    q = int(rng.choice([1, 2, 5, 12, 30]))
+    root = rng.normal(size=(q, q)) + 0.5 * rng.normal(size=(q, 1))
+    if seed % 4 == 0:
+        root[:, 0] = 0.0  # a column without curvature
+    penalties = rng.uniform(0, 3, (2, q)) * (rng.random((2, q)) < 0.6)
+    return {
+        "curvature": frozen(root.T @ root / q),
+        "gradient": frozen(3 * rng.normal(size=q)),
+        "beta": frozen(rng.normal(size=q) * (rng.random(q) < 0.5)),
+        "l1": frozen(penalties[0]),
+        "l2": frozen(penalties[1]),
+        "box": frozen(rng.choice([0.05, 1.0, 1e3], q)),
+    }
+
+
+def objective(p: dict[str, np.ndarray], d: np.ndarray) -> float:
+    new = p["beta"] + d
+    smooth = -p["gradient"] @ d + d @ p["curvature"] @ d / 2 + p["l2"] @ new**2 / 2
+    return float(smooth + p["l1"] @ np.abs(new))
+
+
+def gap(p: dict[str, np.ndarray], d: np.ndarray) -> float:
+    """Largest descent that one coordinate still offers, in gradient units."""
+    new = p["beta"] + d
+    slope = -p["gradient"] + p["curvature"] @ d + p["l2"] * new
+    right = slope + np.where(new >= 0, p["l1"], -p["l1"])
+    left = -slope + np.where(new <= 0, p["l1"], -p["l1"])
+    right[d >= p["box"]] = left[d <= -p["box"]] = 0.0
+    used = np.diag(p["curvature"]) + p["l2"] > 0
+    return float(np.maximum(-right, -left)[used].max(initial=0.0))
+
+
+def minimise(module, p: dict[str, np.ndarray], sweeps: int = 20_000) -> tuple:
+    step, image = np.zeros(p["beta"].size), np.zeros(p["beta"].size)
+    count = module.minimise_quadratic(*p.values(), TIGHT, sweeps, step, image)
+    return count, step, image
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_optimum(seed: int) -> None:
+    p = quadratic(seed)
+    count, step, image = minimise(descent_cpu, p)
+    assert count <= 20_000
+    assert (np.abs(step) <= p["box"]).all()
+    assert gap(p, step) < 1e-10
+    assert_allclose(image, p["curvature"] @ step, rtol=1e-10, atol=1e-10)
+    _, slow, _ = minimise(descent_ref, p)
+    assert gap(p, slow) < 1e-10
+    assert_allclose(objective(p, step), objective(p, slow), rtol=1e-12, atol=1e-12)
+
+
+def test_it_says_when_it_did_not_converge() -> None:
+    p = quadratic(3)
+    assert minimise(descent_cpu, p, sweeps=1)[0] == 2
+    assert minimise(descent_ref, p, sweeps=1)[0] == 2
+
+
+def test_continuing_from_a_step_ends_at_once() -> None:
+    p = quadratic(7)
+    _, step, image = minimise(descent_cpu, p)
+    before = step.copy()
+    assert descent_cpu.minimise_quadratic(*p.values(), 1e-9, 5, step, image) == 1
+    assert_allclose(step, before, atol=1e-9)
+
+
+@pytest.mark.parametrize("module", [descent_ref, descent_cpu])
+@pytest.mark.parametrize("q", [1, 2, 17])
+def test_secant_update(module, q: int, rng: np.random.Generator) -> None:
+    root, truth = rng.normal(size=(q, q)), rng.normal(size=(q, q))
+    b, truth = root.T @ root + np.eye(q), truth.T @ truth + np.eye(q)
+    s = rng.normal(size=q)
+    y, image = frozen(truth @ s), frozen(b @ s)
+    updated = b.copy()
+    module.secant_update(updated, y, image, float(s @ y), float(s @ image))
+    assert_allclose(updated @ s, y, rtol=1e-10, atol=1e-10)
+    assert_allclose(updated, updated.T, rtol=1e-12, atol=1e-12)
+    assert np.linalg.eigvalsh(updated).min() > 0
+
+
+def test_secant_updates_agree(rng: np.random.Generator) -> None:
+    b, y, image = rng.normal(size=(6, 6)), rng.normal(size=6), rng.normal(size=6)
+    fast, slow = b.copy(), b.copy()
+    descent_cpu.secant_update(fast, y, image, 1.5, 0.7)
+    descent_ref.secant_update(slow, y, image, 1.5, 0.7)
+    assert_allclose(fast, slow, rtol=1e-13, atol=1e-13)
+    assert_array_equal(np.isfinite(fast), True)
