@@ -67,9 +67,7 @@ class Runtime:
             return
         edges = [n_chunks * s // n_shares for s in range(n_shares + 1)]
         pool = _pool(os.getpid(), self.n_threads)
-        shares = [
-            pool.submit(kernel, edges[s], edges[s + 1], *args) for s in range(1, n_shares)
-        ]
+        shares = [pool.submit(kernel, edges[s], edges[s + 1], *args) for s in range(1, n_shares)]
         kernel(edges[0], edges[1], *args)
         wait(shares)
         for share in shares:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from solve.problems import Random, random_problem, sparse_problem
 
 from riskset.solve import curvature, newton
 from riskset.solve.newton import fit
 from riskset.solve.result import Solution
+from solve.problems import Random, random_problem, sparse_problem
 
 TOL = 1e-9
 

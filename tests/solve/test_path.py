@@ -2,10 +2,10 @@
 
 import numpy as np
 from numpy.testing import assert_allclose
-from solve.problems import sparse_problem
 
 from riskset.solve.newton import fit
 from riskset.solve.path import fit_path, strength_max
+from solve.problems import sparse_problem
 
 
 def test_strength_max_is_the_edge_of_zero() -> None:

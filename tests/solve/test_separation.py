@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from solve.problems import RUNTIME, Random, random_problem
 
 from riskset.data.outcome import Outcome
 from riskset.solve.newton import fit
 from riskset.solve.result import Solution
+from solve.problems import RUNTIME, Random, random_problem
 
 
 def solve(problem: Random) -> Solution:

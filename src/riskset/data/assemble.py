@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Rows
-from riskset.data.checks import Places
+from riskset.data.checks import Places, shown
 from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
 from riskset.kernels import columns_cpu
 from riskset.kernels.matrix_cpu import sparse_layout
@@ -192,7 +192,7 @@ def as_float(array: AnyArray) -> AnyArray:
                 float(value)
             except (TypeError, ValueError):
                 raise InputError(
-                    f"X must be numeric, but row {i}, column {j} has {value!r}.",
+                    f"X must be numeric, but row {i}, column {j} has {shown(value)}.",
                     hint="encode it as numbers, or pass a data frame, whose text columns are "
                     "encoded as categories.",
                 ) from None

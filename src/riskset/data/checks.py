@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
 
-__all__ = ["Places", "as_codes", "as_numbers", "complain_rows"]
+__all__ = ["Places", "as_codes", "as_numbers", "complain_rows", "shown"]
 
 
 class Places:
@@ -52,12 +52,13 @@ def complain_rows(
     are = "is" if where.size == 1 else "are"
     raise InputError(
         f"{column} {must}, but {where.size:,} of {bad.size:,} rows {are} not "
-        f"(first: {places.row(first)}, value {_show(values[first])}).",
+        f"(first: {places.row(first)}, value {shown(values[first])}).",
         hint=hint,
     )
 
 
-def _show(value: object) -> str:
+def shown(value: object) -> str:
+    """A value as a message shows it: without the name of a NumPy type."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -90,7 +91,7 @@ def as_numbers(
     if array.dtype.kind not in "buif":
         raise InputError(
             f"{column} must be numeric, but its type is {array.dtype} "
-            f"(first: {places.row(0)}, value {_show(array[0]) if array.size else 'none'}).",
+            f"(first: {places.row(0)}, value {shown(array[0]) if array.size else 'none'}).",
             hint="convert it to numbers; for dates, count the days since the start of follow-up.",
         )
     numbers = np.ascontiguousarray(array, dtype=np.float64)

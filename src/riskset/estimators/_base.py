@@ -120,7 +120,7 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
                 report=lambda steps, kkt: bar.update(_share(kkt, self.tol), _detail(steps, kkt)),
             )
         done = time.perf_counter()
-        self._store(data, loss, solution, l1, l2)
+        self._store(data, loss, solution, is_penalized=bool(l1.any() or l2.any()))
         self._library = frame_library(X)
         self.seconds_ = {"prepare": prepared - started, "fit": done - prepared}
         self._warn()
@@ -196,9 +196,7 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
             return np.zeros(design.n_features), np.zeros(design.n_features)
         return self.penalty.arrays(design.names)
 
-    def _store(
-        self, data: Data, loss: CoxLoss, solution: Solution, l1: Features, l2: Features
-    ) -> None:
+    def _store(self, data: Data, loss: CoxLoss, solution: Solution, *, is_penalized: bool) -> None:
         outcome = data.outcome
         self.coef_ = solution.coef
         self.covariates_ = data.design.names
@@ -214,11 +212,12 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
         self.n_dropped_ = data.n_dropped
         self.notes_ = [*data.notes, *solution.notes]
         self._columns = data.columns
-        self._is_penalized = bool(l1.any() or l2.any())
+        self._is_penalized = is_penalized
         # Weights that are not counts (as of inverse probabilities) need the robust variance; R too.
         counts = bool((outcome.weight == np.floor(outcome.weight)).all())
         self._is_robust = not self._is_penalized and (outcome.cluster is not None or not counts)
-        self._fitted = Fitted(Training(data.design, loss, solution, l1, l2, self._is_robust))
+        training = Training(data.design, loss, solution, is_penalized, self._is_robust)
+        self._fitted = Fitted(training)
 
     def _warn(self) -> None:
         serious = {"infinite", "max_iter", "not_estimable"}

@@ -17,7 +17,6 @@ from riskset.infer.variance import Covariance, model_covariance, robust_covarian
 from riskset.infer.wald import ChiSquareTest, likelihood_ratio_test, score_tests, wald_test
 from riskset.model.baseline import Baseline
 from riskset.model.cox import CoxLoss
-from riskset.solve import newton
 from riskset.solve.result import Solution
 
 __all__ = ["Fitted", "ModelTests", "Training"]
@@ -61,8 +60,8 @@ class Training:
     loss : CoxLoss
         Of all risk sets; ``solution.loss`` is restricted where an estimate is infinite.
     solution : Solution
-    l1, l2 : (p,) float64
-        Strengths of the penalty.
+    is_penalized : bool
+        Whether any coefficient has a penalty.
     is_robust : bool
         Whether the robust variance is the one to use.
     """
@@ -70,14 +69,8 @@ class Training:
     design: Design
     loss: CoxLoss
     solution: Solution
-    l1: Features
-    l2: Features
+    is_penalized: bool
     is_robust: bool
-
-    @property
-    def is_penalized(self) -> bool:
-        """Whether any coefficient has a penalty."""
-        return bool(self.l1.any() or self.l2.any())
 
 
 class Fitted:
@@ -130,12 +123,10 @@ class Fitted:
         if not solution.infinite.any():
             return None
         design = training.design
-        # An infinite coefficient may have a finite part too: that of the limiting likelihood.
-        inner = newton.fit(design, solution.loss, training.l1, training.l2)
         z = design.product(solution.direction * design.scale, runtime=training.loss.runtime)
         gaps = np.diff(np.unique(z))
         gap = gaps[gaps > SAME * np.abs(z).max()].min()
-        return np.where(np.isfinite(inner.coef), inner.coef, 0.0), solution.direction * (FAR / gap)
+        return solution.finite_part, solution.direction * (FAR / gap)
 
     def predicting(self, coef: Features) -> Features:
         """Finite coefficients that predict what `coef` does in the limit."""

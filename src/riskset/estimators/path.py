@@ -167,7 +167,7 @@ class _Source:
             start=start,
             problem=self.problem,
         )
-        model._store(self.data, self.loss, solution, l1, l2)
+        model._store(self.data, self.loss, solution, is_penalized=bool(l1.any() or l2.any()))
         model._library = self.library
         model.n_features_in_ = self.template.n_features_in_
         if hasattr(self.template, "feature_names_in_"):

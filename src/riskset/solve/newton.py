@@ -337,8 +337,10 @@ class _Run:
                     f"tol {self.tol:.2g} ({what}).",
                 ),
             ]
+        coef = self.beta / problem.design.scale
         return Solution(
-            coef=self.beta / problem.design.scale,
+            coef=coef,
+            finite_part=coef,
             status=status,  # type: ignore[arg-type]
             kkt=kkt,
             kkt_absolute=absolute,

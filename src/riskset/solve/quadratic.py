@@ -2,7 +2,6 @@
 
 import numpy as np
 import scipy.linalg as sla
-
 from scipy.sparse.linalg import LinearOperator, cg
 
 from riskset._types import Features, Index, Matrix, Rows

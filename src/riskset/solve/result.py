@@ -62,9 +62,11 @@ class Solution:
     infinite : (p,) int8
         Sign of each infinite coefficient, 0 for the finite ones.
     direction : (p,) float64
-        In the user's units: the estimate is ``coef + t direction`` as t goes to infinity, with the
-        infinite entries of `coef` read as 0. All 0 where the estimate is finite. Where the limit
-        is reached in stages, the first is by far the longest.
+        In the user's units: the estimate is ``finite_part + t direction`` as t goes to infinity.
+        All 0 where the estimate is finite. Where the limit is reached in stages, the first is by
+        far the longest.
+    finite_part : (p,) float64
+        `coef` where it is finite; what an infinite coefficient adds beside `direction`.
     aliased : (p,) bool
         Columns that carry no information or repeat others; their coefficient is 0.
     loss : CoxLoss
@@ -90,6 +92,7 @@ class Solution:
     eta: Rows
     infinite: NDArray[np.int8]
     direction: Features
+    finite_part: Features
     aliased: NDArray[np.bool_]
     loss: CoxLoss
     notes: tuple[Note, ...] = ()
