@@ -399,7 +399,7 @@ BAD = [
     (["--penalty", "l1", "--strength", "1", "--variance", "1"], "together"),
     (["--penalty", "l1", "--strength", "-1"], "--strength must be a finite number"),
     (["--penalty", "l1", "--strength", "nan"], "--strength must be a finite number"),
-    (["--penalty", "l1", "--variance", "0"], "`variance` must be"),
+    (["--penalty", "l1", "--variance", "0"], "--variance must be"),
     (["--penalty", "elasticnet", "--strength", "1"], "needs --l1-ratio"),
     (["--penalty", "elasticnet", "--strength", "1", "--l1-ratio", "2"], "between 0 and 1"),
     (["--penalty", "elasticnet", "--variance", "1", "--l1-ratio", "0.5"], "--variance goes with"),
@@ -420,9 +420,9 @@ BAD = [
     (["--strata", "hospital"], "'hospital' was not found in lung.csv"),
     (["--table", "t"], "lung.csv"),
     (["--covariates", "absent.parquet"], "absent.parquet"),
-    (["--tol", "0"], "`tol` must be between 0 and 1"),
-    (["--max-iter", "0"], "`max_iter`"),
-    (["--threads", "0"], "`n_threads`"),
+    (["--tol", "0"], "--tol must be between 0 and 1"),
+    (["--max-iter", "0"], "--max-iter must be"),
+    (["--threads", "0"], "--threads must be"),
     (["--cv"], "No such option"),
     (["--out", "absent/fit.json"], "does not exist"),
     (["--out", "."], "it is a folder"),
@@ -520,6 +520,7 @@ def test_a_fault_of_ours_says_so(run: Run, lung: Path, monkeypatch: pytest.Monke
 def test_bad_simulations(run: Run) -> None:
     ended = run("simulate", "cox", "--rows", 0, "--columns", 3, "--out", "cohort")
     assert ended.code == 2
+    assert "--rows must be a whole number of at least 1" in ended.err
     assert not Path("cohort").exists()
     Path("file").write_text("")
     assert run("simulate", "cox", "--rows", 5, "--columns", 3, "--out", "file").code == 2

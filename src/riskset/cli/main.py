@@ -5,6 +5,7 @@ was written. 1: a device, memory, or a fault of riskset.
 """
 
 import os
+import re
 import sys
 import traceback
 from typing import Annotated
@@ -18,6 +19,7 @@ from riskset.cli.fit import fit
 from riskset.cli.info import info
 from riskset.cli.path import path
 from riskset.cli.predict import predict
+from riskset.cli.request import Request
 from riskset.cli.simulate import simulate
 from riskset.cli.terminal import fail, spelled_warnings
 
@@ -33,6 +35,18 @@ app = typer.Typer(
 )
 for command in (fit, path, predict, simulate, demo, info):
     app.command()(command)
+
+
+# What arguments of the Python interface are called here.
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in Request.__dataclass_fields__} | {
+    "min_ratio": "--min-ratio",
+    "n_covariates": "--columns",
+    "n_penalties": "--n-penalties",
+    "n_rows": "--rows",
+    "n_threads": "--threads",
+    "density": "--density",
+    "seed": "--seed",
+}
 
 
 def _print_version(is_asked: bool) -> None:
@@ -53,16 +67,25 @@ def _root(
     pass
 
 
+def _in_options(message: str) -> str:
+    """An error of the Python interface in the words of the command line: `time` is --time."""
+    return re.sub(
+        r"`(\w+)`",
+        lambda found: OPTIONS.get(found[1], found[0]),
+        message,
+    )
+
+
 def main() -> None:
     """Run the command line with the arguments of this process, and exit."""
     try:
         with spelled_warnings():
             app()
     except InputError as error:
-        fail(str(error))
+        fail(_in_options(str(error)))
         sys.exit(2)
     except (RisksetError, MemoryError) as error:
-        fail(str(error) or "there is not enough memory for this.")
+        fail(_in_options(str(error)) or "there is not enough memory for this.")
         sys.exit(1)
     except BrokenPipeError:
         # The reader of our output, such as `head`, has seen enough.

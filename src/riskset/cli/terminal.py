@@ -102,4 +102,4 @@ def plain_number(value: float, digits: int = 4) -> str:
 
 def short(text: str, limit: int) -> str:
     """A name cut to at most `limit` characters, free of markup."""
-    return escape(text if len(text) <= limit else text[: limit - 1] + "…")
+    return escape(text if len(text) <= limit else text[: limit - 3] + "...")
