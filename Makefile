@@ -29,6 +29,7 @@ test: $(VENV)/.dev
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check src tests bench
 	$(BIN)/mypy
 
 bench: $(VENV)/.run
@@ -36,7 +37,7 @@ bench: $(VENV)/.run
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+	$(BIN)/ruff format src tests bench
 
 clean:
 	rm -rf $(VENV) build dist demo-output bench-output

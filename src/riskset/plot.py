@@ -104,7 +104,6 @@ def coefficient_path(
     strength, coef = strength[order], np.where(np.isfinite(coef[order]), coef[order], np.nan)
     last = np.nan_to_num(coef[-1])
     ranked = [int(j) for j in np.argsort(-np.abs(last), kind="stable") if last[j] and j not in bold]
-    coloured = ranked[:n_labels]
 
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(8.0, 5.0), layout="constrained")
@@ -112,20 +111,11 @@ def coefficient_path(
         axes.set_xscale("log")
         axes.axhline(0, color=QUIET, linewidth=0.8, zorder=1)
         if marked is not None:
-            axes.axvline(marked, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-            axes.annotate(
-                "chosen",
-                (marked, 1),
-                xycoords=("data", "axes fraction"),
-                xytext=(4, -3),
-                textcoords="offset points",
-                va="top",
-                color=INK,
-            )
+            _mark(axes, float(marked))
         if ranked[n_labels:]:
             axes.plot(strength, coef[:, ranked[n_labels:]], color=FAINT, linewidth=0.8, zorder=2)
         labels = []
-        for k, j in enumerate(coloured):
+        for k, j in enumerate(ranked[:n_labels]):
             colour = COLOURS[k % len(COLOURS)]
             axes.plot(strength, coef[:, j], color=colour, linewidth=1.2, zorder=3)
             labels.append(Label(last[j], _short(names[j]), colour, False))
@@ -304,6 +294,20 @@ def _position(name: str, names: Sequence[str]) -> int:
 
 def _short(text: str, limit: int = 26) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _mark(axes: Axes, strength: float) -> None:
+    """A dashed line at the chosen solution."""
+    axes.axvline(strength, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+    axes.annotate(
+        "chosen",
+        (strength, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(4, -3),
+        textcoords="offset points",
+        va="top",
+        color=INK,
+    )
 
 
 def _log_ticks(axes: Axes) -> None:

@@ -70,14 +70,8 @@ def demo(
     console.print("\n[bold]Hazard ratio of death, catheter against none[/]\n")
     console.print(_estimates(models, TREATMENT))
     console.print(f"\n[dim]{HOW.format(n_sets=choice.n_sets)}[/]\n")
-    kkt = max(result.kkt.max(), *(model.kkt_ for _, model in models))
-    statuses = {*result.statuses, *(model.status_ for _, model in models)}
     table = facts()
-    table.add_row(
-        "certificate",
-        f"path and the three fits above: {', '.join(sorted(statuses))}; "
-        f"relative KKT residual at most {kkt:.1e}",
-    )
+    table.add_row("certificate", _certificate(result, [model for _, model in models]))
     table.add_row(
         "seconds",
         f"load {loaded - started:.1f}, read {read - loaded:.1f}, path {solved - read:.1f}, "
@@ -85,6 +79,15 @@ def demo(
     )
     table.add_row("picture", short(str(out / "path.png"), 200))
     console.print(table)
+
+
+def _certificate(result: "rs.PathResult", models: Sequence["rs.Cox"]) -> str:
+    kkt = max(result.kkt.max(), *(model.kkt_ for model in models))
+    statuses = sorted({*result.statuses, *(model.status_ for model in models)})
+    return (
+        f"path and the three fits above: {', '.join(statuses)}; "
+        f"relative KKT residual at most {kkt:.1e}"
+    )
 
 
 def _facts(file: str, cohort: "rs.Dataset", result: "rs.PathResult", choice: "Choice") -> Table:
