@@ -69,3 +69,22 @@ class RiskSets(NamedTuple):
     end: Index
     level_rows: Index
     level_ptr: Pointer
+
+
+class Tail(NamedTuple):
+    """Rows with a competing event, which stay in the risk sets of Fine and Gray's model after it.
+
+    One tail for each censoring curve G. Row i counts in the risk set of an event at t with weight
+    :math:`w_i e^{\\eta_i} G(t-) / G(time_i-)`.
+
+    Attributes
+    ----------
+    sets : RiskSets
+        The rows, with weight :math:`w_i / G(time_i-)` and no events. Without `own` and `end`, a row
+        of group g is at risk in the groups of its stratum *before* g, whose times are later.
+    survival : (G,) float64
+        G(t-) at the time of each group.
+    """
+
+    sets: RiskSets
+    survival: NDArray[np.float64]

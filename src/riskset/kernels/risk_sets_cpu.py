@@ -22,7 +22,7 @@ from riskset.kernels import wide_range_cpu as wide_range
 from riskset.kernels._jit import kernel
 from riskset.kernels.risk_sets_ref import CoxPass
 
-__all__ = ["SPAN", "CoxPass", "cox_pass"]
+__all__ = ["SPAN", "CoxPass", "cox_pass", "sum_totals"]
 
 SPAN = 500.0
 """Largest range of eta under one shift: exp(-500) = 7e-218 leaves room for weights that differ by
@@ -255,3 +255,37 @@ def _one_shift(eta: Rows, shift: float, risk: RiskSets, efron: bool, runtime: Ru
         runtime.run(_residuals, n_chunks, risk, back, r, hazard, hazard_tied, expected, residual)
     value = float(chunk_score.sum() + chunk_value.sum())
     return CoxPass(value, residual, expected, log_total, log_hazard)
+
+
+def sum_totals(
+    eta: Rows, shift: float, risk: RiskSets, runtime: Runtime
+) -> tuple[Rows, float, NDArray[np.float64]]:
+    """The first half of `cox_pass`, for models that add something to the totals.
+
+    Returns
+    -------
+    r : (n,) float64
+        ``weight * exp(eta - shift)`` in risk order.
+    score : float
+        Sum over events of ``weight * (eta - shift)``.
+    total : (G,) float64
+        Sum of r over the risk set of each group.
+    """
+    n_groups, n_chunks = risk.group_events.size, risk.chunk_ptr.size - 1
+    r = np.empty(risk.order.size)
+    total, tied = np.empty((2, n_groups))
+    chunk_total, chunk_score = np.empty((2, n_chunks))
+    has_start = np.empty(n_chunks, dtype=np.bool_)
+    runtime.run(
+        _totals, n_chunks, eta, shift, risk, False, r, total, tied, chunk_total, has_start,
+        chunk_score,
+    )  # fmt: skip
+    if risk.own.size:
+        late_entry.sum_at_risk(r, risk, False, total)
+    else:
+        before = _carry(chunk_total, has_start)
+        for c in range(1, n_chunks):
+            begin, end = risk.chunk_ptr[c], risk.chunk_ptr[c + 1]
+            starts = np.flatnonzero(risk.starts_stratum[begin:end])
+            total[begin : begin + starts[0] if starts.size else end] += before[c]
+    return r, float(chunk_score.sum()), total

@@ -15,7 +15,7 @@ from riskset._types import RiskSets, Rows
 from riskset.kernels._jit import kernel
 from riskset.kernels.risk_sets_ref import CoxPass
 
-__all__ = ["cox_pass_wide"]
+__all__ = ["cox_pass_wide", "expected_late", "expected_nested", "sum_late", "sum_nested"]
 
 Pairs = NDArray[np.float64]
 """Sums (..., 2): peak and total; (-inf, 0) is nothing."""
@@ -40,7 +40,7 @@ def _add(pair: Pairs, peak: float, amount: float) -> None:
 
 
 @kernel
-def _nested(x: Rows, risk: RiskSets, efron: bool, rest: Pairs, tied: Pairs) -> None:
+def sum_nested(x: Rows, risk: RiskSets, efron: bool, rest: Pairs, tied: Pairs) -> None:
     """Sums over each nested risk set: the rows with an event in the group (Efron), and the rest."""
     running = np.empty(2)
     for g in range(risk.starts_stratum.size):
@@ -56,8 +56,8 @@ def _nested(x: Rows, risk: RiskSets, efron: bool, rest: Pairs, tied: Pairs) -> N
 
 
 @kernel
-def _late(x: Rows, risk: RiskSets, efron: bool, rest: Pairs, tied: Pairs) -> None:
-    """`_nested` for ranges of groups, by the tails and heads of `late_entry_cpu.sum_at_risk`."""
+def sum_late(x: Rows, risk: RiskSets, efron: bool, rest: Pairs, tied: Pairs) -> None:
+    """`sum_nested` for ranges of groups, by the tails and heads of `late_entry_cpu.sum_at_risk`."""
     own, end, rows, level_ptr = risk.own, risk.end, risk.level_rows, risk.level_ptr
     n_groups = risk.group_events.size
     for i in range(x.size):
@@ -144,7 +144,7 @@ def _share(weight: float, x: float, total: float, peak: float) -> float:
 
 
 @kernel
-def _expected_nested(
+def expected_nested(
     x: Rows,
     risk: RiskSets,
     peak: NDArray[np.float64],
@@ -152,6 +152,7 @@ def _expected_nested(
     hazard_tied: NDArray[np.float64],
     expected: Rows,
 ) -> None:
+    """Expected events of rows in nested risk sets, from hazards in units of exp(-peak)."""
     running = np.empty(2)
     _clear(running)
     for g in range(peak.size - 1, -1, -1):
@@ -165,7 +166,7 @@ def _expected_nested(
 
 
 @kernel
-def _expected_late(
+def expected_late(
     x: Rows,
     risk: RiskSets,
     peak: NDArray[np.float64],
@@ -210,10 +211,10 @@ def cox_pass_wide(eta: Rows, risk: RiskSets, efron: bool) -> CoxPass:
     peak, hazard, hazard_tied, log_total, log_hazard = np.empty((5, n_groups))
     expected = np.empty(x.size)
     late = risk.own.size > 0
-    (_late if late else _nested)(x, risk, efron, rest, tied)
+    (sum_late if late else sum_nested)(x, risk, efron, rest, tied)
     value = _hazards(
         x, risk, efron, rest, tied, peak, hazard, hazard_tied, log_total, log_hazard
     )  # fmt: skip
-    (_expected_late if late else _expected_nested)(x, risk, peak, hazard, hazard_tied, expected)
+    (expected_late if late else expected_nested)(x, risk, peak, hazard, hazard_tied, expected)
     residual = np.bincount(risk.order, risk.event_weight - expected, eta.size)
     return CoxPass(value, residual.astype(np.float64, copy=False), expected, log_total, log_hazard)

@@ -1,20 +1,21 @@
 """The Cox partial likelihood of an outcome as a function of the linear predictor."""
 
 import functools
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import Index, Matrix, RiskSets, Rows
+from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import risk_sets_cpu as kernels
 from riskset.kernels import term_means_cpu as term_means
 
-__all__ = ["CoxLoss", "Evaluation", "Ties"]
+__all__ = ["CoxLoss", "Evaluation", "Ties", "in_blocks"]
 
 Ties = Literal["breslow", "efron"]
 
@@ -66,6 +67,13 @@ class CoxLoss:
         """The risk sets of this likelihood."""
         return self.outcome.risk if self.limit is None else self.limit
 
+    tails: ClassVar[tuple[Tail, ...]] = ()
+    """Nobody stays in a risk set after his own time."""
+
+    def restricted(self, risk: RiskSets, tails: tuple[Tail, ...]) -> "CoxLoss":
+        """The same likelihood on what is left of the risk sets."""
+        return replace(self, limit=risk)
+
     @property
     def efron(self) -> bool:
         """Whether ties are treated by Efron's method."""
@@ -110,18 +118,9 @@ class CoxLoss:
         O((n + terms) q^2). More than `MAX_DENSE` numbers at once are never made dense: columns
         are then taken by pairs of blocks.
         """
-        n, q = design.n_rows, columns.size
-        if n * q <= MAX_DENSE or q <= 2:
-            return self._information_dense(design, eta, columns)
-        half = max(1, min(q // 2, MAX_DENSE // (2 * n)))
-        blocks = [np.arange(a, min(a + half, q)) for a in range(0, q, half)]
-        out = np.empty((q, q))
-        for b, rows in enumerate(blocks):
-            for other in blocks[: b + 1]:
-                both = np.unique(np.concatenate([rows, other]))
-                part = self._information_dense(design, eta, columns[both])
-                out[np.ix_(both, both)] = part
-        return out
+        return in_blocks(
+            design.n_rows, columns, lambda c: self._information_dense(design, eta, c)
+        )
 
     def _information_dense(self, design: Design, eta: Rows, columns: Index) -> Matrix:
         risk = self.risk
@@ -159,3 +158,18 @@ def _fields(
     done: kernels.CoxPass,
 ) -> tuple[float, Rows, Rows, NDArray[np.float64], NDArray[np.float64]]:
     return done.log_likelihood, done.residual, done.expected, done.log_total, done.log_hazard
+
+
+def in_blocks(n_rows: int, columns: Index, information: Callable[[Index], Matrix]) -> Matrix:
+    """An information matrix by pairs of blocks of columns, if all at once would be too large."""
+    q = columns.size
+    if n_rows * q <= MAX_DENSE or q <= 2:
+        return information(columns)
+    half = max(1, min(q // 2, MAX_DENSE // (2 * n_rows)))
+    blocks = [np.arange(a, min(a + half, q)) for a in range(0, q, half)]
+    out = np.empty((q, q))
+    for b, rows in enumerate(blocks):
+        for other in blocks[: b + 1]:
+            both = np.unique(np.concatenate([rows, other]))
+            out[np.ix_(both, both)] = information(columns[both])
+    return out

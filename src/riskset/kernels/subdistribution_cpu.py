@@ -1,0 +1,176 @@
+"""Fine and Gray's likelihood on the CPU. The specification is `subdistribution_ref`.
+
+One scan in each direction for the rows up to their own time, as for Cox, and one in each direction
+for the rows with a competing event, whose risk sets grow the other way: the later the event, the
+more of them came before it. The factor G(t-) belongs to the group, 1 / G(time-) to the row, so that
+both scans only add.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._runtime import Runtime
+from riskset._types import Matrix, RiskSets, Rows, Tail
+from riskset.kernels._jit import kernel
+from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
+from riskset.kernels.risk_sets_cpu import SPAN, sum_totals
+from riskset.kernels.subdistribution_ref import FineGrayPass
+from riskset.kernels.subdistribution_wide_cpu import finegray_pass_wide
+
+__all__ = ["finegray_means", "finegray_pass"]
+
+
+@kernel
+def _sum_before(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
+    """Sum of r over the rows of later groups of the stratum, whose times are earlier."""
+    running = 0.0
+    for g in range(out.size - 1, -1, -1):
+        out[g] = running
+        for i in range(sets.group_ptr[g], sets.group_ptr[g + 1]):
+            running += r[i]
+        if sets.starts_stratum[g]:
+            running = 0.0
+
+
+@kernel
+def _seen_after(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
+    """Sum of the hazard over the groups of the stratum before each row's own."""
+    running = 0.0
+    for g in range(hazard.size):
+        if sets.starts_stratum[g]:
+            running = 0.0
+        for i in range(sets.group_ptr[g], sets.group_ptr[g + 1]):
+            seen[i] = running
+        running += hazard[g]
+
+
+@kernel
+def _cumulate(hazard: NDArray[np.float64], risk: RiskSets, seen: Rows) -> None:
+    """Sum of the hazard over a row's own group and those after it, whose times are earlier."""
+    running = 0.0
+    for g in range(hazard.size - 1, -1, -1):
+        running += hazard[g]
+        for i in range(risk.group_ptr[g], risk.group_ptr[g + 1]):
+            seen[i] = running
+        if risk.starts_stratum[g]:
+            running = 0.0
+
+
+def finegray_pass(
+    eta: Rows, risk: RiskSets, tails: Sequence[Tail], runtime: Runtime
+) -> FineGrayPass:
+    """See `subdistribution_ref.finegray_pass`."""
+    high = float(eta.max())
+    if high - float(eta.min()) < SPAN:
+        return _one_shift(eta, high, risk, tails, runtime)
+    return finegray_pass_wide(eta, risk, tails)
+
+
+def _one_shift(
+    eta: Rows, shift: float, risk: RiskSets, tails: Sequence[Tail], runtime: Runtime
+) -> FineGrayPass:
+    r, score, total = sum_totals(eta, shift, risk, runtime)
+    parts = []
+    for tail in tails:
+        u = tail.sets.weight * np.exp(eta[tail.sets.order] - shift)
+        sums = np.empty(total.size)
+        (_sum_before if not tail.sets.own.size else _sum_ranges)(u, tail.sets, sums)
+        total += tail.survival * sums
+        parts.append(u)
+    has_events = risk.group_events > 0
+    with np.errstate(divide="ignore"):
+        log_total = np.log(total)
+    hazard = np.zeros(total.size)
+    np.divide(risk.group_events, total, out=hazard, where=has_events)
+    log_hazard = np.full(total.size, -np.inf)
+    log_hazard[has_events] = np.log(risk.group_events[has_events]) - log_total[has_events]
+    value = score - float(risk.group_events[has_events] @ log_total[has_events])
+    seen = np.empty(r.size)
+    (_cumulate if not risk.own.size else _see_ranges)(hazard, risk, seen)
+    expected = seen
+    expected *= r
+    residual = _back(eta.size, risk, risk.event_weight - expected)
+    later = []
+    for tail, u in zip(tails, parts, strict=True):
+        seen = np.empty(u.size)
+        see = _seen_after if not tail.sets.own.size else _see_ranges
+        see(tail.survival * hazard, tail.sets, seen)
+        seen *= u
+        later.append(seen)
+        residual -= _back(eta.size, tail.sets, seen)
+    return FineGrayPass(
+        value, residual, expected, log_total + shift, log_hazard - shift, tuple(later)
+    )
+
+
+def _back(n_rows: int, sets: RiskSets, values: Rows) -> Rows:
+    """Sums by row in the caller's order."""
+    if sets.order.size == n_rows and not sets.own.size:
+        out = np.empty(n_rows)
+        out[sets.order] = values
+        return out
+    return np.bincount(sets.order, values, n_rows).astype(np.float64, copy=False)
+
+
+def _sum_ranges(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
+    sum_at_risk(r, sets, False, out)
+
+
+def _see_ranges(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
+    sum_seen(hazard, hazard, sets, seen)
+
+
+@kernel
+def _mean_parts(
+    r: Rows, x: Matrix, sets: RiskSets, factor: NDArray[np.float64], forwards: bool, out: Matrix
+) -> None:
+    """Add factor times the sum of r x over each nested risk set: rows up to g, or after g."""
+    n_groups, q = out.shape
+    running = np.zeros(q)
+    for k in range(n_groups):
+        g = k if forwards else n_groups - 1 - k
+        if forwards and sets.starts_stratum[g]:
+            running[:] = 0.0
+        if not forwards:
+            for s in range(q):
+                out[g, s] += factor[g] * running[s]
+        for i in range(sets.group_ptr[g], sets.group_ptr[g + 1]):
+            row = x[sets.order[i]]
+            for s in range(q):
+                running[s] += r[i] * row[s]
+        if forwards:
+            for s in range(q):
+                out[g, s] += factor[g] * running[s]
+        elif sets.starts_stratum[g]:
+            running[:] = 0.0
+
+
+def finegray_means(
+    eta: Rows, risk: RiskSets, tails: Sequence[Tail], x: Matrix
+) -> tuple[Matrix, NDArray[np.float64]]:
+    """See `subdistribution_ref.finegray_means`.
+
+    Rows more than `SPAN` below the largest eta count as if they were there.
+    """
+    shift = float(eta.max())
+    eta = np.maximum(eta, shift - 0.9 * SPAN)
+    n_groups = risk.group_events.size
+    one = np.ones(n_groups)
+    both = np.concatenate([np.ones((x.shape[0], 1)), x], axis=1)
+    sums = np.zeros((n_groups, both.shape[1]))
+    for sets, factor, forwards in [
+        (risk, one, True),
+        *((t.sets, t.survival, False) for t in tails),
+    ]:
+        r = sets.weight * np.exp(eta[sets.order] - shift)
+        if not sets.own.size:
+            _mean_parts(r, both, sets, factor, forwards, sums)
+            continue
+        part = np.empty(n_groups)
+        for s in range(both.shape[1]):
+            sum_at_risk(r * both[sets.order, s], sets, False, part)
+            sums[:, s] += factor * part
+    used = risk.group_events > 0
+    return sums[used, 1:] / sums[used, :1], risk.group_events[used]

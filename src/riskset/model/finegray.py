@@ -1,0 +1,223 @@
+"""Fine and Gray's likelihood of the subdistribution hazard, as `model.cox` for Cox's."""
+
+import functools
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import InputError
+from riskset._runtime import Runtime
+from riskset._types import Index, Matrix, RiskSets, Rows, Tail
+from riskset.data.design import Design
+from riskset.data.outcome import Outcome
+from riskset.kernels import subdistribution_cpu as kernels
+from riskset.model.censoring import CensoringTies, censoring_curve
+from riskset.model.cox import Evaluation, in_blocks
+
+__all__ = ["Beyond", "Censoring", "FineGrayEvaluation", "FineGrayLoss"]
+
+Beyond = Literal["zero", "last"]
+
+
+@dataclass(frozen=True)
+class Censoring:
+    """G(t-) for each row's own time and for the time of each group of events.
+
+    Attributes
+    ----------
+    group : (n,) int64
+        Censoring group of each row, 0..K-1.
+    own : (n,) float64
+        G(time-) of each row's own group at its own time.
+    at_events : (K, G) float64
+        G(t-) of each censoring group at the time of each group of events.
+    """
+
+    group: Index
+    own: Rows
+    at_events: NDArray[np.float64]
+
+    @classmethod
+    def estimate(
+        cls,
+        outcome: Outcome,
+        *,
+        ties: CensoringTies = "crr",
+        group: Index | None = None,
+        beyond: Beyond = "zero",
+        weights: Literal["case", "none"] = "case",
+    ) -> "Censoring":
+        """Kaplan-Meier estimates of the censoring distribution, one for each group.
+
+        Parameters
+        ----------
+        ties
+            See `censoring_curve`.
+        group : (n,) int64, optional
+            Codes; None: one group.
+        beyond : {"zero", "last"}
+            After a group's last time its rows count no longer (as crr and finegray have it), or
+            with the last positive value.
+        weights : {"case", "none"}
+            Whether case weights count in the estimate.
+        """
+        n = outcome.n_rows
+        group = np.zeros(n, dtype=np.int64) if group is None else group
+        case = outcome.weight if weights == "case" else (outcome.weight > 0).astype(np.float64)
+        times = outcome.group_time
+        own = np.ones(n)
+        at_events = np.zeros((int(group.max()) + 1, times.size))
+        is_event = ~np.isnan(times)
+        several = at_events.shape[0] > 1
+        for k in range(at_events.shape[0]):
+            rows = group == k
+            curve = censoring_curve(outcome.time[rows], outcome.event[rows], case[rows], ties)
+            own[rows] = curve.before(outcome.time[rows])
+            values = curve.before(times[is_event])
+            present = rows & (case > 0)
+            last = outcome.time[present].max(initial=-np.inf)
+            if several and beyond == "zero":
+                values[times[is_event] > last] = 0.0
+            if beyond == "last":
+                positive = curve.before(np.array([last]))[0]
+                values = np.where(values > 0, values, positive)
+            at_events[k, is_event] = values
+        return cls(group, own, at_events)
+
+    @classmethod
+    def given(cls, outcome: Outcome, probability: Rows) -> "Censoring":
+        """From G(time-) of each row, as the caller estimated it.
+
+        Rows with an event at one time must agree, because theirs is the value at that time.
+        """
+        risk = outcome.risk
+        at_events = np.zeros((1, risk.group_events.size))
+        events = np.flatnonzero(risk.event_weight > 0)
+        group = np.searchsorted(risk.group_ptr, events, side="right") - 1
+        values = probability[risk.order[events]]
+        at_events[0, group] = values
+        differ = np.flatnonzero(np.abs(at_events[0, group] - values) > 1e-9 * values)
+        if differ.size:
+            row = int(risk.order[events[differ[0]]])
+            raise InputError(
+                "`censoring_probability` must be the same for events at one time, but at time "
+                f"{outcome.time[row]:g} it is {values[differ[0]]:g} and "
+                f"{at_events[0, group[differ[0]]]:g} (row {row}).",
+                hint="it is the probability of not being censored before the row's own time.",
+            )
+        return cls(np.zeros(outcome.n_rows, dtype=np.int64), probability, at_events)
+
+
+@dataclass(frozen=True)
+class FineGrayEvaluation(Evaluation):
+    """As `Evaluation`; rows with a competing event go on being expected after it."""
+
+    expected_tail: tuple[Rows, ...]
+    tails: tuple[Tail, ...]
+
+    @functools.cached_property
+    def expected(self) -> Rows:
+        """Expected weighted events of each row, in the caller's order."""
+        out = np.zeros(self.residual.size)
+        np.add.at(out, self.risk.order, self.expected_in_risk_order)
+        for tail, values in zip(self.tails, self.expected_tail, strict=True):
+            np.add.at(out, tail.sets.order, values)
+        return out
+
+
+@dataclass(frozen=True)
+class FineGrayLoss:
+    """Log partial likelihood of the subdistribution hazard, its gradient and its curvature.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        `cause` is the cause of interest; every other positive code is a competing event.
+    censoring : Censoring
+    runtime : Runtime
+    limit : (RiskSets, tuple of Tail) or None
+        As in `CoxLoss`.
+    """
+
+    outcome: Outcome
+    censoring: Censoring
+    runtime: Runtime
+    limit: tuple[RiskSets, tuple[Tail, ...]] | None = None
+
+    efron: ClassVar[bool] = False
+    """Ties are treated by Breslow's method."""
+
+    @property
+    def risk(self) -> RiskSets:
+        """The risk sets up to each row's own time."""
+        return self.outcome.risk if self.limit is None else self.limit[0]
+
+    @functools.cached_property
+    def tails(self) -> tuple[Tail, ...]:
+        """The risk sets of rows with a competing event, after it."""
+        if self.limit is not None:
+            return self.limit[1]
+        return tuple(
+            _tail(self.outcome, self.censoring, k)
+            for k in range(self.censoring.at_events.shape[0])
+        )
+
+    def restricted(self, risk: RiskSets, tails: tuple[Tail, ...]) -> "FineGrayLoss":
+        """The same likelihood on what is left of the risk sets."""
+        return replace(self, limit=(risk, tails))
+
+    @property
+    def offset(self) -> Rows:
+        """Part of the linear predictor that is not estimated (n,)."""
+        return self.outcome.offset
+
+    @property
+    def n_events(self) -> float:
+        """Weighted number of events of the cause of interest."""
+        return self.outcome.sum_events
+
+    def evaluate(self, eta: Rows) -> FineGrayEvaluation:
+        """Likelihood and residuals at `eta`, offset included, in the caller's order."""
+        done = kernels.finegray_pass(eta, self.risk, self.tails, self.runtime)
+        return FineGrayEvaluation(
+            done.log_likelihood,
+            done.residual,
+            done.expected,
+            done.log_total,
+            done.log_hazard,
+            self.risk,
+            done.expected_tail,
+            self.tails,
+        )
+
+    def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
+        """Observed information of some columns, in stored units; see `CoxLoss.information`."""
+        return in_blocks(design.n_rows, columns, lambda c: self._information(design, eta, c))
+
+    def _information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
+        z = design.stored(columns)
+        expected = self.evaluate(eta).expected
+        means, weights = kernels.finegray_means(eta, self.risk, self.tails, z)
+        out = z.T @ (expected[:, None] * z) - means.T @ (weights[:, None] * means)
+        return np.asarray((out + out.T) / 2)
+
+
+def _tail(outcome: Outcome, censoring: Censoring, k: int) -> Tail:
+    """Rows of one censoring group with a competing event, sorted by the group of their time."""
+    risk = outcome.risk
+    n_groups = risk.group_events.size
+    competing = (outcome.event != 0) & ~outcome.is_event & (outcome.weight > 0)
+    in_tail = competing & (censoring.group == k) & (censoring.own > 0)
+    position = np.flatnonzero(in_tail[risk.order])
+    rows = risk.order[position]
+    ptr = np.searchsorted(position, risk.group_ptr).astype(np.int64)
+    sets = risk._replace(
+        order=rows,
+        weight=outcome.weight[rows] / censoring.own[rows],
+        event_weight=np.zeros(rows.size),
+        group_ptr=ptr,
+        group_tied=np.zeros(n_groups, dtype=np.int64),
+    )
+    return Tail(sets, censoring.at_events[k])
