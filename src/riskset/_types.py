@@ -72,10 +72,10 @@ class RiskSets(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """Rows with a competing event, which stay in the risk sets of Fine and Gray's model after it.
+    r"""Rows with a competing event, which stay in the risk sets of Fine and Gray's model after it.
 
     One tail for each censoring curve G. Row i counts in the risk set of an event at t with weight
-    :math:`w_i e^{\\eta_i} G(t-) / G(time_i-)`.
+    :math:`w_i e^{\eta_i} G(t-) / G(time_i-)`.
 
     Attributes
     ----------

@@ -10,6 +10,7 @@ import numpy as np
 
 from kernels.problems import ALL_SCENES, TABLES, Scene, Table, frozen
 from riskset._runtime import Runtime
+from riskset._types import Tail
 from riskset.kernels import matrix_ref, term_means_ref
 
 RUNTIME = Runtime(1)
@@ -47,10 +48,18 @@ class Call:
 
     def _run(self, module: ModuleType, args: tuple[object, ...]) -> list[np.ndarray]:
         passed = [a.start.copy() if isinstance(a, Out) else a for a in args]
-        result = getattr(module, self.name)(*passed)
+        result = flattened(getattr(module, self.name)(*passed))
         filled = [p for p, a in zip(passed, args, strict=True) if isinstance(a, Out)]
         returned = () if result is None else result if isinstance(result, tuple) else (result,)
         return self.finish([np.asarray(a) for a in (*returned, *filled)])
+
+
+def flattened(result: object) -> object:
+    """Results without tuples inside tuples."""
+    if not isinstance(result, tuple):
+        return result
+    inside = (r if isinstance(r, tuple) else (r,) for r in result)
+    return tuple(part for parts in inside for part in parts)
 
 
 def on_risk_sets(s: Scene) -> Iterator[Call]:
@@ -79,7 +88,6 @@ def on_risk_sets(s: Scene) -> Iterator[Call]:
     else:
         args = (z, risk.group_ptr, risk.starts_stratum)
         yield Call("separation", "peaks_nested", args, finish=functools.partial(any_row, s, z))
-        yield Call("curvature", "nested_pull", (r, factor, *args[1:]))
     group = np.arange(s.n_groups)[:, None]
     peak = np.where((own <= group) & (group < end), z, -np.inf).max(axis=1)
     yield Call("separation", "attaining", (z, frozen(peak), own, end))
@@ -88,8 +96,46 @@ def on_risk_sets(s: Scene) -> Iterator[Call]:
     drawable = frozen(np.where(end > own, r + 1e-9, 0.0))
     yield Call("gram", "draw", (drawable, own, end, cumulative, 300))
     row = frozen(np.flatnonzero(end > own))
-    args = (drawable, risk.group_ptr, risk.starts_stratum, frozen(end[row] - 1), row, own, end)
+    args = (drawable, risk.group_ptr, risk.starts_stratum, frozen(end[row] - 1), own, end)
     yield Call("gram", "draw_mates", args)
+
+
+def with_tails(s: Scene) -> Iterator[Call]:
+    """Fine and Gray's kernels: rows that stay at risk after their time, by two censoring curves."""
+    risk, rng = s.risk, np.random.default_rng(s.n_groups)
+    tails = []
+    for share in (0.4, 0.2, 0.0):
+        picked = np.flatnonzero((rng.random(risk.order.size) < share) & (risk.event_weight == 0))
+        survival = frozen(np.sort(rng.choice([0.0, 0.1, 0.5, 1.0], s.n_groups)))
+        sets = risk._replace(
+            order=frozen(risk.order[picked]),
+            weight=frozen(2.5 * risk.weight[picked]),
+            event_weight=frozen(np.zeros(picked.size)),
+            group_ptr=frozen(np.searchsorted(picked, risk.group_ptr).astype(np.int64)),
+            own=frozen(np.zeros(0, dtype=np.int64)),
+            end=frozen(np.zeros(0, dtype=np.int64)),
+        )
+        tails.append(Tail(sets, survival))
+    if risk.own.size:  # ranges of groups, as in the limit of an infinite estimate
+        after = risk._replace(event_weight=frozen(np.zeros(risk.order.size)))
+        tails[1] = Tail(after, tails[1].survival)
+    x = frozen(s.columns()[np.argsort(risk.order)])
+    for chosen in ((), tuple(tails[:1]), tuple(tails)):
+        yield Call("subdistribution", "finegray_pass", (s.eta, risk, chosen, RUNTIME))
+        mild = frozen(np.clip(s.eta - s.eta.max(), -30, 0))
+        yield Call("subdistribution", "finegray_means", (mild, risk, chosen, x))
+    mild = frozen(np.clip(s.eta - s.eta.max(), -30, 0))
+    yield Call("risk_sets", "sum_totals", (mild, 0.5, risk, RUNTIME))
+    factor, nothing = frozen(rng.random(s.n_groups)), Out(np.full(s.n_groups, np.nan))
+    if not risk.own.size:
+        r = frozen(rng.normal(size=risk.order.size))
+        seen = Out(np.full(r.size, np.nan))
+        yield Call("subdistribution", "sum_up_to", (r, risk, nothing))
+        yield Call("subdistribution", "seen_up_to", (factor, risk, seen))
+        sets = tails[0].sets
+        r, seen = frozen(r[: sets.order.size]), Out(np.full(sets.order.size, np.nan))
+        yield Call("subdistribution", "sum_before", (r, sets, nothing))
+        yield Call("subdistribution", "seen_after", (factor, sets, seen))
 
 
 def positive(s: Scene) -> np.ndarray:
@@ -210,6 +256,7 @@ CALLS = {
     f"{call.stem}.{call.name}-{name}-{k}": call
     for name, made in (
         [(name, on_risk_sets(s)) for name, s in ALL_SCENES.items()]
+        + [(name, with_tails(s)) for name, s in ALL_SCENES.items()]
         + [(name, on_matrices(t)) for name, t in TABLES.items()]
         + [("bits", on_bits())]
     )

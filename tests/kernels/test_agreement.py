@@ -20,6 +20,7 @@ FOLDER = Path(riskset.kernels.__file__).parent
 STEMS = sorted(p.stem.removesuffix("_ref") for p in FOLDER.glob("*_ref.py"))
 WITHOUT_REFERENCE = {
     "long_table",  # judged by the tests of the data layer
+    "subdistribution_wide",  # a second twin of `subdistribution_ref`, for a wide range of eta
     "wide_range",  # a second twin of `risk_sets_ref`: test_risk_sets
 }
 

@@ -146,18 +146,25 @@ class Fitted:
         eta = design.product(self.predicting(solution.coef) * design.scale, runtime=loss.runtime)
         return Baseline.fit(loss, eta + loss.offset)
 
+    @property
+    def _limit_loss(self) -> CoxLoss:
+        """The likelihood that the finite coefficients maximise."""
+        loss = self.training.solution.loss
+        assert isinstance(loss, CoxLoss)
+        return loss
+
     @functools.cached_property
     def covariance(self) -> Covariance:
         """Inverse information of an unpenalised fit."""
         training = self.training
-        return model_covariance(training.solution.loss, training.design, training.solution.eta)
+        return model_covariance(self._limit_loss, training.design, training.solution.eta)
 
     @functools.cached_property
     def robust_covariance(self) -> Covariance:
         """Sandwich covariance of an unpenalised fit."""
         training, solution = self.training, self.training.solution
         return robust_covariance(
-            solution.loss, training.design, solution.eta, self.covariance.inverse
+            self._limit_loss, training.design, solution.eta, self.covariance.inverse
         )
 
     @functools.cached_property

@@ -54,7 +54,6 @@ def draw_mates(
     group_ptr: Pointer,
     starts: NDArray[np.bool_],
     group: Index,
-    row: Index,
     own: Index,
     end: Index,
 ) -> Index:
@@ -74,7 +73,7 @@ def draw_mates(
     mate = np.empty(group.size, np.int64)
     for k in range(group.size):
         g = group[k]
-        mate[k] = row[k]
+        mate[k] = -1
         for attempt in range(MATE_TRIES):
             multiple = (k + 1) * SILVER + attempt * GOLDEN
             low, high = first_row[g], group_ptr[g + 1] - 1

@@ -51,20 +51,18 @@ def draw_mates(
     group_ptr: Pointer,
     starts: NDArray[np.bool_],
     group: Index,
-    row: Index,
     own: Index,
     end: Index,
 ) -> Index:
     """A second row of each sampled risk set, drawn with probability proportional to r.
 
-    With late entry rows that are not at risk are drawn again; after 20 tries the pair becomes one
-    row twice, which adds nothing.
+    With late entry rows that are not at risk are drawn again; after 20 tries there is none: -1.
 
     Parameters
     ----------
     r : (n,) float64
         Weight times exp(eta), in risk order, at any common scale.
-    group, row : (n_samples,) int64
+    group : (n_samples,) int64
         As `draw` gave them.
 
     Returns
@@ -72,7 +70,7 @@ def draw_mates(
     (n_samples,) int64
     """
     stratum_start = np.maximum.accumulate(np.where(starts, group_ptr[:-1], 0))
-    mate = row.copy()
+    mate = np.full(group.size, -1, dtype=np.int64)
     for k, g in enumerate(group):
         first, last = stratum_start[g], group_ptr[g + 1]
         border = np.cumsum(r[first:last])

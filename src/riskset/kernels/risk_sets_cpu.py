@@ -260,17 +260,7 @@ def _one_shift(eta: Rows, shift: float, risk: RiskSets, efron: bool, runtime: Ru
 def sum_totals(
     eta: Rows, shift: float, risk: RiskSets, runtime: Runtime
 ) -> tuple[Rows, float, NDArray[np.float64]]:
-    """The first half of `cox_pass`, for models that add something to the totals.
-
-    Returns
-    -------
-    r : (n,) float64
-        ``weight * exp(eta - shift)`` in risk order.
-    score : float
-        Sum over events of ``weight * (eta - shift)``.
-    total : (G,) float64
-        Sum of r over the risk set of each group.
-    """
+    """See `risk_sets_ref.sum_totals`."""
     n_groups, n_chunks = risk.group_events.size, risk.chunk_ptr.size - 1
     r = np.empty(risk.order.size)
     total, tied = np.empty((2, n_groups))

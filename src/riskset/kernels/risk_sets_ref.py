@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from riskset._runtime import Runtime
 from riskset._types import Index, RiskSets, Rows
 
-__all__ = ["CoxPass", "cox_pass"]
+__all__ = ["CoxPass", "cox_pass", "sum_totals"]
 
 
 class CoxPass(NamedTuple):
@@ -125,3 +125,30 @@ def cox_pass(eta: Rows, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPas
     residual = np.zeros(eta.size, dtype=eta.dtype)
     np.add.at(residual, risk.order, risk.event_weight - expected)
     return CoxPass(value, residual, expected, log_total, log_hazard)
+
+
+def sum_totals(
+    eta: Rows, shift: float, risk: RiskSets, runtime: Runtime
+) -> tuple[Rows, float, NDArray[np.float64]]:
+    r"""Sums of the shifted hazards over risk sets, for models that add something to them.
+
+    .. math:: r_i = w_i e^{\eta_i - s}, \qquad \sum_i w_i d_i (\eta_i - s),
+              \qquad \sum_{i \in R_g} r_i
+
+    Parameters
+    ----------
+    eta : (n,) float64
+        In the caller's order, less than `risk_sets_cpu.SPAN` below `shift`.
+    shift : float
+        At least the largest eta.
+
+    Returns
+    -------
+    r : (n,) float64
+        In risk order.
+    score : float
+    total : (G,) float64
+    """
+    x = eta[risk.order] - shift
+    r = risk.weight * np.exp(x)
+    return r, float(risk.event_weight @ x), (_at_risk(risk) * r).sum(axis=1)

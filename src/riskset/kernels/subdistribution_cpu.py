@@ -19,12 +19,31 @@ from riskset.kernels.risk_sets_cpu import SPAN, sum_totals
 from riskset.kernels.subdistribution_ref import FineGrayPass
 from riskset.kernels.subdistribution_wide_cpu import finegray_pass_wide
 
-__all__ = ["finegray_means", "finegray_pass"]
+__all__ = [
+    "finegray_means",
+    "finegray_pass",
+    "seen_after",
+    "seen_up_to",
+    "sum_before",
+    "sum_up_to",
+]
 
 
 @kernel
-def _sum_before(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
-    """Sum of r over the rows of later groups of the stratum, whose times are earlier."""
+def sum_up_to(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
+    """See `subdistribution_ref.sum_up_to`."""
+    running = 0.0
+    for g in range(out.size):
+        if sets.starts_stratum[g]:
+            running = 0.0
+        for i in range(sets.group_ptr[g], sets.group_ptr[g + 1]):
+            running += r[i]
+        out[g] = running
+
+
+@kernel
+def sum_before(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
+    """See `subdistribution_ref.sum_before`."""
     running = 0.0
     for g in range(out.size - 1, -1, -1):
         out[g] = running
@@ -35,8 +54,8 @@ def _sum_before(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
 
 
 @kernel
-def _seen_after(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
-    """Sum of the hazard over the groups of the stratum before each row's own."""
+def seen_after(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
+    """See `subdistribution_ref.seen_after`."""
     running = 0.0
     for g in range(hazard.size):
         if sets.starts_stratum[g]:
@@ -47,14 +66,14 @@ def _seen_after(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None
 
 
 @kernel
-def _cumulate(hazard: NDArray[np.float64], risk: RiskSets, seen: Rows) -> None:
-    """Sum of the hazard over a row's own group and those after it, whose times are earlier."""
+def seen_up_to(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
+    """See `subdistribution_ref.seen_up_to`."""
     running = 0.0
     for g in range(hazard.size - 1, -1, -1):
         running += hazard[g]
-        for i in range(risk.group_ptr[g], risk.group_ptr[g + 1]):
+        for i in range(sets.group_ptr[g], sets.group_ptr[g + 1]):
             seen[i] = running
-        if risk.starts_stratum[g]:
+        if sets.starts_stratum[g]:
             running = 0.0
 
 
@@ -76,7 +95,7 @@ def _one_shift(
     for tail in tails:
         u = tail.sets.weight * np.exp(eta[tail.sets.order] - shift)
         sums = np.empty(total.size)
-        (_sum_before if not tail.sets.own.size else _sum_ranges)(u, tail.sets, sums)
+        (sum_before if not tail.sets.own.size else _sum_ranges)(u, tail.sets, sums)
         total += tail.survival * sums
         parts.append(u)
     has_events = risk.group_events > 0
@@ -88,14 +107,14 @@ def _one_shift(
     log_hazard[has_events] = np.log(risk.group_events[has_events]) - log_total[has_events]
     value = score - float(risk.group_events[has_events] @ log_total[has_events])
     seen = np.empty(r.size)
-    (_cumulate if not risk.own.size else _see_ranges)(hazard, risk, seen)
+    (seen_up_to if not risk.own.size else _see_ranges)(hazard, risk, seen)
     expected = seen
     expected *= r
     residual = _back(eta.size, risk, risk.event_weight - expected)
     later = []
     for tail, u in zip(tails, parts, strict=True):
         seen = np.empty(u.size)
-        see = _seen_after if not tail.sets.own.size else _see_ranges
+        see = seen_after if not tail.sets.own.size else _see_ranges
         see(tail.survival * hazard, tail.sets, seen)
         seen *= u
         later.append(seen)

@@ -14,7 +14,15 @@ from riskset._runtime import Runtime
 from riskset._types import Matrix, RiskSets, Rows, Tail
 from riskset.kernels.risk_sets_ref import _at_risk, _own_group
 
-__all__ = ["FineGrayPass", "finegray_means", "finegray_pass"]
+__all__ = [
+    "FineGrayPass",
+    "finegray_means",
+    "finegray_pass",
+    "seen_after",
+    "seen_up_to",
+    "sum_before",
+    "sum_up_to",
+]
 
 
 class FineGrayPass(NamedTuple):
@@ -49,7 +57,7 @@ def tail_at_risk(sets: RiskSets) -> NDArray[np.bool_]:
 def _log_risk(
     eta: Rows, risk: RiskSets, tails: Sequence[Tail]
 ) -> tuple[Matrix, list[Matrix], NDArray[np.float64]]:
-    """Logs of w exp(eta), and of w exp(eta) G / G_i, over each risk set (G, n), (G, c), and of D."""
+    """Logs of w exp(eta), and of w exp(eta) G / G_i, over risk sets (G, n), (G, c), and of D."""
     with np.errstate(divide="ignore"):
         log_r = np.log(risk.weight) + eta[risk.order]
         plain = np.where(_at_risk(risk), log_r, -np.inf)
@@ -136,3 +144,23 @@ def finegray_means(
     for t, part in zip(tails, later, strict=True):
         means += np.exp(part[used] - log_total[used, None]) @ x[t.sets.order]
     return means, risk.group_events[used]
+
+
+def sum_up_to(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
+    """Sum of r over the rows of a group and of those before it in the stratum: nested risk sets."""
+    out[:] = (_at_risk(sets) * r).sum(axis=1)
+
+
+def sum_before(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
+    """Sum of r over the rows of the groups after a group in the stratum: earlier times."""
+    out[:] = (tail_at_risk(sets) * r).sum(axis=1)
+
+
+def seen_up_to(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
+    """Sum of the hazard over a row's own group and those after it in the stratum."""
+    seen[:] = hazard @ _at_risk(sets)
+
+
+def seen_after(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
+    """Sum of the hazard over the groups before a row's own in the stratum: later times."""
+    seen[:] = hazard @ tail_at_risk(sets)

@@ -118,9 +118,7 @@ class CoxLoss:
         O((n + terms) q^2). More than `MAX_DENSE` numbers at once are never made dense: columns
         are then taken by pairs of blocks.
         """
-        return in_blocks(
-            design.n_rows, columns, lambda c: self._information_dense(design, eta, c)
-        )
+        return in_blocks(design.n_rows, columns, lambda c: self._information_dense(design, eta, c))
 
     def _information_dense(self, design: Design, eta: Rows, columns: Index) -> Matrix:
         risk = self.risk

@@ -17,9 +17,11 @@ from riskset.data.design import Design
 from riskset.data.parts import BinaryPart
 from riskset.kernels import gram_cpu as kernels
 from riskset.kernels.risk_sets_cpu import SPAN
-from riskset.model.cox import CoxLoss
+from riskset.model.cox import Evaluation
+from riskset.model.finegray import FineGrayEvaluation
+from riskset.model.loss import Loss
 
-__all__ = ["sampled_information"]
+__all__ = ["ranges_after", "ranges_at_risk", "sampled_information"]
 
 N_BINS = 32
 MIN_BIN = 64
@@ -30,7 +32,7 @@ MAX_DENSE_WORK = 1e10
 
 
 def sampled_information(
-    loss: CoxLoss,
+    loss: Loss,
     design: Design,
     eta: Rows,
     columns: Index,
@@ -38,7 +40,7 @@ def sampled_information(
     *,
     raise_rare: bool = True,
 ) -> Matrix:
-    """Positive semidefinite model of `CoxLoss.information`.
+    """Positive semidefinite model of `Loss.information`.
 
     Parameters
     ----------
@@ -64,11 +66,8 @@ def sampled_information(
     eta = np.maximum(eta, eta.max() - 0.9 * SPAN)
     now = loss.evaluate(eta)
     n_samples = _affordable(design, columns, n_samples)
-    hazard = np.exp(now.log_hazard - now.log_hazard.max())
-    own, end = _ranges(risk)
-    cumulative = np.append(0.0, np.cumsum(hazard))
-    row, group = kernels.draw(now.expected_in_risk_order, own, end, cumulative, n_samples)
-    if np.count_nonzero(risk.starts_stratum) > N_BINS:
+    row, group = _draw(loss, now, n_samples)
+    if np.count_nonzero(risk.starts_stratum) > N_BINS and not loss.tails:
         out = _pairs(loss, design, eta, columns, row, group)
     else:
         out = _binned(loss, design, columns, row, group)
@@ -84,7 +83,33 @@ def _affordable(design: Design, columns: Index, n_samples: int) -> int:
     return n_samples if q == 0 else int(np.clip(MAX_DENSE_WORK / q**2, 5_000, n_samples))
 
 
-def _binned(loss: CoxLoss, design: Design, columns: Index, row: Index, group: Index) -> Matrix:
+def _draw(loss: Loss, now: Evaluation, n_samples: int) -> tuple[Index, Index]:
+    """Rows, in the caller's order, and groups of a sample of who is at risk when."""
+    risk = loss.risk
+    hazard = np.exp(now.log_hazard - now.log_hazard.max())
+    parts = [(risk, ranges_at_risk(risk), now.expected_in_risk_order, hazard)]
+    if isinstance(now, FineGrayEvaluation):
+        parts += [
+            (tail.sets, ranges_after(tail.sets), expected, tail.survival * hazard)
+            for tail, expected in zip(now.tails, now.expected_tail, strict=True)
+            if expected.any()
+        ]
+    total = sum(float(expected.sum()) for _, _, expected, _ in parts)
+    rows, groups = [], []
+    left, mass = n_samples, total
+    for sets, (own, end), expected, increments in parts:
+        share = float(expected.sum())
+        count = left if mass <= share else round(left * share / mass)
+        left, mass = left - count, mass - share
+        if count:
+            cumulative = np.append(0.0, np.cumsum(increments))
+            row, group = kernels.draw(expected, own, end, cumulative, count)
+            rows.append(sets.order[row])
+            groups.append(group)
+    return np.concatenate(rows), np.concatenate(groups)
+
+
+def _binned(loss: Loss, design: Design, columns: Index, row: Index, group: Index) -> Matrix:
     """Sum of squares about the mean of each bin of risk sets."""
     risk = loss.risk
     bin_of = np.searchsorted(_bins(risk, row.size), group, side="right")
@@ -98,7 +123,7 @@ def _binned(loss: CoxLoss, design: Design, columns: Index, row: Index, group: In
     slot = np.empty(row.size, dtype=np.int64)
     slot[order] = first_slot + within
     bin_word = np.append(0, np.cumsum(words))
-    sample = _sample(design, columns, risk.order[row], slot, int(bin_word[-1]), loss)
+    sample = _sample(design, columns, row, slot, int(bin_word[-1]), loss)
 
     root = 1.0 / np.sqrt(counts)[:, None]
     sums = np.zeros((counts.size, columns.size))
@@ -109,7 +134,7 @@ def _binned(loss: CoxLoss, design: Design, columns: Index, row: Index, group: In
 
 
 def _pairs(
-    loss: CoxLoss, design: Design, eta: Rows, columns: Index, row: Index, group: Index
+    loss: Loss, design: Design, eta: Rows, columns: Index, row: Index, group: Index
 ) -> Matrix:
     """Half the squared differences of two rows of the same risk set: right for tiny strata.
 
@@ -117,11 +142,12 @@ def _pairs(
     """
     risk = loss.risk
     r = risk.weight * np.exp(eta[risk.order] - eta.max())
-    mate = kernels.draw_mates(r, risk.group_ptr, risk.starts_stratum, group, row, *_ranges(risk))
+    mate = kernels.draw_mates(r, risk.group_ptr, risk.starts_stratum, group, *ranges_at_risk(risk))
+    mate = np.where(mate < 0, row, risk.order[mate])
     slot = np.arange(row.size)
     n_words = -(-row.size // 64)
-    a = _sample(design, columns, risk.order[row], slot, n_words, loss)
-    b = _sample(design, columns, risk.order[mate], slot, n_words, loss)
+    a = _sample(design, columns, row, slot, n_words, loss)
+    b = _sample(design, columns, mate, slot, n_words, loss)
     both = _Sample(
         np.concatenate([a.binary_at, a.binary_at + columns.size]),
         np.concatenate([a.other_at, a.other_at + columns.size]),
@@ -148,7 +174,7 @@ class _Sample:
 
 
 def _sample(
-    design: Design, columns: Index, rows: Index, slot: Index, n_words: int, loss: CoxLoss
+    design: Design, columns: Index, rows: Index, slot: Index, n_words: int, loss: Loss
 ) -> _Sample:
     by_row = np.argsort(rows, kind="stable")
     copies = np.bincount(rows, minlength=design.n_rows)
@@ -187,7 +213,7 @@ def _sample(
     )
 
 
-def _squares(sample: _Sample, loss: CoxLoss) -> Matrix:
+def _squares(sample: _Sample, loss: Loss) -> Matrix:
     """Sums over the slots of the products of all pairs of columns."""
     b, o = sample.binary_at, sample.other_at
     out = np.empty((b.size + o.size, b.size + o.size))
@@ -206,7 +232,8 @@ def _squares(sample: _Sample, loss: CoxLoss) -> Matrix:
     return out
 
 
-def _ranges(risk: RiskSets) -> tuple[Index, Index]:
+def ranges_at_risk(risk: RiskSets) -> tuple[Index, Index]:
+    """Groups [own, end) in which each row is at risk."""
     if risk.own.size:
         return risk.own, risk.end
     n_groups = risk.group_events.size
@@ -214,6 +241,17 @@ def _ranges(risk: RiskSets) -> tuple[Index, Index]:
     stop = np.repeat(first[1:], np.diff(first))
     rows = np.diff(risk.group_ptr)
     return np.repeat(np.arange(n_groups), rows), np.repeat(stop, rows)
+
+
+def ranges_after(sets: RiskSets) -> tuple[Index, Index]:
+    """Groups [own, end) in which each row of a tail is at risk."""
+    if sets.own.size:
+        return sets.own, sets.end
+    n_groups = sets.group_events.size
+    first = np.flatnonzero(sets.starts_stratum)
+    begin = np.repeat(first, np.diff(np.append(first, n_groups)))
+    rows = np.diff(sets.group_ptr)
+    return np.repeat(begin, rows), np.repeat(np.arange(n_groups), rows)
 
 
 def _bins(risk: RiskSets, n_samples: int) -> Index:
@@ -242,7 +280,7 @@ def _bins(risk: RiskSets, n_samples: int) -> Index:
 
 
 def _raise_rare(
-    out: Matrix, loss: CoxLoss, design: Design, columns: Index, expected: Rows, n_samples: int
+    out: Matrix, loss: Loss, design: Design, columns: Index, expected: Rows, n_samples: int
 ) -> None:
     """Raise the diagonal of columns too rare for the sample to their variance over all rows."""
     first: NDArray[np.float64] = design.cross(expected, columns, runtime=loss.runtime)

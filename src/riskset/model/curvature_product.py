@@ -3,17 +3,18 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from riskset._types import Rows
-from riskset.kernels.curvature_cpu import nested_pull
+from riskset._types import RiskSets, Rows
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
 from riskset.kernels.risk_sets_cpu import SPAN
-from riskset.model.cox import CoxLoss
+from riskset.kernels.subdistribution_cpu import seen_after, seen_up_to, sum_before, sum_up_to
+from riskset.model.loss import Loss
 
 __all__ = ["curvature_product"]
 
 
-def curvature_product(loss: CoxLoss, eta: Rows) -> Callable[[Rows], Rows]:
+def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
     r"""The map u -> C u with C the negative second derivative of the log likelihood in eta.
 
     .. math::
@@ -33,26 +34,44 @@ def curvature_product(loss: CoxLoss, eta: Rows) -> Callable[[Rows], Rows]:
     eta = np.maximum(eta, eta.max() - 0.9 * SPAN)
     now = loss.evaluate(eta)
     shift = float(eta.max())
-    r = risk.weight * np.exp(eta[risk.order] - shift)
+    shift = float(eta.max())
     with np.errstate(divide="ignore"):
         inverse = np.where(risk.group_events > 0, np.exp(shift - now.log_total), 0.0)
     factor = risk.group_events * inverse**2
-
-    def nested(u: Rows) -> Rows:
-        return nested_pull(r * u[risk.order], factor, risk.group_ptr, risk.starts_stratum)
-
-    def late(u: Rows) -> Rows:
-        sums, back = np.empty(factor.size), np.empty(r.size)
-        sum_at_risk(r * u[risk.order], risk, False, sums)
-        share = factor * sums
-        sum_seen(share, share, risk, back)
-        return back
-
-    through = late if risk.own.size else nested
+    parts = [(risk, np.ones(factor.size), True)]
+    parts += [(tail.sets, tail.survival, False) for tail in loss.tails]
+    risks = [sets.weight * np.exp(eta[sets.order] - shift) for sets, _, _ in parts]
 
     def product(u: Rows) -> Rows:
+        sums = np.zeros(factor.size)
+        for (sets, share, is_nested), r in zip(parts, risks, strict=True):
+            sums += share * _summed(r * u[sets.order], sets, is_nested)
+        sums *= factor
         out = now.expected * u
-        np.subtract.at(out, risk.order, r * through(u))
+        for (sets, share, is_nested), r in zip(parts, risks, strict=True):
+            np.subtract.at(out, sets.order, r * _seen(share * sums, sets, is_nested))
         return out
 
     return product
+
+
+def _summed(ru: Rows, sets: RiskSets, is_nested: bool) -> NDArray[np.float64]:
+    out = np.empty(sets.group_events.size)
+    if sets.own.size:
+        sum_at_risk(ru, sets, False, out)
+    elif is_nested:
+        sum_up_to(ru, sets, out)
+    else:
+        sum_before(ru, sets, out)
+    return out
+
+
+def _seen(hazard: NDArray[np.float64], sets: RiskSets, is_nested: bool) -> Rows:
+    out = np.empty(sets.order.size)
+    if sets.own.size:
+        sum_seen(hazard, hazard, sets, out)
+    elif is_nested:
+        seen_up_to(hazard, sets, out)
+    else:
+        seen_after(hazard, sets, out)
+    return out

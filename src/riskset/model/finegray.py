@@ -160,8 +160,7 @@ class FineGrayLoss:
         if self.limit is not None:
             return self.limit[1]
         return tuple(
-            _tail(self.outcome, self.censoring, k)
-            for k in range(self.censoring.at_events.shape[0])
+            _tail(self.outcome, self.censoring, k) for k in range(self.censoring.at_events.shape[0])
         )
 
     def restricted(self, risk: RiskSets, tails: tuple[Tail, ...]) -> "FineGrayLoss":

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Rows
 from riskset.data.design import Design
-from riskset.model.cox import CoxLoss, Evaluation
+from riskset.model.cox import Evaluation
+from riskset.model.loss import Loss
 from riskset.solve import aliasing, separation
 from riskset.solve.curvature import CurvatureModel, largest
 from riskset.solve.optimality import Problem, violations
@@ -42,7 +43,7 @@ STILL_MOVING = 1e-2
 
 def fit(
     design: Design,
-    loss: CoxLoss,
+    loss: Loss,
     l1: Features,
     l2: Features,
     *,
@@ -56,7 +57,7 @@ def fit(
 
     Parameters
     ----------
-    design, loss : Design, CoxLoss
+    design, loss : Design, Loss
         The offset of the outcome is part of the linear predictor.
     l1, l2 : (p,) float64
         Penalties of each coefficient in the user's units, on the total log likelihood.

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Features, Index, RiskSets, Rows
+from riskset._types import Features, Index, Rows
 from riskset.data.design import Design
-from riskset.model.cox import CoxLoss, Evaluation
+from riskset.model.cox import Evaluation
+from riskset.model.curvature import ranges_after, ranges_at_risk
+from riskset.model.loss import Loss
 
 __all__ = ["Problem", "varies", "violations"]
 
@@ -52,7 +54,7 @@ class Problem:
     """
 
     design: Design
-    loss: CoxLoss
+    loss: Loss
     spread: Features
     informative: NDArray[np.bool_]
     null: Evaluation
@@ -60,7 +62,7 @@ class Problem:
     kkt_scale: float
 
     @classmethod
-    def prepare(cls, design: Design, loss: CoxLoss) -> "Problem":
+    def prepare(cls, design: Design, loss: Loss) -> "Problem":
         """Evaluate at 0 and look at every column once."""
         spread = _spread(design, loss)
         informative = _informative(design, loss)
@@ -78,7 +80,7 @@ class Problem:
         return np.where(self.informative, violations(gradient, beta, l1, l2), 0.0) / self.spread
 
 
-def _spread(design: Design, loss: CoxLoss) -> Features:
+def _spread(design: Design, loss: Loss) -> Features:
     spread = np.ones(design.n_features)
     others = np.flatnonzero(~design.is_binary)
     if others.size:
@@ -90,29 +92,37 @@ def _spread(design: Design, loss: CoxLoss) -> Features:
     return spread
 
 
-def _components(risk: RiskSets, n_rows: int) -> tuple[Index, Index]:
+def _components(loss: Loss) -> tuple[Index, Index]:
     """Rows ever at risk together, directly or through others: one code each; (rows, codes).
 
-    A covariate that is constant within every component drops out of the likelihood.
+    A covariate that is constant within every component drops out of the likelihood. A row may be
+    named more than once.
     """
-    n_groups = risk.group_events.size
-    own = np.repeat(np.arange(n_groups), np.diff(risk.group_ptr))
-    used = (risk.weight > 0) & (risk.group_events[own] > 0)
-    link_broken = risk.starts_stratum.copy()
-    if risk.own.size:
-        own = risk.own
-        used = (risk.weight > 0) & (risk.end > own) & (risk.group_events[own] > 0)
-        # A row at risk in g and g + 1 links them: count links by a difference array.
-        change = np.zeros(n_groups + 1, dtype=np.int64)
+    has_events = loss.risk.group_events > 0
+    ranges = [(loss.risk, *ranges_at_risk(loss.risk), has_events)]
+    ranges += [
+        (tail.sets, *ranges_after(tail.sets), has_events & (tail.survival > 0))
+        for tail in loss.tails
+    ]
+    n_groups = has_events.size
+    # A row at risk in g and g + 1 links them: count links by a difference array.
+    change = np.zeros(n_groups + 1, dtype=np.int64)
+    rows, groups = [], []
+    for sets, own, end, counts in ranges:
+        before = np.append(0, np.cumsum(counts))
+        used = (sets.weight > 0) & (before[end] > before[own])
         np.add.at(change, own[used] + 1, 1)
-        np.add.at(change, risk.end[used], -1)
-        link_broken |= np.cumsum(change)[:n_groups] == 0
-    component = np.cumsum(link_broken) - 1
-    return risk.order[used], component[own[used]]
+        np.add.at(change, end[used], -1)
+        rows.append(sets.order[used])
+        # Any group of the range in which the row counts: the last of them.
+        last = np.searchsorted(before, before[end[used]], side="left") - 1
+        groups.append(last)
+    component = np.cumsum((np.cumsum(change)[:n_groups] == 0) | loss.risk.starts_stratum) - 1
+    return np.concatenate(rows), component[np.concatenate(groups)]
 
 
-def _informative(design: Design, loss: CoxLoss) -> NDArray[np.bool_]:
-    rows, component = _components(loss.risk, design.n_rows)
+def _informative(design: Design, loss: Loss) -> NDArray[np.bool_]:
+    rows, component = _components(loss)
     informative = np.ones(design.n_features, dtype=bool)
     # A random vector that sums to 0 in every component is orthogonal to the columns that are
     # constant there, and to no others but by a coincidence that the exact look below resolves.
@@ -148,7 +158,7 @@ def _informative(design: Design, loss: CoxLoss) -> NDArray[np.bool_]:
 
 def varies(problem: Problem, x: Rows, tolerance: float) -> bool:
     """Whether a column varies by more than the tolerance within some component."""
-    rows, component = _components(problem.loss.risk, problem.design.n_rows)
+    rows, component = _components(problem.loss)
     n_components = int(component.max(initial=-1)) + 1
     high, low = np.full(n_components, -np.inf), np.full(n_components, np.inf)
     np.maximum.at(high, component, x[rows])

@@ -6,7 +6,7 @@ import numpy as np
 
 from riskset._types import Features
 from riskset.data.design import Design
-from riskset.model.cox import CoxLoss
+from riskset.model.loss import Loss
 from riskset.solve.newton import fit
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution
@@ -16,7 +16,7 @@ __all__ = ["fit_path", "iterate_path", "strength_max"]
 
 def iterate_path(
     design: Design,
-    loss: CoxLoss,
+    loss: Loss,
     penalties: Sequence[tuple[Features, Features]],
     *,
     tol: float = 1e-8,
@@ -53,7 +53,7 @@ def iterate_path(
 
 def fit_path(
     design: Design,
-    loss: CoxLoss,
+    loss: Loss,
     penalties: Sequence[tuple[Features, Features]],
     *,
     tol: float = 1e-8,
@@ -79,7 +79,7 @@ def fit_path(
 
 def strength_max(
     design: Design,
-    loss: CoxLoss,
+    loss: Loss,
     factor: Features,
     *,
     tol: float = 1e-8,

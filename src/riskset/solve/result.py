@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import Features, Rows
-from riskset.model.cox import CoxLoss
+from riskset.model.loss import Loss
 
 __all__ = ["Note", "Solution", "Status"]
 
@@ -69,7 +69,7 @@ class Solution:
         `coef` where it is finite; what an infinite coefficient adds beside `direction`.
     aliased : (p,) bool
         Columns that carry no information or repeat others; their coefficient is 0.
-    loss : CoxLoss
+    loss : Loss
         The likelihood that the finite coefficients maximise: restricted to the limiting risk sets
         where the estimate is infinite.
     gradient_at_zero : (p,) float64
@@ -94,5 +94,5 @@ class Solution:
     direction: Features
     finite_part: Features
     aliased: NDArray[np.bool_]
-    loss: CoxLoss
+    loss: Loss
     notes: tuple[Note, ...] = ()

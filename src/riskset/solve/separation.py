@@ -12,8 +12,6 @@ Bryson & Johnson (1981), Technometrics 23, 381-383, doi:10.2307/1268228; Heinze 
 Biometrics 57, 114-119, doi:10.1111/j.0006-341X.2001.00114.x.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
@@ -21,7 +19,8 @@ from scipy.optimize import linprog
 from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.risk_order import by_level
 from riskset.kernels import separation_cpu as kernels
-from riskset.model.cox import CoxLoss
+from riskset.model.curvature import ranges_after, ranges_at_risk
+from riskset.model.loss import Loss
 from riskset.solve.optimality import Problem
 
 __all__ = ["find", "restrict"]
@@ -90,10 +89,10 @@ def _whole(problem: Problem, columns: Index, d: Features) -> Features:
     return direction
 
 
-def _violated(loss: CoxLoss, z: Rows) -> tuple[Index, Index, Rows]:
+def _violated(loss: Loss, z: Rows) -> tuple[Index, Index, Rows]:
     """Events that do not attain the maximum of z over their risk set: event, rival, gap."""
     risk = loss.risk
-    peak, rival = _peaks(risk, z)
+    peak, rival = _peaks(loss, z)
     group = np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))
     events = np.flatnonzero(risk.event_weight > 0)
     gap = peak[group[events]] - z[risk.order[events]]
@@ -101,41 +100,62 @@ def _violated(loss: CoxLoss, z: Rows) -> tuple[Index, Index, Rows]:
     return risk.order[events[bad]], rival[group[events[bad]]], gap[bad]
 
 
-def _peaks(risk: RiskSets, z: Rows) -> tuple[NDArray[np.float64], Index]:
+def _peaks(loss: Loss, z: Rows) -> tuple[NDArray[np.float64], Index]:
     """Largest z of each risk set, and a row (caller's) that has it."""
+    risk = loss.risk
+    n_groups = risk.group_events.size
     present = np.where(risk.weight > 0, z[risk.order], -np.inf)
     if risk.own.size:
         peak, at = kernels.peaks_cover(
-            present, risk.own, risk.end, risk.level_rows, risk.level_ptr, risk.group_events.size
+            present, risk.own, risk.end, risk.level_rows, risk.level_ptr, n_groups
         )
     else:
         peak, at = kernels.peaks_nested(present, risk.group_ptr, risk.starts_stratum)
-    return peak, risk.order[np.maximum(at, 0)]
+    rival = risk.order[np.maximum(at, 0)]
+    for tail in loss.tails:
+        sets = tail.sets
+        if not sets.order.size:
+            continue
+        own, end = ranges_after(sets)
+        own_z = np.where(sets.weight > 0, z[sets.order], -np.inf)
+        top, at = kernels.peaks_cover(own_z, own, end, *by_level(own, end, n_groups), n_groups)
+        higher = (top > peak) & (tail.survival > 0)
+        peak = np.where(higher, top, peak)
+        rival = np.where(higher, sets.order[np.maximum(at, 0)], rival)
+    return peak, rival
 
 
-def _strict(loss: CoxLoss, z: Rows) -> bool:
+def _strict(loss: Loss, z: Rows) -> bool:
     """Whether some risk set with events has a row below its maximum."""
-    risk = loss.risk
-    high, _ = _peaks(risk, z)
-    low, _ = _peaks(risk, -z)
-    used = risk.group_events > 0
+    high, _ = _peaks(loss, z)
+    low, _ = _peaks(loss, -z)
+    used = loss.risk.group_events > 0
     return bool(((high + low)[used] > ATTAINS * np.abs(z).max()).any())
 
 
-def restrict(problem: Problem, direction: Features) -> CoxLoss:
+def restrict(problem: Problem, direction: Features) -> Loss:
     """The likelihood in the limit: each risk set keeps the rows that attain its maximum of x'd."""
     loss = problem.loss
     z = problem.design.product(direction, runtime=loss.runtime)
-    risk = loss.risk
-    peak, _ = _peaks(risk, z)
-    own, end = risk.own, risk.end
-    if not own.size:
-        first = np.append(np.flatnonzero(risk.starts_stratum), risk.group_events.size)
-        own = np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))
-        end = np.repeat(first[1:], np.diff(first))[own]
-    slack = ATTAINS * float(np.abs(z).max())
-    rows, begin, stop = kernels.attaining(z[risk.order] + slack, peak, own, end)
-    return replace(loss, limit=_pieces(risk, rows, begin, stop, own))
+    peak, _ = _peaks(loss, z)
+    z = z + ATTAINS * float(np.abs(z).max())
+    tails = tuple(
+        tail._replace(
+            sets=_attaining(
+                tail.sets, *ranges_after(tail.sets), z, np.where(tail.survival > 0, peak, np.inf)
+            )
+        )
+        for tail in loss.tails
+    )
+    return loss.restricted(_attaining(loss.risk, *ranges_at_risk(loss.risk), z, peak), tails)
+
+
+def _attaining(
+    sets: RiskSets, own: Index, end: Index, z: Rows, peak: NDArray[np.float64]
+) -> RiskSets:
+    """What is left of risk sets: each row where its z reaches the peak."""
+    rows, begin, stop = kernels.attaining(z[sets.order], peak, own, end)
+    return _pieces(sets, rows, begin, stop, own)
 
 
 def _pieces(risk: RiskSets, rows: Index, begin: Index, stop: Index, own: Index) -> RiskSets:
