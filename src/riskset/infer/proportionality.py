@@ -11,10 +11,10 @@ from riskset._errors import InputError
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
-from riskset.infer.residuals import RiskSetPieces, column_blocks
+from riskset.infer.residuals import RiskSetPieces, column_blocks, pieces_at
+from riskset.infer.subdistribution import SubdistributionPieces
 from riskset.infer.variance import generalized_inverse
-from riskset.kernels import means_cpu as kernels
-from riskset.model.cox import CoxLoss
+from riskset.model.loss import Loss
 
 __all__ = ["ProportionalityTest", "Transform", "proportionality_test", "transformed_times"]
 
@@ -50,7 +50,8 @@ def transformed_times(outcome: Outcome, transform: Transform = "km") -> NDArray[
 
     ``"km"``: 1 minus the left-continuous Kaplan-Meier estimate of all rows together;
     ``"rank"``: rank of the time among all rows, ties averaged; ``"identity"``; ``"log"``.
-    Rows of weight 0 are absent; weights and strata play no part, as in R's `cox.zph`.
+    Rows of weight 0 are absent; weights and strata play no part, as in R's `cox.zph`. Only events
+    of the cause of interest count in the Kaplan-Meier estimate, all other rows being censored.
 
     Raises
     ------
@@ -89,9 +90,12 @@ def transformed_times(outcome: Outcome, transform: Transform = "km") -> NDArray[
 
 
 def proportionality_test(
-    loss: CoxLoss, design: Design, eta: Rows, transform: Transform = "km"
+    loss: Loss, design: Design, eta: Rows, transform: Transform = "km"
 ) -> ProportionalityTest:
     r"""Score test of proportional hazards, as R's `cox.zph` (survival 3).
+
+    In Fine and Gray's model, of proportional subdistribution hazards: the same test, with the risk
+    sets and weights of that model.
 
     The model is extended by the products :math:`x_j \, g(t)`; their score at the estimate is
 
@@ -165,21 +169,15 @@ class _Extended:
     the row's risk. `powers` (G, 3): 1, g, g^2.
     """
 
-    pieces: RiskSetPieces
+    pieces: RiskSetPieces | SubdistributionPieces
     powers: NDArray[np.float64]
     expected: NDArray[np.float64]
 
     @classmethod
-    def at(cls, loss: CoxLoss, eta: Rows, g: NDArray[np.float64]) -> "_Extended":
-        pieces = RiskSetPieces.at(loss, eta)
+    def at(cls, loss: Loss, eta: Rows, g: NDArray[np.float64]) -> "_Extended":
+        pieces = pieces_at(loss, eta)
         powers = np.column_stack([np.ones_like(g), g, g**2])
-        ties = pieces.ties
-        log_cumulative, average = kernels.follow_up_means(
-            powers, powers, ties.log_hazard, ties.log_hazard_tied, loss.risk
-        )
-        weight = loss.risk.weight
-        expected = weight * np.exp(np.where(weight > 0, pieces.eta + log_cumulative, -np.inf))
-        return cls(pieces, powers, pieces.caller(expected[:, None] * average))
+        return cls(pieces, powers, pieces.expected_times(powers))
 
     def reference(self, design: Design, power: int) -> Features:
         """Raw second moments, whose rounding errors the information inherits."""
@@ -209,15 +207,14 @@ class _Extended:
         stored = design.stored(columns)
         expected = self.expected[:, 0]
         stored -= expected @ stored / expected.sum()
-        order = self.pieces.loss.risk.order
-        rest, gap = self.pieces.means(np.ascontiguousarray(stored[order]))
-        return stored, rest + self.pieces.ties.share_event[:, None] * gap, gap
+        mean, gap = self.pieces.event_means(stored)
+        return stored, mean, gap
 
     def _score(self, block: tuple[Matrix, Matrix, Matrix]) -> Matrix:
         stored, mean, _ = block
-        pieces, risk = self.pieces, self.pieces.loss.risk
-        at = np.flatnonzero(pieces.is_event)
-        group = pieces.group[at]
+        risk = self.pieces.loss.risk
+        at = np.flatnonzero(risk.event_weight > 0)
+        group = np.searchsorted(risk.group_ptr, at, side="right") - 1
         weight = risk.event_weight[at] * self.powers[group, :2].T
         return np.asarray(weight @ (stored[risk.order[at]] - mean[group]))
 
@@ -229,9 +226,8 @@ class _Extended:
     ) -> Matrix:
         # Over the steps of a tied group the risk-set mean is rest + q gap; the mean over steps of
         # its outer product is that of the mean q, plus the variance of q times that of the gap.
-        ties = self.pieces.ties
         weight = self.powers[:, power] * self.pieces.loss.risk.group_events
-        spread = weight * np.maximum(ties.square_event - ties.share_event**2, 0.0)
+        spread = weight * self.pieces.spread
         rows = left[0].T @ (self.expected[:, power, None] * right[0])
         means = left[1].T @ (weight[:, None] * right[1])
         return np.asarray(rows - means - left[2].T @ (spread[:, None] * right[2]))

@@ -1,4 +1,4 @@
-"""Residuals of a Cox fit, one per row or per event, in the caller's row order.
+"""Residuals of a fit, one per row or per event, in the caller's row order.
 
 All are functions of the loss, which knows outcome and ties, and of the linear predictor (offset
 included); none asks how the coefficients were found. Residuals are per row and *not* multiplied by
@@ -6,7 +6,7 @@ the case weight, as R's `survival` gives them. A row of weight 0 is absent: it g
 residual that the fitted hazard implies, the score residual 0, and no Schoenfeld residual.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
+from riskset.infer.subdistribution import SubdistributionPieces
 from riskset.kernels import means_cpu as kernels
 from riskset.kernels.means_ref import TieTerms
 from riskset.model.cox import CoxLoss
+from riskset.model.finegray import FineGrayLoss
+from riskset.model.loss import Loss
 
 __all__ = [
     "RiskSetPieces",
@@ -24,10 +27,11 @@ __all__ = [
     "column_blocks",
     "deviance_residuals",
     "martingale_residuals",
+    "pieces_at",
     "scaled_schoenfeld_residuals",
     "schoenfeld_residuals",
+    "score_contributions",
     "score_residuals",
-    "score_residuals_of",
 ]
 
 BLOCK_NUMBERS = 1 << 24
@@ -112,15 +116,101 @@ class RiskSetPieces:
             np.add.at(out, self.loss.risk.order, values)
         return out
 
+    def contributions(self, values: Matrix) -> Matrix:
+        """Each row's influence on the score of any columns: `score_residuals` times its weight."""
+        return self.score_residuals(values) * self.loss.outcome.weight[:, None]
 
-def martingale_residuals(loss: CoxLoss, eta: Rows) -> Rows:
+    def event_means(self, values: Matrix) -> tuple[Matrix, Matrix]:
+        """Mean over risk sets as the events of each group meet it, and tied rows' minus the rest's.
+
+        `values` (n, q) stand in the caller's order; both are (G, q).
+        """
+        rest, gap = self.means(np.ascontiguousarray(values[self.loss.risk.order]))
+        return rest + self.ties.share_event[:, None] * gap, gap
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """Variance of the share of tied rows over the steps of each group (G,)."""
+        return np.maximum(self.ties.square_event - self.ties.share_event**2, 0.0)
+
+    def expected_times(self, powers: Matrix) -> Matrix:
+        """Expected weighted events of rows, each group counted `powers` (G, k) times: (n, k)."""
+        risk, ties = self.loss.risk, self.ties
+        log_cumulative, average = kernels.follow_up_means(
+            powers, powers, ties.log_hazard, ties.log_hazard_tied, risk
+        )
+        log_expected = np.where(risk.weight > 0, self.eta + log_cumulative, -np.inf)
+        return self.caller((risk.weight * np.exp(log_expected))[:, None] * average)
+
+    def log_expected_rows(self) -> Rows:
+        """Log of the expected events of one such person (n,), in the caller's order."""
+        if self.loss.limit is None:
+            return self.caller(self.log_expected)
+        with np.errstate(divide="ignore"):
+            return np.log(self.caller(np.exp(self.log_expected)))
+
+    def score_residuals(self, values: Matrix) -> Matrix:
+        r"""Score residuals of any columns: each row's contribution to their score.
+
+        .. math:: U_i = d_i (x_i - \bar x(t_i)) - \int (x_i - \bar x(t)) \, e^{\eta_i} d\Lambda(t)
+                  = d_i (x_i - \bar x(t_i)) - e_i (x_i - A_i)
+
+        with :math:`e_i` the expected events and :math:`A_i` the average of :math:`\bar x(t)` over
+        the row's follow-up, weighted by the hazard. Linear in the column, and unchanged by a
+        constant.
+
+        Parameters
+        ----------
+        values : (n, q) float64
+            In the caller's order.
+
+        Returns
+        -------
+        (n, q) float64 in the caller's order. Multiplied by the case weights they sum to the score.
+
+        Notes
+        -----
+        O(n q) time, or O((n + G log G) q) with late entry, and O(n q) memory.
+        Ties by Efron: the event term uses the plain mean of the steps' means, and a tied row meets
+        the step k of its own time with the share 1 - k/m.
+        """
+        risk, ties = self.loss.risk, self.ties
+        x = np.ascontiguousarray(values[risk.order])
+        rest, gap = self.means(x)
+        log_cumulative, average = kernels.follow_up_means(
+            rest + ties.share[:, None] * gap,
+            rest + ties.share_tied[:, None] * gap,
+            ties.log_hazard,
+            ties.log_hazard_tied,
+            risk,
+        )
+        log_expected = np.where(risk.weight > 0, self.eta + log_cumulative, -np.inf)
+        out = np.exp(log_expected)[:, None] * (average - x)
+        at = np.flatnonzero(self.is_event)
+        g = self.group[at]
+        out[at] += x[at] - rest[g] - ties.share_event[g, None] * gap[g]
+        out[risk.weight == 0] = 0.0
+        return self.caller(out)
+
+
+def pieces_at(loss: Loss, eta: Rows) -> RiskSetPieces | SubdistributionPieces:
+    """The pieces of either model at `eta`, in the caller's order, offset included."""
+    if isinstance(loss, FineGrayLoss):
+        return SubdistributionPieces.at(loss, eta)
+    assert isinstance(loss, CoxLoss)
+    return RiskSetPieces.at(loss, eta)
+
+
+def martingale_residuals(loss: Loss, eta: Rows) -> Rows:
     r"""Observed minus expected events of each row.
 
     .. math:: M_i = d_i - e^{\eta_i} \int_{entry_i}^{time_i} d\Lambda(t)
 
+    and in Fine and Gray's model :math:`d_i - e^{\eta_i} \int w_i(t) \, d\Lambda(t)` over all time.
+
     Parameters
     ----------
-    loss : CoxLoss
+    loss : Loss
     eta : (n,) float64
         Linear predictor, offset included.
 
@@ -132,25 +222,18 @@ def martingale_residuals(loss: CoxLoss, eta: Rows) -> Rows:
     ----------
     Therneau, Grambsch and Fleming (1990), Biometrika 77, 147-160, doi:10.1093/biomet/77.1.147.
     """
-    pieces = RiskSetPieces.at(loss, eta)
     with np.errstate(over="ignore"):  # a row of weight 0 may have any hazard
-        return loss.outcome.is_event - pieces.caller(np.exp(pieces.log_expected))
+        return loss.outcome.is_event - np.exp(pieces_at(loss, eta).log_expected_rows())
 
 
-def deviance_residuals(loss: CoxLoss, eta: Rows) -> Rows:
+def deviance_residuals(loss: Loss, eta: Rows) -> Rows:
     r"""Martingale residuals made nearly symmetric.
 
     .. math:: \mathrm{sign}(M_i) \sqrt{-2 \, [M_i + d_i \log(d_i - M_i)]}
 
     Parameters and shape as `martingale_residuals`, which see for the source.
     """
-    pieces = RiskSetPieces.at(loss, eta)
-    log_expected = pieces.log_expected
-    if loss.limit is None:
-        log_expected = pieces.caller(log_expected)
-    else:
-        with np.errstate(divide="ignore"):
-            log_expected = np.log(pieces.caller(np.exp(log_expected)))
+    log_expected = pieces_at(loss, eta).log_expected_rows()
     is_event = loss.outcome.is_event
     with np.errstate(over="ignore"):  # a row of weight 0 may have any hazard
         residual: Rows = is_event - np.exp(log_expected)
@@ -164,53 +247,8 @@ def deviance_residuals(loss: CoxLoss, eta: Rows) -> Rows:
     return np.asarray(np.sign(residual) * np.sqrt(np.maximum(deviance, 0.0)))
 
 
-def score_residuals_of(values: Matrix, pieces: RiskSetPieces) -> Matrix:
-    r"""Score residuals of any columns: each row's contribution to their score.
-
-    .. math:: U_i = d_i (x_i - \bar x(t_i)) - \int (x_i - \bar x(t)) \, e^{\eta_i} d\Lambda(t)
-              = d_i (x_i - \bar x(t_i)) - e_i (x_i - A_i)
-
-    with :math:`e_i` the expected events and :math:`A_i` the average of :math:`\bar x(t)` over the
-    row's follow-up, weighted by the hazard. Linear in the column, and unchanged by a constant.
-
-    Parameters
-    ----------
-    values : (n, q) float64
-        In the caller's order.
-
-    Returns
-    -------
-    (n, q) float64 in the caller's order. Multiplied by the case weights they sum to the score.
-
-    Notes
-    -----
-    O(n q) time, or O((n + G log G) q) with late entry, and O(n q) memory.
-    Ties by Efron: the event term uses the plain mean of the steps' means, and a tied row meets the
-    step k of its own time with the share 1 - k/m.
-    """
-    risk, ties = pieces.loss.risk, pieces.ties
-    x = np.ascontiguousarray(values[risk.order])
-    rest, gap = pieces.means(x)
-    log_cumulative, average = kernels.follow_up_means(
-        rest + ties.share[:, None] * gap,
-        rest + ties.share_tied[:, None] * gap,
-        ties.log_hazard,
-        ties.log_hazard_tied,
-        risk,
-    )
-    log_expected = np.where(risk.weight > 0, pieces.eta + log_cumulative, -np.inf)
-    out = np.exp(log_expected)[:, None] * (average - x)
-    at = np.flatnonzero(pieces.is_event)
-    g = pieces.group[at]
-    out[at] += x[at] - rest[g] - ties.share_event[g, None] * gap[g]
-    out[risk.weight == 0] = 0.0
-    return pieces.caller(out)
-
-
-def score_residuals(
-    loss: CoxLoss, design: Design, eta: Rows, columns: Index | None = None
-) -> Matrix:
-    """Score residuals of covariates in the user's units: `score_residuals_of` by blocks.
+def score_residuals(loss: Loss, design: Design, eta: Rows, columns: Index | None = None) -> Matrix:
+    """Score residuals of covariates in the user's units, per unit of weight.
 
     Parameters
     ----------
@@ -220,13 +258,26 @@ def score_residuals(
     Returns
     -------
     (n, q) float64
+        See `RiskSetPieces.score_residuals` and `SubdistributionPieces.score_residuals`.
     """
+    return _in_blocks(pieces_at(loss, eta).score_residuals, design, columns)
+
+
+def score_contributions(
+    loss: Loss, design: Design, eta: Rows, columns: Index | None = None
+) -> Matrix:
+    """What each row contributes to the score, its case weight included; see `score_residuals`.
+
+    In Fine and Gray's model also through the estimate of the censoring distribution.
+    """
+    return _in_blocks(pieces_at(loss, eta).contributions, design, columns)
+
+
+def _in_blocks(of: Callable[[Matrix], Matrix], design: Design, columns: Index | None) -> Matrix:
     columns = np.arange(design.n_features) if columns is None else columns
-    pieces = RiskSetPieces.at(loss, eta)
     out = np.empty((design.n_rows, columns.size))
     for block in column_blocks(design.n_rows, columns):
-        stored = score_residuals_of(design.stored(columns[block]), pieces)
-        out[:, block] = stored * design.scale[columns[block]]
+        out[:, block] = of(design.stored(columns[block])) * design.scale[columns[block]]
     return out
 
 
@@ -252,7 +303,7 @@ class SchoenfeldResiduals:
 
 
 def schoenfeld_residuals(
-    loss: CoxLoss, design: Design, eta: Rows, columns: Index | None = None
+    loss: Loss, design: Design, eta: Rows, columns: Index | None = None
 ) -> SchoenfeldResiduals:
     r"""Covariates of each event minus their risk-weighted mean over its risk set.
 
@@ -277,19 +328,18 @@ def schoenfeld_residuals(
     """
     outcome = loss.outcome
     columns = np.arange(design.n_features) if columns is None else columns
-    pieces = RiskSetPieces.at(loss, eta)
+    pieces, risk = pieces_at(loss, eta), loss.risk
     rows = np.flatnonzero(outcome.is_event & (outcome.weight > 0))
     rows = rows[np.lexsort((rows, outcome.time[rows], outcome.stratum[rows]))]
-    at = np.flatnonzero(pieces.is_event)
+    at = np.flatnonzero(risk.event_weight > 0)
     group = np.empty(outcome.n_rows, dtype=np.int64)
-    group[loss.risk.order[at]] = pieces.group[at]
+    group[risk.order[at]] = np.searchsorted(risk.group_ptr, at, side="right") - 1
     g = group[rows]
     values = np.empty((rows.size, columns.size))
     for block in column_blocks(design.n_rows, columns):
         stored = design.stored(columns[block])
-        rest, gap = pieces.means(np.ascontiguousarray(stored[loss.risk.order]))
-        mean = rest[g] + pieces.ties.share_event[g, None] * gap[g]
-        values[:, block] = (stored[rows] - mean) * design.scale[columns[block]]
+        mean, _ = pieces.event_means(stored)
+        values[:, block] = (stored[rows] - mean[g]) * design.scale[columns[block]]
     return SchoenfeldResiduals(rows, outcome.time[rows], outcome.stratum[rows], values)
 
 

@@ -1,10 +1,11 @@
-"""Covariance of unpenalised Cox estimates: inverse information, and the robust sandwich.
+"""Covariance of unpenalised estimates: inverse information, and the robust sandwich.
 
 Nothing here divides by a quantity that rounding may have made: a direction of the covariates that
 the data hold no information on is recognised; its covariates are marked in `Covariance.identified`
 and get NaN, and the others keep the answer they would have without it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
-from riskset.infer.residuals import RiskSetPieces, column_blocks, score_residuals_of
-from riskset.model.cox import CoxLoss
+from riskset.infer.residuals import column_blocks, pieces_at
+from riskset.model.loss import Loss
 
 __all__ = [
     "Covariance",
@@ -147,7 +148,7 @@ class Covariance:
 
 
 def information_inverse(
-    loss: CoxLoss, design: Design, eta: Rows, columns: Index | None = None
+    loss: Loss, design: Design, eta: Rows, columns: Index | None = None
 ) -> GeneralizedInverse:
     """Generalized inverse, in the user's units, of the observed information.
 
@@ -179,7 +180,7 @@ def information_inverse(
 
 
 def model_covariance(
-    loss: CoxLoss, design: Design, eta: Rows, columns: Index | None = None
+    loss: Loss, design: Design, eta: Rows, columns: Index | None = None
 ) -> Covariance:
     """Inverse of the observed information of an unpenalised fit.
 
@@ -203,7 +204,7 @@ def model_covariance(
 
 
 def dfbeta_residuals(
-    loss: CoxLoss,
+    loss: Loss,
     design: Design,
     eta: Rows,
     inverse: GeneralizedInverse,
@@ -231,15 +232,25 @@ def dfbeta_residuals(
     -----
     O(n q) memory, O(q nnz + n q) time.
     """
+    of = pieces_at(loss, eta).score_residuals
+    return _through_inverse(of, loss, design, inverse, columns)
+
+
+def _through_inverse(
+    of: Callable[[Matrix], Matrix],
+    loss: Loss,
+    design: Design,
+    inverse: GeneralizedInverse,
+    columns: Index | None,
+) -> Matrix:
     columns = np.arange(design.n_features) if columns is None else columns
-    pieces = RiskSetPieces.at(loss, eta)
     out = np.empty((design.n_rows, columns.size))
     for block in column_blocks(design.n_rows, columns):
         combination = inverse.basis @ inverse.basis[columns[block]].T * design.scale[:, None]
         values = np.empty((design.n_rows, combination.shape[1]))
         for k in range(combination.shape[1]):
             values[:, k] = design.product(combination[:, k], runtime=loss.runtime)
-        out[:, block] = score_residuals_of(values, pieces)
+        out[:, block] = of(values)
     return out
 
 
@@ -255,7 +266,7 @@ def cluster_sums(values: Matrix, cluster: Index | None) -> Matrix:
 
 
 def robust_covariance(
-    loss: CoxLoss,
+    loss: Loss,
     design: Design,
     eta: Rows,
     inverse: GeneralizedInverse,
@@ -264,6 +275,9 @@ def robust_covariance(
     r"""Sandwich covariance that holds if rows, or the clusters of the outcome, are independent.
 
     .. math:: \sum_c D_c D_c', \qquad D_c = \sum_{i \in c} w_i U_i I^{-1}
+
+    In Fine and Gray's model :math:`w_i U_i` also counts what row i does to the estimate of the
+    censoring distribution, as cmprsk's ``crr`` (`SubdistributionPieces.contributions`).
 
     Parameters and cost as `dfbeta_residuals`.
 
@@ -276,10 +290,11 @@ def robust_covariance(
     ----------
     Lin and Wei (1989), Journal of the American Statistical Association 84, 1074-1078,
     doi:10.1080/01621459.1989.10478874.
+    Fine and Gray (1999), Journal of the American Statistical Association 94, 496-509,
+    doi:10.1080/01621459.1999.10474144.
     """
     columns = np.arange(design.n_features) if columns is None else columns
-    outcome = loss.outcome
-    dfbeta = dfbeta_residuals(loss, design, eta, inverse, columns)
-    dfbeta *= outcome.weight[:, None]
-    sums = cluster_sums(dfbeta, outcome.cluster)
+    of = pieces_at(loss, eta).contributions
+    dfbeta = _through_inverse(of, loss, design, inverse, columns)
+    sums = cluster_sums(dfbeta, loss.outcome.cluster)
     return Covariance("robust", columns, inverse, sums.T @ sums)

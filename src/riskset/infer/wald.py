@@ -1,6 +1,6 @@
-"""Likelihood-ratio, score and Wald tests, and Wald intervals, of unpenalised Cox estimates."""
+"""Likelihood-ratio, score and Wald tests, and Wald intervals, of unpenalised estimates."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +9,14 @@ from scipy.special import chdtrc, erfc, ndtri
 from riskset._errors import InputError
 from riskset._types import Features
 from riskset.data.design import Design
-from riskset.infer.residuals import score_residuals
+from riskset.infer.residuals import score_contributions
 from riskset.infer.variance import (
     Covariance,
     cluster_sums,
     generalized_inverse,
     information_inverse,
 )
-from riskset.model.cox import CoxLoss
+from riskset.model.loss import Loss
 
 __all__ = [
     "ChiSquareTest",
@@ -78,7 +78,7 @@ def likelihood_ratio_test(
     return ChiSquareTest(max(0.0, 2.0 * (log_likelihood - null_log_likelihood)), df)
 
 
-def score_tests(loss: CoxLoss, design: Design, *, robust: bool = False) -> ScoreTests:
+def score_tests(loss: Loss, design: Design, *, robust: bool = False) -> ScoreTests:
     r"""Score test that all coefficients are 0, the offset being kept.
 
     .. math:: U(0)' I(0)^{-1} U(0)
@@ -90,7 +90,7 @@ def score_tests(loss: CoxLoss, design: Design, *, robust: bool = False) -> Score
     -----
     O(n p^2 + p^3); `robust` holds n p numbers.
     """
-    loss = replace(loss, limit=None)
+    loss = loss.whole
     eta = loss.offset
     residual = loss.evaluate(eta).residual
     score = design.cross(residual, runtime=loss.runtime) * design.scale
@@ -98,7 +98,7 @@ def score_tests(loss: CoxLoss, design: Design, *, robust: bool = False) -> Score
     plain = ChiSquareTest(inverse.form(score), inverse.rank)
     if not robust:
         return ScoreTests(plain, None)
-    rows = score_residuals(loss, design, eta) * loss.outcome.weight[:, None]
+    rows = score_contributions(loss, design, eta)
     rows = cluster_sums(rows, loss.outcome.cluster) @ inverse.basis
     meat = generalized_inverse(rows.T @ rows)
     return ScoreTests(plain, ChiSquareTest(meat.form(rows.sum(axis=0)), meat.rank))

@@ -1,4 +1,4 @@
-"""The baseline cumulative hazard of a Cox fit, and the survival of new rows.
+"""The baseline cumulative hazard of a fit, and the survival of new rows.
 
 Hazards are kept as logarithms at a reference value of the linear predictor, so covariates far from
 0 neither overflow nor lose digits. Nothing is extrapolated beyond the data: before the first event
@@ -17,6 +17,7 @@ from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
 from riskset.data.checks import Places, as_numbers
 from riskset.kernels import means_cpu as kernels
 from riskset.model.cox import CoxLoss
+from riskset.model.loss import Loss
 
 __all__ = ["Baseline"]
 
@@ -29,7 +30,9 @@ class Baseline:
 
     with the increments of Breslow, :math:`h_g = N_g / D_g`, or Efron,
     :math:`h_g = \sum_k \frac{N_g/m}{D_g - (k/m) E_g}`, whichever ties method the coefficients were
-    fitted with; entry times, case weights and strata enter the risk sets as in the fit.
+    fitted with; entry times, case weights and strata enter the risk sets as in the fit. In Fine and
+    Gray's model H is the cumulative subdistribution hazard, and :math:`1 - e^{-H}` the cumulative
+    incidence.
 
     Attributes
     ----------
@@ -58,12 +61,12 @@ class Baseline:
     center: float
 
     @classmethod
-    def fit(cls, loss: CoxLoss, eta: Rows, center: float | None = None) -> "Baseline":
+    def fit(cls, loss: Loss, eta: Rows, center: float | None = None) -> "Baseline":
         """From the training rows.
 
         Parameters
         ----------
-        loss : CoxLoss
+        loss : Loss
             With the limiting risk sets of an infinite estimate the hazard is that of the rows that
             stay at risk in the limit. To compare *all* rows, let finite coefficients stand for the
             infinite ones instead: with the loss of all rows and ``eta + K z``, z the direction in
@@ -79,11 +82,7 @@ class Baseline:
             finite = eta[np.isfinite(eta)]
             center = float(np.median(finite)) if finite.size else 0.0
         risk = loss.risk
-        relative = (eta - center)[risk.order]
-        sizes = kernels.risk_set_means(np.zeros((relative.size, 0)), relative, risk)
-        log_hazard = kernels.tie_terms(
-            sizes.log_rest, sizes.log_tied, risk.group_events, risk.group_tied, loss.efron
-        ).log_hazard
+        log_hazard = _log_hazard(loss, eta - center)
         log_cumulative = kernels.cumulate(log_hazard, risk.starts_stratum)
         # Groups stand by stratum and then latest first; those without events have time NaN.
         kept = np.flatnonzero(np.isfinite(outcome.group_time))
@@ -146,6 +145,13 @@ class Baseline:
         np.negative(out, out=out)
         return np.asarray(np.exp(out, out=out))
 
+    def incidence(self, eta: Rows, times: object, stratum: object = None) -> Matrix:
+        """Probability of the event by each time, ``1 - exp(-H)``; see `cumulative_hazard`."""
+        out = self.cumulative_hazard(eta, times, stratum)
+        np.negative(out, out=out)
+        np.expm1(out, out=out)
+        return np.asarray(np.abs(out, out=out))
+
     def _log_cumulative_at(self, code: int, at: NDArray[np.float64]) -> NDArray[np.float64]:
         own = slice(self.stratum_ptr[code], self.stratum_ptr[code + 1])
         seen = np.searchsorted(self.time[own], at, side="right")
@@ -204,6 +210,17 @@ class Baseline:
             np.asarray(arrays["log_cumulative"], dtype=np.float64),
             float(arrays["center"]),
         )
+
+
+def _log_hazard(loss: Loss, eta: Rows) -> NDArray[np.float64]:
+    """Log increment of each group at linear predictor 0."""
+    if not isinstance(loss, CoxLoss):
+        return loss.evaluate(eta).log_hazard
+    risk, relative = loss.risk, eta[loss.risk.order]  # may be -inf, which `evaluate` does not take
+    sizes = kernels.risk_set_means(np.zeros((relative.size, 0)), relative, risk)
+    return kernels.tie_terms(
+        sizes.log_rest, sizes.log_tied, risk.group_events, risk.group_tied, loss.efron
+    ).log_hazard
 
 
 def _labels(stratum: object) -> list[object]:

@@ -75,6 +75,11 @@ class CoxLoss:
         return replace(self, limit=risk)
 
     @property
+    def whole(self) -> "CoxLoss":
+        """The same likelihood on all risk sets."""
+        return self if self.limit is None else replace(self, limit=None)
+
+    @property
     def efron(self) -> bool:
         """Whether ties are treated by Efron's method."""
         return self.ties == "efron"

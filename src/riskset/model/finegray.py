@@ -33,11 +33,17 @@ class Censoring:
         G(time-) of each row's own group at its own time.
     at_events : (K, G) float64
         G(t-) of each censoring group at the time of each group of events.
+    weight : (n,) float64 or None
+        Weight of each row in the estimate; None if G was given.
+    ties : {"crr", "finegray"}
+        As in `censoring_curve`.
     """
 
     group: Index
     own: Rows
     at_events: NDArray[np.float64]
+    weight: Rows | None = None
+    ties: CensoringTies = "crr"
 
     @classmethod
     def estimate(
@@ -84,7 +90,7 @@ class Censoring:
                 positive = curve.before(np.array([last]))[0]
                 values = np.where(values > 0, values, positive)
             at_events[k, is_event] = values
-        return cls(group, own, at_events)
+        return cls(group, own, at_events, case, ties)
 
     @classmethod
     def given(cls, outcome: Outcome, probability: Rows) -> "Censoring":
@@ -166,6 +172,11 @@ class FineGrayLoss:
     def restricted(self, risk: RiskSets, tails: tuple[Tail, ...]) -> "FineGrayLoss":
         """The same likelihood on what is left of the risk sets."""
         return replace(self, limit=(risk, tails))
+
+    @property
+    def whole(self) -> "FineGrayLoss":
+        """The same likelihood on all risk sets."""
+        return self if self.limit is None else replace(self, limit=None)
 
     @property
     def offset(self) -> Rows:

@@ -50,3 +50,7 @@ class Loss(Protocol):
 
     def restricted(self, risk: RiskSets, tails: tuple[Tail, ...]) -> "Loss":
         """The same likelihood on other risk sets."""
+
+    @property
+    def whole(self) -> "Loss":
+        """The same likelihood on all risk sets."""
