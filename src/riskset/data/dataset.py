@@ -80,6 +80,7 @@ class Dataset:
         weight: str | None = None,
         cluster: str | None = None,
         offset: str | None = None,
+        censoring_group: str | None = None,
         id: str | None = None,
         drop: str | Sequence[str] = (),
         cause: int | None = None,
@@ -99,6 +100,8 @@ class Dataset:
         entry, strata, weight, cluster, offset : str, optional
             Columns of late entry, strata (several: their combinations), case weights, clusters, and
             offsets.
+        censoring_group : str, optional
+            Column of groups with a censoring distribution each, for `FineGray`.
         id : str, optional
             The column that identifies rows, for messages and predictions.
         drop : str or sequence of str
@@ -130,6 +133,7 @@ class Dataset:
             weight=weight,
             cluster=cluster,
             offset=offset,
+            censoring_group=censoring_group,
             id=id,
             strata=strata,
             drop=drop,
@@ -149,6 +153,7 @@ class Dataset:
         weight: str | None = None,
         cluster: str | None = None,
         offset: str | None = None,
+        censoring_group: str | None = None,
         id: str | None = None,
         drop: str | Sequence[str] = (),
         cause: int | None = None,
@@ -174,7 +179,9 @@ class Dataset:
             What to do with a row and covariate given twice.
         unknown_rows : {"error", "drop"}
             What to do with entries whose row is not in `outcomes`.
-        time, event, entry, strata, weight, cluster, offset, id, drop, cause, time_digits
+        time, event, entry, strata, weight, cluster, offset, censoring_group
+            As for `from_frame`.
+        id, drop, cause, time_digits
             As for `from_frame`.
 
         Raises
@@ -206,6 +213,7 @@ class Dataset:
             weight=weight,
             cluster=cluster,
             offset=offset,
+            censoring_group=censoring_group,
             id=id,
             strata=strata,
             drop=drop,

@@ -25,6 +25,8 @@ class OutcomeColumns:
     event : (n_rows,) numbers or None
     weight, offset : (n_rows,) numbers or None
     cluster : (n_rows,) labels or None
+    censoring_group : (n_rows,) labels or None
+        Groups with a censoring distribution each, for Fine and Gray's model.
     strata : tuple of (n_rows,) labels
         Their combinations are the strata.
     """
@@ -35,6 +37,7 @@ class OutcomeColumns:
     weight: AnyArray | None = None
     offset: AnyArray | None = None
     cluster: AnyArray | None = None
+    censoring_group: AnyArray | None = None
     strata: tuple[AnyArray, ...] = ()
 
     @classmethod
@@ -46,9 +49,8 @@ class OutcomeColumns:
             event=_event(table, roles.event),
             entry=_rounded(_number(table, roles.entry), time_digits),
             weight=_number(table, roles.weight),
-            cluster=None
-            if roles.cluster is None
-            else labels(table, roles.cluster, table.array(roles.cluster)),
+            cluster=_labels(table, roles.cluster),
+            censoring_group=_labels(table, roles.censoring_group),
             offset=_number(table, roles.offset),
             strata=_strata(table, roles),
         )
@@ -112,6 +114,10 @@ def identified(table: Table, column: str | None, *, must_be_unique: bool) -> Tab
 
 def _number(table: Table, name: str | None) -> AnyArray | None:
     return None if name is None else numbers(table, name, table.array(name))
+
+
+def _labels(table: Table, name: str | None) -> AnyArray | None:
+    return None if name is None else labels(table, name, table.array(name))
 
 
 def _strata(table: Table, roles: Roles) -> tuple[AnyArray, ...]:

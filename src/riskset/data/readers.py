@@ -28,6 +28,7 @@ def read_dataset(
     weight: str | None = None,
     cluster: str | None = None,
     offset: str | None = None,
+    censoring_group: str | None = None,
     id: str | None = None,
     drop: str | Sequence[str] = (),
     cause: int | None = None,
@@ -51,7 +52,9 @@ def read_dataset(
     table, query : str, optional
         For a DuckDB file: the table to read, or a query that gives it. Not needed if the file has
         one table only.
-    time, event, entry, strata, weight, cluster, offset, id, drop, cause, time_digits
+    time, event, entry, strata, weight, cluster, offset, censoring_group
+        See `Dataset.from_frame`.
+    id, drop, cause, time_digits
         See `Dataset.from_frame`.
     covariate_columns, duplicates, unknown_rows
         See `Dataset.from_long`.
@@ -92,6 +95,7 @@ def read_dataset(
             weight=weight,
             cluster=cluster,
             offset=offset,
+            censoring_group=censoring_group,
             id=id,
             strata=strata,
             drop=drop,

@@ -7,7 +7,7 @@ from riskset._errors import InputError
 
 __all__ = ["Roles"]
 
-SINGLE = ("time", "event", "entry", "weight", "offset", "cluster", "id")
+SINGLE = ("time", "event", "entry", "weight", "offset", "cluster", "censoring_group", "id")
 NUMERIC = ("time", "event", "entry", "weight", "offset")
 
 # OHDSI's names for the columns of a table of patients. They count only in a table that has a
@@ -27,7 +27,7 @@ class Roles:
 
     Attributes
     ----------
-    time, event, entry, weight, offset, cluster, id : str or None
+    time, event, entry, weight, offset, cluster, censoring_group, id : str or None
     strata : tuple of str
         Their combinations are the strata.
     drop : tuple of str
@@ -42,6 +42,7 @@ class Roles:
     weight: str | None = None
     offset: str | None = None
     cluster: str | None = None
+    censoring_group: str | None = None
     id: str | None = None
     strata: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -83,6 +84,7 @@ class Roles:
             weight=single["weight"],
             offset=single["offset"],
             cluster=single["cluster"],
+            censoring_group=single["censoring_group"],
             id=single["id"],
             strata=strata or ((found["strata"],) if "strata" in found else ()),
             drop=drop,
@@ -100,7 +102,8 @@ class Roles:
     @property
     def labels(self) -> tuple[str, ...]:
         """Columns of identifiers and group labels."""
-        return tuple(name for name in (self.id, self.cluster, *self.strata) if name is not None)
+        names = (self.id, self.cluster, self.censoring_group, *self.strata)
+        return tuple(name for name in names if name is not None)
 
     def covariates(self, columns: Sequence[str]) -> tuple[str, ...]:
         """All columns without a role."""
@@ -116,7 +119,7 @@ class Roles:
     def from_dict(cls, state: Mapping[str, object]) -> "Roles":
         """The inverse of `to_dict`."""
         roles = cls(strata=_strings(state["strata"]), drop=_strings(state["drop"]))
-        return replace(roles, **{role: state[role] for role in SINGLE})  # type: ignore[arg-type]
+        return replace(roles, **{role: state.get(role) for role in SINGLE})  # type: ignore[arg-type]
 
 
 def _strings(value: object) -> tuple[str, ...]:
