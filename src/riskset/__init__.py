@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from riskset.data.outcome import Outcome, Surv
     from riskset.data.readers import read_dataset
     from riskset.datasets import load_rhc
-    from riskset.estimators.cox import Cox, load
+    from riskset.estimators.cox import Cox
+    from riskset.estimators.finegray import FineGray
     from riskset.estimators.path import PathResult, path
+    from riskset.estimators.reading import load
     from riskset.model.penalty import L1, L2, ElasticNet
     from riskset.simulate import simulate_cox, simulate_finegray
 
@@ -30,6 +32,7 @@ _HOMES = {
     "Design": "riskset.data.design",
     "DeviceError": "riskset._errors",
     "ElasticNet": "riskset.model.penalty",
+    "FineGray": "riskset.estimators.finegray",
     "InputError": "riskset._errors",
     "L1": "riskset.model.penalty",
     "L2": "riskset.model.penalty",
@@ -40,7 +43,7 @@ _HOMES = {
     "RisksetWarning": "riskset._errors",
     "Surv": "riskset.data.outcome",
     "__version__": "riskset._version",
-    "load": "riskset.estimators.cox",
+    "load": "riskset.estimators.reading",
     "load_rhc": "riskset.datasets",
     "path": "riskset.estimators.path",
     "read_dataset": "riskset.data.readers",
@@ -57,6 +60,7 @@ __all__ = [
     "Design",
     "DeviceError",
     "ElasticNet",
+    "FineGray",
     "InputError",
     "L1",
     "L2",

@@ -10,7 +10,6 @@ from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
-from riskset.data.outcome import Outcome
 from riskset.data.output import data_frame
 from riskset.estimators._fitted import Fitted, ModelTests
 from riskset.estimators._input import Columns, Data
@@ -19,7 +18,7 @@ from riskset.infer import residuals as residual
 from riskset.infer.proportionality import ProportionalityTest, Transform, proportionality_test
 from riskset.infer.residuals import SchoenfeldResiduals
 from riskset.infer.wald import normal_p_value, wald_interval
-from riskset.model.cox import CoxLoss
+from riskset.model.loss import Loss
 from riskset.solve.result import Status
 
 __all__ = ["Answers"]
@@ -55,7 +54,7 @@ class Answers:
     ) -> Data:
         raise NotImplementedError
 
-    def _loss(self, outcome: Outcome, runtime: Runtime) -> CoxLoss:
+    def _loss(self, data: Data, runtime: Runtime) -> Loss:
         raise NotImplementedError
 
     # ------------------------------------------------------------------- standard errors
@@ -88,7 +87,8 @@ class Answers:
         """Covariance of the coefficients that holds if rows or clusters are independent (p, p).
 
         NaN for coefficients that are infinite or not identified, and for penalised fits. Lin and
-        Wei (1989), doi:10.1080/01621459.1989.10478874.
+        Wei (1989), doi:10.1080/01621459.1989.10478874. For `FineGray` as cmprsk's ``crr``: it
+        counts that the censoring distribution is estimated.
         """
         check_is_fitted(self, "coef_")
         p = self.coef_.size
@@ -108,7 +108,8 @@ class Answers:
     def is_robust_(self) -> bool:
         """Whether `summary`, and the Wald test, use the robust variance.
 
-        So they do if clusters were given or a weight is not a whole number, as R's ``coxph`` does.
+        So they do if clusters were given or a weight is not a whole number, as R's ``coxph`` does,
+        and for `FineGray` always, as ``crr``.
         """
         check_is_fitted(self, "coef_")
         return self._is_robust
@@ -232,7 +233,9 @@ class Answers:
         Returns
         -------
         (n,) float64, (n, p) float64 for "score", `SchoenfeldResiduals` (one row for each event) for
-        "schoenfeld". Not multiplied by the case weights.
+        "schoenfeld". Not multiplied by the case weights. In Fine and Gray's model means over
+        risk sets and expected events count a row with a competing event after it too, with the
+        weight G(t-) / G(time-).
 
         Raises
         ------
@@ -267,6 +270,9 @@ class Answers:
     ) -> ProportionalityTest:
         """Score test that the coefficients do not change with time, as R's ``cox.zph``.
 
+        In Fine and Gray's model: that subdistribution hazards are proportional, by the same score
+        test with the risk sets and weights of that model, the censoring weights taken as known.
+
         Parameters
         ----------
         X, y, sample_weight, strata, offset, cluster
@@ -300,14 +306,14 @@ class Answers:
         strata: object,
         offset: object,
         cluster: object,
-    ) -> tuple[CoxLoss, Design, Rows]:
+    ) -> tuple[Loss, Design, Rows]:
         """The likelihood of some data, and their linear predictors up to a constant."""
         check_is_fitted(self, "coef_")
         data = self._read(X, y, sample_weight, strata, offset, cluster, self._columns)
         runtime = Runtime.select(self.device, self.n_threads)
         coef = self._fitted.predicting(self.coef_)
         eta = data.design.product(coef * data.design.scale, runtime=runtime)
-        return self._loss(data.outcome, runtime), data.design, eta + data.outcome.offset
+        return self._loss(data, runtime), data.design, eta + data.outcome.offset
 
 
 def _exp(values: Features) -> Features:

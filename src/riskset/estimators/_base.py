@@ -3,20 +3,20 @@
 It holds no mathematics, and never changes the parameters of an estimator.
 """
 
+import os
 import time
 import warnings
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from riskset._errors import InputError, RisksetWarning
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
-from riskset._types import Features, Matrix, Rows
+from riskset._types import Features
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
@@ -25,27 +25,26 @@ from riskset.estimators._fitted import Fitted, Training
 from riskset.estimators._input import (
     Columns,
     Data,
-    as_offset,
     as_outcome,
-    as_surv,
     frame_library,
     lift,
     read_covariates,
 )
-from riskset.metrics import concordance, concordance_of
-from riskset.model.cox import CoxLoss
+from riskset.estimators._predictions import Predictions
+from riskset.estimators._saved import save
+from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
 from riskset.solve import newton
 from riskset.solve.result import Note, Solution
 
 __all__ = ["HazardModel"]
 
-ROUNDING = 1e-6
-"""A sum along a step to infinity that is 0 but for rounding."""
 
+class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; see `Cox` and `FineGray`."""
 
-class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators; see `Cox`."""
+    robust_by_default: ClassVar[bool] = False
+    """Whether the variance of an unpenalised fit is the robust one, whatever the data."""
 
     penalty: Penalty | None
     cause: int | None
@@ -106,7 +105,7 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
         runtime = self._checked_runtime()
         data = self._read(X, y, sample_weight, strata, offset, cluster, None)
         l1, l2 = self._strengths(data.design)
-        loss = self._loss(data.outcome, runtime)
+        loss = self._loss(data, runtime)
         _ = data.outcome.risk  # sorted here, so that the times below mean what they say
         prepared = time.perf_counter()
         with ProgressBar(f"Fitting {type(self).__name__}", self.progress) as bar:
@@ -189,14 +188,15 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
         if absent:
             n_dropped["rows_of_weight_0"] = absent
         notes += _notes_on(outcome)
-        return Data(design, outcome, columns, tuple(notes), n_dropped)
+        dataset = X if isinstance(X, Dataset) else None
+        return Data(design, outcome, columns, tuple(notes), n_dropped, dataset)
 
     def _strengths(self, design: Design) -> tuple[Features, Features]:
         if self.penalty is None:
             return np.zeros(design.n_features), np.zeros(design.n_features)
         return self.penalty.arrays(design.names)
 
-    def _store(self, data: Data, loss: CoxLoss, solution: Solution, *, is_penalized: bool) -> None:
+    def _store(self, data: Data, loss: Loss, solution: Solution, *, is_penalized: bool) -> None:
         outcome = data.outcome
         self.coef_ = solution.coef
         self.covariates_ = data.design.names
@@ -215,7 +215,8 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
         self._is_penalized = is_penalized
         # Weights that are not counts (as of inverse probabilities) need the robust variance; R too.
         counts = bool((outcome.weight == np.floor(outcome.weight)).all())
-        self._is_robust = not self._is_penalized and (outcome.cluster is not None or not counts)
+        asked = self.robust_by_default or outcome.cluster is not None or not counts
+        self._is_robust = not self._is_penalized and asked
         training = Training(data.design, loss, solution, is_penalized, self._is_robust)
         self._fitted = Fitted(training)
 
@@ -227,116 +228,19 @@ class HazardModel(Answers, BaseEstimator):  # type: ignore[misc]
             elif note.code in ("collinear", "near_ties"):
                 warnings.warn(note.message, RisksetWarning, stacklevel=3)
 
-    # --------------------------------------------------------------------------- predict
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that `riskset.load` reads, without pickle.
 
-    def predict(self, X: object, *, offset: object = None) -> Rows:
-        """Linear predictor of rows, the log of their hazard relative to one with covariates 0.
-
-        Parameters
-        ----------
-        X : as for `fit` (k, p)
-        offset : (k,) numbers, optional
-            Added.
-
-        Returns
-        -------
-        (k,) float64
-            Infinite where infinite coefficients meet covariates that they do not cancel on.
-        """
-        design, _, offsets = self._read_new(X, None, offset)
-        limit, runtime = self._fitted.limit, Runtime.select(self.device, self.n_threads)
-        if limit is None:
-            return design.dot(self.coef_, runtime=runtime) + offsets
-        finite, step = limit
-        far = design.dot(step, runtime=runtime)
-        near = design.dot(finite, runtime=runtime) + offsets
-        return np.where(np.abs(far) > ROUNDING, np.copysign(np.inf, far), near)
-
-    def predict_survival_function(
-        self, X: object, times: object, *, strata: object = None, offset: object = None
-    ) -> Matrix:
-        """Probability of no event by each time.
+        A zip archive with one JSON document and one ``.npy`` file for each array. It holds what
+        predictions, `summary` and intervals need, and not the training data. The file appears as a
+        whole or not at all.
 
         Parameters
         ----------
-        X : as for `fit` (k, p)
-        times : number or (m,) numbers
-            In the unit of the fit, in any order.
-        strata : (k,) labels, or a sequence of label arrays as at the fit
-            Needed if the model was fitted with strata.
-        offset : (k,) numbers, optional
-
-        Returns
-        -------
-        (k, m) float64
-            By the baseline hazard of Breslow, or Efron for Efron ties: 1 before the first event
-            time, constant after the last.
-
-        Raises
-        ------
-        InputError
-            If a stratum was not in the fit.
+        path : path
+            For example ``"fit.riskset"``.
         """
-        eta, strata = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.survival(eta, np.atleast_1d(np.asarray(times)), strata)
-
-    def predict_cumulative_hazard_function(
-        self, X: object, times: object, *, strata: object = None, offset: object = None
-    ) -> Matrix:
-        """Cumulative hazard up to each time; see `predict_survival_function`."""
-        eta, strata = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.cumulative_hazard(
-            eta, np.atleast_1d(np.asarray(times)), strata
-        )
-
-    def score(
-        self,
-        X: object,
-        y: object = None,
-        sample_weight: object = None,
-        strata: object = None,
-        offset: object = None,
-    ) -> float:
-        """Concordance: how often, of two rows, the one with the higher predictor fails first.
-
-        Parameters
-        ----------
-        X, y, sample_weight, strata, offset
-            As for `fit`. Pairs are compared within strata; pairs tied in the predictor count half.
-
-        Returns
-        -------
-        float in [0, 1]
-            NaN, with a warning, if no pair is comparable. See `riskset.metrics.concordance`.
-        """
-        check_is_fitted(self, "coef_")
-        X = lift(X, self._columns, outcome=y is None)
-        if isinstance(X, Dataset) and y is None:
-            risk, _ = self._read_centred(X, None, None)
-            return concordance_of(X.outcome(self.cause), risk).concordance
-        surv = as_surv(y, self.cause)
-        risk, _ = self._read_centred(X, None, offset)
-        return concordance(surv, risk, sample_weight, strata).concordance
-
-    def _read_new(self, X: object, strata: object, offset: object) -> tuple[Design, object, Rows]:
-        """Covariates, strata and offsets of new rows; a `Dataset` brings the latter with it."""
-        check_is_fitted(self, "coef_")
-        X = lift(X, self._columns)
-        design, _ = read_covariates(self, X, self._columns)
-        if isinstance(X, Dataset):
-            own = X.outcome_columns
-            offset = own.offset if offset is None else offset
-            if strata is None and own.strata:
-                strata = own.strata if len(own.strata) > 1 else own.strata[0]
-        return design, strata, as_offset(offset, design.n_rows)
-
-    def _read_centred(self, X: object, strata: object, offset: object) -> tuple[Rows, object]:
-        """Linear predictors relative to the training means, which keep their digits."""
-        design, strata, offsets = self._read_new(X, strata, offset)
-        coef = self._fitted.predicting(self.coef_)
-        runtime = Runtime.select(self.device, self.n_threads)
-        eta = design.product(coef * design.scale, runtime=runtime)
-        return eta + (float((design.center - self._fitted.center) @ coef) + offsets), strata
+        save(self, path)
 
     # ---------------------------------------------------------------------- scikit-learn
 

@@ -16,7 +16,7 @@ from riskset.data.design import Design
 from riskset.infer.variance import Covariance, model_covariance, robust_covariance
 from riskset.infer.wald import ChiSquareTest, likelihood_ratio_test, score_tests, wald_test
 from riskset.model.baseline import Baseline
-from riskset.model.cox import CoxLoss
+from riskset.model.loss import Loss
 from riskset.solve.result import Solution
 
 __all__ = ["Fitted", "ModelTests", "Training"]
@@ -57,7 +57,7 @@ class Training:
     Attributes
     ----------
     design : Design
-    loss : CoxLoss
+    loss : Loss
         Of all risk sets; ``solution.loss`` is restricted where an estimate is infinite.
     solution : Solution
     is_penalized : bool
@@ -67,7 +67,7 @@ class Training:
     """
 
     design: Design
-    loss: CoxLoss
+    loss: Loss
     solution: Solution
     is_penalized: bool
     is_robust: bool
@@ -147,11 +147,9 @@ class Fitted:
         return Baseline.fit(loss, eta + loss.offset)
 
     @property
-    def _limit_loss(self) -> CoxLoss:
+    def _limit_loss(self) -> Loss:
         """The likelihood that the finite coefficients maximise."""
-        loss = self.training.solution.loss
-        assert isinstance(loss, CoxLoss)
-        return loss
+        return self.training.solution.loss
 
     @functools.cached_property
     def covariance(self) -> Covariance:

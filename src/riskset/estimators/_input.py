@@ -30,6 +30,7 @@ __all__ = [
     "as_surv",
     "frame_library",
     "lift",
+    "never_failing",
     "read_covariates",
 ]
 
@@ -67,6 +68,7 @@ class Data(NamedTuple):
     columns: Columns
     notes: tuple[Note, ...]
     n_dropped: dict[str, int]
+    dataset: Dataset | None = None
 
 
 def frame_library(X: object) -> str | None:
@@ -317,17 +319,27 @@ def as_outcome(
     )
 
 
-def as_surv(y: object, cause: int | None) -> AnyArray:
+def as_surv(y: object, cause: int | None, *, competing_never_fail: bool = False) -> AnyArray:
     """`y` as a structured array of time, event (of the cause) and, if given, entry."""
     time, event, entry, places = _followup(y)
     times = as_numbers(time, "time", None, places)
-    events = as_numbers(event, "event", times.size, places) == (1 if cause is None else cause)
+    codes = as_numbers(event, "event", times.size, places)
+    chosen = 1 if cause is None else cause
+    events = codes == chosen
+    if competing_never_fail:
+        times = never_failing(times, codes, chosen)
     fields: list[tuple[str, type]] = [("event", np.bool_), ("time", np.float64)]
     surv = np.empty(times.size, dtype=fields + [("entry", np.float64)] * (entry is not None))
     surv["event"], surv["time"] = events, times
     if entry is not None:
         surv["entry"] = as_numbers(entry, "entry", times.size, places)
     return surv
+
+
+def never_failing(time: Rows, event: AnyArray, cause: int) -> Rows:
+    """Times, with those of competing events beyond all others."""
+    competing = (event != 0) & (event != cause)
+    return np.where(competing, np.nextafter(time.max(initial=0.0), np.inf), time)
 
 
 def as_offset(offset: object, n_rows: int) -> Rows:

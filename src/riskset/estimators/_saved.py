@@ -1,7 +1,7 @@
 """A fitted estimator as a JSON document and arrays, and back."""
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -10,12 +10,14 @@ from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset.data.frame import FrameEncoder
 from riskset.data.schema import Schema
-from riskset.estimators._base import HazardModel
 from riskset.estimators._fitted import Fitted
 from riskset.estimators._input import Columns
 from riskset.model.penalty import L1, L2, ElasticNet, Penalty
 from riskset.persistence import read_archive, write_archive
 from riskset.solve.result import Note
+
+if TYPE_CHECKING:
+    from riskset.estimators._base import HazardModel
 
 __all__ = ["load_into", "save"]
 
@@ -39,7 +41,7 @@ PLAIN = (
 """Attributes that JSON holds as they are."""
 
 
-def save(model: HazardModel, path: str | os.PathLike[str]) -> None:
+def save(model: "HazardModel", path: str | os.PathLike[str]) -> None:
     """See `Cox.save`."""
     check_is_fitted(model, "coef_")
     parameters = {k: _plain(v) for k, v in model.get_params(deep=False).items() if k != "penalty"}
@@ -58,7 +60,9 @@ def save(model: HazardModel, path: str | os.PathLike[str]) -> None:
     write_archive(path, document, {"coef": model.coef_, **model._fitted.to_arrays()})
 
 
-def load_into(path: str | os.PathLike[str], models: dict[str, type[HazardModel]]) -> HazardModel:
+def load_into(
+    path: str | os.PathLike[str], models: "dict[str, type[HazardModel]]"
+) -> "HazardModel":
     """Read a saved fit; `models` are the classes that it may be of, by name."""
     document, arrays = read_archive(path)
     try:
@@ -75,8 +79,8 @@ def load_into(path: str | os.PathLike[str], models: dict[str, type[HazardModel]]
 
 
 def _restore(
-    kind: type[HazardModel], document: dict[str, Any], arrays: dict[str, AnyArray]
-) -> HazardModel:
+    kind: "type[HazardModel]", document: dict[str, Any], arrays: dict[str, AnyArray]
+) -> "HazardModel":
     model = kind(penalty=_penalty_from_dict(document["penalty"]), **document["parameters"])
     for name in PLAIN:
         setattr(model, name, document["attributes"][name])
@@ -102,7 +106,10 @@ def _restore(
 
 
 def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else value
+    """What JSON can hold; a parameter with one value for each training row is left out."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if isinstance(value, (str, dict)) or not hasattr(value, "__len__") else None
 
 
 def _penalty_to_dict(penalty: Penalty | None) -> dict[str, object] | None:

@@ -1,16 +1,16 @@
 """The Cox proportional hazards model."""
 
-import os
+import numpy as np
 
 from riskset._errors import InputError
 from riskset._runtime import Runtime
-from riskset.data.outcome import Outcome
+from riskset._types import Matrix
 from riskset.estimators._base import HazardModel
-from riskset.estimators._saved import load_into, save
+from riskset.estimators._input import Data
 from riskset.model.cox import CoxLoss, Ties
 from riskset.model.penalty import Penalty
 
-__all__ = ["Cox", "load"]
+__all__ = ["Cox"]
 
 
 class Cox(HazardModel):
@@ -115,46 +115,35 @@ class Cox(HazardModel):
         self.solver = solver
         self.progress = progress
 
-    def _loss(self, outcome: Outcome, runtime: Runtime) -> CoxLoss:
+    def _loss(self, data: Data, runtime: Runtime) -> CoxLoss:
         if self.ties not in ("breslow", "efron"):
             raise InputError.unknown_name("ties", str(self.ties), ("breslow", "efron"))
-        return CoxLoss(outcome, self.ties, runtime)
+        return CoxLoss(data.outcome, self.ties, runtime)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file that `riskset.load` reads, without pickle.
-
-        A zip archive with one JSON document and one ``.npy`` file for each array. It holds what
-        predictions, `summary` and intervals need, and not the training data. The file appears as a
-        whole or not at all.
+    def predict_survival_function(
+        self, X: object, times: object, *, strata: object = None, offset: object = None
+    ) -> Matrix:
+        """Probability of no event by each time.
 
         Parameters
         ----------
-        path : path
-            For example ``"fit.riskset"``.
+        X : as for `fit` (k, p)
+        times : number or (m,) numbers
+            In the unit of the fit, in any order.
+        strata : (k,) labels, or a sequence of label arrays as at the fit
+            Needed if the model was fitted with strata.
+        offset : (k,) numbers, optional
+
+        Returns
+        -------
+        (k, m) float64
+            By the baseline hazard of Breslow, or Efron for Efron ties: 1 before the first event
+            time, constant after the last.
+
+        Raises
+        ------
+        InputError
+            If a stratum was not in the fit.
         """
-        save(self, path)
-
-
-def load(path: str | os.PathLike[str]) -> Cox:
-    """Read a model written by `Cox.save`.
-
-    Raises
-    ------
-    FileNotFoundError
-    InputError
-        If the file is not a saved fit, is damaged, or was written by a later version.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import riskset as rs
-    >>> model = rs.Cox(rs.L2(10.0)).fit(rs.load_rhc())
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model.save(f"{folder}/fit.riskset")
-    ...     again = rs.load(f"{folder}/fit.riskset")
-    >>> bool((again.coef_ == model.coef_).all())
-    True
-    """
-    model = load_into(path, {"Cox": Cox})
-    assert isinstance(model, Cox)
-    return model
+        eta, strata = self._read_centred(X, strata, offset)
+        return self._fitted.baseline.survival(eta, np.atleast_1d(np.asarray(times)), strata)

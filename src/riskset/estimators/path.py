@@ -16,7 +16,7 @@ from riskset._types import Features, Index, Matrix
 from riskset.data.output import data_frame
 from riskset.estimators._base import HazardModel
 from riskset.estimators._input import Data, frame_library
-from riskset.model.cox import CoxLoss
+from riskset.model.loss import Loss
 from riskset.model.penalty import L1, Penalty
 from riskset.solve import newton
 from riskset.solve.optimality import Problem
@@ -113,7 +113,7 @@ class _Source:
 
     template: HazardModel
     data: Data
-    loss: CoxLoss
+    loss: Loss
     problem: Problem
     library: str | None
 
@@ -193,7 +193,7 @@ def path(
 
     Parameters
     ----------
-    model : Cox
+    model : Cox or FineGray
         Gives ties, tolerance and so on, and by its penalty the kind (L1, L2, the ratio of an
         elastic net), the unpenalised columns and the factors; a model without penalty stands for
         L1. It is not changed.
@@ -239,7 +239,7 @@ def path(
     model = clone(model)
     runtime = model._checked_runtime()
     data = model._read(X, y, sample_weight, strata, offset, cluster, None)
-    loss = model._loss(data.outcome, runtime)
+    loss = model._loss(data, runtime)
     started = time.perf_counter()
     problem = Problem.prepare(data.design, loss)
     source = _Source(model, data, loss, problem, frame_library(X))

@@ -145,6 +145,18 @@ class Baseline:
         np.negative(out, out=out)
         return np.asarray(np.exp(out, out=out))
 
+    def steps(
+        self, eta: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Times, log of the hazard at each, and of the cumulative hazard (m,), of one `eta`."""
+        log_h = self.log_cumulative + (eta - self.center)
+        before = np.append(-np.inf, log_h[:-1])
+        starts = self.stratum_ptr[:-1]
+        before[starts[starts < log_h.size]] = -np.inf
+        with np.errstate(divide="ignore", invalid="ignore"):
+            jump = np.where(log_h > -np.inf, log_h + np.log(-np.expm1(before - log_h)), -np.inf)
+        return self.time, jump, log_h
+
     def incidence(self, eta: Rows, times: object, stratum: object = None) -> Matrix:
         """Probability of the event by each time, ``1 - exp(-H)``; see `cumulative_hazard`."""
         out = self.cumulative_hazard(eta, times, stratum)

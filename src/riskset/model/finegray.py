@@ -16,9 +16,10 @@ from riskset.kernels import subdistribution_cpu as kernels
 from riskset.model.censoring import CensoringTies, censoring_curve
 from riskset.model.cox import Evaluation, in_blocks
 
-__all__ = ["Beyond", "Censoring", "FineGrayEvaluation", "FineGrayLoss"]
+__all__ = ["Beyond", "Censoring", "CensoringWeights", "FineGrayEvaluation", "FineGrayLoss"]
 
 Beyond = Literal["zero", "last"]
+CensoringWeights = Literal["case", "none"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Censoring:
         ties: CensoringTies = "crr",
         group: Index | None = None,
         beyond: Beyond = "zero",
-        weights: Literal["case", "none"] = "case",
+        weights: CensoringWeights = "case",
     ) -> "Censoring":
         """Kaplan-Meier estimates of the censoring distribution, one for each group.
 

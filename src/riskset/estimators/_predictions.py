@@ -1,0 +1,177 @@
+"""Predictions of a fitted model for rows old and new."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Features, Matrix, Rows
+from riskset.data.dataset import Dataset
+from riskset.data.design import Design
+from riskset.data.output import data_frame
+from riskset.estimators._fitted import Fitted
+from riskset.estimators._input import (
+    Columns,
+    as_offset,
+    as_surv,
+    lift,
+    never_failing,
+    read_covariates,
+)
+from riskset.metrics import concordance, concordance_of
+
+__all__ = ["Predictions"]
+
+ROUNDING = 1e-6
+"""A sum along a step to infinity that is 0 but for rounding."""
+
+
+class Predictions:
+    """The part of an estimator that predicts."""
+
+    competing_never_fail: ClassVar[bool] = False
+    """Whether `score` takes a competing event for no event ever, and not for censoring."""
+
+    coef_: Features
+    cause: int | None
+    device: str
+    n_threads: int | None
+    _columns: Columns
+    _fitted: Fitted
+    _library: str | None
+
+    def predict(self, X: object, *, offset: object = None) -> Rows:
+        """Linear predictor of rows, the log of their hazard relative to one with covariates 0.
+
+        Parameters
+        ----------
+        X : as for `fit` (k, p)
+        offset : (k,) numbers, optional
+            Added.
+
+        Returns
+        -------
+        (k,) float64
+            Infinite where infinite coefficients meet covariates that they do not cancel on.
+        """
+        design, _, offsets = self._read_new(X, None, offset)
+        limit, runtime = self._fitted.limit, Runtime.select(self.device, self.n_threads)
+        if limit is None:
+            return design.dot(self.coef_, runtime=runtime) + offsets
+        finite, step = limit
+        far = design.dot(step, runtime=runtime)
+        near = design.dot(finite, runtime=runtime) + offsets
+        return np.where(np.abs(far) > ROUNDING, np.copysign(np.inf, far), near)
+
+    def predict_cumulative_hazard_function(
+        self, X: object, times: object, *, strata: object = None, offset: object = None
+    ) -> Matrix:
+        """Cumulative hazard up to each time; in Fine and Gray's model, of the subdistribution.
+
+        Parameters
+        ----------
+        X : as for `fit` (k, p)
+        times : number or (m,) numbers
+            In the unit of the fit, in any order.
+        strata : (k,) labels, or a sequence of label arrays as at the fit
+            Needed if the model was fitted with strata.
+        offset : (k,) numbers, optional
+
+        Returns
+        -------
+        (k, m) float64
+            0 before the first event time, constant after the last.
+
+        Raises
+        ------
+        InputError
+            If a stratum was not in the fit.
+        """
+        eta, strata = self._read_centred(X, strata, offset)
+        return self._fitted.baseline.cumulative_hazard(eta, _times(times), strata)
+
+    def baseline_hazard(self) -> Any:
+        """Hazard of a row with all covariates 0, at each event time.
+
+        Returns
+        -------
+        data frame
+            Columns ``stratum`` (of a fit with strata), ``time``, ``hazard`` (the jump at that
+            time), ``cumulative_hazard``; of the subdistribution in Fine and Gray's model. Where
+            covariates are far from 0 the numbers can be huge or tiny.
+        """
+        check_is_fitted(self, "coef_")
+        coef, baseline = self._fitted.predicting(self.coef_), self._fitted.baseline
+        at_zero = -float(self._fitted.center @ coef)
+        times, log_jump, log_cumulative = baseline.steps(at_zero)
+        columns: dict[str, AnyArray] = {}
+        if baseline.n_strata > 1:
+            columns["stratum"] = np.repeat(baseline.strata, np.diff(baseline.stratum_ptr))
+        with np.errstate(over="ignore"):
+            columns |= {
+                "time": times,
+                "hazard": np.exp(log_jump),
+                "cumulative_hazard": np.exp(log_cumulative),
+            }
+        return data_frame(columns, self._library)
+
+    def score(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        strata: object = None,
+        offset: object = None,
+    ) -> float:
+        """Concordance: how often, of two rows, the one with the higher predictor fails first.
+
+        In Fine and Gray's model a row with a competing event never fails: it is compared with every
+        event of the cause of interest (Wolbers et al. 2009, doi:10.1097/EDE.0b013e3181a39056).
+
+        Parameters
+        ----------
+        X, y, sample_weight, strata, offset
+            As for `fit`. Pairs are compared within strata; pairs tied in the predictor count half.
+
+        Returns
+        -------
+        float in [0, 1]
+            NaN, with a warning, if no pair is comparable. See `riskset.metrics.concordance`.
+        """
+        check_is_fitted(self, "coef_")
+        X = lift(X, self._columns, outcome=y is None)
+        if isinstance(X, Dataset) and y is None:
+            risk, _ = self._read_centred(X, None, None)
+            outcome = X.outcome(self.cause)
+            if self.competing_never_fail:
+                later = never_failing(outcome.time, outcome.event, outcome.cause)
+                outcome = outcome.replace(time=later)
+            return concordance_of(outcome, risk).concordance
+        surv = as_surv(y, self.cause, competing_never_fail=self.competing_never_fail)
+        risk, _ = self._read_centred(X, None, offset)
+        return concordance(surv, risk, sample_weight, strata).concordance
+
+    def _read_new(self, X: object, strata: object, offset: object) -> tuple[Design, object, Rows]:
+        """Covariates, strata and offsets of new rows; a `Dataset` brings the latter with it."""
+        check_is_fitted(self, "coef_")
+        X = lift(X, self._columns)
+        design, _ = read_covariates(self, X, self._columns)
+        if isinstance(X, Dataset):
+            own = X.outcome_columns
+            offset = own.offset if offset is None else offset
+            if strata is None and own.strata:
+                strata = own.strata if len(own.strata) > 1 else own.strata[0]
+        return design, strata, as_offset(offset, design.n_rows)
+
+    def _read_centred(self, X: object, strata: object, offset: object) -> tuple[Rows, object]:
+        """Linear predictors relative to the training means, which keep their digits."""
+        design, strata, offsets = self._read_new(X, strata, offset)
+        coef = self._fitted.predicting(self.coef_)
+        runtime = Runtime.select(self.device, self.n_threads)
+        eta = design.product(coef * design.scale, runtime=runtime)
+        return eta + (float((design.center - self._fitted.center) @ coef) + offsets), strata
+
+
+def _times(times: object) -> AnyArray:
+    return np.atleast_1d(np.asarray(times))

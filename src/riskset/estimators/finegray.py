@@ -1,0 +1,254 @@
+"""Fine and Gray's model of the subdistribution hazard, for competing risks."""
+
+from typing import ClassVar, get_args
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Index, Matrix
+from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
+from riskset.estimators._base import HazardModel
+from riskset.estimators._input import Data
+from riskset.model.censoring import CensoringTies
+from riskset.model.finegray import Beyond, Censoring, CensoringWeights, FineGrayLoss
+from riskset.model.penalty import Penalty
+
+__all__ = ["FineGray"]
+
+PLACES = Places(
+    {
+        "censoring_group": "`censoring_group`",
+        "censoring_probability": "`censoring_probability`",
+    }
+)
+
+
+class FineGray(HazardModel):
+    r"""Fine and Gray's regression of the subdistribution hazard, penalised or not.
+
+    For one cause among several the cumulative incidence of a row with covariates x in stratum s is
+
+    .. math:: F(t) = 1 - \exp\left(-H_s(t) \, e^{x'\beta + offset}\right)
+
+    so that a coefficient says directly whether the event becomes more frequent. A row with a
+    competing event at u stays in the risk sets of events at t > u, with the weight
+    :math:`G(t-) / G(u-)`, G the Kaplan-Meier estimate of the censoring distribution. The
+    coefficients minimise
+
+    .. math:: -\ell(\beta) + \sum_j f_j (\lambda_1 |\beta_j| + \tfrac{1}{2} \lambda_2 \beta_j^2)
+
+    with :math:`\ell` the log partial likelihood over these risk sets, tied events by Breslow's
+    method. Without censoring G is 1; without competing events the answer is that of `Cox`.
+
+    Parameters
+    ----------
+    penalty : L1, L2, ElasticNet or None
+        None: maximum partial likelihood.
+    cause : int
+        The event code to study. 0 is censored, every other code a competing event.
+    censoring_ties : {"crr", "finegray"}
+        Whether rows with an event at a time are still at risk of the censorings then ("crr", as
+        cmprsk::crr and Cyclops), or have left before ("finegray", as survival::finegray). It
+        matters only where events and censorings are tied.
+    censoring_group : str or (n,) labels, optional
+        G is estimated in each group by itself. A name is that of a covariate, or of a column of the
+        `Dataset` with a role; the column named ``censoring_group`` when a `Dataset` was read needs
+        not be named again. Strata alone do not divide G.
+    censoring_beyond : {"zero", "last"}
+        After the last time of a group, its rows with a competing event count no longer, or go on
+        with the last positive value of G.
+    censoring_weights : {"case", "none"}
+        Whether case weights count in G. Use "none" for weights that do not stand for repeated rows,
+        such as those of a propensity score.
+    censoring_probability : (n,) numbers, optional
+        G(time-) of each row, estimated elsewhere, instead of the Kaplan-Meier estimate. Rows with
+        an event at one time must have the same.
+    device : {"auto", "cpu", "cuda"}
+    n_threads : int, optional
+        Default: all cores. The answer has the same bits for any number.
+    tol : float
+        Bound on the relative KKT residual `kkt_`.
+    max_iter : int
+        Largest number of Newton steps.
+    solver : {"newton"}
+    progress : bool, optional
+        A progress bar on standard error for work over two seconds. Default: if it is a terminal.
+
+    Attributes
+    ----------
+    coef_ : (n_coefficients,) float64
+        Log subdistribution hazard ratio per unit of each covariate as given; further as for `Cox`,
+        which see for all other attributes.
+    robust_variance_ : (n_coefficients, n_coefficients) float64
+        As cmprsk::crr: it counts that G is estimated. `summary` and the Wald test use it.
+
+    See Also
+    --------
+    Cox : with ``cause=``, the cause-specific hazard.
+    riskset.path : solutions for many strengths of the penalty.
+
+    Notes
+    -----
+    An array with one value for each row cannot be cut into folds by scikit-learn, and is not kept
+    by `save`; a name has neither limit. Late entry is refused.
+
+    References
+    ----------
+    Fine and Gray (1999), Journal of the American Statistical Association 94, 496-509,
+    doi:10.1080/01621459.1999.10474144.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import riskset as rs
+    >>> x = np.array([[0.4], [-1.0], [0.9], [0.1], [0.7], [-0.6], [-0.3], [1.2]])
+    >>> y = rs.Surv([1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 1, 1, 2, 0, 2, 1])
+    >>> model = rs.FineGray(cause=1).fit(x, y)
+    >>> model.status_
+    'converged'
+    >>> model.predict_cumulative_incidence([[0.5]], [0, 3, 8]).round(3)
+    array([[0.   , 0.254, 0.546]])
+    """
+
+    robust_by_default: ClassVar[bool] = True
+    competing_never_fail: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        penalty: Penalty | None = None,
+        *,
+        cause: int = 1,
+        censoring_ties: CensoringTies = "crr",
+        censoring_group: object = None,
+        censoring_beyond: Beyond = "zero",
+        censoring_weights: CensoringWeights = "case",
+        censoring_probability: object = None,
+        device: str = "auto",
+        n_threads: int | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 200,
+        solver: str = "newton",
+        progress: bool | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.cause = cause
+        self.censoring_ties = censoring_ties
+        self.censoring_group = censoring_group
+        self.censoring_beyond = censoring_beyond
+        self.censoring_weights = censoring_weights
+        self.censoring_probability = censoring_probability
+        self.device = device
+        self.n_threads = n_threads
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.progress = progress
+
+    def predict_cumulative_incidence(
+        self, X: object, times: object, *, strata: object = None, offset: object = None
+    ) -> Matrix:
+        """Probability of an event of the cause by each time, in the presence of the others.
+
+        Parameters
+        ----------
+        X : as for `fit` (k, p)
+        times : number or (m,) numbers
+            In the unit of the fit, in any order.
+        strata : (k,) labels, or a sequence of label arrays as at the fit
+            Needed if the model was fitted with strata.
+        offset : (k,) numbers, optional
+
+        Returns
+        -------
+        (k, m) float64
+            In [0, 1] and never falling with time, however extreme the covariates: 0 before the
+            first event time, constant after the last. Models of several causes, each fitted by
+            itself, may sum to more than 1.
+
+        Raises
+        ------
+        InputError
+            If a stratum was not in the fit.
+        """
+        eta, strata = self._read_centred(X, strata, offset)
+        return self._fitted.baseline.incidence(eta, np.atleast_1d(np.asarray(times)), strata)
+
+    # --------------------------------------------------------------------------- censoring
+
+    def _loss(self, data: Data, runtime: Runtime) -> FineGrayLoss:
+        for name, known in (
+            ("censoring_ties", get_args(CensoringTies)),
+            ("censoring_beyond", get_args(Beyond)),
+            ("censoring_weights", get_args(CensoringWeights)),
+        ):
+            if getattr(self, name) not in known:
+                raise InputError.unknown_name(name, str(getattr(self, name)), known)
+        if data.outcome.entry is not None:
+            raise InputError(
+                "Fine and Gray's model does not take late entry: a row that enters late would need "
+                "a weight for having escaped the competing events before, too.",
+                hint="leave `entry` out, or fit the cause-specific hazards with Cox(cause=...).",
+            )
+        return FineGrayLoss(data.outcome, self._censoring(data), runtime)
+
+    def _censoring(self, data: Data) -> Censoring:
+        group = self._group(data)
+        if self.censoring_probability is None:
+            return Censoring.estimate(
+                data.outcome,
+                ties=self.censoring_ties,
+                group=group,
+                beyond=self.censoring_beyond,
+                weights=self.censoring_weights,
+            )
+        if self.censoring_group is not None:
+            raise InputError(
+                "`censoring_group` and `censoring_probability` were given together.",
+                hint="groups are for estimating what the probability already says.",
+            )
+        outcome = data.outcome
+        given = as_numbers(
+            self.censoring_probability, "censoring_probability", outcome.n_rows, PLACES
+        )
+        competing = (outcome.event != 0) & ~outcome.is_event
+        complain_rows(
+            (given < 0) | (given > 1) | (competing & (given == 0)),
+            given,
+            PLACES.column("censoring_probability"),
+            "must be between 0 and 1, and positive at a competing event",
+            PLACES,
+            hint="it is the probability of not being censored before the row's own time.",
+        )
+        return Censoring.given(outcome, given)
+
+    def _group(self, data: Data) -> Index | None:
+        chosen = self.censoring_group
+        if chosen is None and data.dataset is not None:
+            chosen = data.dataset.outcome_columns.censoring_group
+        if chosen is None:
+            return None
+        labels = _column(chosen, data) if isinstance(chosen, str) else chosen
+        return as_codes(labels, "censoring_group", data.outcome.n_rows, PLACES)[0]
+
+
+def _column(name: str, data: Data) -> AnyArray:
+    """Labels by the name of a column: one with a role, or a covariate."""
+    roles: dict[str, AnyArray | None] = {}
+    if data.dataset is not None:
+        columns, named = data.dataset.outcome_columns, data.dataset.schema.roles
+        roles = dict(zip(named.strata, columns.strata, strict=True))
+        roles |= {str(named.cluster): columns.cluster}
+        roles |= {str(named.censoring_group): columns.censoring_group}
+    found = roles.get(name)
+    if found is not None:
+        return found
+    names = data.design.names
+    # A category has one column for each level but the first.
+    own = [j for j, n in enumerate(names) if n == name or n.startswith(f"{name}=")]
+    if not own:
+        known = [*names, *(role for role, values in roles.items() if values is not None)]
+        raise InputError.unknown_name("censoring_group", name, known)
+    values = data.design.to_dense(columns=np.array(own))
+    codes: AnyArray = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
+    return codes

@@ -1,0 +1,37 @@
+"""Fitted models from files."""
+
+import os
+
+from riskset.estimators._base import HazardModel
+from riskset.estimators._saved import load_into
+from riskset.estimators.cox import Cox
+from riskset.estimators.finegray import FineGray
+
+__all__ = ["load"]
+
+
+def load(path: str | os.PathLike[str]) -> HazardModel:
+    """Read a model written by `Cox.save` or `FineGray.save`.
+
+    Returns
+    -------
+    Cox or FineGray
+
+    Raises
+    ------
+    FileNotFoundError
+    InputError
+        If the file is not a saved fit, is damaged, or was written by a later version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import riskset as rs
+    >>> model = rs.Cox(rs.L2(10.0)).fit(rs.load_rhc())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/fit.riskset")
+    ...     again = rs.load(f"{folder}/fit.riskset")
+    >>> bool((again.coef_ == model.coef_).all())
+    True
+    """
+    return load_into(path, {"Cox": Cox, "FineGray": FineGray})
