@@ -1,5 +1,7 @@
 """Values of R's survival, glmnet and Cyclops on real data, through the public API.
 
+Those of Fine and Gray's model are in `test_finegray_golden`.
+
 `golden/README.md` says how they were made. Tolerances: coefficients 1e-7, log likelihoods 1e-10,
 variances and tests 1e-6, residuals and survival 1e-7; glmnet 1e-6; Cyclops, which stops early,
 5e-6 absolute for coefficients and 3e-8 for log likelihoods.
@@ -16,24 +18,12 @@ from numpy.testing import assert_allclose
 import riskset as rs
 from reference import GOLDEN, matrix, read_json, read_table
 from riskset.datasets import rhc_path
+from test_finegray_golden import TESTED as FINEGRAY
 
 TOL = 1e-11
 
 # What belongs to features that do not exist yet, by file and key.
 LATER = {
-    "Fine-Gray": {
-        "mgus2": {
-            "crr_cause1",
-            "crr_cause2",
-            "finegray_coxph_breslow_cause1",
-            "cyclops_fgr_l1",
-            "cyclops_fgr_none",
-            "cyclops_fgr_l2",
-            "censoring_survival_left_limit_head",
-        },
-        "pbc": {"crr_death", "crr_transplant"},
-        "sparse": {"fgr"},
-    },
     "Aalen-Johansen": {"mgus2": {"aalen_johansen"}},
     "the propensity score and the matching": {
         "rhc": {"ps_auc", "ps_head", "ps_lasso", "smd_before"},
@@ -409,7 +399,8 @@ TESTED = {
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.json")), ids=lambda p: p.stem)
 def test_every_value_is_tested_or_named_for_later(path):
-    tested = {b.key for b in BLOCKS if b.file == path.stem} | TESTED.get(path.stem, set())
+    tested = {b.key for b in BLOCKS if b.file == path.stem}
+    tested |= TESTED.get(path.stem, set()) | FINEGRAY.get(path.stem, set())
     later = set().union(*(files.get(path.stem, set()) for files in LATER.values()))
     assert set(read_json(path)) - ABOUT == tested | later
     assert not tested & later
