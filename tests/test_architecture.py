@@ -18,7 +18,7 @@ LAYERS = (
     ("model",),
     ("solve",),
     ("infer",),
-    ("estimators", "metrics", "simulate", "datasets", "persistence"),
+    ("curves", "estimators", "metrics", "simulate", "datasets", "persistence"),
     ("fit_file", "plot"),
     ("demo",),
     ("__init__",),

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
         RisksetWarning,
     )
     from riskset._version import __version__
+    from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve, aalen_johansen
+    from riskset.curves.comparison import GroupTest, gray_test, logrank_test
+    from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve, kaplan_meier
     from riskset.data.dataset import Dataset
     from riskset.data.design import Design
     from riskset.data.outcome import Outcome, Surv
@@ -27,13 +30,17 @@ if TYPE_CHECKING:
 # Where each public name lives. A name is imported when it is first used, so that `import riskset`
 # and the command line do not wait for numba, scikit-learn and DuckDB.
 _HOMES = {
+    "AalenJohansen": "riskset.curves.aalen_johansen",
     "Cox": "riskset.estimators.cox",
     "Dataset": "riskset.data.dataset",
     "Design": "riskset.data.design",
     "DeviceError": "riskset._errors",
     "ElasticNet": "riskset.model.penalty",
     "FineGray": "riskset.estimators.finegray",
+    "GroupTest": "riskset.curves.comparison",
+    "IncidenceCurve": "riskset.curves.aalen_johansen",
     "InputError": "riskset._errors",
+    "KaplanMeier": "riskset.curves.kaplan_meier",
     "L1": "riskset.model.penalty",
     "L2": "riskset.model.penalty",
     "MissingDependencyError": "riskset._errors",
@@ -42,9 +49,14 @@ _HOMES = {
     "RisksetError": "riskset._errors",
     "RisksetWarning": "riskset._errors",
     "Surv": "riskset.data.outcome",
+    "SurvivalCurve": "riskset.curves.kaplan_meier",
     "__version__": "riskset._version",
+    "aalen_johansen": "riskset.curves.aalen_johansen",
+    "gray_test": "riskset.curves.comparison",
+    "kaplan_meier": "riskset.curves.kaplan_meier",
     "load": "riskset.estimators.reading",
     "load_rhc": "riskset.datasets",
+    "logrank_test": "riskset.curves.comparison",
     "path": "riskset.estimators.path",
     "read_dataset": "riskset.data.readers",
     "simulate_cox": "riskset.simulate",
@@ -55,13 +67,17 @@ _HOMES = {
 _MODULES = ("metrics", "plot")
 
 __all__ = [
+    "AalenJohansen",
     "Cox",
     "Dataset",
     "Design",
     "DeviceError",
     "ElasticNet",
     "FineGray",
+    "GroupTest",
+    "IncidenceCurve",
     "InputError",
+    "KaplanMeier",
     "L1",
     "L2",
     "MissingDependencyError",
@@ -70,9 +86,14 @@ __all__ = [
     "RisksetError",
     "RisksetWarning",
     "Surv",
+    "SurvivalCurve",
     "__version__",
+    "aalen_johansen",
+    "gray_test",
+    "kaplan_meier",
     "load",
     "load_rhc",
+    "logrank_test",
     "path",
     "read_dataset",
     "simulate_cox",

@@ -1,0 +1,143 @@
+"""Times, events, entries, weights and groups of rows, as the curves take them."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Index, Rows
+from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
+from riskset.data.outcome import Surv
+
+__all__ = ["EVERYBODY", "Followup", "check_level", "split"]
+
+EVERYBODY = "all"
+"""Label of the only group where no groups were given."""
+
+
+class Followup(NamedTuple):
+    """Validated rows of positive weight.
+
+    Attributes
+    ----------
+    time : (n,) float64
+    event : (n,) int64
+        0 = censored, else the cause.
+    entry : (n,) float64 or None
+    weight : (n,) float64, > 0
+    group : (n,) int64
+        Codes of `labels`.
+    labels : tuple
+    """
+
+    time: Rows
+    event: Index
+    entry: Rows | None
+    weight: Rows
+    group: Index
+    labels: tuple[object, ...]
+
+    @classmethod
+    def read(cls, y: object, group: object = None, weight: object = None) -> "Followup":
+        """Check `y`, as made by `riskset.Surv` or scikit-survival, and what goes with it.
+
+        Raises
+        ------
+        InputError
+            Naming the argument, the row and the value.
+        """
+        time, event, entry = _fields(y)
+        surv = Surv(time, event, entry)
+        n_rows, places = surv.size, Places()
+        if n_rows == 0:
+            raise InputError("`y` has no rows.", hint="check the filter before it.")
+        weights = np.ones(n_rows)
+        if weight is not None:
+            weights = as_numbers(weight, "weight", n_rows, places)
+            complain_rows(
+                weights < 0,
+                weights,
+                "`weight`",
+                "must not be negative",
+                places,
+                hint="a weight of 0 removes a row; check how the weights were made.",
+            )
+        codes = np.zeros(n_rows, dtype=np.int64)
+        labels: tuple[object, ...] = (EVERYBODY,)
+        if group is not None:
+            codes, names = as_codes(group, "group", n_rows, places)
+            labels = tuple(names.tolist())
+        used = weights > 0
+        empty = np.flatnonzero(np.bincount(codes[used], minlength=len(labels)) == 0)
+        if empty.size:
+            whose = "every row" if group is None else f"every row of group {labels[empty[0]]!r}"
+            raise InputError(
+                f"{whose} has weight 0, so nobody is left.",
+                hint="check how the weights were made, or drop the group.",
+            )
+        late = surv["entry"] if entry is not None and (surv["entry"] > -np.inf).any() else None
+        return cls(
+            surv["time"][used],
+            surv["event"].astype(np.int64)[used],
+            None if late is None else late[used],
+            weights[used],
+            codes[used],
+            labels,
+        )
+
+    def take(self, rows: Index) -> "Followup":
+        """Some of the rows."""
+        entry = None if self.entry is None else self.entry[rows]
+        return self._replace(
+            time=self.time[rows],
+            event=self.event[rows],
+            entry=entry,
+            weight=self.weight[rows],
+            group=self.group[rows],
+        )
+
+    def by_group(self) -> Iterator["Followup"]:
+        """The rows of each group in turn."""
+        if len(self.labels) == 1:
+            yield self
+            return
+        for rows in split(self.group, len(self.labels)):
+            yield self.take(rows)
+
+
+def split(codes: Index, n_codes: int) -> list[Index]:
+    """Rows of each code, in their order."""
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=n_codes))[:-1]
+    return [rows.astype(np.int64) for rows in np.split(order, ends)]
+
+
+def check_level(level: float) -> None:
+    """Refuse a coverage that is no probability."""
+    if isinstance(level, bool) or not np.isreal(level) or not 0 < float(level) < 1:
+        raise InputError(
+            f"`level` must be between 0 and 1, but it is {level!r}.",
+            hint="0.95 for 95 % intervals.",
+        )
+
+
+def _fields(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None]:
+    array: AnyArray = np.asarray(y)
+    names = array.dtype.names
+    if names is None or array.ndim != 1:
+        raise InputError(
+            "`y` must be a structured array of events and times.",
+            hint="make it with riskset.Surv(time, event).",
+        )
+    if {"event", "time"} <= set(names):
+        entry = array["entry"] if "entry" in names else None
+        return array["time"], array["event"], entry
+    flags = [name for name in names if array.dtype[name].kind == "b"]
+    if len(names) == 2 and len(flags) == 1:
+        time = names[1] if flags[0] == names[0] else names[0]
+        return array[time], array[flags[0]], None
+    raise InputError(
+        f"`y` must have the fields 'event' and 'time', but it has {', '.join(map(repr, names))}.",
+        hint="make it with riskset.Surv(time, event).",
+    )

@@ -1,0 +1,285 @@
+"""Survival without a model."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import InputError, RisksetWarning
+from riskset._types import AnyArray
+from riskset.curves._result import Curves, as_times, step_values
+from riskset.curves.followup import Followup, check_level
+from riskset.curves.intervals import Interval, check_interval, probability_interval
+from riskset.curves.life_table import LifeTable, Steps
+from riskset.curves.variance import (
+    greenwood_variance,
+    jackknife_hazard_variance,
+    jackknife_variance,
+    survival_before,
+)
+
+__all__ = ["KaplanMeier", "SurvivalCurve", "Variance", "choose_variance", "kaplan_meier"]
+
+Variance = Literal["auto", "counts", "robust"]
+
+
+@dataclass(frozen=True, eq=False)
+class SurvivalCurve:
+    """Survival of one group, at every distinct time at which a follow-up ends.
+
+    Attributes
+    ----------
+    label : object
+        The group.
+    time : (m,) float64, increasing
+    survival, standard_error, lower, upper : (m,) float64
+        Standard errors and intervals are NaN where the survival is 0.
+    cumulative_hazard, cumulative_hazard_standard_error : (m,) float64
+        The estimate of Nelson and Aalen.
+    n_at_risk, n_events, n_censored : (m,) float64
+        Sums of weights: under observation just before the time, failing and censored at it.
+    """
+
+    label: object
+    time: Steps
+    survival: Steps
+    standard_error: Steps
+    lower: Steps
+    upper: Steps
+    cumulative_hazard: Steps
+    cumulative_hazard_standard_error: Steps
+    n_at_risk: Steps
+    n_events: Steps
+    n_censored: Steps
+    _table: LifeTable
+
+    def at(self, times: object) -> NDArray[np.float64]:
+        """Survival at times, in any order; 1 before the first, constant after the last step."""
+        return step_values(self.time, self.survival, as_times(times), 1.0)
+
+    def at_risk(self, times: object) -> NDArray[np.float64]:
+        """Weighted number under observation just before each time."""
+        return self._table.at_risk_before(as_times(times))
+
+    def quantile(self, p: float = 0.5) -> tuple[float, float, float]:
+        """Time by which a share p has failed, and its interval by reading the band of the curve.
+
+        Parameters
+        ----------
+        p : float in (0, 1)
+            0.5: the median.
+
+        Returns
+        -------
+        estimate, lower, upper : float
+            The first times at which the survival and the ends of its interval are at most 1 - p;
+            NaN where they never are.
+
+        References
+        ----------
+        Brookmeyer & Crowley (1982), Biometrics 38, 29-41, doi:10.2307/2530286.
+        """
+        if not 0 < p < 1:
+            raise InputError(f"`p` must be between 0 and 1, but it is {p!r}.", hint="0.5: median.")
+        # Survival 0.5 computed as a product may miss 0.5 in its last digits.
+        limit = (1 - p) * (1 + 1e-12)
+        found = []
+        for curve in (self.survival, self.lower, self.upper):
+            where = np.flatnonzero(curve <= limit)
+            found.append(float(self.time[where[0]]) if where.size else float("nan"))
+        return found[0], found[1], found[2]
+
+    def columns(self, times: NDArray[np.float64] | None) -> dict[str, AnyArray]:
+        """The curve as columns of a table, at its own or at other times."""
+        values: dict[str, AnyArray] = {
+            "survival": self.survival,
+            "standard_error": self.standard_error,
+            "lower": self.lower,
+            "upper": self.upper,
+            "cumulative_hazard": self.cumulative_hazard,
+        }
+        if times is None:
+            counts = {
+                "at_risk": self.n_at_risk,
+                "events": self.n_events,
+                "censored": self.n_censored,
+            }
+            return {"time": self.time, **counts, **values}
+        first = {"survival": 1.0, "lower": 1.0, "upper": 1.0}
+        at = {
+            name: step_values(self.time, v, times, first.get(name, 0.0))
+            for name, v in values.items()
+        }
+        return {"time": times, "at_risk": self.at_risk(times), **at}
+
+
+class KaplanMeier(Curves[SurvivalCurve]):
+    """Survival curves by group; `kaplan_meier` makes them.
+
+    Look a group up by its label, ``result["treated"]``, or go through the `SurvivalCurve` of each.
+    """
+
+
+def kaplan_meier(
+    y: object,
+    group: object = None,
+    weight: object = None,
+    level: float = 0.95,
+    *,
+    interval: Interval = "log-log",
+    variance: Variance = "auto",
+    cause: int | Literal["any"] | None = None,
+) -> KaplanMeier:
+    r"""Kaplan-Meier estimate of survival, by group, with intervals and numbers at risk.
+
+    .. math:: S(t) = \prod_{u \le t} \left(1 - \frac{d_u}{Y_u}\right), \qquad
+        var = S(t)^2 \sum_{u \le t} \frac{d_u}{Y_u (Y_u - d_u)}
+
+    with the weight :math:`d_u` that fails at u and :math:`Y_u` at risk: rows that entered before u
+    and did not end before it. The cumulative hazard of Nelson and Aalen comes with it,
+    :math:`\sum d_u / Y_u` with variance :math:`\sum d_u / Y_u^2`.
+
+    Parameters
+    ----------
+    y : (n,) structured array
+        `riskset.Surv`, or scikit-survival's. With ``entry``, rows are at risk on (entry, time].
+    group : (n,) labels, optional
+        A curve for each.
+    weight : (n,) numbers >= 0, optional
+        Case weights; 0 removes a row.
+    level : float
+        Coverage of the pointwise intervals.
+    interval : {"log-log", "log", "plain"}
+        Scale on which the interval is symmetric.
+    variance : {"auto", "counts", "robust"}
+        "counts": Greenwood's formula, which takes a weight of 2 for two rows. "robust": the
+        infinitesimal jackknife over rows, for weights such as inverse probabilities of treatment
+        (taken as known). "auto": counts if all weights are whole numbers.
+    cause : int or "any", optional
+        The event code that counts, all others being censored, or "any" for survival free of every
+        event. May be left out when codes are 0 and 1. With competing events,
+        1 - survival is not the risk of an event: see `aalen_johansen`.
+
+    Returns
+    -------
+    KaplanMeier
+
+    Raises
+    ------
+    InputError
+        If values are missing or of the wrong length, codes beyond 1 come without `cause`, or a
+        group has no weight.
+
+    Warns
+    -----
+    RisksetWarning
+        If, with late entry, everybody at risk fails while others are still to enter: the estimate
+        is 0 from there on.
+
+    Notes
+    -----
+    O(n log n) time.
+
+    References
+    ----------
+    Kaplan & Meier (1958), Journal of the American Statistical Association 53, 457-481,
+    doi:10.1080/01621459.1958.10501452.
+    Greenwood (1926), Reports on Public Health and Medical Subjects 33, 1-26.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 2.0, 2.0, 3.0], [True, True, False, True])
+    >>> curve = rs.kaplan_meier(y)["all"]
+    >>> curve.survival
+    array([0.75, 0.5 , 0.  ])
+    >>> curve.at_risk([0.0, 2.0])
+    array([4., 3.])
+    """
+    check_level(level)
+    check_interval(interval)
+    rows = Followup.read(y, group, weight)
+    rows = rows._replace(event=_chosen(rows, cause))
+    kind = choose_variance(variance, rows, get_args(Variance))
+    curves = []
+    for own in rows.by_group():
+        table = LifeTable.build(own, np.array([1]))
+        label = own.labels[int(own.group[0])]
+        curves.append(_curve(table, label, kind, level, interval))
+    return KaplanMeier(tuple(curves), level, interval, kind)
+
+
+def choose_variance(variance: str, rows: Followup, known: tuple[str, ...]) -> str:
+    """The kind of variance, "auto" being resolved by the weights."""
+    if variance not in known:
+        raise InputError.unknown_name("variance", str(variance), known)
+    if variance != "auto":
+        return variance
+    return "counts" if (rows.weight == np.floor(rows.weight)).all() else "robust"
+
+
+def _chosen(rows: Followup, cause: object) -> NDArray[np.int64]:
+    """1 for the event that counts, else 0."""
+    codes = np.unique(rows.event)
+    if cause is None:
+        if codes[-1] > 1:
+            listed = ", ".join(map(str, codes))
+            raise InputError(
+                f"`y` has several kinds of event (codes {listed}), so say which of them counts.",
+                hint="pass `cause`, a code or 'any'; for the risk of one cause among several use "
+                "riskset.aalen_johansen.",
+            )
+        cause = 1
+    if cause == "any":
+        return (rows.event > 0).astype(np.int64)
+    if isinstance(cause, bool) or not isinstance(cause, (int, np.integer)) or cause < 1:
+        raise InputError(
+            f"`cause` must be a positive whole number or 'any', but it is {cause!r}.",
+            hint=f"the codes that occur are {', '.join(map(str, codes))}.",
+        )
+    return np.equal(rows.event, cause).astype(np.int64)
+
+
+def _curve(
+    table: LifeTable, label: object, variance: str, level: float, interval: str
+) -> SurvivalCurve:
+    at_risk, events = table.at_risk, table.n_events
+    _, survival = survival_before(table)
+    hazard = np.cumsum(events / at_risk)
+    if variance == "counts":
+        hazard_variance = np.cumsum(events / at_risk**2)
+        squared = greenwood_variance(table, survival)
+    else:
+        hazard_variance = jackknife_hazard_variance(table)
+        squared = jackknife_variance(table, 0, 1.0 - survival)
+    standard_error = np.where(survival > 0, np.sqrt(squared), np.nan)
+    lower, upper = probability_interval(survival, standard_error, level, interval)
+    _warn_if_emptied(survival, at_risk, label)
+    return SurvivalCurve(
+        label,
+        table.time,
+        survival,
+        standard_error,
+        lower,
+        upper,
+        hazard,
+        np.sqrt(hazard_variance),
+        at_risk,
+        events,
+        table.censored,
+        table,
+    )
+
+
+def _warn_if_emptied(survival: Steps, at_risk: Steps, label: object) -> None:
+    zero = np.flatnonzero(survival == 0)
+    if zero.size > 1:
+        warnings.warn(
+            f"everybody at risk in group {label!r} failed while others were still to enter "
+            f"({at_risk[zero[0]]:g} at risk then), so the survival is 0 from there on. "
+            "Start the curve later, when more have entered.",
+            RisksetWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,132 @@
+"""Who is at risk, fails and is censored at each time: what every curve is made of.
+
+Numbers at risk are added up and never taken off a running total, so that weights of any size, and
+rows that enter late, leave no rounding of what has gone.
+"""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._types import Index, RiskSets, Rows
+from riskset.curves.followup import Followup
+from riskset.data.risk_order import sort_into_risk_sets
+from riskset.kernels.late_entry_cpu import sum_at_risk
+
+__all__ = ["LifeTable"]
+
+Steps = NDArray[np.float64]
+"""One number for each time of a life table, (m,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LifeTable:
+    """Weighted numbers at each distinct time at which a follow-up ends.
+
+    Attributes
+    ----------
+    rows : Followup
+        Of one group.
+    causes : (k,) int64
+        Codes that count as events.
+    time : (m,) float64, increasing
+    place : (n,) int64
+        Position in `time` at which each row ends.
+    events : (k, m) float64
+        Weight that fails of each cause.
+    censored : (m,) float64
+    staying : (m,) float64
+        Weight at risk at the time and beyond it.
+    """
+
+    rows: Followup
+    causes: Index
+    time: Steps
+    place: Index
+    events: NDArray[np.float64]
+    censored: Steps
+    staying: Steps
+
+    @classmethod
+    def build(cls, rows: Followup, causes: Index) -> "LifeTable":
+        """Count the rows of one group, in O(n log n).
+
+        Parameters
+        ----------
+        rows : Followup
+        causes : (k,) int64
+            Codes to count apart; the others count as censored.
+        """
+        time, place = np.unique(rows.time, return_inverse=True)
+        place = place.astype(np.int64)
+        weight, m = rows.weight, time.size
+        is_cause = rows.event == causes[:, None]
+        events = np.zeros((causes.size, m))
+        for k, own in enumerate(is_cause):
+            events[k] = np.bincount(place, weight * own, m)
+        censored = np.zeros(m)
+        censored[:] = np.bincount(place, weight * ~is_cause.any(axis=0), m)
+        table = cls(rows, causes, time, place, events, censored, np.zeros(m))
+        table.staying[:] = table.sum_staying(weight)
+        return table
+
+    @property
+    def n_events(self) -> Steps:
+        """Weight that fails of any cause (m,)."""
+        return np.asarray(self.events.sum(axis=0))
+
+    @property
+    def at_risk(self) -> Steps:
+        """Weight at risk (m,): entered before the time, and not gone before it."""
+        return self.staying + self.censored + self.n_events
+
+    @functools.cached_property
+    def _risk(self) -> RiskSets | None:
+        """The risk sets, if late entry matters."""
+        rows = self.rows
+        if rows.entry is None:
+            return None
+        n = rows.time.size
+        everyone = np.ones(n, dtype=bool)
+        stratum = np.zeros(n, dtype=np.int64)
+        risk = sort_into_risk_sets(rows.time, everyone, rows.weight, rows.entry, stratum, 1)
+        return risk if risk.own.size else None
+
+    @property
+    def has_late_entry(self) -> bool:
+        """Whether anybody enters after the first time."""
+        return self._risk is not None
+
+    def sum_staying(self, value: Rows) -> Steps:
+        """Sum of a value over the rows that are at risk at each time and stay beyond it (m,)."""
+        risk, m = self._risk, self.time.size
+        if risk is None:
+            later = np.cumsum(self.sum_leaving(value)[::-1])[::-1]
+            return np.append(later[1:], 0.0)
+        rest = np.zeros(m)
+        # Everybody counts as an event here, so Efron's sum leaves out those who end at the time.
+        sum_at_risk(value[risk.order], risk, True, rest)
+        return rest[::-1].copy()
+
+    def sum_leaving(self, value: Rows) -> Steps:
+        """Sum of a value over the rows that end at each time (m,)."""
+        return np.bincount(self.place, value, self.time.size).astype(np.float64, copy=False)
+
+    def at_entry(self, steps: Steps) -> Rows:
+        """Value of a step function, 0 at first, when each row enters (n,)."""
+        if not self.has_late_entry:
+            return np.zeros(self.rows.time.size)
+        assert self.rows.entry is not None
+        seen = np.searchsorted(self.time, self.rows.entry, side="right")
+        return np.append(0.0, steps)[seen]
+
+    def at_risk_before(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weight under observation just before any times (t,)."""
+        if not self.has_late_entry:
+            return np.append(self.at_risk, 0.0)[np.searchsorted(self.time, times, side="left")]
+        rows = self.rows
+        assert rows.entry is not None
+        under = [(rows.entry < t) & (rows.time >= t) for t in times]
+        return np.array([rows.weight[here].sum() for here in under], dtype=np.float64)
