@@ -7,8 +7,8 @@ NumPy and as slow as it likes. Nothing here validates, and no input is ever writ
 `risk_sets`            the Cox likelihood and its residuals
 `late_entry`           sums over risk sets that rows enter late
 `wide_range`           the likelihood again, where one exponent cannot hold every row
+`subdistribution`      Fine and Gray's likelihood, and it again for a wide range
 `term_means`, `means`  averages of covariates over risk sets and over follow-up
-`curvature`            the curvature applied to a vector
 `matrix`, `columns`    products of the blocked covariate matrix, and its making
 `gram`                 sampled risk sets and their sums of squares
 `descent`              the penalised quadratic of a Newton step
