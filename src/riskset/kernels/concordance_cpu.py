@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from riskset._types import Index, Pointer, Rows
 from riskset.kernels._jit import kernel
 
-__all__ = ["count_pairs"]
+__all__ = ["count_pairs", "sums_by_rank"]
 
 
 @kernel
@@ -159,3 +159,37 @@ def _compare(
     row[0] += sign * (total - below - same)
     row[1] += sign * below
     row[2] += sign * same
+
+
+@kernel
+def sums_by_rank(
+    rank: Index,
+    key: Index,
+    weight: Rows,
+    asks: NDArray[np.bool_],
+    stratum_ptr: Pointer,
+) -> NDArray[np.float64]:
+    """See `concordance_ref.sums_by_rank`."""
+    sums = np.zeros((rank.size, 3))
+    for s in range(stratum_ptr.size - 1):
+        a, b = stratum_ptr[s], stratum_ptr[s + 1]
+        n_ranks = 0
+        for i in range(a, b):
+            n_ranks = max(n_ranks, rank[i] + 1)
+        tree, at = np.zeros(n_ranks + 1), np.zeros(n_ranks)
+        total = 0.0
+        i = a
+        while i < b:
+            last = i
+            while last < b and key[last] == key[i]:
+                if asks[last]:
+                    below, same = _below(tree, rank[last]), at[rank[last]]
+                    sums[last, 0], sums[last, 1] = below, same
+                    sums[last, 2] = max(0.0, total - below - same)
+                last += 1
+            for k in range(i, last):
+                if weight[k] > 0:
+                    _put(tree, at, rank[k], weight[k])
+                    total += weight[k]
+            i = last
+    return sums

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from riskset._types import Index, Pointer, Rows
 
-__all__ = ["count_pairs"]
+__all__ = ["count_pairs", "sums_by_rank"]
 
 
 def count_pairs(
@@ -61,3 +61,42 @@ def count_pairs(
                 influence[i, k] += weight[j]
                 influence[j, k] += weight[i]
     return counts, influence
+
+
+def sums_by_rank(
+    rank: Index,
+    key: Index,
+    weight: Rows,
+    asks: NDArray[np.bool_],
+    stratum_ptr: Pointer,
+) -> NDArray[np.float64]:
+    r"""Weight of the rows that come before each row, by how their ranks compare with its own.
+
+    .. math:: (\sum_{rank_j < rank_i} w_j, \sum_{rank_j = rank_i} w_j, \sum_{rank_j > rank_i} w_j)
+
+    over the rows j of the stratum of i with :math:`key_j < key_i`.
+
+    Parameters
+    ----------
+    rank : (n,) int64
+        From 0 within the stratum.
+    key : (n,) int64
+        Not decreasing within a stratum.
+    weight : (n,) float64, >= 0
+    asks : (n,) bool
+        Rows whose sums are wanted; the others get 0.
+    stratum_ptr : (n_strata + 1,) int64
+
+    Returns
+    -------
+    (n, 3) float64
+    """
+    sums = np.zeros((rank.size, 3))
+    for s in range(stratum_ptr.size - 1):
+        rows = np.arange(stratum_ptr[s], stratum_ptr[s + 1])
+        for i in rows[asks[rows]]:
+            before = rows[key[rows] < key[i]]
+            relation = np.sign(rank[before] - rank[i]) + 1
+            for k in range(3):
+                sums[i, k] = weight[before[relation == k]].sum()
+    return sums

@@ -1,0 +1,18 @@
+"""How well a model predicts, for survival and for competing risks, at the scale of the fits."""
+
+from riskset.metrics._auc import AUC, auc
+from riskset.metrics._brier import BrierScore, brier_score
+from riskset.metrics._calibration import Calibration, calibration
+from riskset.metrics._concordance import Concordance, concordance, concordance_of
+
+__all__ = [
+    "AUC",
+    "BrierScore",
+    "Calibration",
+    "Concordance",
+    "auc",
+    "brier_score",
+    "calibration",
+    "concordance",
+    "concordance_of",
+]

@@ -1,0 +1,318 @@
+"""Calibration: predicted probabilities of an event by a time against what was observed."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from riskset._errors import InputError, RisksetWarning
+from riskset._types import AnyArray, Index, Rows
+from riskset.data.output import data_frame
+from riskset.metrics._brier import PredictionKind, read_incidence
+from riskset.metrics._censored import read_chances
+from riskset.metrics._sample import Sample, read_times
+from riskset.metrics._smooth import local_lines
+
+__all__ = ["Calibration", "calibration"]
+
+N_POINTS = 51
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    r"""Result of `calibration`.
+
+    Attributes
+    ----------
+    time : float
+    level : float
+        Of the intervals.
+    predicted : (g,) float64
+        Mean prediction of each group, or points of the smooth curve; increasing.
+    observed : (g,) float64
+        Probability of the event by the time; NaN where follow-up ends before it.
+    standard_error, lower, upper : (g,) float64
+        NaN where the interval is not defined, as without an event.
+    n_rows, n_events : (g,) int64
+        Rows of positive weight in the group or around the point, and those of them seen to have
+        the event by the time.
+    mean_predicted, mean_observed : float
+        Of everybody.
+    ratio, ratio_lower, ratio_upper : float
+        mean_observed / mean_predicted, calibration in the large, with its interval on the log
+        scale; the predictions count as fixed.
+    mean_distance : float
+        Mean over rows of \|observed - predicted\|: with a smooth curve the integrated calibration
+        index, with groups the expected calibration error.
+    """
+
+    time: float
+    level: float
+    predicted: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    standard_error: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    n_rows: Index
+    n_events: Index
+    mean_predicted: float
+    mean_observed: float
+    ratio: float
+    ratio_lower: float
+    ratio_upper: float
+    mean_distance: float
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """A data frame with one row for each group or point."""
+        columns = {
+            "group": np.arange(1, self.predicted.size + 1),
+            "n_rows": self.n_rows,
+            "n_events": self.n_events,
+            "predicted": self.predicted,
+            "observed": self.observed,
+            "standard_error": self.standard_error,
+            "lower": self.lower,
+            "upper": self.upper,
+        }
+        return data_frame(columns, library)
+
+
+def calibration(
+    y: AnyArray,
+    prediction: object,
+    time: float,
+    *,
+    cause: int | None = None,
+    prediction_is: PredictionKind | None = None,
+    groups: int | Literal["smooth"] = 10,
+    span: float = 0.75,
+    level: float = 0.95,
+    sample_weight: object = None,
+    cluster: object = None,
+) -> Calibration:
+    r"""Predicted probabilities of the event by a time against what was observed, with intervals.
+
+    With a number of `groups`, rows are grouped by quantiles of their predicted probability of the
+    event, and the mean of these is compared with the Kaplan-Meier (1 - survival) or Aalen-Johansen
+    estimate within the group,
+
+    .. math::
+        F(t) = \frac{1}{\sum_i w_i} \sum_i w_i
+        \frac{1\{time_i \le t, event_i = cause\}}{G(time_i-)},
+
+    with G the Kaplan-Meier estimate of the distribution of censoring in the group. Its standard
+    error is that of the infinitesimal jackknife (Greenwood's for Kaplan-Meier without weights),
+    its interval is taken on the scale of :math:`\log(-\log(1 - F))`.
+
+    With ``groups="smooth"``, the pseudo-values :math:`F + (\sum w) \, \partial F / \partial w_i` of
+    all rows are smoothed against the prediction by local straight lines, weighing rows by the
+    tricube of their distance, over the nearest rows that make up `span` of the weight.
+
+    Parameters
+    ----------
+    y : (n,) structured array
+        `riskset.Surv`, or scikit-survival's.
+    prediction : (n,) numbers in [0, 1]
+        At `time`.
+    time : float
+    cause : int, optional
+        Code of the predicted event. Needed if `y` has codes above 1.
+    prediction_is : {"survival", "incidence"}, optional
+        "survival": the probability of no event; "incidence": that of the event. Default:
+        "survival" without `cause`, "incidence" with it. The result speaks of incidence.
+    groups : int or "smooth"
+        Equal predictions stay in one group, so there may be fewer.
+    span : float in (0, 1]
+        For "smooth".
+    level : float in (0, 1)
+        Of the intervals.
+    sample_weight : (n,) numbers >= 0, optional
+        Case weights; they also count in quantiles and in G.
+    cluster : (n,) labels, optional
+        Rows that belong together, for the standard errors.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    InputError
+        If a prediction is no probability, rows enter late, or nobody is followed up to `time`.
+
+    Warns
+    -----
+    RisksetWarning
+        If nobody of a group is followed up to `time`; its observed probability is NaN. If no row
+        has an event of the cause.
+
+    Notes
+    -----
+    O(n log n) time; "smooth" takes O(n) more for each of its 51 points.
+
+    References
+    ----------
+    Gerds, Andersen and Kattan (2014), Statistics in Medicine 33, 3191-3203, doi:10.1002/sim.6152.
+    Austin and Steyerberg (2019), Statistics in Medicine 38, 4051-4065 (the index),
+    doi:10.1002/sim.8281.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 0, 1])
+    >>> found = rs.metrics.calibration(y, [0.2, 0.4, 0.6, 0.8], 2.0, groups=2)
+    >>> found.observed, found.ratio
+    (array([0., 1.]), 1.0)
+    """
+    sample = Sample.read(y, cause, sample_weight, cluster)
+    at = float(read_times([time])[0])
+    _check(groups, span, level)
+    predicted = read_incidence(prediction, sample, 1, cause, prediction_is)[:, 0]
+    present = np.flatnonzero(sample.weight > 0)
+    sample, predicted = sample.rows(present), predicted[present]
+    z = float(ndtri((1 + level) / 2))
+    overall, influence = _observed(sample, at)
+    if groups == "smooth":
+        pseudo = overall + sample.weight.sum() * influence
+        curve = _smooth(sample, predicted, pseudo, at, span, z)
+    else:
+        curve = _grouped(sample, predicted, at, groups, z)
+    expected = float(np.average(predicted, weights=sample.weight))
+    ratio = overall / expected if expected > 0 else float("nan")
+    error = sample.standard_error(influence)
+    factor = float(np.exp(z * error / overall)) if overall > 0 else float("nan")
+    return Calibration(
+        time=at,
+        level=level,
+        predicted=curve.predicted,
+        observed=curve.observed,
+        standard_error=curve.error,
+        lower=curve.lower,
+        upper=curve.upper,
+        n_rows=curve.n_rows,
+        n_events=curve.n_events,
+        mean_predicted=expected,
+        mean_observed=overall,
+        ratio=ratio,
+        ratio_lower=ratio / factor,
+        ratio_upper=ratio * factor,
+        mean_distance=curve.distance,
+    )
+
+
+class _Curve(NamedTuple):
+    predicted: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    error: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    n_rows: Index
+    n_events: Index
+    distance: float
+
+
+def _check(groups: object, span: float, level: float) -> None:
+    is_number = isinstance(groups, (int, np.integer)) and not isinstance(groups, bool)
+    if groups != "smooth" and not (is_number and groups >= 1):  # type: ignore[operator]
+        raise InputError(
+            f"`groups` must be a number of groups or 'smooth', but it is {groups!r}.",
+            hint="10 is usual.",
+        )
+    for name, value, is_right in (
+        ("span", span, 0 < span <= 1),
+        ("level", level, 0 < level < 1),
+    ):
+        if not is_right:
+            raise InputError(
+                f"`{name}` must be a share between 0 and 1, but it is {value!r}.",
+                hint="0.75 and 0.95 are usual for `span` and `level`.",
+            )
+
+
+def _observed(sample: Sample, time: float) -> tuple[float, Rows]:
+    """Kaplan-Meier or Aalen-Johansen estimate, and its derivative by the weight of each row."""
+    chances = read_chances(sample, 1, None, None, "event_free")
+    known = chances.known_at(time, 0)
+    happened = ~known.alive & sample.is_case
+    total = sample.weight.sum()
+    part = np.where(happened, known.inverse, 0.0) / total
+    # The estimate is 1 only up to rounding if everybody has the event.
+    value = min(float(sample.weight @ part), 1.0)
+    return value, chances.influence(part, known.steps) - value / total
+
+
+def _grouped(sample: Sample, predicted: Rows, time: float, n_groups: int, z: float) -> _Curve:
+    middle, code = _positions(predicted, sample.weight)
+    group = np.minimum((middle * n_groups).astype(np.int64), n_groups - 1)
+    _, of_row = np.unique(group[code], return_inverse=True)
+    order = np.argsort(of_row, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(of_row))[:-1])
+    found = np.array([_of_group(sample.rows(rows), time) for rows in members])
+    mean = np.array([np.average(predicted[r], weights=sample.weight[r]) for r in members])
+    share = np.array([sample.weight[r].sum() for r in members]) / sample.weight.sum()
+    observed, error = found[:, 0], found[:, 1]
+    lower, upper = _interval(observed, error, z)
+    n_rows = np.array([rows.size for rows in members])
+    happened = sample.is_case & (sample.time <= time)
+    n_events = np.array([np.count_nonzero(happened[rows]) for rows in members])
+    distance = float(share @ np.abs(observed - mean))
+    return _Curve(mean, observed, error, lower, upper, n_rows, n_events, distance)
+
+
+def _of_group(sample: Sample, time: float) -> tuple[float, float]:
+    try:
+        value, influence = _observed(sample, time)
+    except InputError:
+        warnings.warn(
+            f"of the {sample.n_rows:,} rows of a group nobody is followed up to time {time:g}, so "
+            "the probability that is observed there is not known (NaN).",
+            RisksetWarning,
+            stacklevel=4,
+        )
+        return float("nan"), float("nan")
+    return value, sample.standard_error(influence)
+
+
+def _interval(
+    value: NDArray[np.float64], error: NDArray[np.float64], z: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Interval on the scale of log(-log(1 - F)); NaN where F is 0 or 1."""
+    lower, upper = np.full((2, value.size), np.nan)
+    inside = (value > 0) & (value < 1)
+    log_free = np.log1p(-value[inside])
+    step = np.exp(z * error[inside] / ((1 - value[inside]) * -log_free))
+    lower[inside], upper[inside] = -np.expm1(log_free / step), -np.expm1(log_free * step)
+    return lower, upper
+
+
+def _smooth(
+    sample: Sample, predicted: Rows, pseudo: Rows, time: float, span: float, z: float
+) -> _Curve:
+    middle, code = _positions(predicted, sample.weight)
+    values = np.unique(predicted)
+    at = np.searchsorted(middle, np.linspace(0, 1, N_POINTS)).clip(max=values.size - 1)
+    points = np.unique(np.append(values[at], values[0]))
+    happened = sample.is_case & (sample.time <= time)
+    line = local_lines(points, predicted, pseudo, happened, sample, span)
+    # A straight line may leave the range of probabilities where it has few rows.
+    observed = line.value.clip(0, 1)
+    lower, upper = (
+        (line.value + side * z * line.standard_error).clip(0, 1) for side in (-1.0, 1.0)
+    )
+    distance = np.abs(np.interp(values, points, observed) - values)[code]
+    mean = float(np.average(distance, weights=sample.weight))
+    return _Curve(
+        points, observed, line.standard_error, lower, upper, line.n_near, line.n_happened, mean
+    )
+
+
+def _positions(predicted: Rows, weight: Rows) -> tuple[NDArray[np.float64], Index]:
+    """Where each distinct prediction stands in the weight, in (0, 1), and their codes by row."""
+    _, code = np.unique(predicted, return_inverse=True)
+    code = code.reshape(-1)
+    of_value = np.bincount(code, weight)
+    before = np.append(0.0, np.cumsum(of_value)[:-1])
+    return (before + of_value / 2) / of_value.sum(), code

@@ -1,0 +1,331 @@
+"""Concordance: how often the row with the higher score fails first."""
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import InputError, RisksetWarning
+from riskset._types import AnyArray, Index, Pointer, Rows
+from riskset.data.checks import as_codes, as_numbers
+from riskset.data.outcome import Outcome
+from riskset.kernels.concordance_cpu import count_pairs, sums_by_rank
+from riskset.metrics._censored import Chances
+from riskset.metrics._sample import PLACES, Sample, read_fields, read_score, read_weight
+
+__all__ = ["Concordance", "concordance", "concordance_of"]
+
+
+@dataclass(frozen=True)
+class Concordance:
+    """Result of `concordance`.
+
+    Attributes
+    ----------
+    concordance : float
+        (concordant + tied_score / 2) / (concordant + discordant + tied_score); NaN without pairs.
+    standard_error : float
+        By the infinitesimal jackknife over rows or clusters; NaN without pairs.
+    concordant, discordant, tied_score : float
+        Weighted numbers of comparable pairs.
+    tied_time, tied_both : float
+        Weighted numbers of pairs of events at one time, with different and with equal scores;
+        they do not count.
+    """
+
+    concordance: float
+    standard_error: float
+    concordant: float
+    discordant: float
+    tied_score: float
+    tied_time: float
+    tied_both: float
+
+    def __float__(self) -> float:
+        return self.concordance
+
+
+def concordance(
+    y: AnyArray,
+    risk_score: object,
+    sample_weight: object = None,
+    strata: object = None,
+    *,
+    cluster: object = None,
+    cause: int | None = None,
+    tau: float | None = None,
+    ipcw: bool = False,
+    y_train: AnyArray | Outcome | None = None,
+) -> Concordance:
+    r"""Probability that of two comparable rows the one with the higher score fails first.
+
+    Row i with an event at t is comparable with each row j of its stratum that is at risk at t and
+    has no event up to t; a row censored at t is at risk at t. Pairs tied in the score count one
+    half, two events at one time do not count. This is the concordance of R's `survival` for
+    ``coxph``: Harrell's C, with the standard error of
+
+    .. math:: var = \sum_i \left( w_i \, \partial C / \partial w_i \right)^2
+
+    (sums over clusters before squaring, if given).
+
+    With `cause`, row i is also comparable with each row that has had an event of another cause at
+    any time: it will never have the event of row i (Wolbers 2009). With `tau`, only events up to
+    tau, inclusive, are compared. With `ipcw`, the pair weighs
+
+    .. math:: \frac{w_i w_j}{G(time_i-) \, G(\min(time_i, time_j)-)}
+
+    with G the Kaplan-Meier estimate of the distribution of censoring (events before censorings at
+    the same time), so that C does not depend on who happens to be censored: Uno's C, and with
+    `cause` that of Wolbers et al. (2014). Its standard error accounts for the estimate of G.
+
+    Parameters
+    ----------
+    y : (n,) structured array
+        `riskset.Surv`, or scikit-survival's: event first or named so, then time; entry optional.
+        Without `cause`, any cause counts as an event only if its code is 1 (or True), and as
+        censored else.
+    risk_score : (n,) numbers
+        Higher means earlier events, such as a log relative hazard. May be infinite, not missing.
+    sample_weight : (n,) numbers >= 0, optional
+        Case weights; they also count in G.
+    strata : (n,) labels, optional
+        Only rows of one stratum are compared. G is that of all rows.
+    cluster : (n,) labels, optional
+        Rows that belong together, for the standard error.
+    cause : int, optional
+        Code of the event; other codes are competing events.
+    tau : float, optional
+        Last time of events that are compared. With `ipcw`, choose it where enough rows are still
+        followed: late events weigh much.
+    ipcw : bool
+        Weigh pairs by the inverse probability of being uncensored. Without late entry only.
+    y_train : structured array or Outcome, optional
+        Rows from which G is estimated instead; it then counts as known.
+
+    Returns
+    -------
+    Concordance
+        With `ipcw`, the numbers of pairs are weighted by both kinds of weights.
+
+    Raises
+    ------
+    InputError
+        If lengths differ or values are missing; with `ipcw`, if rows enter late or G falls to 0
+        before an event that is compared.
+
+    Warns
+    -----
+    RisksetWarning
+        If no pair is comparable; the result is then NaN.
+
+    Notes
+    -----
+    O(n log n) time, 100 bytes a row.
+
+    References
+    ----------
+    Harrell, Califf, Pryor, Lee and Rosati (1982), JAMA 247, 2543-2546,
+    doi:10.1001/jama.1982.03320430047030.
+    Therneau and Atkinson, "Concordance", vignette of the R package survival.
+    Uno, Cai, Pencina, D'Agostino and Wei (2011), Statistics in Medicine 30, 1105-1117,
+    doi:10.1002/sim.4154.
+    Wolbers, Koller, Witteman and Steyerberg (2009), Epidemiology 20, 555-561,
+    doi:10.1097/EDE.0b013e3181a39056.
+    Wolbers, Blanche, Koller, Witteman and Gerds (2014), Biostatistics 15, 526-539,
+    doi:10.1093/biostatistics/kxt059.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> y = rs.Surv([1.0, 2.0, 3.0], [True, True, False])
+    >>> rs.metrics.concordance(y, [0.9, 0.2, 0.4]).concordance
+    0.6666666666666666
+
+    The row that died of cause 2 at 1 never fails of cause 1, so it should score lowest:
+
+    >>> y = rs.Surv([1.0, 2.0, 3.0], [2, 1, 0])
+    >>> rs.metrics.concordance(y, [0.1, 0.9, 0.4], cause=1).concordance
+    1.0
+    """
+    code, time, entry = read_fields(y)
+    n_rows = time.size
+    last = np.inf if tau is None else float(as_numbers([tau], "tau", 1, PLACES)[0])
+    score = read_score(risk_score, n_rows)
+    stratum = np.zeros(n_rows, dtype=np.int64)
+    if strata is not None:
+        stratum = as_codes(strata, "strata", n_rows, PLACES)[0]
+    if ipcw:
+        sample = Sample.read(y, cause, sample_weight, cluster)
+        return _weighted(sample, score, stratum, last, Chances.estimate(sample, y_train))
+    if y_train is not None:
+        raise InputError(
+            "`y_train` is where the distribution of censoring is estimated, but `ipcw` is False.",
+            hint="pass ipcw=True, or leave `y_train` out.",
+        )
+    weight = read_weight(sample_weight, n_rows)
+    codes = None if cluster is None else as_codes(cluster, "cluster", n_rows, PLACES)[0]
+    if cause is not None:
+        time = _after_all(time, (code > 0) & (code != cause))
+    event = (code == (1 if cause is None else cause)) & (time <= last)
+    counts, influence = _counts(score, time, event, entry, weight, stratum)
+    return _result(counts, influence * weight[:, None], codes, n_rows, int(event.sum()))
+
+
+def concordance_of(
+    outcome: Outcome, risk_score: Rows, *, competing_stay: bool = False
+) -> Concordance:
+    """`concordance` of an `Outcome`, with its cause, weights, strata and clusters.
+
+    Rows with a competing event stay comparable after it (as with `cause`), or count as censored.
+    """
+    time = outcome.time
+    if competing_stay:
+        time = _after_all(time, (outcome.event > 0) & ~outcome.is_event)
+    counts, influence = _counts(
+        risk_score + 0.0,
+        time,
+        outcome.is_event,
+        outcome.entry,
+        outcome.weight,
+        outcome.stratum,
+    )
+    influence *= outcome.weight[:, None]
+    return _result(counts, influence, outcome.cluster, outcome.n_rows, outcome.n_events)
+
+
+def _after_all(time: Rows, is_competing: NDArray[np.bool_]) -> Rows:
+    # Who can no longer have the event outlives every event.
+    return np.where(is_competing, np.inf, time)
+
+
+def _counts(
+    score: Rows,
+    time: Rows,
+    event: NDArray[np.bool_],
+    entry: Rows | None,
+    weight: Rows,
+    stratum: Index,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    rank, by_score, stratum_ptr = _ranks(score, stratum)
+    # By stratum, decreasing time, censored rows first, and increasing score.
+    order = _sorted(-time, by_score[np.argsort(event[by_score], kind="stable")], stratum)
+    counts, by_risk = count_pairs(
+        rank[order],
+        time[order],
+        event[order],
+        np.zeros(0) if entry is None else entry[order],
+        weight[order],
+        stratum_ptr,
+    )
+    influence = np.empty_like(by_risk)
+    influence[order] = by_risk
+    return counts, influence
+
+
+def _ranks(score: Rows, stratum: Index) -> tuple[Index, Index, Pointer]:
+    """Ranks within strata, from 0 and equal for ties; rows by stratum and score; the strata."""
+    by_score = _sorted(score, np.arange(score.size), stratum)
+    stratum_ptr = np.append(0, np.cumsum(np.bincount(stratum))).astype(np.int64)
+    ranked = score[by_score]
+    in_order = np.cumsum(np.append(False, ranked[1:] != ranked[:-1]))
+    in_order -= np.repeat(in_order[stratum_ptr[:-1]], np.diff(stratum_ptr))
+    rank = np.empty_like(in_order)
+    rank[by_score] = in_order
+    return rank, by_score, stratum_ptr
+
+
+def _sorted(key: Rows, order: Index, stratum: Index) -> Index:
+    """Rows by stratum, then by key; rows equal in both stay in the order given."""
+    order = order[np.argsort(key[order], kind="stable")]
+    if stratum.any():
+        order = order[np.argsort(stratum[order], kind="stable")]
+    return order
+
+
+def _result(
+    counts: NDArray[np.float64],
+    influence: NDArray[np.float64],
+    cluster: Index | None,
+    n_rows: int,
+    n_events: int,
+) -> Concordance:
+    pairs = float(counts[:3].sum())
+    shown = tuple(counts.tolist())
+    if not pairs > 0:
+        warnings.warn(
+            f"no pair of the {n_rows:,} rows is comparable ({n_events:,} of them have an event), "
+            "so the concordance is not defined (NaN).",
+            RisksetWarning,
+            stacklevel=3,
+        )
+        return Concordance(float("nan"), float("nan"), *shown)
+    value = (counts[0] + counts[2] / 2) / pairs
+    change = (influence[:, 0] + influence[:, 2] / 2 - value * influence.sum(axis=1)) / pairs
+    if cluster is not None:
+        change = np.bincount(cluster, change)
+    return Concordance(float(value), float(np.sqrt(np.sum(change**2))), *shown)
+
+
+def _weighted(
+    sample: Sample, score: Rows, stratum: Index, last: float, chances: Chances
+) -> Concordance:
+    """Concordance of pairs that weigh the more, the likelier they are to be censored."""
+    w, n_rows = sample.weight, sample.n_rows
+    case = sample.is_case & (sample.time <= last)
+    competing = sample.is_competing & (sample.time <= last)
+    inverse = chances.inverse_before_end(case | competing)
+    rank, _, ptr = _ranks(score, stratum)
+    when = np.unique(sample.time, return_inverse=True)[1].reshape(-1)
+    # Of rows at one time, those without the event come after the events: they outlive them.
+    key = 2 * when + ~case
+    up = _sorted(key.astype(np.float64), np.arange(n_rows), stratum)
+    down = _sorted(-key.astype(np.float64), np.arange(n_rows), stratum)
+
+    def sums(order: Index, key: Index, weight: Rows, asks: NDArray[np.bool_]) -> Rows:
+        found = np.empty((n_rows, 3))
+        found[order] = sums_by_rank(rank[order], key[order], weight[order], asks[order], ptr)
+        return found
+
+    of_case = np.where(case, w * inverse, 0.0)
+    everyone = np.ones(n_rows, dtype=np.bool_)
+    # For a case, rows below it are in order; for the other row of a pair, cases above it.
+    outliving = sums(down, -key, w, case)[:, [0, 2, 1]]
+    outlived = sums(up, key, of_case * inverse, everyone)[:, [2, 0, 1]]
+    gone = sums(up, when, np.where(competing, w * inverse, 0.0), case)[:, [0, 2, 1]]
+    leaving = sums(down, -when, of_case, competing)[:, [2, 0, 1]]
+    v = inverse[:, None]
+    counts = np.append((of_case[:, None] * (v * outliving + gone)).sum(axis=0), [0.0, 0.0])
+    counts[3:] = _ties(of_case, stratum * (when.max() + 1) + when, rank)
+    influence = v * (v * outliving + gone + leaving) + outlived
+    pairs = counts[:3].sum()
+    if pairs > 0:
+        agreement = np.array([1.0, 0.0, 0.5]) - (counts[0] + counts[2] / 2) / pairs
+        # A pair of rows alive divides by G(time_i-) twice, so it counts twice for log G.
+        through = -w * ((v * (2 * v * outliving + gone + leaving)) @ agreement) / pairs
+        direct = influence @ agreement / pairs
+        if chances.from_sample and chances.curve is not None:
+            direct += chances.curve.influence(sample, through, chances.steps_before_end)
+        error = sample.standard_error(direct)
+    else:
+        error = float("nan")
+    result = _result(counts, influence, None, n_rows, int(case.sum()))
+    return replace(result, standard_error=error)
+
+
+def _ties(of_case: Rows, moment: Index, rank: Index) -> tuple[float, float]:
+    """Pairs of events at one time, with different and with equal scores."""
+    cases = np.flatnonzero(of_case)
+    _, by_time = np.unique(moment[cases], return_inverse=True)
+    _, by_both = np.unique(
+        by_time.reshape(-1) * (rank.max() + 1) + rank[cases], return_inverse=True
+    )
+    e = of_case[cases]
+
+    def pairs(group: Index) -> float:
+        total, squares = np.bincount(group, e), np.bincount(group, e**2)
+        several = np.bincount(group) > 1
+        return float((total**2 - squares)[several].sum() / 2)
+
+    both = pairs(by_both.reshape(-1)) if cases.size else 0.0
+    return (pairs(by_time.reshape(-1)) - both if cases.size else 0.0), both

@@ -1,0 +1,215 @@
+"""The observed outcomes that a prediction is judged by: read and checked once."""
+
+import functools
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Index, Rows
+from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
+from riskset.data.outcome import Outcome
+
+__all__ = ["Sample", "any_by_row", "read_fields", "read_score", "read_times", "read_weight"]
+
+PLACES = Places()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows with a time, a cause and a weight.
+
+    Attributes
+    ----------
+    time : (n,) float64
+    code : (n,) int64
+        0 = censored, 1, 2, ... = cause of the event.
+    weight : (n,) float64, >= 0
+    cause : int
+        The cause whose events are predicted.
+    cluster : (n,) int64 or None
+    """
+
+    time: Rows
+    code: Index
+    weight: Rows
+    cause: int = 1
+    cluster: Index | None = None
+
+    @classmethod
+    def read(
+        cls,
+        y: AnyArray,
+        cause: int | None,
+        sample_weight: object = None,
+        cluster: object = None,
+        *,
+        name: str = "y",
+    ) -> "Sample":
+        """Check outcomes that are followed from time 0.
+
+        Raises
+        ------
+        InputError
+            If rows enter late, a code is no cause, or there are several causes and none is chosen.
+        """
+        code, time, entry = read_fields(y, name)
+        if entry is not None and bool((entry > 0).any()):
+            raise InputError(
+                f"`{name}` has rows that enter late, and inverse probability of censoring weights "
+                "need follow-up from time 0.",
+                hint="use the rows that are followed from the start.",
+            )
+        complain_rows(
+            (code < 0) | (code != np.floor(code)),
+            code,
+            f"the event of `{name}`",
+            "must be 0 (censored), 1 (event) or a further whole number for a competing cause",
+            PLACES,
+            hint="recode it.",
+        )
+        weight = read_weight(sample_weight, time.size)
+        if not (weight > 0).any():
+            raise InputError("every row has weight 0.", hint="check the weights.")
+        codes = None if cluster is None else as_codes(cluster, "cluster", time.size, PLACES)[0]
+        causes = code.astype(np.int64)
+        return cls(time, causes, weight, _choose(cause, causes, name), codes)
+
+    @classmethod
+    def read_train(cls, y: AnyArray | Outcome) -> "Sample":
+        """Training rows, from which the distribution of censoring is estimated."""
+        if not isinstance(y, Outcome):
+            return cls.read(y, 1, name="y_train")
+        if y.entry is not None and bool((y.entry > 0).any()):
+            raise InputError(
+                "`y_train` has rows that enter late, and the distribution of censoring needs "
+                "follow-up from time 0.",
+                hint="use the rows that are followed from the start.",
+            )
+        return cls(y.time, y.event, y.weight)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, those of weight 0 included."""
+        return self.time.size
+
+    @functools.cached_property
+    def is_case(self) -> NDArray[np.bool_]:
+        """Rows with an event of the cause."""
+        return np.equal(self.code, self.cause)
+
+    @functools.cached_property
+    def is_competing(self) -> NDArray[np.bool_]:
+        """Rows with an event of another cause."""
+        return (self.code > 0) & ~self.is_case
+
+    def rows(self, rows: Index) -> "Sample":
+        """Some of the rows."""
+        cluster = None if self.cluster is None else self.cluster[rows]
+        return replace(
+            self,
+            time=self.time[rows],
+            code=self.code[rows],
+            weight=self.weight[rows],
+            cluster=cluster,
+        )
+
+    def standard_error(self, influence: Rows) -> float:
+        """Root of the sum of squares of w_i times the derivative in w_i, added up in clusters."""
+        change = influence * self.weight
+        if self.cluster is not None:
+            change = np.bincount(self.cluster, change).astype(np.float64)
+        return float(np.sqrt(np.sum(change**2)))
+
+
+def read_fields(y: AnyArray, name: str = "y") -> tuple[Rows, Rows, Rows | None]:
+    """Event codes, times and entries of a structured array, as it is."""
+    names = np.asarray(y).dtype.names
+    if names is None or len(names) < 2:
+        raise InputError(
+            f"`{name}` must be a structured array of events and times.",
+            hint="make it with riskset.Surv(time, event).",
+        )
+    if {"event", "time"} <= set(names):
+        event_name, time_name = "event", "time"
+    else:
+        event_name, time_name = names[0], names[1]
+    time = as_numbers(y[time_name], "time", None, PLACES)
+    if time.size == 0:
+        raise InputError(f"`{name}` has no rows.", hint="check the filter before it.")
+    code = as_numbers(y[event_name], "event", time.size, PLACES)
+    entry = as_numbers(y["entry"], "entry", time.size, PLACES) if "entry" in names else None
+    return code, time, entry
+
+
+def read_weight(sample_weight: object, n_rows: int) -> Rows:
+    """Case weights, 1 where none are given."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = as_numbers(sample_weight, "sample_weight", n_rows, PLACES)
+    complain_rows(
+        weight < 0,
+        weight,
+        "`sample_weight`",
+        "must not be negative",
+        PLACES,
+        hint="a weight of 0 removes a row.",
+    )
+    return weight
+
+
+def read_score(risk_score: object, n_rows: int, n_times: int = 1) -> NDArray[np.float64]:
+    """Risk scores, (n,) or where there are several times also (n, n_times); may be infinite."""
+    score = np.asarray(risk_score, dtype=np.float64) + 0.0  # -0.0 and 0.0 are one score
+    if score.shape != (n_rows,) and (n_times == 1 or score.shape != (n_rows, n_times)):
+        for_each = "" if n_times == 1 else f" (or for each of the {n_times} times)"
+        raise InputError(
+            f"`risk_score` must have one number for each of the {n_rows:,} rows{for_each}, but its "
+            f"shape is {score.shape}.",
+            hint="check that all arguments come from the same table.",
+        )
+    complain_rows(
+        any_by_row(np.isnan(score)),
+        score,
+        "`risk_score`",
+        "must not be missing",
+        PLACES,
+        hint="leave out the rows without a score.",
+    )
+    return score
+
+
+def any_by_row(bad: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows, of a vector or a table, in which anything is bad."""
+    return np.asarray(bad.reshape(bad.shape[0], -1).any(axis=1), dtype=np.bool_)
+
+
+def read_times(times: object) -> NDArray[np.float64]:
+    """Times at which a prediction is judged: one or more, increasing."""
+    values = as_numbers(np.atleast_1d(np.asarray(times)), "times", None, PLACES)
+    if values.size == 0 or values[0] < 0 or bool((np.diff(values) <= 0).any()):
+        raise InputError(
+            "`times` must be one or more numbers >= 0, each larger than the one before, but they "
+            f"are {values.tolist()}.",
+            hint="sort them, and the columns of the prediction with them.",
+        )
+    return values
+
+
+def _choose(cause: int | None, code: Index, name: str) -> int:
+    present = np.unique(code)
+    if cause is None:
+        if present[-1] > 1:
+            raise InputError(
+                f"`{name}` has the causes {', '.join(map(str, present[present > 0]))}, and `cause` "
+                "does not say which of them is predicted.",
+                hint="pass `cause`; events of the other causes then count as competing.",
+            )
+        return 1
+    if isinstance(cause, bool) or not isinstance(cause, (int, np.integer)) or cause < 1:
+        raise InputError(
+            f"`cause` must be a positive whole number, but it is {cause!r}.",
+            hint=f"the codes that occur are {', '.join(map(str, present))}.",
+        )
+    return int(cause)
