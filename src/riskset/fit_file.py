@@ -22,6 +22,7 @@ from riskset.estimators._fitted import Fitted
 from riskset.estimators._input import Columns
 from riskset.estimators._interval import Interval
 from riskset.estimators.cox import Cox
+from riskset.estimators.finegray import FineGray
 
 __all__ = ["read_fit", "to_dict", "write_fit"]
 
@@ -29,7 +30,7 @@ FORMAT = 1
 
 
 def to_dict(
-    model: Cox,
+    model: Cox | FineGray,
     *,
     interval: Interval | None = None,
     seconds: Mapping[str, float] | None = None,
@@ -38,7 +39,7 @@ def to_dict(
 
     Parameters
     ----------
-    model : Cox
+    model : Cox or FineGray
         Fitted on a `Dataset` that was read from a table.
     interval : Interval, optional
         Confidence intervals to store.
@@ -54,9 +55,7 @@ def to_dict(
     document: dict[str, object] = {
         "riskset": __version__,
         "format": FORMAT,
-        "model": "cox",
-        "ties": model.ties,
-        "cause": model.cause or 1,
+        **_kind(model),
         "n_rows": model.n_rows_,
         "n_events": model.n_events_,
         "n_strata": model.n_strata_,
@@ -90,7 +89,7 @@ def to_dict(
 
 def write_fit(
     path: Path,
-    model: Cox,
+    model: Cox | FineGray,
     *,
     interval: Interval | None = None,
     seconds: Mapping[str, float] | None = None,
@@ -99,7 +98,7 @@ def write_fit(
     write_json(path, to_dict(model, interval=interval, seconds=seconds))
 
 
-def read_fit(path: Path) -> tuple[Cox, Schema]:
+def read_fit(path: Path) -> tuple[Cox | FineGray, Schema]:
     """A model that predicts, and how to read new data for it.
 
     The model has coefficients, status and baseline hazard. It has no standard errors of its own and
@@ -141,11 +140,11 @@ def _not_ours(path: Path, why: str) -> InputError:
     )
 
 
-def _restore(document: Mapping[str, Any]) -> tuple[Cox, Schema]:
+def _restore(document: Mapping[str, Any]) -> tuple[Cox | FineGray, Schema]:
     kept = document["prediction"]
     schema = Schema.from_dict(kept["schema"])
     names = tuple(document["coef"])
-    model = Cox(ties=document["ties"], cause=document["cause"])
+    model = _estimator(document)
     model.coef_ = np.array([float(value) for value in document["coef"].values()])
     model.covariates_ = names
     model.n_features_in_ = len(names)
@@ -167,7 +166,37 @@ def _restore(document: Mapping[str, Any]) -> tuple[Cox, Schema]:
     return model, schema
 
 
-def _prediction(model: Cox) -> dict[str, object]:
+def _kind(model: Cox | FineGray) -> dict[str, object]:
+    """Which model it is, and what is special about it."""
+    if isinstance(model, Cox):
+        return {"model": "cox", "ties": model.ties, "cause": model.cause or 1}
+    schema, named = model._columns.schema, model.censoring_group
+    role = None if schema is None else schema.roles.censoring_group
+    censoring = {
+        "ties": model.censoring_ties,
+        "group": named if isinstance(named, str) else role,
+        "beyond": model.censoring_beyond,
+        "weights": model.censoring_weights,
+    }
+    return {"model": "finegray", "ties": "breslow", "cause": model.cause, "censoring": censoring}
+
+
+def _estimator(document: Mapping[str, Any]) -> Cox | FineGray:
+    if document["model"] == "cox":
+        return Cox(ties=document["ties"], cause=document["cause"])
+    if document["model"] != "finegray":
+        raise ValueError(f"unknown model {document['model']!r}")
+    censoring = document["censoring"]
+    return FineGray(
+        cause=document["cause"],
+        censoring_ties=censoring["ties"],
+        censoring_group=censoring["group"],
+        censoring_beyond=censoring["beyond"],
+        censoring_weights=censoring["weights"],
+    )
+
+
+def _prediction(model: Cox | FineGray) -> dict[str, object]:
     """How to read new data, and the baseline: log H at time, for a linear predictor `center`."""
     schema = model._columns.schema
     if schema is None:
@@ -198,7 +227,7 @@ def _prediction(model: Cox) -> dict[str, object]:
     }
 
 
-def _penalty(model: Cox) -> dict[str, object]:
+def _penalty(model: Cox | FineGray) -> dict[str, object]:
     penalty = model.penalty
     if penalty is None:
         return {"l1": 0.0, "l2": 0.0, "unpenalized": []}

@@ -27,6 +27,20 @@ class Ties(StrEnum):
     efron = "efron"
 
 
+class CensoringTies(StrEnum):
+    """Whether events count as at risk of the censorings at their time."""
+
+    crr = "crr"
+    finegray = "finegray"
+
+
+class Beyond(StrEnum):
+    """The censoring distribution after the last time of a group."""
+
+    zero = "zero"
+    last = "last"
+
+
 class PenaltyKind(StrEnum):
     """The shape of the penalty."""
 
@@ -139,17 +153,42 @@ TimeDigits = Annotated[
 ]
 ModelKind = Annotated[
     Model,
-    typer.Option("--model", help="cox; finegray is not in this version.", rich_help_panel=MODEL),
+    typer.Option("--model", help="Hazard, or subdistribution hazard.", rich_help_panel=MODEL),
 ]
 Cause = Annotated[
     int | None,
     typer.Option(
         metavar="CODE",
-        help="The event code to study; others count as censored.",
+        help="The event code to study; others count as censored, or as competing events.",
         rich_help_panel=MODEL,
     ),
 ]
 TieMethod = Annotated[Ties, typer.Option("--ties", help="Tied event times.", rich_help_panel=MODEL)]
+CensoringTieMethod = Annotated[
+    CensoringTies | None,
+    typer.Option(
+        "--censoring-ties",
+        help="finegray: censorings tied with events, as R's crr (default) or finegray.",
+        rich_help_panel=MODEL,
+    ),
+]
+CensoringGroup = Annotated[
+    str | None,
+    typer.Option(
+        "--censoring-group",
+        metavar="COL",
+        help="finegray: groups with a censoring distribution each.",
+        rich_help_panel=MODEL,
+    ),
+]
+CensoringBeyond = Annotated[
+    Beyond | None,
+    typer.Option(
+        "--censoring-beyond",
+        help="finegray: after a group's last time, drop (zero, default) or carry on (last).",
+        rich_help_panel=MODEL,
+    ),
+]
 PenaltyShape = Annotated[
     PenaltyKind, typer.Option("--penalty", help="Shape of the penalty.", rich_help_panel=PENALTY)
 ]

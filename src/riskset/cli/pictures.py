@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import riskset as rs
 from riskset._runtime import Runtime
 from riskset.cli.terminal import warn
 from riskset.data.spread import column_spread
 from riskset.plot import Figure, coefficient_path, hazard_ratios, survival_curves
 
 if TYPE_CHECKING:
-    import riskset as rs
     from riskset.estimators._interval import Interval
 
 __all__ = ["draw_fit", "draw_path"]
@@ -22,12 +22,17 @@ MAX_TIMES = 2000
 MAX_RATIOS = 30
 
 
-def draw_fit(folder: Path, model: "rs.Cox", interval: "Interval | None") -> None:
-    """``survival.png``, and ``hazard_ratios.png`` where there are intervals."""
+def draw_fit(folder: Path, model: "rs.Cox | rs.FineGray", interval: "Interval | None") -> None:
+    """Curves over time, and ``hazard_ratios.png`` where there are intervals.
+
+    The curves are ``survival.png``, or ``cumulative_incidence.png`` of a Fine-Gray fit.
+    """
+    is_cox = isinstance(model, rs.Cox)
+    name = "survival.png" if is_cox else "cumulative_incidence.png"
     if model.n_strata_ > MAX_CURVES:
-        warn(f"survival.png was not drawn: {model.n_strata_:,} strata are too many curves.")
+        warn(f"{name} was not drawn: {model.n_strata_:,} strata are too many curves.")
     else:
-        _save(folder, "survival.png", _survival(model))
+        _save(folder, name, _curves(model, is_cox=is_cox))
     if interval is not None:
         shown = np.flatnonzero(np.isfinite(interval.lower) & np.isfinite(interval.upper))
         where = [model.covariates_.index(interval.names[k]) for k in shown]
@@ -47,17 +52,20 @@ def draw_fit(folder: Path, model: "rs.Cox", interval: "Interval | None") -> None
             _save(folder, "hazard_ratios.png", figure)
 
 
-def _survival(model: "rs.Cox") -> Figure:
-    """Survival in each stratum of a row with the median linear predictor."""
+def _curves(model: "rs.Cox | rs.FineGray", *, is_cox: bool) -> Figure:
+    """Survival or incidence in each stratum of a row with the median linear predictor."""
     baseline = model._fitted.baseline
     times = np.unique(np.append(0.0, baseline.time))
     if times.size > MAX_TIMES:
         times = times[np.unique(np.linspace(0, times.size - 1, MAX_TIMES).round().astype(int))]
     labels = list(baseline.strata)
     eta = np.full(len(labels), baseline.center)
-    curves = baseline.survival(eta, times, labels if len(labels) > 1 else None)
+    strata = labels if len(labels) > 1 else None
+    curves = (baseline.survival if is_cox else baseline.incidence)(eta, times, strata)
     names = [str(label) for label in labels] if len(labels) > 1 else [""]
-    return survival_curves(times, curves, names, title="Survival at the median linear predictor")
+    what = "survival" if is_cox else "cumulative incidence"
+    title = f"{what.capitalize()} at the median linear predictor"
+    return survival_curves(times, curves, names, title=title, ylabel=what)
 
 
 def draw_path(folder: Path, data: "rs.Dataset", result: "rs.PathResult") -> None:

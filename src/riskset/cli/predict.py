@@ -1,4 +1,4 @@
-"""``riskset predict``: survival of new rows from a ``fit.json``."""
+"""``riskset predict``: survival or cumulative incidence of new rows from a ``fit.json``."""
 
 import math
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+import riskset as rs
 from riskset._errors import InputError
 from riskset.cli import options as opt
 from riskset.cli.summary import print_written
@@ -14,12 +15,11 @@ from riskset.cli.terminal import output, warn
 from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
 
 if TYPE_CHECKING:
-    import riskset as rs
     from riskset._types import AnyArray
 
 __all__ = ["predict"]
 
-COLUMNS = ("time", "linear_predictor", "survival", "cumulative_hazard")
+COLUMNS = ("time", "linear_predictor", "survival", "cumulative_hazard", "cumulative_incidence")
 
 
 def predict(
@@ -44,7 +44,7 @@ def predict(
     query: opt.Query = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No summary; warnings stay.")] = False,
 ) -> None:
-    """Predict survival and cumulative hazard of new rows.
+    """Predict survival and cumulative hazard of new rows, or cumulative incidence.
 
     Columns, categories, covariate keys, strata and offsets are found by the names used in the fit;
     other columns are not looked at. OUT has one line for each row and time.
@@ -77,20 +77,24 @@ def _times(text: str) -> "AnyArray":
     return np.array(times)
 
 
-def _predictions(model: "rs.Cox", data: "rs.Dataset", times: "AnyArray") -> dict[str, "AnyArray"]:
+def _predictions(
+    model: "rs.Cox | rs.FineGray", data: "rs.Dataset", times: "AnyArray"
+) -> dict[str, "AnyArray"]:
     n_rows, n_times = data.n_rows, times.size
     keys = data.row_keys
     name = data.schema.roles.id if keys is not None else None
     if keys is None:
         keys = np.arange(1, n_rows + 1)
-    hazard = model.predict_cumulative_hazard_function(data, times)
-    return {
+    columns = {
         # The key keeps its name, unless that is the name of a prediction.
         "row" if name is None else name if name not in COLUMNS else f"{name}_key": np.repeat(
             keys, n_times
         ),
         "time": np.tile(times, n_rows),
         "linear_predictor": np.repeat(model.predict(data), n_times),
-        "survival": np.exp(-hazard).ravel(),
-        "cumulative_hazard": hazard.ravel(),
     }
+    if isinstance(model, rs.FineGray):
+        incidence = model.predict_cumulative_incidence(data, times)
+        return columns | {"cumulative_incidence": incidence.ravel()}
+    hazard = model.predict_cumulative_hazard_function(data, times)
+    return columns | {"survival": np.exp(-hazard).ravel(), "cumulative_hazard": hazard.ravel()}

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 import riskset as rs
 from riskset._errors import InputError
-from riskset.cli.options import Device, Duplicates, Model, PenaltyKind, Ties
+from riskset.cli.options import (
+    Beyond,
+    CensoringTies,
+    Device,
+    Duplicates,
+    Model,
+    PenaltyKind,
+    Ties,
+)
 
 if TYPE_CHECKING:
     from riskset.model.penalty import Penalty
@@ -38,6 +46,9 @@ class Request:
     model: Model
     cause: int | None
     ties: Ties
+    censoring_ties: CensoringTies | None
+    censoring_group: str | None
+    censoring_beyond: Beyond | None
     penalty: PenaltyKind
     l1_ratio: float | None
     unpenalized: Sequence[str] | None
@@ -52,11 +63,7 @@ class Request:
     glmnet_lambda: float | None = None
 
     def __post_init__(self) -> None:
-        if self.model is Model.finegray:
-            raise InputError(
-                "--model finegray is not in this version of riskset.",
-                hint="--model cox with --cause K fits the cause-specific hazard of cause K.",
-            )
+        self._check_model()
         if self.duplicates is not Duplicates.error and self.covariates is None:
             raise InputError("--duplicates needs --covariates.", hint="leave it out.")
         if self.penalty is PenaltyKind.none:
@@ -71,6 +78,23 @@ class Request:
                 f"--l1-ratio must lie between 0 and 1, but it is {self.l1_ratio:g}.",
                 hint="1 is the lasso, 0 is ridge.",
             )
+
+    def _check_model(self) -> None:
+        if self.model is Model.finegray:
+            if self.ties is Ties.efron:
+                raise InputError(
+                    "--ties efron needs --model cox.",
+                    hint="Fine and Gray's model treats tied events by Breslow's method.",
+                )
+            return
+        given = {
+            "--censoring-ties": self.censoring_ties,
+            "--censoring-group": self.censoring_group,
+            "--censoring-beyond": self.censoring_beyond,
+        }
+        for option, value in given.items():
+            if value is not None:
+                raise InputError(f"{option} needs --model finegray.", hint="leave it out.")
 
     def _refuse_without_penalty(self) -> None:
         given = {
@@ -127,14 +151,28 @@ class Request:
             weight=self.weight,
             cluster=self.cluster,
             offset=self.offset,
+            censoring_group=self.censoring_group,
             id=self.id,
             drop=self.drop or (),
             time_digits=self.time_digits,
             duplicates=self.duplicates.value,
         )
 
-    def estimator(self, penalty: "Penalty | None") -> "rs.Cox":
+    def estimator(self, penalty: "Penalty | None") -> "rs.Cox | rs.FineGray":
         """An estimator with these options."""
+        progress = False if self.quiet else None
+        if self.model is Model.finegray:
+            return rs.FineGray(
+                penalty,
+                cause=1 if self.cause is None else self.cause,
+                censoring_ties=(self.censoring_ties or CensoringTies.crr).value,
+                censoring_beyond=(self.censoring_beyond or Beyond.zero).value,
+                device=self.device.value,
+                n_threads=self.threads,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                progress=progress,
+            )
         return rs.Cox(
             penalty,
             ties=self.ties.value,
@@ -143,7 +181,7 @@ class Request:
             n_threads=self.threads,
             tol=self.tol,
             max_iter=self.max_iter,
-            progress=False if self.quiet else None,
+            progress=progress,
         )
 
     def penalty_for(self, data: "rs.Dataset") -> "Penalty | None":

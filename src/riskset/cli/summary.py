@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.table import Table
 
+import riskset as rs
 from riskset.cli.terminal import facts, output, plain_number, plain_table, ratio, short
 
 if TYPE_CHECKING:
-    import riskset as rs
     from riskset._types import Features, Index
     from riskset.estimators._interval import Interval
 
@@ -18,13 +18,15 @@ __all__ = ["print_fit", "print_path", "print_written"]
 MAX_ROWS = 20
 
 
-def print_fit(source: str, model: "rs.Cox", interval: "Interval | None", read: float) -> None:
+def print_fit(
+    source: str, model: "rs.Cox | rs.FineGray", interval: "Interval | None", read: float
+) -> None:
     """What was read, the certificate, and the largest coefficients."""
     n_features, n_kept = len(model.covariates_), int(np.count_nonzero(model.coef_))
     table = facts()
     strata = f", {model.n_strata_:,} strata" if model.n_strata_ > 1 else ""
     table.add_row("read", f"{source}: {model.n_rows_:,} rows, {model.n_events_:,} events{strata}")
-    table.add_row("model", f"Cox, {model.ties.title()} ties")
+    table.add_row("model", _model(model))
     if model.penalty is not None:
         table.add_row("penalty", f"l1 = {model.penalty.l1:g}, l2 = {model.penalty.l2:g}")
     kept = f", {n_kept:,} with a coefficient other than 0" if n_kept < n_features else ""
@@ -49,7 +51,13 @@ def print_fit(source: str, model: "rs.Cox", interval: "Interval | None", read: f
         console.print(f"[dim]the {MAX_ROWS} largest of {n_kept:,}; all are in the file[/]")
 
 
-def _coefficients(model: "rs.Cox", interval: "Interval | None") -> Table:
+def _model(model: "rs.Cox | rs.FineGray") -> str:
+    if isinstance(model, rs.Cox):
+        return f"Cox, {model.ties.title()} ties"
+    return f"Fine-Gray, cause {model.cause}, Breslow ties, censoring ties as {model.censoring_ties}"
+
+
+def _coefficients(model: "rs.Cox | rs.FineGray", interval: "Interval | None") -> Table:
     """The coefficients that are not 0; if there are many, those that stand out most."""
     error = None
     if not model._is_penalized:
@@ -74,7 +82,7 @@ def _coefficients(model: "rs.Cox", interval: "Interval | None") -> Table:
     return table
 
 
-def _shown(model: "rs.Cox", error: "Features | None") -> "Index":
+def _shown(model: "rs.Cox | rs.FineGray", error: "Features | None") -> "Index":
     """Columns to print, in the order of the table: the unpenalised ones, then the largest."""
     coef = model.coef_
     shown = np.flatnonzero(coef)
