@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from riskset.data.outcome import Outcome, Surv
     from riskset.data.readers import read_dataset
     from riskset.datasets import load_rhc
+    from riskset.estimators.cause_specific import CauseSpecificCox
     from riskset.estimators.cox import Cox
     from riskset.estimators.finegray import FineGray
     from riskset.estimators.path import PathResult, path
     from riskset.estimators.reading import load
+    from riskset.model.incidence import check_total_incidence
     from riskset.model.penalty import L1, L2, ElasticNet
     from riskset.simulate import simulate_cox, simulate_finegray
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 # and the command line do not wait for numba, scikit-learn and DuckDB.
 _HOMES = {
     "AalenJohansen": "riskset.curves.aalen_johansen",
+    "CauseSpecificCox": "riskset.estimators.cause_specific",
     "Cox": "riskset.estimators.cox",
     "Dataset": "riskset.data.dataset",
     "Design": "riskset.data.design",
@@ -52,6 +55,7 @@ _HOMES = {
     "SurvivalCurve": "riskset.curves.kaplan_meier",
     "__version__": "riskset._version",
     "aalen_johansen": "riskset.curves.aalen_johansen",
+    "check_total_incidence": "riskset.model.incidence",
     "gray_test": "riskset.curves.comparison",
     "kaplan_meier": "riskset.curves.kaplan_meier",
     "load": "riskset.estimators.reading",
@@ -68,6 +72,7 @@ _MODULES = ("metrics", "plot")
 
 __all__ = [
     "AalenJohansen",
+    "CauseSpecificCox",
     "Cox",
     "Dataset",
     "Design",
@@ -89,6 +94,7 @@ __all__ = [
     "SurvivalCurve",
     "__version__",
     "aalen_johansen",
+    "check_total_incidence",
     "gray_test",
     "kaplan_meier",
     "load",

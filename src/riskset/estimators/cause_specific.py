@@ -1,0 +1,326 @@
+"""Cox models of every cause of failure, and the cumulative incidence that follows from them."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Index, Matrix
+from riskset.curves.followup import Followup
+from riskset.data.checks import Places, as_numbers
+from riskset.data.dataset import Dataset
+from riskset.data.output import data_frame
+from riskset.estimators._input import Columns, frame_library, lift, read_covariates
+from riskset.estimators.cox import Cox
+from riskset.model.cox import Ties
+from riskset.model.incidence import incidence_from_hazards
+from riskset.model.penalty import Penalty
+
+__all__ = ["CauseSpecificCox"]
+
+
+class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
+    r"""A Cox model of each cause of failure, all on one covariate matrix.
+
+    The hazard of cause k is :math:`\lambda_k(t) \, e^{x'\beta_k}`, other causes being censored in
+    its likelihood. A coefficient speaks of the rate among those still free of any event; the risk
+    of a cause depends on the hazards of all, and is what `predict_cumulative_incidence` gives.
+
+    Parameters
+    ----------
+    penalty : L1, L2, ElasticNet, None, or dict of cause to any of these
+        One for all causes, or one for each.
+    ties : {"breslow", "efron"}
+    causes : sequence of int, optional
+        Event codes; by default all that occur. The risks predicted are right only if every cause
+        is there.
+    device, n_threads, tol, max_iter, solver, progress
+        As in `Cox`.
+
+    Attributes
+    ----------
+    causes_ : (n_causes,) int64
+        Event codes, ascending.
+    models_ : dict of int to Cox
+        The fitted model of each cause.
+    status_ : dict of int to str
+        Of each cause: see `Cox`.
+    n_features_in_, feature_names_in_
+        Columns of X at the fit.
+
+    See Also
+    --------
+    riskset.FineGray : one model of the cumulative incidence itself.
+
+    References
+    ----------
+    Prentice et al. (1978), Biometrics 34, 541-554, doi:10.2307/2530374.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import riskset as rs
+    >>> X = np.array([[0.0], [1.0], [0.5], [2.0], [1.5], [0.2]])
+    >>> y = rs.Surv([3.0, 1.0, 4.0, 2.0, 5.0, 6.0], [1, 2, 2, 1, 1, 0])
+    >>> model = rs.CauseSpecificCox(rs.L2(1.0)).fit(X, y)
+    >>> model.status_
+    {1: 'converged', 2: 'converged'}
+    >>> model.predict_cumulative_incidence(X[:2], [2.0, 5.0], cause=1).shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        penalty: Penalty | Mapping[int, Penalty | None] | None = None,
+        *,
+        ties: Ties = "breslow",
+        causes: Any = None,
+        device: str = "auto",
+        n_threads: int | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 200,
+        solver: str = "newton",
+        progress: bool | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.ties = ties
+        self.causes = causes
+        self.device = device
+        self.n_threads = n_threads
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.progress = progress
+
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        strata: object = None,
+        offset: object = None,
+        cluster: object = None,
+    ) -> Self:
+        """Fit the model of each cause.
+
+        Parameters
+        ----------
+        X, y, sample_weight, strata, offset, cluster
+            As for `Cox.fit`; `y` holds 0 for censored and a whole number for each cause.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            As `Cox.fit`, or if there are no events, or `penalty` names other causes.
+        """
+        design, columns = read_covariates(self, X, None)
+        causes = _causes(_events(X, y, sample_weight), self.causes)
+        penalties = self._penalties(causes)
+        models = {}
+        for cause in causes.tolist():
+            model = self._model(penalties[cause], cause)
+            # The covariates were read once, and all causes share them.
+            table = X if isinstance(X, Dataset) else design
+            model.fit(table, y, sample_weight, strata, offset, cluster)
+            self._lend_columns(model, columns, frame_library(X))
+            models[cause] = model
+        self.causes_ = causes
+        self.models_ = models
+        self.status_ = {cause: model.status_ for cause, model in models.items()}
+        self._columns = columns
+        self._library = frame_library(X)
+        return self
+
+    def _model(self, penalty: Penalty | None, cause: int) -> Cox:
+        return Cox(
+            penalty,
+            ties=self.ties,
+            cause=cause,
+            device=self.device,
+            n_threads=self.n_threads,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            solver=self.solver,
+            progress=self.progress,
+        )
+
+    def _penalties(self, causes: Index) -> dict[int, Penalty | None]:
+        if not isinstance(self.penalty, Mapping):
+            return dict.fromkeys(causes.tolist(), self.penalty)
+        if set(self.penalty) != set(causes.tolist()):
+            raise InputError(
+                f"`penalty` must have one entry for each cause ({_listed(causes)}), but it has "
+                f"{', '.join(map(repr, self.penalty)) or 'none'}.",
+                hint="give None to a cause that is not to be penalised.",
+            )
+        return {int(cause): penalty for cause, penalty in self.penalty.items()}
+
+    def _lend_columns(self, model: Cox, columns: Columns, library: str | None) -> None:
+        """Let the model of a cause take new rows in the form of X."""
+        model._columns, model._library = columns, library
+        model.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+        elif hasattr(model, "feature_names_in_"):
+            del model.feature_names_in_
+
+    def predict_cumulative_incidence(
+        self,
+        X: object,
+        times: object,
+        cause: int | None = None,
+        *,
+        strata: object = None,
+        offset: object = None,
+    ) -> NDArray[np.float64]:
+        r"""Probability of an event of a cause by each time, given that all causes compete.
+
+        .. math:: F_k(t \mid x) = \int_0^t e^{-\sum_j H_j(u- \mid x)} \, dH_k(u \mid x)
+
+        by the product integral over the jumps of the Breslow (or Efron) hazards, as R's survfit
+        does for multi-state Cox models: within [0, 1], rising in t, and together with the survival
+        adding up to 1, for any covariates. So causes never add up to more than 1 here.
+
+        Parameters
+        ----------
+        X : as for `fit` (k, p)
+        times : number or (m,) numbers
+            In the unit of the fit, in any order.
+        cause : int, optional
+            By default all of `causes_`.
+        strata, offset
+            As for `Cox.predict_survival_function`.
+
+        Returns
+        -------
+        (k, m) float64, or (n_causes, k, m) for all causes
+
+        Raises
+        ------
+        InputError
+            If the cause or a stratum was not in the fit.
+        """
+        check_is_fitted(self, "models_")
+        position = None if cause is None else self._position(cause)
+        at = as_numbers(
+            np.atleast_1d(np.asarray(times)),
+            "times",
+            None,
+            Places(),
+            missing_hint="leave missing times out.",
+        )
+        first = next(iter(self.models_.values()))
+        design, strata, offsets = first._read_new(lift(X, self._columns), strata, offset)
+        models = self.models_.values()
+        eta = np.array([model._read_centred(design, strata, offsets)[0] for model in models])
+        baselines = [model._fitted.baseline for model in models]
+        incidence = incidence_from_hazards(baselines, eta, at, strata)
+        return incidence if position is None else incidence[position]
+
+    def predict_survival_function(
+        self, X: object, times: object, *, strata: object = None, offset: object = None
+    ) -> Matrix:
+        """Probability (k, m) of no event of any cause by each time; see the incidence's method."""
+        incidence = self.predict_cumulative_incidence(X, times, strata=strata, offset=offset)
+        return np.asarray(np.maximum(1.0 - incidence.sum(axis=0), 0.0))
+
+    def predict(self, X: object, cause: int, *, offset: object = None) -> NDArray[np.float64]:
+        """Linear predictor of rows for a cause; see `Cox.predict`."""
+        check_is_fitted(self, "models_")
+        self._position(cause)
+        eta: NDArray[np.float64] = self.models_[cause].predict(X, offset=offset)
+        return eta
+
+    def summary(self, *, level: float = 0.95) -> Any:
+        """Coefficients of all causes as one data frame; the columns are those of `Cox.summary`.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of the intervals.
+
+        Returns
+        -------
+        data frame
+            Of the library that X came in, a row for each cause and covariate.
+        """
+        check_is_fitted(self, "models_")
+        parts = {cause: _summary(model, level) for cause, model in self.models_.items()}
+        names = max(parts.values(), key=len).keys()  # a robust error may be there for some causes
+        n_rows = next(iter(self.models_.values())).coef_.size
+        absent = np.full(n_rows, np.nan)
+        columns = {"cause": np.repeat(self.causes_, n_rows)}
+        for name in names:
+            columns[name] = np.concatenate([part.get(name, absent) for part in parts.values()])
+        return data_frame(columns, self._library)
+
+    def _position(self, cause: int) -> int:
+        if cause not in self.models_:
+            raise InputError(
+                f"cause {cause!r} was not fitted (causes: {_listed(self.causes_)}).",
+                hint="pass one of the event codes of the fit.",
+            )
+        return list(self.models_).index(cause)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _events(X: object, y: object, sample_weight: object) -> Index:
+    """Event codes of the rows that count."""
+    if not isinstance(X, Dataset):
+        return Followup.read(y, weight=sample_weight).event
+    columns = X.outcome_columns
+    if columns.event is None:
+        raise InputError(
+            "the Dataset has no outcome.",
+            hint="name its `time` and `event` columns when it is read.",
+        )
+    events = np.asarray(columns.event).astype(np.int64)
+    return events if columns.weight is None else events[np.asarray(columns.weight) > 0]
+
+
+def _causes(events: Index, chosen: object) -> Index:
+    found = np.unique(events[events > 0])
+    if found.size == 0:
+        raise InputError(
+            f"there are no events: all {events.size:,} rows are censored.",
+            hint="check the coding; 0 is censored, 1, 2, ... are causes.",
+        )
+    if chosen is None:
+        return found
+    causes = np.unique(np.asarray(chosen))
+    absent = np.setdiff1d(causes, found)
+    if absent.size or causes.size == 0:
+        what = f"{absent[0]} does not occur" if absent.size else "it is empty"
+        raise InputError(
+            f"`causes` must be event codes that occur ({_listed(found)}), but {what}.",
+            hint="leave it out to take all of them.",
+        )
+    return causes.astype(np.int64)
+
+
+def _listed(causes: Index) -> str:
+    return ", ".join(map(str, causes.tolist()))
+
+
+def _summary(model: Cox, level: float) -> dict[str, AnyArray]:
+    """The summary of one cause as columns."""
+    twin = copy.copy(model)
+    twin._library = "pyarrow"
+    return {
+        name: np.array(values) for name, values in twin.summary(level=level).to_pydict().items()
+    }

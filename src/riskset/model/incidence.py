@@ -1,0 +1,167 @@
+"""Cumulative incidence from the hazards of all causes, and a check of incidences found apart."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from riskset._errors import InputError, RisksetWarning
+from riskset._types import AnyArray, Rows
+from riskset.model.baseline import Baseline
+
+__all__ = ["check_total_incidence", "incidence_from_hazards"]
+
+CHUNK = 1 << 21
+"""Numbers held at a time, for rows by event times."""
+
+ROUNDING = 1e-9
+"""Incidences that exceed 1 together by no more do not count."""
+
+
+def incidence_from_hazards(
+    baselines: Sequence[Baseline], eta: NDArray[np.float64], times: Rows, stratum: object = None
+) -> NDArray[np.float64]:
+    r"""Cumulative incidence of every cause by the product integral of all hazards.
+
+    .. math:: F_k(t) = \sum_{u \le t} S(u-) \left(1 - e^{-h_u}\right) \frac{h_{ku}}{h_u}, \qquad
+        S(t) = e^{-\sum_{u \le t} h_u}, \qquad h_u = \sum_k h_{ku}
+
+    with :math:`h_{ku}` the increment at u of the cumulative hazard of cause k for the row. Each
+    jump is spread over a moment, in which the causes compete at constant rates; so the incidences
+    rise from 0, and with S add up to 1, whatever the covariates.
+
+    Parameters
+    ----------
+    baselines : sequence of Baseline
+        One for each cause, of the same strata.
+    eta : (n_causes, k) float64
+        Linear predictors of the rows for each cause.
+    times : (n_times,) float64
+        In any order.
+    stratum : (k,) labels, optional
+        As for `Baseline.cumulative_hazard`.
+
+    Returns
+    -------
+    (n_causes, k, n_times) float64 in [0, 1]
+
+    Notes
+    -----
+    O(k G n_causes) time for G event times up to the last of `times`. Hazards are logarithms until
+    the last step, so that no covariate overflows.
+    """
+    codes = baselines[0]._codes(stratum, eta.shape[1])
+    out = np.zeros((len(baselines), eta.shape[1], times.size))
+    for code in np.unique(codes):
+        grid, log_hazard = _increments(baselines, int(code), times.max(initial=-np.inf))
+        rows = np.flatnonzero(codes == code)
+        seen = np.searchsorted(grid, times, side="right")
+        size = max(1, CHUNK // (len(baselines) * max(grid.size, 1)))
+        for part in np.split(rows, range(size, rows.size, size)):
+            out[:, part] = _product_integral(log_hazard, eta[:, part])[:, :, seen]
+    return out
+
+
+def _increments(
+    baselines: Sequence[Baseline], code: int, last: float
+) -> tuple[Rows, NDArray[np.float64]]:
+    """Event times of any cause in a stratum, and log hazard increments at them at 0."""
+    steps = []
+    for baseline in baselines:
+        own = slice(baseline.stratum_ptr[code], baseline.stratum_ptr[code + 1])
+        log_h, time = baseline.log_cumulative[own], baseline.time[own]
+        before = np.append(-np.inf, log_h[:-1])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            log_step = log_h + np.log(-np.expm1(before - log_h))
+        log_step = np.where(log_h > -np.inf, log_step, -np.inf)
+        steps.append((time[time <= last], log_step[time <= last] - baseline.center))
+    grid = np.unique(np.concatenate([time for time, _ in steps]))
+    log_hazard = np.full((len(steps), grid.size), -np.inf)
+    for k, (time, log_step) in enumerate(steps):
+        log_hazard[k, np.searchsorted(grid, time)] = log_step
+    return grid, log_hazard
+
+
+def _product_integral(
+    log_hazard: NDArray[np.float64], eta: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Incidences (n_causes, rows, 1 + n_times) before the first time and after each."""
+    start = np.zeros((*eta.shape, 1))
+    if log_hazard.shape[1] == 0:
+        return start
+    log_h = log_hazard[:, None, :] + eta[:, :, None]
+    log_total = logsumexp(log_h, axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.exp(log_total)
+        before = np.append(start[0], np.cumsum(total, axis=1)[:, :-1], axis=1)
+        failing = np.exp(-before) * -np.expm1(-total)
+        share = np.where(log_total > -np.inf, np.exp(log_h - log_total), 0.0)
+    incidence = np.cumsum(failing * share, axis=2)
+    return np.concatenate([start, np.minimum(incidence, 1.0)], axis=2)
+
+
+def check_total_incidence(*incidences: AnyArray, stacklevel: int = 2) -> NDArray[np.float64]:
+    """Add up the incidences of all causes, and warn where they exceed 1.
+
+    Separate models of the subdistribution hazard do not know of each other, so that the risks they
+    predict for one row can add up to more than 1. (Those of `riskset.CauseSpecificCox` cannot.)
+
+    Parameters
+    ----------
+    *incidences : arrays of one shape
+        Cumulative incidence of each cause, as ``predict_cumulative_incidence`` of
+        `riskset.FineGray` gives it, rows by times.
+    stacklevel : int
+        Whose line the warning names: 2 is the caller's.
+
+    Returns
+    -------
+    array of the same shape
+        The total.
+
+    Raises
+    ------
+    InputError
+        If the shapes differ or a number is not in [0, 1].
+
+    Warns
+    -----
+    RisksetWarning
+        If a total exceeds 1, with the number of rows and the largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import riskset as rs
+    >>> rs.check_total_incidence(np.array([[0.1, 0.2]]), np.array([[0.3, 0.5]]))
+    array([[0.4, 0.7]])
+    """
+    arrays = [np.asarray(incidence, dtype=np.float64) for incidence in incidences]
+    if not arrays or any(a.shape != arrays[0].shape for a in arrays):
+        shapes = ", ".join(str(a.shape) for a in arrays) or "none"
+        raise InputError(
+            f"incidences must be arrays of one shape, one for each cause, but the shapes are "
+            f"{shapes}.",
+            hint="predict every cause for the same rows and times.",
+        )
+    for position, array in enumerate(arrays):
+        if not ((array >= 0) & (array <= 1)).all():
+            raise InputError(
+                f"incidences must be in [0, 1], but not all of argument {position + 1} are.",
+                hint="pass what predict_cumulative_incidence gives.",
+            )
+    total = np.asarray(np.sum(arrays, axis=0))
+    above = total > 1 + ROUNDING
+    if above.any():
+        rows = np.atleast_2d(above).any(axis=1)
+        warnings.warn(
+            f"the incidences of the {len(arrays)} causes add up to more than 1 for "
+            f"{int(rows.sum()):,} of {rows.size:,} rows (at most {total.max():.4g}), because each "
+            "cause has a model of its own. Trust none of them there; riskset.CauseSpecificCox "
+            "gives risks that add up.",
+            RisksetWarning,
+            stacklevel=stacklevel,
+        )
+    return total
