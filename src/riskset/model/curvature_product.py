@@ -37,16 +37,17 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
     shift = float(eta.max())
     with np.errstate(divide="ignore"):
         inverse = np.where(risk.group_events > 0, np.exp(shift - now.log_total), 0.0)
-    factor = risk.group_events * inverse**2
-    parts = [(risk, np.ones(factor.size), True)]
+    parts = [(risk, np.ones(inverse.size), True)]
     parts += [(tail.sets, tail.survival, False) for tail in loss.tails]
     risks = [sets.weight * np.exp(eta[sets.order] - shift) for sets, _, _ in parts]
 
     def product(u: Rows) -> Rows:
-        sums = np.zeros(factor.size)
+        sums = np.zeros(inverse.size)
         for (sets, share, is_nested), r in zip(parts, risks, strict=True):
             sums += share * _summed(r * u[sets.order], sets, is_nested)
-        sums *= factor
+        # One factor at a time: the square of the first may be beyond the largest number.
+        sums *= inverse
+        sums *= risk.group_events * inverse
         out = now.expected * u
         for (sets, share, is_nested), r in zip(parts, risks, strict=True):
             np.subtract.at(out, sets.order, r * _seen(share * sums, sets, is_nested))
