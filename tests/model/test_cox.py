@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from model.cohorts import COHORTS, RUNTIME, Cohort, cohort
 from riskset._runtime import Runtime
 from riskset.data.design import Design
+from riskset.data.outcome import Outcome
 from riskset.kernels import risk_sets_ref, term_means_ref
 from riskset.model import cox
 from riskset.model.cox import CoxLoss, Ties
@@ -118,3 +119,19 @@ def test_a_limit_takes_the_place_of_the_risk_sets() -> None:
     now, doubled = loss.evaluate(c.eta), limit.evaluate(c.eta)
     assert_allclose(doubled.expected, now.expected, rtol=1e-14)
     assert_allclose(doubled.log_total, now.log_total + np.log(2), rtol=1e-13)
+
+
+def test_information_does_not_see_what_lies_between_strata() -> None:
+    rng = np.random.default_rng(0)
+    n, stratum = 300, np.repeat(np.arange(3), 100)
+    x = rng.normal(size=(n, 2))
+    outcome = Outcome.build(rng.exponential(size=n), np.ones(n), stratum=stratum)
+    loss = CoxLoss(outcome, "efron", RUNTIME)
+    eta, columns = rng.normal(size=n), np.arange(2)
+
+    def information(z: np.ndarray) -> np.ndarray:
+        design = Design.from_dense(z)
+        return loss.information(design, eta, columns) * np.outer(design.scale, design.scale)
+
+    far = x + np.array([0.0, 1e6, -3e6])[stratum, None]
+    assert_allclose(information(far), information(x), rtol=1e-9, atol=1e-9)

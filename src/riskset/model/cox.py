@@ -15,7 +15,7 @@ from riskset.data.outcome import Outcome
 from riskset.kernels import risk_sets_cpu as kernels
 from riskset.kernels import term_means_cpu as term_means
 
-__all__ = ["CoxLoss", "Evaluation", "Ties", "in_blocks"]
+__all__ = ["CoxLoss", "Evaluation", "Ties", "centred_within_strata", "in_blocks"]
 
 Ties = Literal["breslow", "efron"]
 
@@ -128,7 +128,7 @@ class CoxLoss:
     def _information_dense(self, design: Design, eta: Rows, columns: Index) -> Matrix:
         risk = self.risk
         expected = self.evaluate(eta).expected_in_risk_order
-        z = design.stored(columns)
+        z = centred_within_strata(design.stored(columns), self.outcome)
         if risk.own.size:
             z = z[risk.order]
             means, weights = term_means.risk_set_means(eta, risk, self.efron, z)
@@ -161,6 +161,19 @@ def _fields(
     done: kernels.CoxPass,
 ) -> tuple[float, Rows, Rows, NDArray[np.float64], NDArray[np.float64]]:
     return done.log_likelihood, done.residual, done.expected, done.log_total, done.log_hazard
+
+
+def centred_within_strata(z: Matrix, outcome: Outcome) -> Matrix:
+    """Columns less their mean in each stratum, which no likelihood of ours can see.
+
+    The information is a difference; spread between strata would cost it digits.
+    """
+    if outcome.n_strata == 1:
+        return z
+    size = np.bincount(outcome.stratum, minlength=outcome.n_strata)
+    means = np.zeros((outcome.n_strata, z.shape[1]))
+    np.add.at(means, outcome.stratum, z)
+    return np.asarray(z - (means / size[:, None])[outcome.stratum])
 
 
 def in_blocks(n_rows: int, columns: Index, information: Callable[[Index], Matrix]) -> Matrix:

@@ -14,7 +14,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
 from riskset.model.censoring import CensoringTies, censoring_curve
-from riskset.model.cox import Evaluation, in_blocks
+from riskset.model.cox import Evaluation, centred_within_strata, in_blocks
 
 __all__ = ["Beyond", "Censoring", "CensoringWeights", "FineGrayEvaluation", "FineGrayLoss"]
 
@@ -208,7 +208,7 @@ class FineGrayLoss:
         return in_blocks(design.n_rows, columns, lambda c: self._information(design, eta, c))
 
     def _information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
-        z = design.stored(columns)
+        z = centred_within_strata(design.stored(columns), self.outcome)
         expected = self.evaluate(eta).expected
         means, weights = kernels.finegray_means(eta, self.risk, self.tails, z)
         out = z.T @ (expected[:, None] * z) - means.T @ (weights[:, None] * means)
