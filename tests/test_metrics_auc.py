@@ -52,6 +52,13 @@ def test_equals_the_formula(controls, n_causes, weights, at_time):
             assert got.auc[j] == pytest.approx(want, rel=1e-12)
 
 
+def test_equals_scikit_survival():
+    y, age = formula.lung()
+    got = auc(y, age, formula.LUNG_TIMES)
+    golden = [0.5929734597887663, 0.5429693116146386, 0.554622242912591]
+    assert_allclose(got.auc, golden, rtol=1e-14)
+
+
 @pytest.mark.parametrize("controls", CONTROLS)
 def test_the_standard_error_is_the_jackknife_to_first_order(controls):
     case, score = formula.draw(45, 7, weights=(0.5, 1.0, 2.0))

@@ -64,6 +64,16 @@ def test_equals_the_formula(n_causes, weights, at_time):
     assert got.integrated == pytest.approx(np.trapezoid(want, times) / 11, rel=1e-12)
 
 
+def test_equals_scikit_survival():
+    y, age = formula.lung()
+    times = formula.LUNG_TIMES
+    survival = np.exp(-np.outer(np.exp(age / 20 - 3), times) / 400)
+    got = brier_score(y, survival, times)
+    golden = [0.2159816210987353, 0.2658199447376949, 0.21231788810351104]
+    assert_allclose(got.score, golden, rtol=1e-14)
+    assert got.integrated == pytest.approx(0.24001029225965367, rel=1e-14)
+
+
 def test_the_standard_error_is_the_jackknife_to_first_order():
     case, score = formula.draw(60, 7, weights=(0.5, 1.0, 2.0))
     y, times = case["y"], [3.0, 7.0]

@@ -55,6 +55,13 @@ def test_equals_the_formula(ipcw, n_causes, weights, tau):
         assert got.concordance == pytest.approx(want, rel=1e-12)
 
 
+def test_equals_scikit_survival():
+    y, age = formula.lung()
+    got = [concordance(y, age, ipcw=True, tau=t).concordance for t in formula.LUNG_TIMES]
+    golden = [0.6000256650306544, 0.5591022153944933, 0.5600768678856893]
+    assert_allclose(got, golden, rtol=1e-14)
+
+
 @pytest.mark.parametrize("ipcw", [False, True])
 def test_the_standard_error_is_the_jackknife_to_first_order(ipcw):
     case, score = formula.draw(40, 7, weights=(0.5, 1.0, 2.0))

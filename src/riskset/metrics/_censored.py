@@ -77,7 +77,7 @@ class CensoringCurve:
             end=float(values[-1]),
         )
 
-    def influence(self, sample: Sample, by_log: Rows, steps: Index) -> Rows:
+    def influence(self, sample: Sample, own: Index, by_log: Rows, steps: Index) -> Rows:
         r"""What a quantity gains through G, for each unit of weight of each row of the sample.
 
         .. math::
@@ -90,13 +90,14 @@ class CensoringCurve:
 
         Parameters
         ----------
+        own : (n,) int64
+            Number of times of censoring before each row's own time.
         by_log : (n,) float64
             Derivative of the quantity by :math:`\log G_j`.
         steps : (n,) int64
         """
         if self.time.size == 0:
             return np.zeros(sample.n_rows)
-        own = np.searchsorted(self.time, sample.time, side="left")
         b = np.bincount(steps, by_log, self.time.size + 1)
         later = np.append(np.cumsum(b[::-1])[::-1][1:], 0.0)
         up_to = np.cumsum(b * self.slope)
@@ -235,12 +236,16 @@ class Chances:
     def influence(self, direct: Rows, steps: Index) -> Rows:
         """Derivative by the weight of each row, if it is `direct` where G stays as it is.
 
-        A quantity depends on G through w_i / G alone, so its derivative by log G_i is -w_i direct_i
+        The quantity depends on G through w_i / G alone, so its derivative by log G_i is
+        -w_i direct_i.
         """
+        return direct + self.through_curve(-self.sample.weight * direct, steps)
+
+    def through_curve(self, by_log: Rows, steps: Index) -> Rows:
+        """What the estimate of G adds to the derivative: see `CensoringCurve.influence`."""
         if self.curve is None or not self.from_sample:
-            return direct
-        through = self.curve.influence(self.sample, -self.sample.weight * direct, steps)
-        return direct + through
+            return np.zeros(self.sample.n_rows)
+        return self.curve.influence(self.sample, self.steps_before_end, by_log, steps)
 
 
 def _nobody(time: float, end: float | None, is_end: bool) -> InputError:

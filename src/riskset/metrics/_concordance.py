@@ -304,8 +304,7 @@ def _weighted(
         # A pair of rows alive divides by G(time_i-) twice, so it counts twice for log G.
         through = -w * ((v * (2 * v * outliving + gone + leaving)) @ agreement) / pairs
         direct = influence @ agreement / pairs
-        if chances.from_sample and chances.curve is not None:
-            direct += chances.curve.influence(sample, through, chances.steps_before_end)
+        direct += chances.through_curve(through, chances.steps_before_end)
         error = sample.standard_error(direct)
     else:
         error = float("nan")

@@ -85,9 +85,13 @@ def _windows(
 
 def _line(d: Rows, response: Rows, weight: Rows, width: float) -> tuple[float, Rows, Rows]:
     """Value of the line at distance 0, each row's share in it, and the residuals."""
-    near = (1 - (np.abs(d) / width) ** 3).clip(0.0) ** 3 if width > 1e-14 else np.ones(d.size)
-    k = weight * near
-    k /= k.sum()
+    k = weight
+    if width > 1e-14:
+        # Products, as NumPy takes a power by logarithms.
+        far = np.abs(d) / width
+        near = (1 - far * far * far).clip(0.0)
+        k = weight * (near * near * near)
+    k = k / k.sum()
     centre = k @ d
     spread = k @ (d - centre) ** 2
     mean = k @ response
