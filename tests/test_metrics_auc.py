@@ -1,5 +1,8 @@
 """Time-dependent AUC: by hand, by the formula, by scikit-survival, and what it cannot do."""
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -59,6 +62,27 @@ def test_equals_scikit_survival():
     assert_allclose(got.auc, golden, rtol=1e-14)
 
 
+def test_equals_timeroc():
+    # Printed by R's timeROC with weighting = "marginal" and iid = TRUE for death in survival::pbc
+    # (n = 418) and the marker bili. At 1095 days the row that dies on that day counts neither as a
+    # case nor as a control there, but in G.
+    with (Path(__file__).parent / "golden" / "pbc.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    bili = np.array([round(np.exp(float(row["log_bili"])), 1) for row in rows])
+    # The file leaves out the rows 359 and 368, whose prothrombin time is missing.
+    time = np.array([float(row["time"]) for row in rows] + [2534, 43])
+    death = np.array([row["event"] == "2" for row in rows] + [False, True])
+    y, bili = Surv(time, death), np.append(bili, [0.8, 13.8])
+    got = auc(y, bili, [365, 1825])
+    assert_allclose(100 * got.auc, [82.30, 86.23], atol=0.005)
+    assert_allclose(100 * got.standard_error, [3.64, 2.15], atol=0.005)
+    assert (got.n_cases.tolist(), got.n_controls.tolist()) == ([30, 115], [388, 197])
+    others = time != 1095
+    got = auc(y[others], bili[others], 1095, y_train=y)
+    assert_allclose(100 * got.auc, 83.42, atol=0.005)
+    assert (got.n_cases[0], got.n_controls[0]) == (81, 312)
+
+
 @pytest.mark.parametrize("controls", CONTROLS)
 def test_the_standard_error_is_the_jackknife_to_first_order(controls):
     case, score = formula.draw(45, 7, weights=(0.5, 1.0, 2.0))
@@ -99,9 +123,14 @@ def test_extreme_scores_and_weights():
     y = Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 0])
     assert auc(y, [np.inf, 1e308, -0.0, -np.inf], 2.0).auc == 1
     assert auc(y, [0.0, -0.0, 0.0, 0.0], 2.0).auc == 0.5
+    censored = Surv([1.0, 1.5, 2.0, 3.0, 4.0], [1, 0, 1, 1, 0])
+    plain = auc(censored, [3.0, 1.0, 1.0, 2.0, 1.0], 2.0)
+    # The case at 2 weighs 1 / G(2-) = 4/3: (2 + 4/3 1/2) of 2 (1 + 4/3).
+    assert_allclose(plain.auc, 4 / 7, rtol=1e-14)
     for scale in (1e-300, 1e300):
-        got = auc(y, [3.0, 1.0, 2.0, 1.0], 2.0, sample_weight=np.full(4, scale))
-        assert_allclose(got.auc, 2.5 / 4, rtol=1e-14)
+        got = auc(censored, [3.0, 1.0, 1.0, 2.0, 1.0], 2.0, sample_weight=np.full(5, scale))
+        assert_allclose(got.auc, plain.auc, rtol=1e-14)
+        assert_allclose(got.standard_error, plain.standard_error, rtol=1e-12)
 
 
 def test_censoring_from_elsewhere():
@@ -129,6 +158,7 @@ def test_frame():
     [
         ({"risk_score": SCORE[:5]}, "`risk_score` must have one number for each of the 6 rows"),
         ({"risk_score": np.zeros((6, 3)), "times": [1.0, 2.0]}, "or for each of the 2 times"),
+        ({"risk_score": ["high"] * 6}, "`risk_score` must be numbers"),
         ({"risk_score": [np.nan, *SCORE[1:]]}, "must not be missing"),
         ({"controls": "all"}, "'all' was not found"),
         ({"cause": None}, "`cause` does not say which"),

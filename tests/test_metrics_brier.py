@@ -160,6 +160,7 @@ def test_frame():
     ("change", "match"),
     [
         ({"prediction": AT_3[:5]}, "a row for each of the 6 rows of `y` and a column for each"),
+        ({"prediction": ["low"] * 6}, "`prediction` must be numbers"),
         ({"prediction": [1.2, *AT_3[1:]]}, "must be a probability.*row 0"),
         ({"prediction": [np.nan, *AT_3[1:]]}, "must be a probability, not missing"),
         ({"cause": None}, "`cause` does not say which"),

@@ -13,7 +13,7 @@ from riskset.data.checks import complain_rows
 from riskset.data.outcome import Outcome
 from riskset.data.output import data_frame
 from riskset.metrics._censored import AtTime, read_chances
-from riskset.metrics._sample import PLACES, Sample, any_by_row, read_times
+from riskset.metrics._sample import PLACES, Sample, any_by_row, as_table, read_times
 
 __all__ = ["BrierScore", "PredictionKind", "brier_score", "read_incidence"]
 
@@ -203,7 +203,7 @@ def read_incidence(
     prediction_is: PredictionKind | None,
 ) -> NDArray[np.float64]:
     """Predicted probabilities of the event, (n, n_times)."""
-    values = np.asarray(prediction, dtype=np.float64)
+    values = as_table(prediction, "prediction")
     if values.ndim == 1 and n_times == 1:
         values = values[:, None]
     if values.shape != (sample.n_rows, n_times):

@@ -17,7 +17,7 @@ from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
 from riskset.data.checks import as_numbers, complain_rows
 from riskset.data.outcome import Outcome
-from riskset.metrics._sample import PLACES, Sample, any_by_row
+from riskset.metrics._sample import PLACES, Sample, any_by_row, as_table
 
 __all__ = ["AtTime", "CensoringCurve", "Chances", "Known", "read_chances"]
 
@@ -68,7 +68,8 @@ class CensoringCurve:
         censored, staying = censored[steps], staying[steps]
         at_risk = np.asarray(staying + censored, dtype=np.float64)
         rise = np.zeros(at_risk.size)
-        np.divide(censored, staying * at_risk, out=rise, where=staying > 0)
+        # One after the other, as the product of two huge weights overflows.
+        np.divide(censored / at_risk, staying, out=rise, where=staying > 0)
         return cls(
             time=values[steps],
             survival=np.append(1.0, np.cumprod(staying / at_risk)),
@@ -171,7 +172,7 @@ class Chances:
             )
         n = sample.n_rows
         before = as_numbers(censoring[0], "censoring[0]", n, PLACES)
-        at_times = np.asarray(censoring[1], dtype=np.float64)
+        at_times = as_table(censoring[1], "censoring[1]")
         if at_times.shape == (n_times,):
             at_times = np.broadcast_to(at_times, (n, n_times))
         if at_times.shape != (n, n_times):

@@ -11,7 +11,15 @@ from riskset._types import AnyArray, Index, Rows
 from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
 from riskset.data.outcome import Outcome
 
-__all__ = ["Sample", "any_by_row", "read_fields", "read_score", "read_times", "read_weight"]
+__all__ = [
+    "Sample",
+    "any_by_row",
+    "as_table",
+    "read_fields",
+    "read_score",
+    "read_times",
+    "read_weight",
+]
 
 PLACES = Places()
 
@@ -161,7 +169,7 @@ def read_weight(sample_weight: object, n_rows: int) -> Rows:
 
 def read_score(risk_score: object, n_rows: int, n_times: int = 1) -> NDArray[np.float64]:
     """Risk scores, (n,) or where there are several times also (n, n_times); may be infinite."""
-    score = np.asarray(risk_score, dtype=np.float64) + 0.0  # -0.0 and 0.0 are one score
+    score = as_table(risk_score, "risk_score") + 0.0  # -0.0 and 0.0 are one score
     if score.shape != (n_rows,) and (n_times == 1 or score.shape != (n_rows, n_times)):
         for_each = "" if n_times == 1 else f" (or for each of the {n_times} times)"
         raise InputError(
@@ -178,6 +186,17 @@ def read_score(risk_score: object, n_rows: int, n_times: int = 1) -> NDArray[np.
         hint="leave out the rows without a score.",
     )
     return score
+
+
+def as_table(values: object, name: str) -> NDArray[np.float64]:
+    """Numbers in one or two dimensions, missing and infinite ones included."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"`{name}` must be numbers, but they cannot be read as such ({error}).",
+            hint="pass an array of numbers, one row for each row of `y`.",
+        ) from None
 
 
 def any_by_row(bad: NDArray[np.bool_]) -> NDArray[np.bool_]:
