@@ -39,8 +39,16 @@ EXCUSED_FOR_EFRON = EXCUSED | {
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::riskset.RisksetWarning")
 @parametrize_with_checks(
-    [rs.Cox(), rs.Cox(rs.L1(1.0)), rs.Cox(rs.L2(0.1), ties="efron")],
-    expected_failed_checks=lambda e: EXCUSED if e.ties == "breslow" else EXCUSED_FOR_EFRON,
+    [
+        rs.Cox(),
+        rs.Cox(rs.L1(1.0)),
+        rs.Cox(rs.L2(0.1), ties="efron"),
+        rs.FineGray(),
+        rs.FineGray(rs.ElasticNet(l1=0.5, l2=0.5), censoring_ties="finegray"),
+    ],
+    expected_failed_checks=lambda e: (
+        EXCUSED_FOR_EFRON if getattr(e, "ties", "breslow") == "efron" else EXCUSED
+    ),
 )
 def test_sklearn(estimator, check):
     check(estimator)
