@@ -35,7 +35,7 @@ HOMES = {
     "duckdb": ("data/",),
     "sklearn": ("estimators",),
     "joblib": ("engine",),
-    "matplotlib": ("plot.py",),
+    "matplotlib": ("plot/",),
     "typer": ("cli/",),
     "rich": ("cli/", "demo.py", "_progress.py"),
     "pandas": ("data/frame.py", "estimators"),

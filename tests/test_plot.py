@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import riskset as rs
 from riskset.plot import coefficient_path, survival_curves
@@ -86,3 +87,104 @@ def test_survival_curves_step_at_their_times() -> None:
 def test_bad_curves(times: list[float], survival: list[list[float]], message: str) -> None:
     with pytest.raises(rs.InputError, match=message):
         survival_curves(np.array(times), np.array(survival), ["a"])
+
+
+# ------------------------------------------------------------------------- curves by group
+
+
+@pytest.fixture
+def followup() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    y = rs.Surv(rng.integers(1, 40, 300), rng.integers(0, 3, 300))
+    return y, rng.choice(["treated", "untreated"], 300)
+
+
+def texts_below(figure: Figure) -> list[str]:
+    return [t.get_text() for t in figure.axes[1].texts]
+
+
+def test_survival_by_group_holds_the_curves(followup: tuple[np.ndarray, np.ndarray]) -> None:
+    result = rs.kaplan_meier(*followup, cause=1)
+    figure = rs.plot.survival_by_group(result, until=np.inf, ticks=[0, 10, 20, 30])
+    above = figure.axes[0]
+    for line, curve in zip(above.lines, result, strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), np.append(0, curve.time))
+        np.testing.assert_array_equal(line.get_ydata(), np.append(1, curve.survival))
+    assert len({str(line.get_linestyle()) for line in above.lines}) == 2  # not by colour alone
+    assert len(above.collections) == 2
+    counts = result.at_risk([0, 10, 20, 30]).reshape(-1)
+    assert texts_below(figure) == [f"{n:,.0f}" for n in counts] + ["at risk"]
+    assert [t.get_text() for t in figure.axes[1].get_yticklabels()] == ["treated", "untreated"]
+
+
+def test_numbers_at_risk_stand_under_their_ticks(
+    followup: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    figure = rs.plot.survival_by_group(rs.kaplan_meier(*followup, cause=1))
+    figure.savefig(tmp_path / "survival.png", dpi=100)
+    above, below = figure.axes
+    ticks = [label.get_window_extent() for label in above.get_xticklabels()]
+    centres = [(box.x0 + box.x1) / 2 for box in ticks]
+    row = [t.get_window_extent() for t in below.texts[: len(ticks)]]
+    np.testing.assert_allclose([(box.x0 + box.x1) / 2 for box in row], centres, atol=1.5)
+    first = below.texts[0].get_window_extent()
+    assert all(label.get_window_extent().x1 < first.x0 for label in below.get_yticklabels())
+    assert (
+        max(t.get_window_extent().y1 for t in below.texts)
+        < above.xaxis.label.get_window_extent().y0
+    )
+
+
+def test_incidence_by_group(followup: tuple[np.ndarray, np.ndarray]) -> None:
+    result = rs.aalen_johansen(*followup)
+    figure = rs.plot.incidence_by_group(
+        result, 2, cause_names={2: "death"}, groups=["untreated", "treated"], at_risk=False
+    )
+    (axes,) = figure.axes
+    assert axes.get_ylabel() == "cumulative incidence of death"
+    end = axes.get_xlim()[1]
+    left = [(c.n_at_risk[c.time <= end][-1], c.n_at_risk.max()) for c in result]
+    assert all(n >= 0.1 * most for n, most in left)  # the tail that rests on few is left out
+    drawn = axes.lines[0].get_ydata()
+    curve = result["untreated"]
+    np.testing.assert_array_equal(drawn[1:-1], curve.incidence[1][curve.time <= end])
+    assert axes.get_ylim()[1] < 1
+
+
+def test_all_causes_of_one_group(followup: tuple[np.ndarray, np.ndarray]) -> None:
+    figure = rs.plot.incidence_by_group(rs.aalen_johansen(followup[0]), bands=False)
+    assert {t.get_text() for t in figure.axes[0].texts} == {"cause 1", "cause 2"}
+    assert len(figure.axes[0].collections) == 0
+    assert figure.axes[1].get_yticklabels()[0].get_text() == "at risk"
+
+
+def test_labels_of_many_curves_stay_on_the_axes(tmp_path: Path) -> None:
+    """Ten curves that all end at 0."""
+    time = np.arange(1.0, 101.0)
+    y = rs.Surv(np.tile(time, 10), np.ones(1000, dtype=bool))
+    result = rs.kaplan_meier(y, np.repeat(np.arange(10), 100))
+    figure = rs.plot.survival_by_group(result, until=np.inf)
+    figure.savefig(tmp_path / "many.png", dpi=100)
+    axes = figure.axes[0]
+    # The words alone: the extent of an annotation holds its line too.
+    boxes = sorted((Text.get_window_extent(t) for t in axes.texts), key=lambda box: box.y0)
+    assert all(low.y1 <= high.y0 + 1 for low, high in pairwise(boxes))
+    assert boxes[0].y0 > axes.xaxis.label.get_window_extent().y1
+
+
+def test_late_entry_counts_who_enters_at_the_start() -> None:
+    y = rs.Surv([5.0, 6.0, 7.0], [True, False, False], [0.0, 0.0, 2.0])
+    figure = rs.plot.survival_by_group(rs.kaplan_meier(y), ticks=[0, 3], until=6)
+    assert texts_below(figure) == ["2", "3"]
+
+
+def test_pictures_that_cannot_be_drawn(followup: tuple[np.ndarray, np.ndarray]) -> None:
+    result = rs.aalen_johansen(*followup)
+    with pytest.raises(rs.InputError, match="2 causes and 2 groups, so say which cause"):
+        rs.plot.incidence_by_group(result)
+    with pytest.raises(rs.InputError, match="cause 5 does not occur"):
+        rs.plot.incidence_by_group(result, 5)
+    with pytest.raises(rs.InputError, match="the time axis would be empty"):
+        rs.plot.incidence_by_group(result, 1, until=0)
+    with pytest.raises(rs.InputError, match="did you mean 'treated'"):
+        rs.plot.incidence_by_group(result, 1, groups=["treatet"])

@@ -124,9 +124,8 @@ class LifeTable:
 
     def at_risk_before(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weight under observation just before any times (t,)."""
-        if not self.has_late_entry:
-            return np.append(self.at_risk, 0.0)[np.searchsorted(self.time, times, side="left")]
         rows = self.rows
-        assert rows.entry is not None
+        if rows.entry is None:
+            return np.append(self.at_risk, 0.0)[np.searchsorted(self.time, times, side="left")]
         under = [(rows.entry < t) & (rows.time >= t) for t in times]
         return np.array([rows.weight[here].sum() for here in under], dtype=np.float64)

@@ -1,11 +1,6 @@
-"""Pictures for reports: coefficient paths and survival curves.
-
-Every function returns a `matplotlib.figure.Figure` that belongs to no window; save it with
-``figure.savefig("path.png", dpi=200)``. The only module that draws.
-"""
+"""Pictures of fitted models: coefficient paths, predicted survival, hazard ratios."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -14,38 +9,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Features, Matrix, Rows
+from riskset._types import Features, Matrix, Rows
+from riskset.plot._style import (
+    ACCENT,
+    COLOURS,
+    FAINT,
+    INK,
+    QUIET,
+    STYLE,
+    Label,
+    frame,
+    label_ends,
+    short,
+)
 
-__all__ = ["Figure", "coefficient_path", "hazard_ratios", "survival_curves"]
-
-INK = "#22262b"
-QUIET = "#8a929c"
-FAINT = "#cbd0d6"
-ACCENT = "#c2410c"
-# Distinct without colour vision too (Okabe and Ito's palette, darkened for thin lines).
-COLOURS = ("#0072b2", "#009e73", "#b0527f", "#7b5ea7", "#8a7300", "#56707f", "#00838f", "#5c7c3a")
-STYLE: dict[Any, Any] = {
-    "axes.edgecolor": QUIET,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "font.size": 9,
-    "text.color": INK,
-    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
-
-
-class Label(NamedTuple):
-    """Text at the right end of a line, in data units."""
-
-    y: float
-    text: str
-    colour: str
-    is_bold: bool
+__all__ = ["coefficient_path", "hazard_ratios", "survival_curves"]
 
 
 def coefficient_path(
@@ -118,16 +96,16 @@ def coefficient_path(
         for k, j in enumerate(ranked[:n_labels]):
             colour = COLOURS[k % len(COLOURS)]
             axes.plot(strength, coef[:, j], color=colour, linewidth=1.2, zorder=3)
-            labels.append(Label(last[j], _short(names[j]), colour, False))
+            labels.append(Label(last[j], short(names[j]), colour, False))
         for j in bold:
             axes.plot(strength, coef[:, j], color=ACCENT, linewidth=2.4, zorder=4)
-            labels.append(Label(last[j], _short(names[j]), ACCENT, True))
+            labels.append(Label(last[j], short(names[j]), ACCENT, True))
         axes.set_xlim(strength[0] * 1.02, strength[-1])
         axes.set_xlabel("penalty strength (weaker to the right)")
         axes.set_ylabel(ylabel)
         _log_ticks(axes)
-        _frame(axes, title)
-        _label_ends(axes, labels)
+        frame(axes, title)
+        label_ends(axes, labels)
     return figure
 
 
@@ -186,14 +164,14 @@ def survival_curves(
         for k, (curve, label) in enumerate(zip(survival, labels, strict=True)):
             colour = (ACCENT, *COLOURS)[k % (1 + len(COLOURS))]
             axes.step(times, curve, where="post", color=colour, linewidth=1.6)
-            ends.append(Label(float(curve[-1]), _short(label), colour, False))
+            ends.append(Label(float(curve[-1]), short(label), colour, False))
         axes.set_xlim(times[0], times[-1])
         axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.0%}"))
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
-        _frame(axes, title)
-        _label_ends(axes, ends)
+        frame(axes, title)
+        label_ends(axes, ends)
     return figure
 
 
@@ -256,11 +234,11 @@ def hazard_ratios(
             width = 2.0 if name in emphasised else 1.2
             axes.plot(np.exp([lower[k], upper[k]]), [y[k], y[k]], color=colour, linewidth=width)
             axes.plot(np.exp(coef[k]), y[k], "o", color=colour, markersize=3 + width)
-        axes.set_yticks(y, [_short(name, 34) for name in names])
+        axes.set_yticks(y, [short(name, 34) for name in names])
         axes.set_ylim(y[-1] - 0.7, 0.7)
         axes.set_xlabel(f"hazard ratio with {level:.0%} interval")
         _log_ticks(axes)
-        _frame(axes, title)
+        frame(axes, title)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
     return figure
@@ -292,10 +270,6 @@ def _position(name: str, names: Sequence[str]) -> int:
     return list(names).index(name)
 
 
-def _short(text: str, limit: int = 26) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
 def _mark(axes: Axes, strength: float) -> None:
     """A dashed line at the chosen solution."""
     axes.axvline(strength, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
@@ -320,57 +294,3 @@ def _log_ticks(axes: Axes) -> None:
     axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
-
-
-def _frame(axes: Axes, title: str | None) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(length=3, width=0.8)
-    if title:
-        axes.set_title(title, pad=10)
-
-
-def _label_ends(axes: Axes, labels: Sequence[Label]) -> None:
-    """Write each label beside the end of its line, moved apart where they would overlap."""
-    ordered = sorted((label for label in labels if label.text), key=lambda label: label.y)
-    if not ordered:
-        return
-    low, high = axes.get_ylim()
-    wanted = np.array([(label.y - low) / (high - low) for label in ordered])
-    # A line of 9 point type on axes about 300 points high, with some air.
-    placed = _spread(wanted, gap=0.043)
-    for label, start, end in zip(ordered, wanted, placed, strict=True):
-        axes.annotate(
-            label.text,
-            xy=(1, start),
-            xytext=(1.035, end),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            va="center",
-            color=label.colour,
-            fontweight="bold" if label.is_bold else "normal",
-            arrowprops={
-                "arrowstyle": "-",
-                "color": label.colour,
-                "linewidth": 0.6,
-                "alpha": 0.6,
-                "shrinkA": 1,
-                "shrinkB": 1,
-            },
-            annotation_clip=False,
-        )
-
-
-def _spread(wanted: AnyArray, gap: float) -> AnyArray:
-    """Positions at least `gap` apart, in the same order, nearest to `wanted` in least squares.
-
-    With k gaps taken off position k the condition is that positions do not decrease: isotonic
-    regression, by pooling neighbours.
-    """
-    pools: list[list[float]] = []
-    for k, value in enumerate(wanted):
-        pools.append([value - k * gap])
-        while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
-            pools[-2:] = [pools[-2] + pools[-1]]
-    flat = np.concatenate([np.full(len(pool), np.mean(pool)) for pool in pools])
-    spread: AnyArray = flat + gap * np.arange(flat.size)
-    return spread

@@ -1,0 +1,19 @@
+"""Pictures for reports: curves by group, coefficient paths, predicted survival, hazard ratios.
+
+Every function returns a `matplotlib.figure.Figure` that belongs to no window; save it with
+``figure.savefig("path.png", dpi=200)``. The only package that draws.
+"""
+
+from matplotlib.figure import Figure
+
+from riskset.plot._curves import incidence_by_group, survival_by_group
+from riskset.plot._models import coefficient_path, hazard_ratios, survival_curves
+
+__all__ = [
+    "Figure",
+    "coefficient_path",
+    "hazard_ratios",
+    "incidence_by_group",
+    "survival_by_group",
+    "survival_curves",
+]

@@ -1,0 +1,120 @@
+"""Colours, frames and labels that all pictures share."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from riskset._types import AnyArray
+
+__all__ = [
+    "ACCENT",
+    "COLOURS",
+    "FAINT",
+    "INK",
+    "QUIET",
+    "STYLE",
+    "Label",
+    "frame",
+    "label_ends",
+    "short",
+]
+
+INK = "#22262b"
+QUIET = "#8a929c"
+FAINT = "#cbd0d6"
+ACCENT = "#c2410c"
+# Distinct without colour vision too (Okabe and Ito's palette, darkened for thin lines).
+COLOURS = ("#0072b2", "#009e73", "#b0527f", "#7b5ea7", "#8a7300", "#56707f", "#00838f", "#5c7c3a")
+STYLE: dict[Any, Any] = {
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "font.size": 9,
+    "text.color": INK,
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+class Label(NamedTuple):
+    """Text at the right end of a line, in data units; `x` is the edge of the axes if not given."""
+
+    y: float
+    text: str
+    colour: str
+    is_bold: bool
+    x: float | None = None
+
+
+def short(text: str, limit: int = 26) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def frame(axes: Axes, title: str | None) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=3, width=0.8)
+    if title:
+        axes.set_title(title, pad=10)
+
+
+def label_ends(axes: Axes, labels: Sequence[Label], gap: float = 0.043) -> None:
+    """Write each label beside the end of its line, moved apart where they would overlap.
+
+    The gap between two is a share of the axes: a line of 9 point type, with some air, is 0.043 of
+    axes 300 points high.
+    """
+    ordered = sorted((label for label in labels if label.text), key=lambda label: label.y)
+    if not ordered:
+        return
+    low, high = axes.get_ylim()
+    wanted = np.array([(label.y - low) / (high - low) for label in ordered])
+    placed = _within(_spread(wanted, gap), gap)
+    for label, start, end in zip(ordered, wanted, placed, strict=True):
+        axes.annotate(
+            label.text,
+            xy=(1, start) if label.x is None else (label.x, label.y),
+            xytext=(1.035, end),
+            xycoords="axes fraction" if label.x is None else "data",
+            textcoords="axes fraction",
+            va="center",
+            color=label.colour,
+            fontweight="bold" if label.is_bold else "normal",
+            arrowprops={
+                "arrowstyle": "-",
+                "color": label.colour,
+                "linewidth": 0.6,
+                "alpha": 0.6,
+                "shrinkA": 1,
+                "shrinkB": 1,
+            },
+            annotation_clip=False,
+        )
+
+
+def _spread(wanted: AnyArray, gap: float) -> AnyArray:
+    """Positions at least `gap` apart, in the same order, nearest to `wanted` in least squares.
+
+    With k gaps taken off position k the condition is that positions do not decrease: isotonic
+    regression, by pooling neighbours.
+    """
+    pools: list[list[float]] = []
+    for k, value in enumerate(wanted):
+        pools.append([value - k * gap])
+        while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
+            pools[-2:] = [pools[-2] + pools[-1]]
+    flat = np.concatenate([np.full(len(pool), np.mean(pool)) for pool in pools])
+    spread: AnyArray = flat + gap * np.arange(flat.size)
+    return spread
+
+
+def _within(placed: AnyArray, gap: float) -> AnyArray:
+    """Positions between 0 and 1, `gap` apart, as far as there is room for all."""
+    rank = np.arange(placed.size)
+    lowest: AnyArray = np.maximum(placed, gap * rank)
+    return lowest if placed.size * gap > 1 else np.minimum(lowest, 1 - gap * rank[::-1])
