@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import metrics_by_formula as formula
 from riskset import Outcome, Surv
 from riskset._errors import InputError, RisksetWarning
 from riskset.metrics import brier_score
+from riskset.metrics._censored import CensoringCurve
+from riskset.metrics._sample import Sample
+from riskset.model.censoring import censoring_curve
 
 ONES = (1.0,)
 WEIGHTS = (0.0, 0.5, 1.0, 2.5)
@@ -138,6 +141,15 @@ def test_censoring_from_elsewhere():
     v = formula.known_weight(y, ones, 6.0, train=train)
     loss = v * (((y["time"] <= 6) & (y["event"] == 1)) - score) ** 2
     assert_allclose(got.standard_error, loss.std() / np.sqrt(50), rtol=1e-12)
+
+
+def test_the_censoring_curve_is_that_of_the_models():
+    case, _ = formula.draw(80, 10, weights=(0.0, 0.5, 3.0))
+    y, w = case["y"], case["sample_weight"]
+    got = CensoringCurve.estimate(Sample(y["time"], y["event"], w))
+    want = censoring_curve(y["time"], y["event"], w, "finegray")
+    assert_array_equal(got.time, want.time)
+    assert_allclose(got.survival, np.append(1.0, want.after), rtol=1e-14)
 
 
 def test_perfect_and_worst():

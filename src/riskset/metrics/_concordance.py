@@ -249,6 +249,8 @@ def _result(
     cluster: Index | None,
     n_rows: int,
     n_events: int,
+    *,
+    depth: int = 3,
 ) -> Concordance:
     pairs = float(counts[:3].sum())
     shown = tuple(counts.tolist())
@@ -257,7 +259,7 @@ def _result(
             f"no pair of the {n_rows:,} rows is comparable ({n_events:,} of them have an event), "
             "so the concordance is not defined (NaN).",
             RisksetWarning,
-            stacklevel=3,
+            stacklevel=depth,
         )
         return Concordance(float("nan"), float("nan"), *shown)
     value = (counts[0] + counts[2] / 2) / pairs
@@ -292,8 +294,10 @@ def _weighted(
     # For a case, rows below it are in order; for the other row of a pair, cases above it.
     outliving = sums(down, -key, w, case)[:, [0, 2, 1]]
     outlived = sums(up, key, of_case * inverse, everyone)[:, [2, 0, 1]]
-    gone = sums(up, when, np.where(competing, w * inverse, 0.0), case)[:, [0, 2, 1]]
-    leaving = sums(down, -when, of_case, competing)[:, [2, 0, 1]]
+    gone = leaving = np.zeros((n_rows, 3))
+    if competing.any():
+        gone = sums(up, when, np.where(competing, w * inverse, 0.0), case)[:, [0, 2, 1]]
+        leaving = sums(down, -when, of_case, competing)[:, [2, 0, 1]]
     v = inverse[:, None]
     counts = np.append((of_case[:, None] * (v * outliving + gone)).sum(axis=0), [0.0, 0.0])
     counts[3:] = _ties(of_case, stratum * (when.max() + 1) + when, rank)
@@ -308,7 +312,7 @@ def _weighted(
         error = sample.standard_error(direct)
     else:
         error = float("nan")
-    result = _result(counts, influence, None, n_rows, int(case.sum()))
+    result = _result(counts, influence, None, n_rows, int(case.sum()), depth=4)
     return replace(result, standard_error=error)
 
 

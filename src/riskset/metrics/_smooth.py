@@ -52,7 +52,7 @@ def local_lines(
     first, last, width = _windows(points, x, sample.weight, span)
     value, error = np.empty(points.size), np.empty(points.size)
     for g in range(points.size):
-        near = np.arange(first[g], last[g])
+        near = slice(first[g], last[g])
         value[g], share, residual = _line(
             x[near] - points[g], response[near], sample.weight[near], width[g]
         )
