@@ -307,8 +307,9 @@ def test_nobody_fails():
 
 def test_risk_set_that_empties_early_is_said():
     y = rs.Surv([1.0, 3.0, 4.0], [True, True, True], [0.0, 2.0, 2.0])
-    with pytest.warns(rs.RisksetWarning, match="others were still to enter"):
+    with pytest.warns(rs.RisksetWarning, match="others were still to enter") as caught:
         rs.kaplan_meier(y)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(
@@ -348,3 +349,20 @@ def test_messages_about_y_and_groups():
 def test_scikit_survivals_arrays():
     y = np.array([(True, 1.0), (False, 2.0)], dtype=[("dead", "?"), ("days", "f8")])
     np.testing.assert_array_equal(rs.kaplan_meier(y).at([1.0]), [[0.5]])
+
+
+def test_results_show_what_they_are():
+    shown = repr(rs.kaplan_meier(rs.Surv(TIME, EVENT), list("aabbb"), cause=1))
+    assert shown.splitlines()[0] == ("KaplanMeier (95% log-log intervals, variance 'counts'):")
+    assert "SurvivalCurve 'b': 1 events, 2 censored, 0.5 survive time 7" in shown
+    shown = repr(rs.aalen_johansen(rs.Surv(TIME, EVENT))["all"])
+    assert "cause 2: 1 events, incidence 0.2; 2 censored, up to time 7" in shown
+
+
+def test_frames_of_other_libraries():
+    result = rs.kaplan_meier(rs.Surv(TIME, EVENT), list("aabbb"), cause=1)
+    table = result.to_frame([2.0], library="polars")
+    assert table.columns[:3] == ["group", "time", "at_risk"]
+    assert table["group"].to_list() == ["a", "b"]
+    assert table["survival"].to_list() == [0.5, 1.0]
+    assert result.to_frame(library="pyarrow").num_rows == sum(c.time.size for c in result)

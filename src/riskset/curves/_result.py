@@ -35,7 +35,7 @@ class Curve(Protocol):
 C = TypeVar("C", bound=Curve)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Curves(Generic[C]):
     """One curve for each group: look one up by its label, or go through them in sorted order.
 
@@ -60,6 +60,14 @@ class Curves(Generic[C]):
     def groups(self) -> tuple[object, ...]:
         """Labels of the groups; ("all",) without groups."""
         return tuple(curve.label for curve in self.curves)
+
+    def __repr__(self) -> str:
+        lines = "".join(f"\n  {curve!r}" for curve in self.curves[:10])
+        more = f"\n  and {len(self) - 10} more" if len(self) > 10 else ""
+        return (
+            f"{type(self).__name__} ({self.level:.0%} {self.interval} intervals, "
+            f"variance {self.variance!r}):{lines}{more}"
+        )
 
     def __getitem__(self, group: object) -> C:
         for curve in self.curves:

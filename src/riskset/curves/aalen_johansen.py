@@ -27,7 +27,7 @@ IncidenceVariance = Literal["auto", "counts", "robust", "aalen"]
 _VARIANCES = {"counts": delta_variance, "robust": jackknife_variance, "aalen": aalen_variance}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IncidenceCurve:
     """Incidence of every cause in one group, at every distinct time at which a follow-up ends.
 
@@ -59,6 +59,14 @@ class IncidenceCurve:
     n_events: NDArray[np.float64]
     n_censored: Steps
     _table: LifeTable
+
+    def __repr__(self) -> str:
+        ends = zip(self.causes, self.n_events.sum(axis=1), self.incidence[:, -1], strict=True)
+        listed = "; ".join(f"cause {c}: {n:,g} events, incidence {f:.4g}" for c, n, f in ends)
+        return (
+            f"IncidenceCurve {self.label!r}: {listed}; {self.n_censored.sum():,g} censored, "
+            f"up to time {self.time[-1]:g}"
+        )
 
     def position(self, cause: int) -> int:
         """Row of a cause in the arrays.

@@ -25,7 +25,7 @@ __all__ = ["KaplanMeier", "SurvivalCurve", "Variance", "choose_variance", "kapla
 Variance = Literal["auto", "counts", "robust"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SurvivalCurve:
     """Survival of one group, at every distinct time at which a follow-up ends.
 
@@ -54,6 +54,13 @@ class SurvivalCurve:
     n_events: Steps
     n_censored: Steps
     _table: LifeTable
+
+    def __repr__(self) -> str:
+        return (
+            f"SurvivalCurve {self.label!r}: {self.n_events.sum():,g} events, "
+            f"{self.n_censored.sum():,g} censored, {self.survival[-1]:.4g} survive time "
+            f"{self.time[-1]:g}"
+        )
 
     def at(self, times: object) -> NDArray[np.float64]:
         """Survival at times, in any order; 1 before the first, constant after the last step."""
