@@ -86,6 +86,8 @@ def test_extreme_predictions(cause):
     assert (curves <= 1).all()
     assert (np.diff(curves, axis=1) >= 0).all()
     assert (curves[:, 0] == 0).all()
+    survival = model.predict_survival_function(wide, np.linspace(0, 12, 200))
+    assert_allclose(survival, 1 - curves, atol=1e-15)
 
 
 # ------------------------------------------------------------------------------- random problems
@@ -202,63 +204,65 @@ def test_it_is_weighted_cox_on_the_expanded_data(ties, p):
     assert_allclose(known.robust_variance_, cox.robust_variance_, rtol=1e-7)
 
 
-def influence(p, x, eta, ties, weight_in_g):
+def influence(p, x, eta, ties, weight_in_g, stratum, group):
     """Each row's influence on the score with G estimated, by the double sums of crr."""
-    n, times = p.time.size, np.unique(p.time[p.event == 1])
-    own = survival_before(p.time, p.event, weight_in_g, p.time, ties)
-    at = survival_before(p.time, p.event, weight_in_g, times, ties)
+    n, kinds = p.time.size, np.unique(group)
     r = p.weight * np.exp(eta)
-    share = np.zeros((times.size, n))
-    for k, t in enumerate(times):
-        late = (p.time < t) & (p.event == 2)
-        share[k] = np.where(p.time >= t, 1.0, np.where(late, at[k] / own, 0.0)) * r
-    size = share.sum(axis=1)
-    mean = share @ x / size[:, None]
-    events = np.array([p.weight[(p.time == t) & (p.event == 1)].sum() for t in times])
-    out = np.zeros_like(x)
-    for i in range(n):
-        for k, t in enumerate(times):
-            out[i] -= share[k, i] * events[k] / size[k] * (x[i] - mean[k])
-            if p.event[i] == 1 and p.time[i] == t:
-                out[i] += p.weight[i] * (x[i] - mean[k])
-    for u in np.unique(p.time[p.event == 0]):
-        q = np.zeros(x.shape[1])
-        for k in np.flatnonzero(times >= u):
-            before = np.flatnonzero((p.time < u) & (p.event == 2))
-            q += events[k] / size[k] * (share[k, before] @ (x[before] - mean[k]))
-        at_risk = p.time >= u
-        if ties == "finegray":
-            at_risk &= ~((p.time == u) & (p.event != 0))
-        total = weight_in_g[at_risk].sum()
-        censored = (p.time == u) & (p.event == 0)
-        drift = weight_in_g[censored].sum() / total
-        out += (weight_in_g * (censored - at_risk * drift))[:, None] * q / total
+    own = np.ones(n)
+    for k in kinds:
+        of = group == k
+        own[of] = survival_before(p.time[of], p.event[of], weight_in_g[of], p.time[of], ties)
+    out, terms = np.zeros_like(x), []
+    for s in np.unique(stratum):
+        for t in np.unique(p.time[(p.event == 1) & (stratum == s)]):
+            at = np.ones(n)
+            for k in kinds:
+                of = group == k
+                at[of] = survival_before(p.time[of], p.event[of], weight_in_g[of], [t], ties)
+                at[of] *= t <= p.time[of].max() or kinds.size == 1
+            late = (p.time < t) & (p.event == 2)
+            share = np.where(p.time >= t, 1.0, np.where(late, at / own, 0.0)) * r * (stratum == s)
+            mean = share @ x / share.sum()
+            is_event = (p.time == t) & (p.event == 1) & (stratum == s)
+            change = share * p.weight[is_event].sum() / share.sum()
+            out += ((is_event * p.weight) - change)[:, None] * (x - mean)
+            terms.append((t, mean, change))
+    for k in kinds:
+        for u in np.unique(p.time[(p.event == 0) & (group == k)]):
+            q = np.zeros(x.shape[1])
+            before = np.flatnonzero((p.time < u) & (p.event == 2) & (group == k))
+            for t, mean, change in terms:
+                q += (t >= u) * (change[before] @ (x[before] - mean))
+            at_risk = (p.time >= u) & (group == k)
+            if ties == "finegray":
+                at_risk &= ~((p.time == u) & (p.event != 0))
+            total = weight_in_g[at_risk].sum()
+            censored = (p.time == u) & (p.event == 0) & (group == k)
+            drift = weight_in_g[censored].sum() / total
+            out += (weight_in_g * (censored - at_risk * drift))[:, None] * q / total
     return out
 
 
 @pytest.mark.parametrize("ties", ["crr", "finegray"])
 @pytest.mark.parametrize("weights", ["case", "none"])
-@given(p=problems(n=30))
-def test_robust_variance_by_double_sums(ties, weights, p):
-    model = fit(p.x, p.y, sample_weight=p.weight, censoring_ties=ties, censoring_weights=weights)
+@given(p=problems(n=40), stratified=st.booleans(), grouped=st.booleans())
+def test_robust_variance_by_double_sums(ties, weights, p, stratified, grouped):
+    parameters = {"censoring_ties": ties, "censoring_weights": weights}
+    none = np.zeros(p.time.size, dtype=int)
+    stratum, group = p.stratum if stratified else none, p.group if grouped else none
+    data = {"sample_weight": p.weight, "strata": stratum, "censoring_group": group}
+    model = fit(p.x, p.y, **data, **parameters)
     if model.status_ != "converged":
         return
     in_g = p.weight if weights == "case" else np.ones(p.time.size)
-    rows = influence(p, p.x, p.x @ model.coef_, ties, in_g)
+    rows = influence(p, p.x, p.x @ model.coef_, ties, in_g, stratum, group)
     assert_allclose(rows.sum(axis=0), 0, atol=1e-7)
     bread = model.variance_
     want = bread @ rows.T @ rows @ bread
     assert_allclose(model.robust_variance_, want, rtol=1e-6, atol=1e-9 * want.max())
-    label = p.stratum
+    label = p.rng.integers(0, 9, p.time.size)
     sums = np.array([rows[label == k].sum(axis=0) for k in np.unique(label)])
-    clustered = fit(
-        p.x,
-        p.y,
-        sample_weight=p.weight,
-        cluster=label,
-        censoring_ties=ties,
-        censoring_weights=weights,
-    )
+    clustered = fit(p.x, p.y, cluster=label, **data, **parameters)
     want = bread @ sums.T @ sums @ bread
     assert_allclose(clustered.robust_variance_, want, rtol=1e-6, atol=1e-9 * want.max())
 
@@ -573,9 +577,14 @@ def test_errors(parameters, message):
 
 
 def test_late_entry_is_refused():
-    y = rs.Surv([2.0, 3.0, 4.0], [1, 2, 1], [0.0, 1.0, 0.0])
+    y = rs.Surv([2.0, 3.0, 4.0], [1, 2, 1], [0.0, 2.0, 0.0])
+    x = np.arange(3.0)[:, None]
     with pytest.raises(rs.InputError, match="does not take late entry"):
-        rs.FineGray().fit(np.arange(3.0)[:, None], y)
+        rs.FineGray().fit(x, y)
+    # Entries before anything happened say nothing.
+    one = fit(x, rs.Surv([2.0, 3.0, 4.0], [1, 2, 1], [0.0, 1.0, 0.0]), rs.L2(1.0))
+    two = fit(x, rs.Surv([2.0, 3.0, 4.0], [1, 2, 1]), rs.L2(1.0))
+    assert_array_equal(one.coef_, two.coef_)
 
 
 def test_events_at_one_time_need_one_probability():

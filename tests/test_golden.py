@@ -1,6 +1,6 @@
 """Values of R's survival, glmnet and Cyclops on real data, through the public API.
 
-Those of Fine and Gray's model are in `test_finegray_golden`.
+Those of Fine and Gray's model are in `test_finegray_golden`, of curves in `test_curves`.
 
 `golden/README.md` says how they were made. Tolerances: coefficients 1e-7, log likelihoods 1e-10,
 variances and tests 1e-6, residuals and survival 1e-7; glmnet 1e-6; Cyclops, which stops early,
@@ -24,7 +24,6 @@ TOL = 1e-11
 
 # What belongs to features that do not exist yet, by file and key.
 LATER = {
-    "Aalen-Johansen": {"mgus2": {"aalen_johansen"}},
     "the propensity score and the matching": {
         "rhc": {"ps_auc", "ps_head", "ps_lasso", "smd_before"},
     },
@@ -381,8 +380,19 @@ def match_closest_first(treated, logit, caliper):
 
 # ------------------------------------------------------------------------------ completeness
 
-ABOUT = {"versions", "columns", "note", "time_untied", "n", "treated", "smd_note"}
+ABOUT = {"source", "versions", "columns", "note", "time_untied", "n", "treated", "smd_note"}
 TESTED = {
+    "mgus2": {"aalen_johansen"},  # in test_curves
+    "cmprsk_cuminc": {  # in test_curves and test_gray
+        "time",
+        "group",
+        "event",
+        "stratum",
+        "cuminc",
+        "cuminc_by_group",
+        "gray_stratified",
+        "gray_stratified_subset",
+    },
     "lung": {f"glmnet_{k}" for k in ("l1", "l1_weighted", "enet", "ridge", "factor")}
     | {"cyclops_l1", "cyclops_l2"},
     "sparse": {"cox", "cox_l2", "cox_exclude"},

@@ -64,10 +64,13 @@ class Predictions:
         near = design.dot(finite, runtime=runtime) + offsets
         return np.where(np.abs(far) > ROUNDING, np.copysign(np.inf, far), near)
 
-    def predict_cumulative_hazard_function(
+    def predict_survival_function(
         self, X: object, times: object, *, strata: object = None, offset: object = None
     ) -> Matrix:
-        """Cumulative hazard up to each time; in Fine and Gray's model, of the subdistribution.
+        """Probability of no event by each time.
+
+        In Fine and Gray's model of no event of its cause: 1 minus the cumulative incidence, which
+        is not the probability of being alive.
 
         Parameters
         ----------
@@ -81,12 +84,23 @@ class Predictions:
         Returns
         -------
         (k, m) float64
-            0 before the first event time, constant after the last.
+            By the baseline hazard of Breslow, or Efron for Efron ties: 1 before the first event
+            time, constant after the last.
 
         Raises
         ------
         InputError
             If a stratum was not in the fit.
+        """
+        eta, strata = self._read_centred(X, strata, offset)
+        return self._fitted.baseline.survival(eta, _times(times), strata)
+
+    def predict_cumulative_hazard_function(
+        self, X: object, times: object, *, strata: object = None, offset: object = None
+    ) -> Matrix:
+        """Cumulative hazard up to each time; see `predict_survival_function`.
+
+        In Fine and Gray's model that of the subdistribution.
         """
         eta, strata = self._read_centred(X, strata, offset)
         return self._fitted.baseline.cumulative_hazard(eta, _times(times), strata)

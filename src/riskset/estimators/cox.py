@@ -1,10 +1,7 @@
 """The Cox proportional hazards model."""
 
-import numpy as np
-
 from riskset._errors import InputError
 from riskset._runtime import Runtime
-from riskset._types import Matrix
 from riskset.estimators._base import HazardModel
 from riskset.estimators._input import Data
 from riskset.model.cox import CoxLoss, Ties
@@ -119,31 +116,3 @@ class Cox(HazardModel):
         if self.ties not in ("breslow", "efron"):
             raise InputError.unknown_name("ties", str(self.ties), ("breslow", "efron"))
         return CoxLoss(data.outcome, self.ties, runtime)
-
-    def predict_survival_function(
-        self, X: object, times: object, *, strata: object = None, offset: object = None
-    ) -> Matrix:
-        """Probability of no event by each time.
-
-        Parameters
-        ----------
-        X : as for `fit` (k, p)
-        times : number or (m,) numbers
-            In the unit of the fit, in any order.
-        strata : (k,) labels, or a sequence of label arrays as at the fit
-            Needed if the model was fitted with strata.
-        offset : (k,) numbers, optional
-
-        Returns
-        -------
-        (k, m) float64
-            By the baseline hazard of Breslow, or Efron for Efron ties: 1 before the first event
-            time, constant after the last.
-
-        Raises
-        ------
-        InputError
-            If a stratum was not in the fit.
-        """
-        eta, strata = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.survival(eta, np.atleast_1d(np.asarray(times)), strata)

@@ -8,6 +8,7 @@ from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Matrix
 from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
+from riskset.data.outcome import Outcome
 from riskset.estimators._base import HazardModel
 from riskset.estimators._input import Data
 from riskset.model.censoring import CensoringTies
@@ -46,7 +47,8 @@ class FineGray(HazardModel):
     penalty : L1, L2, ElasticNet or None
         None: maximum partial likelihood.
     cause : int
-        The event code to study. 0 is censored, every other code a competing event.
+        The event code to study, whatever a `Dataset` was read with. 0 is censored, every other
+        code a competing event.
     censoring_ties : {"crr", "finegray"}
         Whether rows with an event at a time are still at risk of the censorings then ("crr", as
         cmprsk::crr and Cyclops), or have left before ("finegray", as survival::finegray). It
@@ -184,19 +186,22 @@ class FineGray(HazardModel):
         ):
             if getattr(self, name) not in known:
                 raise InputError.unknown_name(name, str(getattr(self, name)), known)
-        if data.outcome.entry is not None:
+        outcome = data.outcome
+        if outcome.entry is not None and (outcome.entry >= outcome.time.min()).any():
             raise InputError(
                 "Fine and Gray's model does not take late entry: a row that enters late would need "
                 "a weight for having escaped the competing events before, too.",
                 hint="leave `entry` out, or fit the cause-specific hazards with Cox(cause=...).",
             )
-        return FineGrayLoss(data.outcome, self._censoring(data), runtime)
+        if outcome.entry is not None:  # everybody was there before anything happened
+            outcome = outcome.replace(entry=None)
+        return FineGrayLoss(outcome, self._censoring(data, outcome), runtime)
 
-    def _censoring(self, data: Data) -> Censoring:
+    def _censoring(self, data: Data, outcome: Outcome) -> Censoring:
         group = self._group(data)
         if self.censoring_probability is None:
             return Censoring.estimate(
-                data.outcome,
+                outcome,
                 ties=self.censoring_ties,
                 group=group,
                 beyond=self.censoring_beyond,
@@ -207,7 +212,6 @@ class FineGray(HazardModel):
                 "`censoring_group` and `censoring_probability` were given together.",
                 hint="groups are for estimating what the probability already says.",
             )
-        outcome = data.outcome
         given = as_numbers(
             self.censoring_probability, "censoring_probability", outcome.n_rows, PLACES
         )
