@@ -172,6 +172,16 @@ def test_labels_of_many_curves_stay_on_the_axes(tmp_path: Path) -> None:
     assert boxes[0].y0 > axes.xaxis.label.get_window_extent().y1
 
 
+def test_long_curves_are_thinned_below_what_can_be_seen() -> None:
+    y = rs.Surv(np.arange(1.0, 30001.0), np.ones(30000, dtype=bool))
+    result = rs.kaplan_meier(y)
+    (line,) = rs.plot.survival_by_group(result, until=np.inf).axes[0].lines
+    times = np.asarray(line.get_xdata())
+    assert times.size <= 4002
+    assert np.diff(times).max() <= 2 * 30000 / 4000
+    np.testing.assert_array_equal(line.get_ydata(), result.at(times)[0])
+
+
 def test_late_entry_counts_who_enters_at_the_start() -> None:
     y = rs.Surv([5.0, 6.0, 7.0], [True, False, False], [0.0, 0.0, 2.0])
     figure = rs.plot.survival_by_group(rs.kaplan_meier(y), ticks=[0, 3], until=6)

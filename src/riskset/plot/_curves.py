@@ -24,6 +24,9 @@ DASHES = ("solid", (0, (6, 2)), (0, (1.5, 1.5)), (0, (7, 2, 1.5, 2)), (0, (3, 1.
 LABEL = 22
 """Longest label of a group, characters."""
 
+POINTS = 4000
+"""Most steps of a line; a picture 7 inches wide has fewer dots at 600 to the inch."""
+
 ROW = 0.19
 """Height of a row of the table, inches."""
 
@@ -198,7 +201,7 @@ class _Picture:
                 f"{self.until:g}.",
                 hint="pass a later `until`.",
             )
-        self.lines = [_cut(line, self.until) for line in lines]
+        self.lines = [_thin(_cut(line, self.until)) for line in lines]
         automatic = MaxNLocator(6, steps=[1, 2, 2.5, 3, 5, 6, 10])
         chosen = automatic.tick_values(self.start, self.until) if ticks is None else ticks
         at: Rows = np.asarray(chosen, dtype=np.float64)
@@ -299,6 +302,17 @@ def _cut(line: Line, until: float) -> Line:
     last = (column[-1:] for column in cut[2:])
     ended = (np.append(column, end) for column, end in zip(cut[2:], last, strict=True))
     return Line(line.label, np.append(cut.time, until), *ended)
+
+
+def _thin(line: Line) -> Line:
+    """At most `POINTS` steps: of those closer together than any printer's dots, the last."""
+    if line.time.size <= POINTS:
+        return line
+    start, end = line.time[0], line.time[-1]
+    cell = np.floor((line.time - start) / (end - start) * POINTS)
+    kept = np.append(cell[1:] != cell[:-1], True)
+    kept[0] = True
+    return Line(line.label, *(column[kept] for column in line[1:]))
 
 
 def _at_risk(
