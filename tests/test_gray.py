@@ -173,5 +173,12 @@ def test_messages():
         rs.gray_test(y, ["a", "b", "a"], cause=3)
     with pytest.raises(rs.InputError, match="`strata` must have one label"):
         rs.logrank_test(y, ["a", "b", "a"], strata=[1])
-    with pytest.raises(rs.InputError, match="enter late"):
-        rs.gray_test(rs.Surv([1.0, 2.0], [1, 1], [0.5, 0.0]), ["a", "b"])
+    with pytest.raises(rs.InputError, match="1 of 2 rows enter when others have already left"):
+        rs.gray_test(rs.Surv([1.0, 2.0], [1, 1], [0.5, 1.0]), ["a", "b"])
+
+
+def test_entry_before_anybody_leaves_changes_nothing(rng):
+    time, event, group = rng.integers(3, 20, 80), rng.integers(0, 3, 80), rng.integers(0, 2, 80)
+    early = rs.Surv(time, event, rng.uniform(0, 2.9, 80))
+    for of in (rs.gray_test, rs.logrank_test):
+        assert of(early, group).statistic == of(rs.Surv(time, event), group).statistic

@@ -115,9 +115,11 @@ def gray_test(
     (1, [1.1, -1.1])
     """
     rows = Followup.read(y, group)
-    if rows.entry is not None:
+    if rows.entry is not None and rows.entry.max() >= rows.time.min():
+        n_late = int(np.count_nonzero(rows.entry >= rows.time.min()))
         raise InputError(
-            "Gray's test is not defined for rows that enter late, but `y` has entry times.",
+            f"Gray's test is not defined for rows that enter late, but {n_late:,} of "
+            f"{rows.time.size:,} rows enter when others have already left.",
             hint="compare cause-specific hazards with riskset.logrank_test instead.",
         )
     parts = _by_stratum(rows, strata)
