@@ -140,6 +140,7 @@ def test_no_comparable_pair_is_nan_and_says_so():
     ("change", "match"),
     [
         ({"cause": None}, "`cause` does not say which"),
+        ({"ipcw": False, "cause": 0}, "(?s)positive whole number.*0, 1, 2"),
         ({"ipcw": False, "y_train": Y}, "`ipcw` is False"),
         ({"y_train": Surv([1.0, 2.0], [0, 0])}, "must be positive for rows with an event"),
         ({"y": Surv([2.0] * 6, [1] * 6, entry=[1.0] * 6)}, "enter late"),

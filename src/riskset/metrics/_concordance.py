@@ -12,7 +12,14 @@ from riskset.data.checks import as_codes, as_numbers
 from riskset.data.outcome import Outcome
 from riskset.kernels.concordance_cpu import count_pairs, sums_by_rank
 from riskset.metrics._censored import Chances
-from riskset.metrics._sample import PLACES, Sample, read_fields, read_score, read_weight
+from riskset.metrics._sample import (
+    PLACES,
+    Sample,
+    choose_cause,
+    read_fields,
+    read_score,
+    read_weight,
+)
 
 __all__ = ["Concordance", "concordance", "concordance_of"]
 
@@ -166,6 +173,7 @@ def concordance(
     weight = read_weight(sample_weight, n_rows)
     codes = None if cluster is None else as_codes(cluster, "cluster", n_rows, PLACES)[0]
     if cause is not None:
+        cause = choose_cause(cause, code.astype(np.int64))
         time = _after_all(time, (code > 0) & (code != cause))
     event = (code == (1 if cause is None else cause)) & (time <= last)
     counts, influence = _counts(score, time, event, entry, weight, stratum)

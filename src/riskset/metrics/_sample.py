@@ -15,6 +15,7 @@ __all__ = [
     "Sample",
     "any_by_row",
     "as_table",
+    "choose_cause",
     "read_fields",
     "read_score",
     "read_times",
@@ -82,7 +83,7 @@ class Sample:
             raise InputError("every row has weight 0.", hint="check the weights.")
         codes = None if cluster is None else as_codes(cluster, "cluster", time.size, PLACES)[0]
         causes = code.astype(np.int64)
-        return cls(time, causes, weight, _choose(cause, causes, name), codes)
+        return cls(time, causes, weight, choose_cause(cause, causes, name), codes)
 
     @classmethod
     def read_train(cls, y: AnyArray | Outcome) -> "Sample":
@@ -216,7 +217,8 @@ def read_times(times: object) -> NDArray[np.float64]:
     return values
 
 
-def _choose(cause: int | None, code: Index, name: str) -> int:
+def choose_cause(cause: int | None, code: Index, name: str = "y") -> int:
+    """The cause that is predicted; 1 if there is no other."""
     present = np.unique(code)
     if cause is None:
         if present[-1] > 1:
