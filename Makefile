@@ -33,7 +33,10 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.run
-	$(BIN)/python bench/cox.py --rows $(ROWS) --columns $(COLUMNS) --repeats $(REPEATS)
+	@for model in cox finegray; do \
+	    $(BIN)/python bench/fit.py --model $$model --rows $(ROWS) --columns $(COLUMNS) \
+	        --repeats $(REPEATS) || exit 1; \
+	done
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

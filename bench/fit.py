@@ -1,4 +1,4 @@
-"""Time and memory of one penalised Cox fit on simulated data, beside one product X' r of scipy.
+"""Time and memory of one penalised fit on simulated data, beside one product X' r of scipy.
 
 The problem is the fixed-penalty experiment of Yang, Schuemie, Ji and Suchard (2024): binary
 covariates with 5 % ones and the L1 strength sqrt(2 / 1.414), a Laplace prior of variance 1.414.
@@ -23,6 +23,10 @@ from riskset._runtime import available_threads
 
 STRENGTH = math.sqrt(2 / 1.414)
 TOLERANCE = 1e-8
+MODELS = {
+    "cox": (rs.Cox, rs.simulate_cox),
+    "finegray": (rs.FineGray, rs.simulate_finegray),
+}
 STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
 
@@ -63,6 +67,7 @@ def spread(taken: list[float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", choices=MODELS, default="cox")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--columns", type=int, default=1000)
     parser.add_argument("--density", type=float, default=0.05)
@@ -70,11 +75,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=None)
     options = parser.parse_args()
 
-    model = rs.Cox(penalty=rs.L1(STRENGTH), tol=TOLERANCE, n_threads=options.threads)
-    small = rs.simulate_cox(2000, 40)
+    estimator, simulate = MODELS[options.model]
+    model = estimator(penalty=rs.L1(STRENGTH), tol=TOLERANCE, n_threads=options.threads)
+    small = simulate(2000, 40)
     compiling = seconds(lambda: model.fit(small.X, small.y), 1)
 
-    cohort = rs.simulate_cox(options.rows, options.columns, options.density)
+    cohort = simulate(options.rows, options.columns, options.density)
     X, y = cohort.X, cohort.y
     residual = np.random.default_rng(1).normal(size=options.rows)
 
@@ -94,7 +100,8 @@ def main() -> None:
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         title_justify="left",
-        title=f"{options.rows:,} rows, {options.columns:,} columns, {X.nnz:,} entries",
+        title=f"{estimator.__name__}: {options.rows:,} rows, {options.columns:,} columns, "
+        f"{X.nnz:,} entries",
     )
     table.add_column("")
     table.add_column("seconds: median (range)")
@@ -102,7 +109,7 @@ def main() -> None:
     for name, taken in (
         ("X.T @ r, scipy, 1 thread", product),
         ("Design.from_sparse(X)", building),
-        (f"Cox.fit(design, y), {threads} threads", fitting),
+        (f"{estimator.__name__}.fit(design, y), {threads} threads", fitting),
     ):
         table.add_row(name, spread(taken), f"{statistics.median(taken) / unit:.1f}")
     table.add_row("kernels, first call", spread(compiling), "")
