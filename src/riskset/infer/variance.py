@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.infer.residuals import column_blocks, pieces_at
+from riskset.model.cox import centred_within_strata
 from riskset.model.loss import Loss
 
 __all__ = [
@@ -169,7 +170,7 @@ def information_inverse(
     scale = design.scale[columns]
     information = loss.information(design, eta, columns) * scale * scale[:, None]
     expected = loss.evaluate(eta).expected
-    reference = design.cross(expected, columns, runtime=loss.runtime, power=2) * scale**2
+    reference = _second_moments(loss, design, expected, columns) * scale**2
     inner = generalized_inverse(information, reference)
     shape = (design.n_features, inner.rank)
     basis, contrasts = np.zeros(shape), np.zeros(shape)
@@ -177,6 +178,22 @@ def information_inverse(
     basis[columns], contrasts[columns] = inner.basis, inner.contrasts
     identified[columns] = inner.identified
     return GeneralizedInverse(basis, contrasts, identified)
+
+
+def _second_moments(loss: Loss, design: Design, expected: Rows, columns: Index) -> Features:
+    """Size of the terms whose difference the information is, in stored units.
+
+    Of the columns as given or less the means of strata, as `Loss.information` takes them, whichever
+    is larger: a column without any risk has no spread of its own, but a mean to be taken off.
+    """
+    raw = design.cross(expected, columns, runtime=loss.runtime, power=2)
+    if loss.outcome.n_strata == 1:
+        return raw
+    centred = np.empty(columns.size)
+    for block in column_blocks(design.n_rows, columns):
+        z = centred_within_strata(design.stored(columns[block]), loss.outcome)
+        centred[block] = expected @ z**2
+    return np.maximum(raw, centred)
 
 
 def model_covariance(
