@@ -8,6 +8,8 @@ from scipy.stats import norm
 import metrics_by_formula as formula
 from riskset import Surv
 from riskset._errors import InputError, RisksetWarning
+from riskset.curves.aalen_johansen import aalen_johansen
+from riskset.curves.kaplan_meier import kaplan_meier
 from riskset.metrics import calibration
 
 TIME = [1.0, 2.0, 2.0, 3.0, 4.0, 5.0]
@@ -33,6 +35,11 @@ def test_greenwood_by_hand():
     z = norm.ppf(0.975) * (2 / 9) / (4 / 9 * np.log(9 / 4))
     assert_allclose(got.lower, 1 - (4 / 9) ** np.exp(-z), rtol=1e-12)
     assert_allclose(got.upper, 1 - (4 / 9) ** np.exp(z), rtol=1e-12)
+    # With `cause`, on the scale of the incidence, as for the Aalen-Johansen estimate.
+    by_cause = calibration(Surv(TIME, [1, 0, 1, 1, 0, 1]), PREDICTED, 3.0, groups=1, cause=1)
+    z = norm.ppf(0.975) * (2 / 9) / (5 / 9 * np.log(9 / 5))
+    assert_allclose(by_cause.lower, (5 / 9) ** np.exp(z), rtol=1e-12)
+    assert_allclose(by_cause.upper, (5 / 9) ** np.exp(-z), rtol=1e-12)
     factor = np.exp(norm.ppf(0.975) * (2 / 9) / (5 / 9))
     assert_allclose([got.ratio_lower, got.ratio_upper], [got.ratio / factor, got.ratio * factor])
 
@@ -62,6 +69,25 @@ def test_the_standard_error_is_the_jackknife_to_first_order():
         lambda w: formula.aalen_johansen(case["y"], 7.0, w), case["sample_weight"], cluster
     )
     assert got.standard_error[0] == pytest.approx(want, rel=1e-6)
+
+
+@pytest.mark.parametrize("n_causes", [1, 2])
+def test_a_group_is_shown_as_its_curve(n_causes):
+    case, score = formula.draw(300, 3, n_causes=n_causes)
+    got = calibration(
+        **case, prediction=score, time=7.0, groups=1, prediction_is="incidence", level=0.9
+    )
+    numbers = np.array([got.observed[0], got.standard_error[0], got.lower[0], got.upper[0]])
+    if n_causes == 1:
+        frame = kaplan_meier(case["y"], level=0.9).to_frame([7.0], library="polars")
+        columns = ["survival", "standard_error", "upper", "lower"]
+        want = np.array([frame[name][0] for name in columns])
+        want[[0, 2, 3]] = 1 - want[[0, 2, 3]]
+    else:
+        frame = aalen_johansen(case["y"], level=0.9).to_frame([7.0], library="polars")
+        columns = ["incidence", "standard_error", "lower", "upper"]
+        want = np.array([frame[name][0] for name in columns])
+    assert_allclose(numbers, want, rtol=1e-12)
 
 
 def test_groups_are_quantiles_and_ties_stay_together():

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from riskset._errors import InputError, RisksetWarning
 from riskset._types import AnyArray, Index, Rows
+from riskset.curves.intervals import probability_interval
 from riskset.data.output import data_frame
 from riskset.metrics._brier import PredictionKind, read_incidence
 from riskset.metrics._censored import read_chances
@@ -105,7 +106,8 @@ def calibration(
 
     with G the Kaplan-Meier estimate of the distribution of censoring in the group. Its standard
     error is that of the infinitesimal jackknife (Greenwood's for Kaplan-Meier without weights),
-    its interval is taken on the scale of :math:`\log(-\log(1 - F))`.
+    its interval that of the curves: on the scale of :math:`\log(-\log S)` for the survival S
+    without `cause`, and of :math:`\log(-\log F)` with it.
 
     With ``groups="smooth"``, the pseudo-values :math:`F + (\sum w) \, \partial F / \partial w_i` of
     all rows are smoothed against the prediction by local straight lines, weighing rows by the
@@ -179,7 +181,7 @@ def calibration(
         pseudo = overall + sample.weight.sum() * influence
         curve = _smooth(sample, predicted, pseudo, at, span, z)
     else:
-        curve = _grouped(sample, predicted, at, groups, z)
+        curve = _grouped(sample, predicted, at, groups, level, cause is None)
     expected = float(np.average(predicted, weights=sample.weight))
     ratio = overall / expected if expected > 0 else float("nan")
     error = sample.standard_error(influence)
@@ -244,7 +246,9 @@ def _observed(sample: Sample, time: float) -> tuple[float, Rows]:
     return value, chances.influence(part, known.steps) - value / total
 
 
-def _grouped(sample: Sample, predicted: Rows, time: float, n_groups: int, z: float) -> _Curve:
+def _grouped(
+    sample: Sample, predicted: Rows, time: float, n_groups: int, level: float, is_survival: bool
+) -> _Curve:
     middle, code = _positions(predicted, sample.weight)
     group = np.minimum((middle * n_groups).astype(np.int64), n_groups - 1)
     _, of_row = np.unique(group[code], return_inverse=True)
@@ -254,7 +258,7 @@ def _grouped(sample: Sample, predicted: Rows, time: float, n_groups: int, z: flo
     mean = np.array([np.average(predicted[r], weights=sample.weight[r]) for r in members])
     share = np.array([sample.weight[r].sum() for r in members]) / sample.weight.sum()
     observed, error = found[:, 0], found[:, 1]
-    lower, upper = _interval(observed, error, z)
+    lower, upper = _interval(observed, error, level, is_survival)
     n_rows = np.array([rows.size for rows in members])
     happened = sample.is_case & (sample.time <= time)
     n_events = np.array([np.count_nonzero(happened[rows]) for rows in members])
@@ -277,15 +281,14 @@ def _of_group(sample: Sample, time: float) -> tuple[float, float]:
 
 
 def _interval(
-    value: NDArray[np.float64], error: NDArray[np.float64], z: float
+    value: NDArray[np.float64], error: NDArray[np.float64], level: float, is_survival: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Interval on the scale of log(-log(1 - F)); NaN where F is 0 or 1."""
-    lower, upper = np.full((2, value.size), np.nan)
-    inside = (value > 0) & (value < 1)
-    log_free = np.log1p(-value[inside])
-    step = np.exp(z * error[inside] / ((1 - value[inside]) * -log_free))
-    lower[inside], upper[inside] = -np.expm1(log_free / step), -np.expm1(log_free * step)
-    return lower, upper
+    """Interval as that of the curve; NaN where F is 0 or 1."""
+    known = np.where((value > 0) & (value < 1), error, np.nan)
+    if not is_survival:
+        return probability_interval(value, known, level, "log-log")
+    lower, upper = probability_interval(1 - value, known, level, "log-log")
+    return 1 - upper, 1 - lower
 
 
 def _smooth(
