@@ -77,7 +77,8 @@ def auc(
     :math:`V_j = w_j 1\{time_j > t\} / G(t)`, or have had a competing event,
     :math:`V_j = w_j 1\{time_j \le t, event_j \notin \{0, cause\}\} / G(time_j-)`. G is the
     Kaplan-Meier estimate of the distribution of censoring, in which the events at a time come
-    before the censorings at it. Rows censored at or before t are neither case nor control.
+    before the censorings at it. Rows censored at or before t are neither case nor control. G is one
+    curve for all rows: where censoring depends on covariates, pass `censoring`.
 
     Parameters
     ----------

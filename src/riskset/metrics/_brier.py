@@ -90,7 +90,8 @@ def brier_score(
     with :math:`F_i(t)` the predicted probability of the event by t, and G the Kaplan-Meier estimate
     of the distribution of censoring, in which the events at a time come before the censorings at
     it. A row that is censored at or before t adds nothing; a row with a competing event by t counts
-    as a row without the event, for good.
+    as a row without the event, for good. G is one curve for all rows: where censoring depends on
+    covariates, pass `censoring`. Times after the end of follow-up are refused.
 
     Parameters
     ----------

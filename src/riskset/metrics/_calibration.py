@@ -112,6 +112,8 @@ def calibration(
     With ``groups="smooth"``, the pseudo-values :math:`F + (\sum w) \, \partial F / \partial w_i` of
     all rows are smoothed against the prediction by local straight lines, weighing rows by the
     tricube of their distance, over the nearest rows that make up `span` of the weight.
+    Their intervals are the value and z standard errors to both sides, cut at 0 and 1. Groups allow
+    censoring to depend on the prediction; the smooth curve takes it to be the same for all rows.
 
     Parameters
     ----------
