@@ -34,6 +34,7 @@ HOMES = {
     "pyarrow": ("data/",),
     "duckdb": ("data/",),
     "sklearn": ("estimators",),
+    "threadpoolctl": ("_runtime.py",),
     "joblib": ("engine",),
     "matplotlib": ("plot/",),
     "typer": ("cli/",),

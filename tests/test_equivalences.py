@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 import riskset as rs
 
@@ -400,3 +401,15 @@ def test_the_certificate_by_plain_sums(problem):
     residual = (violation / spread).max() / scale
     assert residual <= 2 * TOL + 1e-12
     assert abs(residual - model.kkt_) <= 1e-11
+
+
+def test_same_bits_for_any_number_of_blas_threads() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(3000, 60))
+    y = rs.Surv(rng.exponential(size=3000), rng.random(3000) < 0.7)
+    answers = []
+    for n in (1, 2, 4):
+        with threadpool_limits(limits=n, user_api="blas"):
+            model = rs.Cox(ties="efron").fit(x, y)
+            answers.append((model.coef_.tobytes(), model.standard_error_.tobytes()))
+    assert answers[0] == answers[1] == answers[2]

@@ -5,15 +5,42 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+import scipy.linalg  # noqa: F401  (its own BLAS is loaded before they are counted)
+from threadpoolctl import ThreadpoolController
 
 from riskset._errors import DeviceError, InputError
 
-__all__ = ["Runtime", "available_threads"]
+__all__ = ["Runtime", "available_threads", "one_blas_thread"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def available_threads() -> int:
     """Number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@functools.cache
+def _blas(process: int) -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
+    """Call `function` with one thread for linear algebra.
+
+    Our products are many and small: threads of a BLAS cost more than they gain, wait for each other
+    on a busy machine, and make the last bits depend on the number of cores.
+    """
+
+    @functools.wraps(function)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> T:
+        with _blas(os.getpid()).limit(limits=1, user_api="blas"):
+            return function(*args, **kwargs)
+
+    return alone
 
 
 @functools.cache

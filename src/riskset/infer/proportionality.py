@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from riskset._errors import InputError
+from riskset._runtime import one_blas_thread
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
@@ -89,6 +90,7 @@ def transformed_times(outcome: Outcome, transform: Transform = "km") -> NDArray[
     return out
 
 
+@one_blas_thread
 def proportionality_test(
     loss: Loss, design: Design, eta: Rows, transform: Transform = "km"
 ) -> ProportionalityTest:

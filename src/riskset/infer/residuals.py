@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._runtime import one_blas_thread
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.infer.subdistribution import SubdistributionPieces
@@ -149,6 +150,7 @@ class RiskSetPieces:
         with np.errstate(divide="ignore"):
             return np.log(self.caller(np.exp(self.log_expected)))
 
+    @one_blas_thread
     def score_residuals(self, values: Matrix) -> Matrix:
         r"""Score residuals of any columns: each row's contribution to their score.
 
@@ -302,6 +304,7 @@ class SchoenfeldResiduals:
     values: Matrix
 
 
+@one_blas_thread
 def schoenfeld_residuals(
     loss: Loss, design: Design, eta: Rows, columns: Index | None = None
 ) -> SchoenfeldResiduals:

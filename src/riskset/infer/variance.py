@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._runtime import one_blas_thread
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.infer.residuals import column_blocks, pieces_at
@@ -148,6 +149,7 @@ class Covariance:
         return np.sqrt(np.where(self.identified, self.finite.diagonal(), np.nan))
 
 
+@one_blas_thread
 def information_inverse(
     loss: Loss, design: Design, eta: Rows, columns: Index | None = None
 ) -> GeneralizedInverse:
@@ -196,6 +198,7 @@ def _second_moments(loss: Loss, design: Design, expected: Rows, columns: Index) 
     return np.maximum(raw, centred)
 
 
+@one_blas_thread
 def model_covariance(
     loss: Loss, design: Design, eta: Rows, columns: Index | None = None
 ) -> Covariance:
@@ -220,6 +223,7 @@ def model_covariance(
     return Covariance("model", np.arange(design.n_features), inverse, inverse.matrix)
 
 
+@one_blas_thread
 def dfbeta_residuals(
     loss: Loss,
     design: Design,
@@ -282,6 +286,7 @@ def cluster_sums(values: Matrix, cluster: Index | None) -> Matrix:
     return out
 
 
+@one_blas_thread
 def robust_covariance(
     loss: Loss,
     design: Design,

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, erfc, ndtri
 
 from riskset._errors import InputError
+from riskset._runtime import one_blas_thread
 from riskset._types import Features
 from riskset.data.design import Design
 from riskset.infer.residuals import score_contributions
@@ -78,6 +79,7 @@ def likelihood_ratio_test(
     return ChiSquareTest(max(0.0, 2.0 * (log_likelihood - null_log_likelihood)), df)
 
 
+@one_blas_thread
 def score_tests(loss: Loss, design: Design, *, robust: bool = False) -> ScoreTests:
     r"""Score test that all coefficients are 0, the offset being kept.
 
@@ -104,6 +106,7 @@ def score_tests(loss: Loss, design: Design, *, robust: bool = False) -> ScoreTes
     return ScoreTests(plain, ChiSquareTest(meat.form(rows.sum(axis=0)), meat.rank))
 
 
+@one_blas_thread
 def wald_test(coef: Features, covariance: Covariance) -> ChiSquareTest:
     r"""Wald test that all coefficients are 0, on their estimable combinations C'b.
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._runtime import Runtime
+from riskset._runtime import Runtime, one_blas_thread
 from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
@@ -99,6 +99,7 @@ class CoxLoss:
         risk = self.risk
         return Evaluation(*_fields(kernels.cox_pass(eta, risk, self.efron, self.runtime)), risk)
 
+    @one_blas_thread
     def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
         r"""Observed information of some columns, exact, in stored units.
 

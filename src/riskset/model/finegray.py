@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
-from riskset._runtime import Runtime
+from riskset._runtime import Runtime, one_blas_thread
 from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
@@ -203,6 +203,7 @@ class FineGrayLoss:
             self.tails,
         )
 
+    @one_blas_thread
     def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
         """Observed information of some columns, in stored units; see `CoxLoss.information`."""
         return in_blocks(design.n_rows, columns, lambda c: self._information(design, eta, c))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._runtime import one_blas_thread
 from riskset._types import Features, Index, Rows
 from riskset.data.design import Design
 from riskset.model.cox import Evaluation
@@ -41,6 +42,7 @@ STILL_MOVING = 1e-2
 """A last step that moved a linear predictor by more makes us look for separation."""
 
 
+@one_blas_thread
 def fit(
     design: Design,
     loss: Loss,

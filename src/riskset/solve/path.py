@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from riskset._runtime import one_blas_thread
 from riskset._types import Features
 from riskset.data.design import Design
 from riskset.model.loss import Loss
@@ -77,6 +78,7 @@ def fit_path(
     )
 
 
+@one_blas_thread
 def strength_max(
     design: Design,
     loss: Loss,
