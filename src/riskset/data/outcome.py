@@ -239,7 +239,7 @@ class Outcome:
         """Number of rows with an event and positive weight (unweighted count)."""
         return int(np.count_nonzero(self.is_event & (self.weight > 0)))
 
-    @property
+    @functools.cached_property
     def sum_events(self) -> float:
         """Weighted number of events."""
         return float(self.weight[self.is_event].sum())

@@ -78,13 +78,13 @@ class Censoring:
         at_events = np.zeros((int(group.max()) + 1, times.size))
         is_event = ~np.isnan(times)
         several = at_events.shape[0] > 1
+        order = outcome.risk.order  # neighbours in time are neighbours in the curve, too
         for k in range(at_events.shape[0]):
-            rows = group == k
+            rows = order[group[order] == k]
             curve = censoring_curve(outcome.time[rows], outcome.event[rows], case[rows], ties)
             own[rows] = curve.before(outcome.time[rows])
             values = curve.before(times[is_event])
-            present = rows & (case > 0)
-            last = outcome.time[present].max(initial=-np.inf)
+            last = outcome.time[rows[case[rows] > 0]].max(initial=-np.inf)
             if several and beyond == "zero":
                 values[times[is_event] > last] = 0.0
             if beyond == "last":
