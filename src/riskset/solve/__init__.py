@@ -1,0 +1,1 @@
+"""Solvers: minimise a penalised negative log likelihood, and certify the answer."""
