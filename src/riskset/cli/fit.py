@@ -65,7 +65,7 @@ def fit(
     request = Request(**{name: given[name] for name in Request.__dataclass_fields__})
     request.check_strength()
     _check_interval(request, interval, parameter, level)
-    check_target(out)
+    check_target(out, suffixes=(".json",), inputs=request.inputs)
     check_folder(plot)
     started = clock.perf_counter()
     data = request.read()

@@ -1,7 +1,7 @@
 """The entry point of ``riskset``: its commands, and how each ends.
 
 Exit status 0: done, if need be with warnings. 2: the input or an option cannot be used, and nothing
-was written. 1: a device, memory, or a fault of riskset.
+was written. 1: a device, a disk, memory, or a fault of riskset.
 """
 
 import os
@@ -93,7 +93,11 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:
         fail(f"{error.filename or 'a file'}: {error.strerror or error}.")
-        sys.exit(2)
+        # Names and permissions are for the caller to correct; a full or broken disk is not.
+        is_input = isinstance(
+            error, FileNotFoundError | PermissionError | IsADirectoryError | NotADirectoryError
+        )
+        sys.exit(2 if is_input else 1)
     except Exception as error:
         if os.environ.get("RISKSET_TRACEBACK"):
             traceback.print_exc()

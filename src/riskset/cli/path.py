@@ -64,7 +64,7 @@ def path(
     if penalty is opt.PenaltyKind.none:
         raise InputError("a path needs a penalty.", hint="choose --penalty l1, l2 or elasticnet.")
     if out is not None:
-        check_target(out, suffixes=TABLE_SUFFIXES)
+        check_target(out, suffixes=TABLE_SUFFIXES, inputs=request.inputs)
     check_folder(plot)
     started = clock.perf_counter()
     data = request.read()

@@ -10,6 +10,7 @@ import typer
 import riskset as rs
 from riskset._errors import InputError
 from riskset.cli import options as opt
+from riskset.cli.request import check_readable
 from riskset.cli.summary import print_written
 from riskset.cli.terminal import output, warn
 from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
@@ -53,7 +54,9 @@ def predict(
     from riskset.fit_file import read_fit
 
     at = _times(times)
-    check_target(out, suffixes=TABLE_SUFFIXES)
+    inputs = [new] if covariates is None else [new, Path(covariates)]
+    check_readable(inputs)
+    check_target(out, suffixes=TABLE_SUFFIXES, inputs=[fit_file, *inputs])
     model, schema = read_fit(fit_file)
     data = read_new_data(schema, new, covariates=covariates, table=table, query=query)
     for _, _, message in data.notes:

@@ -1,7 +1,8 @@
 """What the options of ``fit`` and ``path`` ask for, checked before anything is read."""
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,16 @@ from riskset.cli.options import (
 if TYPE_CHECKING:
     from riskset.model.penalty import Penalty
 
-__all__ = ["Request"]
+__all__ = ["Request", "check_readable"]
+
+
+def check_readable(inputs: Iterable[Path]) -> None:
+    """Complain about files that are there but closed to this user."""
+    for path in inputs:
+        if path.exists() and not os.access(path, os.R_OK):
+            raise InputError(
+                f"cannot read {str(path)!r}: no permission.", hint="ask for it, or copy the file."
+            )
 
 
 @dataclass(frozen=True)
@@ -137,8 +147,16 @@ class Request:
                 "--variance goes with --penalty l1 or l2 only.", hint="use --strength."
             )
 
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read."""
+        return (
+            [self.patients] if self.covariates is None else [self.patients, Path(self.covariates)]
+        )
+
     def read(self) -> "rs.Dataset":
         """The table, and the long table beside it."""
+        check_readable(self.inputs)
         return rs.read_dataset(
             self.patients,
             covariates=self.covariates,

@@ -4,10 +4,11 @@ A file appears under its name only when it is complete; an interrupted or failed
 there before.
 """
 
+import errno
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,16 +25,30 @@ TABLE_SUFFIXES = (".csv", ".parquet")
 ROW_GROUP = 1 << 20
 
 
-def check_target(path: Path, *, suffixes: tuple[str, ...] = ()) -> None:
-    """Complain now, not after an hour of work, if `path` cannot be written."""
+def check_target(
+    path: Path, *, suffixes: tuple[str, ...] = (), inputs: Iterable[Path] = ()
+) -> None:
+    """Complain now, not after an hour of work, if `path` cannot be written, or is an input."""
+    if path.is_dir():
+        raise InputError(f"cannot write {str(path)!r}: it is a folder.", hint="name a file in it.")
     if suffixes and path.suffix.lower() not in suffixes:
         raise InputError(
             f"cannot write {str(path)!r}: its name must end in {' or '.join(suffixes)}.",
-            hint="the ending chooses the format.",
+            hint="the ending says what the file holds.",
         )
-    if path.is_dir():
-        raise InputError(f"cannot write {str(path)!r}: it is a folder.", hint="name a file in it.")
-    folder = path.absolute().parent
+    if path.exists():
+        if not path.is_file():
+            raise InputError(
+                f"cannot write {str(path)!r}: it is a device or a pipe, not a file.",
+                hint="name a file.",
+            )
+        for source in inputs:
+            if source.exists() and path.samefile(source):
+                raise InputError(
+                    f"cannot write {str(path)!r}: it is the file {str(source)!r} that is read.",
+                    hint="choose another name; riskset never replaces what it reads.",
+                )
+    folder = _target(path).parent
     if not folder.is_dir():
         raise InputError(
             f"cannot write {str(path)!r}: the folder {str(folder)!r} does not exist.",
@@ -48,33 +63,57 @@ def check_target(path: Path, *, suffixes: tuple[str, ...] = ()) -> None:
 
 def check_folder(path: Path | None) -> None:
     """Complain now if `path` can be no folder to write to; None is none wanted."""
-    if path is not None and path.exists() and not path.is_dir():
+    if path is None:
+        return
+    whole = path.absolute()
+    # What is missing will be created in the innermost folder that exists.
+    place = next(place for place in (whole, *whole.parents) if os.path.lexists(place))
+    if not place.is_dir():
         raise InputError(
-            f"cannot write into {str(path)!r}: it is a file.", hint="name a folder instead."
+            f"cannot write into {str(path)!r}: {'it' if place == whole else repr(str(place))} is "
+            "a file.",
+            hint="name a folder instead.",
         )
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise InputError(
+            f"cannot write into {str(path)!r}: no permission to write in {str(place)!r}.",
+            hint="choose another place.",
+        )
+
+
+def _target(path: Path) -> Path:
+    """The file that `path` stands for: where a symbolic link leads, there or not yet."""
+    return Path(os.path.realpath(path))
 
 
 @contextmanager
 def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
     """Temporary names beside `paths`, renamed when the block ends well and removed when not.
 
-    Beside them, because a rename is atomic only within one file system.
+    Beside them, because a rename is atomic only within one file system. A symbolic link stays, and
+    the file where it leads is replaced. Errors name the path that was asked for.
     """
     temporary = []
     try:
-        for path in paths:
+        for path in map(_target, paths):
             handle, name = tempfile.mkstemp(
-                prefix=f".{path.stem}-", suffix=path.suffix, dir=path.absolute().parent
+                prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent
             )
             os.close(handle)
             temporary.append(Path(name))
         yield tuple(temporary)
         mask = os.umask(0)
         os.umask(mask)
-        for source, path in zip(temporary, paths, strict=True):
+        for source, path in zip(temporary, map(_target, paths), strict=True):
             # mkstemp makes files for their owner alone; results get the usual permissions.
             source.chmod(0o666 & ~mask)
             source.replace(path)
+    except OSError as error:
+        # A full disk is reported without a name, or with that of a temporary file.
+        place = paths[0] if len(paths) == 1 else paths[0].parent
+        code = error.errno or errno.EIO
+        reason = os.strerror(code) if error.errno else str(error)
+        raise OSError(code, f"cannot be written: {reason}", str(place)) from error
     finally:
         for source in temporary:
             source.unlink(missing_ok=True)
