@@ -813,3 +813,58 @@ def test_folds_without_comparable_pairs_have_no_score(data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert model.score(x[:3], rs.Surv([1, 2, 3], [1, 0, 0])) in (0.0, 0.5, 1.0)
+
+
+# ------------------------------------------------------- a frame after a Dataset, wrong options
+
+
+@pytest.mark.parametrize("model", [rs.Cox(), rs.FineGray()])
+def test_a_frame_and_y_after_a_fit_on_a_dataset(model, data):
+    x, y = data
+    table = pd.DataFrame(x, columns=list("abcd"))
+    table["time"], table["event"] = y["time"], y["event"].astype(int)
+    table["site"] = np.arange(len(table)) % 3
+    model.fit(rs.Dataset.from_frame(table, time="time", event="event", strata="site"))
+    frame = table.drop(columns=["time", "event"])
+    assert_array_equal(model.residuals(frame, y), model.residuals(table))
+    got, want = model.test_proportionality(frame, y), model.test_proportionality(table)
+    assert_array_equal(got.statistic, want.statistic)
+    assert model.score(frame, y) == model.score(table)
+
+
+def test_a_frame_with_y_has_no_censoring_groups(data):
+    x, y = data
+    table = pd.DataFrame(x, columns=list("abcd"))
+    table["time"], table["event"] = y["time"], y["event"].astype(int)
+    table["site"] = np.arange(len(table)) % 2
+    model = rs.FineGray().fit(rs.Dataset.from_frame(table, censoring_group="site"))
+    with pytest.raises(rs.InputError, match="groups of 'site'"):
+        model.residuals(table.drop(columns=["time", "event"]), y)
+
+
+def test_score_refuses_what_fit_refuses(data):
+    x, y = data
+    codes = rs.Surv(y["time"], np.where(y["event"], 1 + np.arange(len(y)) % 3, 0))
+    model = rs.Cox().fit(x, y)
+    with pytest.raises(rs.InputError, match="cause"):
+        model.score(x, codes)
+    with pytest.raises(rs.InputError, match="cause"):
+        model.fit(x, codes)
+    assert 0 <= rs.Cox(cause=2).fit(x, codes).score(x, codes) <= 1
+
+
+@pytest.mark.parametrize("kind", [rs.Cox, rs.FineGray])
+def test_collinear_columns_leave_the_errors_of_the_others(kind, data):
+    x, y = data
+    both = np.column_stack([np.ones(len(y)), x[:, 0], x[:, 1], x[:, 0] + x[:, 1]])
+    alone = kind().fit(x[:, :2], y)
+    with pytest.warns(rs.RisksetWarning, match="linear combination"):
+        model = kind().fit(both, y)
+    for name in ("standard_error_", "robust_standard_error_"):
+        got, want = getattr(model, name), getattr(alone, name)
+        assert np.isnan(got[[0, 3]]).all()
+        assert_allclose(got[1:3], want, rtol=1e-8)
+    for name in ("lr", "score", "wald"):
+        got, want = getattr(model.tests_, name), getattr(alone.tests_, name)
+        assert got.df == want.df == 2
+        assert_allclose(got.statistic, want.statistic, rtol=1e-8)

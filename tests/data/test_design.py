@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from riskset._errors import InputError
 from riskset._runtime import Runtime
+from riskset.data.checks import Places, as_codes, as_numbers
 from riskset.data.design import Design
 from riskset.data.parts import BinaryPart, DensePart, ValuedPart
 
@@ -188,3 +189,19 @@ def test_input_is_not_changed_and_explicit_zeros_vanish() -> None:
     assert np.array_equal(x.indices, indices)
     assert design.is_binary[0]
     assert design.to_dense().ravel().tolist() == [1, 0, 1]
+
+
+def test_masked_values_are_missing() -> None:
+    x = np.ma.masked_array([[1.0], [2.0], [3.0]], mask=[[0], [1], [0]])
+    with pytest.raises(InputError, match=r"1 of 3 rows are masked \(first: row 1\)"):
+        Design.from_dense(x)
+    with pytest.raises(InputError, match="`time` must not have missing"):
+        as_numbers(x[:, 0], "time", 3, Places())
+    with pytest.raises(InputError, match="`strata` must not have missing"):
+        as_codes(x[:, 0], "strata", 3, Places())
+    assert Design.from_dense(np.ma.masked_array(np.eye(2))).n_features == 2
+
+
+def test_sparse_vectors_are_no_matrices() -> None:
+    with pytest.raises(InputError, match="two dimensions"):
+        Design.from_sparse(sp.coo_array(np.array([1.0, 2.0])))

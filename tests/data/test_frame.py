@@ -248,3 +248,9 @@ def test_complaints_about_new_data() -> None:
         encoder.transform(PATIENTS.set_column(0, "site", [[True, True, False, False]]))
     with pytest.raises(InputError, match=r"'stage' must not have missing.*1 of 4.*row 3"):
         encoder.transform(PATIENTS.set_column(4, "stage", [["I", "I", "II", None]]))
+
+
+def test_sparse_columns_of_pandas() -> None:
+    frame = pd.get_dummies(pd.Series(["a", "b", "c", "b"]), sparse=True)
+    _, design = FrameEncoder.fit(frame)
+    assert_array_equal(design.to_dense(), frame.to_numpy())

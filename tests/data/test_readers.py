@@ -365,3 +365,49 @@ def test_nothing_is_left_in_the_directory_of_temporary_files(
     with pytest.raises(InputError):
         read_dataset(path, time="nothing")
     assert list(spill.iterdir()) == []
+
+
+def test_one_column_may_have_several_label_roles(tmp_path: Path) -> None:
+    path = tables.WRITERS["csv"](PATIENTS, tmp_path / "p")
+    roles = ROLES | {"cluster": "pid", "censoring_group": "clinic"}
+    assert read_dataset(path, **roles).n_rows == 4
+    for strata in (["clinic", "clinic"], 3):
+        with pytest.raises(InputError, match="`strata`"):
+            read_dataset(path, **ROLES | {"strata": strata})
+    with pytest.raises(InputError, match=r"`path` must name a file.*\n.*from_frame"):
+        read_dataset(PATIENTS)  # type: ignore[arg-type]
+
+
+def test_levels_of_new_data_are_levels_whatever_they_look_like(tmp_path: Path) -> None:
+    for k, level in enumerate(("1.50", "2020-01-01", "true", "7.0")):
+        fit, new = tmp_path / f"fit{k}.csv", tmp_path / f"new{k}.csv"
+        fit.write_text(f"time,event,x\n1,1,{level}\n2,0,z\n3,1,z\n")
+        new.write_text(f"x\n{level}\n{level}\n")
+        schema = read_dataset(fit).schema
+        assert_array_equal(read_new_data(schema, new).design.to_dense(), [[0], [0]])
+
+
+def test_a_column_of_gaps_is_missing_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "gaps.csv"
+    path.write_text("time,event,x\n1,1,5\n2,0,6\n")
+    schema = read_dataset(path).schema
+    path.write_text("time,event,x\n1,1,NA\n2,0,NA\n")
+    with pytest.raises(InputError, match="'x' of gaps.csv must not have missing"):
+        read_new_data(schema, path)
+
+
+def test_text_events_are_not_guessed() -> None:
+    table = PATIENTS.set_column(2, "died", [["yes", "no", "yes", "no"]])
+    with pytest.raises(InputError, match=r"'yes', 'no'.*\n.*only you know") as caught:
+        Dataset.from_frame(table, **ROLES)
+    assert "==" not in str(caught.value)
+
+
+@pytest.mark.parametrize("more", ["; COPY (SELECT 1) TO '{out}'", "; SELECT 1"])
+def test_a_query_is_one_select(tmp_path: Path, database: Path, more: str) -> None:
+    out = tmp_path / "out.csv"
+    query = "SELECT days, died, age FROM patients"
+    for text in (query + more.format(out=out), f"COPY ({query}) TO '{out}'", ""):
+        with pytest.raises(InputError, match="must be one SELECT"):
+            read_dataset(database, query=text, time="days", event="died")
+    assert not out.exists()

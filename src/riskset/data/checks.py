@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
 
-__all__ = ["Places", "as_codes", "as_numbers", "complain_rows", "shown"]
+__all__ = ["Places", "as_array", "as_codes", "as_numbers", "complain_rows", "shown"]
 
 
 class Places:
@@ -62,6 +62,21 @@ def shown(value: object) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
+def as_array(values: object, column: str, places: Places) -> AnyArray:
+    """Values as an array; an error if a mask says that some are missing."""
+    if isinstance(values, np.ma.MaskedArray):
+        # One mask for each field, if the array has fields.
+        mask = np.ascontiguousarray(np.ma.getmaskarray(values)).view(np.bool_)
+        bad = mask.reshape(values.shape[0] if values.ndim else 1, -1).any(axis=1)
+        if bad.any():
+            raise InputError(
+                f"{column} must not have missing values, but {int(bad.sum()):,} of {bad.size:,} "
+                f"rows are masked (first: {places.row(int(np.argmax(bad)))}).",
+                hint="drop or impute these rows first; riskset never drops a row by itself.",
+            )
+    return np.asarray(values)
+
+
 def as_numbers(
     values: object,
     name: str,
@@ -72,7 +87,7 @@ def as_numbers(
 ) -> Rows:
     """A finite float64 column of the right length, or an error that says where it is not."""
     column = places.column(name)
-    array = np.asarray(values)
+    array = as_array(values, column, places)
     if array.ndim == 2 and 1 in array.shape:
         array = array.reshape(-1)
     if array.ndim != 1:
@@ -115,7 +130,7 @@ def _numbers_from_objects(array: AnyArray, column: str, places: Places) -> Rows:
 def as_codes(values: object, name: str, n_rows: int, places: Places) -> tuple[Index, AnyArray]:
     """Group labels of any type as codes 0..k-1 in sorted order, and the labels."""
     column = places.column(name)
-    array = np.asarray(values)
+    array = as_array(values, column, places)
     if array.ndim != 1 or array.size != n_rows:
         raise InputError(
             f"{column} must have one label for each of the {n_rows:,} rows, "

@@ -23,7 +23,7 @@ from riskset.data.assemble import (
     canonical_csc,
     dense_blocks,
 )
-from riskset.data.checks import Places
+from riskset.data.checks import Places, as_array
 from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
 from riskset.kernels import columns_cpu
 from riskset.kernels.matrix_cpu import sparse_layout
@@ -66,7 +66,7 @@ class Design:
         places: Places | None = None,
     ) -> "Design":
         """From a two-dimensional array; columns of zeros and ones are stored without values."""
-        array = np.asarray(x)
+        array = as_array(x, "X", places or Places())
         if array.ndim != 2:
             raise InputError(
                 f"X must have two dimensions (rows, columns), but its shape is {array.shape}.",
@@ -116,6 +116,12 @@ class Design:
         """From any scipy.sparse matrix or array. Entries given twice are an error."""
         if not sp.issparse(x):
             raise InputError(f"expected a scipy.sparse matrix, but got {type(x).__name__}.")
+        shape: tuple[int, ...] = getattr(x, "shape")  # noqa: B009
+        if len(shape) != 2:
+            raise InputError(
+                f"X must have two dimensions (rows, columns), but its shape is {shape}.",
+                hint="reshape your data: X.reshape(-1, 1) makes one column of a vector.",
+            )
         csc = canonical_csc(x)
         return cls.from_csc(
             csc.indptr.astype(np.int64),

@@ -169,6 +169,23 @@ def _choose_table(path: Path, known: dict[str, str], table: str | None) -> str:
     return known[same[0]]
 
 
+def _only_select(path: Path, query: str) -> str:
+    """The query, if it is one statement that reads; reading data must not change any."""
+    try:
+        statements = duckdb.extract_statements(query)
+    except duckdb.Error as error:
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"the query of {path.name} cannot be read: {reason}", hint="correct the query."
+        ) from None
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise InputError(
+            f"the query of {path.name} must be one SELECT statement.",
+            hint="run other statements with DuckDB itself first.",
+        )
+    return str(statements[0].query)
+
+
 def _open_duckdb(
     database: Database, path: Path, table: str | None, query: str | None
 ) -> StoredTable:
@@ -179,6 +196,7 @@ def _open_duckdb(
     known = _tables_of(database, alias)
     if query is None:
         query = f"SELECT * FROM {_choose_table(path, known, table)}"
+    query = _only_select(path, query)
     # Kept, because a view or a query may give its rows in another order each time it is asked.
     database.execute(f"USE {quoted(alias)}")
     try:
@@ -239,7 +257,7 @@ def _header(path: Path) -> tuple[str, list[str]]:
 
 def _open_csv(database: Database, path: Path, identifiers: Identifiers) -> StoredTable:
     separator, names = _header(path)
-    kept = [name for name in identifiers(names) if name in names]
+    kept = [name for name in dict.fromkeys(identifiers(names)) if name in names]
     # The whole file decides about a type, not a sample of it. "Yes" and "t" are text, not booleans:
     # a column must not change its meaning with the format of the file.
     options = {

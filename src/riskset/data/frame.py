@@ -99,8 +99,12 @@ def _check_names(names: Sequence[object]) -> None:
 
 
 def _arrow_column(frame: "nw.DataFrame[Any]", name: str) -> "pa.Array":
+    column = frame.get_column(name)
     try:
-        return frame.get_column(name).to_arrow()
+        native = column.to_native()
+        if str(getattr(native, "dtype", "")).startswith("Sparse["):  # of pandas
+            return pa.array(native.sparse.to_dense(), from_pandas=True)
+        return column.to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         raise InputError(
             f"column {name!r} mixes types or holds objects that are neither numbers nor text "

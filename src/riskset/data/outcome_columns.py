@@ -133,8 +133,8 @@ def _event(table: Table, name: str | None) -> AnyArray | None:
         raise InputError(
             f"{table.words.column(name)} must hold 0 (censored), 1 (event) or further whole "
             f"numbers for competing causes, but it holds text: {', '.join(map(repr, shown))}.",
-            hint="compare it with the label of the event first, for example "
-            f"{name} == {shown[-1] if shown else 'dead'!r}, which is true or false.",
+            hint="make a column that is 1 where this one holds the label of the event and 0 where "
+            "it holds the label of censoring; only you know which label is which.",
         )
     return numbers(table, name, array)
 

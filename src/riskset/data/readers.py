@@ -83,6 +83,11 @@ def read_dataset(
     the directory of temporary files; the result needs 2 bytes for every entry that is 1. Without
     repeated keys the order of the entries does not matter, not even to the last bit.
     """
+    if not isinstance(path, (str, PathLike)):
+        raise InputError(
+            f"`path` must name a file, but it is a {type(path).__name__}.",
+            hint="a data frame is read by Dataset.from_frame.",
+        )
     path = Path(path)
 
     def roles_of(columns: Sequence[str]) -> Roles:
@@ -154,7 +159,12 @@ def read_new_data(
     path = Path(path)
     with Database() as database:
         stored = open_file(
-            database, path, table=table, query=query, identifiers=lambda c: schema.roles.labels
+            database,
+            path,
+            table=table,
+            query=query,
+            # A few rows of a category may look like numbers or dates; they are levels all the same.
+            identifiers=lambda c: (*schema.roles.labels, *schema.encoder.levels),
         )
         long = None
         if covariates is not None:

@@ -65,8 +65,8 @@ class Roles:
         InputError
             If a column named is absent or named twice, or time or event are not to be found.
         """
-        strata = _listed(strata)
-        drop = _listed(drop)
+        strata = _listed("strata", strata)
+        drop = _listed("drop", drop)
         used: dict[str, tuple[str, ...]] = {"strata": strata, "drop": drop}
         used |= {role: (name,) for role, name in named.items() if name is not None}
         used = {role: names for role, names in used.items() if names}
@@ -127,8 +127,20 @@ def _strings(value: object) -> tuple[str, ...]:
     return tuple(map(str, value))
 
 
-def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
-    return () if names is None else (names,) if isinstance(names, str) else tuple(names)
+def _listed(role: str, names: str | Sequence[str] | None) -> tuple[str, ...]:
+    if names is None or isinstance(names, str):
+        return () if names is None else (names,)
+    try:
+        listed = tuple(names)
+    except TypeError:
+        raise InputError(
+            f"`{role}` must be the name of a column or several of them, but it is {names!r}.",
+            hint=f"for example {role}='site' or {role}=['site', 'sex'].",
+        ) from None
+    again = next((name for k, name in enumerate(listed) if name in listed[:k]), None)
+    if role == "strata" and again is not None:
+        raise InputError(f"`strata` names column {again!r} twice.", hint="name it once.")
+    return listed
 
 
 def _check_distinct(used: Mapping[str, tuple[str, ...]]) -> None:

@@ -166,6 +166,8 @@ def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
         If the column is of another type, or a value is missing or infinite.
     """
     kind = kind_of(array.type)
+    if len(array) and array.null_count == len(array):
+        check_present(table, name, array)
     if kind not in ("number", "bool", "missing"):
         raise _not_numeric(table, name, array, kind)
     check_present(table, name, array)

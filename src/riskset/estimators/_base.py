@@ -163,11 +163,11 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         cluster: object,
         known: Columns | None,
     ) -> Data:
-        X = X if known is None else lift(X, known, outcome=y is None)
+        given, X = X, X if known is None else lift(X, known, outcome=y is None)
         design, columns = read_covariates(self, X, known)
         notes: list[Note] = []
         n_dropped: dict[str, int] = {}
-        if isinstance(X, Dataset):
+        if isinstance(X, Dataset) and (X is given or y is None):
             _refuse_beside_dataset(
                 y=y, sample_weight=sample_weight, strata=strata, offset=offset, cluster=cluster
             )
@@ -175,6 +175,10 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
             notes += [Note(*note) for note in X.notes]
             n_dropped |= X.n_dropped
         else:
+            if isinstance(X, Dataset):  # a frame with the roles of the fit, its outcome beside it
+                own = X.outcome_columns
+                offset = own.offset if offset is None else offset
+                strata = own.strata or None if strata is None else strata
             outcome = as_outcome(
                 y,
                 design.n_rows,

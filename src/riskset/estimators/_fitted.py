@@ -154,8 +154,10 @@ class Fitted:
     @functools.cached_property
     def covariance(self) -> Covariance:
         """Inverse information of an unpenalised fit."""
-        training = self.training
-        return model_covariance(self._limit_loss, training.design, training.solution.eta)
+        training, solution = self.training, self.training.solution
+        # A column that repeats others is out, so the others keep their errors, as in R.
+        kept = np.flatnonzero(~solution.aliased)
+        return model_covariance(self._limit_loss, training.design, solution.eta, kept)
 
     @functools.cached_property
     def robust_covariance(self) -> Covariance:

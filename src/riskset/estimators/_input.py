@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Rows
-from riskset.data.checks import Places, as_numbers
+from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
@@ -187,7 +187,7 @@ def _has_text_names(X: Any) -> bool:
 
 
 def _as_array(X: object) -> AnyArray:
-    array: AnyArray = np.asarray(X)
+    array = as_array(X, "X", Places())
     if array.dtype.kind == "c":
         raise InputError(
             f"Complex data not supported: X must hold real numbers, but its type is {array.dtype}."
@@ -234,7 +234,7 @@ def _followup(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None, Places]:
             "this estimator requires y to be passed, but the target y is None.",
             hint="make it with riskset.Surv(time, event).",
         )
-    array: AnyArray = np.asarray(y)
+    array = as_array(y, "`y`", Places())
     names = array.dtype.names
     if names is None:
         return _plain_times(array)
@@ -324,6 +324,15 @@ def as_surv(y: object, cause: int | None, *, competing_never_fail: bool = False)
     time, event, entry, places = _followup(y)
     times = as_numbers(time, "time", None, places)
     codes = as_numbers(event, "event", times.size, places)
+    if cause is None:
+        complain_rows(
+            codes > 1,
+            codes,
+            places.column("event"),
+            "must be 0 (censored) or 1 (event)",
+            places,
+            hint="the model was fitted without a `cause`; recode the column as for the fit.",
+        )
     chosen = 1 if cause is None else cause
     events = codes == chosen
     if competing_never_fail:

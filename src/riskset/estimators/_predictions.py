@@ -85,7 +85,7 @@ class Predictions:
         -------
         (k, m) float64
             By the baseline hazard of Breslow, or Efron for Efron ties: 1 before the first event
-            time, constant after the last.
+            time (also at negative times), constant after the last.
 
         Raises
         ------
@@ -163,7 +163,7 @@ class Predictions:
                 outcome = outcome.replace(time=later)
             return concordance_of(outcome, risk).concordance
         surv = as_surv(y, self.cause, competing_never_fail=self.competing_never_fail)
-        risk, _ = self._read_centred(X, None, offset)
+        risk, strata = self._read_centred(X, strata, offset)
         return concordance(surv, risk, sample_weight, strata).concordance
 
     def _read_new(self, X: object, strata: object, offset: object) -> tuple[Design, object, Rows]:

@@ -230,6 +230,13 @@ class FineGray(HazardModel):
         chosen = self.censoring_group
         if chosen is None and data.dataset is not None:
             chosen = data.dataset.outcome_columns.censoring_group
+            named = data.dataset.schema.roles.censoring_group
+            if chosen is None and named is not None:
+                raise InputError(
+                    f"censoring was estimated in the groups of {named!r}, which is not read from "
+                    "a frame that comes with `y`.",
+                    hint="pass the frame alone, with its columns of time and event.",
+                )
         if chosen is None:
             return None
         labels = _column(chosen, data) if isinstance(chosen, str) else chosen
