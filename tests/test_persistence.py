@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pickle
 import zipfile
 
 import numpy as np
@@ -69,6 +70,29 @@ def test_everything_comes_back(model, data, tmp_path):
                            model.confidence_interval(method="robust").lower)  # fmt: skip
     again.save(tmp_path / "again.riskset")
     assert_array_equal(rs.load(tmp_path / "again.riskset").coef_, model.coef_)
+
+
+@pytest.mark.parametrize("model", [rs.Cox(), rs.FineGray()], ids=repr)
+def test_every_variance_comes_back_asked_for_or_not(model, data, tmp_path):
+    x, y, _ = data
+    model.fit(x, y)
+    model.save(tmp_path / "fit.riskset")
+    for again in (rs.load(tmp_path / "fit.riskset"), pickle.loads(pickle.dumps(model))):
+        for name in ("variance_", "robust_variance_", "standard_error_", "robust_standard_error_"):
+            assert_array_equal(getattr(again, name), getattr(model, name), name)
+        for method in ("wald", "robust"):
+            found, want = (m.confidence_interval(method=method) for m in (again, model))
+            assert_array_equal(found.lower, want.lower)
+        assert again.tests_ == model.tests_
+
+
+def test_what_is_not_kept_says_so(data, monkeypatch):
+    x, y, _ = data
+    monkeypatch.setattr("riskset.estimators._fitted.KEEP_VARIANCE", 2)
+    again = pickle.loads(pickle.dumps(rs.Cox().fit(x, y)))
+    for name in ("standard_error_", "robust_variance_", "tests_"):
+        with pytest.raises(rs.InputError, match=r"not kept .* more than 2 covariates"):
+            getattr(again, name)
 
 
 def test_infinite_coefficients_and_notes_come_back(tmp_path):

@@ -159,3 +159,17 @@ def test_refuses_what_it_cannot_do():
         transformed_times(outcome, "log")
     with pytest.raises(InputError, match="km"):
         transformed_times(outcome, "kn")
+
+
+@each_ties
+@pytest.mark.parametrize("far", [1e3, 1e5, 1e9])
+def test_distance_between_strata_changes_nothing(far, ties):
+    problem = make(80, seed=33, n_strata=4)
+    loss = problem.loss(ties)
+    x = np.round(problem.x * 2**20) / 2**20  # so that the sum is exact
+    near = proportionality_test(loss, Design.from_dense(x), problem.eta)
+    x = x + np.outer(problem.outcome.stratum, [far, 0.0, 0.0])
+    got = proportionality_test(loss, Design.from_dense(x), problem.eta)
+    assert got.global_df == 3
+    np.testing.assert_allclose(got.p_value, near.p_value, rtol=1e-7)
+    assert got.global_p_value == pytest.approx(near.global_p_value, rel=1e-7)

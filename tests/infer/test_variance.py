@@ -12,6 +12,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer import variance
 from riskset.model.cox import CoxLoss
+from riskset.model.finegray import Censoring, FineGrayLoss
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -116,6 +117,58 @@ def test_units_change_the_covariance_and_nothing_else(ties):
     a = variance.robust_covariance(problem.loss(ties), problem.design, problem.eta, a.inverse)
     b = variance.robust_covariance(problem.loss(ties), scaled, problem.eta, b.inverse)
     np.testing.assert_allclose(b.standard_error * factor, a.standard_error, rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1e290, 1e-290])
+def test_no_size_of_a_column_leaves_floating_point(size):
+    problem = PROBLEMS["everything"]
+    factor = np.array([size, 1.0, 3.0])
+    loss, eta = problem.loss("efron"), problem.eta
+    scaled = Design.from_dense(problem.x * factor)
+    a = variance.model_covariance(loss, problem.design, eta)
+    b = variance.model_covariance(loss, scaled, eta)
+    assert b.rank == 3
+    np.testing.assert_allclose(b.standard_error * factor, a.standard_error, rtol=1e-9)
+    np.testing.assert_allclose(b.matrix[1:, 1:], a.matrix[1:, 1:] / [[1, 3], [3, 9]], rtol=1e-9)
+    dfbeta = variance.dfbeta_residuals(loss, scaled, eta, b.inverse) * factor
+    want = variance.dfbeta_residuals(loss, problem.design, eta, a.inverse)
+    np.testing.assert_allclose(dfbeta, want, rtol=1e-8, atol=1e-12)
+    a = variance.robust_covariance(loss, problem.design, eta, a.inverse)
+    b = variance.robust_covariance(loss, scaled, eta, b.inverse)
+    np.testing.assert_allclose(b.standard_error * factor, a.standard_error, rtol=1e-9)
+
+
+@each_ties
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
+def test_distance_between_strata_changes_nothing(far, ties):
+    problem = make(80, seed=33, n_strata=4)
+    loss = problem.loss(ties)
+    x = problem.x.copy()
+    x[:, 0] = np.round(x[:, 0] * 2**20) / 2**20  # so that the sum is exact
+    near = Design.from_dense(x)
+    x = x + np.outer(problem.outcome.stratum, [far, 0.0, 0.0])
+    a = variance.model_covariance(loss, near, problem.eta)
+    b = variance.model_covariance(loss, Design.from_dense(x), problem.eta)
+    assert b.rank == 3
+    np.testing.assert_allclose(b.standard_error, a.standard_error, rtol=1e-8)
+    a = variance.robust_covariance(loss, near, problem.eta, a.inverse)
+    b = variance.robust_covariance(loss, Design.from_dense(x), problem.eta, b.inverse)
+    np.testing.assert_allclose(b.standard_error, a.standard_error, rtol=1e-15 * far + 1e-9)
+
+
+def test_levels_of_strata_change_nothing_in_fine_and_grays_model():
+    problem = make(80, seed=33, n_strata=4)
+    o = problem.outcome
+    cause = np.where(o.event != 0, 1 + np.arange(80) % 2, 0)
+    outcome = Outcome.build(o.time, cause, stratum=o.stratum, cause=1)
+    loss = FineGrayLoss(outcome, Censoring.estimate(outcome), RUNTIME)
+    far = problem.eta + 900.0 * o.stratum
+    a = variance.model_covariance(loss, problem.design, problem.eta)
+    b = variance.model_covariance(loss, problem.design, far)
+    np.testing.assert_allclose(b.matrix, a.matrix, rtol=1e-9)
+    a = variance.robust_covariance(loss, problem.design, problem.eta, a.inverse)
+    b = variance.robust_covariance(loss, problem.design, far, b.inverse)
+    np.testing.assert_allclose(b.matrix, a.matrix, rtol=1e-9)
 
 
 def test_weight_two_is_two_rows_of_one_cluster():

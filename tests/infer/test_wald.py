@@ -70,6 +70,41 @@ def test_tests_agree_and_ignore_columns_that_repeat_others(ties):
     assert again.statistic == pytest.approx(score.statistic, rel=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_tests_do_not_depend_on_units(size):
+    problem = PROBLEMS["everything"]
+    factor = np.array([size, 1.0, 3.0])
+    loss, coef = problem.loss("breslow"), np.array([0.3, -0.2, 0.1])
+    found = []
+    for f in (np.ones(3), factor):
+        design = Design.from_dense(problem.x * f)
+        model = variance.model_covariance(loss, design, problem.eta)
+        robust = variance.robust_covariance(loss, design, problem.eta, model.inverse)
+        tests = wald.score_tests(loss, design, robust=True)
+        found.append(
+            [
+                tests.score,
+                tests.robust,
+                wald.wald_test(coef / f, model),
+                wald.wald_test(coef / f, robust),
+            ]
+        )
+    assert [t.df for t in found[1]] == [3, 3, 3, 3]
+    np.testing.assert_allclose(*[[t.statistic for t in row] for row in found], rtol=1e-9)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
+def test_the_score_test_does_not_see_distances_between_strata(far):
+    problem = make(80, seed=33, n_strata=4)
+    loss = problem.loss("efron")
+    x = np.round(problem.x * 2**20) / 2**20  # so that the sum is exact
+    near = wald.score_tests(loss, Design.from_dense(x)).score
+    x = x + np.outer(problem.outcome.stratum, [far, 0.0, 0.0])
+    got = wald.score_tests(loss, Design.from_dense(x)).score
+    assert got.df == near.df == 3
+    assert got.statistic == pytest.approx(near.statistic, rel=1e-8)
+
+
 def test_fewer_clusters_than_columns():
     problem = PROBLEMS["ties"]
     outcome = problem.outcome.replace(cluster=np.arange(40) % 2)

@@ -69,9 +69,6 @@ class Answers:
             )
         return self._fitted
 
-    def _errors(self, matrix: Matrix) -> Features:
-        return np.sqrt(np.diagonal(matrix))
-
     @property
     def variance_(self) -> Matrix:
         """Covariance of the coefficients, the inverse information (p, p).
@@ -97,12 +94,16 @@ class Answers:
     @property
     def standard_error_(self) -> Features:
         """Standard errors by the inverse information (p,); NaN as `variance_`."""
-        return self._errors(self.variance_)
+        check_is_fitted(self, "coef_")
+        p = self.coef_.size
+        return np.full(p, np.nan) if self._is_penalized else self._fitted.standard_error
 
     @property
     def robust_standard_error_(self) -> Features:
         """Standard errors by the robust variance (p,); NaN as `robust_variance_`."""
-        return self._errors(self.robust_variance_)
+        check_is_fitted(self, "coef_")
+        p = self.coef_.size
+        return np.full(p, np.nan) if self._is_penalized else self._fitted.robust_standard_error
 
     @property
     def is_robust_(self) -> bool:

@@ -236,8 +236,8 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         """Write the fitted model to a file that `riskset.load` reads, without pickle.
 
         A zip archive with one JSON document and one ``.npy`` file for each array. It holds what
-        predictions, `summary` and intervals need, and not the training data. The file appears as a
-        whole or not at all.
+        predictions, `summary`, intervals and tests need, and not the training data; variances of
+        at most 2,000 covariates. The file appears as a whole or not at all.
 
         Parameters
         ----------

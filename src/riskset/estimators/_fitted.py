@@ -5,12 +5,13 @@ costs nothing now. A pickled or saved model carries the answers and not the data
 """
 
 import functools
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
 
-from riskset._errors import InputError
+from riskset._errors import InputError, RisksetWarning
 from riskset._types import AnyArray, Features, Matrix
 from riskset.data.design import Design
 from riskset.infer.variance import Covariance, model_covariance, robust_covariance
@@ -29,6 +30,9 @@ SAME = 1e-7
 
 KEEP_VARIANCE = 2000
 """A pickled or saved model holds variances of at most so many columns (32 MB)."""
+
+VARIANCES = ("variance", "robust_variance", "standard_error", "robust_standard_error")
+"""Properties that such a model holds."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,12 @@ class Fitted:
         training, solution = self.training, self.training.solution
         # A column that repeats others is out, so the others keep their errors, as in R.
         kept = np.flatnonzero(~solution.aliased)
-        return model_covariance(self._limit_loss, training.design, solution.eta, kept)
+        out = model_covariance(self._limit_loss, training.design, solution.eta, kept)
+        lost = kept[~out.identified[kept]]
+        if lost.size and not solution.infinite.any():
+            names = ", ".join(repr(training.design.names[j]) for j in lost[:5])
+            _warn_of_rank(f"the standard errors of {lost.size:,} covariates ({names}) are NaN")
+        return out
 
     @functools.cached_property
     def robust_covariance(self) -> Covariance:
@@ -181,11 +190,26 @@ class Fitted:
             return self._stored("robust_variance")
         return self.robust_covariance.matrix
 
-    def _stored(self, name: str) -> Matrix:
+    @functools.cached_property
+    def standard_error(self) -> Features:
+        """Root of the diagonal of `variance` (p,), also where that is beyond floating point."""
+        if self._training is None:
+            return self._stored("standard_error")
+        return self.covariance.standard_error
+
+    @functools.cached_property
+    def robust_standard_error(self) -> Features:
+        """Root of the diagonal of `robust_variance` (p,), as `standard_error`."""
+        if self._training is None:
+            return self._stored("robust_standard_error")
+        return self.robust_covariance.standard_error
+
+    def _stored(self, name: str) -> AnyArray:
         if name not in self._kept:
             raise InputError(
-                f"the {name.replace('_', ' ')} was not kept with this saved or pickled model.",
-                hint="ask before saving, or fit again.",
+                f"the {name.replace('_', ' ')} was not kept with this saved or pickled model, "
+                f"which has more than {KEEP_VARIANCE:,} covariates.",
+                hint="read it from the model before saving, or fit again.",
             )
         return self._kept[name]
 
@@ -196,6 +220,9 @@ class Fitted:
             return _tests_from_array(self._stored("tests"))
         training, solution = self.training, self.training.solution
         score = score_tests(training.loss, training.design, robust=training.is_robust)
+        n_free = int(np.count_nonzero(~solution.aliased))
+        if score.score.df < n_free:
+            _warn_of_rank(f"the tests of {n_free:,} coefficients have {score.score.df:,} df")
         lr = likelihood_ratio_test(
             solution.log_likelihood, solution.null_log_likelihood, score.score.df
         )
@@ -218,10 +245,9 @@ class Fitted:
             arrays["finite"], arrays["step"] = self.limit
         arrays |= {f"baseline_{k}": v for k, v in self.baseline.to_arrays().items()}
         if not training.is_penalized and training.design.n_features <= KEEP_VARIANCE:
-            arrays["variance"] = self.variance
+            for name in VARIANCES:
+                arrays[name] = getattr(self, name)
             arrays["tests"] = _tests_to_array(self.tests)
-            if training.is_robust or "robust_variance" in self.__dict__:
-                arrays["robust_variance"] = self.robust_variance
         return arrays
 
     def __getstate__(self) -> dict[str, AnyArray]:
@@ -229,6 +255,15 @@ class Fitted:
 
     def __setstate__(self, state: dict[str, AnyArray]) -> None:
         self.__init__(None, state)  # type: ignore[misc]
+
+
+def _warn_of_rank(what: str) -> None:
+    warnings.warn(
+        f"{what}: the data hold next to no information on some combination of the covariates.\n"
+        "Hint: look for covariates that nearly repeat others.",
+        RisksetWarning,
+        stacklevel=2,
+    )
 
 
 def _tests_to_array(tests: ModelTests) -> AnyArray:

@@ -15,6 +15,7 @@ from riskset.data.outcome import Outcome
 from riskset.infer.residuals import RiskSetPieces, column_blocks, pieces_at
 from riskset.infer.subdistribution import SubdistributionPieces
 from riskset.infer.variance import generalized_inverse
+from riskset.model.cox import centred_within_strata
 from riskset.model.loss import Loss
 
 __all__ = ["ProportionalityTest", "Transform", "proportionality_test", "transformed_times"]
@@ -141,12 +142,12 @@ def proportionality_test(
     g = np.where(events > 0, g, 0.0)
     g = np.where(events > 0, g - np.average(g, weights=events), 0.0)
     extended = _Extended.at(loss, eta, g)
-    scores, v00, v0g, vgg = extended.score_and_information(design)
-    base = generalized_inverse(v00, extended.reference(design, 0))
+    scores, (v00, v0g, vgg), size = extended.score_and_information(design)
+    base = generalized_inverse(v00, size[0])
     carried = v0g.T @ base.basis
     left = vgg - carried @ carried.T
     score = scores[1] - carried @ (base.basis.T @ scores[0])
-    reference = np.maximum(vgg.diagonal(), extended.reference(design, 2))
+    reference = np.maximum(vgg.diagonal(), size[2])
     remaining = generalized_inverse(left, reference)
     own = left.diagonal()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -181,32 +182,35 @@ class _Extended:
         powers = np.column_stack([np.ones_like(g), g, g**2])
         return cls(pieces, powers, pieces.expected_times(powers))
 
-    def reference(self, design: Design, power: int) -> Features:
-        """Raw second moments, whose rounding errors the information inherits."""
-        return design.cross(self.expected[:, power], runtime=self.pieces.loss.runtime, power=2)
+    def score_and_information(
+        self, design: Design
+    ) -> tuple[Matrix, tuple[Matrix, Matrix, Matrix], Matrix]:
+        """Scores (u_0, u); V_00, V_0g and V_gg; and second moments (3, p); in stored units.
 
-    def score_and_information(self, design: Design) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-        """Scores (u_0, u), V_00, V_0g and V_gg in stored units."""
+        The information inherits the rounding errors of the moments whose difference it is.
+        """
         p = design.n_features
         columns = np.arange(p)
         score = np.zeros((2, p))
+        size = np.zeros((3, p))
         v = np.zeros((3, p, p))
         blocks = list(column_blocks(design.n_rows, columns))
         for b, block in enumerate(blocks):
             left = self._columns(design, columns[block])
             score[:, block] = self._score(left)
+            size[:, block] = self.expected.T @ left[0] ** 2
             for other in blocks[: b + 1]:
                 right = left if other is block else self._columns(design, columns[other])
                 for k in range(3):
                     part = self._covariance(left, right, k)
                     v[k, block, other] = part
                     v[k, other, block] = part.T
-        return score, v[0], v[1], v[2]
+        return score, (v[0], v[1], v[2]), size
 
     def _columns(self, design: Design, columns: Index) -> tuple[Matrix, Matrix, Matrix]:
         # Values of rows (caller's order), of risk sets, and by how much tied rows differ; all
-        # minus one number per column, which the answer does not depend on but its digits do.
-        stored = design.stored(columns)
+        # minus one number per column and stratum: the answer does not see it, but its digits do.
+        stored = centred_within_strata(design.stored(columns), self.pieces.loss.outcome)
         expected = self.expected[:, 0]
         stored -= expected @ stored / expected.sum()
         mean, gap = self.pieces.event_means(stored)

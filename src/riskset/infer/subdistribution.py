@@ -12,12 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import Index, Matrix, RiskSets, Rows
+from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
 from riskset.kernels.risk_sets_cpu import SPAN
 from riskset.model.finegray import FineGrayLoss
 
-__all__ = ["SubdistributionPieces"]
+__all__ = ["SubdistributionPieces", "below_highest"]
+
+
+def below_highest(eta: Rows, outcome: Outcome) -> Rows:
+    """Linear predictors (n,) less the largest of their stratum, a constant no likelihood sees.
+
+    Sums over risk sets then keep their range for what differs within strata.
+    """
+    highest = np.full(outcome.n_strata, -np.inf)
+    np.maximum.at(highest, outcome.stratum, eta)
+    return np.asarray(eta - highest[outcome.stratum])
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,28 +39,24 @@ class SubdistributionPieces:
     ----------
     loss : FineGrayLoss
     eta : (n,) float64
-        Linear predictor in the caller's order, offset included. Rows more than 450 below the
-        largest count as if they were there.
-    shift : float
-        The largest of them.
+        Linear predictor in the caller's order, offset included, less the largest of the stratum.
+        Rows more than 450 below it count as if they were there.
     hazard : (G,) float64
-        Increments of the subdistribution hazard at eta = `shift`; 0 without events.
+        Increments of the subdistribution hazard at eta = 0; 0 without events.
     """
 
     loss: FineGrayLoss
     eta: Rows
-    shift: float
     hazard: NDArray[np.float64]
 
     @classmethod
     def at(cls, loss: FineGrayLoss, eta: Rows) -> "SubdistributionPieces":
         """Pieces at `eta`, in the caller's order, offset included."""
-        shift = float(eta.max())
-        eta = np.maximum(eta, shift - 0.9 * SPAN)
-        return cls(loss, eta, shift, np.exp(loss.evaluate(eta).log_hazard + shift))
+        eta = np.maximum(below_highest(eta, loss.outcome), -0.9 * SPAN)
+        return cls(loss, eta, np.exp(loss.evaluate(eta).log_hazard))
 
     def _risk_of(self, sets: RiskSets, weight: Rows) -> Rows:
-        return weight * np.exp(self.eta[sets.order] - self.shift)
+        return weight * np.exp(self.eta[sets.order])
 
     def _by_row(self, sets: RiskSets, values: Rows) -> Rows:
         return np.bincount(sets.order, values, self.eta.size).astype(np.float64, copy=False)

@@ -16,6 +16,7 @@ from riskset._runtime import one_blas_thread
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.infer.residuals import column_blocks, pieces_at
+from riskset.infer.subdistribution import below_highest
 from riskset.model.cox import centred_within_strata
 from riskset.model.loss import Loss
 
@@ -27,11 +28,15 @@ __all__ = [
     "generalized_inverse",
     "information_inverse",
     "model_covariance",
+    "null_score",
     "robust_covariance",
 ]
 
 RANK_TOLERANCE = 1e-11
-"""Share of a direction's raw second moment below which its information is rounding."""
+"""Share of a direction's second moment within strata below which its information is rounding."""
+
+NOISE = 8.0 * np.finfo(np.float64).eps
+"""Relative rounding of a number that users computed."""
 
 LOOSE = 1e-6
 """Size of a covariate's part in a direction without information that makes it unidentified."""
@@ -110,7 +115,9 @@ def generalized_inverse(matrix: Matrix, reference: Features | None = None) -> Ge
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
-    """Covariance of coefficients in the user's units.
+    """Covariance of coefficients.
+
+    Kept in stored units, where neither huge nor tiny scales of covariates leave floating point.
 
     Attributes
     ----------
@@ -118,15 +125,19 @@ class Covariance:
     columns : (q,) int64
         Columns of the design that `matrix` speaks of.
     inverse : GeneralizedInverse
-        Inverse information of all p columns.
+        Inverse information of all p columns, in stored units.
     finite : (q, q) float64
-        The covariance, with the pseudo-inverse's numbers where a column is not identified.
+        The covariance in stored units, with the pseudo-inverse's numbers where a column is not
+        identified.
+    scale : (p,) float64
+        `Design.scale`: a coefficient in stored units is this times the user's.
     """
 
     kind: Literal["model", "robust"]
     columns: Index
     inverse: GeneralizedInverse
     finite: Matrix
+    scale: Features
 
     @property
     def rank(self) -> int:
@@ -140,20 +151,27 @@ class Covariance:
 
     @property
     def matrix(self) -> Matrix:
-        """Covariance (q, q), NaN in rows and columns that are not identified."""
-        return np.where(self.identified[:, None] & self.identified, self.finite, np.nan)
+        """Covariance (q, q) in the user's units, NaN where a row or column is not identified.
+
+        With covariates of size 1e-160 it is beyond floating point: infinite. Standard errors stay.
+        """
+        scale = self.scale[self.columns]
+        with np.errstate(over="ignore", under="ignore"):
+            finite = self.finite / scale / scale[:, None]
+        return np.where(self.identified[:, None] & self.identified, finite, np.nan)
 
     @property
     def standard_error(self) -> Features:
-        """Square root of the diagonal (q,), NaN where not identified."""
-        return np.sqrt(np.where(self.identified, self.finite.diagonal(), np.nan))
+        """Standard errors (q,) in the user's units, NaN where not identified."""
+        root = np.sqrt(np.where(self.identified, self.finite.diagonal(), np.nan))
+        return np.asarray(root / self.scale[self.columns])
 
 
 @one_blas_thread
 def information_inverse(
     loss: Loss, design: Design, eta: Rows, columns: Index | None = None
 ) -> GeneralizedInverse:
-    """Generalized inverse, in the user's units, of the observed information.
+    """Generalized inverse, in stored units, of the observed information.
 
     Parameters
     ----------
@@ -169,10 +187,9 @@ def information_inverse(
         Of all p columns, 0 and not identified outside `columns`.
     """
     columns = np.arange(design.n_features) if columns is None else columns
-    scale = design.scale[columns]
-    information = loss.information(design, eta, columns) * scale * scale[:, None]
-    expected = loss.evaluate(eta).expected
-    reference = _second_moments(loss, design, expected, columns) * scale**2
+    eta = below_highest(eta, loss.outcome)
+    information = loss.information(design, eta, columns)
+    reference = _second_moments(loss, design, loss.evaluate(eta).expected, columns)
     inner = generalized_inverse(information, reference)
     shape = (design.n_features, inner.rank)
     basis, contrasts = np.zeros(shape), np.zeros(shape)
@@ -185,17 +202,31 @@ def information_inverse(
 def _second_moments(loss: Loss, design: Design, expected: Rows, columns: Index) -> Features:
     """Size of the terms whose difference the information is, in stored units.
 
-    Of the columns as given or less the means of strata, as `Loss.information` takes them, whichever
-    is larger: a column without any risk has no spread of its own, but a mean to be taken off.
+    Of the columns as `Loss.information` takes them, less the means of strata: however far a column
+    lies apart between strata, its information is as exact as its spread within them; unless all
+    of that spread is rounding of the numbers themselves.
     """
     raw = design.cross(expected, columns, runtime=loss.runtime, power=2)
     if loss.outcome.n_strata == 1:
         return raw
-    centred = np.empty(columns.size)
+    out = raw * (NOISE**2 / RANK_TOLERANCE)
     for block in column_blocks(design.n_rows, columns):
         z = centred_within_strata(design.stored(columns[block]), loss.outcome)
-        centred[block] = expected @ z**2
-    return np.maximum(raw, centred)
+        out[block] = np.maximum(out[block], expected @ z**2)
+    return out
+
+
+def null_score(loss: Loss, design: Design, eta: Rows) -> Features:
+    """Score of all columns in stored units, as exact as the spread within strata allows."""
+    residual = loss.evaluate(eta).residual
+    if loss.outcome.n_strata == 1:
+        return design.cross(residual, runtime=loss.runtime)
+    out = np.empty(design.n_features)
+    columns = np.arange(design.n_features)
+    for block in column_blocks(design.n_rows, columns):
+        z = centred_within_strata(design.stored(columns[block]), loss.outcome)
+        out[block] = residual @ z
+    return out
 
 
 @one_blas_thread
@@ -220,7 +251,8 @@ def model_covariance(
     need `robust_covariance`.
     """
     inverse = information_inverse(loss, design, eta, columns)
-    return Covariance("model", np.arange(design.n_features), inverse, inverse.matrix)
+    columns = np.arange(design.n_features)
+    return Covariance("model", columns, inverse, inverse.matrix, design.scale)
 
 
 @one_blas_thread
@@ -253,8 +285,10 @@ def dfbeta_residuals(
     -----
     O(n q) memory, O(q nnz + n q) time.
     """
+    columns = np.arange(design.n_features) if columns is None else columns
     of = pieces_at(loss, eta).score_residuals
-    return _through_inverse(of, loss, design, inverse, columns)
+    stored = _through_inverse(of, loss, design, inverse, columns)
+    return np.asarray(stored / design.scale[columns])
 
 
 def _through_inverse(
@@ -262,12 +296,12 @@ def _through_inverse(
     loss: Loss,
     design: Design,
     inverse: GeneralizedInverse,
-    columns: Index | None,
+    columns: Index,
 ) -> Matrix:
-    columns = np.arange(design.n_features) if columns is None else columns
+    """Scores times the inverse, in stored units (n, q)."""
     out = np.empty((design.n_rows, columns.size))
     for block in column_blocks(design.n_rows, columns):
-        combination = inverse.basis @ inverse.basis[columns[block]].T * design.scale[:, None]
+        combination = inverse.basis @ inverse.basis[columns[block]].T
         values = np.empty((design.n_rows, combination.shape[1]))
         for k in range(combination.shape[1]):
             values[:, k] = design.product(combination[:, k], runtime=loss.runtime)
@@ -319,4 +353,4 @@ def robust_covariance(
     of = pieces_at(loss, eta).contributions
     dfbeta = _through_inverse(of, loss, design, inverse, columns)
     sums = cluster_sums(dfbeta, loss.outcome.cluster)
-    return Covariance("robust", columns, inverse, sums.T @ sums)
+    return Covariance("robust", columns, inverse, sums.T @ sums, design.scale)

@@ -16,6 +16,7 @@ from riskset.infer.variance import (
     cluster_sums,
     generalized_inverse,
     information_inverse,
+    null_score,
 )
 from riskset.model.loss import Loss
 
@@ -94,13 +95,12 @@ def score_tests(loss: Loss, design: Design, *, robust: bool = False) -> ScoreTes
     """
     loss = loss.whole
     eta = loss.offset
-    residual = loss.evaluate(eta).residual
-    score = design.cross(residual, runtime=loss.runtime) * design.scale
+    score = null_score(loss, design, eta)
     inverse = information_inverse(loss, design, eta)
     plain = ChiSquareTest(inverse.form(score), inverse.rank)
     if not robust:
         return ScoreTests(plain, None)
-    rows = score_contributions(loss, design, eta)
+    rows = score_contributions(loss, design, eta) / design.scale
     rows = cluster_sums(rows, loss.outcome.cluster) @ inverse.basis
     meat = generalized_inverse(rows.T @ rows)
     return ScoreTests(plain, ChiSquareTest(meat.form(rows.sum(axis=0)), meat.rank))
@@ -122,7 +122,7 @@ def wald_test(coef: Features, covariance: Covariance) -> ChiSquareTest:
         Of all columns, "model" or "robust".
     """
     contrasts = covariance.inverse.contrasts
-    value = contrasts.T @ coef
+    value = contrasts.T @ (coef * covariance.scale)
     if covariance.kind == "model":
         return ChiSquareTest(float(value @ value), covariance.rank)
     inverse = generalized_inverse(contrasts.T @ covariance.finite @ contrasts)
