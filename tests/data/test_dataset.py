@@ -174,6 +174,14 @@ def test_complaints_about_roles(given: dict[str, str], words: list[str]) -> None
         assert word in str(caught.value)
 
 
+def test_an_identifier_among_the_covariates_is_noted() -> None:
+    frame = pa.table({"time": [1, 2, 3], "event": [0, 1, 1], "site_id": [1, 1, 2], "x": [3, 4, 6]})
+    ((code, columns, message),) = Dataset.from_frame(frame).notes
+    assert (code, columns) == ("identifier", ("site_id",))
+    assert message.startswith("column 'site_id' looks like an identifier")
+    assert Dataset.from_frame(frame, strata="site_id").notes == ()
+
+
 def test_no_rows() -> None:
     with pytest.raises(InputError, match="the data frame has no rows"):
         Dataset.from_frame(OUTCOMES.slice(0, 0))

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import json
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -210,6 +211,79 @@ def test_numbers_written_as_text() -> None:
     assert FrameEncoder.fit(pa.table({"x": pa.array(text).dictionary_encode()}))[1].n_features == 20
     codes = [f"{i % 20:03d}" for i in range(100)]  # leading zeros: codes, not numbers
     assert FrameEncoder.fit(pa.table({"x": codes}))[1].names[0] == "x=001"
+
+
+ODD = ["N/A", "na", "null", "None", ".", "?", "-", "#N/A", "NA ", "", "nan", "1,000", "<5"]
+
+
+@pytest.mark.parametrize("library", ["arrow", "pandas", "polars"])
+@pytest.mark.parametrize("odd", ODD)
+def test_one_odd_value_does_not_make_categories_of_numbers(odd: str, library: str) -> None:
+    make = {"arrow": pa.table, "pandas": pd.DataFrame, "polars": pl.DataFrame}[library]
+    for numbers in (["1", "2", "3"], ["1.5", "-2", "1e3", "+7"]):
+        with pytest.raises(
+            InputError,
+            match=rf"'x' is text, because 1 of .* is no number: {re.escape(repr(odd))} "
+            r"\(first: row 2, .*\n.*recode.*categorical type.*letter",
+        ):
+            FrameEncoder.fit(make({"x": [*numbers[:2], odd, *numbers[2:]]}))
+
+
+@pytest.mark.parametrize("numbers", [["+2", "1"], ["0.5", "1"], ["1,5", "2,5"], [" 1", "2.5 "]])
+def test_few_numbers_written_as_text(numbers: list[str]) -> None:
+    with pytest.raises(InputError, match="'x' is text, "):
+        FrameEncoder.fit(pa.table({"x": numbers}))
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ["yes", "no"],
+        ["A", "B", "1?"],
+        ["01", "2", "10"],
+        ["01", "2", "?"],
+        ["I", "II", "III"],
+        ["1", "2", "3"],
+        ["1", "2", "a", "b"],
+        ["none", "1"],
+        ["q1", "q2", "q3", "q4"],
+        ["18-29", "30-44", "45"],
+        ["1", "2", "a", "b", "c"],
+    ],
+    ids="|".join,
+)
+def test_levels_that_are_no_numbers(levels: list[str]) -> None:
+    expected = tuple(f"x={level}" for level in sorted(levels)[1:])
+    assert FrameEncoder.fit(pa.table({"x": levels}))[1].names == expected
+
+
+def test_a_categorical_type_says_that_numbers_are_levels() -> None:
+    levels = ["1", "2", "3", "N/A"]
+    for frame in (
+        pa.table({"x": pa.array(levels).dictionary_encode()}),
+        pd.DataFrame({"x": pd.Categorical(levels)}),
+        pl.DataFrame({"x": pl.Series(levels, dtype=pl.Categorical)}),
+    ):
+        assert FrameEncoder.fit(frame)[1].names == ("x=2", "x=3", "x=N/A")
+
+
+def test_whole_numbers_that_identify_rows_are_noticed() -> None:
+    n = 20
+    order = np.random.default_rng(3).permutation(n)
+    frame = {
+        "id": order % 3,
+        "PatientId": order % 3,
+        "site_id": order % 2,
+        "row": order + 100,
+        "paid": order % 4,
+        "gap": np.where(order == 0, n, order),
+        "repeated": np.maximum(order, 1),
+        "x_id": order / 2,
+        "y_id": [f"y{k % 2}" for k in range(n)],
+    }
+    frame["gap"][0] = 2 * n
+    encoder, _ = FrameEncoder.fit(pd.DataFrame(frame))
+    assert encoder.identifiers == ("id", "PatientId", "site_id", "row")
 
 
 def test_mixed_objects_are_named() -> None:

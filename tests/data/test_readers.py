@@ -1,6 +1,7 @@
 """Files of every format give the same data set; what is wrong in a file is named."""
 
 import gzip
+import re
 from pathlib import Path
 
 import duckdb
@@ -233,21 +234,65 @@ def test_types_of_a_csv_file(tmp_path: Path) -> None:
     )
 
 
-def test_one_odd_value_far_down_decides_about_the_type(tmp_path: Path) -> None:
+@pytest.mark.parametrize("odd", ["low", "None", ".", "?", "-", '"1,000"', "<5"])
+def test_one_odd_value_far_down_does_not_make_categories(tmp_path: Path, odd: str) -> None:
     rows = "".join(f"{i},1,{i % 5}\n" for i in range(30_000))
-    path = write(tmp_path / "t.csv", "time,event,x\n" + rows + "1,1,low\n")
-    data = read_dataset(path)
-    assert data.design.names == ("x=1", "x=2", "x=3", "x=4", "x=low")
+    path = write(tmp_path / "t.csv", f"time,event,x\n{rows}1,1,{odd}\n")
+    value = re.escape(repr(odd.strip('"')))
+    with pytest.raises(
+        InputError, match=rf"'x' of t.csv is text, .*: {value} \(first: data row 30001, .*\n.*code"
+    ):
+        read_dataset(path)
 
 
-@pytest.mark.parametrize("missing", ["", "NA", "NaN", "NULL"])
-def test_missing_values_of_a_csv_file(tmp_path: Path, missing: str) -> None:
-    path = write(tmp_path / "t.csv", f"pid,time,event,x\n11,1,0,5\n12,2,1,{missing}\n")
+def test_odd_ways_to_write_a_number_in_a_csv_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "time,event,x\n1,1,+2\n2,0,.5\n3,1,1e3\n4,0, 7\n")
+    assert_array_equal(read_dataset(path).design.to_dense()[:, 0], [2, 0.5, 1000, 7])
+
+
+def test_decimal_commas_are_no_categories(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "time;event;x\n1;1;1,5\n2;0;2,5\n3;1;2,75\n")
+    with pytest.raises(InputError, match=r"'x' of t.csv is text, .*'1,5', '2,5', '2,75'"):
+        read_dataset(path)
+
+
+CATEGORIES = {
+    "answers": ["yes", "no", "yes"],
+    "a question mark": ["A", "B", "1?"],
+    "leading zeros": ["01", "2", "10"],
+    "roman": ["I", "II", "III"],
+    "none": ["none", "1", "some"],
+}
+
+
+@pytest.mark.parametrize("levels", CATEGORIES.values(), ids=CATEGORIES)
+def test_categories_of_a_csv_file(tmp_path: Path, levels: list[str]) -> None:
+    rows = "".join(f"{k},1,{level}\n" for k, level in enumerate(levels, start=1))
+    data = read_dataset(write(tmp_path / "t.csv", "time,event,x\n" + rows))
+    assert data.design.names == tuple(f"x={level}" for level in sorted(set(levels))[1:])
+
+
+MISSING = ["", "NA", "na", "N/A", "n/a", "#N/A", "NaN", "NAN", "NULL", "null", "NA ", " n/a", " "]
+
+
+@pytest.mark.parametrize("missing", MISSING)
+@pytest.mark.parametrize("present", ["5", "five", "true"])
+def test_missing_values_of_a_csv_file(tmp_path: Path, missing: str, present: str) -> None:
+    path = write(tmp_path / "t.csv", f"pid,time,event,x\n11,1,0,{present}\n12,2,1,{missing}\n")
     with pytest.raises(
         InputError,
         match=r"column 'x' of t.csv must .*1 of 2 rows \(first: data row 2, pid 12\)",
     ):
         read_dataset(path, id="pid")
+
+
+@pytest.mark.parametrize("missing", MISSING)
+def test_missing_values_in_the_columns_of_the_outcome(tmp_path: Path, missing: str) -> None:
+    path = tmp_path / "t.csv"
+    for row in (f"12,{missing},1,3", f"{missing},1,1,3"):
+        write(path, f"pid,time,event,x\n11,1,0,5\n{row}\n")
+        with pytest.raises(InputError, match="of t.csv must not have missing values"):
+            read_dataset(path, id="pid").outcome()
 
 
 CSV_COMPLAINTS = {

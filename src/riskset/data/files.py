@@ -9,6 +9,7 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import TextIO
 
@@ -18,6 +19,7 @@ import pyarrow.parquet
 
 from riskset._errors import InputError
 from riskset.data.database import Database, StoredTable, quoted, reading, text
+from riskset.data.table import NUMBER
 
 __all__ = ["Identifiers", "file_format", "open_file"]
 
@@ -27,7 +29,8 @@ FORMATS = {
     "arrow": (".arrow", ".feather", ".ipc"),
     "duckdb": (".duckdb", ".ddb", ".db"),
 }
-CSV_MISSING = ("", "NA", "NaN", "nan", "NULL")
+CSV_MISSING = ("", "na", "n/a", "#n/a", "nan", "null")
+"""What stands for a missing value, in any case and between any blanks."""
 
 Identifiers = Callable[[Sequence[str]], Sequence[str]]
 """Which of the columns are identifiers or labels, to be kept as they are written."""
@@ -267,7 +270,7 @@ def _open_csv(database: Database, path: Path, identifiers: Identifiers) -> Store
         "escape": "'\"'",
         "skip": "0",
         "comment": "''",
-        "nullstr": f"[{', '.join(map(text, CSV_MISSING))}]",
+        "nullstr": f"[{', '.join(map(text, _in_any_case(CSV_MISSING)))}]",
         "sample_size": "-1",
         "auto_type_candidates": "['BIGINT', 'DOUBLE', 'DATE', 'TIMESTAMP', 'VARCHAR']",
         "null_padding": "false",
@@ -290,30 +293,46 @@ def _open_csv(database: Database, path: Path, identifiers: Identifiers) -> Store
     return database.stored(view, path.name, names)
 
 
+def _in_any_case(words: Sequence[str]) -> list[str]:
+    """All ways to write words in upper and lower case."""
+    return [
+        "".join(letters)
+        for word in words
+        for letters in product(*({c.lower(): 0, c.upper(): 0} for c in word))
+    ]
+
+
 def _casts(stored: StoredTable, kept: Sequence[str]) -> list[str]:
     """Conversions of the columns of a CSV file that are text only to its reader."""
     texts = [name for name, type_ in stored.types.items() if type_ == "VARCHAR"]
     if not texts:
         return []
+    # The reader knows these codes only without blanks around them.
+    missing = ", ".join(map(text, CSV_MISSING))
+    present = {
+        name: f"(CASE WHEN lower(trim({quoted(name)})) NOT IN ({missing}) THEN {quoted(name)} END)"
+        for name in texts
+    }
     tests = ", ".join(
-        (_KEY_TYPE if name in kept else _TYPE).format(c=quoted(name)) for name in texts
+        (_KEY_TYPE if name in kept else _TYPE).format(c=present[name]) for name in texts
     )
     found = stored.database.row(f"SELECT {tests} FROM {stored.view}")
     return [
-        f"CAST({quoted(name)} AS {type_}) AS {quoted(name)}"
+        f"CAST({present[name]} AS {type_}) AS {quoted(name)}"
         for name, type_ in zip(texts, found, strict=True)
-        if type_
     ]
 
 
 # 007 and 7 are different identifiers: only numbers as a program writes them are numbers.
 _KEY_TYPE = """CASE WHEN count({c}) > 0
     AND bool_and(CAST(TRY_CAST({c} AS BIGINT) AS VARCHAR) IS NOT DISTINCT FROM trim({c}))
-    THEN 'BIGINT' END"""
-_TYPE = """CASE WHEN count({c}) = 0 THEN NULL
-    WHEN bool_and(lower({c}) IN ('true', 'false')) THEN 'BOOLEAN'
-    WHEN count(TRY_CAST({c} AS DOUBLE)) = count({c})
-        AND bool_or(regexp_matches(lower({c}), '^[+-]?inf')) THEN 'DOUBLE' END"""
+    THEN 'BIGINT' ELSE 'VARCHAR' END"""
+_TYPE = f"""CASE WHEN count({{c}}) = 0 THEN 'VARCHAR'
+    WHEN bool_and(lower({{c}}) IN ('true', 'false')) THEN 'BOOLEAN'
+    WHEN count(TRY_CAST({{c}} AS DOUBLE)) = count({{c}})
+        AND (bool_or(regexp_matches(lower({{c}}), '^[+-]?inf'))
+        OR bool_and(regexp_full_match(trim({{c}}), {text(NUMBER.pattern)}))) THEN 'DOUBLE'
+    ELSE 'VARCHAR' END"""
 
 
 @contextmanager

@@ -7,28 +7,29 @@ identifier is an error that names the column and the row.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset.data.design import Design
-from riskset.data.table import EXACT, Table, check_present, kind_of, numbers, type_words
+from riskset.data.levels import find_levels, level_codes
+from riskset.data.table import EXACT, Table, kind_of, numbers
 
 __all__ = ["FrameEncoder", "as_table"]
 
 CHUNK_CELLS = 1 << 25
 """Cells of a file that are held at a time: 256 MB as float64."""
 
-MANY_LEVELS = 50
-"""A column of text with more levels, and more than one for every two rows, is no characteristic."""
+IDENTIFIER = re.compile(r"(?i:id|row_?id|.+_id)|.*[a-z]Id")
+"""Names of columns that hold identifiers, or codes that are no amounts."""
 
-NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+ENOUGH_ROWS = 10
+"""In fewer rows, distinct consecutive numbers are no sign of an identifier."""
 
 
 def as_table(frame: object) -> Table:
@@ -148,6 +149,9 @@ class FrameEncoder:
         In the order of the covariates.
     levels : mapping of str to tuple of str
         For each column of categories, all its levels; the first has no covariate.
+    identifiers : tuple of str
+        Columns of whole numbers that look like identifiers, by their name or because the numbers
+        are consecutive and each is there once; known after `fit` only.
 
     Examples
     --------
@@ -162,6 +166,7 @@ class FrameEncoder:
 
     columns: tuple[str, ...]
     levels: Mapping[str, tuple[str, ...]]
+    identifiers: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def fit(
@@ -181,10 +186,12 @@ class FrameEncoder:
             table.need(name)
         maybe = [name for name in names if name in table.texts]
         ahead = _Ahead(table, maybe)
-        found = {name: _find_levels(table, name, ahead[name]) for name in maybe}
+        found = {name: find_levels(table, name, ahead[name]) for name in maybe}
         encoder = cls(names, {name: levels for name, levels in found.items() if levels})
         encoder._check_feature_names(table)
-        return encoder, encoder._design(table)
+        covariates = _Covariates(encoder, table)
+        design = Design.from_columns(covariates, n_rows=table.n_rows)
+        return replace(encoder, identifiers=tuple(covariates.identifiers)), design
 
     def transform(self, frame: object) -> Design:
         """Encode new data as at the fit.
@@ -207,7 +214,7 @@ class FrameEncoder:
                 f"the fit: {', '.join(map(repr, absent[:5]))}{more}.",
                 hint=f"it has {', '.join(map(repr, table.columns[:8]))}{others}.",
             )
-        return self._design(table)
+        return Design.from_columns(_Covariates(self, table), n_rows=table.n_rows)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -250,9 +257,6 @@ class FrameEncoder:
                     )
                 seen[name] = column
 
-    def _design(self, table: Table) -> Design:
-        return Design.from_columns(_Covariates(self, table), n_rows=table.n_rows)
-
 
 class _Covariates(Mapping[str, AnyArray]):
     """The covariates by name, each made when it is asked for; quick if asked for in order.
@@ -271,6 +275,7 @@ class _Covariates(Mapping[str, AnyArray]):
         }
         self._column: str | None = None
         self._values: AnyArray = np.zeros(0)
+        self.identifiers: dict[str, None] = {}
 
     def __len__(self) -> int:
         return len(self._source)
@@ -286,9 +291,11 @@ class _Covariates(Mapping[str, AnyArray]):
             self._values = (
                 _covariate(self._table, column, array)
                 if known is None
-                else _level_codes(self._table, column, array, known)
+                else level_codes(self._table, column, array, known)
             )
             self._column = column
+            if known is None and _is_identifier(column, self._values):
+                self.identifiers[column] = None
         return self._values if known is None else self._values == level
 
 
@@ -307,85 +314,11 @@ def _covariate(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     return values
 
 
-def _level_text(value: object) -> str:
-    # A level is remembered as text, so that 1 and 1.0 from two file formats are one level.
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str, ...]:
-    """All levels of a column of text or categories, sorted; () for a column of numbers."""
-    kind = kind_of(array.type)
-    if kind not in ("text", "category"):
-        return ()
-    check_present(table, name, array)
-    distinct = array.unique()
-    if pa.types.is_dictionary(distinct.type):
-        distinct = distinct.dictionary_decode()
-    levels = tuple(map(_level_text, sorted(distinct.to_pylist())))
-    words = table.words.column(name)
-    if len(levels) > MANY_LEVELS and 2 * len(levels) > table.n_rows:
-        raise InputError(
-            f"{words} has {len(levels):,} different values in {table.n_rows:,} rows (such as "
-            f"{levels[0]!r}), so it looks like an identifier and not like a characteristic.",
-            hint="name it with `id` or `cluster`, or leave it out with `drop`.",
-        )
-    if kind == "text" and len(levels) > 10:
-        odd = [level for level in levels if not NUMBER.fullmatch(level)]
-        if not odd:
-            raise InputError(
-                f"{words} is text, but all of its {len(levels):,} different values are numbers "
-                f"(such as {levels[0]!r}).",
-                hint="convert it to numbers; if they are codes, give it a categorical type.",
-            )
-        if 10 * len(odd) <= len(levels):
-            row = int(pc.index(array, odd[0]).as_py())
-            are = "is no number" if len(odd) == 1 else "are no numbers"
-            raise InputError(
-                f"{words} is text, because {len(odd):,} of its {len(levels):,} different values "
-                f"{are} (first: {table.words.row(row)}, value {odd[0]!r}).",
-                hint="correct such values, so that the column is numeric; if they are codes, give "
-                "it a categorical type or put a letter before them.",
-            )
-    return levels
-
-
-def _level_codes(
-    table: Table, name: str, array: "pa.ChunkedArray", levels: tuple[str, ...]
-) -> AnyArray:
-    """Number of the level of each row."""
-    check_present(table, name, array)
-    kind = kind_of(array.type)
-    if kind == "category":
-        known = {level: code for code, level in enumerate(levels)}
-        found = [
-            np.array(
-                [known.get(_level_text(v), -1) for v in chunk.dictionary.to_pylist()], np.int32
-            )[chunk.indices.to_numpy(zero_copy_only=False)]
-            for chunk in array.chunks
-        ]
-        codes = np.concatenate(found) if found else np.zeros(0, np.int32)
-    elif kind == "text" or pa.types.is_integer(array.type):
-        text = array.cast(pa.large_string())
-        at = pc.index_in(text, value_set=pa.array(levels, pa.large_string()))
-        codes = pc.fill_null(at, -1).to_numpy()
-    else:
-        raise InputError(
-            f"{table.words.column(name)} held categories at the fit "
-            f"({_listed(levels)}), but now its type is {type_words(array.type)}.",
-            hint="convert it to text.",
-        )
-    unknown = codes < 0
-    if unknown.any():
-        i = int(np.argmax(unknown))
-        raise InputError(
-            f"{table.words.column(name)} has a level that was not there at the fit, in "
-            f"{int(unknown.sum()):,} of {table.n_rows:,} rows (first: {table.words.row(i)}, "
-            f"value {array[i].as_py()!r}).",
-            hint=f"known levels are {_listed(levels)}; recode these rows, or fit again with them.",
-        )
-    return codes
-
-
-def _listed(levels: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, levels[:10]))
-    return f"{shown} and {len(levels) - 10:,} more" if len(levels) > 10 else shown
+def _is_identifier(name: str, values: AnyArray) -> bool:
+    """Whether whole numbers identify rows, by their name or as 1, 2, ..., n in any order."""
+    if values.dtype.kind not in "iu" or not values.size:
+        return False
+    if IDENTIFIER.fullmatch(name):
+        return True
+    spread = int(values.max()) - int(values.min())
+    return ENOUGH_ROWS <= values.size == spread + 1 and np.unique(values).size == values.size

@@ -75,9 +75,10 @@ def read_dataset(
     Notes
     -----
     A CSV file is read in UTF-8, with the names of the columns in its first line; separators are
-    commas, semicolons, tabs or bars. Empty fields, ``NA``, ``NaN`` and ``NULL`` are missing. A
-    column is numeric if all its values are numbers, boolean if all are true or false, and otherwise
-    text; identifiers with leading zeros stay text.
+    commas, semicolons, tabs or bars. Empty fields, ``NA``, ``N/A``, ``#N/A``, ``NaN`` and ``NULL``,
+    in any case, are missing. A column is numeric if all its values are numbers, boolean if all are
+    true or false, and otherwise text; identifiers with leading zeros stay text. A column of text
+    most of whose values are numbers is an error.
 
     Long tables are grouped and joined by DuckDB within 2 GB, and what does not fit is spilled to
     the directory of temporary files; the result needs 2 bytes for every entry that is 1. Without

@@ -13,7 +13,7 @@ Remark = tuple[str, tuple[str, ...], str]
 
 
 def remarks_on_columns(words: Words, roles: Roles, encoder: FrameEncoder) -> list[Remark]:
-    """Columns that were recognised by name, and categories that give no covariate."""
+    """Columns recognised by name, categories without a covariate, and identifiers among them."""
     notes: list[Remark] = []
     if set(roles.recognised) & {"strata", "weight"}:
         found = [
@@ -32,6 +32,16 @@ def remarks_on_columns(words: Words, roles: Roles, encoder: FrameEncoder) -> lis
                 (name,),
                 f"{words.column(name)} has the level {level!r} in every row, so it gives no "
                 "covariate.",
+            )
+        )
+    for name in encoder.identifiers:
+        notes.append(
+            (
+                "identifier",
+                (name,),
+                f"{words.column(name)} looks like an identifier, but is used as a covariate: name "
+                "it with `id`, `cluster` or `strata`, or leave it out with `drop`, unless it is an "
+                "amount.",
             )
         )
     return notes

@@ -4,6 +4,7 @@ Whatever holds the data, a `Table` hands out one column at a time, and knows how
 columns and rows. Below it nothing is missing, infinite or of a wrong type.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,9 +17,11 @@ from riskset._types import AnyArray
 
 __all__ = [
     "EXACT",
+    "NUMBER",
     "Table",
     "Words",
     "check_present",
+    "is_number",
     "keys",
     "kind_of",
     "labels",
@@ -30,6 +33,7 @@ EXACT = 2**53
 """Above it float64 does not hold every whole number."""
 
 MISSING = "drop or impute these rows first; riskset never drops a row by itself."
+NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 DAYS = "count the days since the start of follow-up, or leave the column out with `drop`."
 
 
@@ -184,7 +188,7 @@ def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
 def _not_numeric(table: Table, name: str, array: "pa.ChunkedArray", kind: str) -> InputError:
     must = f"{table.words.column(name)} must be numeric"
     if kind == "text":
-        odd = np.array([v is not None and not _is_number(v) for v in array.to_pylist()], bool)
+        odd = np.array([v is not None and not is_number(v) for v in array.to_pylist()], bool)
         if odd.any():
             at = int(np.argmax(odd))
             holds = "holds" if odd.sum() == 1 else "hold"
@@ -200,12 +204,9 @@ def _not_numeric(table: Table, name: str, array: "pa.ChunkedArray", kind: str) -
     )
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def is_number(text: str) -> bool:
+    """Whether a text is a number as programs write them; 007 is a code, and nan is missing."""
+    return NUMBER.fullmatch(text.strip()) is not None
 
 
 def labels(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
