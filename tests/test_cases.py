@@ -175,7 +175,8 @@ def test_heavy_ties(ties, rng):
 
 
 def test_exact_ties_are_not_offered():
-    with pytest.raises(rs.InputError, match="'exact' was not found"):
+    message = "`ties` must be 'breslow' or 'efron', but it is 'exact'"
+    with pytest.raises(rs.InputError, match=message):
         rs.Cox(ties="exact").fit(np.eye(3), [1.0, 2.0, 3.0])
 
 
@@ -252,6 +253,16 @@ def fit_dataset(data):
     return rs.Cox(tol=TOL).fit(data)
 
 
+def breslow_information(y, x, coef):
+    """Covariances of the covariates over the risk set of each event, summed."""
+    risk = np.exp(x @ coef)
+    total = np.zeros((x.shape[1], x.shape[1]))
+    for t in y["time"][y["event"] > 0]:
+        at_risk = y["time"] >= t
+        total += np.cov(x[at_risk].T, aweights=risk[at_risk], ddof=0)
+    return total
+
+
 def test_constant_and_collinear_columns():
     expected, table, _ = case("17")
     names = ["const", "x1", "x2", "x3"]
@@ -262,6 +273,11 @@ def test_constant_and_collinear_columns():
     check(model, [0.0, aliased["x1"], aliased["x2"], 0.0], expected["loglik"])
     notes = {note.code: note.columns for note in model.notes_}
     assert notes == {"constant": ("const",), "collinear": ("x1", "x2", "x3")}
+    # The others have the errors of a fit without const and x3, here from the definition.
+    two = breslow_information(y, matrix(table, ["x1", "x2"]), [aliased["x1"], aliased["x2"]])
+    errors = np.sqrt(np.linalg.inv(two).diagonal())
+    assert_allclose(model.standard_error_, [np.nan, *errors, np.nan], rtol=1e-8)
+    assert {test.df for test in (model.tests_.lr, model.tests_.score, model.tests_.wald)} == {2}
     ridge = fit(x, y, rs.L2(2.0))
     check(ridge, expected["ridge_l2_2"])
     assert ridge.coef_[0] == 0.0

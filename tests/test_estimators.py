@@ -1,5 +1,6 @@
 """The scikit-learn surface: its own checks, kinds of input, predictions, summaries, messages."""
 
+import inspect
 import pickle
 import warnings
 
@@ -274,14 +275,22 @@ def test_impossible_covariates(x, message):
     [
         ({"penalty": 1.0}, "`penalty` must be None, L1, L2 or ElasticNet"),
         ({"penalty": rs.L1(1.0, unpenalized=["x9"])}, "'x9' was not found"),
-        ({"ties": "efrom"}, "'efrom' was not found.*\n.*'efron'"),
+        ({"ties": "efrom"}, "`ties` must be 'breslow' or 'efron', but it is 'efrom'.\n.*'efron'"),
+        ({"ties": ["efron"]}, r"`ties` must be 'breslow' or 'efron', but it is \['efron'\]"),
         ({"tol": 0.0}, "`tol` must be between 0 and 1"),
+        ({"tol": None}, "`tol` must be between 0 and 1"),
+        ({"tol": "1e-8"}, "`tol` must be between 0 and 1"),
+        ({"tol": np.nan}, "`tol` must be between 0 and 1"),
+        ({"max_iter": np.nan}, "`max_iter` must be a whole number"),
+        ({"max_iter": None}, "`max_iter` must be a whole number"),
         ({"max_iter": 0}, "`max_iter` must be a whole number"),
         ({"max_iter": 2.5}, "`max_iter` must be a whole number"),
-        ({"solver": "ccd"}, "this version has only 'newton'"),
-        ({"solver": "lbfgs"}, "there is only 'newton'"),
-        ({"device": "tpu"}, "`device` must be"),
+        ({"solver": "ccd"}, "`solver` must be 'newton', but it is 'ccd'"),
+        ({"device": "tpu"}, "`device` must be 'auto', 'cpu' or 'cuda', but it is 'tpu'"),
         ({"n_threads": 0}, "`n_threads` must be"),
+        ({"n_threads": np.nan}, "`n_threads` must be a whole number"),
+        ({"n_threads": np.inf}, "`n_threads` must be a whole number"),
+        ({"n_threads": "2"}, "`n_threads` must be a whole number"),
         ({"cause": 2}, "has code 2"),
     ],
 )
@@ -443,7 +452,7 @@ def test_residuals_belong_to_their_rows(data):
     assert_array_equal(np.sort(schoenfeld.row), np.flatnonzero(y["event"]))
     deviance = model.residuals(x, y, "deviance")
     assert_array_equal(np.sign(deviance), np.sign(model.residuals(x, y)))
-    with pytest.raises(rs.InputError, match="'devience' was not found.*\n.*'deviance'"):
+    with pytest.raises(rs.InputError, match="`kind` must be .* 'devience'.\n.*'deviance'"):
         model.residuals(x, y, "devience")
 
 
@@ -595,6 +604,8 @@ def test_penalised_fits_have_no_standard_errors(data):
     ):
         with pytest.raises(rs.InputError, match="not defined for a penalised fit"):
             call()
+    assert not hasattr(model, "tests_")
+    assert "coef_" in dict(inspect.getmembers(model))
     nothing = rs.Cox(rs.L1(0.0)).fit(x, y)
     assert_allclose(nothing.standard_error_, rs.Cox().fit(x, y).standard_error_)
 
@@ -604,7 +615,7 @@ def test_penalised_fits_have_no_standard_errors(data):
     [
         ({"method": "profile"}, "'profile' is not in this version"),
         ({"method": "bootstrap"}, "'bootstrap' is not in this version"),
-        ({"method": "walt"}, "'walt' was not found.*\n.*'wald'"),
+        ({"method": "walt"}, "`method` must be 'wald' or 'robust', but it is 'walt'.\n.*'wald'"),
         ({"parameters": "x7"}, "'x7' was not found"),
         ({"level": 95}, "`level` must be between 0 and 1"),
     ],
@@ -750,6 +761,32 @@ def test_path_starts_where_the_first_coefficient_enters(data):
     assert list(result.n_nonzero)[0] == 1
     below = rs.Cox(rs.L1(0.99 * result.strengths[0], unpenalized=["x1"])).fit(x, y)
     assert np.count_nonzero(below.coef_) == 2
+
+
+@pytest.mark.parametrize("l1_ratio", [0.5, 1e-3, 1e-6])
+def test_path_of_an_elastic_net_starts_with_zeros(data, l1_ratio):
+    x, y = data
+    penalty = rs.ElasticNet(l1=l1_ratio, l2=1 - l1_ratio)
+    result = rs.path(rs.Cox(penalty), x, y, n_penalties=3, min_ratio=0.9)
+    assert result.n_nonzero[0] == 0
+    assert result.n_nonzero[1] == 1
+
+
+def test_path_of_a_ridge_starts_as_an_elastic_net_with_little_l1(data):
+    x, y = data
+    ridge = rs.path(rs.Cox(rs.L2(1.0)), x, y, n_penalties=1)
+    lasso = rs.path(rs.Cox(rs.L1(1.0)), x, y, n_penalties=1)
+    assert_allclose(ridge.strengths, 1000 * lasso.strengths, rtol=1e-12)
+
+
+def test_results_show_themselves_on_one_line(data):
+    x, y = data
+    result = rs.path(rs.Cox(), x, y, n_penalties=3)
+    assert repr(result).startswith("PathResult(3 penalties, strength ")
+    assert repr(result).endswith("4 covariates, 0 to 4 not 0; 3 converged)")
+    test = rs.Cox().fit(x, y).test_proportionality(x, y)
+    assert repr(test).startswith("ProportionalityTest(transform='km', 4 covariates, global chi-sq")
+    assert f"on 4 df, p = {test.global_p_value:.4g})" in repr(test)
 
 
 def test_path_of_given_penalties(data):

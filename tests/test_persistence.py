@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
+from riskset.fit_file import read_fit
 from riskset.persistence import read_archive, write_archive
 
 
@@ -174,8 +175,19 @@ def test_an_absent_file(tmp_path):
 def test_some_other_file(tmp_path, content):
     path = tmp_path / "table.csv"
     path.write_bytes(content)
-    with pytest.raises(rs.InputError, match=r"table.csv is not a fit saved by riskset.*\n.*save"):
+    with pytest.raises(rs.InputError, match=r"table.csv is not a fit saved .*: it is .*\n.*save"):
         rs.load(path)
+
+
+def test_the_two_kinds_of_files_name_each_other(data, tmp_path):
+    x, y, _ = data
+    path = tmp_path / "fit.json"
+    path.write_text('{"riskset": "0.1.0"}')
+    with pytest.raises(rs.InputError, match=r"JSON document.*\n.*`riskset predict`"):
+        rs.load(path)
+    rs.Cox().fit(x, y).save(tmp_path / "fit.riskset")
+    with pytest.raises(rs.InputError, match=r"zip archive.*\n.*riskset.load"):
+        read_fit(tmp_path / "fit.riskset")
 
 
 def test_some_other_zip(tmp_path):

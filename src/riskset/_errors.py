@@ -4,6 +4,7 @@
 
     RisksetError
     ├── InputError (ValueError)                    what the caller gave is wrong
+    │   └── NotDefinedError (AttributeError)       a fit has no such answer
     ├── DeviceError (RuntimeError)                 a device or its memory
     └── MissingDependencyError (ImportError)       an optional package is absent
 
@@ -14,12 +15,13 @@ line of its own that starts with "Hint:", what to do.
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 __all__ = [
     "DeviceError",
     "InputError",
     "MissingDependencyError",
+    "NotDefinedError",
     "RisksetError",
     "RisksetWarning",
 ]
@@ -52,6 +54,21 @@ class InputError(RisksetError, ValueError):
             if close
             else f"{verb} {', '.join(map(repr, shown))}{more}.",
         )
+
+    @classmethod
+    def wrong_option(cls, name: str, value: object, known: Sequence[str]) -> "InputError":
+        """A value of an option that is none of the few it has."""
+        close = difflib.get_close_matches(str(value), known, n=1)
+        *others, last = map(repr, known)
+        listed = f"{', '.join(others)} or {last}" if others else last
+        return cls(
+            f"`{name}` must be {listed}, but it is {value!r}.",
+            hint=f"did you mean {close[0]!r}?" if close else None,
+        )
+
+
+class NotDefinedError(InputError, AttributeError):
+    """A fit does not have this answer; to `hasattr` the attribute is absent."""
 
 
 class DeviceError(RisksetError, RuntimeError):

@@ -7,6 +7,7 @@ of the baseline. Every number is written with all its digits.
 
 import json
 import math
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -116,6 +117,11 @@ def read_fit(path: Path) -> tuple[Cox | FineGray, Schema]:
             f"there is no file {str(path)!r}.", hint="it is what `riskset fit --out` writes."
         ) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        if zipfile.is_zipfile(path):
+            raise InputError(
+                f"{path.name} is not what `riskset fit` wrote, but a zip archive.",
+                hint="a model saved by model.save(...) is for riskset.load(...) in Python.",
+            ) from None
         raise _not_ours(path, f"it is no JSON ({error})") from None
     if not isinstance(document, dict) or "riskset" not in document:
         raise _not_ours(path, "it does not have the key 'riskset'")

@@ -93,7 +93,7 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
         except InputError:
             raise
         except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError) as error:
-            raise _not_ours(path, f"or it is damaged or cut short ({error})") from None
+            raise _not_zip(path, error) from None
     return document, arrays
 
 
@@ -113,6 +113,18 @@ def _read_document(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
             hint="upgrade riskset.",
         )
     return document
+
+
+def _not_zip(path: Path, error: Exception) -> InputError:
+    with path.open("rb") as stream:
+        start = stream.read(64).lstrip()
+    if start.startswith(b"{"):
+        return InputError(
+            f"{path.name} is a JSON document, not a fit saved by riskset.",
+            hint="what `riskset fit` wrote is for `riskset predict`; riskset.load reads what "
+            "model.save(...) wrote.",
+        )
+    return _not_ours(path, f"it is some other file, or damaged or cut short ({error})")
 
 
 def _not_ours(path: Path, why: str) -> InputError:

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from riskset._errors import InputError
+from riskset._errors import InputError, NotDefinedError
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
@@ -62,7 +62,7 @@ class Answers:
     def _defined(self, what: str) -> Fitted:
         check_is_fitted(self, "coef_")
         if self._is_penalized:
-            raise InputError(
+            raise NotDefinedError(
                 f"{what} is not defined for a penalised fit: a penalty biases the estimates, so no "
                 "variance of theirs gives intervals of the stated coverage.",
                 hint="fit without a penalty, or with the covariates that a penalty chose.",
@@ -191,7 +191,7 @@ class Answers:
                 hint="use 'wald' or 'robust'.",
             )
         if method not in ("wald", "robust"):
-            raise InputError.unknown_name("method", str(method), ("wald", "robust"))
+            raise InputError.wrong_option("method", method, ("wald", "robust"))
         self._defined(f"a {method} interval" if method == "robust" else "a Wald interval")
         columns = self._positions(parameters)
         errors = self.standard_error_ if method == "wald" else self.robust_standard_error_
@@ -256,7 +256,7 @@ class Answers:
             return residual.score_residuals(loss, design, eta)
         if kind == "schoenfeld":
             return residual.schoenfeld_residuals(loss, design, eta)
-        raise InputError.unknown_name("kind", str(kind), get_args(ResidualKind))
+        raise InputError.wrong_option("kind", kind, get_args(ResidualKind))
 
     def test_proportionality(
         self,

@@ -6,7 +6,7 @@ It holds no mathematics, and never changes the parameters of an estimator.
 import os
 import time
 import warnings
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeGuard
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -125,6 +125,10 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         self._warn()
         return self
 
+    def _options(self) -> dict[str, tuple[str, ...]]:
+        """The values of each parameter that has a few."""
+        return {"device": ("auto", "cpu", "cuda"), "solver": ("newton",)}
+
     def _checked_runtime(self) -> Runtime:
         """Check the parameters that no other layer checks."""
         if self.penalty is not None and not isinstance(self.penalty, Penalty):
@@ -132,25 +136,21 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
                 f"`penalty` must be None, L1, L2 or ElasticNet, but it is {self.penalty!r}.",
                 hint="for example penalty=riskset.L1(1.0).",
             )
-        if not (np.isreal(self.tol) and 0 < float(self.tol) < 1):
+        if not (_is_number(self.tol) and 0 < self.tol < 1):
             raise InputError(
                 f"`tol` must be between 0 and 1, but it is {self.tol!r}.",
                 hint="it bounds the relative KKT residual; the default is 1e-8.",
             )
-        if (
-            isinstance(self.max_iter, bool)
-            or int(self.max_iter) != self.max_iter
-            or self.max_iter < 1
-        ):
-            raise InputError(
-                f"`max_iter` must be a whole number of at least 1, but it is {self.max_iter!r}."
-            )
-        if self.solver != "newton":
-            known = "this version has" if self.solver == "ccd" else "there is"
-            raise InputError(
-                f"`solver` is {self.solver!r}, but {known} only 'newton'.",
-                hint="leave it out; the answer does not depend on it.",
-            )
+        for name in ("max_iter", "n_threads"):
+            value = getattr(self, name)
+            if not (_is_count(value) or (name == "n_threads" and value is None)):
+                raise InputError(
+                    f"`{name}` must be a whole number of at least 1, but it is {value!r}.",
+                    hint="leave it out for the default.",
+                )
+        for name, known in self._options().items():
+            if getattr(self, name) not in known:
+                raise InputError.wrong_option(name, getattr(self, name), known)
         return Runtime.select(self.device, self.n_threads)
 
     def _read(
@@ -254,6 +254,15 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.positive_only = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    kinds = (int, float, np.integer, np.floating)
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def _is_count(value: object) -> bool:
+    return _is_number(value) and float(value).is_integer() and value >= 1
 
 
 def _share(kkt: float, tol: float) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from riskset._errors import InputError, RisksetWarning
+from riskset._errors import NotDefinedError, RisksetWarning
 from riskset._types import AnyArray, Features, Matrix
 from riskset.data.design import Design
 from riskset.infer.variance import Covariance, model_covariance, robust_covariance
@@ -99,11 +99,11 @@ class Fitted:
 
         Raises
         ------
-        InputError
+        NotDefinedError
             If the model was pickled or saved since.
         """
         if self._training is None:
-            raise InputError(
+            raise NotDefinedError(
                 "this needs the training data, which a saved or pickled model does not carry.",
                 hint="ask before saving, or fit again.",
             )
@@ -206,7 +206,7 @@ class Fitted:
 
     def _stored(self, name: str) -> AnyArray:
         if name not in self._kept:
-            raise InputError(
+            raise NotDefinedError(
                 f"the {name.replace('_', ' ')} was not kept with this saved or pickled model, "
                 f"which has more than {KEEP_VARIANCE:,} covariates.",
                 hint="read it from the model before saving, or fit again.",

@@ -1,6 +1,7 @@
 """The Cox proportional hazards model."""
 
-from riskset._errors import InputError
+from typing import get_args
+
 from riskset._runtime import Runtime
 from riskset.estimators._base import HazardModel
 from riskset.estimators._input import Data
@@ -112,7 +113,8 @@ class Cox(HazardModel):
         self.solver = solver
         self.progress = progress
 
+    def _options(self) -> dict[str, tuple[str, ...]]:
+        return {**super()._options(), "ties": get_args(Ties)}
+
     def _loss(self, data: Data, runtime: Runtime) -> CoxLoss:
-        if self.ties not in ("breslow", "efron"):
-            raise InputError.unknown_name("ties", str(self.ties), ("breslow", "efron"))
         return CoxLoss(data.outcome, self.ties, runtime)

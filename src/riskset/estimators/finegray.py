@@ -178,14 +178,15 @@ class FineGray(HazardModel):
 
     # --------------------------------------------------------------------------- censoring
 
+    def _options(self) -> dict[str, tuple[str, ...]]:
+        return {
+            **super()._options(),
+            "censoring_ties": get_args(CensoringTies),
+            "censoring_beyond": get_args(Beyond),
+            "censoring_weights": get_args(CensoringWeights),
+        }
+
     def _loss(self, data: Data, runtime: Runtime) -> FineGrayLoss:
-        for name, known in (
-            ("censoring_ties", get_args(CensoringTies)),
-            ("censoring_beyond", get_args(Beyond)),
-            ("censoring_weights", get_args(CensoringWeights)),
-        ):
-            if getattr(self, name) not in known:
-                raise InputError.unknown_name(name, str(getattr(self, name)), known)
         outcome = data.outcome
         if outcome.entry is not None and (outcome.entry >= outcome.time.min()).any():
             raise InputError(

@@ -29,7 +29,7 @@ RIDGE_RATIO = 1e-3
 """Share of L1 by which the first strength of a pure ridge path is found, as in glmnet."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PathResult:
     """Certified solutions along a path of penalties.
 
@@ -66,6 +66,14 @@ class PathResult:
     seconds: float
     _source: "_Source" = field(repr=False)
     _last: Solution = field(repr=False)
+
+    def __repr__(self) -> str:
+        done = sum(status == "converged" for status in self.statuses)
+        return (
+            f"PathResult({len(self):,} penalties, strength {self.strengths[0]:.4g} to "
+            f"{self.strengths[-1]:.4g}; {len(self.names):,} covariates, "
+            f"{self.n_nonzero[0]:,} to {self.n_nonzero[-1]:,} not 0; {done:,} converged)"
+        )
 
     def __len__(self) -> int:
         return len(self.penalties)
@@ -133,7 +141,7 @@ class _Source:
                 "no penalised covariate carries information, so there is no path of penalties.",
                 hint="check `unpenalized` and the covariates, or pass `penalties`.",
             )
-        return l1_max / max(kind.l1_ratio, RIDGE_RATIO), solution
+        return l1_max / (kind.l1_ratio if kind.l1_ratio > 0 else RIDGE_RATIO), solution
 
     def solve(self, chosen: Sequence[Penalty], start: Solution | None) -> Iterator[Solution]:
         """One solution after the other."""

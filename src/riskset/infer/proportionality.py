@@ -23,7 +23,7 @@ __all__ = ["ProportionalityTest", "Transform", "proportionality_test", "transfor
 Transform = Literal["km", "rank", "identity", "log"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProportionalityTest:
     """Score tests that coefficients do not change with (transformed) time.
 
@@ -46,6 +46,13 @@ class ProportionalityTest:
     global_df: int
     global_p_value: float
 
+    def __repr__(self) -> str:
+        return (
+            f"ProportionalityTest(transform={self.transform!r}, {len(self.names):,} covariates, "
+            f"global chi-square {self.global_statistic:.4g} on {self.global_df:,} df, "
+            f"p = {self.global_p_value:.4g})"
+        )
+
 
 def transformed_times(outcome: Outcome, transform: Transform = "km") -> NDArray[np.float64]:
     """g(t) at the time of each group (G,), in risk order; NaN for a group without events.
@@ -61,7 +68,7 @@ def transformed_times(outcome: Outcome, transform: Transform = "km") -> NDArray[
         If the transform is unknown, or "log" meets an event at time 0.
     """
     if transform not in get_args(Transform):
-        raise InputError.unknown_name("transform", str(transform), get_args(Transform))
+        raise InputError.wrong_option("transform", transform, get_args(Transform))
     at = outcome.group_time
     present = outcome.weight > 0
     time = outcome.time[present]
