@@ -472,7 +472,9 @@ def test_new_data_are_read_by_the_schema() -> None:
     assert list(data.outcome_columns.strata[0]) == ["b", "c"]
     assert_array_equal(data.row_keys, [1, 2])
     assert data.n_dropped == {"unseen_covariates": 1, "entries_of_unseen_covariates": 1}
-    assert data.notes[0][2].endswith("without their covariates: 1.")
+    ((code, _, message),) = data.notes
+    assert code == "dropped"
+    assert message.endswith("without their covariates: 1 (of 1 covariates; the model knows 2).")
     with pytest.raises(InputError, match="read without their outcomes"):
         data.outcome()
 
@@ -493,6 +495,32 @@ def test_new_data_with_outcomes_for_scoring() -> None:
     again = Dataset.from_schema(data.schema, new, none, outcome=True)
     assert_array_equal(again.outcome().time, [3, 4])
     assert not again.design.to_dense()[:, 1:].any()
+
+
+def test_new_data_whose_covariates_are_all_unseen_are_refused() -> None:
+    schema = fitted().schema
+    new = pa.table({"rowId": [1, 2], "age": [1, 2], "sex": ["f", "m"], "site": ["b", "a"]})
+    for keys in ([7, 8], ["7", "8"]):
+        with pytest.raises(
+            InputError,
+            match=r"none of the 2 covariates of the long table \(such as covariateId '?7'?\) "
+            r"is one of the 3 of the fit \(such as 5\)",
+        ):
+            Dataset.from_schema(schema, new, long([1, 2], keys, [1.0, 1.0]))
+
+
+def test_a_long_table_without_entries_is_noted_in_new_data() -> None:
+    schema = fitted().schema
+    new = pa.table({"rowId": [1, 2], "age": [1, 2], "sex": ["f", "m"], "site": ["b", "a"]})
+    none = long(pa.array([], pa.int64()), pa.array([], pa.int64()), pa.array([], pa.float64()))
+    data = Dataset.from_schema(schema, new, none)
+    ((code, _, message),) = data.notes
+    assert code == "no_entries"
+    assert message.endswith("so the model's 3 covariates of such a table are 0 in every row.")
+    assert not data.design.to_dense()[:, 1:].any()
+    others = Dataset.from_schema(schema, new, long([3, 4], [5, 5], [1.0, 1.0]), unknown_rows="drop")
+    assert others.n_dropped == {"unknown_rows": 2}
+    assert [code for code, _, _ in others.notes] == ["dropped", "no_entries"]
 
 
 def test_complaints_about_new_data() -> None:

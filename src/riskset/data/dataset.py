@@ -240,6 +240,7 @@ class Dataset:
 
         The covariates are those of the fit: columns and keys beyond them are ignored, a key that
         does not occur is a column of zeros, and entries of unseen keys are counted in `n_dropped`.
+        A long table without entries is legal, and noted; one with unseen keys only is an error.
 
         Parameters
         ----------
@@ -320,7 +321,7 @@ def assemble(
     table = identified(table, roles.id, must_be_unique=long is not None)
     columns = OutcomeColumns.read(table, roles, time_digits)
     encoder, wide = FrameEncoder.fit(table, roles.covariates(table.columns))
-    design, options, n_dropped = _beside(wide, table, long)
+    design, options, n_dropped, notes = _beside(wide, table, long)
     return Dataset(
         design,
         Schema(roles, encoder, options, time_digits),
@@ -328,7 +329,7 @@ def assemble(
         columns,
         cause=cause,
         n_dropped=n_dropped,
-        notes=(*remarks_on_columns(table.words, roles, encoder), *remarks_on_entries(n_dropped)),
+        notes=(*remarks_on_columns(table.words, roles, encoder), *notes),
     )
 
 
@@ -350,17 +351,16 @@ def assemble_new(
         if outcome
         else OutcomeColumns.read_for_prediction(table, roles)
     )
-    design, _, n_dropped = _beside(schema.encoder.transform(table), table, long)
-    notes = remarks_on_entries(n_dropped)
+    design, _, n_dropped, notes = _beside(schema.encoder.transform(table), table, long)
     return Dataset(design, schema, table.words, columns, n_dropped=n_dropped, notes=notes)
 
 
 def _beside(
     wide: Design, table: Table, long: LongInput | None
-) -> tuple[Design, LongOptions | None, Mapping[str, int]]:
-    """The covariates of the long table beside those of the wide one."""
+) -> tuple[Design, LongOptions | None, Mapping[str, int], tuple[Remark, ...]]:
+    """The covariates of the long table beside those of the wide one, and what to say of it."""
     if long is None:
-        return wide, None, {}
+        return wide, None, {}, ()
     stored, options = long
     assert table.words.row_keys is not None
     added = long_design(
@@ -380,4 +380,5 @@ def _beside(
             hint="rename one of them, or leave the column out with `drop`.",
         )
     design = Design.stack([wide, added.design]) if wide.n_features else added.design
-    return design, replace(options, keys=added.design.keys), added.n_dropped
+    notes = remarks_on_entries(added.n_dropped, added.design.n_features, added.n_occurring)
+    return design, replace(options, keys=added.design.keys), added.n_dropped, notes

@@ -182,6 +182,14 @@ class LongQuery:
         as_text = bool(wanted) and isinstance(wanted[0], str) != self._covariate.is_text
         at = {str(key) if as_text else key: k for k, key in enumerate(found)}
         source = np.array([at.get(str(key) if as_text else key, -1) for key in wanted], np.int64)
+        if found and (source < 0).all():
+            raise InputError(
+                f"none of the {len(found):,} covariates of {self.place} (such as "
+                f"{self.columns.covariate} {found[0]!r}) is one of the {len(wanted):,} of the fit "
+                f"(such as {wanted[0]!r}).",
+                hint="write the covariate keys as at the fit, or check which column they are in; "
+                "rows without any entry are legal, and so is a table without entries.",
+            )
         n = np.append(n, 0)
         left_out = int(n.sum() - n[source].sum())
         self.n_dropped["unseen_covariates"] = len(found) - int((source >= 0).sum())

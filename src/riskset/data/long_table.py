@@ -30,10 +30,11 @@ KNOWN_NAMES = (
 
 @dataclass(frozen=True)
 class LongDesign:
-    """The covariates of a long table, and counts of what was left out."""
+    """The covariates of a long table, counts of what was left out, and how many occur."""
 
     design: Design
     n_dropped: Mapping[str, int]
+    n_occurring: int
 
 
 def find_columns(
@@ -110,8 +111,8 @@ def long_design(
     Raises
     ------
     InputError
-        If a key or value is missing, a value is not finite, a row is unknown, or a row and
-        covariate were given twice.
+        If a key or value is missing, a value is not finite, a row is unknown, a row and covariate
+        were given twice, or there are entries but none of `keys`.
     """
     _check_option("duplicates", duplicates, ("error", "sum", "max"))
     _check_option("unknown_rows", unknown_rows, ("error", "drop"))
@@ -131,7 +132,8 @@ def long_design(
         n_dropped["repeated_entries"] = before - entries.indices.size
     n_dropped["zero_entries"] = int(np.count_nonzero(entries.values == 0))
     design = _design(columns_found.keys, entries, row_keys.size)
-    return LongDesign(design, {name: n for name, n in n_dropped.items() if n})
+    n_occurring = int(np.count_nonzero(columns_found.count))
+    return LongDesign(design, {name: n for name, n in n_dropped.items() if n}, n_occurring)
 
 
 def _check_option(name: str, value: str, known: Sequence[str]) -> None:

@@ -47,18 +47,38 @@ def remarks_on_columns(words: Words, roles: Roles, encoder: FrameEncoder) -> lis
     return notes
 
 
-def remarks_on_entries(n_dropped: Mapping[str, int]) -> tuple[Remark, ...]:
-    """Entries of a long table that were left out or merged."""
+def remarks_on_entries(
+    n_dropped: Mapping[str, int], n_covariates: int, n_occurring: int
+) -> tuple[Remark, ...]:
+    """Entries of a long table that were left out or merged, and whether any was left.
+
+    Parameters
+    ----------
+    n_covariates, n_occurring : int
+        How many covariates the long table has in the model, and how many of them have entries.
+    """
+    unseen = n_dropped.get("unseen_covariates", 0)
     sentences = {
         "unknown_rows": "entries of the long table left out because the outcomes do not have "
         "their rows: {:,}.",
         "repeated_entries": "entries of the long table merged with another one of the same row and "
         "covariate: {:,}.",
         "entries_of_unseen_covariates": "entries of the long table left out because the model was "
-        "fitted without their covariates: {:,}.",
+        f"fitted without their covariates: {{:,}} (of {unseen:,} covariates; the model knows "
+        f"{n_occurring:,}).",
     }
-    return tuple(
+    notes: list[Remark] = [
         ("dropped", (), sentence.format(n_dropped[what]))
         for what, sentence in sentences.items()
         if what in n_dropped
-    )
+    ]
+    if n_covariates and not n_occurring:
+        notes.append(
+            (
+                "no_entries",
+                (),
+                "no entry of the long table belongs to any row, so the model's "
+                f"{n_covariates:,} covariates of such a table are 0 in every row.",
+            )
+        )
+    return tuple(notes)
