@@ -148,3 +148,13 @@ def test_surv_is_a_structured_array() -> None:
     assert Surv([1, 2], [2, 0])["event"].tolist() == [2, 0]
     with pytest.raises(InputError, match="negative"):
         Surv([-1.0], [1])
+
+
+@pytest.mark.parametrize("type_", [np.str_, object])
+def test_text_events_get_no_guess(type_: type) -> None:
+    event = np.array(["alive", "dead"], dtype=type_)
+    with pytest.raises(
+        InputError, match=r"holds text such as 'alive'.*\n.*only you know"
+    ) as caught:
+        Surv([1, 2], event)
+    assert "dead" not in str(caught.value)

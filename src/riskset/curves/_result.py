@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
-from riskset.data.checks import Places, as_numbers
+from riskset.data.checks import Places, as_array, as_numbers
 from riskset.data.output import data_frame
 
 __all__ = ["Curve", "Curves", "as_times", "step_values"]
@@ -120,7 +120,7 @@ class Curves(Generic[C]):
 def as_times(times: object) -> NDArray[np.float64]:
     """Times to read a curve at, checked."""
     return as_numbers(
-        np.atleast_1d(np.asarray(times)),
+        np.atleast_1d(as_array(times, "`times`", Places())),
         "times",
         None,
         Places(),

@@ -7,7 +7,7 @@ import numpy as np
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
-from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
+from riskset.data.checks import Places, as_array, as_codes, as_numbers, complain_rows
 from riskset.data.outcome import Surv
 
 __all__ = ["EVERYBODY", "Followup", "check_level", "split"]
@@ -123,7 +123,7 @@ def check_level(level: float) -> None:
 
 
 def _fields(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None]:
-    array: AnyArray = np.asarray(y)
+    array = as_array(y, "`y`", Places())
     names = array.dtype.names
     if names is None or array.ndim != 1:
         raise InputError(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, RiskSets, Rows
-from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
+from riskset.data.checks import Places, as_array, as_codes, as_numbers, complain_rows
 from riskset.data.risk_order import sort_into_risk_sets
 
 __all__ = ["Outcome", "Surv"]
@@ -68,12 +68,13 @@ def Surv(time: object, event: object, entry: object = None) -> AnyArray:  # noqa
 
 
 def _event_codes(event: object, n_rows: int, places: Places) -> Index:
-    array = np.asarray(event)
-    if array.dtype.kind in "USO" and array.dtype != object:
+    array = as_array(event, places.column("event"), places)
+    if array.size and isinstance(array.flat[0], str | bytes):
         raise InputError(
             f"{places.column('event')} must hold 0 (censored), 1 (event) or further whole numbers "
             f"for competing causes, but it holds text such as {str(array.flat[0])!r}.",
-            hint="compare it with the label of the event, for example status == 'dead'.",
+            hint="make an array that is 1 where this one holds the label of the event and 0 where "
+            "it holds the label of censoring; only you know which label is which.",
         )
     numbers = as_numbers(event, "event", n_rows, places)
     complain_rows(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
-from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
+from riskset.data.checks import Places, as_array, as_codes, as_numbers, complain_rows
 from riskset.data.outcome import Outcome
 
 __all__ = [
@@ -192,7 +192,7 @@ def read_score(risk_score: object, n_rows: int, n_times: int = 1) -> NDArray[np.
 def as_table(values: object, name: str) -> NDArray[np.float64]:
     """Numbers in one or two dimensions, missing and infinite ones included."""
     try:
-        return np.asarray(values, dtype=np.float64)
+        return as_array(values, f"`{name}`", PLACES).astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise InputError(
             f"`{name}` must be numbers, but they cannot be read as such ({error}).",
@@ -207,7 +207,7 @@ def any_by_row(bad: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def read_times(times: object) -> NDArray[np.float64]:
     """Times at which a prediction is judged: one or more, increasing."""
-    values = as_numbers(np.atleast_1d(np.asarray(times)), "times", None, PLACES)
+    values = as_numbers(np.atleast_1d(as_array(times, "`times`", PLACES)), "times", None, PLACES)
     if values.size == 0 or values[0] < 0 or bool((np.diff(values) <= 0).any()):
         raise InputError(
             "`times` must be one or more numbers >= 0, each larger than the one before, but they "
