@@ -116,3 +116,15 @@ FRAMES: dict[str, Callable[[pa.Table], object]] = {
     ),
     "duckdb": _relation,
 }
+
+
+BIG = 2**53
+OUTCOMES = pa.table(
+    {"rowId": [7, 8, 9, 10], "time": [5.0, 8.0, 2.0, 8.0], "y": [1, 0, 1, 0], "age": [1, 2, 3, 4]}
+)
+
+
+def long(rows: object, keys: object, values: object = None) -> pa.Table:
+    """A long table of covariates beside `OUTCOMES`."""
+    columns = {"rowId": rows, "covariateId": keys}
+    return pa.table(columns if values is None else columns | {"covariateValue": values})
