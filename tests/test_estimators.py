@@ -617,6 +617,7 @@ def test_penalised_fits_have_no_standard_errors(data):
         ({"method": "bootstrap"}, "'bootstrap' is not in this version"),
         ({"method": "walt"}, "`method` must be 'wald' or 'robust', but it is 'walt'.\n.*'wald'"),
         ({"parameters": "x7"}, "'x7' was not found"),
+        ({"parameters": 7}, "'7' was not found"),
         ({"level": 95}, "`level` must be between 0 and 1"),
     ],
 )
@@ -827,7 +828,11 @@ def test_a_path_says_when_it_did_not_converge(data):
     ("arguments", "message"),
     [
         ({"n_penalties": 0}, "`n_penalties` must be a whole number"),
+        ({"n_penalties": np.nan}, "`n_penalties` must be a whole number"),
+        ({"n_penalties": None}, "`n_penalties` must be a whole number"),
         ({"min_ratio": 1.0}, "`min_ratio` must be between 0 and 1"),
+        ({"min_ratio": "small"}, "`min_ratio` must be between 0 and 1"),
+        ({"penalties": 3.0}, "`penalties` must be a sequence"),
         ({"penalties": []}, "`penalties` is empty"),
     ],
 )

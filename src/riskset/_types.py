@@ -1,6 +1,6 @@
-"""Names for the arrays that travel between layers."""
+"""Names for the arrays that travel between layers, and what counts as a number."""
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,17 @@ Pointer: TypeAlias = NDArray[np.int64]
 
 AnyArray: TypeAlias = NDArray[Any]
 """An array of any type, before it is validated."""
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """A real number of Python or NumPy; True and False are none."""
+    kinds = (int, float, np.integer, np.floating)
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """A whole number of at least 1."""
+    return is_number(value) and float(value).is_integer() and value >= 1
 
 
 class RiskSets(NamedTuple):

@@ -126,7 +126,7 @@ def test_p_values_and_intervals():
     half = stats.norm.ppf(0.95) * 0.5
     np.testing.assert_allclose([lower[0], upper[0]], [1 - half, 1 + half], rtol=1e-14)
     assert np.isnan([lower[1], upper[1]]).all()
-    for level in (0.0, 1.0, 95.0, np.nan):
+    for level in (0.0, 1.0, 95.0, np.nan, None, "0.95"):
         with pytest.raises(_errors.InputError, match="level"):
             wald.wald_interval(np.zeros(1), np.ones(1), level)
 

@@ -89,6 +89,14 @@ def early_peak() -> Scene:
     return scene(Outcome.build(time, rng.random(40) < 0.7, entry=None), eta)
 
 
+def tiny_weights() -> Scene:
+    """The last to fail have weights and hazards whose product no exponent of one shift can hold."""
+    time = np.arange(1.0, 21.0)
+    late = time > 14
+    weight, eta = np.where(late, 1e-120, 1.0), np.where(late, -480.0, 0.0) + np.sin(time)
+    return scene(Outcome.build(time, time % 3 != 0, weight=weight), eta)
+
+
 def absent_peak() -> Scene:
     """A row of weight 0 far above everybody; it is in no sum, but has a residual of 0."""
     rng = np.random.default_rng(32)
@@ -162,6 +170,7 @@ SCENES = {
     "extreme_eta": make(50, seed=10, eta=spread),
     "extreme_eta_strata": make(60, seed=11, eta=spread, n_strata=3, weights=HALVES),
     "early_peak": early_peak(),
+    "tiny_weights": tiny_weights(),
     "absent_peak": absent_peak(),
     "constant_eta": make(40, seed=12, eta=lambda rng, n: np.full(n, -900.0)),
 }

@@ -145,7 +145,7 @@ KEPT = {name: getattr(late_entry_cpu, name) for name in late_entry_cpu.__all__}
     [
         (risk_sets_cpu, "_carry", no_carry, "strata"),
         (risk_sets_cpu, "_carry", carry_across_strata, "strata"),
-        (risk_sets_cpu, "SPAN", 1e6, "extreme_eta"),
+        (risk_sets_cpu, "has_underflow", lambda *_: False, "tiny_weights"),
         (late_entry_cpu, "sum_at_risk", with_own_events, "late"),
         (late_entry_cpu, "sum_seen", without_tied_share, "late"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from riskset.solve import curvature, newton
+from riskset.solve import curvature, run
 from riskset.solve.newton import fit
 from riskset.solve.result import Solution
 from solve.problems import Random, random_problem, sparse_problem
@@ -61,8 +61,8 @@ def test_the_sampled_curvature_leads_to_the_same_answer(
 def test_working_sets_find_every_column(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = sparse_problem(7)
     whole = solve(problem)
-    monkeypatch.setattr(newton, "ALL_AT_ONCE", 4)
-    monkeypatch.setattr(newton, "LEAST_WORKING", 3)
+    monkeypatch.setattr(run, "ALL_AT_ONCE", 4)
+    monkeypatch.setattr(run, "LEAST_WORKING", 3)
     parts = solve(problem)
     assert parts.status == "converged"
     assert problem.kkt(parts.coef) <= 1e-7

@@ -159,8 +159,8 @@ def _dense_part(
     """Centre and scale dense columns; notes center and scale in the arrays given."""
     for k, j in enumerate(columns):
         x = values[k]
-        low, high = (x.min(), x.max()) if x.size else (0.0, 0.0)
-        center[j] = low if low == high else low + np.mean(x - low)
+        # The median, and not the mean: one extreme value must not cost all others their digits.
+        center[j] = np.median(x) if x.size else 0.0
         deviation = x - center[j]
         peak = np.abs(deviation).max(initial=0.0)
         if peak > 0:

@@ -258,6 +258,18 @@ class Design:
                 part.product(slots[used], w[used], out, runtime)
         return out
 
+    def magnitude(
+        self, v: Features, columns: Index | None = None, *, runtime: Runtime
+    ) -> Rows:
+        """``sum_j |z[i, j] v[j]|``: `product` is rounded by a few units of its last place."""
+        out = np.zeros(self.n_rows)
+        for part, slots, at in self.select(columns):
+            w = np.abs(v[at])
+            used = np.flatnonzero(w)
+            if used.size:
+                part.magnitude(slots[used], w[used], out, runtime)
+        return out
+
     def stored(self, columns: Index | None = None, rows: Index | None = None) -> Matrix:
         """Stored columns as a dense (rows, columns) array."""
         rows = np.arange(self.n_rows) if rows is None else rows

@@ -34,6 +34,9 @@ class Part(Protocol):
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """``out[i] += sum_s x[i, s] v[s]``, in stored units."""
 
+    def magnitude(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
+        """``out[i] += sum_s |x[i, s]| v[s]``: what the rounding of `product` is relative to."""
+
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """``out[a, m] = x[rows[a], slots[m]]``, in stored units; `out` starts at zero."""
 
@@ -59,6 +62,10 @@ class BinaryPart:
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """See `Part.product`."""
         kernels.product_binary(self.block_ptr, self.row, slots, v, self.shift, out, runtime)
+
+    def magnitude(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
+        """See `Part.magnitude`."""
+        self.product(slots, v, out, runtime)
 
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """See `Part.fill`."""
@@ -91,6 +98,11 @@ class ValuedPart:
             self.block_ptr, self.row, self.value, slots, v, self.shift, out, runtime
         )
 
+    def magnitude(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
+        """See `Part.magnitude`."""
+        size = np.abs(self.value)
+        kernels.product_valued(self.block_ptr, self.row, size, slots, v, self.shift, out, runtime)
+
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """See `Part.fill`."""
         _fill_sparse(self.block_ptr, self.row, self.value, self.shift, slots, rows, out)
@@ -121,6 +133,11 @@ class DensePart:
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """See `Part.product`."""
         kernels.product_dense(self.blocks, slots, v, out, runtime)
+
+    def magnitude(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
+        """See `Part.magnitude`."""
+        every = np.arange(slots.size, dtype=np.int64)
+        kernels.product_dense(np.abs(self.blocks[:, slots]), every, v, out, runtime)
 
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """See `Part.fill`."""

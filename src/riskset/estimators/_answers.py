@@ -1,6 +1,6 @@
 """What a fitted model says about its coefficients and its fit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -202,7 +202,8 @@ class Answers:
     def _positions(self, parameters: str | Sequence[str] | None) -> Index:
         if parameters is None:
             return np.arange(self.coef_.size)
-        names = [parameters] if isinstance(parameters, str) else list(parameters)
+        one = isinstance(parameters, str) or not isinstance(parameters, Iterable)
+        names = [str(parameters)] if one else list(parameters)
         where = {name: j for j, name in enumerate(self.covariates_)}
         for name in names:
             if name not in where:

@@ -6,7 +6,7 @@ It holds no mathematics, and never changes the parameters of an estimator.
 import os
 import time
 import warnings
-from typing import ClassVar, Self, TypeGuard
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from riskset._errors import InputError, RisksetWarning
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
-from riskset._types import Features
+from riskset._types import Features, is_count, is_number
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
@@ -136,14 +136,14 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
                 f"`penalty` must be None, L1, L2 or ElasticNet, but it is {self.penalty!r}.",
                 hint="for example penalty=riskset.L1(1.0).",
             )
-        if not (_is_number(self.tol) and 0 < self.tol < 1):
+        if not (is_number(self.tol) and 0 < self.tol < 1):
             raise InputError(
                 f"`tol` must be between 0 and 1, but it is {self.tol!r}.",
                 hint="it bounds the relative KKT residual; the default is 1e-8.",
             )
         for name in ("max_iter", "n_threads"):
             value = getattr(self, name)
-            if not (_is_count(value) or (name == "n_threads" and value is None)):
+            if not (is_count(value) or (name == "n_threads" and value is None)):
                 raise InputError(
                     f"`{name}` must be a whole number of at least 1, but it is {value!r}.",
                     hint="leave it out for the default.",
@@ -254,15 +254,6 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.positive_only = True
         tags.input_tags.sparse = True
         return tags
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    kinds = (int, float, np.integer, np.floating)
-    return isinstance(value, kinds) and not isinstance(value, bool)
-
-
-def _is_count(value: object) -> bool:
-    return _is_number(value) and float(value).is_integer() and value >= 1
 
 
 def _share(kkt: float, tol: float) -> float:

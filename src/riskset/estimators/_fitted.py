@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from riskset._errors import NotDefinedError, RisksetWarning
+from riskset._errors import InputError, NotDefinedError, RisksetWarning
 from riskset._types import AnyArray, Features, Matrix
 from riskset.data.design import Design
 from riskset.infer.variance import Covariance, model_covariance, robust_covariance
@@ -25,8 +25,14 @@ __all__ = ["Fitted", "ModelTests", "Training"]
 FAR = 1e3
 """Least difference of linear predictors that is infinite in the limit: exp(-1000) is 0."""
 
-SAME = 1e-7
-"""Values of x'd, relative to the largest, that are equal but for rounding."""
+MOST_FAR = 1e9
+"""Largest linear predictor beside which the finite part keeps seven digits."""
+
+SAME = 1e-8
+"""Values of x'd that differ by less of what they are summed from are equal but for rounding."""
+
+TOO_FAR = "stages"
+"""Kept in place of a limit that no numbers can hold: how many stages it has."""
 
 KEEP_VARIANCE = 2000
 """A pickled or saved model holds variances of at most so many columns (32 MB)."""
@@ -122,15 +128,48 @@ class Fitted:
         the step is so long that what it separates differs by a factor beyond floating point.
         """
         if self._training is None:
+            if TOO_FAR in self._kept:
+                raise _too_far(int(self._kept[TOO_FAR]))
             return (self._kept["finite"], self._kept["step"]) if "step" in self._kept else None
-        training, solution = self._training, self._training.solution
-        if not solution.infinite.any():
+        solution = self._training.solution
+        if not solution.directions:
             return None
-        design = training.design
-        z = design.product(solution.direction * design.scale, runtime=training.loss.runtime)
-        gaps = np.diff(np.unique(z))
-        gap = gaps[gaps > SAME * np.abs(z).max()].min()
-        return solution.finite_part, solution.direction * (FAR / gap)
+        lengths = self._lengths
+        step = np.asarray(
+            sum(t * d for t, d in zip(lengths, solution.directions, strict=True)), dtype=np.float64
+        )
+        return solution.finite_part, step
+
+    @functools.cached_property
+    def _lengths(self) -> list[float]:
+        """How far along each direction is infinite, for all that come after it.
+
+        The last first: the least difference that a stage makes among rows that the stages before
+        left equal has to outdo all that the later stages and the finite part can make.
+        """
+        training, solution = self.training, self.training.solution
+        design, runtime = training.design, training.loss.runtime
+        level = np.zeros(design.n_rows, dtype=np.int64)
+        gaps, reaches = [], []
+        for direction in solution.directions:
+            stored = direction * design.scale
+            z = design.product(stored, runtime=runtime)
+            slack = SAME * design.magnitude(stored, runtime=runtime)
+            order = np.lexsort((z, level))
+            rise = np.diff(z[order])
+            same_level = np.diff(level[order]) == 0
+            apart = rise > slack[order][1:] + slack[order][:-1]
+            gaps.append(float(rise[same_level & apart].min(initial=np.inf)))
+            reaches.append(float(np.ptp(z)))
+            steps = np.append(0, np.cumsum(~same_level | apart))
+            level[order] = steps
+        far, lengths = FAR, []
+        for gap, reach in zip(reversed(gaps), reversed(reaches), strict=True):
+            lengths.append(far / gap)
+            far += lengths[-1] * reach
+        if far > MOST_FAR:
+            raise _too_far(len(lengths))
+        return lengths[::-1]
 
     def predicting(self, coef: Features) -> Features:
         """Finite coefficients that predict what `coef` does in the limit."""
@@ -241,9 +280,12 @@ class Fitted:
             return dict(self._kept)
         training = self._training
         arrays: dict[str, AnyArray] = {"center": self.center}
-        if self.limit is not None:
-            arrays["finite"], arrays["step"] = self.limit
-        arrays |= {f"baseline_{k}": v for k, v in self.baseline.to_arrays().items()}
+        try:
+            if self.limit is not None:
+                arrays["finite"], arrays["step"] = self.limit
+            arrays |= {f"baseline_{k}": v for k, v in self.baseline.to_arrays().items()}
+        except InputError:
+            arrays[TOO_FAR] = np.array(len(training.solution.directions))
         if not training.is_penalized and training.design.n_features <= KEEP_VARIANCE:
             for name in VARIANCES:
                 arrays[name] = getattr(self, name)
@@ -263,6 +305,15 @@ def _warn_of_rank(what: str) -> None:
         "Hint: look for covariates that nearly repeat others.",
         RisksetWarning,
         stacklevel=2,
+    )
+
+
+def _too_far(n_stages: int) -> InputError:
+    return InputError(
+        f"the estimate is infinite in {n_stages} stages, each beyond the one after, which floating "
+        "point cannot hold together: this fit has no predictions or residuals.",
+        hint="add a penalty, or leave out covariates; the log likelihood and the finite "
+        "coefficients are right.",
     )
 
 

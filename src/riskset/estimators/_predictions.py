@@ -23,8 +23,8 @@ from riskset.metrics import concordance, concordance_of
 
 __all__ = ["Predictions"]
 
-ROUNDING = 1e-6
-"""A sum along a step to infinity that is 0 but for rounding."""
+ROUNDING = 1e-13
+"""A sum along a step to infinity is 0 if it is less of what it is summed from."""
 
 
 class Predictions:
@@ -62,7 +62,9 @@ class Predictions:
         finite, step = limit
         far = design.dot(step, runtime=runtime)
         near = design.dot(finite, runtime=runtime) + offsets
-        return np.where(np.abs(far) > ROUNDING, np.copysign(np.inf, far), near)
+        summed = design.magnitude(step * design.scale, runtime=runtime)
+        summed += float(np.abs(design.center * step).sum())
+        return np.where(np.abs(far) > ROUNDING * summed, np.copysign(np.inf, far), near)
 
     def predict_survival_function(
         self, X: object, times: object, *, strata: object = None, offset: object = None

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from riskset._errors import InputError
 from riskset._progress import ProgressBar
-from riskset._types import Features, Index, Matrix
+from riskset._types import Features, Index, Matrix, is_count, is_number
 from riskset.data.output import data_frame
 from riskset.estimators._base import HazardModel
 from riskset.estimators._input import Data, frame_library
@@ -258,6 +258,11 @@ def path(
         ratio = _min_ratio(min_ratio, data)
         chosen = [kind.with_strength(s) for s in _geometric(first, ratio, n_penalties)]
     else:
+        if not isinstance(penalties, Iterable):
+            raise InputError(
+                f"`penalties` must be a sequence of penalties or strengths, not {penalties!r}.",
+                hint="for one penalty fit the model itself.",
+            )
         chosen = [p if isinstance(p, Penalty) else kind.with_strength(p) for p in penalties]
         if not chosen:
             raise InputError("`penalties` is empty.", hint="leave it out for a path of 100.")
@@ -269,13 +274,13 @@ def path(
 def _min_ratio(min_ratio: float | None, data: Data) -> float:
     if min_ratio is None:
         return 1e-4 if data.design.n_rows >= data.design.n_features else 1e-2
-    if not 0 < min_ratio < 1:
+    if not (is_number(min_ratio) and 0 < min_ratio < 1):
         raise InputError(f"`min_ratio` must be between 0 and 1, but it is {min_ratio!r}.")
     return float(min_ratio)
 
 
 def _geometric(first: float, ratio: float, n_penalties: int) -> list[float]:
-    if isinstance(n_penalties, bool) or int(n_penalties) != n_penalties or n_penalties < 1:
+    if not is_count(n_penalties):
         raise InputError(
             f"`n_penalties` must be a whole number of at least 1, but it is {n_penalties!r}."
         )

@@ -8,7 +8,7 @@ from scipy.special import chdtrc, erfc, ndtri
 
 from riskset._errors import InputError
 from riskset._runtime import one_blas_thread
-from riskset._types import Features
+from riskset._types import Features, is_number
 from riskset.data.design import Design
 from riskset.infer.residuals import score_contributions
 from riskset.infer.variance import (
@@ -149,7 +149,7 @@ def wald_interval(
     InputError
         If `level` is not between 0 and 1.
     """
-    if not 0.0 < level < 1.0:
+    if not (is_number(level) and 0.0 < level < 1.0):
         raise InputError(
             f"`level` must be between 0 and 1, but it is {level!r}.", hint="0.95 means 95 %."
         )

@@ -1,5 +1,7 @@
 """Minimise a penalised quadratic on the CPU. The specification is `descent_ref`."""
 
+import math
+
 from riskset._types import Features, Matrix
 from riskset.kernels._jit import kernel
 
@@ -30,11 +32,17 @@ def minimise_quadratic(
             if not full and b == 0.0:
                 continue
             h = curvature[j, j] + l2[j]
-            if h <= 0.0:
-                continue
-            z = b * curvature[j, j] + gradient[j] - image[j]
+            pull = gradient[j] - image[j]
+            z = b * curvature[j, j] + pull
             target = 0.0
-            if z > l1[j]:
+            if h <= 0.0:
+                # No curvature that floating point can see: as far as the slope and the box lead.
+                target = b
+                if abs(pull) > l1[j] + tolerance:
+                    target = math.copysign(math.inf, pull)
+                elif b * pull < l1[j] * abs(b):
+                    target = 0.0
+            elif z > l1[j]:
                 target = (z - l1[j]) / h
             elif z < -l1[j]:
                 target = (z + l1[j]) / h
@@ -45,7 +53,7 @@ def minimise_quadratic(
                 row = curvature[j]
                 for k in range(q):
                     image[k] += change * row[k]
-                moved = max(moved, abs(change) * h)
+                moved = max(moved, abs(change) * h if h > 0.0 else abs(pull))
         if moved <= tolerance:
             if full:
                 return sweep

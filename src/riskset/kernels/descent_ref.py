@@ -32,6 +32,7 @@ def minimise_quadratic(
     gradient : (q,) float64
         g, of the log likelihood at beta.
     beta, l1, l2, box : (q,) float64
+        A coordinate without curvature goes to the border of the box, or to 0.
     tolerance : float
         Stop when no coordinate moves its gradient by more.
     max_sweeps : int
@@ -49,17 +50,21 @@ def minimise_quadratic(
         moved = 0.0
         for j in range(gradient.size):
             h = curvature[j, j] + l2[j]
-            if h <= 0.0:
-                continue
             b = beta[j] + step[j]
-            z = b * h + gradient[j] - image[j] - l2[j] * b
-            target = np.sign(z) * max(abs(z) - l1[j], 0.0) / h
+            slope = gradient[j] - image[j] - l2[j] * b
+            z = b * h + slope
+            if h > 0.0:
+                target = np.sign(z) * max(abs(z) - l1[j], 0.0) / h
+            elif abs(slope) > l1[j] + tolerance:
+                target = np.sign(slope) * np.inf
+            else:
+                target = 0.0 if b * slope < l1[j] * abs(b) else b
             new = min(max(target - beta[j], -box[j]), box[j])
             change = new - step[j]
             if change != 0.0:
                 step[j] = new
                 image += change * curvature[j]
-                moved = max(moved, abs(change) * h)
+                moved = max(moved, abs(change) * h if h > 0.0 else abs(slope))
         if moved <= tolerance:
             return sweep
     return max_sweeps + 1

@@ -28,6 +28,9 @@ SPAN = 500.0
 """Largest range of eta under one shift: exp(-500) = 7e-218 leaves room for weights that differ by
 a factor of 1e80, for the reciprocals of totals, and for sums of either."""
 
+LEAST = 1e-280
+"""Smaller totals begin to lose digits soon."""
+
 BLOCK = 256
 """Rows exponentiated at once. The likelihood is summed by blocks, too: the line search compares its
 last digits, and sums in two levels round less."""
@@ -154,6 +157,8 @@ def _hazards(
             h = h_tied = term = 0.0
             log_h = -math.inf
             n_events, m = group_events[g], group_tied[g]
+            if total < LEAST and m > 0:
+                log_d, m = -math.inf, 0  # `has_underflow` will see it
             if efron and m > 1:
                 step = n_events / m
                 for k in range(m):
@@ -213,8 +218,16 @@ def cox_pass(eta: Rows, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPas
     """See `risk_sets_ref.cox_pass`."""
     high = float(eta.max())
     if high - float(eta.min()) < SPAN:
-        return _one_shift(eta, high, risk, efron, runtime)
+        done = _one_shift(eta, high, risk, efron, runtime)
+        if not has_underflow(done.log_total, high, risk):
+            return done
     return wide_range.cox_pass_wide(eta, risk, efron)
+
+
+def has_underflow(log_total: NDArray[np.float64], shift: float, risk: RiskSets) -> bool:
+    """Whether weights as small as hazards made a total so small that it lost digits."""
+    used = log_total[risk.group_tied > 0]
+    return not bool(used.min(initial=math.inf) - shift > math.log(LEAST))
 
 
 def _carry(sums: NDArray[np.float64], has_start: NDArray[np.bool_]) -> NDArray[np.float64]:

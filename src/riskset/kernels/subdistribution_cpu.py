@@ -15,7 +15,7 @@ from riskset._runtime import Runtime
 from riskset._types import Matrix, RiskSets, Rows, Tail
 from riskset.kernels._jit import kernel
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
-from riskset.kernels.risk_sets_cpu import SPAN, sum_totals
+from riskset.kernels.risk_sets_cpu import SPAN, has_underflow, sum_totals
 from riskset.kernels.subdistribution_ref import FineGrayPass
 from riskset.kernels.subdistribution_wide_cpu import finegray_pass_wide
 
@@ -82,14 +82,16 @@ def finegray_pass(
 ) -> FineGrayPass:
     """See `subdistribution_ref.finegray_pass`."""
     high = float(eta.max())
+    done = None
     if high - float(eta.min()) < SPAN:
-        return _one_shift(eta, high, risk, tails, runtime)
-    return finegray_pass_wide(eta, risk, tails)
+        done = _one_shift(eta, high, risk, tails, runtime)
+    return finegray_pass_wide(eta, risk, tails) if done is None else done
 
 
 def _one_shift(
     eta: Rows, shift: float, risk: RiskSets, tails: Sequence[Tail], runtime: Runtime
-) -> FineGrayPass:
+) -> FineGrayPass | None:
+    """None if a total is too small for one shift."""
     r, score, total = sum_totals(eta, shift, risk, runtime)
     parts = []
     for tail in tails:
@@ -101,6 +103,8 @@ def _one_shift(
     has_events = risk.group_events > 0
     with np.errstate(divide="ignore"):
         log_total = np.log(total)
+    if has_underflow(log_total, 0.0, risk):
+        return None
     hazard = np.zeros(total.size)
     np.divide(risk.group_events, total, out=hazard, where=has_events)
     log_hazard = np.full(total.size, -np.inf)

@@ -21,7 +21,7 @@ from riskset.model.cox import Evaluation
 from riskset.model.finegray import FineGrayEvaluation
 from riskset.model.loss import Loss
 
-__all__ = ["ranges_after", "ranges_at_risk", "sampled_information"]
+__all__ = ["affordable", "ranges_after", "ranges_at_risk", "sampled_information"]
 
 N_BINS = 32
 MIN_BIN = 64
@@ -65,7 +65,7 @@ def sampled_information(
     # Beyond SPAN below its maximum a row weighs nothing in the model, and exp is safe.
     eta = np.maximum(eta, eta.max() - 0.9 * SPAN)
     now = loss.evaluate(eta)
-    n_samples = _affordable(design, columns, n_samples)
+    n_samples = affordable(design, columns, n_samples)
     row, group = _draw(loss, now, n_samples)
     if np.count_nonzero(risk.starts_stratum) > N_BINS and not loss.tails:
         out = _pairs(loss, design, eta, columns, row, group)
@@ -77,7 +77,7 @@ def sampled_information(
     return out
 
 
-def _affordable(design: Design, columns: Index, n_samples: int) -> int:
+def affordable(design: Design, columns: Index, n_samples: int) -> int:
     """Fewer samples where columns with values would make the sums of squares dear."""
     q = int(np.count_nonzero(~design.is_binary[columns]))
     return n_samples if q == 0 else int(np.clip(MAX_DENSE_WORK / q**2, 5_000, n_samples))

@@ -10,8 +10,10 @@ from riskset.solve.result import Note
 
 __all__ = ["find", "pivots"]
 
-RANK_TOLERANCE = 1e-10
-"""A column with less of its information left, given those before it, repeats them."""
+SUSPECT = 1e-8
+"""A column with less of its information left, given those before it, may repeat them."""
+REPEATS = 1e-6
+"""It does if the rest varies by less of its spread: R's limit, too (1.8e-12 of its variance)."""
 MAX_WORK = 1e9
 """Above this many multiplications, n q^2, a sample finds the suspects."""
 
@@ -38,60 +40,63 @@ def find(problem: Problem, l1: Features, l2: Features) -> tuple[NDArray[np.bool_
     free = np.flatnonzero((l1 == 0) & (l2 == 0) & problem.informative)
     if free.size < 2:
         return aliased, notes
-    information, is_exact = _information(problem, free)
+    information = _information(problem, free)
     repeats = pivots(information)
     for k in np.flatnonzero(repeats):
         kept, share = _combination(information, repeats, int(k))
-        if not (is_exact or _is_constant(problem, free, int(k), kept, share)):
-            repeats[k] = False
-            continue
-        aliased[free[k]] = True
         used = kept[np.abs(share) > 1e-4 * np.abs(share).max(initial=0.0)]
         others, name = tuple(names[j] for j in free[used]), names[free[k]]
-        notes.append(
-            Note(
-                "collinear",
-                (*others, name),
-                f"{name!r} is a linear combination of {_listed(others)}: coefficient 0, "
-                "the others as without it.",
-            )
-        )
+        if _is_constant(problem, free, int(k), kept, share):
+            aliased[free[k]] = True
+            code, what = "collinear", "is a linear combination of"
+            ending = ": coefficient 0, the others as without it."
+        else:
+            repeats[k] = False
+            if not used.size:
+                continue
+            code, what = "nearly_collinear", "is nearly a linear combination of"
+            ending = "; their coefficients are uncertain, and may be large and of opposite sign."
+        notes.append(Note(code, (*others, name), f"{name!r} {what} {_listed(others)}{ending}"))
     return aliased, notes
 
 
-def _information(problem: Problem, free: Index) -> tuple[Matrix, bool]:
+def _information(problem: Problem, free: Index) -> Matrix:
     # At eta = 0, without the offset: collinearity is a matter of the columns and the risk sets.
     eta = np.zeros(problem.design.n_rows)
     if float(problem.design.n_rows) * free.size**2 <= MAX_WORK:
-        return problem.loss.information(problem.design, eta, free), True
-    sampled = sampled_information(
+        return problem.loss.information(problem.design, eta, free)
+    return sampled_information(
         problem.loss, problem.design, eta, free, 50 * max(free.size, 500), raise_rare=False
     )
-    return sampled, False
 
 
 def _is_constant(problem: Problem, free: Index, k: int, kept: Index, share: Features) -> bool:
-    """Whether column k minus the combination varies nowhere; a sample only raises suspicion."""
+    """Whether column k minus the combination varies nowhere but for rounding.
+
+    The information only raises suspicion: a column may differ from others in one row that
+    hardly counts.
+    """
     weights = np.zeros(problem.design.n_features)
     weights[free[kept]] = -share
     weights[free[k]] = 1.0
     rest = problem.design.product(weights, runtime=problem.loss.runtime)
-    size = np.abs(weights).max() * max(1.0, float(problem.spread[free[k]]))
-    return not varies(problem, rest, 1e-6 * size)
+    size = float(problem.spread[free[k]])
+    return not varies(problem, rest, REPEATS * size)
 
 
 def pivots(information: Matrix) -> NDArray[np.bool_]:
     """Columns whose pivot vanishes in a Cholesky factorisation in the given order."""
     q = information.shape[0]
     scale = np.sqrt(np.maximum(np.diag(information), 0.0))
-    scale[scale == 0] = 1.0
+    unseen = scale == 0
+    scale[unseen] = 1.0
     a = information / np.outer(scale, scale)
     repeats = np.zeros(q, dtype=bool)
     factor = np.zeros((q, q))
     for j in range(q):
         pivot = a[j, j] - factor[j, :j] @ factor[j, :j]
-        if pivot <= RANK_TOLERANCE:
-            repeats[j] = True
+        if pivot <= SUSPECT:
+            repeats[j] = not unseen[j]
             factor[j:, j] = 0.0
             continue
         factor[j, j] = np.sqrt(pivot)
@@ -101,7 +106,7 @@ def pivots(information: Matrix) -> NDArray[np.bool_]:
 
 def _combination(information: Matrix, repeats: NDArray[np.bool_], k: int) -> tuple[Index, Features]:
     """The earlier columns that column k is made of, and how much of each."""
-    kept = np.flatnonzero(~repeats[:k])
+    kept = np.flatnonzero(~repeats[:k] & (np.diag(information)[:k] > 0))
     scale = np.sqrt(np.diag(information)[kept])
     a = information[np.ix_(kept, kept)] / np.outer(scale, scale)
     return kept, np.linalg.solve(a, information[kept, k] / scale) / scale

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.kernels import descent_cpu
-from riskset.model.curvature import sampled_information
+from riskset.model.curvature import affordable, sampled_information
 from riskset.solve.optimality import Problem
 
 __all__ = ["CurvatureModel"]
@@ -46,7 +46,7 @@ class CurvatureModel:
         is_cold : bool
             No step was made yet: the curvature there is soon replaced, so it may be coarse.
         """
-        if float(self.problem.design.n_rows) * columns.size**2 <= EXACT_WORK:
+        if self._is_exact(columns):
             self._take(columns, self._exact(columns, eta))
             return self.matrix
         self._n_slow = self._n_slow + 1 if residual > 0.5 * self._last else 0
@@ -58,11 +58,25 @@ class CurvatureModel:
 
     def learn(self, step: Features, image: Features, y: Features) -> None:
         """BFGS update from a step s: B s = image, and y the change of the gradient along it."""
-        if float(self.problem.design.n_rows) * step.size**2 <= EXACT_WORK:
+        if self._is_exact(self.columns):
             return
         sy, sbs = float(y @ step), float(step @ image)
         if sy > 1e-14 * abs(sbs) and sbs > 0:
             descent_cpu.secant_update(self.matrix, y, image, sy, sbs)
+
+    def _is_exact(self, columns: Index) -> bool:
+        """Whether exact curvature is cheap, or no dearer than a sample."""
+        n, q = self.problem.design.n_rows, columns.size
+        if float(n) * q**2 <= EXACT_WORK:
+            return True
+        n_samples = affordable(self.problem.design, columns, self._n_samples(columns))
+        share = float(np.mean(~self.problem.design.is_binary[columns]))
+        # Pairs of binary columns are counted 64 rows at a time.
+        return n <= n_samples * max(share, 1 / 64) and EXACT_WORK > 0
+
+    def _n_samples(self, columns: Index, *, is_coarse: bool = False) -> int:
+        each, least = (25, 25_000) if is_coarse else (50, 50_000)
+        return int(np.clip(each * columns.size, least, 250_000))
 
     def _take(self, columns: Index, matrix: Matrix) -> None:
         self.columns, self.matrix = columns, matrix
@@ -87,9 +101,8 @@ class CurvatureModel:
         return out
 
     def _sample(self, columns: Index, eta: Rows, *, is_coarse: bool) -> Matrix:
-        each, least = (25, 25_000) if is_coarse else (50, 50_000)
-        n_samples = int(np.clip(each * columns.size, least, 250_000))
         loss, design = self.problem.loss, self.problem.design
+        n_samples = self._n_samples(columns, is_coarse=is_coarse)
         return sampled_information(loss, design, eta, columns, n_samples)
 
 

@@ -7,39 +7,29 @@ secant (BFGS) updates correct from the gradients met. Lee, Sun & Saunders (2014)
 doi:10.1111/j.1467-9868.2011.01004.x.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from riskset._runtime import one_blas_thread
-from riskset._types import Features, Index, Rows
+from riskset._types import Features
 from riskset.data.design import Design
-from riskset.model.cox import Evaluation
 from riskset.model.loss import Loss
 from riskset.solve import aliasing, separation
-from riskset.solve.curvature import CurvatureModel, largest
-from riskset.solve.optimality import Problem, violations
-from riskset.solve.quadratic import conjugate_step, newton_step
+from riskset.solve.optimality import Problem
 from riskset.solve.result import Note, Solution
+from riskset.solve.run import Report, Run
 
 __all__ = ["Report", "fit"]
 
-Report = Callable[[int, float], None]
-"""Called with the number of steps and the relative KKT residual."""
 
-ALL_AT_ONCE = 1024
-"""Designs up to this many columns may start with every column in the working set."""
-LEAST_WORKING = 256
-"""Size of a first working set, and of what is added to it at once."""
-MOST_IN_MATRIX = 2048
-"""Without an L1 part, larger working sets have steps by conjugate gradients, without a matrix."""
-MAX_HALVINGS = 40
-STAGE = 1e-3
-"""Length of a later stage of an infinite estimate against the one before."""
 STILL_MOVING = 1e-2
 """A last step that moved a linear predictor by more makes us look for separation."""
+WIDE = 5.0
+"""So does an X beta that spans more, if it costs a direction most of its information."""
+INFORMATION_LEFT = 0.02
 
 
 @one_blas_thread
@@ -83,16 +73,53 @@ def fit(
     notes: list[Note] = []
     aliased, dropped = aliasing.find(problem, l1, l2)
     notes += dropped
-    run = _Run(problem, l1, l2, tol, max_iter, ~aliased, report)
+    run = Run(problem, l1, l2, tol, max_iter, ~aliased, report)
     run.begin(start)
     run.solve()
     solution = run.solution(aliased, notes)
     free = (l1 == 0) & (l2 == 0) & ~aliased
-    if free.any() and (run.last_move > STILL_MOVING or solution.status == "max_iter"):
-        direction = separation.find(problem, free, run.eta - loss.offset)
-        if direction is not None:
-            return _at_infinity(solution, problem, direction, l1, l2, tol, max_iter, report)
+    hint = _moving(run, free, solution) if free.any() else None
+    if hint is None:
+        return solution
+    found = separation.find(problem, free, hint)
+    if found.direction is not None:
+        limit = _at_infinity(solution, problem, found.direction, l1, l2, tol, max_iter, report)
+        # A supremum is not below any point: a guard against rounding in the search.
+        if limit.objective <= solution.objective + 1e-8 * abs(solution.objective):
+            return limit
+    elif not found.is_decided:
+        note = Note(
+            "max_iter",
+            tuple(design.names[j] for j in np.flatnonzero(free & (hint != 0))[:10]),
+            "it could not be decided whether the estimate is infinite (separation). A penalty "
+            "gives a finite one.",
+        )
+        return replace(solution, status="max_iter", notes=(*solution.notes, note))
     return solution
+
+
+def _moving(run: Run, free: NDArray[np.bool_], solution: Solution) -> Features | None:
+    """What still moves, or would if floating point could see it; None: all is at rest."""
+    problem, design = run.problem, run.problem.design
+    if run.last_move > STILL_MOVING or solution.status == "max_iter":
+        return np.where(free, run.last_step, 0.0)
+    columns = np.flatnonzero(free)
+    part = design.product(run.beta[columns], columns, runtime=problem.loss.runtime)
+    if float(np.ptp(part)) < WIDE or float(design.n_rows) * columns.size**2 > aliasing.MAX_WORK:
+        return None
+    # A direction in which the likelihood flattens out has lost its information on the way.
+    before = problem.loss.information(design, problem.loss.offset, columns)
+    now = problem.loss.information(design, run.eta, columns)
+    scale = np.sqrt(np.maximum(np.diag(before), 1e-300))
+    before, now = before / np.outer(scale, scale), now / np.outer(scale, scale)
+    before[np.diag_indices(columns.size)] += 1e-9
+    left, directions = sla.eigh(now, before, check_finite=False)
+    if left[0] > INFORMATION_LEFT:
+        return None
+    hint = np.zeros(design.n_features)
+    lost = directions[:, 0] / scale
+    hint[columns] = lost * np.copysign(1.0, lost @ run.beta[columns])
+    return hint
 
 
 def _at_infinity(
@@ -129,7 +156,7 @@ def _at_infinity(
         coef=coef,
         status="max_iter" if limit.status == "max_iter" else "infinite_estimate",
         infinite=sign,
-        direction=direction / design.scale + STAGE * limit.direction,
+        directions=(direction / design.scale, *limit.directions),
         aliased=limit.aliased & ~infinite,
         null_log_likelihood=solution.null_log_likelihood,
         gradient_at_zero=solution.gradient_at_zero,
@@ -137,233 +164,3 @@ def _at_infinity(
         n_passes=solution.n_passes + limit.n_passes,
         notes=(note, *kept),
     )
-
-
-@dataclass
-class _Run:
-    """One minimisation: everything that changes while it goes on."""
-
-    problem: Problem
-    l1: Features
-    l2: Features
-    tol: float
-    max_iter: int
-    allowed: NDArray[np.bool_]
-    report: Report | None
-    model: CurvatureModel = field(init=False)
-    beta: Features = field(init=False)
-    eta: Rows = field(init=False)
-    now: Evaluation = field(init=False)
-    gradient: Features = field(init=False)
-    n_iter: int = 0
-    n_passes: int = 0
-    last_move: float = 0.0
-    stalled: bool = False
-    warm: bool = False
-
-    def begin(self, start: Solution | None) -> None:
-        """Start at 0, or where another fit ended."""
-        problem, design = self.problem, self.problem.design
-        self.model = CurvatureModel(problem)
-        self.beta = np.zeros(design.n_features)
-        self.eta, self.now = problem.loss.offset.copy(), problem.null
-        self.gradient = problem.gradient_at_zero
-        if start is None or not start.coef.any():
-            return
-        finite = np.isfinite(start.coef) & self.allowed
-        self.beta = np.where(finite, start.coef, 0.0) * design.scale
-        self.beta[~finite] = 0.0
-        self.eta = problem.loss.offset + design.product(self.beta, runtime=problem.loss.runtime)
-        self._evaluate()
-        self.warm = True
-        if self._objective(self.now, self.beta) > self._objective(
-            problem.null, np.zeros(self.beta.size)
-        ):
-            self.begin(None)  # worse than nothing, as after a change of the data
-            self.warm = False
-
-    def _evaluate(self) -> None:
-        self.now = self.problem.loss.evaluate(self.eta)
-        self.gradient = self.problem.design.cross(
-            self.now.residual, runtime=self.problem.loss.runtime
-        )
-        self.n_passes += 1
-
-    def _objective(self, now: Evaluation, beta: Features) -> float:
-        penalty = float(self.l1 @ np.abs(beta) + 0.5 * (self.l2 @ beta**2))
-        return -now.log_likelihood + penalty
-
-    def _residual(self) -> float:
-        v = self.problem.residual(self.gradient, self.beta, self.l1, self.l2)
-        return float(v.max(initial=0.0)) / self.problem.kkt_scale
-
-    def solve(self) -> None:
-        """Solve on growing working sets until no column outside violates its condition."""
-        problem = self.problem
-        working = self._first_working_set()
-        while self.n_iter < self.max_iter and not self.stalled:
-            residual = self._residual()
-            if self.report:
-                self.report(self.n_iter, residual)
-            if residual <= self.tol:
-                return
-            columns = np.flatnonzero(working)
-            everything = bool((working | ~self.allowed).all())
-            target = self.tol if everything else max(0.5 * self.tol, 0.03 * residual)
-            self._solve_on(columns, target)
-            if columns.size < self.beta.size:
-                self.gradient = problem.design.cross(
-                    self.now.residual, runtime=problem.loss.runtime
-                )
-            if everything:
-                return
-            v = problem.residual(self.gradient, self.beta, self.l1, self.l2)
-            fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
-            most = max(LEAST_WORKING, int(np.count_nonzero(working)))
-            working |= largest(fresh, v, most)
-
-    def _first_working_set(self) -> NDArray[np.bool_]:
-        """Everything if that is little, else what is or could become different from 0."""
-        if self.beta.size <= ALL_AT_ONCE and not self.warm:
-            return self.allowed.copy()
-        support = (self.beta != 0) | (self.l1 == 0)
-        strength = np.abs(self.gradient - self.l2 * self.beta)
-        # The strong rule between neighbouring penalties; violators are added anyhow.
-        near = (strength > 0.7 * self.l1) & ~support & self.allowed
-        most = max(LEAST_WORKING, 3 * int(np.count_nonzero(support)))
-        excess = (strength - self.l1) / self.problem.spread
-        chosen: NDArray[np.bool_] = (support | largest(near, excess, most)) & self.allowed
-        return chosen
-
-    # ------------------------------------------------------------------ on one working set
-
-    def _solve_on(self, columns: Index, target: float) -> None:
-        problem = self.problem
-        design, loss = problem.design, problem.loss
-        q = columns.size
-        l1, l2, spread = self.l1[columns], self.l2[columns], problem.spread[columns]
-        beta, gradient = self.beta[columns], self.gradient[columns]
-        box = np.full(q, 2.0) / spread
-        objective = self._objective(self.now, self.beta)
-        while self.n_iter < self.max_iter:
-            v = violations(gradient, beta, l1, l2) / spread
-            residual = float(v.max(initial=0.0)) / problem.kkt_scale
-            if self.report:
-                self.report(self.n_iter, residual)
-            if residual <= target:
-                break
-            if q > MOST_IN_MATRIX and not l1.any():
-                step, image = conjugate_step(problem, columns, self.eta, gradient, beta, l2)
-            else:
-                is_cold = self.n_iter == 0 and not self.warm
-                curvature = self.model.at(columns, self.eta, residual, is_cold=is_cold)
-                least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
-                step, image = newton_step(curvature, gradient, beta, l1, l2, box, least)
-            if not step.any():
-                self.stalled = True
-                break
-            predicted = float(gradient @ step) - _penalty_change(beta, step, l1, l2)
-            along = design.product(step, columns, runtime=loss.runtime)
-            moved = self._search(columns, beta, step, along, predicted, objective)
-            if moved is None:
-                self.stalled = True
-                break
-            share, objective = moved
-            before = gradient
-            gradient = design.cross(self.now.residual, columns, runtime=loss.runtime)
-            beta = self.beta[columns]
-            self.last_move = share * float(np.ptp(along))
-            box = np.maximum(np.maximum(2 * np.abs(share * step), box / 2), 1e-3 / spread)
-            if image.size:
-                self.model.learn(share * step, share * image, before - gradient)
-        self.gradient = self.gradient.copy()
-        self.gradient[columns] = gradient
-
-    def _search(
-        self,
-        columns: Index,
-        beta: Features,
-        step: Features,
-        along: Rows,
-        predicted: float,
-        objective: float,
-    ) -> tuple[float, float] | None:
-        """Halve the step until the objective falls; at rounding level any step will do."""
-        slack = 64 * np.finfo(np.float64).eps * abs(objective)
-        trial = self.beta.copy()
-        share = 1.0
-        for _ in range(MAX_HALVINGS):
-            trial[columns] = beta + share * step
-            eta = self.eta + share * along
-            now = self.problem.loss.evaluate(eta)
-            self.n_passes += 1
-            value = self._objective(now, trial)
-            if value <= objective - 1e-4 * share * predicted + slack:
-                self.beta, self.eta, self.now = trial, eta, now
-                self.n_iter += 1
-                return share, value
-            share *= 0.5
-        return None
-
-    # ------------------------------------------------------------------ result
-
-    def solution(self, aliased: NDArray[np.bool_], notes: list[Note]) -> Solution:
-        """What was reached, with its certificate over all columns."""
-        problem = self.problem
-        v = problem.residual(self.gradient, self.beta, self.l1, self.l2)
-        absolute = float(v.max(initial=0.0))
-        kkt = absolute / problem.kkt_scale
-        free = (self.l1 == 0) & (self.l2 == 0)
-        if self.beta.size and free.any() and not problem.informative.any():
-            status = "not_estimable"
-            notes = [
-                *notes,
-                Note(
-                    "not_estimable",
-                    tuple(problem.design.names[j] for j in np.flatnonzero(free)),
-                    "no covariate varies within any risk set, so no coefficient can be estimated.",
-                ),
-            ]
-        elif kkt <= self.tol:
-            status = "converged"
-        else:
-            status = "max_iter"
-            what = (
-                "no further progress in floating point" if self.stalled else "max_iter was reached"
-            )
-            notes = [
-                *notes,
-                Note(
-                    "max_iter",
-                    (),
-                    f"stopped after {self.n_iter} steps with relative KKT residual {kkt:.2g} > "
-                    f"tol {self.tol:.2g} ({what}).",
-                ),
-            ]
-        coef = self.beta / problem.design.scale
-        return Solution(
-            coef=coef,
-            finite_part=coef,
-            status=status,  # type: ignore[arg-type]
-            kkt=kkt,
-            kkt_absolute=absolute,
-            kkt_column=int(v.argmax()) if v.size else -1,
-            log_likelihood=self.now.log_likelihood,
-            null_log_likelihood=problem.null.log_likelihood,
-            objective=self._objective(self.now, self.beta),
-            n_iter=self.n_iter,
-            n_passes=self.n_passes,
-            gradient=self.gradient,
-            gradient_at_zero=problem.gradient_at_zero,
-            eta=self.eta,
-            infinite=np.zeros(self.beta.size, dtype=np.int8),
-            direction=np.zeros(self.beta.size),
-            aliased=aliased,
-            loss=problem.loss,
-            notes=tuple(notes),
-        )
-
-
-def _penalty_change(beta: Features, step: Features, l1: Features, l2: Features) -> float:
-    new = beta + step
-    return float(l1 @ (np.abs(new) - np.abs(beta)) + 0.5 * (l2 @ (new**2 - beta**2)))

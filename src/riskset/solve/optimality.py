@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._runtime import Runtime
 from riskset._types import Features, Index, Rows
 from riskset.data.design import Design
 from riskset.model.cox import Evaluation
@@ -75,21 +76,45 @@ class Problem:
             scale = 1.0
         return cls(design, loss, spread, informative, null, gradient, scale)
 
-    def residual(self, gradient: Features, beta: Features, l1: Features, l2: Features) -> Features:
-        """Violations per spread (p,), from stored units; 0 for columns that vary nowhere."""
-        return np.where(self.informative, violations(gradient, beta, l1, l2), 0.0) / self.spread
+    def residual(
+        self,
+        now: Evaluation,
+        gradient: Features,
+        beta: Features,
+        l1: Features,
+        l2: Features,
+    ) -> Features:
+        """Violations per spread (p,), from stored units; 0 for columns that vary nowhere.
+
+        The spread among those expected to fail counts where it is smaller: a row far from all
+        others must not hide the slope that the others see.
+        """
+        spread = np.minimum(self.spread, self._spread_at_risk(now))
+        return np.where(self.informative, violations(gradient, beta, l1, l2), 0.0) / spread
+
+    def _spread_at_risk(self, now: Evaluation) -> Features:
+        spread = self.spread.copy()
+        others = np.flatnonzero(~self.design.is_binary)
+        if others.size:
+            weighted = _deviation(self.design, now.expected, others, self.loss.runtime)
+            spread[others] = np.where(weighted > 0, weighted, spread[others])
+        return spread
 
 
 def _spread(design: Design, loss: Loss) -> Features:
     spread = np.ones(design.n_features)
     others = np.flatnonzero(~design.is_binary)
     if others.size:
-        weight = loss.outcome.weight
-        total = weight.sum()
-        mean = design.cross(weight, others, runtime=loss.runtime) / total
-        square = design.cross(weight, others, runtime=loss.runtime, power=2) / total
-        spread[others] = np.sqrt(np.maximum(square - mean**2, 0.0))
+        spread[others] = _deviation(design, loss.outcome.weight, others, loss.runtime)
     return spread
+
+
+def _deviation(design: Design, weight: Rows, columns: Index, runtime: Runtime) -> Features:
+    """Weighted standard deviation of stored columns."""
+    total = weight.sum()
+    mean = design.cross(weight, columns, runtime=runtime) / total
+    square = design.cross(weight, columns, runtime=runtime, power=2) / total
+    return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
 
 
 def _components(loss: Loss) -> tuple[Index, Index]:

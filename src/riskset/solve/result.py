@@ -51,7 +51,7 @@ class Solution:
     log_likelihood, null_log_likelihood, objective : float
         The limit of the log likelihood where the estimate is infinite.
     n_iter : int
-        Newton steps.
+        Newton steps, of all stages where the estimate is infinite.
     n_passes : int
         Evaluations of the likelihood.
     gradient : (p,) float64
@@ -61,12 +61,12 @@ class Solution:
         infinite part.
     infinite : (p,) int8
         Sign of each infinite coefficient, 0 for the finite ones.
-    direction : (p,) float64
-        In the user's units: the estimate is ``finite_part + t direction`` as t goes to infinity.
-        All 0 where the estimate is finite. Where the limit is reached in stages, the first is by
-        far the longest.
+    directions : tuple of (p,) float64
+        In the user's units, one for each stage of an infinite estimate, which is
+        ``finite_part + t_1 d_1 + t_2 d_2 + ...`` as all t go to infinity, each beyond all bounds
+        that those after it set. Empty where the estimate is finite.
     finite_part : (p,) float64
-        `coef` where it is finite; what an infinite coefficient adds beside `direction`.
+        `coef` where it is finite; what an infinite coefficient adds beside `directions`.
     aliased : (p,) bool
         Columns that carry no information or repeat others; their coefficient is 0.
     loss : Loss
@@ -91,7 +91,7 @@ class Solution:
     gradient_at_zero: Features
     eta: Rows
     infinite: NDArray[np.int8]
-    direction: Features
+    directions: tuple[Features, ...]
     finite_part: Features
     aliased: NDArray[np.bool_]
     loss: Loss

@@ -12,92 +12,158 @@ Bryson & Johnson (1981), Technometrics 23, 381-383, doi:10.2307/1268228; Heinze 
 Biometrics 57, 114-119, doi:10.1111/j.0006-341X.2001.00114.x.
 """
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from riskset._types import Features, Index, Matrix, RiskSets, Rows
+from riskset._types import Features, Index, RiskSets, Rows
 from riskset.data.risk_order import by_level
 from riskset.kernels import separation_cpu as kernels
 from riskset.model.curvature import ranges_after, ranges_at_risk
 from riskset.model.loss import Loss
 from riskset.solve.optimality import Problem
 
-__all__ = ["find", "restrict"]
+__all__ = ["Found", "find", "restrict"]
 
 MAX_ROUNDS = 200
 CUTS = 64
-ATTAINS = 1e-7
-"""How far below the maximum, relative to the largest |x'd|, a row still counts as attaining it."""
+FEW = 60
+"""Up to so many free columns are searched together if those that moved give no direction."""
+SAME = 1e-8
+"""Values of x'd that differ by less of what they are summed from are equal but for rounding."""
+LINPROG = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
-def find(problem: Problem, free: NDArray[np.bool_], eta: Rows) -> Features | None:
-    """A direction of recession among the free columns, or None if the estimate is finite.
+class Found(NamedTuple):
+    """What came of a search.
+
+    Attributes
+    ----------
+    direction : (p,) float64 or None
+        A direction of recession, in stored units, largest entry 1 in size.
+    is_decided : bool
+        False if the search was cut short without one.
+    """
+
+    direction: Features | None
+    is_decided: bool
+
+
+def find(problem: Problem, free: NDArray[np.bool_], hint: Features) -> Found:
+    """A direction of recession among the free columns, or none if the estimate is finite.
 
     Parameters
     ----------
     free : (p,) bool
         Columns without a penalty, not aliased.
-    eta : (n,) float64
-        Current X beta: its violated pairs start the search.
-
-    Returns
-    -------
-    (p,) float64 or None
-        In stored units, largest entry 1 in size.
+    hint : (p,) float64
+        What still moves, in stored units. It and its largest columns are tried first, then a
+        linear programme over the columns it moves, then, if they are few, over all.
     """
-    columns = np.flatnonzero(free)
-    score = problem.gradient_at_zero[columns] - problem.design.cross(
-        _mean_shift(problem), columns, runtime=problem.loss.runtime
-    )
-    cuts: list[Matrix] = []
-    d, z = np.zeros(columns.size), eta
+    size = np.where(free, np.abs(hint) * problem.spread, 0.0)
+    moving = np.flatnonzero(size > 1e-3 * size.max(initial=0.0))
+    for direction in _candidates(hint, moving, size):
+        if _recedes(problem, direction):
+            return Found(direction, True)
+    every = np.flatnonzero(free)
+    found = _search(problem, moving)
+    if found.direction is None and moving.size < every.size <= FEW:
+        found = _search(problem, every)
+    return found
+
+
+def _candidates(hint: Features, moving: Index, size: Features) -> Iterator[Features]:
+    for j in moving[np.argsort(-size[moving])][:5]:
+        direction = np.zeros_like(hint)
+        direction[j] = np.copysign(1.0, hint[j])
+        yield direction
+
+
+def _recedes(problem: Problem, direction: Features) -> bool:
+    z = _Values.of(problem, direction)
+    return _violated(problem.loss, z)[0].size == 0 and _strict(problem.loss, z)
+
+
+def _search(problem: Problem, columns: Index) -> Found:
+    """By linear programmes over some columns; each round adds the pairs that it violates."""
+    if columns.size == 0:
+        return Found(None, True)
+    spread = problem.spread[columns]
+    score = _score(problem, columns) / spread
+    score /= max(float(np.abs(score).max()), 1e-300)
+    bound = np.zeros((0, columns.size))
+    z = _Values.of(problem, _whole(problem, columns, score / spread))
     for _ in range(MAX_ROUNDS):
         event, rival, gap = _violated(problem.loss, z)
-        if event.size == 0 and cuts:
-            direction = _whole(problem, columns, d)
-            moves = float(np.ptp(z)) > 0 and _strict(problem.loss, z)
-            return direction if moves else None
+        if event.size == 0:
+            return Found(z.direction if _strict(problem.loss, z) else None, True)
         worst = np.argsort(gap)[::-1][:CUTS]
         pairs = np.concatenate([event[worst], rival[worst]])
-        x = problem.design.stored(columns, pairs)
-        cuts.append(x[worst.size :] - x[: worst.size])
-        bound = np.concatenate(cuts)
+        x = problem.design.stored(columns, pairs) / spread
+        cuts = x[worst.size :] - x[: worst.size]
+        largest = np.abs(cuts).max(axis=1, keepdims=True)
+        cuts = np.unique(cuts / np.where(largest > 0, largest, 1.0), axis=0)
+        # What the cuts themselves gain counts as well as the score, whatever its scale.
+        bound = np.unique(np.concatenate([bound, cuts]), axis=0)
         result = linprog(
-            -score, A_ub=bound, b_ub=np.zeros(bound.shape[0]), bounds=(-1.0, 1.0), method="highs"
+            bound.mean(axis=0) - score,
+            A_ub=bound,
+            b_ub=np.zeros(bound.shape[0]),
+            bounds=(-1.0, 1.0),
+            method="highs",
+            options=LINPROG,
         )
         if result.status != 0:
-            return None
-        d = np.where(np.abs(result.x) < 1e-9, 0.0, result.x)
-        if -result.fun <= 1e-9 * np.abs(score).sum() or not d.any():
-            return None
-        z = problem.design.product(d, columns, runtime=problem.loss.runtime)
-    return None
+            return Found(None, False)
+        d = np.where(np.abs(result.x) < 1e-8, 0.0, result.x)
+        if not d.any():
+            return Found(None, True)
+        z = _Values.of(problem, _whole(problem, columns, d / spread))
+    return Found(None, False)
 
 
-def _mean_shift(problem: Problem) -> Rows:
-    # The score at eta = 0, whatever the offset: a direction is judged without it.
+def _score(problem: Problem, columns: Index) -> Features:
+    """Gradient at eta = 0, whatever the offset: a direction is judged without it."""
     loss = problem.loss
     if not loss.offset.any():
-        return np.zeros(problem.design.n_rows)
-    return problem.null.residual - loss.evaluate(np.zeros(problem.design.n_rows)).residual
+        return problem.gradient_at_zero[columns]
+    residual = loss.evaluate(np.zeros(problem.design.n_rows)).residual
+    return problem.design.cross(residual, columns, runtime=loss.runtime)
 
 
 def _whole(problem: Problem, columns: Index, d: Features) -> Features:
     direction = np.zeros(problem.design.n_features)
-    direction[columns] = d / np.abs(d).max()
+    direction[columns] = d / np.abs(d).max(initial=1e-300)
     return direction
 
 
-def _violated(loss: Loss, z: Rows) -> tuple[Index, Index, Rows]:
+class _Values(NamedTuple):
+    """x'd of every row (caller's order), and how much of it may be rounding."""
+
+    direction: Features
+    z: Rows
+    slack: Rows
+
+    @classmethod
+    def of(cls, problem: Problem, direction: Features) -> "_Values":
+        runtime = problem.loss.runtime
+        z = problem.design.product(direction, runtime=runtime)
+        return cls(direction, z, SAME * problem.design.magnitude(direction, runtime=runtime))
+
+
+def _violated(loss: Loss, values: _Values) -> tuple[Index, Index, Rows]:
     """Events that do not attain the maximum of z over their risk set: event, rival, gap."""
     risk = loss.risk
-    peak, rival = _peaks(loss, z)
+    peak, rival = _peaks(loss, values.z)
     group = np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))
     events = np.flatnonzero(risk.event_weight > 0)
-    gap = peak[group[events]] - z[risk.order[events]]
-    bad = gap > 1e-9 * max(float(np.abs(z).max()), 1e-300)
-    return risk.order[events[bad]], rival[group[events[bad]]], gap[bad]
+    event, rival, peak = risk.order[events], rival[group[events]], peak[group[events]]
+    gap = peak - values.z[event]
+    bad = gap > values.slack[event] + values.slack[rival]
+    return event[bad], rival[bad], gap[bad]
 
 
 def _peaks(loss: Loss, z: Rows) -> tuple[NDArray[np.float64], Index]:
@@ -125,20 +191,22 @@ def _peaks(loss: Loss, z: Rows) -> tuple[NDArray[np.float64], Index]:
     return peak, rival
 
 
-def _strict(loss: Loss, z: Rows) -> bool:
+def _strict(loss: Loss, values: _Values) -> bool:
     """Whether some risk set with events has a row below its maximum."""
-    high, _ = _peaks(loss, z)
-    low, _ = _peaks(loss, -z)
+    high, top = _peaks(loss, values.z)
+    low, bottom = _peaks(loss, -values.z)
     used = loss.risk.group_events > 0
-    return bool(((high + low)[used] > ATTAINS * np.abs(z).max()).any())
+    slack = values.slack[top] + values.slack[bottom]
+    return bool(((high + low)[used] > 10 * slack[used]).any())
 
 
 def restrict(problem: Problem, direction: Features) -> Loss:
     """The likelihood in the limit: each risk set keeps the rows that attain its maximum of x'd."""
     loss = problem.loss
-    z = problem.design.product(direction, runtime=loss.runtime)
-    peak, _ = _peaks(loss, z)
-    z = z + ATTAINS * float(np.abs(z).max())
+    values = _Values.of(problem, direction)
+    peak, top = _peaks(loss, values.z)
+    peak = peak - values.slack[top]
+    z = values.z + values.slack
     tails = tuple(
         tail._replace(
             sets=_attaining(

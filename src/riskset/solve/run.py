@@ -1,0 +1,267 @@
+"""One minimisation: proximal Newton steps on working sets, until the certificate holds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._types import Features, Index, Rows
+from riskset.model.cox import Evaluation
+from riskset.solve.curvature import CurvatureModel, largest
+from riskset.solve.optimality import Problem, violations
+from riskset.solve.quadratic import conjugate_step, newton_step
+from riskset.solve.result import Note, Solution
+
+__all__ = ["Report", "Run"]
+
+Report = Callable[[int, float], None]
+"""Called with the number of steps and the relative KKT residual."""
+
+ALL_AT_ONCE = 1024
+"""Designs up to this many columns may start with every column in the working set."""
+LEAST_WORKING = 256
+"""Size of a first working set, and of what is added to it at once."""
+MOST_IN_MATRIX = 2048
+"""Without an L1 part, larger working sets have steps by conjugate gradients, without a matrix."""
+MAX_HALVINGS = 40
+LEAST_BOX = 0.1
+"""Steps up to this share of a spread are never cut: they need no guard."""
+
+
+@dataclass
+class Run:
+    """One minimisation: everything that changes while it goes on."""
+
+    problem: Problem
+    l1: Features
+    l2: Features
+    tol: float
+    max_iter: int
+    allowed: NDArray[np.bool_]
+    report: Report | None
+    model: CurvatureModel = field(init=False)
+    last_step: Features = field(init=False)
+    beta: Features = field(init=False)
+    eta: Rows = field(init=False)
+    now: Evaluation = field(init=False)
+    gradient: Features = field(init=False)
+    n_iter: int = 0
+    n_passes: int = 0
+    last_move: float = 0.0
+    stalled: bool = False
+    warm: bool = False
+
+    def begin(self, start: Solution | None) -> None:
+        """Start at 0, or where another fit ended."""
+        problem, design = self.problem, self.problem.design
+        self.model = CurvatureModel(problem)
+        self.last_step = np.zeros(design.n_features)
+        self.beta = np.zeros(design.n_features)
+        self.eta, self.now = problem.loss.offset.copy(), problem.null
+        self.gradient = problem.gradient_at_zero
+        if start is None or not start.coef.any():
+            return
+        finite = np.isfinite(start.coef) & self.allowed
+        self.beta = np.where(finite, start.coef, 0.0) * design.scale
+        self.beta[~finite] = 0.0
+        self.eta = problem.loss.offset + design.product(self.beta, runtime=problem.loss.runtime)
+        self._evaluate()
+        self.warm = True
+        if self._objective(self.now, self.beta) > self._objective(
+            problem.null, np.zeros(self.beta.size)
+        ):
+            self.begin(None)  # worse than nothing, as after a change of the data
+            self.warm = False
+
+    def _evaluate(self) -> None:
+        self.now = self.problem.loss.evaluate(self.eta)
+        self.gradient = self.problem.design.cross(
+            self.now.residual, runtime=self.problem.loss.runtime
+        )
+        self.n_passes += 1
+
+    def _objective(self, now: Evaluation, beta: Features) -> float:
+        penalty = float(self.l1 @ np.abs(beta) + 0.5 * (self.l2 @ beta**2))
+        return -now.log_likelihood + penalty
+
+    def _residual(self) -> float:
+        v = self.problem.residual(self.now, self.gradient, self.beta, self.l1, self.l2)
+        return float(v.max(initial=0.0)) / self.problem.kkt_scale
+
+    def solve(self) -> None:
+        """Solve on growing working sets until no column outside violates its condition."""
+        problem = self.problem
+        working = self._first_working_set()
+        # The certificate covers columns left out and spreads at the solution; where it asks for
+        # more than the conditions on the working set, those are tightened.
+        strictness = 1.0
+        while self.n_iter < self.max_iter and not self.stalled:
+            residual = self._residual()
+            if self.report:
+                self.report(self.n_iter, residual)
+            if residual <= self.tol:
+                return
+            columns = np.flatnonzero(working)
+            everything = bool((working | ~self.allowed).all())
+            target = max(0.5 * self.tol, 0.03 * residual)
+            if everything:
+                target = strictness * self.tol
+                strictness *= 0.1
+                self.stalled = strictness < 1e-9
+            self._solve_on(columns, target)
+            if columns.size < self.beta.size:
+                self.gradient = problem.design.cross(
+                    self.now.residual, runtime=problem.loss.runtime
+                )
+            v = problem.residual(self.now, self.gradient, self.beta, self.l1, self.l2)
+            fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
+            most = max(LEAST_WORKING, int(np.count_nonzero(working)))
+            working |= largest(fresh, v, most)
+
+    def _first_working_set(self) -> NDArray[np.bool_]:
+        """Everything if that is little, else what is or could become different from 0."""
+        if self.beta.size <= ALL_AT_ONCE and not self.warm:
+            return self.allowed.copy()
+        support = (self.beta != 0) | (self.l1 == 0)
+        strength = np.abs(self.gradient - self.l2 * self.beta)
+        # The strong rule between neighbouring penalties; violators are added anyhow.
+        near = (strength > 0.7 * self.l1) & ~support & self.allowed
+        most = max(LEAST_WORKING, 3 * int(np.count_nonzero(support)))
+        excess = (strength - self.l1) / self.problem.spread
+        chosen: NDArray[np.bool_] = (support | largest(near, excess, most)) & self.allowed
+        return chosen
+
+    # ------------------------------------------------------------------ on one working set
+
+    def _solve_on(self, columns: Index, target: float) -> None:
+        problem = self.problem
+        design, loss = problem.design, problem.loss
+        q = columns.size
+        l1, l2, spread = self.l1[columns], self.l2[columns], problem.spread[columns]
+        beta, gradient = self.beta[columns], self.gradient[columns]
+        box = np.full(q, 2.0) / spread
+        objective = self._objective(self.now, self.beta)
+        while self.n_iter < self.max_iter:
+            v = violations(gradient, beta, l1, l2) / spread
+            residual = float(v.max(initial=0.0)) / problem.kkt_scale
+            if self.report:
+                self.report(self.n_iter, residual)
+            if residual <= target:
+                break
+            if q > MOST_IN_MATRIX and not l1.any():
+                step, image = conjugate_step(problem, columns, self.eta, gradient, beta, l2)
+            else:
+                is_cold = self.n_iter == 0 and not self.warm
+                curvature = self.model.at(columns, self.eta, residual, is_cold=is_cold)
+                least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
+                step, image = newton_step(curvature, gradient, beta, l1, l2, box, least)
+            if not step.any():
+                self.stalled = True
+                break
+            predicted = float(gradient @ step) - _penalty_change(beta, step, l1, l2)
+            along = design.product(step, columns, runtime=loss.runtime)
+            moved = self._search(columns, beta, step, along, predicted, objective)
+            if moved is None:
+                self.stalled = True
+                break
+            share, objective = moved
+            before = gradient
+            gradient = design.cross(self.now.residual, columns, runtime=loss.runtime)
+            beta = self.beta[columns]
+            self.last_move = share * float(np.ptp(along))
+            self.last_step[columns] = share * step
+            box = np.maximum(np.maximum(2 * np.abs(share * step), box / 2), LEAST_BOX / spread)
+            if image.size:
+                self.model.learn(share * step, share * image, before - gradient)
+        self.gradient = self.gradient.copy()
+        self.gradient[columns] = gradient
+
+    def _search(
+        self,
+        columns: Index,
+        beta: Features,
+        step: Features,
+        along: Rows,
+        predicted: float,
+        objective: float,
+    ) -> tuple[float, float] | None:
+        """Halve the step until the objective falls; at rounding level any step will do."""
+        slack = 64 * np.finfo(np.float64).eps * abs(objective)
+        trial = self.beta.copy()
+        share = 1.0
+        for _ in range(MAX_HALVINGS):
+            trial[columns] = beta + share * step
+            eta = self.eta + share * along
+            now = self.problem.loss.evaluate(eta)
+            self.n_passes += 1
+            value = self._objective(now, trial)
+            if value <= objective - 1e-4 * share * predicted + slack:
+                self.beta, self.eta, self.now = trial, eta, now
+                self.n_iter += 1
+                return share, value
+            share *= 0.5
+        return None
+
+    # ------------------------------------------------------------------ result
+
+    def solution(self, aliased: NDArray[np.bool_], notes: list[Note]) -> Solution:
+        """What was reached, with its certificate over all columns."""
+        problem = self.problem
+        v = problem.residual(self.now, self.gradient, self.beta, self.l1, self.l2)
+        absolute = float(v.max(initial=0.0))
+        kkt = absolute / problem.kkt_scale
+        free = (self.l1 == 0) & (self.l2 == 0)
+        if self.beta.size and free.any() and not problem.informative.any():
+            status = "not_estimable"
+            notes = [
+                *notes,
+                Note(
+                    "not_estimable",
+                    tuple(problem.design.names[j] for j in np.flatnonzero(free)),
+                    "no covariate varies within any risk set, so no coefficient can be estimated.",
+                ),
+            ]
+        elif kkt <= self.tol:
+            status = "converged"
+        else:
+            status = "max_iter"
+            what = (
+                "no further progress in floating point" if self.stalled else "max_iter was reached"
+            )
+            notes = [
+                *notes,
+                Note(
+                    "max_iter",
+                    (),
+                    f"stopped after {self.n_iter} steps with relative KKT residual {kkt:.2g} > "
+                    f"tol {self.tol:.2g} ({what}).",
+                ),
+            ]
+        coef = self.beta / problem.design.scale
+        return Solution(
+            coef=coef,
+            finite_part=coef,
+            status=status,  # type: ignore[arg-type]
+            kkt=kkt,
+            kkt_absolute=absolute,
+            kkt_column=int(v.argmax()) if v.size else -1,
+            log_likelihood=self.now.log_likelihood,
+            null_log_likelihood=problem.null.log_likelihood,
+            objective=self._objective(self.now, self.beta),
+            n_iter=self.n_iter,
+            n_passes=self.n_passes,
+            gradient=self.gradient,
+            gradient_at_zero=problem.gradient_at_zero,
+            eta=self.eta,
+            infinite=np.zeros(self.beta.size, dtype=np.int8),
+            directions=(),
+            aliased=aliased,
+            loss=problem.loss,
+            notes=tuple(notes),
+        )
+
+
+def _penalty_change(beta: Features, step: Features, l1: Features, l2: Features) -> float:
+    new = beta + step
+    return float(l1 @ (np.abs(new) - np.abs(beta)) + 0.5 * (l2 @ (new**2 - beta**2)))
