@@ -16,6 +16,7 @@ import pytest
 
 import riskset as rs
 from riskset.cli.main import main
+from riskset.cli.terminal import plain_number
 from riskset.datasets import rhc_path
 from riskset.fit_file import read_fit, to_dict
 
@@ -691,3 +692,98 @@ def test_a_full_disk_is_named(run: Run, lung: Path, monkeypatch: pytest.MonkeyPa
     assert ended.code == 1
     assert "fit.json: cannot be written: No space left on device." in ended.err
     assert not list(Path().glob(".fit*"))
+
+
+# ----------------------------------------------------------------------------- what is printed
+
+
+def test_notes_reach_the_terminal(run: Run, lung: Path) -> None:
+    frame = pd.read_csv(lung).assign(site="one", flat=3, weights=[0] + [1] * 212)
+    frame = frame.rename(columns={"id": "rowId", "event": "y"})
+    frame.to_csv("notes.csv", index=False)
+    ended = run("fit", "notes.csv", "--out", "fit.json")
+    assert ended.code == 0, ended.err
+    said = " ".join((ended.out + ended.err).split())
+    for note in fit_json()["warnings"]:
+        assert note["message"] in said
+    for word in ("'weights' as weight", "level 'one'", "flat"):
+        assert word in said
+
+
+def test_the_robust_error_stands_beside_its_interval(run: Run, lung: Path) -> None:
+    options = ["--id", "id", "--interval", "robust", "--level", "0.995", "--out", "fit.json"]
+    ended = run("fit", lung, *options)
+    assert "robust se" in ended.out
+    assert "99.5% interval" in ended.out
+    error = fit_json()["robust_standard_error"]["age"]
+    assert plain_number(error) in ended.out
+
+
+def test_an_undefined_interval_is_a_dash(run: Run, lung: Path) -> None:
+    frame = pd.read_csv(lung)
+    frame["never"] = ((frame.event == 0) & (frame.index % 2 == 0)).astype(int)
+    frame.to_csv("never.csv", index=False)
+    ended = run("fit", "never.csv", "--id", "id", "--interval", "wald", "--out", "fit.json")
+    assert ended.code == 0, ended.err
+    (line,) = (line for line in ended.out.splitlines() if line.startswith("never"))
+    assert line.split()[-1] == "-"
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "80"])
+def test_numbers_are_never_cut(
+    run: Run, lung: Path, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    frame = pd.read_csv(lung)
+    frame["a_very_long_name_of_a_covariate"] = frame.pop("age") * 1e9
+    frame.to_csv("wide.csv", index=False)
+    ended = run("fit", "wide.csv", "--id", "id", "--interval", "robust", "--out", "fit.json")
+    assert ended.code == 0, ended.err
+    rows = ended.out.split("interval\n")[1].splitlines()[1:6]
+    for name, row in zip(fit_json()["coef"], rows, strict=False):
+        for number in (fit_json()["coef"][name], fit_json()["robust_standard_error"][name]):
+            assert plain_number(number) in row
+        assert "…" not in row[10:]
+
+
+def test_the_largest_come_first(run: Run) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 2, (600, 25))
+    time = rng.exponential(size=600) * np.exp(-x @ np.linspace(0, 1.2, 25))
+    frame = pd.DataFrame(x, columns=[f"x{j:02d}" for j in range(25)])
+    frame.assign(time=time, event=1).to_csv("many.csv", index=False)
+    ended = run("fit", "many.csv", "--out", "fit.json")
+    assert ended.code == 0, ended.err
+    shown = [line.split()[0] for line in ended.out.splitlines() if line.startswith("x")]
+    found = fit_json()
+    size = {name: abs(found["coef"][name] / found["standard_error"][name]) for name in shown}
+    assert len(shown) == 20
+    assert shown == sorted(shown, key=lambda name: -size[name])
+
+
+@pytest.mark.parametrize("digits", ["99999999999999999999", "400", "-1"])
+def test_decimals_are_bounded(run: Run, lung: Path, digits: str) -> None:
+    ended = run("fit", lung, "--id", "id", "--time-digits", digits, "--out", "fit.json")
+    assert ended.code == 2
+    assert "--time-digits must lie between 0 and 15" in ended.err
+
+
+@pytest.mark.parametrize("again", [["--factor", "age=2"], ["--unpenalized", "age"]])
+def test_a_penalty_is_given_once(run: Run, lung: Path, again: list[str]) -> None:
+    common = ["fit", lung, "--id", "id", "--penalty", "l1", "--strength", 1, "--out", "fit.json"]
+    ended = run(*common, "--factor", "age=3", *again)
+    assert ended.code == 2
+    assert "the penalty of 'age' was given twice" in ended.err
+
+
+def test_dropping_twice_is_dropping(run: Run, lung: Path) -> None:
+    options = ["--id", "id", "--drop", "age", "--drop", "age", "--out", "fit.json"]
+    assert run("fit", lung, *options).code == 0
+    assert "age" not in fit_json()["coef"]
+
+
+def test_a_format_that_is_no_number(run: Run, lung: Path) -> None:
+    Path("bad.json").write_text('{"riskset": "1", "format": "x"}')
+    ended = run("predict", "bad.json", lung, "--times", "1", "--out", "p.csv")
+    assert ended.code == 2
+    assert "is not a fit written by riskset" in ended.err

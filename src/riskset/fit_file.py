@@ -125,7 +125,10 @@ def read_fit(path: Path) -> tuple[Cox | FineGray, Schema]:
         raise _not_ours(path, f"it is no JSON ({error})") from None
     if not isinstance(document, dict) or "riskset" not in document:
         raise _not_ours(path, "it does not have the key 'riskset'")
-    if document.get("format", FORMAT) > FORMAT:
+    written = document.get("format", FORMAT)
+    if not isinstance(written, int):
+        raise _not_ours(path, f"its format is {written!r}, which is no whole number")
+    if written > FORMAT:
         raise InputError(
             f"{path.name} was written by riskset {document['riskset']}, whose format is newer than "
             f"that of riskset {__version__}.",

@@ -90,7 +90,10 @@ def _check_interval(
     level: float,
 ) -> None:
     if not 0 < level < 1:
-        raise InputError(f"--level must be between 0 and 1, but it is {level:g}.", hint="0.95")
+        raise InputError(
+            f"--level must be between 0 and 1, but it is {level:g}.",
+            hint="for example --level 0.95.",
+        )
     if interval is None:
         for option, is_given in (("--parameter", bool(parameter)), ("--level", level != 0.95)):
             if is_given:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Request", "check_readable"]
 
+MAX_DIGITS = 15
+
 
 def check_readable(inputs: Iterable[Path]) -> None:
     """Complain about files that are there but closed to this user."""
@@ -74,6 +76,12 @@ class Request:
 
     def __post_init__(self) -> None:
         self._check_model()
+        self._factors()
+        if self.time_digits is not None and not 0 <= self.time_digits <= MAX_DIGITS:
+            raise InputError(
+                f"--time-digits must lie between 0 and {MAX_DIGITS}, but it is {self.time_digits}.",
+                hint="it is the number of decimals to which times are rounded.",
+            )
         if self.duplicates is not Duplicates.error and self.covariates is None:
             raise InputError("--duplicates needs --covariates.", hint="leave it out.")
         if self.penalty is PenaltyKind.none:
@@ -171,7 +179,7 @@ class Request:
             offset=self.offset,
             censoring_group=self.censoring_group,
             id=self.id,
-            drop=self.drop or (),
+            drop=tuple(dict.fromkeys(self.drop or ())),
             time_digits=self.time_digits,
             duplicates=self.duplicates.value,
         )
@@ -250,10 +258,16 @@ class Request:
             try:
                 if not separator:
                     raise ValueError
-                factors[name] = float(value)
+                number = float(value)
             except ValueError:
                 raise InputError(
                     f"--factor must be NAME=VALUE with a number, but it is {text!r}.",
                     hint="for example --factor age=0.5.",
                 ) from None
+            if name in factors or name in (self.unpenalized or ()):
+                raise InputError(
+                    f"the penalty of {name!r} was given twice.",
+                    hint="give each covariate one --factor, or --unpenalized.",
+                )
+            factors[name] = number
         return factors or None

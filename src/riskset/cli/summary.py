@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.markup import escape
 from rich.table import Table
 
 import riskset as rs
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["print_fit", "print_path", "print_written"]
 
 MAX_ROWS = 20
+MIN_NAME, MAX_NAME = 9, 26
+UNDEFINED = "-"
+# Codes of notes that the fit has given as warnings.
+WARNED = ("infinite", "max_iter", "not_estimable", "collinear", "near_ties")
 
 
 def print_fit(
@@ -39,14 +44,20 @@ def print_fit(
     table.add_row(
         "status",
         f"[{colour}]{model.status_}[/], relative KKT residual {model.kkt_:.1e} after "
-        f"{model.n_iter_} steps",
+        f"{model.n_iter_} {'step' if model.n_iter_ == 1 else 'steps'}",
     )
     prepare, fit = model.seconds_["prepare"], model.seconds_["fit"]
+    for note in model.notes_:
+        if note.code not in WARNED:
+            table.add_row("note", escape(note.message))
     table.add_row("seconds", f"read {read:.2f}, prepare {prepare:.2f}, fit {fit:.2f}")
     console = output()
     console.print(table)
     console.print()
-    console.print(_coefficients(model, interval))
+    coefficients = _coefficients(model, interval)
+    # A wide console is asked: one's own width caps the answer.
+    least = output(1000).measure(coefficients).minimum
+    output(least).print(coefficients)
     if n_kept > MAX_ROWS:
         console.print(f"[dim]the {MAX_ROWS} largest of {n_kept:,}; all are in the file[/]")
 
@@ -58,32 +69,45 @@ def _model(model: "rs.Cox | rs.FineGray") -> str:
 
 
 def _coefficients(model: "rs.Cox | rs.FineGray", interval: "Interval | None") -> Table:
-    """The coefficients that are not 0; if there are many, those that stand out most."""
-    error = None
+    """The coefficients that are not 0; if there are many, those that stand out most, by size."""
+    error, is_robust = None, model.is_robust_
     if not model._is_penalized:
-        error = model.robust_standard_error_ if model.is_robust_ else model.standard_error_
+        # Beside an interval stands the error that it is made of.
+        is_robust = is_robust if interval is None else interval.method == "robust"
+        error = model.robust_standard_error_ if is_robust else model.standard_error_
     table = plain_table()
-    table.add_column("covariate", no_wrap=True)
-    table.add_column("coef", justify="right")
-    table.add_column("hazard ratio", justify="right", no_wrap=True)
+    table.add_column("covariate", no_wrap=True, min_width=MIN_NAME)
+    titles = ["coef", "hazard ratio"]
     if error is not None:
-        table.add_column("robust se" if model.is_robust_ else "se", justify="right")
+        titles.append("robust se" if is_robust else "se")
     if interval is not None:
-        table.add_column(f"{interval.level:.0%} interval", justify="right", no_wrap=True)
+        titles.append(f"{100 * interval.level:g}% interval")
+    rows: list[tuple[str, list[str]]] = []
     for j in _shown(model, error):
         name = model.covariates_[j]
-        row = [short(name, 26), plain_number(model.coef_[j]), ratio(model.coef_[j])]
+        row = [plain_number(model.coef_[j]), ratio(model.coef_[j])]
         if error is not None:
             row.append(plain_number(error[j]))
         if interval is not None and name in interval.bounds:
             lower, upper = interval.bounds[name]
-            row.append(f"{ratio(lower)} to {ratio(upper)}")
-        table.add_row(*row)
+            is_defined = np.isfinite(error[j]) if error is not None else True
+            row.append(f"{ratio(lower)} to {ratio(upper)}" if is_defined else UNDEFINED)
+        row += [""] * (len(titles) - len(row))
+        rows.append((name, row))
+    widths = [
+        max(map(len, column)) for column in zip(titles, *(row for _, row in rows), strict=True)
+    ]
+    for title, width in zip(titles, widths, strict=True):
+        table.add_column(title, justify="right", no_wrap=True, min_width=width)
+    # The name gets what the numbers leave; a number that is cut is another number.
+    room = max(MIN_NAME, min(MAX_NAME, output().width - sum(widths) - 3 * len(widths)))
+    for name, row in rows:
+        table.add_row(short(name, room), *row)
     return table
 
 
 def _shown(model: "rs.Cox | rs.FineGray", error: "Features | None") -> "Index":
-    """Columns to print, in the order of the table: the unpenalised ones, then the largest."""
+    """Columns to print: all in their order, or the unpenalised ones, then the largest."""
     coef = model.coef_
     shown = np.flatnonzero(coef)
     if shown.size <= MAX_ROWS:
@@ -92,7 +116,7 @@ def _shown(model: "rs.Cox | rs.FineGray", error: "Features | None") -> "Index":
     size = np.nan_to_num(size, nan=np.inf)
     if model.penalty is not None and error is None:
         size[model.penalty.factors(model.covariates_)[shown] == 0] = np.inf
-    return np.sort(shown[np.argsort(-size, kind="stable")[:MAX_ROWS]])
+    return shown[np.argsort(-size, kind="stable")[:MAX_ROWS]]
 
 
 def print_path(source: str, result: "rs.PathResult", read: float) -> None:
@@ -110,7 +134,7 @@ def print_path(source: str, result: "rs.PathResult", read: float) -> None:
     console.print()
     points = plain_table()
     for title in ("strength", "not 0", "log likelihood", "KKT residual", "status"):
-        points.add_column(title, justify="left" if title == "status" else "right")
+        points.add_column(title, justify="left" if title == "status" else "right", no_wrap=True)
     picked = np.unique(np.linspace(0, len(result) - 1, min(MAX_ROWS, len(result))).round())
     for k in picked.astype(int):
         points.add_row(

@@ -34,9 +34,11 @@ def _console(stream: TextIO) -> Console:
     return console
 
 
-def output() -> Console:
-    """Standard output."""
-    return _console(sys.stdout)
+def output(least: int = 0) -> Console:
+    """Standard output; `least` columns wide even where the terminal is not."""
+    console = _console(sys.stdout)
+    console.width = max(console.width, least)
+    return console
 
 
 def fail(message: str) -> None:

@@ -258,9 +258,7 @@ class Design:
                 part.product(slots[used], w[used], out, runtime)
         return out
 
-    def magnitude(
-        self, v: Features, columns: Index | None = None, *, runtime: Runtime
-    ) -> Rows:
+    def magnitude(self, v: Features, columns: Index | None = None, *, runtime: Runtime) -> Rows:
         """``sum_j |z[i, j] v[j]|``: `product` is rounded by a few units of its last place."""
         out = np.zeros(self.n_rows)
         for part, slots, at in self.select(columns):
