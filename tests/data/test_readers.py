@@ -164,6 +164,10 @@ def database(tmp_path: Path) -> Path:
 def test_tables_views_and_queries_of_a_duckdb_file(database: Path) -> None:
     data = read_dataset(database, table="Patients", covariates="big.covariates", **ROLES)
     assert_array_equal(data.design.to_dense(), np.hstack([MATRIX, LONG_MATRIX]))
+    named = read_dataset(
+        database, table="patients", covariates=database, covariates_table="big.covariates", **ROLES
+    )
+    assert_array_equal(named.design.to_dense(), data.design.to_dense())
     older = read_dataset(database, table="older", time="days", event="died", id="pid")
     assert_array_equal(older.design.to_dense()[:, 0], [61, 70, 55])
     query = "WITH t AS (SELECT * FROM patients) SELECT days, died, age FROM t ORDER BY age; "
@@ -197,6 +201,12 @@ def test_complaints_about_a_duckdb_file(database: Path, tmp_path: Path) -> None:
         read_dataset(csv, table="patients")
     with pytest.raises(InputError, match="`covariates_query` needs `covariates`"):
         read_dataset(database, table="patients", covariates_query="SELECT 1", **ROLES)
+    with pytest.raises(
+        InputError, match="choose one with `covariates_table`, or give a `covariates_"
+    ):
+        read_dataset(database, table="patients", covariates=database, **ROLES)
+    with pytest.raises(InputError, match="`covariates_table` and `covariates_query` belong to"):
+        read_dataset(database, table="patients", covariates=csv, covariates_table="p", **ROLES)
 
 
 def test_a_query_cannot_see_variables_of_the_program(database: Path) -> None:

@@ -56,6 +56,7 @@ def open_file(
     table: str | None = None,
     query: str | None = None,
     identifiers: Identifiers = lambda columns: (),
+    prefix: str = "",
 ) -> StoredTable:
     """A file as a table of the database.
 
@@ -66,6 +67,8 @@ def open_file(
     identifiers : callable
         Gets the names of the columns and returns those to be kept as they are written; matters for
         CSV, whose columns have no type.
+    prefix : str
+        What stands before the arguments `table` and `query` where the caller has them.
 
     Raises
     ------
@@ -81,7 +84,8 @@ def open_file(
     format_ = file_format(path)
     if format_ != "duckdb" and (table is not None or query is not None):
         raise InputError(
-            f"`table` and `query` belong to a DuckDB file, but {path.name} is not one.",
+            f"`{prefix}table` and `{prefix}query` belong to a DuckDB file, but {path.name} is not "
+            "one.",
             hint="leave them out.",
         )
     with reading(path.name):
@@ -91,7 +95,7 @@ def open_file(
             return _open_parquet(database, path)
         if format_ == "arrow":
             return _open_arrow(database, path)
-        return _open_duckdb(database, path, table, query)
+        return _open_duckdb(database, path, table, query, prefix)
 
 
 def _neighbours(path: Path) -> str:
@@ -155,7 +159,7 @@ def _tables_of(database: Database, alias: str) -> dict[str, str]:
     }
 
 
-def _choose_table(path: Path, known: dict[str, str], table: str | None) -> str:
+def _choose_table(path: Path, known: dict[str, str], table: str | None, prefix: str) -> str:
     """SQL name of the table named, in any case, or of the only one."""
     if table is None:
         if len(known) == 1:
@@ -164,7 +168,7 @@ def _choose_table(path: Path, known: dict[str, str], table: str | None) -> str:
             f"{path.name} has {len(known)} tables: {', '.join(map(repr, known))}."
             if known
             else f"{path.name} has no tables.",
-            hint="choose one with `table`, or give a `query`.",
+            hint=f"choose one with `{prefix}table`, or give a `{prefix}query`.",
         )
     same = [k for k in known if k.lower() == table.lower()]
     if not same:
@@ -190,15 +194,17 @@ def _only_select(path: Path, query: str) -> str:
 
 
 def _open_duckdb(
-    database: Database, path: Path, table: str | None, query: str | None
+    database: Database, path: Path, table: str | None, query: str | None, prefix: str
 ) -> StoredTable:
     if table is not None and query is not None:
-        raise InputError("both `table` and `query` were given.", hint="give one of them.")
+        raise InputError(
+            f"both `{prefix}table` and `{prefix}query` were given.", hint="give one of them."
+        )
     alias = database.attach(path)
     view = database.new_name()
     known = _tables_of(database, alias)
     if query is None:
-        query = f"SELECT * FROM {_choose_table(path, known, table)}"
+        query = f"SELECT * FROM {_choose_table(path, known, table, prefix)}"
     query = _only_select(path, query)
     # Kept, because a view or a query may give its rows in another order each time it is asked.
     database.execute(f"USE {quoted(alias)}")

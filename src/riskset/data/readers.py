@@ -34,6 +34,7 @@ def read_dataset(
     cause: int | None = None,
     time_digits: int | None = None,
     covariate_columns: Sequence[str] | None = None,
+    covariates_table: str | None = None,
     covariates_query: str | None = None,
     duplicates: Duplicates = "error",
     unknown_rows: UnknownRows = "error",
@@ -58,8 +59,9 @@ def read_dataset(
         See `Dataset.from_frame`.
     covariate_columns, duplicates, unknown_rows
         See `Dataset.from_long`.
-    covariates_query : str, optional
-        A query that gives the long table, if it is in a DuckDB file.
+    covariates_table, covariates_query : str, optional
+        If `covariates` is a DuckDB file (which may be `path` again): the table to read, or a query
+        that gives it.
 
     Returns
     -------
@@ -114,7 +116,7 @@ def read_dataset(
         roles = roles_of(stored.columns)
         long = None
         if covariates is not None:
-            place, name = _long_place(path, covariates)
+            place, name = _long_place(path, covariates, covariates_table, covariates_query)
 
             def keys_of(columns: Sequence[str]) -> Sequence[str]:
                 found = find_columns(columns, place.name, covariate_columns, roles.id)
@@ -123,8 +125,8 @@ def read_dataset(
             beside = _open_long(database, place, name, covariates_query, keys_of)
             found = find_columns(beside.columns, place.name, covariate_columns, roles.id)
             long = (beside, LongOptions(found, duplicates, unknown_rows))
-        elif covariates_query is not None:
-            raise InputError("`covariates_query` needs `covariates`.", hint="name the file there.")
+        else:
+            _refuse_alone(covariates_table=covariates_table, covariates_query=covariates_query)
         return assemble(stored.table(), roles, long, cause=cause, time_digits=time_digits)
 
 
@@ -136,6 +138,7 @@ def read_new_data(
     table: str | None = None,
     query: str | None = None,
     covariate_columns: Sequence[str] | None = None,
+    covariates_table: str | None = None,
     covariates_query: str | None = None,
     duplicates: Duplicates | None = None,
     unknown_rows: UnknownRows | None = None,
@@ -147,7 +150,7 @@ def read_new_data(
     ----------
     schema : Schema
         `Dataset.schema` of the fit.
-    path, covariates, table, query, covariates_query
+    path, covariates, table, query, covariates_table, covariates_query
         See `read_dataset`. The formats need not be those of the fit.
     covariate_columns, duplicates, unknown_rows, outcome
         See `Dataset.from_schema`.
@@ -169,7 +172,7 @@ def read_new_data(
         )
         long = None
         if covariates is not None:
-            place, name = _long_place(path, covariates)
+            place, name = _long_place(path, covariates, covariates_table, covariates_query)
 
             def options(columns: Sequence[str]) -> LongOptions:
                 return schema.long_options(
@@ -182,21 +185,34 @@ def read_new_data(
 
             beside = _open_long(database, place, name, covariates_query, keys_of)
             long = (beside, options(beside.columns))
+        else:
+            _refuse_alone(covariates_table=covariates_table, covariates_query=covariates_query)
         return assemble_new(schema, stored.table(), long, outcome=outcome)
 
 
-def _long_place(path: Path, covariates: str | PathLike[str]) -> tuple[Path, str | None]:
-    """The file of the long table, and its name in it if it is a table beside the outcomes."""
+def _refuse_alone(**given: str | None) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"`{name}` needs `covariates`.", hint="name the file there.")
+
+
+def _long_place(
+    path: Path, covariates: str | PathLike[str], table: str | None, query: str | None
+) -> tuple[Path, str | None]:
+    """The file of the long table, and its name in it if there is one to choose."""
     place = Path(covariates)
-    if not place.exists() and isinstance(covariates, str) and file_format(path) == "duckdb":
+    is_name = table is None and query is None and not place.exists()
+    if is_name and isinstance(covariates, str) and file_format(path) == "duckdb":
         try:
             file_format(place)
         except InputError:
             return path, covariates
-    return place, None
+    return place, table
 
 
 def _open_long(
     database: Database, place: Path, name: str | None, query: str | None, keys_of: Identifiers
 ) -> StoredTable:
-    return open_file(database, place, table=name, query=query, identifiers=keys_of)
+    return open_file(
+        database, place, table=name, query=query, identifiers=keys_of, prefix="covariates_"
+    )
