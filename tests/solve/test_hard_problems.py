@@ -1,0 +1,182 @@
+"""Problems whose answer is known from an easier one, and that floating point makes hard."""
+
+import warnings
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize_scalar
+
+import riskset as rs
+
+
+def draw(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, rs.Surv]:
+    """Two covariates that matter, and survival."""
+    rng = np.random.default_rng(seed)
+    x, u = rng.normal(size=(2, n))
+    time = rng.exponential(np.exp(-0.5 * x - 0.5 * u))
+    return x, u, rs.Surv(time, rng.random(n) < 0.8)
+
+
+# ------------------------------------------------------------------------ infinite estimates
+
+
+def test_infinite_in_stages() -> None:
+    # The first direction tells the first event from the rest, the next one the second, and so on:
+    # in the limit every event is certain, so the likelihood is 1 and no residual is left.
+    x = np.array([[184.0, 148, 3], [22, 114, 131], [75, 88, 106], [160, 174, 8]])
+    y = rs.Surv([1, 2, 3, 4], [1, 1, 1, 0])
+    with pytest.warns(UserWarning):
+        model = rs.Cox().fit(x, y)
+    assert model.status_ == "infinite_estimate"
+    assert_allclose(model.log_likelihood_, 0.0, atol=1e-14)
+    assert_allclose(model.residuals(x, y), 0.0, atol=1e-14)
+
+
+def test_an_infinite_coefficient_beside_one_that_takes_longer() -> None:
+    x = np.array([[1000.02, -0.9], [1000.01, -1.2], [0, -1.3], [0, 0.7], [0, -1.6]])
+    with pytest.warns(UserWarning, match="infinity"):
+        model = rs.Cox(tol=1e-12).fit(x, rs.Surv(np.arange(1.0, 6), np.ones(5)))
+
+    # In the limit the first two events are certain; the others are told apart by the second column.
+    def loss(b: float) -> float:
+        risk = np.exp(b * x[2:, 1])
+        return float(-np.log(risk / np.cumsum(risk[::-1])[::-1]).sum())
+
+    least = minimize_scalar(loss, bracket=(0, 1), tol=1e-12)
+    assert model.coef_[0] == np.inf
+    assert_allclose(model.coef_[1], least.x, rtol=1e-6)
+    assert_allclose(model.log_likelihood_, -least.fun, rtol=1e-12)
+
+
+def test_infinite_parts_that_cancel_far_from_0() -> None:
+    # x1 + x2 is the exposure without events: rows that share it differ by x1 - x2 alone.
+    rng = np.random.default_rng(7)
+    n = 200
+    exposed, x = rng.random(n) < 0.3, rng.normal(size=n) + 1e6
+    y = rs.Surv(rng.exponential(size=n), ~exposed)
+    with pytest.warns(UserWarning, match="infinity"):
+        model = rs.Cox().fit(np.c_[x, exposed - x], y)
+    plain = rs.Cox().fit((x - 1e6)[~exposed][:, None], y[~exposed])
+    assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-12)
+    assert list(model.coef_) == [-np.inf, -np.inf]
+    at = [0.5, 1.0]
+    mine = model.predict_survival_function(np.c_[x, exposed - x], times=at)
+    theirs = plain.predict_survival_function((x - 1e6)[:, None], times=at)
+    assert_allclose(np.asarray(mine)[~exposed], np.asarray(theirs)[~exposed], rtol=1e-6)
+    assert_allclose(np.asarray(mine)[exposed], 1.0)
+
+
+# ---------------------------------------------------------------------- nearly equal columns
+
+
+@pytest.mark.parametrize("difference", [1e-3, 5e-6])
+def test_columns_that_nearly_repeat_another(difference: float) -> None:
+    x, u, y = draw(300, 3)
+    plain = rs.Cox(tol=1e-11).fit(np.c_[x, u], y)
+    with warnings.catch_warnings(record=True):
+        model = rs.Cox(tol=1e-10).fit(np.c_[x, x + difference * u], y)
+    assert model.status_ == "converged"
+    assert [note.code for note in model.notes_] == ["nearly_collinear"] * (difference < 1e-4)
+    assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-9)
+    assert_allclose(model.coef_.sum(), plain.coef_[0], rtol=1e-4)
+    assert_allclose(model.coef_[1] * difference, plain.coef_[1], rtol=1e-4)
+
+
+def test_columns_that_differ_in_one_row() -> None:
+    x, _, y = draw(20_000, 5)
+    one = np.zeros(20_000)
+    one[np.flatnonzero(y["event"])[0]] = 1.0
+    plain = rs.Cox(tol=1e-10).fit(np.c_[x, one], y)
+    model = rs.Cox(tol=1e-10).fit(np.c_[x, x + one], y)
+    assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-12)
+    assert_allclose(model.coef_[1], plain.coef_[1], rtol=1e-6)
+
+
+# --------------------------------------------------------------------- extreme values and rows
+
+
+def test_offsets_that_hide_the_curvature_at_0() -> None:
+    # 2 log p(b - 40) + log p(-b - 80), p the logistic function: the last term is linear in b up to
+    # rounding, so 2 (1 - p(b - 40)) = 1.
+    x = np.array([[1.0], [0], [1], [0], [0], [1]])
+    y = rs.Surv([1, 2, 1, 2, 1, 2], [1, 0, 1, 0, 1, 0])
+    offset = np.array([-40.0, 0, -40, 0, -80, 0])
+    model = rs.Cox().fit(x, y, strata=[1, 1, 2, 2, 3, 3], offset=offset)
+    assert_allclose(model.coef_, 40, rtol=1e-9)
+
+
+@pytest.mark.parametrize("exposure", [False, True])
+def test_one_value_far_from_all_others(exposure: bool) -> None:
+    # The row is always at risk; with a negative coefficient it counts for nothing.
+    rng = np.random.default_rng(1)
+    n = 60
+    x, z = rng.normal(size=(2, n))
+    time, event = rng.exponential(np.exp(0.7 * x)), rng.random(n) < 0.8
+    x[0], time[0], event[0] = 1e10, 2 * time.max(), False
+    exposed = np.arange(n) % 5 == 4
+    left = np.arange(n) > 0
+    columns = np.c_[x, z]
+    if exposure:
+        event &= ~exposed
+        columns, left = np.c_[x, z, exposed], left & ~exposed
+    plain = rs.Cox(tol=1e-11).fit(np.c_[x, z][left], rs.Surv(time[left], event[left]))
+    with pytest.warns(UserWarning, match="infinity") if exposure else nullcontext():
+        model = rs.Cox(tol=1e-11).fit(columns, rs.Surv(time, event))
+    assert plain.coef_[0] < -0.1
+    assert_allclose(model.coef_[:2], plain.coef_, rtol=1e-7)
+    assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-12)
+
+
+def test_weights_and_offsets_near_underflow() -> None:
+    x, u, y = draw(100, 9)
+    plain = rs.Cox(tol=1e-11).fit(np.c_[x, u], y)
+    model = rs.Cox(tol=1e-11).fit(
+        np.c_[x, u], y, sample_weight=np.full(100, 1e-120), offset=np.full(100, -490.0)
+    )
+    assert model.status_ == "converged"
+    assert_allclose(model.coef_, plain.coef_, rtol=1e-9)
+
+
+# -------------------------------------------------------------------------- levels of strata
+
+
+@pytest.mark.parametrize("between", [1e3, 1e6])
+def test_strata_far_apart(between: float) -> None:
+    x, u, y = draw(200, 11)
+    stratum = np.random.default_rng(0).integers(0, 5, 200)
+    plain = rs.Cox(tol=1e-11).fit(np.c_[x, u], y, strata=stratum)
+    model = rs.Cox(tol=1e-11).fit(np.c_[x + between * stratum, u], y, strata=stratum)
+    assert_allclose(model.coef_, plain.coef_, rtol=1e-7)
+    assert_allclose(model.standard_error_, plain.standard_error_, rtol=1e-7)
+    for name in ("lr", "score", "wald"):
+        mine, theirs = getattr(model.tests_, name), getattr(plain.tests_, name)
+        assert_allclose(mine.statistic, theirs.statistic, rtol=1e-7)
+        assert mine.df == theirs.df
+
+
+def test_a_column_repeated_within_strata() -> None:
+    x, _, y = draw(200, 13)
+    stratum = np.random.default_rng(0).integers(0, 5, 200)
+    plain = rs.Cox(tol=1e-10).fit(x[:, None], y, strata=stratum)
+    with pytest.warns(UserWarning):
+        model = rs.Cox(tol=1e-10).fit(np.c_[x + 1e4 * stratum, x], y, strata=stratum)
+    assert model.status_ == "converged"
+    assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-12)
+    assert_allclose(model.coef_.sum(), plain.coef_[0], rtol=1e-7)
+
+
+# ----------------------------------------------------------------------------- many columns
+
+
+def test_ridge_on_more_columns_than_a_matrix_holds() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2500))
+    time = rng.exponential(np.exp(-x[:, 0]))
+    event = rng.random(300) < 0.7
+    model = rs.Cox(rs.L2(1.0)).fit(x, rs.Surv(time, event))
+    assert model.status_ == "converged"
+    # The same by kernel: beta = X' a / strength with a the residuals, which sum to 0.
+    residual = np.asarray(model.residuals(x, rs.Surv(time, event)))
+    assert_allclose(model.coef_, x.T @ residual, atol=1e-6 * np.abs(model.coef_).max())
