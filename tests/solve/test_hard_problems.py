@@ -27,7 +27,7 @@ def test_infinite_in_stages() -> None:
     # in the limit every event is certain, so the likelihood is 1 and no residual is left.
     x = np.array([[184.0, 148, 3], [22, 114, 131], [75, 88, 106], [160, 174, 8]])
     y = rs.Surv([1, 2, 3, 4], [1, 1, 1, 0])
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="infinity"):
         model = rs.Cox().fit(x, y)
     assert model.status_ == "infinite_estimate"
     assert_allclose(model.log_likelihood_, 0.0, atol=1e-14)
@@ -160,7 +160,7 @@ def test_a_column_repeated_within_strata() -> None:
     x, _, y = draw(200, 13)
     stratum = np.random.default_rng(0).integers(0, 5, 200)
     plain = rs.Cox(tol=1e-10).fit(x[:, None], y, strata=stratum)
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="linear combination"):
         model = rs.Cox(tol=1e-10).fit(np.c_[x + 1e4 * stratum, x], y, strata=stratum)
     assert model.status_ == "converged"
     assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-12)
