@@ -1,5 +1,7 @@
 """Data sets from frames: every column has its role, and what is wrong with one is named."""
 
+import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -162,3 +164,23 @@ def test_an_identifier_among_the_covariates_is_noted() -> None:
 def test_no_rows() -> None:
     with pytest.raises(InputError, match="the data frame has no rows"):
         Dataset.from_frame(OUTCOMES.slice(0, 0))
+
+
+@pytest.mark.parametrize("code", ["-", "?", ".", "NA", "n/a", ""])
+def test_a_code_for_missing_values_among_words_is_a_level_and_noted(code: str) -> None:
+    frame = pd.DataFrame({"time": [1, 2, 3], "event": 1, "color": ["red", code, "blue"]})
+    data = Dataset.from_frame(frame)
+    assert data.design.n_features == 2
+    ((what, columns, message),) = data.notes
+    assert (what, columns) == ("missing_codes", ("color",))
+    assert message.startswith(f"column 'color' has the level {code!r}")
+
+
+def test_many_levels_are_noted() -> None:
+    towns = [f"town {k % 51}" for k in range(120)]
+    frame = pd.DataFrame({"time": np.arange(120), "event": 1, "town": towns})
+    ((what, columns, message),) = Dataset.from_frame(frame).notes
+    assert (what, columns) == ("many_levels", ("town",))
+    assert "51 levels and so gives 50 covariates" in message
+    frame["town"] = [f"town {k % 50}" for k in range(120)]
+    assert Dataset.from_frame(frame).notes == ()

@@ -273,6 +273,7 @@ def test_whole_numbers_that_identify_rows_are_noticed() -> None:
     frame = {
         "id": order % 3,
         "PatientId": order % 3,
+        "PatientID": order % 3,
         "site_id": order % 2,
         "row": order + 100,
         "paid": order % 4,
@@ -283,13 +284,63 @@ def test_whole_numbers_that_identify_rows_are_noticed() -> None:
     }
     frame["gap"][0] = 2 * n
     encoder, _ = FrameEncoder.fit(pd.DataFrame(frame))
-    assert encoder.identifiers == ("id", "PatientId", "site_id", "row")
+    assert encoder.identifiers == ("id", "PatientId", "PatientID", "site_id", "row")
 
 
 def test_mixed_objects_are_named() -> None:
-    frame = pd.DataFrame({"x": pd.Series([1, "a", None], dtype=object)})
-    with pytest.raises(InputError, match="column 'x' mixes types"):
+    frame = pd.DataFrame({"x": pd.Series([1, None, 2.5, "N/A"], dtype=object)})
+    message = r"'x' mixes types: 3 of 4 rows hold numbers, .*\(first: row 3, value 'N/A'\)"
+    with pytest.raises(InputError, match=message):
         FrameEncoder.fit(frame)
+
+
+@pytest.mark.parametrize(
+    ("usual", "odd", "what"),
+    [
+        (["1", "2", "3"], ["?", "."], "are no numbers: '.', '?'"),
+        (["1"], ["."], "is no number: '.'"),
+        (["1", "2", "3"], ["low", "high"], "are no numbers: 'high', 'low'"),
+        (["0", "1"], ["O", "l"], "are no numbers: 'O', 'l'"),
+        ([f"{k}.5" for k in range(60)], ["1.5.2"], "is no number: '1.5.2'"),
+        (["2026-01-02", "2026-02-01"], ["?"], "is no date: '?'"),
+        (["TRUE", "FALSE"], ["-"], "is no boolean: '-'"),
+        (["TRUE", "FALSE"], ["1"], "is no boolean: '1'"),
+    ],
+    ids=str,
+)
+def test_rare_odd_values_do_not_make_categories(
+    usual: list[str], odd: list[str], what: str
+) -> None:
+    column = (usual * 60)[:60] + odd
+    row = rf"\(first: row 60, value {re.escape(repr(odd[0]))}\)"
+    with pytest.raises(InputError, match=rf"'x' is text, .* {re.escape(what)} {row}"):
+        FrameEncoder.fit(pa.table({"x": column}))
+
+
+def test_distinct_numbers_of_many_rows_are_noticed() -> None:
+    numbers = np.random.default_rng(3).choice(10**6, 120, replace=False)
+    frame = {"mrn": numbers, "paid": np.append(numbers[:-1], numbers[0])}
+    assert FrameEncoder.fit(pd.DataFrame(frame))[0].identifiers == ("mrn",)
+    fewer = {name: values[:99] for name, values in frame.items()}
+    assert FrameEncoder.fit(pd.DataFrame(fewer))[0].identifiers == ()
+
+
+def test_dates_written_as_text_are_dates() -> None:
+    with pytest.raises(InputError, match=r"'x' is text, but all .* are dates .*\n.*days"):
+        FrameEncoder.fit(pa.table({"x": ["2026-01-02", "2026-02-01"]}))
+
+
+@pytest.mark.parametrize("third", ["unknown", "maybe"])
+def test_three_answers_are_three_answers(third: str) -> None:
+    frame = pa.table({"x": ["false", third, "true"] * 20})
+    assert FrameEncoder.fit(frame)[1].n_features == 2
+
+
+def test_text_with_a_level_in_every_row_is_an_identifier() -> None:
+    names = [f"P{k}" for k in range(12)]
+    with pytest.raises(InputError, match="12 different values in 12 rows"):
+        FrameEncoder.fit(pa.table({"x": names}))
+    assert FrameEncoder.fit(pa.table({"x": names[:11] + names[:1]}))[1].n_features == 10
 
 
 def test_names_must_be_unique_text() -> None:

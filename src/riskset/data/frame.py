@@ -6,8 +6,10 @@ identifier is an error that names the column and the row.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Number
 from typing import Any
 
 import narwhals as nw
@@ -25,11 +27,14 @@ __all__ = ["FrameEncoder", "as_table"]
 CHUNK_CELLS = 1 << 25
 """Cells of a file that are held at a time: 256 MB as float64."""
 
-IDENTIFIER = re.compile(r"(?i:id|row_?id|.+_id)|.*[a-z]Id")
+IDENTIFIER = re.compile(r"(?i:id|row_?id|.+_id)|.*[a-z](Id|ID)")
 """Names of columns that hold identifiers, or codes that are no amounts."""
 
 ENOUGH_ROWS = 10
 """In fewer rows, distinct consecutive numbers are no sign of an identifier."""
+
+MANY_ROWS = 100
+"""In so many rows, distinct whole numbers are one."""
 
 
 def as_table(frame: object) -> Table:
@@ -106,12 +111,35 @@ def _arrow_column(frame: "nw.DataFrame[Any]", name: str) -> "pa.Array":
         if str(getattr(native, "dtype", "")).startswith("Sparse["):  # of pandas
             return pa.array(native.sparse.to_dense(), from_pandas=True)
         return column.to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
-        raise InputError(
-            f"column {name!r} mixes types or holds objects that are neither numbers nor text "
-            f"({str(error).splitlines()[0]}).",
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise _mixed(name, column.to_list(), str(error)) from None
+
+
+def _mixed(name: str, values: Sequence[object], reason: str) -> InputError:
+    """The error for a column of objects that are of several kinds, or of none that is known."""
+    kinds = [_kind_of_object(value) for value in values]
+    usual, at_most = Counter(kinds).most_common(1)[0]
+    if at_most == len(kinds):
+        return InputError(
+            f"column {name!r} holds objects that are neither numbers nor text "
+            f"({reason.splitlines()[0]}).",
             hint="convert it to numbers or to text, or leave it out with `drop`.",
-        ) from None
+        )
+    first = next(i for i, kind in enumerate(kinds) if kind != usual)
+    return InputError(
+        f"column {name!r} mixes types: {at_most:,} of {len(kinds):,} rows hold {usual}, but "
+        f"others do not (first: row {first}, value {values[first]!r}).",
+        hint="convert it to numbers or to text, or leave it out with `drop`.",
+    )
+
+
+def _kind_of_object(value: object) -> str:
+    """The kind of an object, as messages call it."""
+    if isinstance(value, bool | np.bool_):
+        return "booleans"
+    if value is None or isinstance(value, Number | np.number):
+        return "numbers"
+    return "text" if isinstance(value, str) else f"objects of type {type(value).__name__}"
 
 
 class _Ahead:
@@ -150,8 +178,9 @@ class FrameEncoder:
     levels : mapping of str to tuple of str
         For each column of categories, all its levels; the first has no covariate.
     identifiers : tuple of str
-        Columns of whole numbers that look like identifiers, by their name or because the numbers
-        are consecutive and each is there once; known after `fit` only.
+        Columns of whole numbers that look like identifiers, by their name or because each number
+        is there once (in 100 rows or more, or in 10 if they are consecutive); known after `fit`
+        only.
 
     Examples
     --------
@@ -315,10 +344,16 @@ def _covariate(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
 
 
 def _is_identifier(name: str, values: AnyArray) -> bool:
-    """Whether whole numbers identify rows, by their name or as 1, 2, ..., n in any order."""
+    """Whether whole numbers identify rows, by their name or because each is there once."""
     if values.dtype.kind not in "iu" or not values.size:
         return False
     if IDENTIFIER.fullmatch(name):
         return True
-    spread = int(values.max()) - int(values.min())
-    return ENOUGH_ROWS <= values.size == spread + 1 and np.unique(values).size == values.size
+    spread = int(values.max()) - int(values.min()) + 1
+    is_enough = values.size >= (ENOUGH_ROWS if spread == values.size else MANY_ROWS)
+    # A few rows tell most columns apart, without sorting all.
+    return (
+        is_enough
+        and spread >= values.size
+        and all(np.unique(part).size == part.size for part in (values[:MANY_ROWS], values))
+    )

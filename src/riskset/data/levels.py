@@ -4,7 +4,7 @@ A column of numbers that one odd value made text must never become categories wi
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,20 +12,36 @@ import pyarrow.compute as pc
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
-from riskset.data.table import Table, check_present, is_number, kind_of, type_words
+from riskset.data.table import DAYS, Table, check_present, is_number, kind_of, type_words
 
-__all__ = ["find_levels", "level_codes"]
+__all__ = ["MANY_LEVELS", "find_levels", "is_missing_code", "level_codes"]
 
 MANY_LEVELS = 50
 """A column of text with more levels, and more than one for every two rows, is no characteristic."""
 
+EVERY_ROW = 10
+"""Nor is one with a level of its own in every row, if there are so many rows."""
+
 FEW_LEVELS = 10
 """Up to so many levels, whole numbers written as text are taken for codes."""
+
+RARE = 0.1
+"""Share of the levels or of the rows up to which values of another kind are taken for misprints."""
 
 WHOLE = re.compile(r"-?[0-9]+")
 LEADING_ZERO = re.compile(r"0[0-9]+")
 COMMAS = re.compile(r"[-+]?[0-9]+(,[0-9]+)+(\.[0-9]+)?")
 """Numbers as people write them: 1,5 or 1,000."""
+
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{4}")
+BOOLEAN = re.compile(r"(?i:true|false)")
+MISSING_CODE = re.compile(r"(?i:#?n/?a|nan|null|<na>|nat|\.*|\?*|-*)")
+"""What programs write for a missing value; in a column of words it may be a level."""
+
+
+def is_missing_code(level: str) -> bool:
+    """Whether programs write this for a missing value."""
+    return MISSING_CODE.fullmatch(level.strip()) is not None
 
 
 def _level_text(value: object) -> str:
@@ -39,7 +55,8 @@ def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str,
     Raises
     ------
     InputError
-        If a value is missing, or the column looks like an identifier or, being text, like numbers.
+        If a value is missing, or the column looks like an identifier or, being text, like numbers,
+        dates or booleans.
     """
     kind = kind_of(array.type)
     if kind not in ("text", "category"):
@@ -49,47 +66,79 @@ def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str,
     if pa.types.is_dictionary(distinct.type):
         distinct = distinct.dictionary_decode()
     levels = tuple(map(_level_text, sorted(distinct.to_pylist())))
-    if len(levels) > MANY_LEVELS and 2 * len(levels) > table.n_rows:
+    if kind == "text":
+        _check_words(table, name, array, levels)
+    n_levels, n_rows = len(levels), table.n_rows
+    if (n_levels > MANY_LEVELS and 2 * n_levels > n_rows) or EVERY_ROW <= n_rows == n_levels:
         raise InputError(
             f"{table.words.column(name)} has {len(levels):,} different values in "
             f"{table.n_rows:,} rows (such as {levels[0]!r}), so it looks like an identifier and "
             "not like a characteristic.",
             hint="name it with `id` or `cluster`, or leave it out with `drop`.",
         )
-    if kind == "text":
-        _check_no_numbers(table, name, array, levels)
     return levels
 
 
-def _check_no_numbers(
+def _check_words(
     table: Table, name: str, array: "pa.ChunkedArray", levels: tuple[str, ...]
 ) -> None:
-    """Raise if most levels of a column of text are numbers."""
-    if len(levels) <= FEW_LEVELS and (
-        all(map(WHOLE.fullmatch, levels)) or any(map(LEADING_ZERO.fullmatch, levels))
-    ):
+    """Raise if a column of text is made of numbers, dates or booleans, but for a few odd values."""
+    is_code = len(levels) <= FEW_LEVELS and all(map(WHOLE.fullmatch, levels))
+    if is_code or (len(levels) <= FEW_LEVELS and any(map(LEADING_ZERO.fullmatch, levels))):
         return
-    odd = [level for level in levels if not is_number(level)]
-    others = sum(not COMMAS.fullmatch(level.strip()) for level in odd)
-    # What is odd is rare: a misprint or two, or a few codes for what is missing.
-    if others > max(2, len(levels) / 10) or len(levels) - others < max(1, 2 * others):
-        return
+    count = dict(zip(*(part.to_pylist() for part in array.value_counts().flatten()), strict=True))
+    for what, is_kind in _KINDS.items():
+        of_kind = [level for level in levels if is_kind(level.strip())]
+        words = [v for v in levels if not is_kind(v.strip()) and not is_missing_code(v)]
+        n_words = sum(count[level] for level in words)
+        if not of_kind or not (
+            n_words <= RARE * table.n_rows
+            # Three answers are three answers: true, false and unknown.
+            or (what != "boolean" and _are_few(len(words), len(of_kind), len(levels)))
+        ):
+            continue
+        if what != "boolean" or len(of_kind) < len(levels):
+            raise _wrong_kind(table, name, array, levels, what)
+
+
+_KINDS: dict[str, Callable[[str], object]] = {
+    "number": lambda level: is_number(level) or COMMAS.fullmatch(level),
+    "date": DATE.fullmatch,
+    "boolean": BOOLEAN.fullmatch,
+}
+
+
+def _are_few(n_words: int, n_of_kind: int, n_levels: int) -> bool:
+    """A misprint or two, or a few codes for what is missing."""
+    return n_words <= max(2, RARE * n_levels) and n_of_kind >= max(1, 2 * n_words)
+
+
+def _wrong_kind(
+    table: Table, name: str, array: "pa.ChunkedArray", levels: tuple[str, ...], what: str
+) -> InputError:
+    is_kind = is_number if what == "number" else _KINDS[what]
+    odd = [level for level in levels if not is_kind(level.strip())]
     words = table.words.column(name)
+    letter = "give it a categorical type or put a letter before them."
     if not odd:
-        raise InputError(
-            f"{words} is text, but all of its {len(levels):,} different values are numbers "
+        return InputError(
+            f"{words} is text, but all of its {len(levels):,} different values are {what}s "
             f"(such as {levels[0]!r}).",
-            hint="convert it to numbers; if they are codes, give it a categorical type or put a "
-            "letter before them.",
+            hint=DAYS if what == "date" else f"convert it to numbers; if they are codes, {letter}",
         )
     wanted = pa.array(odd, pa.large_string())
     first = int(np.argmax(pc.is_in(array.cast(pa.large_string()), value_set=wanted).to_numpy()))
-    are = "is no number" if len(odd) == 1 else "are no numbers"
-    raise InputError(
+    are = f"is no {what}" if len(odd) == 1 else f"are no {what}s"
+    correct = "correct or recode such values, so that the column"
+    hints = {
+        "number": f"{correct} is numeric; if the numbers are codes, {letter}",
+        "date": DAYS,
+        "boolean": f"{correct} holds true and false only.",
+    }
+    return InputError(
         f"{words} is text, because {len(odd):,} of its {len(levels):,} different values {are}: "
         f"{_listed(odd)} (first: {table.words.row(first)}, value {array[first].as_py()!r}).",
-        hint="correct or recode such values, so that the column is numeric; if the numbers are "
-        "codes, give it a categorical type or put a letter before them.",
+        hint=hints[what],
     )
 
 

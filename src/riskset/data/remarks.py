@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from riskset.data.frame import FrameEncoder
+from riskset.data.levels import MANY_LEVELS, is_missing_code
 from riskset.data.roles import Roles
 from riskset.data.table import Words
 
@@ -13,7 +14,7 @@ Remark = tuple[str, tuple[str, ...], str]
 
 
 def remarks_on_columns(words: Words, roles: Roles, encoder: FrameEncoder) -> list[Remark]:
-    """Columns recognised by name, categories without a covariate, and identifiers among them."""
+    """Columns recognised by name, and categories and identifiers that may not be what was meant."""
     notes: list[Remark] = []
     if set(roles.recognised) & {"strata", "weight"}:
         found = [
@@ -34,6 +35,29 @@ def remarks_on_columns(words: Words, roles: Roles, encoder: FrameEncoder) -> lis
                 "covariate.",
             )
         )
+    for name, levels in encoder.levels.items():
+        column = words.column(name)
+        codes = [level for level in levels if is_missing_code(level)]
+        if codes:
+            listed = " and ".join(map(repr, codes))
+            notes.append(
+                (
+                    "missing_codes",
+                    (name,),
+                    f"{column} has the level {listed}, which counts as a category like any other; "
+                    "if it stands for missing values, drop or impute these rows.",
+                )
+            )
+        if len(levels) > MANY_LEVELS:
+            notes.append(
+                (
+                    "many_levels",
+                    (name,),
+                    f"{column} has {len(levels):,} levels and so gives {len(levels) - 1:,} "
+                    "covariates; if they are groups and not a characteristic, name it with "
+                    "`cluster` or `strata`, or leave it out with `drop`.",
+                )
+            )
     for name in encoder.identifiers:
         notes.append(
             (

@@ -16,6 +16,7 @@ from riskset._errors import InputError
 from riskset._types import AnyArray
 
 __all__ = [
+    "DAYS",
     "EXACT",
     "NUMBER",
     "Table",
