@@ -205,3 +205,22 @@ def test_masked_values_are_missing() -> None:
 def test_sparse_vectors_are_no_matrices() -> None:
     with pytest.raises(InputError, match="two dimensions"):
         Design.from_sparse(sp.coo_array(np.array([1.0, 2.0])))
+
+
+@pytest.mark.parametrize("dtype", ["float32", ">f8", "longdouble", ">i4", "uint8", "int64"])
+@pytest.mark.parametrize("layout", ["csc", "csr", "coo", "dia"])
+def test_any_numeric_type_and_byte_order(dtype: str, layout: str) -> None:
+    x = np.array([[0, 3, 1], [2, 0, 0], [0, 0, 1], [5, 7, 0]])
+    for index in (np.int32, np.int64):
+        sparse = sp.csc_array(x).asformat(layout)
+        if layout in ("csc", "csr"):
+            sparse.indices, sparse.indptr = (
+                sparse.indices.astype(index),
+                sparse.indptr.astype(index),
+            )
+        sparse.data = sparse.data.astype(dtype)
+        for flag in (True, False):
+            sparse.data.flags.writeable = flag
+            assert (Design.from_sparse(sparse).to_dense() == x).all()
+    dense = np.asfortranarray(x.astype(dtype))[::-1][::-1]
+    assert (Design.from_dense(dense).to_dense() == x).all()

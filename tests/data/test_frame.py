@@ -379,3 +379,34 @@ def test_sparse_columns_of_pandas() -> None:
     frame = pd.get_dummies(pd.Series(["a", "b", "c", "b"]), sparse=True)
     _, design = FrameEncoder.fit(frame)
     assert_array_equal(design.to_dense(), frame.to_numpy())
+
+
+@pytest.mark.parametrize("kind", ["duration", "time", "timestamp", "list", "struct", "interval"])
+def test_types_that_are_no_covariates_are_named(kind: str) -> None:
+    values = pa.array([1, 2, 3])
+    columns = {
+        "duration": values.cast(pa.duration("s")),
+        "time": values.cast(pa.time64("us")),
+        "timestamp": values.cast(pa.timestamp("us", "UTC")),
+        "list": pa.array([[1], [2], [3]]),
+        "struct": pa.array([{"a": 1}] * 3),
+    }
+    frame = (
+        pd.DataFrame({"x": pd.cut(np.array([1.0, 2.0, 3.0]), 2)})
+        if kind == "interval"
+        else pa.table({"x": columns[kind]})
+    )
+    with pytest.raises(InputError, match=r"column 'x' must be numeric, but its .*\n.*`drop`"):
+        FrameEncoder.fit(frame)
+
+
+@pytest.mark.parametrize(
+    "type_", ["Int64", "Float32", "UInt8", "int64[pyarrow]", "float16", "object"], ids=str
+)
+def test_all_numeric_types_of_pandas(type_: str) -> None:
+    frame = pd.DataFrame({"x": pd.Series([1, 0, 3]).astype(type_)})
+    assert_array_equal(FrameEncoder.fit(frame)[1].to_dense(), [[1], [0], [3]])
+    assert_array_equal(
+        FrameEncoder.fit(frame.assign(x=[decimal.Decimal(v) for v in (1, 0, 3)]))[1].to_dense(),
+        [[1], [0], [3]],
+    )

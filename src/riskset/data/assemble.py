@@ -45,9 +45,7 @@ def assemble_csc(
     binary, valued, dense = every, every[:0], every[:0]
     data = none
     if values is not None and values.size:
-        data = np.ascontiguousarray(values)
-        if data.dtype.kind != "f" or data.dtype.itemsize < 8:
-            data = data.astype(np.float64)
+        data = np.ascontiguousarray(values, dtype=np.float64)
         kind, squares = columns_cpu.describe(indptr, data, runtime)
         _complain_not_finite(kind, indptr, indices, data, names, places)
         if (kind == columns_cpu.HAS_ZERO).any():
@@ -251,6 +249,8 @@ def complain_duplicates_csc(csc: sp.csc_array) -> None:
 
 def canonical_csc(x: sp.spmatrix | sp.sparray) -> sp.csc_array:
     """Compressed sparse columns without repeated entries; a repeated entry is an error."""
+    if not x.dtype.isnative:
+        x = x.astype(x.dtype.newbyteorder("="))
     csc = x.tocsc()
     if x.format == "coo" and csc.nnz < x.nnz:
         complain_duplicates_coo(x)

@@ -201,7 +201,10 @@ def _not_numeric(table: Table, name: str, array: "pa.ChunkedArray", kind: str) -
     first = f" (first: {table.words.row(0)}, value {array[0].as_py()!s})" if len(array) else ""
     return InputError(
         f"{must}, but its type is {type_words(array.type)}{first}.",
-        hint=DAYS if kind == "date" else "convert it to numbers, or leave it out with `drop`.",
+        hint=DAYS
+        if kind == "date"
+        else "convert it to numbers, or to text if these are categories, or leave it out with "
+        "`drop`.",
     )
 
 
