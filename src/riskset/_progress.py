@@ -8,7 +8,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["ProgressBar"]
+__all__ = ["PATIENCE", "ProgressBar"]
 
 PATIENCE = 2.0
 """Seconds of work before anything is shown."""

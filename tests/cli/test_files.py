@@ -1,6 +1,9 @@
 """What is written, what is never replaced, and faults of disks."""
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -97,3 +100,41 @@ def test_a_full_disk_is_named(run: Run, lung: Path, monkeypatch: pytest.MonkeyPa
     assert ended.code == 1
     assert "fit.json: cannot be written: No space left on device." in ended.err
     assert not list(Path().glob(".fit*"))
+
+
+STOPPED = """
+import os, signal, sys, time
+from pathlib import Path
+import {module}
+def stop(*arguments, **_):
+    path = next(a for a in arguments if isinstance(a, Path))
+    with open(path, "w") as half:
+        half.write("half")
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(30)
+{module}.{name} = stop
+from riskset.cli.main import main
+sys.argv = ["riskset", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "command"),
+    [
+        ("pathlib", "Path.write_text", ["fit", "--out", "old.json"]),
+        ("pyarrow.csv", "write_csv", ["path", "--n-penalties", "2", "--out", "old.csv"]),
+        ("matplotlib.figure", "Figure.savefig", ["path", "--n-penalties", "2", "--plot", "."]),
+    ],
+)
+def test_a_stopped_run_leaves_nothing(
+    lung: Path, tmp_path: Path, module: str, name: str, command: list[str]
+) -> None:
+    for old in ("old.json", "old.csv", "path.png"):
+        (tmp_path / old).write_text("earlier")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    code = STOPPED.format(module=module, name=name)
+    arguments = [command[0], str(lung), "--id", "id", "--quiet", *command[1:]]
+    ended = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path, check=False)
+    assert ended.returncode == 128 + signal.SIGTERM
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
+import pytest
 
 import riskset as rs
 from cli.runs import CASES, Run, fit_json
@@ -63,3 +65,116 @@ def test_duplicate_entries(run: Run) -> None:
     assert ended.code == 0, ended.err
     assert fit_json()["n_dropped"]["repeated_entries"] > 0
     assert any(w["code"] == "dropped" for w in fit_json()["warnings"])
+
+
+LONG = """person,concept,amount
+10,7,2
+12,7,1
+12,8,0
+12,8,3
+99,7,1
+"""
+ROWS = "pid,days,died,w\n10,5,1,1\n11,8,0,1\n12,2,1,1\n13,9,1,1\n14,3,0,0\n"
+COLUMNS = ["--covariate-columns", "person,concept,amount"]
+ENTRIES = [*COLUMNS, "--unknown-rows", "drop", "--duplicates", "sum"]
+ROLES = ["--time", "days", "--event", "died", "--id", "pid", "--weight", "w"]
+RIDGE = ["--penalty", "l2", "--strength", 1, "--tol", "1e-12"]
+
+
+def write_tables() -> None:
+    Path("rows.csv").write_text(ROWS)
+    Path("long.csv").write_text(LONG)
+    with duckdb.connect("study.duckdb") as database:
+        database.execute("create table rows as from 'rows.csv'")
+        database.execute("create schema big")
+        database.execute("create table big.long as from 'long.csv'")
+
+
+# Every way to the same entries: (10, 7) = 2, (12, 7) = 1, (12, 8) = 3.
+PLACES = [
+    ["rows.csv", "--covariates", "long.csv"],
+    ["rows.csv", "--covariates", "study.duckdb", "--covariates-table", "big.long"],
+    ["study.duckdb", "--table", "rows", "--covariates-table", "big.long"],
+    ["study.duckdb", "--table", "rows", "--covariates", "big.long"],
+    ["study.duckdb", "--table", "rows", "--covariates-query", "from big.long"],
+]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: " ".join(place))
+def test_long_tables_with_names_of_their_own(run: Run, place: list[str]) -> None:
+    write_tables()
+    ended = run("fit", *place, *ENTRIES, *ROLES, *RIDGE, "--out", "fit.json")
+    assert ended.code == 0, ended.err
+    X = np.array([[2.0, 0], [0, 0], [1, 3], [0, 0]])
+    expected = rs.Cox(rs.L2(1.0), tol=1e-12).fit(X, rs.Surv([5, 8, 2, 9], [1, 0, 1, 1]))
+    assert fit_json()["coef"] == pytest.approx(
+        dict(zip(["7", "8"], expected.coef_, strict=True)), abs=1e-10
+    )
+    said = " ".join(ended.out.split())
+    for count in (
+        "unknown rows: 1;", "entries merged with another of their row and covariate: 1;",
+        "rows of weight 0: 1",
+    ):  # fmt: skip
+        assert count in said
+    # The file remembers how the long table is read.
+    ended = run("predict", "fit.json", *place, "--times", "5", "--out", "p.csv")
+    assert ended.code == 0, ended.err
+    predicted = pd.read_csv("p.csv")
+    assert predicted["pid"].tolist() == [10, 11, 12, 13, 14]
+    np.testing.assert_allclose(
+        predicted["linear_predictor"], np.append(X @ expected.coef_, 0), atol=1e-10
+    )
+    ended = run("path", *place, *ENTRIES, *ROLES, "--n-penalties", 3)
+    assert ended.code == 0, ended.err
+    assert "rows of weight 0: 1" in " ".join(ended.out.split())
+
+
+def test_predictions_may_read_a_long_table_otherwise(run: Run) -> None:
+    write_tables()
+    known = LONG.replace("99,7,1\n", "").replace("12,8,0\n", "")
+    Path("clean.csv").write_text(known)
+    clean = ["--covariates", "clean.csv", *COLUMNS]
+    run("fit", "rows.csv", *clean, *ROLES, *RIDGE, "--out", "fit.json")
+    new = ["predict", "fit.json", "rows.csv", "--covariates", "long.csv", "--times", "5"]
+    refused = run(*new, "--out", "p.csv")
+    assert refused.code == 2
+    assert "--unknown-rows drop" in refused.err
+    allowed = ["--unknown-rows", "drop", "--duplicates", "max", "--out", "p.csv"]
+    assert run(*new, *allowed).code == 0
+    Path("other.csv").write_text(LONG.replace("person,concept,amount", "who,what,much"))
+    new[4] = "other.csv"
+    assert run(*new, "--covariate-columns", "who,what,much", *allowed[:-1], "q.csv").code == 0
+    assert Path("p.csv").read_text() == Path("q.csv").read_text()
+
+
+def test_base_levels_are_told(run: Run) -> None:
+    Path("rows.csv").write_text(
+        "time,event,sex,site\n5,1,m,b\n4,0,f,a\n3,1,m,b\n2,1,f,c\n1,0,m,a\n"
+    )
+    ended = run("fit", "rows.csv", "--penalty", "l2", "--strength", 1, "--out", "fit.json")
+    assert "sex f, site a" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--covariate-columns", "a,b"], "--covariate-columns needs --covariates"),
+        (["--unknown-rows", "drop"], "--unknown-rows needs --covariates"),
+        (["--covariates", "long.csv", "--covariate-columns", "person"], "two or three columns"),
+        (["--covariates", "long.csv", "--covariate-columns", "person,"], "two or three columns"),
+        (["--covariates", "long.csv", "--covariate-columns", "persn,concept"], "mean 'person'"),
+        (["--covariates", "long.csv", "--covariates-table", "t"], "belong to a DuckDB file"),
+        (["--covariates-table", "t"], "but rows.csv is not one"),
+        (["--covariates", "study.duckdb"], "choose one with --covariates-table"),
+        (
+            ["--covariates", "study.duckdb", "--covariates-table", "lng"],
+            "'lng' was not found in study.duckdb",
+        ),
+    ],
+)
+def test_bad_long_tables(run: Run, options: list[str], message: str) -> None:
+    write_tables()
+    ended = run("fit", "rows.csv", *ROLES, *options, "--out", "fit.json")
+    assert ended.code == 2
+    assert message in ended.err
+    assert not Path("fit.json").exists()

@@ -1,13 +1,14 @@
 """The entry point of ``riskset``: its commands, and how each ends.
 
 Exit status 0: done, if need be with warnings. 2: the input or an option cannot be used, and nothing
-was written. 1: a device, a disk, memory, or a fault of riskset.
+was written. 1: a device, a disk, memory, or a fault of riskset. 143: ended by a signal (SIGTERM).
 """
 
 import os
-import re
+import signal
 import sys
 import traceback
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -19,9 +20,9 @@ from riskset.cli.fit import fit
 from riskset.cli.info import info
 from riskset.cli.path import path
 from riskset.cli.predict import predict
-from riskset.cli.request import Request
 from riskset.cli.simulate import simulate
 from riskset.cli.terminal import fail, spelled_warnings
+from riskset.cli.wording import in_options
 
 __all__ = ["app", "main"]
 
@@ -35,18 +36,6 @@ app = typer.Typer(
 )
 for command in (fit, path, predict, simulate, demo, info):
     app.command()(command)
-
-
-# What arguments of the Python interface are called here.
-OPTIONS = {name: f"--{name.replace('_', '-')}" for name in Request.__dataclass_fields__} | {
-    "min_ratio": "--min-ratio",
-    "n_covariates": "--columns",
-    "n_penalties": "--n-penalties",
-    "n_rows": "--rows",
-    "n_threads": "--threads",
-    "density": "--density",
-    "seed": "--seed",
-}
 
 
 def _print_version(is_asked: bool) -> None:
@@ -67,25 +56,22 @@ def _root(
     pass
 
 
-def _in_options(message: str) -> str:
-    """An error of the Python interface in the words of the command line: `time` is --time."""
-    return re.sub(
-        r"`(\w+)`",
-        lambda found: OPTIONS.get(found[1], found[0]),
-        message,
-    )
+def _stop(number: int, frame: FrameType | None) -> None:
+    # By default the process would end at once, and leave temporary files where results belong.
+    sys.exit(128 + number)
 
 
 def main() -> None:
     """Run the command line with the arguments of this process, and exit."""
+    signal.signal(signal.SIGTERM, _stop)
     try:
         with spelled_warnings():
             app()
     except InputError as error:
-        fail(_in_options(str(error)))
+        fail(in_options(str(error)))
         sys.exit(2)
     except (RisksetError, MemoryError) as error:
-        fail(_in_options(str(error)) or "there is not enough memory for this.")
+        fail(in_options(str(error)) or "there is not enough memory for this.")
         sys.exit(1)
     except BrokenPipeError:
         # The reader of our output, such as `head`, has seen enough.

@@ -58,6 +58,13 @@ class Duplicates(StrEnum):
     max = "max"
 
 
+class UnknownRows(StrEnum):
+    """What entries of a long table mean whose row is not among the patients."""
+
+    error = "error"
+    drop = "drop"
+
+
 class Interval(StrEnum):
     """The method of a confidence interval."""
 
@@ -86,6 +93,33 @@ Covariates = Annotated[
     typer.Option(
         metavar="LONG",
         help="Long table of covariates beside it: row key, covariate key, value (1 if absent).",
+        rich_help_panel=DATA,
+    ),
+]
+CovariatesTable = Annotated[
+    str | None,
+    typer.Option(
+        "--covariates-table",
+        metavar="NAME",
+        help="Long table in a DuckDB file: LONG, or without --covariates that of the rows.",
+        rich_help_panel=DATA,
+    ),
+]
+CovariatesQuery = Annotated[
+    str | None,
+    typer.Option(
+        "--covariates-query",
+        metavar="SQL",
+        help="Query that gives the long table, instead.",
+        rich_help_panel=DATA,
+    ),
+]
+CovariateColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--covariate-columns",
+        metavar="ROW,COV[,VALUE]",
+        help="Columns of the long table, if not rowId, covariateId, covariateValue.",
         rich_help_panel=DATA,
     ),
 ]
@@ -142,8 +176,20 @@ Drop = Annotated[
     typer.Option(metavar="COL", help="Not a covariate; may be repeated.", rich_help_panel=DATA),
 ]
 DuplicateEntries = Annotated[
-    Duplicates,
-    typer.Option("--duplicates", help="Repeated entries of the long table.", rich_help_panel=DATA),
+    Duplicates | None,
+    typer.Option(
+        "--duplicates",
+        help="Repeated entries of the long table; an error by default.",
+        rich_help_panel=DATA,
+    ),
+]
+UnknownEntries = Annotated[
+    UnknownRows | None,
+    typer.Option(
+        "--unknown-rows",
+        help="Entries of the long table of no row; an error by default.",
+        rich_help_panel=DATA,
+    ),
 ]
 TimeDigits = Annotated[
     int | None,
@@ -156,8 +202,9 @@ ModelKind = Annotated[
     typer.Option("--model", help="Hazard, or subdistribution hazard.", rich_help_panel=MODEL),
 ]
 Cause = Annotated[
-    int | None,
+    str | None,
     typer.Option(
+        "--cause",
         metavar="CODE",
         help="The event code to study; others count as censored, or as competing events.",
         rich_help_panel=MODEL,

@@ -9,12 +9,13 @@ import riskset as rs
 from riskset._runtime import Runtime
 from riskset.cli.terminal import warn
 from riskset.data.spread import column_spread
+from riskset.data.writers import replacing
 from riskset.plot import Figure, coefficient_path, hazard_ratios, survival_curves
 
 if TYPE_CHECKING:
     from riskset.estimators._interval import Interval
 
-__all__ = ["draw_fit", "draw_path"]
+__all__ = ["draw_fit", "draw_path", "save"]
 
 DPI = 200
 MAX_CURVES = 8
@@ -83,4 +84,10 @@ def draw_path(folder: Path, data: "rs.Dataset", result: "rs.PathResult") -> None
 
 def _save(folder: Path, name: str, figure: Figure) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / name, dpi=DPI)
+    save(folder / name, figure)
+
+
+def save(path: Path, figure: Figure) -> None:
+    """Write a picture, whole or not at all."""
+    with replacing(path) as (temporary,):
+        figure.savefig(temporary, dpi=DPI)

@@ -9,20 +9,22 @@ import typer
 
 import riskset as rs
 from riskset._errors import InputError
-from riskset.cli import options as opt
-from riskset.cli.request import check_readable
+from riskset.cli.groups import grouped
+from riskset.cli.inputs import Tables, check_readable
 from riskset.cli.summary import print_written
-from riskset.cli.terminal import output, warn
+from riskset.cli.terminal import announce_compiling, output, warn
+from riskset.cli.wording import in_options
 from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
 
 if TYPE_CHECKING:
     from riskset._types import AnyArray
 
-__all__ = ["predict"]
+__all__ = ["as_times", "predict"]
 
 COLUMNS = ("time", "linear_predictor", "survival", "cumulative_hazard", "cumulative_incidence")
 
 
+@grouped
 def predict(
     fit_file: Annotated[
         Path,
@@ -34,40 +36,40 @@ def predict(
             metavar="NEW", help="New rows, with the columns of the fit.", show_default=False
         ),
     ],
+    *,
     times: Annotated[
         str, typer.Option(metavar="T,T,...", help="Times, in the unit of the fit: 365,730.")
     ],
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="Table to write, .csv or .parquet.")
     ],
-    covariates: opt.Covariates = None,
-    table: opt.TableName = None,
-    query: opt.Query = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No summary; warnings stay.")] = False,
+    tables: Tables,
 ) -> None:
     """Predict survival and cumulative hazard of new rows, or cumulative incidence.
 
-    Columns, categories, covariate keys, strata and offsets are found by the names used in the fit;
-    other columns are not looked at. OUT has one line for each row and time.
+    Columns, categories, covariate keys, strata and offsets are found by the names used in the fit,
+    and a long table is read as it was then; other columns are not looked at. OUT has one line for
+    each row and time.
     """
-    from riskset.data.readers import read_new_data
     from riskset.fit_file import read_fit
 
-    at = _times(times)
-    inputs = [new] if covariates is None else [new, Path(covariates)]
-    check_readable(inputs)
-    check_target(out, suffixes=TABLE_SUFFIXES, inputs=[fit_file, *inputs])
+    at = as_times(times)
+    check_target(out, suffixes=TABLE_SUFFIXES, inputs=[fit_file, *tables.inputs(new)])
+    announce_compiling(quiet)
+    check_readable(fit_file)
     model, schema = read_fit(fit_file)
-    data = read_new_data(schema, new, covariates=covariates, table=table, query=query)
+    data = tables.read_new(schema, new)
     for _, _, message in data.notes:
-        warn(message)
+        warn(in_options(message))
     write_table(out, _predictions(model, data, at))
     if not quiet:
         output().print(f"predicted {data.n_rows:,} rows at {at.size} times")
         print_written(out)
 
 
-def _times(text: str) -> "AnyArray":
+def as_times(text: str) -> "AnyArray":
+    """Times from a list with commas."""
     try:
         times = [float(part) for part in text.split(",")]
     except ValueError:

@@ -1,5 +1,6 @@
 """Fitted models and paths on the terminal."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,22 +10,36 @@ from rich.table import Table
 
 import riskset as rs
 from riskset.cli.terminal import facts, output, plain_number, plain_table, ratio, short
+from riskset.cli.wording import in_options
 
 if TYPE_CHECKING:
     from riskset._types import Features, Index
     from riskset.estimators._interval import Interval
+    from riskset.solve.result import Note
 
 __all__ = ["print_fit", "print_path", "print_written"]
 
 MAX_ROWS = 20
 MIN_NAME, MAX_NAME = 9, 26
 UNDEFINED = "-"
-# Codes of notes that the fit has given as warnings.
+MAX_BASES = 6
+# Codes of notes that the fit has given as warnings, and of those that are counts.
 WARNED = ("infinite", "max_iter", "not_estimable", "collinear", "near_ties")
+COUNTED = ("dropped",)
+LEFT_OUT = {
+    "rows_of_weight_0": "rows of weight 0: {:,}",
+    "unknown_rows": "entries of the long table of unknown rows: {:,}",
+    "repeated_entries": "entries merged with another of their row and covariate: {:,}",
+    "zero_entries": "entries of value 0: {:,}",
+}
 
 
 def print_fit(
-    source: str, model: "rs.Cox | rs.FineGray", interval: "Interval | None", read: float
+    source: str,
+    data: "rs.Dataset",
+    model: "rs.Cox | rs.FineGray",
+    interval: "Interval | None",
+    read: float,
 ) -> None:
     """What was read, the certificate, and the largest coefficients."""
     n_features, n_kept = len(model.covariates_), int(np.count_nonzero(model.coef_))
@@ -36,6 +51,7 @@ def print_fit(
         table.add_row("penalty", f"l1 = {model.penalty.l1:g}, l2 = {model.penalty.l2:g}")
     kept = f", {n_kept:,} with a coefficient other than 0" if n_kept < n_features else ""
     table.add_row("covariates", f"{n_features:,}{kept}")
+    add_left_out(table, data, model.n_dropped_)
     table.add_row(
         "log likelihood",
         f"{model.log_likelihood_:,.4f}, without covariates {model.null_log_likelihood_:,.4f}",
@@ -46,10 +62,8 @@ def print_fit(
         f"[{colour}]{model.status_}[/], relative KKT residual {model.kkt_:.1e} after "
         f"{model.n_iter_} {'step' if model.n_iter_ == 1 else 'steps'}",
     )
+    _add_notes(table, model.notes_, (*WARNED, *COUNTED))
     prepare, fit = model.seconds_["prepare"], model.seconds_["fit"]
-    for note in model.notes_:
-        if note.code not in WARNED:
-            table.add_row("note", escape(note.message))
     table.add_row("seconds", f"read {read:.2f}, prepare {prepare:.2f}, fit {fit:.2f}")
     console = output()
     console.print(table)
@@ -60,6 +74,26 @@ def print_fit(
     output(least).print(coefficients)
     if n_kept > MAX_ROWS:
         console.print(f"[dim]the {MAX_ROWS} largest of {n_kept:,}; all are in the file[/]")
+
+
+def add_left_out(table: Table, data: "rs.Dataset", n_dropped: Mapping[str, int]) -> None:
+    """What of the data does not count, and against which levels categories stand."""
+    levels = data.schema.encoder.levels
+    if levels:
+        shown = [f"{short(name, 20)} {short(of[0], 20)}" for name, of in levels.items()][:MAX_BASES]
+        more = f", and {len(levels) - MAX_BASES} more" if len(levels) > MAX_BASES else ""
+        table.add_row("base levels", ", ".join(shown) + more)
+    # A count that has no words here is still told.
+    counts = [LEFT_OUT.get(what, what + ": {:,}").format(n) for what, n in n_dropped.items() if n]
+    if counts:
+        table.add_row("left out", "; ".join(counts))
+
+
+def _add_notes(table: Table, notes: "Sequence[Note]", said: Sequence[str]) -> None:
+    """What was found out on the way, unless it was said in another place."""
+    for note in notes:
+        if note.code not in said:
+            table.add_row("note", escape(in_options(note.message)))
 
 
 def _model(model: "rs.Cox | rs.FineGray") -> str:
@@ -119,16 +153,19 @@ def _shown(model: "rs.Cox | rs.FineGray", error: "Features | None") -> "Index":
     return shown[np.argsort(-size, kind="stable")[:MAX_ROWS]]
 
 
-def print_path(source: str, result: "rs.PathResult", read: float) -> None:
+def print_path(source: str, data: "rs.Dataset", result: "rs.PathResult", read: float) -> None:
     """Some twenty points of a path."""
+    known = result._source.data
     table = facts()
     table.add_row("read", f"{source}: {len(result.names):,} covariates in {read:.2f} s")
+    add_left_out(table, data, known.n_dropped)
     certified = sum(status == "converged" for status in result.statuses)
     table.add_row(
         "path",
         f"{len(result):,} penalties in {result.seconds:.2f} s, {certified:,} converged, "
         f"relative KKT residual at most {np.max(result.kkt):.1e}",
     )
+    _add_notes(table, known.notes, COUNTED)
     console = output()
     console.print(table)
     console.print()

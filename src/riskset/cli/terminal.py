@@ -12,7 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from riskset._progress import PATIENCE
+from riskset.cli.wording import in_options
+
 __all__ = [
+    "announce_compiling",
     "facts",
     "fail",
     "output",
@@ -51,6 +55,21 @@ def warn(message: str) -> None:
     _console(sys.stderr).print(f"[bold yellow]Warning:[/] {escape(message)}", soft_wrap=True)
 
 
+def announce_compiling(is_quiet: bool) -> None:
+    """Have it said on a terminal if kernels must be compiled and that takes a while."""
+    if is_quiet or not sys.stderr.isatty():
+        return
+    # Here, because it brings numba.
+    from riskset.kernels._jit import when_compiling
+
+    when_compiling(
+        lambda: _console(sys.stderr).print(
+            "[dim]Compiling kernels, once per machine and version ...[/]"
+        ),
+        patience=PATIENCE,
+    )
+
+
 @contextmanager
 def spelled_warnings() -> Iterator[None]:
     """Warnings of the package in its own words, without file names and line numbers."""
@@ -65,7 +84,7 @@ def spelled_warnings() -> Iterator[None]:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            warn(str(message))
+            warn(in_options(str(message)))
 
         warnings.showwarning = show
         yield

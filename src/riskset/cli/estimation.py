@@ -1,0 +1,222 @@
+"""Which model a command fits, how, and with which penalty; checked before anything is read."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import riskset as rs
+from riskset._errors import InputError
+from riskset.cli import options as opt
+from riskset.cli.options import PenaltyKind
+
+if TYPE_CHECKING:
+    from riskset.model.penalty import Penalty
+
+__all__ = ["Chosen", "Running", "Shape", "Strength", "as_cause"]
+
+
+def as_cause(text: str | None) -> Any:
+    """A cause as it stands in the data: a whole number where it is one, else a label."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """How to compute, and how much to say."""
+
+    quiet: opt.Quiet = False
+    device: opt.DeviceName = opt.Device.auto
+    threads: opt.Threads = None
+    tol: opt.Tolerance = 1e-8
+    max_iter: opt.MaxIter = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """The regression model."""
+
+    model: opt.ModelKind = opt.Model.cox
+    cause: opt.Cause = None
+    ties: opt.TieMethod = opt.Ties.breslow
+    censoring_ties: opt.CensoringTieMethod = None
+    censoring_group: opt.CensoringGroup = None
+    censoring_beyond: opt.CensoringBeyond = None
+
+    def __post_init__(self) -> None:
+        if self.model is opt.Model.finegray:
+            if self.ties is opt.Ties.efron:
+                raise InputError(
+                    "--ties efron needs --model cox.",
+                    hint="Fine and Gray's model treats tied events by Breslow's method.",
+                )
+            return
+        given = {
+            "--censoring-ties": self.censoring_ties,
+            "--censoring-group": self.censoring_group,
+            "--censoring-beyond": self.censoring_beyond,
+        }
+        for option in _given(given):
+            raise InputError(f"{option} needs --model finegray.", hint="leave it out.")
+
+    def estimator(self, penalty: "Penalty | None", run: Running) -> "rs.Cox | rs.FineGray":
+        """An estimator with these options."""
+        common: dict[str, Any] = {
+            "device": run.device.value,
+            "n_threads": run.threads,
+            "tol": run.tol,
+            "max_iter": run.max_iter,
+            "progress": False if run.quiet else None,
+        }
+        cause = as_cause(self.cause)
+        if self.model is opt.Model.cox:
+            return rs.Cox(penalty, ties=self.ties.value, cause=cause, **common)
+        return rs.FineGray(
+            penalty,
+            cause=1 if cause is None else cause,
+            censoring_ties=(self.censoring_ties or opt.CensoringTies.crr).value,
+            censoring_beyond=(self.censoring_beyond or opt.Beyond.zero).value,
+            **common,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """A penalty whose strength is still open."""
+
+    penalty: opt.PenaltyShape = PenaltyKind.l1
+    l1_ratio: opt.L1Ratio = None
+    unpenalized: opt.Unpenalized = None
+    factor: opt.Factor = None
+
+    def __post_init__(self) -> None:
+        self._factors()
+        if self.penalty is PenaltyKind.none:
+            for option in _given(self._options()):
+                raise InputError(
+                    f"{option} was given, but --penalty is none.",
+                    hint="choose --penalty l1, l2 or elasticnet, or leave it out.",
+                )
+        is_net = self.penalty is PenaltyKind.elasticnet
+        if is_net and self.l1_ratio is None:
+            raise InputError("--penalty elasticnet needs --l1-ratio.", hint="0.5 is half and half.")
+        if self.l1_ratio is not None and not is_net:
+            raise InputError("--l1-ratio needs --penalty elasticnet.", hint="leave it out.")
+        if self.l1_ratio is not None and not 0 <= self.l1_ratio <= 1:
+            raise InputError(
+                f"--l1-ratio must lie between 0 and 1, but it is {self.l1_ratio:g}.",
+                hint="1 is the lasso, 0 is ridge.",
+            )
+
+    def at_strength(self, strength: float) -> "Penalty":
+        """The shape of penalty that was asked for, at a strength."""
+        if not 0 <= strength < math.inf:
+            raise InputError(
+                f"--strength must be a finite number of at least 0, but it is {strength:g}.",
+                hint="it is stated on the total log likelihood.",
+            )
+        return rs.ElasticNet(
+            l1=strength * self._ratio,
+            l2=strength * (1 - self._ratio),
+            unpenalized=tuple(self.unpenalized or ()),
+            factor=self._factors(),
+        )
+
+    def _options(self) -> dict[str, object]:
+        """The options that need a penalty."""
+        return {
+            "--l1-ratio": self.l1_ratio,
+            "--unpenalized": self.unpenalized or None,
+            "--factor": self.factor or None,
+        }
+
+    @property
+    def _ratio(self) -> float:
+        if self.penalty is PenaltyKind.elasticnet:
+            return self.l1_ratio or 0.0
+        return 1.0 if self.penalty is PenaltyKind.l1 else 0.0
+
+    def _factors(self) -> dict[str | int, float] | None:
+        factors: dict[str | int, float] = {}
+        for text in self.factor or ():
+            # From the right, because a level of a category has an equals sign in its name.
+            name, separator, value = text.rpartition("=")
+            try:
+                if not separator:
+                    raise ValueError
+                number = float(value)
+            except ValueError:
+                raise InputError(
+                    f"--factor must be NAME=VALUE with a number, but it is {text!r}.",
+                    hint="for example --factor age=0.5.",
+                ) from None
+            if name in factors or name in (self.unpenalized or ()):
+                raise InputError(
+                    f"the penalty of {name!r} was given twice.",
+                    hint="give each covariate one --factor, or --unpenalized.",
+                )
+            factors[name] = number
+        return factors or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strength(Shape):
+    """A penalty of one strength, stated on one of three scales; or none."""
+
+    penalty: opt.PenaltyShape = PenaltyKind.none
+    strength: opt.Strength = None
+    variance: opt.Variance = None
+    glmnet_lambda: opt.GlmnetLambda = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.penalty is PenaltyKind.none:
+            return
+        given = _given(self._scales())
+        if len(given) != 1:
+            said = f"not {' and '.join(given)} together" if given else "but none was given"
+            raise InputError(
+                f"--penalty {self.penalty} needs one of --strength, --variance and "
+                f"--glmnet-lambda, {said}.",
+                hint="`riskset path` shows the solutions for a whole range of strengths.",
+            )
+        if self.variance is not None and self.penalty is PenaltyKind.elasticnet:
+            raise InputError(
+                "--variance goes with --penalty l1 or l2 only.", hint="use --strength."
+            )
+
+    def _scales(self) -> dict[str, object]:
+        return {
+            "--strength": self.strength,
+            "--variance": self.variance,
+            "--glmnet-lambda": self.glmnet_lambda,
+        }
+
+    def _options(self) -> dict[str, object]:
+        return self._scales() | super()._options()
+
+    def penalty_for(self, data: "rs.Dataset") -> "Penalty | None":
+        """The penalty of a fit; glmnet's scale needs the sum of the weights."""
+        if self.penalty is PenaltyKind.none:
+            return None
+        unpenalized, factor = tuple(self.unpenalized or ()), self._factors()
+        if self.glmnet_lambda is not None:
+            weight = data.outcome_columns.weight
+            return rs.ElasticNet.from_glmnet(
+                self.glmnet_lambda,
+                self._ratio,
+                float(data.n_rows if weight is None else weight.sum()),
+                factor,
+                unpenalized=unpenalized,
+            )
+        if self.variance is not None:
+            shape = rs.L1 if self.penalty is PenaltyKind.l1 else rs.L2
+            return shape.from_variance(self.variance, unpenalized=unpenalized, factor=factor)
+        return self.at_strength(self.strength or 0.0)
+
+
+def _given(options: Mapping[str, object]) -> list[str]:
+    return [option for option, value in options.items() if value is not None]
