@@ -112,7 +112,10 @@ OUTCOME_COMPLAINTS = {
     "unknown drop": ({"drop": ["agee"]}, ["`drop` column 'agee'", "'age'"]),
     "twice": ({"time": "age", "entry": "age"}, ["'age' is named both by `time` and by `entry`"]),
     "role and drop": ({"strata": "age", "drop": "age"}, ["'age' is named both by `strata`"]),
-    "text event": ({"event": "status"}, ["'status'", "0 (censored)", "'dead'", "only you know"]),
+    "text event": (
+        {"event": "status"},
+        ["'status'", "'alive', 'dead'", "nobody said", "`censored`"],
+    ),
     "date": ({"time": "day"}, ["'day' must be numeric", "count the days"]),
     "negative": ({"time": "low"}, ["'low' must not be negative", "row 1, pid 'b'", "-1.0"]),
     "gap": ({"weight": "gap"}, ["'gap' must not have missing", "row 2, pid 'c'"]),

@@ -109,7 +109,7 @@ GOOD = {"time": [1.0, 2.0, 3.0], "event": [1, 0, 1]}
         ({"event": [1, 2, 0]}, ["`event`", "row 1", "value 2", "cause"]),
         ({"event": [1, -1, 0]}, ["`event`", "row 1", "-1"]),
         ({"event": [1, 0.5, 0]}, ["`event`", "row 1", "0.5"]),
-        ({"event": ["dead", "alive", "dead"]}, ["`event`", "text", "'dead'"]),
+        ({"event": ["dead", "alive", "dead"]}, ["`event`", "labels", "'dead'"]),
         ({"event": [0, 0, 0]}, ["no events", "3 rows", "codes that occur: 0"]),
         ({"event": [1, 2, 0], "cause": 7}, ["no events", "code 7", "0, 1, 2"]),
         ({"cause": 0}, ["`cause`", "0", "0, 1"]),
@@ -154,7 +154,6 @@ def test_surv_is_a_structured_array() -> None:
 def test_text_events_get_no_guess(type_: type) -> None:
     event = np.array(["alive", "dead"], dtype=type_)
     with pytest.raises(
-        InputError, match=r"holds text such as 'alive'.*\n.*only you know"
-    ) as caught:
+        InputError, match=r"labels 'alive', 'dead', and nobody said .*\n.*`censored`"
+    ):
         Surv([1, 2], event)
-    assert "dead" not in str(caught.value)

@@ -453,9 +453,8 @@ def test_a_column_of_gaps_is_missing_not_text(tmp_path: Path) -> None:
 
 def test_text_events_are_not_guessed() -> None:
     table = PATIENTS.set_column(2, "died", [["yes", "no", "yes", "no"]])
-    with pytest.raises(InputError, match=r"'yes', 'no'.*\n.*only you know") as caught:
+    with pytest.raises(InputError, match=r"'no', 'yes', and nobody said.*\n.*`censored`"):
         Dataset.from_frame(table, **ROLES)
-    assert "==" not in str(caught.value)
 
 
 @pytest.mark.parametrize("more", ["; COPY (SELECT 1) TO '{out}'", "; SELECT 1"])

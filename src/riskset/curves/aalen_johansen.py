@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Index
+from riskset._types import AnyArray
 from riskset.curves._result import Curves, as_times, step_values
 from riskset.curves.followup import Followup, check_level
 from riskset.curves.intervals import Interval, check_interval, probability_interval
@@ -19,6 +19,7 @@ from riskset.curves.variance import (
     jackknife_variance,
     survival_before,
 )
+from riskset.data.causes import named_causes
 
 __all__ = ["AalenJohansen", "IncidenceCurve", "aalen_johansen"]
 
@@ -35,8 +36,8 @@ class IncidenceCurve:
     ----------
     label : object
         The group.
-    causes : (k,) int64
-        Event codes, ascending.
+    causes : (k,) int64 or text
+        Event codes, or labels, ascending.
     time : (m,) float64, increasing
     incidence, standard_error, lower, upper : (k, m) float64
     survival : (m,) float64
@@ -48,7 +49,7 @@ class IncidenceCurve:
     """
 
     label: object
-    causes: Index
+    causes: AnyArray
     time: Steps
     incidence: NDArray[np.float64]
     standard_error: NDArray[np.float64]
@@ -68,7 +69,7 @@ class IncidenceCurve:
             f"up to time {self.time[-1]:g}"
         )
 
-    def position(self, cause: int) -> int:
+    def position(self, cause: int | str) -> int:
         """Row of a cause in the arrays.
 
         Raises
@@ -76,13 +77,13 @@ class IncidenceCurve:
         InputError
             If it does not occur.
         """
-        where = np.flatnonzero(self.causes == cause)
-        if where.size == 0:
+        known = self.causes.tolist()
+        if cause not in known:
             raise InputError(
-                f"cause {cause!r} does not occur (causes: {', '.join(map(str, self.causes))}).",
-                hint="pass one of the codes of the events.",
+                f"cause {cause!r} does not occur (causes: {', '.join(map(repr, known))}).",
+                hint="pass one of these.",
             )
-        return int(where[0])
+        return int(known.index(cause))
 
     def at(self, times: object) -> NDArray[np.float64]:
         """Incidence of each cause at times (k, n_times); 0 before the first event."""
@@ -123,8 +124,8 @@ class AalenJohansen(Curves[IncidenceCurve]):
     """
 
     @property
-    def causes(self) -> Index:
-        """Event codes that occur in any group, ascending (k,)."""
+    def causes(self) -> AnyArray:
+        """Event codes, or labels, that occur in any group, ascending (k,)."""
         return self.curves[0].causes
 
 
@@ -147,9 +148,9 @@ def aalen_johansen(
 
     Parameters
     ----------
-    y : (n,) structured array
-        `riskset.Surv` with events 0 (censored), 1, 2, ... With ``entry``, rows are at risk on
-        (entry, time].
+    y : (n,) structured array, `Outcome` or `Dataset`
+        `riskset.Surv` with events 0 (censored), 1, 2, ... or labels. With ``entry``,
+        rows are at risk on (entry, time].
     group : (n,) labels, optional
         Curves for each.
     weight : (n,) numbers >= 0, optional
@@ -202,16 +203,18 @@ def aalen_johansen(
             f"`y` has no events: all {rows.time.size:,} rows of positive weight are censored.",
             hint="check the coding; 0 is censored, 1, 2, ... are causes.",
         )
+    names = named_causes(causes, rows.causes)
     kind = choose_variance(variance, rows, get_args(IncidenceVariance))
     curves = []
     for own in rows.by_group():
         table = LifeTable.build(own, causes)
-        curves.append(_curve(table, own.labels[int(own.group[0])], kind, level, interval))
+        label = own.labels[int(own.group[0])]
+        curves.append(_curve(table, names, label, kind, level, interval))
     return AalenJohansen(tuple(curves), level, interval, kind)
 
 
 def _curve(
-    table: LifeTable, label: object, variance: str, level: float, interval: str
+    table: LifeTable, names: AnyArray, label: object, variance: str, level: float, interval: str
 ) -> IncidenceCurve:
     at_risk = table.at_risk
     before, survival = survival_before(table)
@@ -222,7 +225,7 @@ def _curve(
     lower, upper = probability_interval(incidence, standard_error, level, interval)
     return IncidenceCurve(
         label,
-        table.causes,
+        names,
         table.time,
         incidence,
         standard_error,

@@ -1,7 +1,7 @@
 """Tests that groups share one curve: Gray's for cumulative incidence, the log-rank for survival."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from scipy.special import chdtrc
 from riskset._errors import InputError
 from riskset._types import Index, Rows
 from riskset.curves.followup import Followup, split
+from riskset.data.causes import cause_code
 from riskset.data.checks import Places, as_codes
 from riskset.infer.variance import generalized_inverse
 
@@ -59,7 +60,7 @@ class Counts(NamedTuple):
 
 
 def gray_test(
-    y: object, group: object, cause: int = 1, *, strata: object = None, rho: float = 0.0
+    y: object, group: object, cause: int | str = 1, *, strata: object = None, rho: float = 0.0
 ) -> GroupTest:
     r"""Gray's test that the cumulative incidence of a cause is the same in all groups.
 
@@ -75,12 +76,12 @@ def gray_test(
 
     Parameters
     ----------
-    y : (n,) structured array
-        `riskset.Surv` with events 0 (censored), 1, 2, ...
+    y : (n,) structured array, `Outcome` or `Dataset`
+        `riskset.Surv` with events 0 (censored), 1, 2, ... or labels.
     group : (n,) labels
         At least two.
-    cause : int
-        The event code to compare.
+    cause : int or str
+        The event code to compare, or its label.
     strata : (n,) labels, optional
         Groups are compared within strata, and scores and variances added up.
     rho : float
@@ -123,7 +124,7 @@ def gray_test(
             hint="compare cause-specific hazards with riskset.logrank_test instead.",
         )
     parts = _by_stratum(rows, strata)
-    _check(rows, cause)
+    cause = _check(rows, cause)
     score, variance = _zeros(rows)
     for part in parts:
         more_score, more_variance = _gray(_count(part, cause), rho)
@@ -133,7 +134,7 @@ def gray_test(
 
 
 def logrank_test(
-    y: object, group: object, cause: int = 1, *, strata: object = None, rho: float = 0.0
+    y: object, group: object, cause: int | str = 1, *, strata: object = None, rho: float = 0.0
 ) -> GroupTest:
     r"""The log-rank test, and its :math:`G^\rho` family, that groups share one hazard.
 
@@ -148,7 +149,7 @@ def logrank_test(
         `riskset.Surv`. With ``entry``, rows are at risk on (entry, time].
     group : (n,) labels
         At least two.
-    cause : int
+    cause : int or str
         The event code that counts, all others being censored: with competing events the test
         compares cause-specific hazards.
     strata : (n,) labels, optional
@@ -177,7 +178,7 @@ def logrank_test(
     """
     rows = Followup.read(y, group)
     parts = _by_stratum(rows, strata)
-    _check(rows, cause)
+    cause = _check(rows, cause)
     score, variance = _zeros(rows)
     for part in parts:
         at_risk, events, _ = _count(part, cause)
@@ -198,18 +199,22 @@ def _by_stratum(rows: Followup, strata: object) -> list[Followup]:
     return [rows.take(own) for own in split(codes, len(labels))]
 
 
-def _check(rows: Followup, cause: int) -> None:
+def _check(rows: Followup, cause: object) -> int:
+    """The code of the cause."""
     if len(rows.labels) < 2:
         raise InputError(
             f"a comparison needs at least two groups, but every row has {rows.labels[0]!r}.",
             hint="check `group`.",
         )
-    if isinstance(cause, bool) or not (rows.event == cause).any() or cause < 1:
+    code = cause_code(cause, rows.causes)
+    whole = isinstance(code, int | np.integer) and not isinstance(code, bool)
+    if not whole or not (rows.event[rows.event > 0] == code).any():
         codes = ", ".join(map(str, np.unique(rows.event[rows.event > 0]))) or "none"
         raise InputError(
             f"`y` has no event of cause {cause!r} (causes that occur: {codes}).",
             hint="pass the code of the event to compare.",
         )
+    return int(cast("int", code))
 
 
 def _zeros(rows: Followup) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

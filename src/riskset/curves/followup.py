@@ -7,8 +7,10 @@ import numpy as np
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
+from riskset.data.causes import Labels, labels_of
 from riskset.data.checks import Places, as_array, as_codes, as_numbers, complain_rows
-from riskset.data.outcome import Surv
+from riskset.data.dataset import Dataset
+from riskset.data.outcome import Outcome, Surv
 
 __all__ = ["EVERYBODY", "Followup", "check_level", "split"]
 
@@ -29,6 +31,8 @@ class Followup(NamedTuple):
     group : (n,) int64
         Codes of `labels`.
     labels : tuple
+    causes : mapping of int to str
+        The label of each cause; empty if causes are numbers.
     """
 
     time: Rows
@@ -37,17 +41,21 @@ class Followup(NamedTuple):
     weight: Rows
     group: Index
     labels: tuple[object, ...]
+    causes: Labels
 
     @classmethod
     def read(cls, y: object, group: object = None, weight: object = None) -> "Followup":
         """Check `y`, as made by `riskset.Surv` or scikit-survival, and what goes with it.
+
+        An `Outcome` or a `Dataset` is read too, with its case weights unless others are given.
 
         Raises
         ------
         InputError
             Naming the argument, the row and the value.
         """
-        time, event, entry = _fields(y)
+        time, event, entry, own, causes = _fields(y)
+        weight = own if weight is None else weight
         surv = Surv(time, event, entry)
         n_rows, places = surv.size, Places()
         if n_rows == 0:
@@ -84,6 +92,7 @@ class Followup(NamedTuple):
             weights[used],
             codes[used],
             labels,
+            causes,
         )
 
     def take(self, rows: Index) -> "Followup":
@@ -122,7 +131,20 @@ def check_level(level: float) -> None:
         )
 
 
-def _fields(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None]:
+def _fields(
+    y: object,
+) -> tuple[AnyArray, AnyArray, AnyArray | None, AnyArray | None, Labels]:
+    """Times, events, entries, weights and the labels of causes."""
+    if isinstance(y, Outcome):
+        return y.time, y.event, y.entry, y.weight, y.labels
+    if isinstance(y, Dataset):
+        own = y.outcome_columns
+        if own.time is None or own.event is None:
+            raise InputError(
+                "the Dataset has no outcome.",
+                hint="name its `time` and `event` columns when it is read.",
+            )
+        return own.time, own.event, own.entry, own.weight, own.event_labels
     array = as_array(y, "`y`", Places())
     names = array.dtype.names
     if names is None or array.ndim != 1:
@@ -132,11 +154,11 @@ def _fields(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None]:
         )
     if {"event", "time"} <= set(names):
         entry = array["entry"] if "entry" in names else None
-        return array["time"], array["event"], entry
+        return array["time"], array["event"], entry, None, labels_of(array)
     flags = [name for name in names if array.dtype[name].kind == "b"]
     if len(names) == 2 and len(flags) == 1:
         time = names[1] if flags[0] == names[0] else names[0]
-        return array[time], array[flags[0]], None
+        return array[time], array[flags[0]], None, None, {}
     raise InputError(
         f"`y` must have the fields 'event' and 'time', but it has {', '.join(map(repr, names))}.",
         hint="make it with riskset.Surv(time, event).",

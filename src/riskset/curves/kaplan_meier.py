@@ -19,6 +19,7 @@ from riskset.curves.variance import (
     jackknife_variance,
     survival_before,
 )
+from riskset.data.causes import cause_code
 
 __all__ = ["KaplanMeier", "SurvivalCurve", "Variance", "choose_variance", "kaplan_meier"]
 
@@ -137,7 +138,7 @@ def kaplan_meier(
     *,
     interval: Interval = "log-log",
     variance: Variance = "auto",
-    cause: int | Literal["any"] | None = None,
+    cause: int | str | None = None,
 ) -> KaplanMeier:
     r"""Kaplan-Meier estimate of survival, by group, with intervals and numbers at risk.
 
@@ -150,7 +151,7 @@ def kaplan_meier(
 
     Parameters
     ----------
-    y : (n,) structured array
+    y : (n,) structured array, `Outcome` or `Dataset`
         `riskset.Surv`, or scikit-survival's. With ``entry``, rows are at risk on (entry, time].
     group : (n,) labels, optional
         A curve for each.
@@ -164,7 +165,7 @@ def kaplan_meier(
         "counts": Greenwood's formula, which takes a weight of 2 for two rows. "robust": the
         infinitesimal jackknife over rows, for weights such as inverse probabilities of treatment
         (taken as known). "auto": counts if all weights are whole numbers.
-    cause : int or "any", optional
+    cause : int, str or "any", optional
         The event code that counts, all others being censored, or "any" for survival free of every
         event. May be left out when codes are 0 and 1. With competing events,
         1 - survival is not the risk of an event: see `aalen_johansen`.
@@ -230,6 +231,8 @@ def choose_variance(variance: str, rows: Followup, known: tuple[str, ...]) -> st
 def _chosen(rows: Followup, cause: object) -> NDArray[np.int64]:
     """1 for the event that counts, else 0."""
     codes = np.unique(rows.event)
+    if rows.causes and cause != "any":
+        cause = cause_code(cause, rows.causes)
     if cause is None:
         if codes[-1] > 1:
             listed = ", ".join(map(str, codes))

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
 
-__all__ = ["Places", "as_array", "as_codes", "as_numbers", "complain_rows", "shown"]
+__all__ = [
+    "Places",
+    "as_array",
+    "as_codes",
+    "as_numbers",
+    "complain_rows",
+    "is_missing",
+    "shown",
+]
 
 
 class Places:
@@ -60,6 +68,12 @@ def complain_rows(
 def shown(value: object) -> str:
     """A value as a message shows it: without the name of a NumPy type."""
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def is_missing(value: object) -> bool:
+    """Whether an object stands for a missing value: None, NaN, NaT, or NA of pandas."""
+    # NA is neither equal nor unequal to itself.
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def as_array(values: object, column: str, places: Places) -> AnyArray:
@@ -147,7 +161,7 @@ def as_codes(values: object, name: str, n_rows: int, places: Places) -> tuple[In
             hint="give these rows a label of their own, or drop them.",
         )
     if array.dtype == object:
-        missing = np.array([v is None or v != v for v in array], dtype=bool)
+        missing = np.array(list(map(is_missing, array)), dtype=bool)
         complain_rows(
             missing,
             array,

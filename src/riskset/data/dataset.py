@@ -38,8 +38,8 @@ class Dataset:
         How messages call columns and rows.
     outcome_columns : OutcomeColumns
         Time, event, entry, weight, offset, cluster and strata, as they were read.
-    cause : int or None
-        The event code to study, if it was chosen when the data were read.
+    cause : int, str or None
+        The event code to study, or its label, if it was chosen when the data were read.
     n_dropped : dict of str to int
         What was left out: ``unknown_rows`` (entries of the long table whose row the outcomes do not
         have), ``repeated_entries``, ``zero_entries``, ``unseen_covariates`` and
@@ -64,7 +64,7 @@ class Dataset:
     schema: Schema
     words: Words
     outcome_columns: OutcomeColumns
-    cause: int | None = None
+    cause: int | str | None = None
     n_dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[Remark, ...] = ()
 
@@ -83,7 +83,8 @@ class Dataset:
         censoring_group: str | None = None,
         id: str | None = None,
         drop: str | Sequence[str] = (),
-        cause: int | None = None,
+        cause: int | str | None = None,
+        censored: str | None = None,
         time_digits: int | None = None,
     ) -> "Dataset":
         """From a data frame with one row for each subject or interval.
@@ -95,8 +96,8 @@ class Dataset:
             column not named here is a covariate: see `FrameEncoder`.
         time, event : str
             Columns of the end of follow-up and of the event (0 or False = censored, 1 or True =
-            event, further codes = competing causes). May be left out if they are called ``time``
-            and ``event``.
+            event, further codes = competing causes; or text, see `censored`). May be left out
+            if they are called ``time`` and ``event``.
         entry, strata, weight, cluster, offset : str, optional
             Columns of late entry, strata (several: their combinations), case weights, clusters, and
             offsets.
@@ -106,8 +107,10 @@ class Dataset:
             The column that identifies rows, for messages and predictions.
         drop : str or sequence of str
             Columns not to use.
-        cause : int, optional
-            The event code to study.
+        cause : int or str, optional
+            The event code to study, or its label.
+        censored : str, optional
+            The label that means censored, if the events are text; every other label is a cause.
         time_digits : int, optional
             Round time and entry to this many decimals, so that times that should be equal but were
             computed in different ways are tied.
@@ -138,7 +141,7 @@ class Dataset:
             strata=strata,
             drop=drop,
         )
-        return assemble(table, roles, None, cause=cause, time_digits=time_digits)
+        return assemble(table, roles, None, cause=cause, censored=censored, time_digits=time_digits)
 
     @classmethod
     def from_long(
@@ -156,7 +159,8 @@ class Dataset:
         censoring_group: str | None = None,
         id: str | None = None,
         drop: str | Sequence[str] = (),
-        cause: int | None = None,
+        cause: int | str | None = None,
+        censored: str | None = None,
         time_digits: int | None = None,
         covariate_columns: Sequence[str] | None = None,
         duplicates: Duplicates = "error",
@@ -181,7 +185,7 @@ class Dataset:
             What to do with entries whose row is not in `outcomes`.
         time, event, entry, strata, weight, cluster, offset, censoring_group
             As for `from_frame`.
-        id, drop, cause, time_digits
+        id, drop, cause, censored, time_digits
             As for `from_frame`.
 
         Raises
@@ -222,7 +226,9 @@ class Dataset:
             stored = database.add(covariates)
             names = find_columns(stored.columns, stored.place, covariate_columns, roles.id)
             long = (stored, LongOptions(names, duplicates, unknown_rows))
-            return assemble(table, roles, long, cause=cause, time_digits=time_digits)
+            return assemble(
+                table, roles, long, cause=cause, censored=censored, time_digits=time_digits
+            )
 
     @classmethod
     def from_schema(
@@ -282,13 +288,14 @@ class Dataset:
         """Identifiers of the rows, exact: int64 or text."""
         return self.words.row_keys
 
-    def outcome(self, cause: int | None = None) -> Outcome:
+    def outcome(self, cause: int | str | None = None) -> Outcome:
         """Times, events, weights and strata, validated.
 
         Parameters
         ----------
-        cause : int, optional
-            The event code to study; by default the one chosen when the data were read.
+        cause : int or str, optional
+            The event code to study, or its label; by default the one chosen when the data were
+            read.
 
         Raises
         ------
@@ -314,17 +321,18 @@ def assemble(
     roles: Roles,
     long: LongInput | None,
     *,
-    cause: int | None = None,
+    cause: int | str | None = None,
+    censored: str | None = None,
     time_digits: int | None = None,
 ) -> Dataset:
     """The data of a fit, from tables that are open."""
     table = identified(table, roles.id, must_be_unique=long is not None)
-    columns = OutcomeColumns.read(table, roles, time_digits)
+    columns = OutcomeColumns.read(table, roles, time_digits, censored)
     encoder, wide = FrameEncoder.fit(table, roles.covariates(table.columns))
     design, options, n_dropped, notes = _beside(wide, table, long)
     return Dataset(
         design,
-        Schema(roles, encoder, options, time_digits),
+        Schema(roles, encoder, options, time_digits, censored),
         table.words,
         columns,
         cause=cause,
@@ -347,7 +355,7 @@ def assemble_new(
     has_id = roles.id in table.columns or long is not None
     table = identified(table, roles.id if has_id else None, must_be_unique=long is not None)
     columns = (
-        OutcomeColumns.read(table, roles, schema.time_digits)
+        OutcomeColumns.read(table, roles, schema.time_digits, schema.censored, is_new=True)
         if outcome
         else OutcomeColumns.read_for_prediction(table, roles)
     )

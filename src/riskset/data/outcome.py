@@ -13,68 +13,90 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, RiskSets, Rows
+from riskset.data.causes import Labels, cause_code, code_labels, holds_text
 from riskset.data.checks import Places, as_array, as_codes, as_numbers, complain_rows
 from riskset.data.risk_order import sort_into_risk_sets
 
-__all__ = ["Outcome", "Surv"]
+__all__ = ["Outcome", "Surv", "read_events"]
 
 NEAR_TIE_ULPS = 16
 
 
-def Surv(time: object, event: object, entry: object = None) -> AnyArray:  # noqa: N802
+def Surv(  # noqa: N802
+    time: object, event: object, entry: object = None, *, censored: str | None = None
+) -> AnyArray:
     """Follow-up times and events as one structured array, as scikit-survival writes them.
 
     Parameters
     ----------
     time : (n,) numbers
         End of follow-up, in any unit. Zero is allowed; negative is not.
-    event : (n,) bool or int
-        0 or False: censored; 1 or True: event; further codes: competing causes.
+    event : (n,) bool, int or text
+        0 or False: censored; 1 or True: event; further codes: competing causes. Or text, such as
+        "censored", "relapse" and "death", each label but that of censoring being a cause.
     entry : (n,) numbers, optional
         Start of follow-up (left truncation): the row is at risk on (entry, time].
+    censored : str, optional
+        The label that means censored; needed with text, and only there. The order of a categorical
+        type says nothing.
 
     Returns
     -------
-    structured array (n,) with fields ``event``, ``time`` and, if given, ``entry``.
+    structured array (n,) with fields ``event``, ``time`` and, if given, ``entry``. Of text,
+    ``event`` has 0 for censored and 1, 2, ... for the labels in sorted order, and a field ``cause``
+    has the label itself, "" for censored. Wherever a cause is asked for, give its label.
 
     Raises
     ------
     InputError
-        If a value is missing, infinite, of a wrong type or out of range.
+        If a value is missing, infinite, of a wrong type or out of range, or the label of censoring
+        is not given or does not occur.
 
     Examples
     --------
     >>> import riskset as rs
     >>> rs.Surv([5.0, 8.0], [True, False])["time"]
     array([5., 8.])
+    >>> y = rs.Surv([5.0, 8.0, 6.0], ["relapse", "none", "death"], censored="none")
+    >>> y["event"], y["cause"]
+    (array([2, 0, 1]), array(['relapse', '', 'death'], dtype='<U7'))
     """
     places = Places()
     times = as_numbers(time, "time", None, places)
-    codes = _event_codes(event, times.size, places)
+    codes, labels = read_events(event, times.size, places, censored)
     _check_times(times, None, places)
-    fields: list[tuple[str, type]] = [
-        ("event", np.bool_ if codes.max(initial=0) <= 1 else np.int64),
+    fields: list[tuple[str, object]] = [
+        ("event", np.int64 if labels or codes.max(initial=0) > 1 else np.bool_),
         ("time", np.float64),
     ]
     if entry is not None:
         entries = as_numbers(entry, "entry", times.size, places)
         _check_times(times, entries, places)
         fields.append(("entry", np.float64))
+    names = np.array(["", *labels.values()])
+    if labels:
+        fields.append(("cause", names.dtype))
     y = np.empty(times.size, dtype=fields)
     y["event"], y["time"] = codes, times
     if entry is not None:
         y["entry"] = entries
+    if labels:
+        y["cause"] = names[codes]
     return y
 
 
-def _event_codes(event: object, n_rows: int, places: Places) -> Index:
-    array = as_array(event, places.column("event"), places)
-    if array.size and isinstance(array.flat[0], str | bytes):
+def read_events(
+    event: object, n_rows: int, places: Places, censored: object = None
+) -> tuple[Index, Labels]:
+    """Codes of the events, and their labels if they are text."""
+    column = places.column("event")
+    array = as_array(event, column, places)
+    if array.ndim == 1 and array.size == n_rows and holds_text(array):
+        return code_labels(array, censored, column, places)
+    if censored is not None:
         raise InputError(
-            f"{places.column('event')} must hold 0 (censored), 1 (event) or further whole numbers "
-            f"for competing causes, but it holds text such as {str(array.flat[0])!r}.",
-            hint="make an array that is 1 where this one holds the label of the event and 0 where "
-            "it holds the label of censoring; only you know which label is which.",
+            f"`censored` is {censored!r}, but {column} holds no text.",
+            hint="leave it out; of numbers, 0 means censored.",
         )
     numbers = as_numbers(event, "event", n_rows, places)
     complain_rows(
@@ -85,7 +107,7 @@ def _event_codes(event: object, n_rows: int, places: Places) -> Index:
         places,
         hint="recode it; a survival package's 1/2 coding becomes 0/1 by subtracting 1.",
     )
-    return numbers.astype(np.int64)
+    return numbers.astype(np.int64), {}
 
 
 def _check_times(time: Rows, entry: Rows | None, places: Places) -> None:
@@ -135,6 +157,8 @@ class Outcome:
         The labels.
     cluster : (n,) int64 or None
         Codes of rows that belong to one person or site.
+    labels : mapping of int to str
+        The label of each cause; empty if causes are numbers.
     """
 
     time: Rows
@@ -148,6 +172,7 @@ class Outcome:
     cluster: Index | None = None
     has_weights: bool = False
     n_near_ties: int = field(default=0, compare=False)
+    labels: Labels = field(default_factory=dict)
 
     @classmethod
     def build(
@@ -160,7 +185,8 @@ class Outcome:
         stratum: object = None,
         offset: object = None,
         cluster: object = None,
-        cause: int | None = None,
+        cause: int | str | None = None,
+        labels: Labels | None = None,
         places: Places | None = None,
     ) -> "Outcome":
         """Validate columns of any numeric type and sort them.
@@ -170,7 +196,9 @@ class Outcome:
         stratum
             Labels of any type, or a sequence of label arrays whose combinations are the strata.
         cause
-            The event code to study. May be left out when the codes are 0 and 1.
+            The event code to study, or its label. May be left out when the codes are 0 and 1.
+        labels
+            The label of each code.
         places
             How messages call columns and rows.
 
@@ -186,7 +214,8 @@ class Outcome:
             raise InputError(
                 "the table has no rows.", hint="check the file, the query or the filter before it."
             )
-        codes = _event_codes(event, n_rows, places)
+        codes, _ = read_events(event, n_rows, places)
+        labels = labels or {}
         entries = None if entry is None else as_numbers(entry, "entry", n_rows, places)
         _check_times(times, entries, places)
         if entries is not None and not (entries > -np.inf).any():
@@ -202,8 +231,8 @@ class Outcome:
             places,
             hint="a weight of 0 removes a row; check how the weights were made.",
         )
-        strata, labels = _strata(stratum, n_rows, places)
-        chosen = _choose_cause(codes, weights, cause, places)
+        strata, stratum_labels = _strata(stratum, n_rows, places)
+        chosen = _choose_cause(codes, weights, cause, labels, places)
         return cls(
             time=times,
             event=codes,
@@ -214,10 +243,11 @@ class Outcome:
             if offset is None
             else as_numbers(offset, "offset", n_rows, places),
             stratum=strata,
-            strata=labels,
+            strata=stratum_labels,
             cluster=None if cluster is None else as_codes(cluster, "cluster", n_rows, places)[0],
             has_weights=weight is not None,
             n_near_ties=_count_near_ties(times, codes),
+            labels=labels,
         )
 
     @property
@@ -295,9 +325,13 @@ def _is_array(value: object) -> bool:
     return not isinstance(value, (str, bytes)) and hasattr(value, "__len__")
 
 
-def _choose_cause(codes: Index, weight: Rows, cause: int | None, places: Places) -> int:
+def _choose_cause(codes: Index, weight: Rows, cause: object, labels: Labels, places: Places) -> int:
     present = np.unique(codes[weight > 0])
     column = places.column("event")
+    if labels or codes.any():
+        cause = cause_code(cause, labels)
+    elif isinstance(cause, str):
+        cause = 1  # nobody had an event, so that nobody knows the labels
     if cause is None:
         complain_rows(
             codes > 1,
@@ -319,9 +353,10 @@ def _choose_cause(codes: Index, weight: Rows, cause: int | None, places: Places)
             raise InputError(
                 "every row has weight 0, so nobody is left.", hint="check the weights."
             )
+        what = repr(labels[cause]) if cause in labels else f"code {cause}"
         raise InputError(
             f"{column} has no events: none of the {int((weight > 0).sum()):,} rows with positive "
-            f"weight has code {cause} (codes that occur: {_listed(present)}).",
+            f"weight has {what} (codes that occur: {_listed(present)}).",
             hint="a model needs at least one event; check the coding and the filters before it.",
         )
     return int(cause)

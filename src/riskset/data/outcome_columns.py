@@ -1,15 +1,17 @@
 """The columns of a table that say what happened to whom: read here, judged by `Outcome`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
+from riskset.data.causes import Labels, code_labels
 from riskset.data.checks import Places
 from riskset.data.outcome import Outcome
 from riskset.data.roles import Roles
-from riskset.data.table import Table, Words, keys, kind_of, labels, numbers
+from riskset.data.table import Table, Words, check_present, keys, kind_of, labels, numbers
 
 __all__ = ["OutcomeColumns", "identified"]
 
@@ -29,6 +31,8 @@ class OutcomeColumns:
         Groups with a censoring distribution each, for Fine and Gray's model.
     strata : tuple of (n_rows,) labels
         Their combinations are the strata.
+    event_labels : mapping of int to str
+        Labels of the codes of `event`, if it is a column of text.
     """
 
     time: AnyArray | None = None
@@ -39,14 +43,25 @@ class OutcomeColumns:
     cluster: AnyArray | None = None
     censoring_group: AnyArray | None = None
     strata: tuple[AnyArray, ...] = ()
+    event_labels: Labels = field(default_factory=dict)
 
     @classmethod
-    def read(cls, table: Table, roles: Roles, time_digits: int | None) -> "OutcomeColumns":
-        """All columns that have a role."""
+    def read(
+        cls,
+        table: Table,
+        roles: Roles,
+        time_digits: int | None,
+        censored: str | None,
+        *,
+        is_new: bool = False,
+    ) -> "OutcomeColumns":
+        """All columns that have a role; `is_new` if a model was fitted before."""
         _check_digits(time_digits)
+        event, event_labels = _event(table, roles.event, censored, is_new=is_new)
         return cls(
             time=_rounded(_number(table, roles.time), time_digits),
-            event=_event(table, roles.event),
+            event=event,
+            event_labels=event_labels,
             entry=_rounded(_number(table, roles.entry), time_digits),
             weight=_number(table, roles.weight),
             cluster=_labels(table, roles.cluster),
@@ -61,7 +76,7 @@ class OutcomeColumns:
         return cls(offset=_number(table, roles.offset), strata=_strata(table, roles))
 
     def outcome(
-        self, roles: Roles, words: Words, *, time_digits: int | None, cause: int | None
+        self, roles: Roles, words: Words, *, time_digits: int | None, cause: int | str | None
     ) -> Outcome:
         """Validate and sort; messages name the columns of the table."""
         if self.time is None or self.event is None:
@@ -78,6 +93,7 @@ class OutcomeColumns:
             offset=self.offset,
             cluster=self.cluster,
             cause=cause,
+            labels=self.event_labels,
             places=_places(roles, words, time_digits),
         )
 
@@ -124,19 +140,29 @@ def _strata(table: Table, roles: Roles) -> tuple[AnyArray, ...]:
     return tuple(labels(table, name, table.array(name)) for name in roles.strata)
 
 
-def _event(table: Table, name: str | None) -> AnyArray | None:
+def _event(
+    table: Table, name: str | None, censored: str | None, *, is_new: bool
+) -> tuple[AnyArray | None, Labels]:
     if name is None:
-        return None
-    array = table.array(name)
-    if kind_of(array.type) in ("text", "category"):
-        shown = [v for v in array.unique().to_pylist() if v is not None][:5]
-        raise InputError(
-            f"{table.words.column(name)} must hold 0 (censored), 1 (event) or further whole "
-            f"numbers for competing causes, but it holds text: {', '.join(map(repr, shown))}.",
-            hint="make a column that is 1 where this one holds the label of the event and 0 where "
-            "it holds the label of censoring; only you know which label is which.",
+        return None, {}
+    array, words = table.array(name), table.words
+    if kind_of(array.type) == "text" or kind_of(_plain(array.type)) == "text":
+        check_present(table, name, array)
+        text = labels(table, name, array)
+        return code_labels(
+            text, censored, words.column(name), Places(row_name=words.row), is_new=is_new
         )
-    return numbers(table, name, array)
+    if censored is not None:
+        raise InputError(
+            f"`censored` is {censored!r}, but {words.column(name)} holds no text.",
+            hint="leave it out; of numbers, 0 means censored.",
+        )
+    return numbers(table, name, array.cast(_plain(array.type))), {}
+
+
+def _plain(type_: "pa.DataType") -> "pa.DataType":
+    """The type of the values of a categorical type."""
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
 def _check_digits(digits: int | None) -> None:

@@ -31,7 +31,8 @@ def read_dataset(
     censoring_group: str | None = None,
     id: str | None = None,
     drop: str | Sequence[str] = (),
-    cause: int | None = None,
+    cause: int | str | None = None,
+    censored: str | None = None,
     time_digits: int | None = None,
     covariate_columns: Sequence[str] | None = None,
     covariates_table: str | None = None,
@@ -55,7 +56,7 @@ def read_dataset(
         one table only.
     time, event, entry, strata, weight, cluster, offset, censoring_group
         See `Dataset.from_frame`.
-    id, drop, cause, time_digits
+    id, drop, cause, censored, time_digits
         See `Dataset.from_frame`.
     covariate_columns, duplicates, unknown_rows
         See `Dataset.from_long`.
@@ -127,7 +128,9 @@ def read_dataset(
             long = (beside, LongOptions(found, duplicates, unknown_rows))
         else:
             _refuse_alone(covariates_table=covariates_table, covariates_query=covariates_query)
-        return assemble(stored.table(), roles, long, cause=cause, time_digits=time_digits)
+        return assemble(
+            stored.table(), roles, long, cause=cause, censored=censored, time_digits=time_digits
+        )
 
 
 def read_new_data(

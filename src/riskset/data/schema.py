@@ -45,12 +45,15 @@ class Schema:
         Covariates of the long table; they stand behind those of the wide table.
     time_digits : int or None
         Decimals to which times were rounded.
+    censored : str or None
+        The label of the event column that means censored, if it holds text.
     """
 
     roles: Roles
     encoder: FrameEncoder
     long: LongOptions | None = None
     time_digits: int | None = None
+    censored: str | None = None
 
     def long_options(
         self,
@@ -84,6 +87,7 @@ class Schema:
             "roles": self.roles.to_dict(),
             "encoder": self.encoder.to_dict(),
             "time_digits": self.time_digits,
+            "censored": self.censored,
             "long": None
             if long is None
             else {
@@ -102,6 +106,7 @@ class Schema:
             roles=Roles.from_dict(cast("Mapping[str, object]", state["roles"])),
             encoder=FrameEncoder.from_dict(cast("Mapping[str, object]", state["encoder"])),
             time_digits=cast("int | None", state["time_digits"]),
+            censored=cast("str | None", state.get("censored")),
             long=None
             if long is None
             else LongOptions(

@@ -47,7 +47,7 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
     """Whether the variance of an unpenalised fit is the robust one, whatever the data."""
 
     penalty: Penalty | None
-    cause: int | None
+    cause: int | str | None
     device: str
     n_threads: int | None
     tol: float
@@ -74,8 +74,9 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
             Covariates. Of a data frame, text and categories are encoded as ``column=level``, and
             booleans as 0 and 1. A `Dataset` brings all other arguments with it.
         y : (n,) structured array
-            `riskset.Surv`, with events 0 (censored), 1, 2, ... (causes), or scikit-survival's
-            arrays of (bool, float). Plain numbers are times at which everybody had the event.
+            `riskset.Surv`, with events 0 (censored), 1, 2, ... (causes) or labels, or
+            scikit-survival's arrays of (bool, float). Plain numbers are times at which everybody
+            had the event.
         sample_weight : (n,) numbers >= 0, optional
             Case weights; 0 removes a row. With Breslow ties a weight of 2 is the row twice.
         strata : (n,) labels, or a sequence of label arrays, optional

@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Rows
+from riskset.data.causes import Labels, cause_code, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
@@ -223,8 +224,8 @@ def _check_features(estimator: BaseEstimator, matrix: object, *, is_fit: bool) -
 # ------------------------------------------------------------------------------------ outcomes
 
 
-def _followup(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None, Places]:
-    """Times, events and entries of any accepted `y`, and what messages call them.
+def _followup(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None, Labels, Places]:
+    """Times, events, entries and labels of any accepted `y`, and what messages call them.
 
     Accepted are `riskset.Surv`, scikit-survival's arrays of one boolean and one number, and plain
     numbers: times at which everybody had the event.
@@ -252,13 +253,13 @@ def _followup(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None, Places]:
         )
     entry = array["entry"] if "entry" in names else None
     places = {"time": f"`y[{time!r}]`", "event": f"`y[{event!r}]`", "entry": "`y['entry']`"}
-    return array[time], array[event], entry, Places(places | _ARGUMENTS)
+    return array[time], array[event], entry, labels_of(array), Places(places | _ARGUMENTS)
 
 
 _ARGUMENTS = {"weight": "`sample_weight`"}
 
 
-def _plain_times(array: AnyArray) -> tuple[AnyArray, AnyArray, None, Places]:
+def _plain_times(array: AnyArray) -> tuple[AnyArray, AnyArray, None, Labels, Places]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.dtype.kind == "c":
@@ -273,7 +274,7 @@ def _plain_times(array: AnyArray) -> tuple[AnyArray, AnyArray, None, Places]:
             "`y` holds only True and False, so there are no times.",
             hint="make it with riskset.Surv(time, event).",
         )
-    return array, np.ones(array.shape, dtype=bool), None, Places({"time": "`y`"} | _ARGUMENTS)
+    return array, np.ones(array.shape, dtype=bool), None, {}, Places({"time": "`y`"} | _ARGUMENTS)
 
 
 def as_outcome(
@@ -284,7 +285,7 @@ def as_outcome(
     strata: object = None,
     offset: object = None,
     cluster: object = None,
-    cause: int | None = None,
+    cause: int | str | None = None,
 ) -> Outcome:
     """The outcome of rows given by `y` and the arguments of ``fit``.
 
@@ -293,7 +294,7 @@ def as_outcome(
     InputError
         As `Outcome.build`, or if X and y have different numbers of rows.
     """
-    time, event, entry, places = _followup(y)
+    time, event, entry, labels, places = _followup(y)
     if len(time) != n_rows:
         raise InputError(
             f"X has {n_rows:,} rows, but `y` has {len(time):,}.",
@@ -315,16 +316,17 @@ def as_outcome(
         offset=offset,
         cluster=cluster,
         cause=cause,
+        labels=labels,
         places=places,
     )
 
 
-def as_surv(y: object, cause: int | None, *, competing_never_fail: bool = False) -> AnyArray:
+def as_surv(y: object, cause: int | str | None, *, competing_never_fail: bool = False) -> AnyArray:
     """`y` as a structured array of time, event (of the cause) and, if given, entry."""
-    time, event, entry, places = _followup(y)
+    time, event, entry, labels, places = _followup(y)
     times = as_numbers(time, "time", None, places)
     codes = as_numbers(event, "event", times.size, places)
-    if cause is None:
+    if cause is None and not labels:
         complain_rows(
             codes > 1,
             codes,
@@ -333,7 +335,7 @@ def as_surv(y: object, cause: int | None, *, competing_never_fail: bool = False)
             places,
             hint="the model was fitted without a `cause`; recode the column as for the fit.",
         )
-    chosen = 1 if cause is None else cause
+    chosen = _code_of_fit(cause, labels, has_events=bool(codes.any()))
     events = codes == chosen
     if competing_never_fail:
         times = never_failing(times, codes, chosen)
@@ -343,6 +345,14 @@ def as_surv(y: object, cause: int | None, *, competing_never_fail: bool = False)
     if entry is not None:
         surv["entry"] = as_numbers(entry, "entry", times.size, places)
     return surv
+
+
+def _code_of_fit(cause: int | str | None, labels: Labels, *, has_events: bool) -> int:
+    """Code of the cause of the fit in later rows, none of which need have had the event."""
+    if isinstance(cause, str) and cause not in labels.values() and (labels or not has_events):
+        return max(labels, default=0) + 1
+    code = cause_code(cause, labels)
+    return 1 if code is None or not isinstance(code, int | np.integer) else int(code)
 
 
 def never_failing(time: Rows, event: AnyArray, cause: int) -> Rows:

@@ -34,7 +34,7 @@ class Predictions:
     """Whether `score` takes a competing event for no event ever, and not for censoring."""
 
     coef_: Features
-    cause: int | None
+    cause: int | str | None
     device: str
     n_threads: int | None
     _columns: Columns

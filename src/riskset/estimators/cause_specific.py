@@ -11,8 +11,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Index, Matrix
+from riskset._types import AnyArray, Matrix
 from riskset.curves.followup import Followup
+from riskset.data.causes import named_causes
 from riskset.data.checks import Places, as_numbers
 from riskset.data.dataset import Dataset
 from riskset.data.output import data_frame
@@ -37,19 +38,19 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
     penalty : L1, L2, ElasticNet, None, or dict of cause to any of these
         One for all causes, or one for each.
     ties : {"breslow", "efron"}
-    causes : sequence of int, optional
-        Event codes; by default all that occur. The risks predicted are right only if every cause
-        is there.
+    causes : sequence of int or str, optional
+        Event codes or labels; by default all that occur. The risks predicted are right only if
+        every cause is there.
     device, n_threads, tol, max_iter, solver, progress
         As in `Cox`.
 
     Attributes
     ----------
-    causes_ : (n_causes,) int64
-        Event codes, ascending.
-    models_ : dict of int to Cox
+    causes_ : (n_causes,) int64 or text
+        Event codes, or labels, ascending.
+    models_ : dict of int or str to Cox
         The fitted model of each cause.
-    status_ : dict of int to str
+    status_ : dict of int or str to str
         Of each cause: see `Cox`.
     n_features_in_, feature_names_in_
         Columns of X at the fit.
@@ -77,7 +78,7 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        penalty: Penalty | Mapping[int, Penalty | None] | None = None,
+        penalty: Penalty | Mapping[int | str, Penalty | None] | None = None,
         *,
         ties: Ties = "breslow",
         causes: Any = None,
@@ -124,7 +125,7 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
             As `Cox.fit`, or if there are no events, or `penalty` names other causes.
         """
         design, columns = read_covariates(self, X, None)
-        causes = _causes(_events(X, y, sample_weight), self.causes)
+        causes = _causes(*_events(X, y, sample_weight), self.causes)
         penalties = self._penalties(causes)
         models = {}
         for cause in causes.tolist():
@@ -141,7 +142,7 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
         self._library = frame_library(X)
         return self
 
-    def _model(self, penalty: Penalty | None, cause: int) -> Cox:
+    def _model(self, penalty: Penalty | None, cause: int | str) -> Cox:
         return Cox(
             penalty,
             ties=self.ties,
@@ -154,7 +155,7 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
             progress=self.progress,
         )
 
-    def _penalties(self, causes: Index) -> dict[int, Penalty | None]:
+    def _penalties(self, causes: AnyArray) -> dict[int | str, Penalty | None]:
         if not isinstance(self.penalty, Mapping):
             return dict.fromkeys(causes.tolist(), self.penalty)
         if set(self.penalty) != set(causes.tolist()):
@@ -163,7 +164,7 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
                 f"{', '.join(map(repr, self.penalty)) or 'none'}.",
                 hint="give None to a cause that is not to be penalised.",
             )
-        return {int(cause): penalty for cause, penalty in self.penalty.items()}
+        return {cause: self.penalty[cause] for cause in causes.tolist()}
 
     def _lend_columns(self, model: Cox, columns: Columns, library: str | None) -> None:
         """Let the model of a cause take new rows in the form of X."""
@@ -178,7 +179,7 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
         self,
         X: object,
         times: object,
-        cause: int | None = None,
+        cause: int | str | None = None,
         *,
         strata: object = None,
         offset: object = None,
@@ -196,7 +197,7 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
         X : as for `fit` (k, p)
         times : number or (m,) numbers
             In the unit of the fit, in any order.
-        cause : int, optional
+        cause : int or str, optional
             By default all of `causes_`.
         strata, offset
             As for `Cox.predict_survival_function`.
@@ -234,7 +235,7 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
         incidence = self.predict_cumulative_incidence(X, times, strata=strata, offset=offset)
         return np.asarray(np.maximum(1.0 - incidence.sum(axis=0), 0.0))
 
-    def predict(self, X: object, cause: int, *, offset: object = None) -> NDArray[np.float64]:
+    def predict(self, X: object, cause: int | str, *, offset: object = None) -> NDArray[np.float64]:
         """Linear predictor of rows for a cause; see `Cox.predict`."""
         check_is_fitted(self, "models_")
         self._position(cause)
@@ -264,11 +265,11 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
             columns[name] = np.concatenate([part.get(name, absent) for part in parts.values()])
         return data_frame(columns, self._library)
 
-    def _position(self, cause: int) -> int:
+    def _position(self, cause: int | str) -> int:
         if cause not in self.models_:
             raise InputError(
                 f"cause {cause!r} was not fitted (causes: {_listed(self.causes_)}).",
-                hint="pass one of the event codes of the fit.",
+                hint="pass one of the causes of the fit.",
             )
         return list(self.models_).index(cause)
 
@@ -279,41 +280,32 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _events(X: object, y: object, sample_weight: object) -> Index:
-    """Event codes of the rows that count."""
-    if not isinstance(X, Dataset):
-        return Followup.read(y, weight=sample_weight).event
-    columns = X.outcome_columns
-    if columns.event is None:
-        raise InputError(
-            "the Dataset has no outcome.",
-            hint="name its `time` and `event` columns when it is read.",
-        )
-    events = np.asarray(columns.event).astype(np.int64)
-    return events if columns.weight is None else events[np.asarray(columns.weight) > 0]
+def _events(X: object, y: object, sample_weight: object) -> tuple[AnyArray, int]:
+    """The causes that occur, ascending, and the number of rows that count."""
+    rows = Followup.read(X if isinstance(X, Dataset) else y, weight=sample_weight)
+    return named_causes(np.unique(rows.event[rows.event > 0]), rows.causes), rows.event.size
 
 
-def _causes(events: Index, chosen: object) -> Index:
-    found = np.unique(events[events > 0])
+def _causes(found: AnyArray, n_rows: int, chosen: object) -> AnyArray:
     if found.size == 0:
         raise InputError(
-            f"there are no events: all {events.size:,} rows are censored.",
+            f"there are no events: all {n_rows:,} rows are censored.",
             hint="check the coding; 0 is censored, 1, 2, ... are causes.",
         )
     if chosen is None:
         return found
-    causes = np.unique(np.asarray(chosen))
-    absent = np.setdiff1d(causes, found)
-    if absent.size or causes.size == 0:
-        what = f"{absent[0]} does not occur" if absent.size else "it is empty"
+    asked = list(dict.fromkeys(np.asarray(chosen).reshape(-1).tolist()))
+    absent = [cause for cause in asked if cause not in found.tolist()]
+    if absent or not asked:
+        what = f"{absent[0]} does not occur" if absent else "it is empty"
         raise InputError(
             f"`causes` must be event codes that occur ({_listed(found)}), but {what}.",
             hint="leave it out to take all of them.",
         )
-    return causes.astype(np.int64)
+    return np.array([cause for cause in found.tolist() if cause in asked], dtype=found.dtype)
 
 
-def _listed(causes: Index) -> str:
+def _listed(causes: AnyArray) -> str:
     return ", ".join(map(str, causes.tolist()))
 
 

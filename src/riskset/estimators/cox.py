@@ -27,9 +27,9 @@ class Cox(HazardModel):
         None: maximum partial likelihood.
     ties : {"breslow", "efron"}
         Approximation for events at one time. Times are tied if they are equal as numbers.
-    cause : int, optional
-        The event code to study, all others counting as censored (the cause-specific hazard). May be
-        left out when codes are 0 and 1.
+    cause : int or str, optional
+        The event code to study or its label, all others counting as censored (the cause-specific
+        hazard). May be left out when codes are 0 and 1.
     device : {"auto", "cpu", "cuda"}
     n_threads : int, optional
         Default: all cores. The answer has the same bits for any number.
@@ -95,7 +95,7 @@ class Cox(HazardModel):
         penalty: Penalty | None = None,
         *,
         ties: Ties = "breslow",
-        cause: int | None = None,
+        cause: int | str | None = None,
         device: str = "auto",
         n_threads: int | None = None,
         tol: float = 1e-8,

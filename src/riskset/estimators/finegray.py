@@ -46,9 +46,9 @@ class FineGray(HazardModel):
     ----------
     penalty : L1, L2, ElasticNet or None
         None: maximum partial likelihood.
-    cause : int
-        The event code to study, whatever a `Dataset` was read with. 0 is censored, every other
-        code a competing event.
+    cause : int or str
+        The event code to study, or its label, whatever a `Dataset` was read with. 0 is censored,
+        every other code a competing event.
     censoring_ties : {"crr", "finegray"}
         Whether rows with an event at a time are still at risk of the censorings then ("crr", as
         cmprsk::crr and Cyclops), or have left before ("finegray", as survival::finegray). It
@@ -120,7 +120,7 @@ class FineGray(HazardModel):
         self,
         penalty: Penalty | None = None,
         *,
-        cause: int = 1,
+        cause: int | str = 1,
         censoring_ties: CensoringTies = "crr",
         censoring_group: object = None,
         censoring_beyond: Beyond = "zero",

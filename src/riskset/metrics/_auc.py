@@ -58,7 +58,7 @@ def auc(
     risk_score: object,
     times: object,
     *,
-    cause: int | None = None,
+    cause: int | str | None = None,
     controls: Controls = "event_free_or_competing",
     sample_weight: object = None,
     y_train: AnyArray | Outcome | None = None,
@@ -88,7 +88,7 @@ def auc(
         Higher means that the event is more likely by t: a linear predictor, or an incidence (1 -
         survival) at each time. May be infinite, not missing.
     times : (m,) increasing numbers, or one
-    cause : int, optional
+    cause : int or str, optional
         Code of the event. Needed if `y` has codes above 1.
     controls : {"event_free_or_competing", "event_free"}
         Whether rows with a competing event by t are controls (Blanche's definition ii) or are left

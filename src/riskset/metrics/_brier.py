@@ -72,7 +72,7 @@ def brier_score(
     prediction: object,
     times: object,
     *,
-    cause: int | None = None,
+    cause: int | str | None = None,
     prediction_is: PredictionKind | None = None,
     sample_weight: object = None,
     y_train: AnyArray | Outcome | None = None,
@@ -100,7 +100,7 @@ def brier_score(
     prediction : (n, m) or, for one time, (n,) numbers in [0, 1]
         Row i, at ``times[j]``.
     times : (m,) increasing numbers, or one
-    cause : int, optional
+    cause : int or str, optional
         Code of the predicted event. Needed if `y` has codes above 1.
     prediction_is : {"survival", "incidence"}, optional
         "survival": the probability of no event by t; "incidence": that of the event of the cause
@@ -200,7 +200,7 @@ def read_incidence(
     prediction: object,
     sample: Sample,
     n_times: int,
-    cause: int | None,
+    cause: int | str | None,
     prediction_is: PredictionKind | None,
 ) -> NDArray[np.float64]:
     """Predicted probabilities of the event, (n, n_times)."""

@@ -86,7 +86,7 @@ def calibration(
     prediction: object,
     time: float,
     *,
-    cause: int | None = None,
+    cause: int | str | None = None,
     prediction_is: PredictionKind | None = None,
     groups: int | Literal["smooth"] = 10,
     span: float = 0.75,
@@ -122,7 +122,7 @@ def calibration(
     prediction : (n,) numbers in [0, 1]
         At `time`.
     time : float
-    cause : int, optional
+    cause : int or str, optional
         Code of the predicted event. Needed if `y` has codes above 1.
     prediction_is : {"survival", "incidence"}, optional
         "survival": the probability of no event; "incidence": that of the event. Default:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError, RisksetWarning
 from riskset._types import AnyArray, Index, Pointer, Rows
+from riskset.data.causes import labels_of
 from riskset.data.checks import as_codes, as_numbers
 from riskset.data.outcome import Outcome
 from riskset.kernels.concordance_cpu import count_pairs, sums_by_rank
@@ -60,7 +61,7 @@ def concordance(
     strata: object = None,
     *,
     cluster: object = None,
-    cause: int | None = None,
+    cause: int | str | None = None,
     tau: float | None = None,
     ipcw: bool = False,
     y_train: AnyArray | Outcome | None = None,
@@ -100,7 +101,7 @@ def concordance(
         Only rows of one stratum are compared. G is that of all rows.
     cluster : (n,) labels, optional
         Rows that belong together, for the standard error.
-    cause : int, optional
+    cause : int or str, optional
         Code of the event; other codes are competing events.
     tau : float, optional
         Last time of events that are compared. With `ipcw`, choose it where enough rows are still
@@ -172,10 +173,12 @@ def concordance(
         )
     weight = read_weight(sample_weight, n_rows)
     codes = None if cluster is None else as_codes(cluster, "cluster", n_rows, PLACES)[0]
-    if cause is not None:
-        cause = choose_cause(cause, code.astype(np.int64))
-        time = _after_all(time, (code > 0) & (code != cause))
-    event = (code == (1 if cause is None else cause)) & (time <= last)
+    chosen = 1
+    labels = labels_of(y)
+    if cause is not None or labels:
+        chosen = choose_cause(cause, code.astype(np.int64), labels=labels)
+        time = _after_all(time, (code > 0) & (code != chosen))
+    event = (code == chosen) & (time <= last)
     counts, influence = _counts(score, time, event, entry, weight, stratum)
     return _result(counts, influence * weight[:, None], codes, n_rows, int(event.sum()))
 

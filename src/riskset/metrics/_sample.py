@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
+from riskset.data.causes import Labels, cause_code, labels_of
 from riskset.data.checks import Places, as_array, as_codes, as_numbers, complain_rows
 from riskset.data.outcome import Outcome
 
@@ -50,7 +51,7 @@ class Sample:
     def read(
         cls,
         y: AnyArray,
-        cause: int | None,
+        cause: int | str | None,
         sample_weight: object = None,
         cluster: object = None,
         *,
@@ -83,13 +84,13 @@ class Sample:
             raise InputError("every row has weight 0.", hint="check the weights.")
         codes = None if cluster is None else as_codes(cluster, "cluster", time.size, PLACES)[0]
         causes = code.astype(np.int64)
-        return cls(time, causes, weight, choose_cause(cause, causes, name), codes)
+        return cls(time, causes, weight, choose_cause(cause, causes, name, labels_of(y)), codes)
 
     @classmethod
     def read_train(cls, y: AnyArray | Outcome) -> "Sample":
         """Training rows, from which the distribution of censoring is estimated."""
         if not isinstance(y, Outcome):
-            return cls.read(y, 1, name="y_train")
+            return cls.read(y, next(iter(labels_of(y).values()), 1), name="y_train")
         if y.entry is not None and bool((y.entry > 0).any()):
             raise InputError(
                 "`y_train` has rows that enter late, and the distribution of censoring needs "
@@ -217,10 +218,13 @@ def read_times(times: object) -> NDArray[np.float64]:
     return values
 
 
-def choose_cause(cause: int | None, code: Index, name: str = "y") -> int:
+def choose_cause(
+    cause: int | str | None, code: Index, name: str = "y", labels: Labels | None = None
+) -> int:
     """The cause that is predicted; 1 if there is no other."""
     present = np.unique(code)
-    if cause is None:
+    chosen = cause_code(cause, labels or {})
+    if chosen is None:
         if present[-1] > 1:
             raise InputError(
                 f"`{name}` has the causes {', '.join(map(str, present[present > 0]))}, and `cause` "
@@ -228,9 +232,9 @@ def choose_cause(cause: int | None, code: Index, name: str = "y") -> int:
                 hint="pass `cause`; events of the other causes then count as competing.",
             )
         return 1
-    if isinstance(cause, bool) or not isinstance(cause, (int, np.integer)) or cause < 1:
+    if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or chosen < 1:
         raise InputError(
             f"`cause` must be a positive whole number, but it is {cause!r}.",
             hint=f"the codes that occur are {', '.join(map(str, present))}.",
         )
-    return int(cause)
+    return int(chosen)

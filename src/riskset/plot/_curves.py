@@ -1,6 +1,6 @@
 """Survival and cumulative incidence by group, with intervals and numbers at risk."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import matplotlib
@@ -100,9 +100,9 @@ def survival_by_group(
 
 def incidence_by_group(
     result: AalenJohansen,
-    cause: int | None = None,
+    cause: int | str | None = None,
     *,
-    cause_names: dict[int, str] | None = None,
+    cause_names: Mapping[int | str, str] | None = None,
     groups: Sequence[object] | None = None,
     until: float | None = None,
     ticks: Sequence[float] | None = None,
@@ -122,7 +122,7 @@ def incidence_by_group(
     cause : int, optional
         The cause to draw, a line for each group. May be left out when there is one cause, or one
         group: then all causes are drawn.
-    cause_names : dict of int to str, optional
+    cause_names : dict of int or str to str, optional
         What the picture calls the causes.
     groups, until, ticks, bands, at_risk, title, xlabel
         As for `survival_by_group`.
@@ -146,7 +146,8 @@ def incidence_by_group(
     >>> y = rs.Surv([5.0, 8.0, 12.0, 3.0, 9.0, 11.0], [1, 2, 1, 1, 0, 2])
     >>> figure = rs.plot.incidence_by_group(rs.aalen_johansen(y), cause_names={1: "relapse"})
     """
-    names = {int(c): (cause_names or {}).get(int(c), f"cause {c}") for c in result.causes}
+    given = cause_names or {}
+    names = {c: given.get(c, _name_of(c)) for c in result.causes.tolist()}
     causes = result.causes.tolist() if cause is None else [cause]
     curves = list(result) if groups is None else [result[label] for label in groups]
     if len(causes) > 1 and len(curves) > 1:
@@ -327,3 +328,7 @@ def _at_risk(
 
 def _colour(k: int) -> str:
     return (COLOURS[0], ACCENT, *COLOURS[1:])[k % (1 + len(COLOURS))]
+
+
+def _name_of(cause: object) -> str:
+    return cause if isinstance(cause, str) else f"cause {cause}"

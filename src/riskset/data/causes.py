@@ -1,0 +1,150 @@
+"""Causes of failure by the labels that users give them.
+
+Text labels become whole numbers once, at the door: 0 for the label that was said to mean censored,
+1, 2, ... for the others in sorted order. Which label that is, is never guessed.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Index
+from riskset.data.checks import Places, is_missing, shown
+
+__all__ = ["Labels", "cause_code", "code_labels", "holds_text", "labels_of", "named_causes"]
+
+Labels = Mapping[int, str]
+"""The label of each code; empty if events are numbers."""
+
+
+def holds_text(event: AnyArray) -> bool:
+    """Whether events are labels and not numbers."""
+    if event.dtype == object:
+        return any(isinstance(value, str | bytes) for value in event.flat)
+    return event.dtype.kind in "USO"
+
+
+def code_labels(
+    event: AnyArray, censored: object, column: str, places: Places, *, is_new: bool = False
+) -> tuple[Index, Labels]:
+    """Text labels as codes, and the label of each code but 0.
+
+    Parameters
+    ----------
+    event : (n,) text
+    censored : str
+        The label that means censored.
+    is_new : bool
+        Whether these rows follow a fit, so that nobody need be censored among them.
+
+    Raises
+    ------
+    InputError
+        If a label is missing or no text, or `censored` is not given or not to be found.
+    """
+    for i, value in enumerate(event.tolist()):
+        if is_missing(value):
+            raise InputError(
+                f"{column} must not have missing values, but {places.row(i)} has {value!r}.",
+                hint="drop these rows, or find out what happened to them; riskset never drops a "
+                "row by itself.",
+            )
+        if not isinstance(value, str):
+            raise InputError(
+                f"{column} mixes text with other types ({places.row(i)}, value {shown(value)}).",
+                hint="write all of it as text, or all as whole numbers with 0 for censored.",
+            )
+    found, place = np.unique(event.astype(np.str_), return_inverse=True)
+    names = found.tolist()
+    if censored is None:
+        raise InputError(
+            f"{column} holds the labels {_listed(names)}, and nobody said which of them means "
+            "censored.",
+            hint="name it with `censored` (of riskset.Surv, or where the data are read), every "
+            "other label being a cause of its own; or write it as 0 and the others as 1, 2, ...",
+        )
+    if censored not in names and not is_new:
+        raise InputError(
+            f"{column} never holds the label of censoring, {censored!r}; its labels are "
+            f"{_listed(names)}.",
+            hint="name one of these with `censored`; if nobody is censored, write the causes as "
+            "1, 2, ... instead.",
+        )
+    causes = [name for name in names if name != censored]
+    code = {name: k for k, name in enumerate(causes, start=1)}
+    codes = np.array([code.get(name, 0) for name in names], dtype=np.int64)
+    return codes[place.reshape(-1)], {k: name for name, k in code.items()}
+
+
+def labels_of(y: object) -> Labels:
+    """Labels that `riskset.Surv` put into the field ``cause``; none if there is no such field.
+
+    Raises
+    ------
+    InputError
+        If labels and events contradict each other, as they may in an array made by hand.
+    """
+    fields = getattr(getattr(y, "dtype", None), "fields", None) or {}
+    if not ({"event", "cause"} <= set(fields)) or fields["cause"][0].kind != "U":
+        return {}
+    assert isinstance(y, np.ndarray)
+    codes, first, place = np.unique(y["event"], return_index=True, return_inverse=True)
+    labels = y["cause"][first]
+    odd = (y["cause"] != labels[place.reshape(-1)]) | ((y["event"] == 0) != (y["cause"] == ""))
+    if odd.any() or len(set(labels.tolist())) < labels.size:
+        i = int(np.argmax(odd))
+        raise InputError(
+            "the fields 'event' and 'cause' of `y` contradict each other "
+            f"(row {i}: event {shown(y['event'][i])}, cause {shown(y['cause'][i])}).",
+            hint="make `y` with riskset.Surv(time, labels, censored=...).",
+        )
+    return {int(k): str(label) for k, label in zip(codes, labels, strict=True) if k > 0}
+
+
+def cause_code(cause: object, labels: Labels) -> object:
+    """The code of a cause that may be named by its label.
+
+    Without labels whatever was given, to be judged as a code; with labels None stands for the only
+    one.
+
+    Raises
+    ------
+    InputError
+        If it is no label, or none is given and there are several.
+    """
+    known = _listed(labels.values())
+    if not labels:
+        if isinstance(cause, str):
+            raise InputError(
+                f"`cause` is {cause!r}, but the events are whole numbers without labels.",
+                hint="pass the number of the cause, or name causes by making `y` with "
+                "riskset.Surv(time, labels, censored=...).",
+            )
+        return cause
+    if cause is None and len(labels) > 1:
+        raise InputError(
+            f"there are the causes {known}, and `cause` does not say which of them to study.",
+            hint="pass one of these labels as `cause`.",
+        )
+    if cause is None:
+        return next(iter(labels))
+    for code, label in labels.items():
+        if label == cause:
+            return code
+    raise InputError(
+        f"`cause` must be a label of the events ({known}), but it is {cause!r}.",
+        hint="pass one of these labels.",
+    )
+
+
+def named_causes(codes: Index, labels: Labels) -> AnyArray:
+    """The causes as results show them: labels if there are any, else the codes."""
+    if not labels:
+        return codes
+    return np.array([labels[code] for code in codes.tolist()], dtype=object)
+
+
+def _listed(names: object) -> str:
+    listed = list(map(repr, names))  # type: ignore[call-overload]
+    return ", ".join(listed[:10]) + (f" and {len(listed) - 10:,} more" if listed[10:] else "")
