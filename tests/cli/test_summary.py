@@ -96,7 +96,9 @@ def test_info_and_version(run: Run) -> None:
         assert word in told
 
 
-@pytest.mark.parametrize("command", ["fit", "path", "predict", "simulate", "demo", "info"])
+@pytest.mark.parametrize(
+    "command", ["fit", "path", "predict", "curves", "simulate", "demo", "info"]
+)
 def test_help(run: Run, command: str) -> None:
     ended = run(command, "--help")
     assert ended.code == 0

@@ -33,6 +33,7 @@ class Columns:
 
     time: opt.Time = None
     event: opt.Event = None
+    censored: opt.Censored = None
     id: opt.Id = None
     entry: opt.Entry = None
     strata: opt.Strata = None
@@ -102,6 +103,7 @@ class Tables:
             query=self.query,
             time=columns.time,
             event=columns.event,
+            censored=columns.censored,
             entry=columns.entry,
             strata=columns.strata or None,
             weight=columns.weight,

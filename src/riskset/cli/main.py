@@ -15,6 +15,7 @@ import typer
 
 from riskset._errors import InputError, RisksetError
 from riskset._version import __version__
+from riskset.cli.curves import curves
 from riskset.cli.demo import demo
 from riskset.cli.fit import fit
 from riskset.cli.info import info
@@ -34,7 +35,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for command in (fit, path, predict, simulate, demo, info):
+for command in (fit, path, predict, curves, simulate, demo, info):
     app.command()(command)
 
 

@@ -137,7 +137,22 @@ Time = Annotated[
 ]
 Event = Annotated[
     str | None,
-    typer.Option(metavar="COL", help="0 = censored, 1, 2, ... = cause.", rich_help_panel=DATA),
+    typer.Option(
+        metavar="COL", help="0 = censored, 1, 2, ... = cause; or text.", rich_help_panel=DATA
+    ),
+]
+Censored = Annotated[
+    str | None,
+    typer.Option(
+        "--censored",
+        metavar="LABEL",
+        help="The label of censoring, if events are text; the others are causes.",
+        rich_help_panel=DATA,
+    ),
+]
+Group = Annotated[
+    str | None,
+    typer.Option("--group", metavar="COL", help="A curve for each value.", rich_help_panel=DATA),
 ]
 Id = Annotated[
     str | None,
@@ -208,6 +223,24 @@ Cause = Annotated[
         metavar="CODE",
         help="The event code to study; others count as censored, or as competing events.",
         rich_help_panel=MODEL,
+    ),
+]
+CurveCause = Annotated[
+    str | None,
+    typer.Option(
+        "--cause",
+        metavar="CODE",
+        help="The event code whose incidence is wanted; all of them if not given.",
+        rich_help_panel=RESULT,
+    ),
+]
+CurveTimes = Annotated[
+    str | None,
+    typer.Option(
+        "--times",
+        metavar="T,T,...",
+        help="Lines for these times only, not for every step.",
+        rich_help_panel=RESULT,
     ),
 ]
 TieMethod = Annotated[Ties, typer.Option("--ties", help="Tied event times.", rich_help_panel=MODEL)]
@@ -334,6 +367,21 @@ PathOut = Annotated[
         "--out",
         metavar="FILE",
         help="Table to write, .csv or .parquet, one row a penalty.",
+        rich_help_panel=RESULT,
+    ),
+]
+CurvesOut = Annotated[
+    Path,
+    typer.Option(
+        "--out", metavar="FILE", help="Table to write, .csv or .parquet.", rich_help_panel=RESULT
+    ),
+]
+CurvesPlot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE",
+        help="Picture with intervals and numbers at risk: .png, .pdf or .svg.",
         rich_help_panel=RESULT,
     ),
 ]

@@ -8,6 +8,7 @@ __all__ = ["in_options"]
 # What arguments of the Python interface are called here; those that are absent are not reachable.
 OPTIONS = {
     "cause": "--cause",
+    "censored": "--censored",
     "censoring_beyond": "--censoring-beyond",
     "censoring_group": "--censoring-group",
     "censoring_ties": "--censoring-ties",
@@ -23,6 +24,7 @@ OPTIONS = {
     "entry": "--entry",
     "event": "--event",
     "factor": "--factor",
+    "group": "--group",
     "id": "--id",
     "interval": "--interval",
     "l1_ratio": "--l1-ratio",
@@ -72,6 +74,8 @@ PHRASES = {
     r"the columns with covariate_columns=\(row, covariate, value\)": (
         "the columns with --covariate-columns ROW,COVARIATE,VALUE"
     ),
+    r" \(of riskset\.Surv, or where the data are read\)": "",
+    r", or name causes by making `y` with riskset\.Surv\(time, labels, censored=\.\.\.\)": "",
     r"`y`": "the table",
 }
 

@@ -1,0 +1,251 @@
+"""``riskset curves``: survival or cumulative incidence by group, as a table and a picture."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.table import Table
+
+import riskset as rs
+from riskset._errors import InputError
+from riskset.cli import options as opt
+from riskset.cli.estimation import as_cause
+from riskset.cli.groups import grouped
+from riskset.cli.inputs import check_digits, check_readable
+from riskset.cli.predict import as_times
+from riskset.cli.summary import print_written
+from riskset.cli.terminal import facts, output, plain_number, plain_table, short
+from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
+
+if TYPE_CHECKING:
+    from riskset._types import AnyArray
+
+__all__ = ["curves"]
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FollowUp:
+    """The columns of the table, of which no others are looked at."""
+
+    table: opt.TableName = None
+    query: opt.Query = None
+    time: opt.Time = None
+    event: opt.Event = None
+    censored: opt.Censored = None
+    entry: opt.Entry = None
+    weight: opt.Weight = None
+    group: opt.Group = None
+    time_digits: opt.TimeDigits = None
+
+    def __post_init__(self) -> None:
+        check_digits(self.time_digits)
+
+    def read(self, path: Path, cause: Any) -> "tuple[rs.Outcome, AnyArray | None]":
+        """Times and events, and the label of each row's group."""
+        # Here, because they bring DuckDB and pyarrow.
+        from riskset.data.database import Database
+        from riskset.data.files import open_file
+        from riskset.data.outcome_columns import OutcomeColumns, identified
+        from riskset.data.roles import Roles
+
+        check_readable(path)
+        with Database() as database:
+            labels = () if self.group is None else (self.group,)
+            stored = open_file(
+                database, path, table=self.table, query=self.query, identifiers=lambda _: labels
+            )
+            if self.group is not None and self.group not in stored.columns:
+                raise InputError.unknown_name(
+                    "--group column", self.group, stored.columns, place=path.name
+                )
+            roles = Roles.find(
+                stored.columns,
+                path.name,
+                time=self.time,
+                event=self.event,
+                entry=self.entry,
+                weight=self.weight,
+                # Only a column that was named divides the rows, whatever else it is called.
+                strata=self.group,
+            )
+            table = identified(stored.table(), None, must_be_unique=False)
+            found = OutcomeColumns.read(table, roles, self.time_digits, self.censored)
+        if cause is None:
+            codes = np.unique(found.event) if found.event is not None else np.array([])
+            first = next((int(code) for code in codes if code > 0), 1)
+            cause = found.event_labels.get(first, first)
+        outcome = found.outcome(roles, table.words, time_digits=self.time_digits, cause=cause)
+        return outcome, found.strata[0] if self.group is not None else None
+
+
+@grouped
+def curves(
+    patients: opt.Patients,
+    *,
+    rows: FollowUp,
+    cause: opt.CurveCause = None,
+    times: opt.CurveTimes = None,
+    level: opt.Level = 0.95,
+    out: opt.CurvesOut,
+    plot: opt.CurvesPlot = None,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Estimate survival by group (Kaplan-Meier), or cumulative incidence (Aalen-Johansen).
+
+    Incidence where --cause is given or there are several kinds of event. OUT has a line for each
+    group and time, with intervals and numbers at risk; groups are compared by the log-rank test,
+    or by Gray's.
+    """
+    at = None if times is None else as_times(times)
+    check_target(out, suffixes=TABLE_SUFFIXES, inputs=[patients])
+    if plot is not None:
+        check_target(plot, suffixes=PICTURES, inputs=[patients, out])
+    chosen = as_cause(cause)
+    outcome, group = rows.read(patients, chosen)
+    is_survival = chosen is None and np.unique(outcome.event[outcome.weight > 0]).max() <= 1
+    estimate = rs.kaplan_meier if is_survival else rs.aalen_johansen
+    result: Any = estimate(outcome, group, level=level)
+    columns = _columns(result, at, chosen)
+    if plot is not None:
+        _draw(plot, result, chosen, rows)
+    write_table(out, columns)
+    if not quiet:
+        _print(patients.name, outcome, group, result, chosen, weighted=rows.weight is not None)
+        print_written(out, plot)
+
+
+def _columns(result: Any, at: "AnyArray | None", cause: object) -> "dict[str, AnyArray]":
+    """Every curve at its own times or at those asked for, one below the other."""
+    parts = [curve.columns(at) for curve in result]
+    sizes = [part["time"].size for part in parts]
+    columns: dict[str, AnyArray] = {"group": np.repeat(np.array(result.groups), sizes)}
+    columns |= {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    if cause is None:
+        return columns
+    kept = columns["cause"] == cause
+    return {name: values[kept] for name, values in columns.items()}
+
+
+def _draw(path: Path, result: Any, cause: Any, rows: FollowUp) -> None:
+    # Here, because they bring matplotlib.
+    from riskset.cli.pictures import save
+    from riskset.plot import incidence_by_group, survival_by_group
+
+    words: dict[str, Any] = {"xlabel": rows.time or "time"}
+    if rows.group is not None:
+        words["title"] = f"By {rows.group}"
+    if isinstance(result, rs.KaplanMeier):
+        figure = survival_by_group(result, **words)
+    elif cause is None and len(result.causes) > 1 and len(result) > 1:
+        raise InputError(
+            f"a picture shows one cause by group, but there are the causes "
+            f"{', '.join(map(str, result.causes))}.",
+            hint="name one with --cause; the table holds all of them without --plot.",
+        )
+    else:
+        figure = incidence_by_group(result, cause, **words)
+    save(path, figure)
+
+
+# -------------------------------------------------------------------- what is printed
+
+
+def _print(
+    source: str,
+    outcome: "rs.Outcome",
+    group: "AnyArray | None",
+    result: Any,
+    cause: object,
+    *,
+    weighted: bool,
+) -> None:
+    is_survival = isinstance(result, rs.KaplanMeier)
+    causes = [None] if is_survival else [cause] if cause is not None else result.causes.tolist()
+    about = facts()
+    n_events = int(np.count_nonzero(outcome.event > 0))
+    groups = "" if group is None else f", {len(result):,} groups"
+    about.add_row("read", f"{source}: {outcome.n_rows:,} rows, {n_events:,} events{groups}")
+    about.add_row("estimate", "Kaplan-Meier" if is_survival else "Aalen-Johansen")
+    absent = int(np.count_nonzero(outcome.weight == 0))
+    if absent:
+        about.add_row("left out", f"rows of weight 0: {absent:,}")
+    if group is not None:
+        for name, words in _tests(outcome, group, causes, weighted=weighted):
+            about.add_row(name, words)
+    console = output()
+    console.print(about)
+    console.print()
+    console.print(
+        _medians(result, weighted=weighted) if is_survival else _incidences(result, causes)
+    )
+
+
+def _tests(
+    outcome: "rs.Outcome", group: "AnyArray", causes: list[Any], *, weighted: bool
+) -> Iterator[tuple[str, str]]:
+    """The test of groups for each cause, or why there is none."""
+    if np.unique(group[outcome.weight > 0]).size < 2:
+        return
+    if weighted:
+        yield "test", "none: the tests of groups do not take weights"
+        return
+    if causes != [None] and outcome.entry is not None:
+        yield "test", "none: Gray's test is not defined for rows that enter late"
+        return
+    for cause in causes:
+        if cause is None:
+            only = outcome.labels.get(outcome.cause, outcome.cause)
+            name, test = "log-rank test", rs.logrank_test(outcome, group, only)
+        else:
+            name, test = f"Gray's test, cause {cause}", rs.gray_test(outcome, group, cause)
+        p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {plain_number(test.p_value, 3)}"
+        yield short(name, 40), f"chi-square {plain_number(test.statistic)}, df {test.df}, {p}"
+
+
+def _medians(result: Any, *, weighted: bool) -> Table:
+    """Events and median survival of each group."""
+    table = plain_table()
+    table.add_column("group", no_wrap=True)
+    for title in (
+        "weight" if weighted else "rows",
+        "events",
+        "median",
+        f"{100 * result.level:g}% interval",
+    ):
+        table.add_column(title, justify="right", no_wrap=True)
+    for curve in result:
+        median, lower, upper = (plain_number(time) or "-" for time in curve.quantile(0.5))
+        size = curve.n_events.sum() + curve.n_censored.sum()
+        table.add_row(
+            short(str(curve.label), 26),
+            f"{size:,g}",
+            f"{curve.n_events.sum():,g}",
+            median,
+            f"{lower} to {upper}",
+        )
+    return table
+
+
+def _incidences(result: Any, causes: list[Any]) -> Table:
+    """Events of each cause in each group, and the incidence in the end."""
+    table = plain_table()
+    table.add_column("group", no_wrap=True)
+    table.add_column("cause", no_wrap=True)
+    for title in ("events", "at time", "incidence", f"{100 * result.level:g}% interval"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for curve in result:
+        for cause in causes:
+            k = curve.position(cause)
+            table.add_row(
+                short(str(curve.label), 20),
+                short(str(cause), 16),
+                f"{curve.n_events[k].sum():,g}",
+                plain_number(curve.time[-1]),
+                f"{curve.incidence[k, -1]:.4f}",
+                f"{curve.lower[k, -1]:.4f} to {curve.upper[k, -1]:.4f}",
+            )
+    return table

@@ -1,0 +1,123 @@
+"""``riskset curves``: estimates by group in a table, a picture of them, and a test."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import riskset as rs
+from cli.runs import GOLDEN, Run
+from riskset.cli.terminal import plain_number
+
+CUMINC = json.loads((GOLDEN / "cmprsk_cuminc.json").read_text())
+
+
+def read(path: str) -> pd.DataFrame:
+    return pd.read_csv(path) if path.endswith("csv") else pd.read_parquet(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_survival_by_hand(run: Run, ending: str) -> None:
+    # Events at 1 and 3 in a, at 2 and 4 in b; what else is in the table does not matter.
+    Path("t.csv").write_text("arm,days,died,note\na,1,1,\nb,2,1,x\na,3,1,1\nb,4,1,y\na,3,0,\n")
+    options = ["--time", "days", "--event", "died", "--group", "arm"]
+    out = f"k.{ending}"
+    ended = run("curves", "t.csv", *options, "--out", out, "--plot", "k.png")
+    assert (ended.code, ended.err) == (0, "")
+    table = read(out)
+    assert list(table)[:6] == ["group", "time", "at_risk", "events", "censored", "survival"]
+    assert table["group"].tolist() == ["a", "a", "b", "b"]
+    assert table["time"].tolist() == [1, 3, 2, 4]
+    assert table["at_risk"].tolist() == [3, 2, 2, 1]
+    assert table["events"].tolist() == [1, 1, 1, 1]
+    assert table["censored"].tolist() == [0, 1, 0, 0]
+    np.testing.assert_allclose(table["survival"], [2 / 3, 1 / 3, 1 / 2, 0], atol=1e-15)
+    # Expected in a: 3/5 + 2/4 + 2/3; variance: 6/25 + 1/4 + 2/9; the last event has one at risk.
+    expected, variance = 3 / 5 + 2 / 4 + 2 / 3, 6 / 25 + 1 / 4 + 2 / 9
+    statistic = (2 - expected) ** 2 / variance
+    assert f"chi-square {plain_number(statistic)}, df 1" in ended.out
+    assert Path("k.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_incidence_agrees_with_cmprsk(run: Run) -> None:
+    keys = ["time", "event", "group"]
+    pd.DataFrame({key: CUMINC[key] for key in keys}).to_parquet("t.parquet")
+    common = ["curves", "t.parquet", "--times", "1,2", "--group", "group"]
+    assert run(*common, "--out", "all.csv").code == 0
+    table = pd.read_csv("all.csv")
+    estimates = np.array(CUMINC["cuminc_by_group"]["est"])
+    assert table["group"].tolist() == np.repeat([0, 1, 2], 4).tolist()
+    np.testing.assert_allclose(table["incidence"], estimates.ravel(), atol=5.1e-8)
+    ended = run(*common, "--cause", 2, "--out", "two.parquet", "--plot", "two.pdf")
+    assert ended.code == 0
+    two = pd.read_parquet("two.parquet")
+    assert (two["cause"] == 2).all()
+    np.testing.assert_allclose(two["incidence"], estimates[:, 1].ravel(), atol=5.1e-8)
+    assert two["group"].dtype.kind == "i"
+    test = rs.gray_test(rs.Surv(CUMINC["time"], CUMINC["event"]), CUMINC["group"], 2)
+    assert f"chi-square {plain_number(test.statistic)}, df 2" in ended.out
+    assert f"p = {plain_number(test.p_value, 3)}" in ended.out
+    assert Path("two.pdf").read_bytes()[:4] == b"%PDF"
+
+
+def test_causes_that_are_text(run: Run) -> None:
+    frame = pd.DataFrame({key: CUMINC[key] for key in ("time", "group")})
+    frame["fate"] = np.array(["alive", "relapse", "death"])[CUMINC["event"]]
+    frame.to_csv("t.csv", index=False)
+    common = ["curves", "t.csv", "--event", "fate", "--group", "group", "--times", "1,2"]
+    named = run(*common, "--censored", "alive", "--cause", "death", "--out", "c.csv")
+    assert named.code == 0, named.err
+    estimates = np.array(CUMINC["cuminc_by_group"]["est"])[:, 1].ravel()
+    np.testing.assert_allclose(pd.read_csv("c.csv")["incidence"], estimates, atol=5.1e-8)
+    asked = run(*common, "--cause", "death", "--out", "c.csv")
+    assert asked.code == 2
+    assert "name it with --censored" in asked.err
+    frame.assign(x=np.arange(len(frame)) % 7).to_csv("f.csv", index=False)
+    model = ["--model", "finegray", "--event", "fate", "--censored", "alive", "--cause", "death"]
+    assert run("fit", "f.csv", *model, "--out", "text.json", "--quiet").code == 0
+    frame["fate"] = CUMINC["event"]
+    frame.assign(x=np.arange(len(frame)) % 7).to_csv("f.csv", index=False)
+    model = ["--model", "finegray", "--event", "fate", "--cause", "2"]
+    assert run("fit", "f.csv", *model, "--out", "code.json", "--quiet").code == 0
+    text, code = (json.loads(Path(f"{name}.json").read_text()) for name in ("text", "code"))
+    assert text["coef"] == code["coef"]
+    assert (text["cause"], code["cause"]) == ("death", 2)
+    new = ["f.csv", "--times", "1", "--quiet", "--out"]
+    assert run("predict", "text.json", *new, "text.csv").code == 0
+    assert run("predict", "code.json", *new, "code.csv").code == 0
+    assert Path("text.csv").read_text() == Path("code.csv").read_text()
+
+
+def test_weights_and_late_entry_have_no_gray_test(run: Run) -> None:
+    rows = "time,event,entry,w,g\n3,1,0,1,a\n4,2,1,1,b\n5,1,2,0,a\n6,0,1,2,b\n7,1,2,1,b\n"
+    Path("t.csv").write_text(rows)
+    ended = run("curves", "t.csv", "--entry", "entry", "--group", "g", "--out", "c.csv")
+    assert "Gray's test is not defined for rows that enter late" in ended.out
+    ended = run("curves", "t.csv", "--weight", "w", "--group", "g", "--out", "c.csv")
+    assert "do not take weights" in ended.out
+    assert "rows of weight 0: 1" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--group", "arm"], "--group column 'arm' was not found in t.csv"),
+        (["--cause", "3"], "code 3"),
+        (["--cause", "death"], "--cause is 'death', but the events are whole numbers"),
+        (["--plot", "c.png", "--group", "group"], "name one with --cause"),
+        (["--plot", "c.gif"], "must end in .png or .pdf or .svg"),
+        (["--level", "2"], "--level must be between 0 and 1"),
+        (["--times", "1,x"], "--times must be numbers"),
+        (["--time-digits", "-1"], "--time-digits must lie between 0 and 15"),
+        (["--censored", "none"], "--censored is 'none'"),
+    ],
+)
+def test_bad_curves(run: Run, options: list[str], message: str) -> None:
+    keys = ["time", "event", "group"]
+    pd.DataFrame({key: CUMINC[key] for key in keys}).to_csv("t.csv", index=False)
+    ended = run("curves", "t.csv", *options, "--out", "c.csv")
+    assert ended.code == 2
+    assert message in ended.err
+    assert [path.name for path in Path().iterdir()] == ["t.csv"]
