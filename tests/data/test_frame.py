@@ -410,3 +410,12 @@ def test_all_numeric_types_of_pandas(type_: str) -> None:
         FrameEncoder.fit(frame.assign(x=[decimal.Decimal(v) for v in (1, 0, 3)]))[1].to_dense(),
         [[1], [0], [3]],
     )
+
+
+def test_percentages_are_no_categories_but_a_few_doses_are() -> None:
+    shares = [f"{k % 12}.5%" for k in range(60)]
+    with pytest.raises(
+        InputError, match=r"'x' is text, because 12 of its 12 .*'0.5%'.*\n.*numeric"
+    ):
+        FrameEncoder.fit(pa.table({"x": shares}))
+    assert FrameEncoder.fit(pa.table({"x": ["10%", "20%", "40%"]}))[1].names == ("x=20%", "x=40%")

@@ -33,6 +33,9 @@ LEADING_ZERO = re.compile(r"0[0-9]+")
 COMMAS = re.compile(r"[-+]?[0-9]+(,[0-9]+)+(\.[0-9]+)?")
 """Numbers as people write them: 1,5 or 1,000."""
 
+PERCENT = re.compile(r"[-+]?[0-9]+([.,][0-9]+)? ?%")
+"""No number only where it is one of many; 10% and 20% may be two doses."""
+
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{4}")
 BOOLEAN = re.compile(r"(?i:true|false)")
 MISSING_CODE = re.compile(r"(?i:#?n/?a|nan|null|<na>|nat|\.*|\?*|-*)")
@@ -86,6 +89,8 @@ def _check_words(
     is_code = len(levels) <= FEW_LEVELS and all(map(WHOLE.fullmatch, levels))
     if is_code or (len(levels) <= FEW_LEVELS and any(map(LEADING_ZERO.fullmatch, levels))):
         return
+    if len(levels) > FEW_LEVELS and sum(map(bool, map(PERCENT.fullmatch, levels))) > FEW_LEVELS:
+        raise _wrong_kind(table, name, array, levels, "number")
     count = dict(zip(*(part.to_pylist() for part in array.value_counts().flatten()), strict=True))
     for what, is_kind in _KINDS.items():
         of_kind = [level for level in levels if is_kind(level.strip())]

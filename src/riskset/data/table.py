@@ -34,6 +34,7 @@ EXACT = 2**53
 """Above it float64 does not hold every whole number."""
 
 MISSING = "drop or impute these rows first; riskset never drops a row by itself."
+CODES = "in a CSV file an empty field, NA, N/A, #N/A, NaN and NULL are missing values; "
 NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 DAYS = "count the days since the start of follow-up, or leave the column out with `drop`."
 
@@ -154,11 +155,11 @@ def check_present(table: Table, name: str, array: "pa.ChunkedArray", hint: str =
     """Raise if the column has gaps."""
     if array.null_count:
         bad = array.is_null().to_numpy()
-        first = table.words.row(int(np.argmax(bad)))
+        first, file = table.words.row(int(np.argmax(bad))), table.words.file.lower()
         raise InputError(
             f"{table.words.column(name)} must not have missing values, but it has in "
             f"{int(bad.sum()):,} of {table.n_rows:,} rows (first: {first}).",
-            hint=hint,
+            hint=(CODES if ".csv" in file or ".tsv" in file else "") + hint,
         )
 
 
