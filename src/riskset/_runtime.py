@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
@@ -16,6 +16,7 @@ __all__ = ["Runtime", "available_threads", "one_blas_thread"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+S = TypeVar("S")
 
 
 def available_threads() -> int:
@@ -99,3 +100,14 @@ class Runtime:
         wait(shares)
         for share in shares:
             share.result()
+
+    @one_blas_thread
+    def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]:
+        """``[task(item), ...]``, the tasks shared out among the threads as they become free.
+
+        A task must not use more than one thread itself: give it a ``Runtime(1)``.
+        """
+        items = list(items)
+        if min(self.n_threads, len(items)) <= 1:
+            return [task(item) for item in items]
+        return list(_pool(os.getpid(), self.n_threads).map(task, items))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from riskset._types import Index, RiskSets, Rows
 from riskset.curves.followup import Followup
-from riskset.data.risk_order import sort_into_risk_sets
+from riskset.data.risk_order import into_risk_sets, risk_order
 from riskset.kernels.late_entry_cpu import sum_at_risk
 
 __all__ = ["LifeTable"]
@@ -91,7 +91,8 @@ class LifeTable:
         n = rows.time.size
         everyone = np.ones(n, dtype=bool)
         stratum = np.zeros(n, dtype=np.int64)
-        risk = sort_into_risk_sets(rows.time, everyone, rows.weight, rows.entry, stratum, 1)
+        order = risk_order(rows.time, stratum, 1)
+        risk = into_risk_sets(order, rows.time, everyone, rows.weight, rows.entry, stratum)
         return risk if risk.own.size else None
 
     @property

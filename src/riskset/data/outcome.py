@@ -15,7 +15,7 @@ from riskset._errors import InputError
 from riskset._types import AnyArray, Index, RiskSets, Rows
 from riskset.data.causes import Labels, cause_code, code_labels, holds_text
 from riskset.data.checks import Places, as_array, as_codes, as_numbers, complain_rows
-from riskset.data.risk_order import sort_into_risk_sets
+from riskset.data.risk_order import into_risk_sets, risk_order
 
 __all__ = ["Outcome", "Surv", "read_events"]
 
@@ -279,11 +279,21 @@ class Outcome:
         """The same rows with other weights, offsets, ...; risk sets are made anew."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
+    def reweighted(self, weight: Rows) -> "Outcome":
+        """The same rows with other weights; they are not sorted again."""
+        other = replace(self, weight=weight)
+        other.__dict__["_order"] = self._order
+        return other
+
+    @functools.cached_property
+    def _order(self) -> Index:
+        return risk_order(self.time, self.stratum, self.n_strata)
+
     @functools.cached_property
     def risk(self) -> RiskSets:
         """The rows in risk order, with group pointers: see `RiskSets`."""
-        return sort_into_risk_sets(
-            self.time, self.is_event, self.weight, self.entry, self.stratum, self.n_strata
+        return into_risk_sets(
+            self._order, self.time, self.is_event, self.weight, self.entry, self.stratum
         )
 
     @functools.cached_property

@@ -5,25 +5,30 @@ from numpy.typing import NDArray
 
 from riskset._types import Index, RiskSets, Rows
 
-__all__ = ["by_level", "sort_into_risk_sets"]
+__all__ = ["by_level", "into_risk_sets", "risk_order"]
 
 CHUNK_ROWS = 8192
 MAX_CHUNKS = 32
 """A scan is cut into chunks of about so many rows, and never into more."""
 
 
-def sort_into_risk_sets(
+def risk_order(time: Rows, stratum: Index, n_strata: int) -> Index:
+    """Rows by stratum and decreasing time."""
+    order = np.argsort(-time, kind="stable")
+    if n_strata > 1:
+        order = order[np.argsort(stratum[order], kind="stable")]
+    return order.astype(np.int64)
+
+
+def into_risk_sets(
+    order: Index,
     time: Rows,
     is_event: NDArray[np.bool_],
     weight: Rows,
     entry: Rows | None,
     stratum: Index,
-    n_strata: int,
 ) -> RiskSets:
-    """Sort rows by stratum and decreasing time; see `RiskSets` for what comes of it."""
-    order = np.argsort(-time, kind="stable")
-    if n_strata > 1:
-        order = order[np.argsort(stratum[order], kind="stable")]
+    """Cut rows in risk order into groups; see `RiskSets` for what comes of it."""
     t, s, w = time[order], stratum[order], weight[order]
     event_weight = np.where(is_event[order], w, 0.0)
 
@@ -50,7 +55,7 @@ def sort_into_risk_sets(
         else:
             level_rows, level_ptr = by_level(own, end, group_ptr.size - 1)
     return RiskSets(
-        order=order.astype(np.int64),
+        order=order,
         weight=w,
         event_weight=event_weight,
         group_ptr=group_ptr,

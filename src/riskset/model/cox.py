@@ -70,6 +70,22 @@ class CoxLoss:
     tails: ClassVar[tuple[Tail, ...]] = ()
     """Nobody stays in a risk set after his own time."""
 
+    def replicate(
+        self,
+        weight: Rows,
+        censoring: Rows | None = None,
+        *,
+        carry_on: bool = False,
+        runtime: Runtime | None = None,
+    ) -> "CoxLoss":
+        """The same likelihood with other case weights."""
+        return replace(
+            self,
+            outcome=self.outcome.reweighted(weight),
+            runtime=runtime or self.runtime,
+            limit=None,
+        )
+
     def restricted(self, risk: RiskSets, tails: tuple[Tail, ...]) -> "CoxLoss":
         """The same likelihood on what is left of the risk sets."""
         return replace(self, limit=risk)

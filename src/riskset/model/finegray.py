@@ -36,8 +36,8 @@ class Censoring:
         G(t-) of each censoring group at the time of each group of events.
     weight : (n,) float64 or None
         Weight of each row in the estimate; None if G was given.
-    ties : {"crr", "finegray"}
-        As in `censoring_curve`.
+    ties, beyond, weights
+        As in `estimate`.
     """
 
     group: Index
@@ -45,6 +45,8 @@ class Censoring:
     at_events: NDArray[np.float64]
     weight: Rows | None = None
     ties: CensoringTies = "crr"
+    beyond: Beyond = "zero"
+    weights: CensoringWeights = "case"
 
     @classmethod
     def estimate(
@@ -55,6 +57,8 @@ class Censoring:
         group: Index | None = None,
         beyond: Beyond = "zero",
         weights: CensoringWeights = "case",
+        source: Rows | None = None,
+        carry_on: bool = False,
     ) -> "Censoring":
         """Kaplan-Meier estimates of the censoring distribution, one for each group.
 
@@ -69,10 +73,15 @@ class Censoring:
             with the last positive value.
         weights : {"case", "none"}
             Whether case weights count in the estimate.
+        source : (n,) float64, optional
+            Case weights to estimate from; None: the outcome's.
+        carry_on
+            Where the rows that it was estimated from have all left, G is its last positive value.
         """
         n = outcome.n_rows
         group = np.zeros(n, dtype=np.int64) if group is None else group
-        case = outcome.weight if weights == "case" else (outcome.weight > 0).astype(np.float64)
+        case = outcome.weight if source is None else source
+        case = case if weights == "case" else (case > 0).astype(np.float64)
         times = outcome.group_time
         own = np.ones(n)
         at_events = np.zeros((int(group.max()) + 1, times.size))
@@ -85,13 +94,30 @@ class Censoring:
             own[rows] = curve.before(outcome.time[rows])
             values = curve.before(times[is_event])
             last = outcome.time[rows[case[rows] > 0]].max(initial=-np.inf)
-            if several and beyond == "zero":
-                values[times[is_event] > last] = 0.0
-            if beyond == "last":
-                positive = curve.before(np.array([last]))[0]
+            # Just before the last time somebody is left, so nothing there is 0.
+            positive = curve.before(np.array([last]))[0]
+            if carry_on:
+                own[rows] = np.where(own[rows] > 0, own[rows], positive)
+            if carry_on or beyond == "last":
                 values = np.where(values > 0, values, positive)
+            elif several:
+                values[times[is_event] > last] = 0.0
             at_events[k, is_event] = values
-        return cls(group, own, at_events, case, ties)
+        return cls(group, own, at_events, case, ties, beyond, weights)
+
+    def replicate(self, outcome: Outcome, source: Rows, carry_on: bool) -> "Censoring":
+        """G for the same rows with other weights, estimated from `source` as before."""
+        if self.weight is None:
+            return Censoring.given(outcome, self.own)
+        return Censoring.estimate(
+            outcome,
+            ties=self.ties,
+            group=self.group,
+            beyond=self.beyond,
+            weights=self.weights,
+            source=source,
+            carry_on=carry_on,
+        )
 
     @classmethod
     def given(cls, outcome: Outcome, probability: Rows) -> "Censoring":
@@ -168,6 +194,22 @@ class FineGrayLoss:
             return self.limit[1]
         return tuple(
             _tail(self.outcome, self.censoring, k) for k in range(self.censoring.at_events.shape[0])
+        )
+
+    def replicate(
+        self,
+        weight: Rows,
+        censoring: Rows | None = None,
+        *,
+        carry_on: bool = False,
+        runtime: Runtime | None = None,
+    ) -> "FineGrayLoss":
+        """The same likelihood with other case weights; G from `censoring` weights or as it is."""
+        outcome = self.outcome.reweighted(weight)
+        source = self.outcome.weight if censoring is None else censoring
+        curve = self.censoring.replicate(outcome, source, carry_on)
+        return replace(
+            self, outcome=outcome, censoring=curve, runtime=runtime or self.runtime, limit=None
         )
 
     def restricted(self, risk: RiskSets, tails: tuple[Tail, ...]) -> "FineGrayLoss":

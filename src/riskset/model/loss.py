@@ -48,6 +48,29 @@ class Loss(Protocol):
     def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
         """Observed information of some columns, exact, in stored units."""
 
+    def replicate(
+        self,
+        weight: Rows,
+        censoring: Rows | None = None,
+        *,
+        carry_on: bool = False,
+        runtime: Runtime | None = None,
+    ) -> "Loss":
+        """The same likelihood with other case weights, as of a fold or a resample.
+
+        Parameters
+        ----------
+        weight : (n,) float64 >= 0
+            Case weights.
+        censoring : (n,) float64 >= 0, optional
+            Fine-Gray: case weights of the rows that estimate the distribution of censoring; None:
+            those of this likelihood.
+        carry_on
+            Fine-Gray: where those rows have all left, take the last positive value.
+        runtime
+            Where its kernels run; None: where those of this likelihood do.
+        """
+
     def restricted(self, risk: RiskSets, tails: tuple[Tail, ...]) -> "Loss":
         """The same likelihood on other risk sets."""
 

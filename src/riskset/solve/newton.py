@@ -44,6 +44,7 @@ def fit(
     start: Solution | None = None,
     problem: Problem | None = None,
     report: Report | None = None,
+    separate: bool = True,
 ) -> Solution:
     """Minimise the penalised negative log likelihood.
 
@@ -62,6 +63,9 @@ def fit(
     problem : Problem, optional
         Of the same design and loss, to save its preparation.
     report : callable, optional
+    separate : bool
+        Whether to look for infinite estimates; if not, theirs is a finite value that satisfies the
+        conditions to `tol`.
 
     Returns
     -------
@@ -78,7 +82,7 @@ def fit(
     run.solve()
     solution = run.solution(aliased, notes)
     free = (l1 == 0) & (l2 == 0) & ~aliased
-    hint = _moving(run, free, solution) if free.any() else None
+    hint = _moving(run, free, solution) if separate and free.any() else None
     if hint is None:
         return solution
     found = separation.find(problem, free, hint)

@@ -1,0 +1,148 @@
+"""Replicates: the answers of separate fits on the rows of each."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from riskset._runtime import Runtime
+from riskset._types import Rows
+from riskset.data.design import Design
+from riskset.data.outcome import Outcome
+from riskset.model.cox import CoxLoss
+from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.loss import Loss
+from riskset.solve import newton
+from riskset.solve.optimality import Problem
+from riskset.solve.replicates import Part, Replicate, fit_replicates
+
+N, P = 400, 12
+KINDS = ("breslow", "efron", "entry", "finegray", "finegray-groups")
+
+
+class Cohort:
+    """Rows of which some can be taken."""
+
+    def __init__(self, kind: str, seed: int = 1) -> None:
+        rng = np.random.default_rng(seed)
+        self.kind = kind
+        self.x = (rng.random((N, P)) < rng.uniform(0.05, 0.5, P)) * 1.0
+        self.x[:, 9:] = rng.normal(size=(N, 3)) * [1, 10, 0.1] + [0, 100, 0]
+        risk = np.exp(0.6 * self.x[:, 0] - 0.5 * self.x[:, 9])
+        self.time = np.ceil(20 * rng.exponential(1 / risk))
+        self.event = rng.choice([0, 1, 2] if kind.startswith("fine") else [0, 1, 1], N)
+        self.stratum = rng.integers(0, 3, N)
+        self.weight = rng.choice([0.5, 1.0, 2.0], N)
+        self.offset = rng.normal(size=N) / 3
+        self.entry = self.time - rng.integers(1, 20, N) if kind == "entry" else None
+        self.group = rng.integers(0, 2, N)
+
+    def loss(self, rows: np.ndarray, weight: Rows, runtime: Runtime | None = None) -> Loss:
+        outcome = Outcome.build(
+            self.time[rows],
+            self.event[rows],
+            weight=weight[rows],
+            stratum=self.stratum[rows],
+            offset=self.offset[rows],
+            entry=None if self.entry is None else self.entry[rows],
+            cause=1,
+        )
+        runtime = runtime or Runtime(1)
+        if not self.kind.startswith("fine"):
+            return CoxLoss(outcome, "efron" if self.kind == "efron" else "breslow", runtime)
+        group = self.group[rows] if self.kind == "finegray-groups" else None
+        return FineGrayLoss(outcome, Censoring.estimate(outcome, group=group), runtime)
+
+
+def penalties(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    l1, l2 = np.full(P, 1.5), np.full(P, 0.5)
+    l1[0] = l2[0] = 0.0
+    return l1, l2
+
+
+def replicates(cohort: Cohort, multipliers: list[Rows], runtime: Runtime) -> list[Replicate]:
+    loss = cohort.loss(np.arange(N), cohort.weight, runtime)
+    l1, l2 = penalties(cohort.kind)
+    problem = Problem.prepare(Design.from_dense(cohort.x), loss)
+    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
+    parts = [lambda m=m: Part(cohort.weight * m, cohort.weight * m) for m in multipliers]
+    return list(fit_replicates(problem, whole, l1, l2, parts, tol=1e-10, separation=True))
+
+
+def multipliers(seed: int, n: int) -> list[Rows]:
+    """Folds left out, and resamples."""
+    rng = np.random.default_rng(seed)
+    fold = rng.integers(0, n, N)
+    folds = [(fold != k) * 1.0 for k in range(n)]
+    return folds + [rng.multinomial(N, np.full(N, 1 / N)) * 1.0 for _ in range(n)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replicate_is_a_fit_on_its_rows(kind: str) -> None:
+    cohort = Cohort(kind)
+    l1, l2 = penalties(kind)
+    chosen = multipliers(3, 4)
+    for m, found in zip(chosen, replicates(cohort, chosen, Runtime(2)), strict=True):
+        rows = np.flatnonzero(m)
+        alone = newton.fit(
+            Design.from_dense(cohort.x[rows]),
+            cohort.loss(rows, cohort.weight * m),
+            l1,
+            l2,
+            tol=1e-11,
+        )
+        assert found.status == alone.status == "converged"
+        assert found.kkt <= 1e-10
+        assert_allclose(found.coef, alone.coef, rtol=1e-6, atol=1e-9)
+        assert_allclose(found.log_likelihood, alone.log_likelihood, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_number_of_threads_gives_the_same_bits(kind: str) -> None:
+    cohort = Cohort(kind)
+    chosen = multipliers(5, 5)
+    one = replicates(cohort, chosen, Runtime(1))
+    three = replicates(cohort, chosen, Runtime(3))
+    few = replicates(cohort, chosen[:3], Runtime(2))
+    for a, b in zip(one, three, strict=True):
+        assert_array_equal(a.coef, b.coef)
+        assert a.log_likelihood == b.log_likelihood
+    for a, b in zip(one, few, strict=False):
+        assert_array_equal(a.coef, b.coef)
+
+
+def test_infinite_estimates_are_found_where_asked_for() -> None:
+    cohort = Cohort("breslow")
+    never = (cohort.x[:, 0] == 0) | (cohort.event == 0)
+    (found,) = replicates(cohort, [never * 1.0], Runtime(1))
+    assert found.status == "infinite_estimate"
+    assert found.coef[0] == -np.inf
+    assert np.isfinite(found.coef[1:]).all()
+
+
+def test_censoring_of_all_rows_or_of_the_part() -> None:
+    cohort = Cohort("finegray")
+    loss = cohort.loss(np.arange(N), cohort.weight)
+    assert isinstance(loss, FineGrayLoss)
+    m = np.arange(N) % 3 != 0
+    full = loss.replicate(cohort.weight * m)
+    own = loss.replicate(cohort.weight * m, cohort.weight * m)
+    assert_array_equal(full.censoring.own, loss.censoring.own)
+    rows = np.flatnonzero(m)
+    alone = cohort.loss(rows, cohort.weight)
+    assert isinstance(alone, FineGrayLoss)
+    assert_array_equal(own.censoring.own[rows], alone.censoring.own)
+    assert not np.array_equal(own.censoring.own, full.censoring.own)
+
+
+def test_g_is_carried_on_where_the_part_has_ended() -> None:
+    time = np.array([1.0, 2, 3, 4, 5, 6])
+    event = np.array([1, 0, 0, 2, 1, 1])
+    outcome = Outcome.build(time, event, cause=1)
+    loss = FineGrayLoss(outcome, Censoring.estimate(outcome), Runtime(1))
+    part = np.array([1.0, 1, 1, 0, 0, 0])
+    # Of the first three rows: G = 1/2 after t = 2, and 0 after t = 3.
+    cut = loss.replicate(1 - part, part).censoring
+    on = loss.replicate(1 - part, part, carry_on=True).censoring
+    assert_array_equal(cut.own, [1, 1, 0.5, 0, 0, 0])
+    assert_array_equal(on.own, [1, 1, 0.5, 0.5, 0.5, 0.5])
+    assert_array_equal(on.at_events[0], [0.5, 0.5, 0.0])  # the last group closes the stratum
