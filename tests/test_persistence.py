@@ -220,6 +220,21 @@ def test_a_changed_byte(saved):
         rs.load(saved)
 
 
+def test_a_changed_byte_anywhere(saved):
+    """Compressed data, names, flags and methods: damage is seen, or did no harm."""
+    whole, damaged, n_refused = saved.read_bytes(), saved.with_name("damaged"), 0
+    for position in range(0, len(whole), 17):
+        changed = bytearray(whole)
+        changed[position] ^= 0xFF
+        damaged.write_bytes(changed)
+        try:
+            rs.load(damaged)
+        except rs.InputError as error:
+            assert "damaged" in str(error)  # noqa: PT017
+            n_refused += 1
+    assert n_refused > len(whole) / 17 / 2
+
+
 def test_a_later_version(saved):
     rewrite(saved, lambda document, _: document.update(format_version=2, riskset="9.1"))
     with pytest.raises(rs.InputError, match=r"riskset 9.1 in format 2.*\n.*upgrade"):
@@ -242,6 +257,23 @@ def test_a_missing_part(saved):
     rewrite(saved, lambda document, arrays: document.pop("attributes"))
     with pytest.raises(rs.InputError, match="missing or changed .*attributes"):
         rs.load(saved)
+
+
+@pytest.mark.parametrize("name", ["coef", "center", "baseline_time", "baseline_log_cumulative"])
+def test_a_missing_array(saved, name):
+    rewrite(saved, lambda _, arrays: arrays.pop(name))
+    with pytest.raises(rs.InputError, match="something in it is missing"):
+        rs.load(saved)
+
+
+def test_folders_are_no_files(saved, data, tmp_path):
+    with pytest.raises(rs.InputError, match=r"is a folder.\nHint: name a file in it"):
+        rs.load(tmp_path)
+    model = rs.load(saved)
+    with pytest.raises(rs.InputError, match=r"cannot write .* it is a folder"):
+        model.save(tmp_path)
+    with pytest.raises(rs.InputError, match=r"the folder .*absent' does not exist"):
+        model.save(tmp_path / "absent" / "fit.riskset")
 
 
 def test_coefficients_that_do_not_fit(saved):

@@ -8,8 +8,8 @@ reads JSON and NumPy's format, and never able to run code. It knows nothing of m
 import io
 import json
 import os
-import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._types import AnyArray
+from riskset._types import AnyArray, is_count
 from riskset._version import __version__
+from riskset.data.writers import check_target, replacing
 
 __all__ = ["FORMAT_VERSION", "read_archive", "write_archive"]
 
@@ -26,6 +27,18 @@ FORMAT = "riskset-fit"
 FORMAT_VERSION = 1
 DOCUMENT = "fit.json"
 SUFFIX = ".npy"
+
+# What zipfile and NumPy raise on damaged bytes: a changed flag reads as an unknown method of
+# compression (NotImplementedError) or as encryption (RuntimeError).
+_DAMAGES = (
+    zipfile.BadZipFile,
+    zlib.error,
+    RuntimeError,
+    ValueError,
+    EOFError,
+    KeyError,
+    OSError,
+)
 
 
 def write_archive(
@@ -40,33 +53,25 @@ def write_archive(
         What JSON can hold; infinite and missing numbers are not allowed.
     arrays : mapping of str to array
         Numbers or text, no Python objects.
+
+    Raises
+    ------
+    InputError
+        If the path is a folder, or in a folder that is absent or closed to writing.
     """
     path = Path(path)
+    check_target(path)
     head = {"format": FORMAT, "format_version": FORMAT_VERSION, "riskset": __version__}
     text = json.dumps({**head, **document}, indent=1, allow_nan=False)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr(DOCUMENT, text)
-                for name, array in arrays.items():
-                    packed = io.BytesIO()
-                    np.save(packed, array, allow_pickle=False)
-                    archive.writestr(name + SUFFIX, packed.getvalue())
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    # The only way to read it is to set it.
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with replacing(path) as (temporary,), temporary.open("wb") as stream:
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(DOCUMENT, text)
+            for name, array in arrays.items():
+                packed = io.BytesIO()
+                np.save(packed, array, allow_pickle=False)
+                archive.writestr(name + SUFFIX, packed.getvalue())
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -79,6 +84,8 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
         If the file is not one of ours, is damaged or cut short, or comes from a later version.
     """
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder.", hint="name a file in it.")
     with path.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as archive:
@@ -92,7 +99,7 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
                 }
         except InputError:
             raise
-        except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError) as error:
+        except _DAMAGES as error:
             raise _not_zip(path, error) from None
     return document, arrays
 
@@ -104,7 +111,7 @@ def _read_document(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise _not_ours(path, f"its {DOCUMENT} does not say {FORMAT!r}")
     version = document.get("format_version")
-    if not isinstance(version, int) or version < 1:
+    if not is_count(version):
         raise _not_ours(path, f"its format version is {version!r}")
     if version > FORMAT_VERSION:
         raise InputError(

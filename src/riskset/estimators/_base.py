@@ -149,6 +149,11 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
                     f"`{name}` must be a whole number of at least 1, but it is {value!r}.",
                     hint="leave it out for the default.",
                 )
+        if self.progress not in (None, False, True):
+            raise InputError(
+                f"`progress` must be True, False or None, but it is {self.progress!r}.",
+                hint="leave it out for a bar where standard error is a terminal.",
+            )
         for name, known in self._options().items():
             if getattr(self, name) not in known:
                 raise InputError.wrong_option(name, getattr(self, name), known)

@@ -292,6 +292,12 @@ class Fitted:
             arrays["tests"] = _tests_to_array(self.tests)
         return arrays
 
+    def check(self) -> None:
+        """Raise KeyError if something that predictions need was not kept."""
+        _ = self.center
+        if TOO_FAR not in self._kept:
+            _ = self.limit, self.baseline
+
     def __getstate__(self) -> dict[str, AnyArray]:
         return self.to_arrays()
 

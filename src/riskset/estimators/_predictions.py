@@ -5,8 +5,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Matrix, Rows
+from riskset.data.checks import Places, as_array
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.output import data_frame
@@ -21,7 +23,7 @@ from riskset.estimators._input import (
 )
 from riskset.metrics import concordance, concordance_of
 
-__all__ = ["Predictions"]
+__all__ = ["Predictions", "as_times"]
 
 ROUNDING = 1e-13
 """A sum along a step to infinity is 0 if it is less of what it is summed from."""
@@ -95,7 +97,7 @@ class Predictions:
             If a stratum was not in the fit.
         """
         eta, strata = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.survival(eta, _times(times), strata)
+        return self._fitted.baseline.survival(eta, as_times(times), strata)
 
     def predict_cumulative_hazard_function(
         self, X: object, times: object, *, strata: object = None, offset: object = None
@@ -105,7 +107,7 @@ class Predictions:
         In Fine and Gray's model that of the subdistribution.
         """
         eta, strata = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.cumulative_hazard(eta, _times(times), strata)
+        return self._fitted.baseline.cumulative_hazard(eta, as_times(times), strata)
 
     def baseline_hazard(self) -> Any:
         """Hazard of a row with all covariates 0, at each event time.
@@ -166,6 +168,11 @@ class Predictions:
             return concordance_of(outcome, risk).concordance
         surv = as_surv(y, self.cause, competing_never_fail=self.competing_never_fail)
         risk, strata = self._read_centred(X, strata, offset)
+        if risk.size != surv.size:
+            raise InputError(
+                f"X has {risk.size:,} rows, but `y` has {surv.size:,}.",
+                hint="check that both come from the same table.",
+            )
         return concordance(surv, risk, sample_weight, strata).concordance
 
     def _read_new(self, X: object, strata: object, offset: object) -> tuple[Design, object, Rows]:
@@ -189,5 +196,6 @@ class Predictions:
         return eta + (float((design.center - self._fitted.center) @ coef) + offsets), strata
 
 
-def _times(times: object) -> AnyArray:
-    return np.atleast_1d(np.asarray(times))
+def as_times(times: object) -> AnyArray:
+    """Times of a prediction as an array; one number is an array of one."""
+    return np.atleast_1d(as_array(times, "`times`", Places()))

@@ -102,6 +102,7 @@ def _restore(
         None if schema is None else Schema.from_dict(schema),
     )
     model._fitted = Fitted(None, arrays)
+    model._fitted.check()
     return model
 
 

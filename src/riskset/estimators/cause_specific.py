@@ -18,6 +18,7 @@ from riskset.data.checks import Places, as_numbers
 from riskset.data.dataset import Dataset
 from riskset.data.output import data_frame
 from riskset.estimators._input import Columns, frame_library, lift, read_covariates
+from riskset.estimators._predictions import as_times
 from riskset.estimators.cox import Cox
 from riskset.model.cox import Ties
 from riskset.model.incidence import incidence_from_hazards
@@ -214,7 +215,7 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "models_")
         position = None if cause is None else self._position(cause)
         at = as_numbers(
-            np.atleast_1d(np.asarray(times)),
+            as_times(times),
             "times",
             None,
             Places(),

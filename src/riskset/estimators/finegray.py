@@ -11,6 +11,7 @@ from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
 from riskset.data.outcome import Outcome
 from riskset.estimators._base import HazardModel
 from riskset.estimators._input import Data
+from riskset.estimators._predictions import as_times
 from riskset.model.censoring import CensoringTies
 from riskset.model.finegray import Beyond, Censoring, CensoringWeights, FineGrayLoss
 from riskset.model.penalty import Penalty
@@ -174,7 +175,7 @@ class FineGray(HazardModel):
             If a stratum was not in the fit.
         """
         eta, strata = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.incidence(eta, np.atleast_1d(np.asarray(times)), strata)
+        return self._fitted.baseline.incidence(eta, as_times(times), strata)
 
     # --------------------------------------------------------------------------- censoring
 

@@ -194,7 +194,7 @@ class Baseline:
                     f"stratum {label!r} (row {i}) was not in the fit, so it has no baseline hazard "
                     f"(known: {', '.join(map(repr, list(known)[:8]))}"
                     f"{', ...' if len(known) > 8 else ''}).",
-                    hint="predict for the strata of the fit only.",
+                    hint="predict for the strata of the fit only, without `strata` if it had none.",
                 )
             codes[i] = code
         return codes
@@ -242,7 +242,7 @@ def _labels(stratum: object) -> list[object]:
             return list(stratum)
         if _is_array(stratum[0]):
             return list(zip(*(_labels(s) for s in stratum), strict=True))
-    return list(np.asarray(stratum).tolist())
+    return list(np.atleast_1d(np.asarray(stratum)).tolist())
 
 
 def _is_array(value: object) -> bool:

@@ -1,0 +1,10 @@
+"""What the tests of estimators share."""
+
+import pytest
+
+from estimators.samples import simulated
+
+
+@pytest.fixture
+def data(rng):
+    return simulated(rng)

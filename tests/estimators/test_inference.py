@@ -1,0 +1,126 @@
+"""Summaries, standard errors and intervals."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import riskset as rs
+
+
+def test_summary(data):
+    x, y = data
+    model = rs.Cox().fit(pd.DataFrame(x, columns=list("abcd")), y)
+    table = model.summary(level=0.9)
+    assert list(table.index) == list("abcd")
+    assert_array_equal(table["coef"], model.coef_)
+    assert_allclose(table["hazard_ratio"], np.exp(model.coef_))
+    interval = model.confidence_interval(level=0.9)
+    assert_allclose(table["hazard_ratio_upper"], np.exp(interval.upper))
+    assert_allclose(table["hazard_ratio_lower"], np.exp(interval.lower))
+    assert_allclose(table["z"], model.coef_ / model.standard_error_)
+    assert (table["p"].to_numpy() < 0.05).tolist() == (abs(table["z"].to_numpy()) > 1.96).tolist()
+    assert "robust_standard_error" not in table
+
+
+def test_summary_speaks_the_library_of_the_user(data):
+    x, y = data
+    assert isinstance(rs.Cox().fit(pl.DataFrame(x), y).summary(), pl.DataFrame)
+    assert isinstance(
+        rs.Cox().fit(pa.table(dict(zip("abcd", x.T, strict=True))), y).summary(), pa.Table
+    )
+    assert isinstance(rs.Cox().fit(x, y).summary(), pd.DataFrame)
+
+
+def test_summary_without_pandas(data, monkeypatch):
+    monkeypatch.setattr("riskset.data.output.importlib.util.find_spec", lambda name: None)
+    table = rs.Cox().fit(*data).summary()
+    assert isinstance(table, pa.Table)
+    assert table["covariate"].to_pylist() == ["x0", "x1", "x2", "x3"]
+
+
+def test_robust_errors(data, rng):
+    x, y = data
+    cluster = rng.integers(0, 25, 120)
+    model = rs.Cox().fit(x, y, cluster=cluster)
+    table = model.summary()
+    assert_array_equal(table["robust_standard_error"], model.robust_standard_error_)
+    assert_allclose(table["z"], model.coef_ / model.robust_standard_error_)
+    robust = model.confidence_interval(["x1"], method="robust")
+    half = 1.959963984540054 * model.robust_standard_error_[1]
+    assert_allclose(robust["x1"], [model.coef_[1] - half, model.coef_[1] + half])
+    # By hand: score residuals, summed by cluster, times the inverse information.
+    scores = np.zeros((25, 4))
+    np.add.at(scores, cluster, model.residuals(x, y, "score"))
+    change = scores @ model.variance_
+    assert_allclose(model.robust_variance_, change.T @ change, rtol=1e-9)
+    alone = rs.Cox().fit(x, y)
+    assert not alone.is_robust_
+    change = alone.residuals(x, y, "score") @ alone.variance_
+    assert_allclose(alone.robust_variance_, change.T @ change, rtol=1e-9)
+
+
+def test_penalised_fits_have_no_standard_errors(data):
+    x, y = data
+    model = rs.Cox(rs.L1(1.0, unpenalized=["x0"])).fit(x, y)
+    assert np.isnan(model.standard_error_).all()
+    assert np.isnan(model.robust_variance_).all()
+    assert np.isnan(model.summary()["p"]).all()
+    for call in (
+        lambda: model.confidence_interval("x0"),
+        lambda: model.confidence_interval("x0", method="robust"),
+        lambda: model.tests_,
+        lambda: model.test_proportionality(x, y),
+    ):
+        with pytest.raises(rs.InputError, match="not defined for a penalised fit"):
+            call()
+    assert not hasattr(model, "tests_")
+    assert "coef_" in dict(inspect.getmembers(model))
+    nothing = rs.Cox(rs.L1(0.0)).fit(x, y)
+    assert_allclose(nothing.standard_error_, rs.Cox().fit(x, y).standard_error_)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "profile"}, "'profile' is not in this version"),
+        ({"method": "bootstrap"}, "'bootstrap' is not in this version"),
+        ({"method": "walt"}, "`method` must be 'wald' or 'robust', but it is 'walt'.\n.*'wald'"),
+        ({"parameters": "x7"}, "'x7' was not found"),
+        ({"parameters": 7}, "'7' was not found"),
+        ({"level": 95}, "`level` must be between 0 and 1"),
+    ],
+)
+def test_impossible_intervals(data, arguments, message):
+    model = rs.Cox().fit(*data)
+    with pytest.raises(rs.InputError, match=message):
+        model.confidence_interval(**arguments)
+
+
+def test_intervals_as_a_frame(data):
+    interval = rs.Cox().fit(*data).confidence_interval(["x2", "x0"])
+    assert interval.names == ("x2", "x0")
+    table = interval.to_frame("polars")
+    assert table.columns == ["covariate", "lower", "upper"]
+    assert table["lower"].to_list() == [interval["x2"][0], interval["x0"][0]]
+
+
+@pytest.mark.parametrize("kind", [rs.Cox, rs.FineGray])
+def test_collinear_columns_leave_the_errors_of_the_others(kind, data):
+    x, y = data
+    both = np.column_stack([np.ones(len(y)), x[:, 0], x[:, 1], x[:, 0] + x[:, 1]])
+    alone = kind().fit(x[:, :2], y)
+    with pytest.warns(rs.RisksetWarning, match="linear combination"):
+        model = kind().fit(both, y)
+    for name in ("standard_error_", "robust_standard_error_"):
+        got, want = getattr(model, name), getattr(alone, name)
+        assert np.isnan(got[[0, 3]]).all()
+        assert_allclose(got[1:3], want, rtol=1e-8)
+    for name in ("lr", "score", "wald"):
+        got, want = getattr(model.tests_, name), getattr(alone.tests_, name)
+        assert got.df == want.df == 2
+        assert_allclose(got.statistic, want.statistic, rtol=1e-8)
