@@ -122,8 +122,7 @@ def with_tails(s: Scene) -> Iterator[Call]:
     x = frozen(s.columns()[np.argsort(risk.order)])
     for chosen in ((), tuple(tails[:1]), tuple(tails)):
         yield Call("subdistribution", "finegray_pass", (s.eta, risk, chosen, RUNTIME))
-        mild = frozen(np.clip(s.eta - s.eta.max(), -30, 0))
-        yield Call("subdistribution", "finegray_means", (mild, risk, chosen, x))
+        yield Call("subdistribution", "finegray_means", (s.eta, risk, chosen, x))
     mild = frozen(np.clip(s.eta - s.eta.max(), -30, 0))
     yield Call("risk_sets", "sum_totals", (mild, 0.5, risk, RUNTIME))
     factor, nothing = frozen(rng.random(s.n_groups)), Out(np.full(s.n_groups, np.nan))

@@ -7,15 +7,15 @@ through G, which the robust variance counts.
 
 import functools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Index, Matrix, RiskSets, Rows
+from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
-from riskset.kernels.risk_sets_cpu import SPAN
 from riskset.model.finegray import FineGrayLoss
 
 __all__ = ["SubdistributionPieces", "below_highest"]
@@ -31,6 +31,13 @@ def below_highest(eta: Rows, outcome: Outcome) -> Rows:
     return np.asarray(eta - highest[outcome.stratum])
 
 
+class _Level(NamedTuple):
+    """Groups whose hazards one exponent holds: hazards (G,) in units of exp(log_unit), else 0."""
+
+    log_unit: float
+    hazard: NDArray[np.float64]
+
+
 @dataclass(frozen=True, eq=False)
 class SubdistributionPieces:
     r"""What every residual needs and no covariate changes, at one linear predictor.
@@ -40,23 +47,40 @@ class SubdistributionPieces:
     loss : FineGrayLoss
     eta : (n,) float64
         Linear predictor in the caller's order, offset included, less the largest of the stratum.
-        Rows more than 450 below it count as if they were there.
-    hazard : (G,) float64
-        Increments of the subdistribution hazard at eta = 0; 0 without events.
+    log_hazard : (G,) float64
+        Log increments of the subdistribution hazard at eta = 0; -inf without events.
+
+    Notes
+    -----
+    A row's risk times a hazard it meets is at most the number of events, but either alone may be
+    beyond floating point. So sums over groups go level by level, nearly always one, with risks in
+    the inverse of its unit.
     """
 
     loss: FineGrayLoss
     eta: Rows
-    hazard: NDArray[np.float64]
+    log_hazard: NDArray[np.float64]
 
     @classmethod
     def at(cls, loss: FineGrayLoss, eta: Rows) -> "SubdistributionPieces":
         """Pieces at `eta`, in the caller's order, offset included."""
-        eta = np.maximum(below_highest(eta, loss.outcome), -0.9 * SPAN)
-        return cls(loss, eta, np.exp(loss.evaluate(eta).log_hazard))
+        eta = below_highest(eta, loss.outcome)
+        return cls(loss, eta, loss.evaluate(eta).log_hazard)
 
-    def _risk_of(self, sets: RiskSets, weight: Rows) -> Rows:
-        return weight * np.exp(self.eta[sets.order])
+    @functools.cached_property
+    def _levels(self) -> tuple[_Level, ...]:
+        lowest = self.log_hazard[self.log_hazard > -np.inf].min(initial=0.0)
+        level = np.floor((self.log_hazard - lowest) / kernels.LEVEL)
+        levels = []
+        for k in np.unique(level[level > -np.inf]).tolist():
+            log_unit = lowest + kernels.LEVEL * k
+            own = np.where(level == k, self.log_hazard - log_unit, -np.inf)
+            levels.append(_Level(log_unit, np.exp(own)))
+        return tuple(levels)
+
+    def _risk_of(self, sets: RiskSets, weight: Rows, level: _Level) -> Rows:
+        # Only rows that are at risk in no group of the level are cut, so that all sums are finite.
+        return kernels.risk_below(kernels.LEVEL, self.eta[sets.order] + level.log_unit, weight)
 
     def _by_row(self, sets: RiskSets, values: Rows) -> Rows:
         return np.bincount(sets.order, values, self.eta.size).astype(np.float64, copy=False)
@@ -84,15 +108,16 @@ class SubdistributionPieces:
         """
         risk = self.loss.risk
         out = np.zeros((self.eta.size, powers.shape[1]))
-        r = self._risk_of(risk, risk.weight)
-        for k in range(powers.shape[1]):
-            hazard = self.hazard * powers[:, k]
-            out[:, k] = self._by_row(risk, r * _seen_up_to(hazard, risk))
-            for tail in self.loss.tails:
-                u = self._risk_of(tail.sets, tail.sets.weight)
-                out[:, k] += self._by_row(
-                    tail.sets, u * _seen_after(hazard * tail.survival, tail.sets)
-                )
+        for level in self._levels:
+            r = self._risk_of(risk, risk.weight, level)
+            for k in range(powers.shape[1]):
+                hazard = level.hazard * powers[:, k]
+                out[:, k] += self._by_row(risk, r * _seen_up_to(hazard, risk))
+                for tail in self.loss.tails:
+                    u = self._risk_of(tail.sets, tail.sets.weight, level)
+                    out[:, k] += self._by_row(
+                        tail.sets, u * _seen_after(hazard * tail.survival, tail.sets)
+                    )
         return out
 
     def log_expected_rows(self) -> Rows:
@@ -101,14 +126,17 @@ class SubdistributionPieces:
         Of a row of weight 0, up to its own time only.
         """
         risk, weight = self.loss.risk, self.loss.outcome.weight
-        r = self._risk_of(risk, np.ones(risk.order.size))
-        expected = self._by_row(risk, r * _seen_up_to(self.hazard, risk))
-        for tail in self.loss.tails:
-            sets = tail.sets
-            u = self._risk_of(sets, sets.weight / weight[sets.order])
-            expected += self._by_row(sets, u * _seen_after(self.hazard * tail.survival, sets))
+        out = np.full(self.eta.size, -np.inf)
         with np.errstate(divide="ignore"):
-            return np.log(expected)
+            for log_unit, hazard in self._levels:
+                seen = np.log(_seen_up_to(hazard, risk))
+                np.logaddexp.at(out, risk.order, self.eta[risk.order] + (log_unit + seen))
+                for tail in self.loss.tails:
+                    sets = tail.sets
+                    seen = np.log(_seen_after(hazard * tail.survival, sets))
+                    seen += np.log(sets.weight / weight[sets.order])
+                    np.logaddexp.at(out, sets.order, self.eta[sets.order] + (log_unit + seen))
+        return out
 
     def event_means(self, values: Matrix) -> tuple[Matrix, Matrix]:
         """Mean over the risk set of each group (G, q), 0 without events; and 0: Breslow ties.
@@ -124,7 +152,7 @@ class SubdistributionPieces:
     @property
     def spread(self) -> NDArray[np.float64]:
         """Variance over the steps of a tied group: there is one step."""
-        return np.zeros(self.hazard.size)
+        return np.zeros(self.log_hazard.size)
 
     # ------------------------------------------------------------------------- contributions
 
@@ -209,34 +237,51 @@ class SubdistributionPieces:
         For each tail: minus the score of its rows after their time (c, q), which q takes up there;
         and the terms of each group (G, q), which it loses there.
         """
-        risk, tails, columns = self.loss.risk, self.loss.tails, range(values.shape[1])
+        risk, tails, q = self.loss.risk, self.loss.tails, values.shape[1]
         mean, _ = self.event_means(values)
+        out = self._observed(values, mean)
+        opened = [np.zeros((tail.sets.order.size, q)) for tail in tails]
+        closed = [np.zeros((mean.shape[0], q)) for _ in tails]
+        for level in self._levels:
+            r = self._risk_of(risk, risk.weight, level)
+            cumulative = _seen_up_to(level.hazard, risk)
+            for j in range(q):
+                seen = _seen_up_to(level.hazard * mean[:, j], risk)
+                out[:, j] += self._by_row(risk, r * (seen - values[risk.order, j] * cumulative))
+            for k, tail in enumerate(tails):
+                begun, ended = self._after(tail, level, values, mean)
+                opened[k] += begun
+                closed[k] += ended
+        for tail, begun in zip(tails, opened, strict=True):
+            for j in range(q):
+                out[:, j] -= self._by_row(tail.sets, begun[:, j])
+        return out, opened, closed
+
+    def _observed(self, values: Matrix, mean: Matrix) -> Matrix:
+        """Of each row with an event, its weight times its values minus the mean of its risk set."""
+        risk = self.loss.risk
         events = np.flatnonzero(risk.event_weight > 0)
         at, group = risk.order[events], self._group[events]
-        event_weight = risk.event_weight[events]
-        r = self._risk_of(risk, risk.weight)
-        cumulative = _seen_up_to(self.hazard, risk)
+        terms = risk.event_weight[events, None] * (values[at] - mean[group])
         out = np.empty_like(values)
-        for j in columns:
-            x, share = values[:, j], self.hazard * mean[:, j]
-            own = r * (_seen_up_to(share, risk) - x[risk.order] * cumulative)
-            out[:, j] = self._by_row(risk, own)
-            out[:, j] += np.bincount(at, event_weight * (x[at] - mean[group, j]), self.eta.size)
-        opened, closed = [], []
-        for tail in tails:
-            sets, hazard = tail.sets, self.hazard * tail.survival
-            u = self._risk_of(sets, sets.weight)
-            cumulative, total = _seen_after(hazard, sets), _sum_before(u, sets, hazard.size)
-            begun = np.empty((sets.order.size, values.shape[1]))
-            ended = np.empty((hazard.size, values.shape[1]))
-            for j in columns:
-                x = values[sets.order, j]
-                begun[:, j] = u * (x * cumulative - _seen_after(hazard * mean[:, j], sets))
-                ended[:, j] = hazard * (_sum_before(u * x, sets, hazard.size) - mean[:, j] * total)
-                out[:, j] -= self._by_row(sets, begun[:, j])
-            opened.append(begun)
-            closed.append(ended)
-        return out, opened, closed
+        for j in range(values.shape[1]):
+            out[:, j] = np.bincount(at, terms[:, j], self.eta.size)
+        return out
+
+    def _after(
+        self, tail: Tail, level: _Level, values: Matrix, mean: Matrix
+    ) -> tuple[Matrix, Matrix]:
+        """One level's part of what `_scores` gives for a tail."""
+        sets, hazard = tail.sets, level.hazard * tail.survival
+        u = self._risk_of(sets, sets.weight, level)
+        cumulative, total = _seen_after(hazard, sets), _sum_before(u, sets, hazard.size)
+        begun = np.empty((sets.order.size, values.shape[1]))
+        ended = np.empty((hazard.size, values.shape[1]))
+        for j in range(values.shape[1]):
+            x = values[sets.order, j]
+            begun[:, j] = u * (x * cumulative - _seen_after(hazard * mean[:, j], sets))
+            ended[:, j] = hazard * (_sum_before(u * x, sets, hazard.size) - mean[:, j] * total)
+        return begun, ended
 
 
 @dataclass(frozen=True, eq=False)

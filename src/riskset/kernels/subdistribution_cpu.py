@@ -28,6 +28,9 @@ __all__ = [
     "sum_up_to",
 ]
 
+LEVEL = 0.6 * SPAN
+"""Range of log risks or log hazards that is summed at once beside what may be as far above."""
+
 
 @kernel
 def sum_up_to(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
@@ -173,12 +176,32 @@ def _mean_parts(
 def finegray_means(
     eta: Rows, risk: RiskSets, tails: Sequence[Tail], x: Matrix
 ) -> tuple[Matrix, NDArray[np.float64]]:
-    """See `subdistribution_ref.finegray_means`.
-
-    Rows more than `SPAN` below the largest eta count as if they were there.
-    """
+    """See `subdistribution_ref.finegray_means`."""
+    used = risk.group_events > 0
     shift = float(eta.max())
-    eta = np.maximum(eta, shift - 0.9 * SPAN)
+    sums = _mean_sums(eta - shift, risk, tails, x)[used]
+    small = sums[:, 0] < np.exp(-LEVEL)
+    if small.any():
+        # One exponent does not hold all: groups by the size of their risk sets, level by level.
+        log_total = finegray_pass_wide(eta, risk, tails).log_total[used]
+        level = np.where(small, np.floor(log_total / LEVEL), np.nan)
+        for k in np.unique(level[small]).tolist():
+            part = _mean_sums(eta - LEVEL * k, risk, tails, x)[used]
+            sums[level == k] = part[level == k]
+    return sums[:, 1:] / sums[:, :1], risk.group_events[used]
+
+
+def risk_below(limit: float, eta: Rows, weight: Rows) -> Rows:
+    """Weight times e^eta, but at most e^limit."""
+    with np.errstate(divide="ignore"):
+        return np.exp(np.minimum(eta + np.log(weight), limit))
+
+
+def _mean_sums(eta: Rows, risk: RiskSets, tails: Sequence[Tail], x: Matrix) -> Matrix:
+    """Sums over the risk set of each group of w e^eta and w e^eta x (G, 1 + q).
+
+    Of groups with larger summands than e^LEVEL, some number.
+    """
     n_groups = risk.group_events.size
     one = np.ones(n_groups)
     both = np.concatenate([np.ones((x.shape[0], 1)), x], axis=1)
@@ -187,7 +210,7 @@ def finegray_means(
         (risk, one, True),
         *((t.sets, t.survival, False) for t in tails),
     ]:
-        r = sets.weight * np.exp(eta[sets.order] - shift)
+        r = risk_below(LEVEL, eta[sets.order], sets.weight)
         if not sets.own.size:
             _mean_parts(r, both, sets, factor, forwards, sums)
             continue
@@ -195,5 +218,4 @@ def finegray_means(
         for s in range(both.shape[1]):
             sum_at_risk(r * both[sets.order, s], sets, False, part)
             sums[:, s] += factor * part
-    used = risk.group_events > 0
-    return sums[used, 1:] / sums[used, :1], risk.group_events[used]
+    return sums
