@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,6 +47,7 @@ def demo(
     with console.status("compiling (once on a machine), reading, fitting"):
         # Here, because they bring numba, scikit-learn and matplotlib.
         import riskset as rs
+        from riskset.cli.pictures import save
         from riskset.datasets import rhc_path
         from riskset.demo import TREATMENT, choose, draw, fit_on, fit_path
 
@@ -60,18 +61,14 @@ def demo(
         nothing = fit_on(cohort, (TREATMENT,))
         fitted = time.perf_counter()
         out.mkdir(parents=True, exist_ok=True)
-        draw(cohort, result, choice).savefig(out / "path.png", dpi=200)
-    models = [
-        ("nothing", nothing),
-        ("what the path kept", choice.model),
-        ("everything", everything),
-    ]
+        save(out / "path.png", draw(cohort, result, choice))
+    models = {"nothing": nothing, "what the path kept": choice.model, "everything": everything}
     console.print(_facts(rhc_path().name, cohort, result, choice))
     console.print("\n[bold]Hazard ratio of death, catheter against none[/]\n")
     console.print(_estimates(models, TREATMENT))
     console.print(f"\n[dim]{HOW.format(n_sets=choice.n_sets)}[/]\n")
     table = facts()
-    table.add_row("certificate", _certificate(result, [model for _, model in models]))
+    table.add_row("certificate", _certificate(result, list(models.values())))
     table.add_row(
         "seconds",
         f"load {loaded - started:.1f}, read {read - loaded:.1f}, path {solved - read:.1f}, "
@@ -124,12 +121,12 @@ def _first(result: "rs.PathResult", kept: Sequence[str]) -> list[str]:
     return [short(name, 24) for name in sorted(kept, key=entered.__getitem__)[:SHOWN]]
 
 
-def _estimates(models: Sequence[tuple[str, "rs.Cox"]], treatment: str) -> Table:
+def _estimates(models: Mapping[str, "rs.Cox"], treatment: str) -> Table:
     table = plain_table()
     table.add_column("adjusted for")
     for title in ("covariates", "hazard ratio", "95% interval"):
         table.add_column(title, justify="right", no_wrap=True)
-    for words, model in models:
+    for words, model in models.items():
         lower, upper = model.confidence_interval(treatment)[treatment]
         coef = float(model.coef_[model.covariates_.index(treatment)])
         assert math.isfinite(coef)

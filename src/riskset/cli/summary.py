@@ -157,7 +157,9 @@ def print_path(source: str, data: "rs.Dataset", result: "rs.PathResult", read: f
     """Some twenty points of a path."""
     known = result._source.data
     table = facts()
-    table.add_row("read", f"{source}: {len(result.names):,} covariates in {read:.2f} s")
+    outcome = known.outcome
+    rows = f"{outcome.n_rows:,} rows, {outcome.n_events:,} events"
+    table.add_row("read", f"{source}: {rows}, {len(result.names):,} covariates in {read:.2f} s")
     add_left_out(table, data, known.n_dropped)
     certified = sum(status == "converged" for status in result.statuses)
     table.add_row(
