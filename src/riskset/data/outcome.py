@@ -285,6 +285,12 @@ class Outcome:
         other.__dict__["_order"] = self._order
         return other
 
+    def shifted(self, offset: Rows) -> "Outcome":
+        """The same rows with another offset, on the same risk sets."""
+        other = replace(self, offset=offset)
+        other.__dict__["risk"] = self.risk
+        return other
+
     @functools.cached_property
     def _order(self) -> Index:
         return risk_order(self.time, self.stratum, self.n_strata)

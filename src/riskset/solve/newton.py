@@ -43,6 +43,7 @@ def fit(
     max_iter: int = 200,
     start: Solution | None = None,
     problem: Problem | None = None,
+    aliased: NDArray[np.bool_] | None = None,
     report: Report | None = None,
     separate: bool = True,
 ) -> Solution:
@@ -62,6 +63,8 @@ def fit(
         Warm start.
     problem : Problem, optional
         Of the same design and loss, to save its preparation.
+    aliased : (p,) bool, optional
+        Columns to leave out, to save the search for those that cannot be estimated.
     report : callable, optional
     separate : bool
         Whether to look for infinite estimates; if not, theirs is a finite value that satisfies the
@@ -75,8 +78,8 @@ def fit(
     problem = problem or Problem.prepare(design, loss)
     l1, l2 = l1 / design.scale, l2 / design.scale**2
     notes: list[Note] = []
-    aliased, dropped = aliasing.find(problem, l1, l2)
-    notes += dropped
+    if aliased is None:
+        aliased, notes = aliasing.find(problem, l1, l2)
     run = Run(problem, l1, l2, tol, max_iter, ~aliased, report)
     run.begin(start)
     run.solve()
@@ -140,7 +143,17 @@ def _at_infinity(
     design = problem.design
     loss = separation.restrict(problem, direction)
     user_l1, user_l2 = l1 * design.scale, l2 * design.scale**2
-    limit = fit(design, loss, user_l1, user_l2, tol=tol, max_iter=max_iter, report=report)
+    limit = fit(
+        design,
+        loss,
+        user_l1,
+        user_l2,
+        tol=tol,
+        max_iter=max_iter,
+        # Columns that were left out stay so.
+        problem=Problem.prepare(design, loss).without(~problem.informative),
+        report=report,
+    )
     sign = np.sign(direction).astype(np.int8)
     sign = np.where(sign == 0, limit.infinite, sign).astype(np.int8)
     infinite = sign != 0

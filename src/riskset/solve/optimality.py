@@ -1,6 +1,6 @@
 """When is an answer an answer: the optimality conditions and the residual that certifies them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,13 +68,23 @@ class Problem:
         spread = _spread(design, loss)
         informative = _informative(design, loss)
         spread[~informative | (spread <= 0)] = 1.0
-        null = loss.evaluate(loss.offset)
-        gradient = design.cross(null.residual, runtime=loss.runtime)
-        scaled = np.abs(gradient / spread)[informative]
-        scale = float(scaled.max(initial=0.0))
-        if scale < NO_SIGNAL * loss.n_events:
-            scale = 1.0
-        return cls(design, loss, spread, informative, null, gradient, scale)
+        return cls(design, loss, spread, informative, *_at_zero(design, loss, spread, informative))
+
+    def without(self, left_out: NDArray[np.bool_]) -> "Problem":
+        """The same with some coefficients held at 0, whatever their columns would gain."""
+        return replace(self, informative=self.informative & ~left_out)
+
+    def shifted(self, offset: Rows, runtime: Runtime) -> "Problem":
+        """The same with another offset; the unit of residuals is never smaller than before."""
+        loss = self.loss.shifted(offset, runtime)
+        null, gradient, scale = _at_zero(self.design, loss, self.spread, self.informative)
+        return replace(
+            self,
+            loss=loss,
+            null=null,
+            gradient_at_zero=gradient,
+            kkt_scale=max(scale, self.kkt_scale),
+        )
 
     def residual(
         self,
@@ -99,6 +109,16 @@ class Problem:
             weighted = _deviation(self.design, now.expected, others, self.loss.runtime)
             spread[others] = np.where(weighted > 0, weighted, spread[others])
         return spread
+
+
+def _at_zero(
+    design: Design, loss: Loss, spread: Features, informative: NDArray[np.bool_]
+) -> tuple[Evaluation, Features, float]:
+    """The likelihood at coefficients 0, its gradient, and the unit of residuals."""
+    null = loss.evaluate(loss.offset)
+    gradient = design.cross(null.residual, runtime=loss.runtime)
+    scale = float(np.abs(gradient / spread)[informative].max(initial=0.0))
+    return null, gradient, scale if scale >= NO_SIGNAL * loss.n_events else 1.0
 
 
 def _spread(design: Design, loss: Loss) -> Features:
