@@ -90,6 +90,10 @@ class CoxLoss:
         """The same likelihood on what is left of the risk sets."""
         return replace(self, limit=risk)
 
+    def shifted(self, offset: Rows, runtime: Runtime) -> "CoxLoss":
+        """The same likelihood with another offset, run elsewhere."""
+        return replace(self, outcome=self.outcome.shifted(offset), runtime=runtime)
+
     @property
     def whole(self) -> "CoxLoss":
         """The same likelihood on all risk sets."""

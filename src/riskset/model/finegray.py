@@ -216,6 +216,12 @@ class FineGrayLoss:
         """The same likelihood on what is left of the risk sets."""
         return replace(self, limit=(risk, tails))
 
+    def shifted(self, offset: Rows, runtime: Runtime) -> "FineGrayLoss":
+        """The same likelihood with another offset, run elsewhere."""
+        other = replace(self, outcome=self.outcome.shifted(offset), runtime=runtime)
+        other.__dict__["tails"] = self.tails
+        return other
+
     @property
     def whole(self) -> "FineGrayLoss":
         """The same likelihood on all risk sets."""

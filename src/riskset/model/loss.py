@@ -74,6 +74,9 @@ class Loss(Protocol):
     def restricted(self, risk: RiskSets, tails: tuple[Tail, ...]) -> "Loss":
         """The same likelihood on other risk sets."""
 
+    def shifted(self, offset: Rows, runtime: Runtime) -> "Loss":
+        """The same likelihood with another offset, run elsewhere."""
+
     @property
     def whole(self) -> "Loss":
         """The same likelihood on all risk sets."""
