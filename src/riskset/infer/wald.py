@@ -25,6 +25,7 @@ __all__ = [
     "ScoreTests",
     "likelihood_ratio_test",
     "normal_p_value",
+    "normal_quantile",
     "score_tests",
     "wald_interval",
     "wald_test",
@@ -149,9 +150,14 @@ def wald_interval(
     InputError
         If `level` is not between 0 and 1.
     """
+    half = normal_quantile(level) * standard_error
+    return coef - half, coef + half
+
+
+def normal_quantile(level: float) -> float:
+    """The z with probability `level` between -z and z, checked."""
     if not (is_number(level) and 0.0 < level < 1.0):
         raise InputError(
             f"`level` must be between 0 and 1, but it is {level!r}.", hint="0.95 means 95 %."
         )
-    half = -float(ndtri((1.0 - level) / 2.0)) * standard_error
-    return coef - half, coef + half
+    return -float(ndtri((1.0 - level) / 2.0))

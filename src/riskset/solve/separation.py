@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from riskset._types import Features, Index, RiskSets, Rows
+from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.risk_order import by_level
 from riskset.kernels import separation_cpu as kernels
 from riskset.model.curvature import ranges_after, ranges_at_risk
 from riskset.model.loss import Loss
 from riskset.solve.optimality import Problem
 
-__all__ = ["Found", "find", "restrict"]
+__all__ = ["Found", "find", "recedes_with", "restrict"]
 
 MAX_ROUNDS = 200
 CUTS = 64
@@ -75,6 +75,44 @@ def find(problem: Problem, free: NDArray[np.bool_], hint: Features) -> Found:
     return found
 
 
+def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: int) -> bool | None:
+    """Whether the likelihood never falls along some direction that moves a column one way.
+
+    Parameters
+    ----------
+    free : (p,) bool
+        Columns that may move with it, itself among them.
+    sign : {-1, 1}
+
+    Returns
+    -------
+    bool or None
+        None if it could not be decided.
+    """
+    columns = np.flatnonzero(free)
+    here = int(np.searchsorted(columns, column))
+    bounds = np.full((columns.size, 2), (-1.0, 1.0))
+    bounds[here] = (0.0, 1.0) if sign > 0 else (-1.0, 0.0)
+    d = np.zeros(columns.size)
+    d[here] = sign
+    spread = problem.spread[columns]
+    gain = -d
+    cuts = np.zeros((0, columns.size))
+    for _ in range(MAX_ROUNDS):
+        z = _Values.of(problem, _whole(problem, columns, d / spread))
+        event, rival, gap = _violated(problem.loss, z)
+        if event.size == 0:
+            return True
+        cuts = _with_cuts(problem, columns, cuts, event, rival, gap)
+        result = _programme(gain, cuts, bounds)
+        if result is None:
+            return None
+        d = result
+        if abs(d[here]) < 1e-8:
+            return False
+    return None
+
+
 def _candidates(hint: Features, moving: Index, size: Features) -> Iterator[Features]:
     for j in moving[np.argsort(-size[moving])][:5]:
         direction = np.zeros_like(hint)
@@ -100,29 +138,41 @@ def _search(problem: Problem, columns: Index) -> Found:
         event, rival, gap = _violated(problem.loss, z)
         if event.size == 0:
             return Found(z.direction if _strict(problem.loss, z) else None, True)
-        worst = np.argsort(gap)[::-1][:CUTS]
-        pairs = np.concatenate([event[worst], rival[worst]])
-        x = problem.design.stored(columns, pairs) / spread
-        cuts = x[worst.size :] - x[: worst.size]
-        largest = np.abs(cuts).max(axis=1, keepdims=True)
-        cuts = np.unique(cuts / np.where(largest > 0, largest, 1.0), axis=0)
+        bound = _with_cuts(problem, columns, bound, event, rival, gap)
         # What the cuts themselves gain counts as well as the score, whatever its scale.
-        bound = np.unique(np.concatenate([bound, cuts]), axis=0)
-        result = linprog(
-            bound.mean(axis=0) - score,
-            A_ub=bound,
-            b_ub=np.zeros(bound.shape[0]),
-            bounds=(-1.0, 1.0),
-            method="highs",
-            options=LINPROG,
-        )
-        if result.status != 0:
+        d = _programme(bound.mean(axis=0) - score, bound, (-1.0, 1.0))
+        if d is None:
             return Found(None, False)
-        d = np.where(np.abs(result.x) < 1e-8, 0.0, result.x)
         if not d.any():
             return Found(None, True)
         z = _Values.of(problem, _whole(problem, columns, d / spread))
     return Found(None, False)
+
+
+def _with_cuts(
+    problem: Problem, columns: Index, bound: Matrix, event: Index, rival: Index, gap: Rows
+) -> Matrix:
+    """The conditions so far and those of the pairs that violate them most."""
+    worst = np.argsort(gap)[::-1][:CUTS]
+    pairs = np.concatenate([event[worst], rival[worst]])
+    x = problem.design.stored(columns, pairs) / problem.spread[columns]
+    cuts = x[worst.size :] - x[: worst.size]
+    largest = np.abs(cuts).max(axis=1, keepdims=True)
+    cuts = np.unique(cuts / np.where(largest > 0, largest, 1.0), axis=0)
+    return np.unique(np.concatenate([bound, cuts]), axis=0)
+
+
+def _programme(cost: Features, bound: Matrix, box: object) -> Features | None:
+    """Cheapest d in the box with ``bound @ d <= 0``, in units of the spread; None: not found."""
+    result = linprog(
+        cost,
+        A_ub=bound,
+        b_ub=np.zeros(bound.shape[0]),
+        bounds=box,
+        method="highs",
+        options=LINPROG,
+    )
+    return np.where(np.abs(result.x) < 1e-8, 0.0, result.x) if result.status == 0 else None
 
 
 def _score(problem: Problem, columns: Index) -> Features:
