@@ -137,6 +137,24 @@ def with_tails(s: Scene) -> Iterator[Call]:
         yield Call("subdistribution", "seen_after", (factor, sets, seen))
 
 
+def in_lanes(s: Scene) -> Iterator[Call]:
+    """Sums over nested risk sets for eight lanes with weights of their own."""
+    if s.risk.own.size:
+        return
+    rng = np.random.default_rng(s.n_groups + 1)
+    risk, n = s.risk, s.risk.order.size
+    eta = frozen(np.clip(s.eta - s.eta.max(), -30, 0)[:, None] * rng.random(8))
+    weight = frozen(risk.weight[:, None] * rng.integers(0, 3, (n, 8)))
+    shift, hazard = frozen(rng.normal(size=8)), frozen(rng.random((s.n_groups, 8)))
+    r, total = Out(np.full((n, 8), np.nan)), Out(np.full((s.n_groups, 8), np.nan))
+    start = Out(rng.normal(size=(s.eta.size, 8)))
+    sets = (risk.group_ptr, risk.starts_stratum)
+    for is_tail in (False, True):
+        args = (eta, shift, risk.order, weight, *sets, is_tail, r, total)
+        yield Call("lanes", "sum_at_risk", args)
+        yield Call("lanes", "add_expected", (hazard, risk.order, weight, *sets, is_tail, start))
+
+
 def positive(s: Scene) -> np.ndarray:
     """Weight times exp(eta) in risk order, without the extremes."""
     eta = s.eta[s.risk.order]
@@ -201,6 +219,7 @@ def on_matrices(t: Table) -> Iterator[Call]:
         yield Call("matrix", "product_binary", (block_ptr, row, *tail))
         yield Call("matrix", "product_valued", (block_ptr, row, value, *tail))
         yield Call("matrix", "product_dense", (blocks, slots, v, start, RUNTIME))
+        yield from lanes_of_matrix(rng, slots, t, block_ptr, row, value, blocks)
 
     yield Call("columns", "describe", (t.indptr, t.values, RUNTIME))
     yield Call("columns", "describe", (t.indptr, spoilt(t), RUNTIME))
@@ -223,6 +242,28 @@ def on_matrices(t: Table) -> Iterator[Call]:
     for values in (none, value):
         args = (block_ptr, row, values, t.shift, some, drawn, frozen(by_row), out)
         yield Call("gram", "fill_sparse", args)
+
+
+def lanes_of_matrix(
+    rng: np.random.Generator,
+    slots: np.ndarray,
+    t: Table,
+    block_ptr: np.ndarray,
+    row: np.ndarray,
+    value: np.ndarray,
+    blocks: np.ndarray,
+) -> Iterator[Call]:
+    r, sums = frozen(rng.normal(size=(t.n_rows, 8))), Out(rng.normal(size=(slots.size, 8)))
+    v = frozen(rng.normal(size=(slots.size, 8)) * rng.integers(0, 2, (slots.size, 1)))
+    out = Out(rng.normal(size=(t.n_rows, 8)))
+    for name, args in (
+        ("cross", (slots, r, t.shift, sums)),
+        ("product", (slots, v, t.shift, out)),
+    ):
+        yield Call("lanes", f"{name}_binary", (block_ptr, row, *args))
+        yield Call("lanes", f"{name}_valued", (block_ptr, row, value, *args))
+        dense = (slots, args[1], args[3])
+        yield Call("lanes", f"{name}_dense", (blocks, *dense))
 
 
 def dense_blocks(t: Table) -> np.ndarray:
@@ -256,6 +297,7 @@ CALLS = {
     for name, made in (
         [(name, on_risk_sets(s)) for name, s in ALL_SCENES.items()]
         + [(name, with_tails(s)) for name, s in ALL_SCENES.items()]
+        + [(name, in_lanes(s)) for name, s in ALL_SCENES.items()]
         + [(name, on_matrices(t)) for name, t in TABLES.items()]
         + [("bits", on_bits())]
     )

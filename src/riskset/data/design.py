@@ -248,6 +248,19 @@ class Design:
             out[at] = part.cross(slots, r, runtime, power=power)
         return out
 
+    def cross_lanes(self, r: Matrix, columns: Index | None = None, *, power: int = 1) -> Matrix:
+        """`cross` of the eight columns of `r` (n, 8), in one thread."""
+        out = np.zeros((self.n_features if columns is None else columns.size, r.shape[1]))
+        for part, slots, at in self.select(columns):
+            out[at] = part.cross_lanes(slots, r, power=power)
+        return out
+
+    def product_lanes(self, v: Matrix, columns: Index, out: Matrix) -> None:
+        """Add `product` of the eight columns of `v` (q, 8) to `out` (n, 8), in one thread."""
+        moved = np.flatnonzero(v.any(axis=1))
+        for part, slots, at in self.select(columns[moved]):
+            part.product_lanes(slots, np.ascontiguousarray(v[moved[at]]), out)
+
     def product(self, v: Features, columns: Index | None = None, *, runtime: Runtime) -> Rows:
         """``sum_j z[i, j] v[j]`` with z the stored columns; columns with v = 0 cost nothing."""
         out = np.zeros(self.n_rows)

@@ -12,6 +12,7 @@ import numpy as np
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.kernels import gram_cpu
+from riskset.kernels import lanes_cpu as lanes
 from riskset.kernels import matrix_cpu as kernels
 
 __all__ = ["BinaryPart", "DensePart", "Part", "ValuedPart"]
@@ -36,6 +37,12 @@ class Part(Protocol):
 
     def magnitude(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """``out[i] += sum_s |x[i, s]| v[s]``: what the rounding of `product` is relative to."""
+
+    def cross_lanes(self, slots: Index, r: Matrix, *, power: int = 1) -> Matrix:
+        """`cross` of the eight columns of `r` (n, 8), in one thread."""
+
+    def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:
+        """`product` of the eight columns of `v`, in one thread."""
 
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """``out[a, m] = x[rows[a], slots[m]]``, in stored units; `out` starts at zero."""
@@ -66,6 +73,16 @@ class BinaryPart:
     def magnitude(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """See `Part.magnitude`."""
         self.product(slots, v, out, runtime)
+
+    def cross_lanes(self, slots: Index, r: Matrix, *, power: int = 1) -> Matrix:
+        """See `Part.cross_lanes`."""
+        out = np.zeros((slots.size, r.shape[1]))
+        lanes.cross_binary(self.block_ptr, self.row, slots, r, self.shift, out)
+        return out
+
+    def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:
+        """See `Part.product_lanes`."""
+        lanes.product_binary(self.block_ptr, self.row, slots, v, self.shift, out)
 
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """See `Part.fill`."""
@@ -103,6 +120,17 @@ class ValuedPart:
         size = np.abs(self.value)
         kernels.product_valued(self.block_ptr, self.row, size, slots, v, self.shift, out, runtime)
 
+    def cross_lanes(self, slots: Index, r: Matrix, *, power: int = 1) -> Matrix:
+        """See `Part.cross_lanes`."""
+        out = np.zeros((slots.size, r.shape[1]))
+        value = self.value if power == 1 else self.value**power
+        lanes.cross_valued(self.block_ptr, self.row, value, slots, r, self.shift, out)
+        return out
+
+    def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:
+        """See `Part.product_lanes`."""
+        lanes.product_valued(self.block_ptr, self.row, self.value, slots, v, self.shift, out)
+
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """See `Part.fill`."""
         _fill_sparse(self.block_ptr, self.row, self.value, self.shift, slots, rows, out)
@@ -138,6 +166,20 @@ class DensePart:
         """See `Part.magnitude`."""
         every = np.arange(slots.size, dtype=np.int64)
         kernels.product_dense(np.abs(self.blocks[:, slots]), every, v, out, runtime)
+
+    def cross_lanes(self, slots: Index, r: Matrix, *, power: int = 1) -> Matrix:
+        """See `Part.cross_lanes`."""
+        out = np.zeros((slots.size, r.shape[1]))
+        blocks = self.blocks
+        if power != 1:
+            blocks = blocks[:, slots] ** power
+            slots = np.arange(slots.size, dtype=np.int64)
+        lanes.cross_dense(blocks, slots, r, out)
+        return out
+
+    def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:
+        """See `Part.product_lanes`."""
+        lanes.product_dense(self.blocks, slots, v, out)
 
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """See `Part.fill`."""

@@ -1,0 +1,275 @@
+"""Eight likelihoods at once on the CPU. The specification is `lanes_ref`.
+
+A kernel does all rows in one thread: bundles of eight are shared out among the threads, so that
+nothing is divided, and the bits of a lane depend on nothing but its own numbers.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._types import AnyArray, Index, Matrix, Rows
+from riskset.kernels._jit import kernel
+from riskset.kernels._vector import (
+    LANES,
+    gather_dense,
+    gather_rows,
+    gather_scaled,
+    scatter_dense,
+    scatter_rows,
+    scatter_scaled,
+)
+from riskset.kernels.risk_sets_cpu import _exp_block
+
+__all__ = [
+    "add_expected",
+    "cross_binary",
+    "cross_dense",
+    "cross_valued",
+    "minimise_quadratics",
+    "product_binary",
+    "product_dense",
+    "product_valued",
+    "sum_at_risk",
+]
+
+BLOCK = 64
+"""Rows exponentiated at once."""
+
+
+@kernel
+def cross_binary(
+    block_ptr: Index, row: AnyArray, slots: Index, r: Matrix, shift: int, out: Matrix
+) -> None:
+    """See `lanes_ref.cross_binary`."""
+    for b in range(block_ptr.shape[0]):
+        for m in range(slots.size):
+            s = slots[m]
+            gather_rows(row, block_ptr[b, s], block_ptr[b, s + 1], b << shift, r, out, m)
+
+
+@kernel
+def cross_valued(
+    block_ptr: Index, row: AnyArray, value: Rows, slots: Index, r: Matrix, shift: int, out: Matrix
+) -> None:
+    """See `lanes_ref.cross_valued`."""
+    for b in range(block_ptr.shape[0]):
+        for m in range(slots.size):
+            s = slots[m]
+            first, last = block_ptr[b, s], block_ptr[b, s + 1]
+            gather_scaled(row, value, first, last, b << shift, r, out, m)
+
+
+@kernel
+def cross_dense(blocks: AnyArray, slots: Index, r: Matrix, out: Matrix) -> None:
+    """See `lanes_ref.cross_dense`."""
+    n_blocks, _, size = blocks.shape
+    for b in range(n_blocks):
+        n = min(size, r.shape[0] - b * size)
+        for m in range(slots.size):
+            gather_dense(blocks[b, slots[m]], n, b * size, r, out, m)
+
+
+@kernel
+def product_binary(
+    block_ptr: Index, row: AnyArray, slots: Index, v: Matrix, shift: int, out: Matrix
+) -> None:
+    """See `lanes_ref.product_binary`."""
+    for b in range(block_ptr.shape[0]):
+        for m in range(slots.size):
+            s = slots[m]
+            scatter_rows(row, block_ptr[b, s], block_ptr[b, s + 1], b << shift, v, m, out)
+
+
+@kernel
+def product_valued(
+    block_ptr: Index, row: AnyArray, value: Rows, slots: Index, v: Matrix, shift: int, out: Matrix
+) -> None:
+    """See `lanes_ref.product_valued`."""
+    for b in range(block_ptr.shape[0]):
+        for m in range(slots.size):
+            s = slots[m]
+            first, last = block_ptr[b, s], block_ptr[b, s + 1]
+            scatter_scaled(row, value, first, last, b << shift, v, m, out)
+
+
+@kernel
+def product_dense(blocks: AnyArray, slots: Index, v: Matrix, out: Matrix) -> None:
+    """See `lanes_ref.product_dense`."""
+    n_blocks, _, size = blocks.shape
+    for b in range(n_blocks):
+        n = min(size, out.shape[0] - b * size)
+        for m in range(slots.size):
+            scatter_dense(blocks[b, slots[m]], n, b * size, v, m, out)
+
+
+@kernel
+def sum_at_risk(
+    eta: Matrix,
+    shift: Rows,
+    order: Index,
+    weight: Matrix,
+    group_ptr: Index,
+    starts: NDArray[np.bool_],
+    is_tail: bool,
+    r: Matrix,
+    total: Matrix,
+) -> None:
+    """See `lanes_ref.sum_at_risk`."""
+    n, lanes = weight.shape
+    x, power = np.empty(BLOCK * LANES), np.empty(BLOCK * LANES, np.int64)
+    for a in range(0, n, BLOCK):
+        size = min(BLOCK, n - a)
+        for i in range(size):
+            j = order[a + i]
+            for k in range(lanes):
+                x[i * LANES + k] = eta[j, k] - shift[k]
+        _exp_block(x[: size * LANES], power[: size * LANES])
+        for i in range(size):
+            for k in range(lanes):
+                r[a + i, k] = weight[a + i, k] * x[i * LANES + k]
+    running = np.zeros(LANES)
+    n_groups = starts.size
+    if not is_tail:
+        for g in range(n_groups):
+            if starts[g]:
+                running[:] = 0.0
+            for i in range(group_ptr[g], group_ptr[g + 1]):
+                for k in range(lanes):
+                    running[k] += r[i, k]
+            for k in range(lanes):
+                total[g, k] = running[k]
+        return
+    for g in range(n_groups - 1, -1, -1):
+        for k in range(lanes):
+            total[g, k] = running[k]
+        for i in range(group_ptr[g], group_ptr[g + 1]):
+            for k in range(lanes):
+                running[k] += r[i, k]
+        if starts[g]:
+            running[:] = 0.0
+
+
+@kernel
+def add_expected(
+    hazard: Matrix,
+    order: Index,
+    r: Matrix,
+    group_ptr: Index,
+    starts: NDArray[np.bool_],
+    is_tail: bool,
+    residual: Matrix,
+) -> None:
+    """See `lanes_ref.add_expected`."""
+    lanes = r.shape[1]
+    seen = np.zeros(LANES)
+    n_groups = starts.size
+    if not is_tail:
+        for g in range(n_groups - 1, -1, -1):
+            for k in range(lanes):
+                seen[k] += hazard[g, k]
+            for i in range(group_ptr[g], group_ptr[g + 1]):
+                j = order[i]
+                for k in range(lanes):
+                    residual[j, k] -= r[i, k] * seen[k]
+            if starts[g]:
+                seen[:] = 0.0
+        return
+    for g in range(n_groups):
+        if starts[g]:
+            seen[:] = 0.0
+        for i in range(group_ptr[g], group_ptr[g + 1]):
+            j = order[i]
+            for k in range(lanes):
+                residual[j, k] -= r[i, k] * seen[k]
+        for k in range(lanes):
+            seen[k] += hazard[g, k]
+
+
+@kernel
+def minimise_quadratics(
+    curvature: Matrix,
+    scale: Rows,
+    pairs: AnyArray,
+    gradient: Matrix,
+    beta: Matrix,
+    l1: Rows,
+    l2: Rows,
+    box: Matrix,
+    may_move: NDArray[np.bool_],
+    tolerance: Rows,
+    max_sweeps: int,
+    step: Matrix,
+    image: Matrix,
+) -> None:
+    """See `lanes_ref.minimise_quadratics`."""
+    q, n_pairs = pairs.shape[0], pairs.shape[1]
+    size = np.empty((q, LANES))
+    for j in range(q):
+        for k in range(LANES):
+            h = curvature[j, j] * scale[k]
+            size[j, k] = h
+            for a in range(n_pairs):
+                sign = 1.0 - 2.0 * (a & 1)
+                size[j, k] += sign * pairs[j, a, k] * pairs[j, a, k]
+            size[j, k] = max(size[j, k], 1e-3 * h)
+    seen = np.zeros((n_pairs, LANES))
+    change = np.empty((1, LANES))
+    pull = np.empty(LANES)
+    full, done, moved = np.ones(LANES, np.bool_), np.zeros(LANES, np.bool_), np.empty(LANES)
+    for _ in range(max_sweeps):
+        moved[:] = 0.0
+        for j in range(q):
+            some = False
+            for k in range(LANES):
+                change[0, k] = 0.0
+                looked = beta[j, k] + step[j, k] != 0.0 or full[k]
+                if may_move[j, k] and not done[k] and looked:
+                    change[0, k] = 1.0
+                    some = True
+            if not some:
+                continue
+            for k in range(LANES):
+                pull[k] = gradient[j, k] - image[j, k]
+            for a in range(n_pairs):
+                sign = 1.0 - 2.0 * (a & 1)
+                for k in range(LANES):
+                    pull[k] -= sign * pairs[j, a, k] * seen[a, k]
+            some = False
+            for k in range(LANES):
+                h = size[j, k]
+                if change[0, k] == 0.0 or h + l2[j] <= 0.0:
+                    change[0, k] = 0.0
+                    continue
+                z = (beta[j, k] + step[j, k]) * h + pull[k]
+                target = math.copysign(max(abs(z) - l1[j], 0.0) / (h + l2[j]), z)
+                new = min(max(target - beta[j, k], -box[j, k]), box[j, k])
+                change[0, k] = new - step[j, k]
+                if change[0, k] != 0.0:
+                    some = True
+                    step[j, k] = new
+                    moved[k] = max(moved[k], abs(change[0, k]) * (h + l2[j]))
+            if some:
+                for a in range(n_pairs):
+                    for k in range(LANES):
+                        seen[a, k] += pairs[j, a, k] * change[0, k]
+                for k in range(LANES):
+                    change[0, k] *= scale[k]
+                scatter_dense(curvature[j], q, 0, change, 0, image)
+        remaining = False
+        for k in range(LANES):
+            if not done[k]:
+                if moved[k] <= tolerance[k]:
+                    done[k] = full[k]
+                    full[k] = True
+                else:
+                    full[k] = False
+                remaining = remaining or not done[k]
+        if not remaining:
+            break
+    for j in range(q):
+        for a in range(n_pairs):
+            sign = 1.0 - 2.0 * (a & 1)
+            for k in range(LANES):
+                image[j, k] += sign * pairs[j, a, k] * seen[a, k]
