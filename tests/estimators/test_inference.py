@@ -110,6 +110,18 @@ def test_intervals_as_a_frame(data):
 
 
 @pytest.mark.parametrize("kind", [rs.Cox, rs.FineGray])
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e300])
+def test_units_at_the_ends_of_floating_point(kind, size, data):
+    x, y = data
+    model, wanted = kind().fit(x * size, y), kind().fit(x, y)
+    assert model.status_ == "converged"
+    assert_allclose(model.coef_ * size, wanted.coef_, rtol=1e-6)
+    assert_allclose(model.standard_error_ * size, wanted.standard_error_, rtol=1e-6)
+    got, want = model.test_proportionality(x * size, y), wanted.test_proportionality(x, y)
+    assert_allclose(got.statistic, want.statistic, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [rs.Cox, rs.FineGray])
 def test_collinear_columns_leave_the_errors_of_the_others(kind, data):
     x, y = data
     both = np.column_stack([np.ones(len(y)), x[:, 0], x[:, 1], x[:, 0] + x[:, 1]])

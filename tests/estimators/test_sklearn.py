@@ -3,34 +3,60 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from rich.console import Console
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import riskset as rs
 from riskset._progress import ProgressBar
 
+# ------------------------------------------------------------------------ scikit-learn's checks
+
+# Every check that does not pass, and why. scikit-learn itself skips check_array_api_input unless
+# SCIPY_ARRAY_API is set.
 EXCUSED = {
     "check_estimators_empty_data_messages": "a model without covariates is legal: its answer is "
     "the null log likelihood and the baseline hazard",
 }
-
-
 OF_EFRON = "by Efron's method a weight of 2 is not the row twice: repeated events are tied"
-
-
 EXCUSED_FOR_EFRON = EXCUSED | {
     "check_sample_weight_equivalence_on_dense_data": OF_EFRON,
     "check_sample_weight_equivalence_on_sparse_data": OF_EFRON,
 }
+OTHER_WORDS = "it is refused, in words other than those that scikit-learn looks for"
+EXCUSED_FOR_CAUSES = EXCUSED | {
+    "check_all_zero_sample_weights_error": OTHER_WORDS,
+    "check_dtype_object": OTHER_WORDS,
+    "check_requires_y_none": OTHER_WORDS,
+}
 
 
-# scikit-learn itself skips check_array_api_input unless SCIPY_ARRAY_API is set.
+class EveryCause(rs.CauseSpecificCox):
+    """With what the checks take for granted: times without events, predictions without a cause."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        times = np.asarray(y)
+        if times.ndim == 1 and times.dtype.kind in "iuf":
+            y = rs.Surv(times, np.ones(times.size))
+        return super().fit(X, y, sample_weight)
+
+    def predict(self, X):
+        return super().predict(X, 1)
+
+
+def excused(estimator):
+    if isinstance(estimator, EveryCause):
+        return EXCUSED_FOR_CAUSES
+    return EXCUSED_FOR_EFRON if getattr(estimator, "ties", "breslow") == "efron" else EXCUSED
+
+
 # Their data are random and small: some estimates are infinite, and the warning is right.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::riskset.RisksetWarning")
@@ -41,10 +67,9 @@ EXCUSED_FOR_EFRON = EXCUSED | {
         rs.Cox(rs.L2(0.1), ties="efron"),
         rs.FineGray(),
         rs.FineGray(rs.ElasticNet(l1=0.5, l2=0.5), censoring_ties="finegray"),
+        EveryCause(rs.L2(1.0)),
     ],
-    expected_failed_checks=lambda e: (
-        EXCUSED_FOR_EFRON if getattr(e, "ties", "breslow") == "efron" else EXCUSED
-    ),
+    expected_failed_checks=excused,
 )
 def test_sklearn(estimator, check):
     check(estimator)
@@ -90,6 +115,42 @@ def test_pipeline_with_weights(data, rng):
     assert_allclose(pipeline[-1].coef_ / x.std(axis=0), model.coef_, rtol=1e-7)
     assert_allclose(pipeline.score(x, y), model.score(x, y))
     assert (cross_val_score(pipeline, x, y, cv=3) > 0.5).all()
+
+
+@pytest.mark.parametrize("kind", [rs.Cox, rs.FineGray])
+@pytest.mark.parametrize("form", ["array", "sparse", "pandas"])
+def test_frames_through_a_column_transformer(kind, form, rng):
+    """Whatever a transformer hands on, it is the fit on the columns made by hand."""
+    table = pd.DataFrame({"age": rng.normal(60, 9, 150), "site": rng.choice(list("abc"), 150)})
+    y = rs.Surv(np.ceil(9 * rng.exponential(size=150)), rng.choice(2 + (kind is rs.FineGray), 150))
+    encoder = OneHotEncoder(drop="first", sparse_output=form == "sparse")
+    columns = ColumnTransformer(
+        [("age", StandardScaler(), ["age"]), ("site", encoder, ["site"])],
+        sparse_threshold=1.0 if form == "sparse" else 0.0,
+    )
+    if form == "pandas":
+        columns.set_output(transform="pandas")
+    pipeline = make_pipeline(columns, kind(rs.L2(1.0), tol=1e-10))
+    by_hand = np.column_stack(
+        [(table["age"] - table["age"].mean()) / table["age"].std(ddof=0)]
+        + [table["site"] == level for level in "bc"]
+    ).astype(float)
+    wanted = kind(rs.L2(1.0), tol=1e-10).fit(by_hand, y)
+    pipeline.fit(table, y)
+    assert_allclose(pipeline[-1].coef_, wanted.coef_, rtol=1e-6, atol=1e-9)
+    if form == "pandas":
+        assert pipeline[-1].covariates_ == ("age__age", "site__site_b", "site__site_c")
+    assert_allclose(pipeline.score(table, y), wanted.score(by_hand, y))
+    grid = {f"{kind.__name__.lower()}__penalty": [rs.L2(0.1), rs.L2(10.0)]}
+    search = GridSearchCV(pipeline, grid, cv=KFold(3)).fit(table, y)
+    for k, penalty in enumerate(grid.popitem()[1]):
+        scores = [
+            kind(penalty).fit(columns.fit_transform(table.iloc[a]), y[a])
+            .score(columns.transform(table.iloc[b]), y[b])
+            for a, b in KFold(3).split(table)
+        ]  # fmt: skip
+        assert_allclose(search.cv_results_["mean_test_score"][k], np.mean(scores))
+    assert cross_val_score(pipeline, table, y, cv=3).shape == (3,)
 
 
 def test_pickles_and_clones(data):

@@ -96,6 +96,26 @@ def test_units_of_time_and_covariates_do_not_matter(ties):
     np.testing.assert_allclose(c.statistic, a.statistic, rtol=1e-7)
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e300])
+@each_ties
+def test_units_at_the_ends_of_floating_point(ties, size):
+    """Of times, covariates and weights; powers of ten round, so equality is not exact."""
+    problem = PROBLEMS["strata"]
+    loss, o = problem.loss(ties), problem.outcome
+    want = proportionality_test(loss, problem.design, problem.eta, "identity")
+    of_time = replace(loss, outcome=Outcome.build(o.time * size, o.event, stratum=o.stratum))
+    got = proportionality_test(of_time, problem.design, problem.eta, "identity")
+    np.testing.assert_allclose(got.statistic, want.statistic, rtol=1e-7)
+    np.testing.assert_allclose(got.global_statistic, want.global_statistic, rtol=1e-7)
+    scaled = Design.from_dense(problem.x * [size, 1.0, 1 / size])
+    got = proportionality_test(loss, scaled, problem.eta, "identity")
+    np.testing.assert_allclose(got.statistic, want.statistic, rtol=1e-7)
+    weighted = Outcome.build(o.time, o.event, stratum=o.stratum, weight=np.full(o.n_rows, size))
+    got = proportionality_test(replace(loss, outcome=weighted), problem.design, problem.eta)
+    plain = proportionality_test(loss, problem.design, problem.eta)
+    np.testing.assert_allclose(got.statistic / size, plain.statistic, rtol=1e-7)
+
+
 def test_a_missing_last_step_is_harmless():
     problem = make(300, seed=19, n_times=50)
     loss, design = problem.loss("efron"), problem.design

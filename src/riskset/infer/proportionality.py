@@ -147,6 +147,8 @@ def proportionality_test(
     g = transformed_times(outcome, transform)
     events = loss.risk.group_events
     g = np.where(events > 0, g, 0.0)
+    # The answer depends neither on origin nor scale, but squares of times may be beyond numbers.
+    g = g / (np.abs(g).max(initial=0.0) or 1.0)
     g = np.where(events > 0, g - np.average(g, weights=events), 0.0)
     extended = _Extended.at(loss, eta, g)
     scores, (v00, v0g, vgg), size = extended.score_and_information(design)
@@ -158,7 +160,7 @@ def proportionality_test(
     remaining = generalized_inverse(left, reference)
     own = left.diagonal()
     with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.where(own > 1e-11 * reference, score**2 / own, np.nan)
+        statistic = np.where(own > 1e-11 * reference, (score / np.sqrt(own)) ** 2, np.nan)
     total = remaining.form(score)
     return ProportionalityTest(
         design.names,

@@ -76,7 +76,7 @@ def fit(
         Never raises for want of convergence; see its `status`.
     """
     problem = problem or Problem.prepare(design, loss)
-    l1, l2 = l1 / design.scale, l2 / design.scale**2
+    l1, l2 = l1 / design.scale, l2 / design.scale / design.scale
     notes: list[Note] = []
     if aliased is None:
         aliased, notes = aliasing.find(problem, l1, l2)
@@ -142,7 +142,7 @@ def _at_infinity(
     """The limit along a direction in which the likelihood never stops rising."""
     design = problem.design
     loss = separation.restrict(problem, direction)
-    user_l1, user_l2 = l1 * design.scale, l2 * design.scale**2
+    user_l1, user_l2 = l1 * design.scale, l2 * design.scale * design.scale
     limit = fit(
         design,
         loss,
