@@ -177,6 +177,50 @@ def test_messages():
         rs.gray_test(rs.Surv([1.0, 2.0], [1, 1], [0.5, 1.0]), ["a", "b"])
 
 
+def test_incidence_of_exactly_one():
+    """F is 1 when only a is left: the comparison is over, whatever a's last row does."""
+    time, group = [1.0, 5.0, 8.0, 2.0, 3.0], list("aaabb")
+    for last in (2, 0):
+        test = rs.gray_test(rs.Surv(time, [0, 1, last, 1, 1]), group)
+        # By hand: h = (3, 2) and (2, 2) at 2 and 3, F = 1/4 and 1/2.
+        np.testing.assert_allclose(test.score, [-7 / 6, 7 / 6], rtol=1e-14)
+        assert test.statistic == pytest.approx(2.81508079, abs=5e-9)
+        assert test.variance[0, 0] == pytest.approx(0.48350694, abs=5e-9)
+        assert test.df == 1
+
+
+def test_incidence_beyond_one():
+    """c fails first, then a and b by turns; groups are compared up to time 4."""
+    event, steps = [1, 1, 1, 1], np.array([-1 / 2, 1 / 2, -1 / 3, 1 / 2])  # of a's score
+    for n_first, incidence in [(4, "1"), (6, "1.1")]:
+        y = rs.Surv([*[1.0] * n_first, 2, 3, 4, 5], [*[1] * n_first, *event])
+        group = [*["c"] * n_first, *"abab"]
+        first = n_first / (n_first + 4)
+        left = 1 - np.array([0, first, first + 1 / 4, first + 1 / 2])
+        steps[0] = -2 * n_first / (n_first + 4)
+        is_one = incidence == "1"
+        for rho in (0.0, 1.0, 0.5, -1.0, -0.5):
+            if (is_one and rho <= 0) or (not is_one and rho % 1):
+                wants = "positive" if is_one else "whole"
+                message = rf"at time 4, but .* common to them, F, is {incidence} .* a {wants} rho"
+                with pytest.raises(rs.InputError, match=message):
+                    rs.gray_test(y, group, rho=rho)
+                continue
+            test = rs.gray_test(y, group, rho=rho)
+            np.testing.assert_allclose(test.score[0], left**rho @ steps, rtol=1e-12)
+            assert np.isfinite(test.statistic)
+
+
+def test_a_stratum_without_events_adds_nothing():
+    y, group = rs.Surv([1.0, 2, 3, 4, 5, 6, 7, 8], [1, 2, 1, 1, 2, 1, 0, 0]), list("abababab")
+    for of in (rs.gray_test, rs.logrank_test):
+        both = of(y, group, strata=[0] * 6 + [1] * 2)
+        alone = of(y[:6], group[:6])
+        assert both.statistic == alone.statistic > 0
+        np.testing.assert_array_equal(both.variance, alone.variance)
+        assert both.n_rows.tolist() == [4, 4]
+
+
 def test_entry_before_anybody_leaves_changes_nothing(rng):
     time, event, group = rng.integers(3, 20, 80), rng.integers(0, 3, 80), rng.integers(0, 2, 80)
     early = rs.Surv(time, event, rng.uniform(0, 2.9, 80))

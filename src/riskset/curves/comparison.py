@@ -16,6 +16,9 @@ from riskset.infer.variance import generalized_inverse
 
 __all__ = ["GroupTest", "gray_test", "logrank_test"]
 
+NO_DIFFERENCE = 1e-12
+"""Incidences that differ by less are equal."""
+
 
 @dataclass(frozen=True, eq=False)
 class GroupTest:
@@ -52,8 +55,9 @@ class GroupTest:
 
 
 class Counts(NamedTuple):
-    """Numbers at each time with an event (m,) in each group (K,), as floats (m, K)."""
+    """Times with an event (m,), and numbers then in each group (K,), as floats (m, K)."""
 
+    time: Rows
     at_risk: NDArray[np.float64]
     events: NDArray[np.float64]
     others: NDArray[np.float64]
@@ -72,7 +76,7 @@ def gray_test(
 
     compares events of the cause with those expected, F the incidence common to all groups. The
     statistic is :math:`z' V^- z` with Gray's variance, corrected for ties. It is that of
-    ``Tests`` of R's cmprsk::cuminc.
+    ``Tests`` of R's cmprsk::cuminc. Times at which one group alone is at risk add nothing.
 
     Parameters
     ----------
@@ -83,7 +87,8 @@ def gray_test(
     cause : int or str
         The event code to compare, or its label.
     strata : (n,) labels, optional
-        Groups are compared within strata, and scores and variances added up.
+        Groups are compared within strata, and scores and variances added up. A stratum in which
+        nobody has an event of the cause adds nothing.
     rho : float
         Weight early differences (positive) or late ones (negative) more.
 
@@ -94,8 +99,10 @@ def gray_test(
     Raises
     ------
     InputError
-        If there is one group only, nobody has an event of the cause, or rows enter late, for
-        which the test is not defined.
+        If there is one group only or nobody has an event of the cause. And where the test is not
+        defined: if rows enter late, or if F, which may pass 1 once a group has nobody left,
+        reaches 1 while groups are still compared and rho is not positive, or passes it and rho is
+        not whole.
 
     Notes
     -----
@@ -123,14 +130,13 @@ def gray_test(
             f"{rows.time.size:,} rows enter when others have already left.",
             hint="compare cause-specific hazards with riskset.logrank_test instead.",
         )
-    parts = _by_stratum(rows, strata)
-    cause = _check(rows, cause)
+    code = _check(rows, cause)
     score, variance = _zeros(rows)
-    for part in parts:
-        more_score, more_variance = _gray(_count(part, cause), rho)
+    for counts in _by_stratum(rows, strata, code):
+        more_score, more_variance = _gray(counts, rho)
         score += more_score
         variance += more_variance
-    return _result(rows, cause, score, variance)
+    return _result(rows, code, score, variance)
 
 
 def logrank_test(
@@ -153,8 +159,10 @@ def logrank_test(
         The event code that counts, all others being censored: with competing events the test
         compares cause-specific hazards.
     strata : (n,) labels, optional
-        Groups are compared within strata.
+        Groups are compared within strata, and scores and variances added up. A stratum in which
+        nobody has an event of the cause adds nothing.
     rho : float
+        Weight early differences (positive) or late ones (negative) more.
 
     Returns
     -------
@@ -177,11 +185,9 @@ def logrank_test(
     0.615385
     """
     rows = Followup.read(y, group)
-    parts = _by_stratum(rows, strata)
-    cause = _check(rows, cause)
+    code = _check(rows, cause)
     score, variance = _zeros(rows)
-    for part in parts:
-        at_risk, events, _ = _count(part, cause)
+    for _, at_risk, events, _ in _by_stratum(rows, strata, code):
         total, failed = at_risk.sum(axis=1), events.sum(axis=1)
         survival = np.append(1.0, np.cumprod(1.0 - failed / total)[:-1])
         weight, share = survival**rho, at_risk / total[:, None]
@@ -189,14 +195,16 @@ def logrank_test(
         spread = np.divide(total - failed, total - 1, out=np.zeros_like(total), where=total > 1)
         factor = weight**2 * failed * spread
         variance += np.diag(factor @ share) - (share * factor[:, None]).T @ share
-    return _result(rows, cause, score, variance)
+    return _result(rows, code, score, variance)
 
 
-def _by_stratum(rows: Followup, strata: object) -> list[Followup]:
-    if strata is None:
-        return [rows]
-    codes, labels = as_codes(strata, "strata", rows.time.size, Places())
-    return [rows.take(own) for own in split(codes, len(labels))]
+def _by_stratum(rows: Followup, strata: object, cause: int) -> list[Counts]:
+    """Counts of the strata in which somebody has an event of the cause."""
+    parts = [rows]
+    if strata is not None:
+        codes, labels = as_codes(strata, "strata", rows.time.size, Places())
+        parts = [rows.take(own) for own in split(codes, len(labels))]
+    return [_count(part, cause) for part in parts if (part.event == cause).any()]
 
 
 def _check(rows: Followup, cause: object) -> int:
@@ -244,12 +252,12 @@ def _count(rows: Followup, cause: int) -> Counts:
         at_risk = at_risk - reaching(rows.entry)
     place = np.searchsorted(time, rows.time)
     events, others = (table(place[own], rows.group[own])[:-1] for own in (fails, competes))
-    return Counts(*(counts.astype(np.float64) for counts in (at_risk, events, others)))
+    return Counts(time, *(counts.astype(np.float64) for counts in (at_risk, events, others)))
 
 
 def _gray(counts: Counts, rho: float) -> tuple[Rows, NDArray[np.float64]]:
     """Score and variance of one stratum, section 3 of Gray (1988)."""
-    at_risk, events, others = counts
+    time, at_risk, events, others = counts
     is_there = at_risk > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         factor = np.where(is_there, 1.0 - (events + others) / at_risk, 1.0)
@@ -262,12 +270,12 @@ def _gray(counts: Counts, rho: float) -> tuple[Rows, NDArray[np.float64]]:
     failed, total = events.sum(axis=1), h.sum(axis=1)
     common = np.cumsum(failed / total)
     common_before = np.append(0.0, common[:-1])
-    weight = (1.0 - common_before) ** rho
+    compared = (failed > 0) & (np.count_nonzero(is_there, axis=1) > 1)
+    weight, hazard = _weights(time, common_before, failed / total, compared, rho)
     expected = failed[:, None] * modified / modified.sum(axis=1)[:, None]
     score = weight @ (events - np.where(is_there, expected, 0.0))
 
     variance = np.zeros((score.size, score.size))
-    hazard = failed / (total * (1.0 - common_before))
     for k in range(score.size):
         # How the score of each group moves with an event of group k, now and later.
         a = -weight[:, None] * h * (h[:, k] / total)[:, None]
@@ -281,6 +289,35 @@ def _gray(counts: Counts, rho: float) -> tuple[Rows, NDArray[np.float64]]:
         c = rest[:, None] * later
         variance += (b * own[0][:, None]).T @ b + (c * own[1][:, None]).T @ c
     return score, variance
+
+
+def _weights(
+    time: Rows, incidence: Rows, jump: Rows, compared: NDArray[np.bool_], rho: float
+) -> tuple[Rows, Rows]:
+    """(1 - F)^rho and the subdistribution hazard, where groups are compared and it counts; else 0.
+
+    `incidence` is F before each time, `jump` its increment then.
+    """
+    left = 1.0 - incidence
+    # Rounding must not decide whether F is 1.
+    left[np.abs(left) < NO_DIFFERENCE] = 0.0
+    weight, hazard = np.zeros_like(left), np.zeros_like(left)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        np.power(left, rho, out=weight, where=compared)
+        # cmprsk 2.2-12, too, takes nothing times infinity as nothing.
+        np.divide(jump, left, out=hazard, where=compared & (weight != 0))
+    undefined = ~np.isfinite(weight + hazard)
+    if undefined.any():
+        k = int(np.argmax(undefined))
+        value, wants = ("1", "positive") if left[k] == 0 else (f"{incidence[k]:.4g}", "whole")
+        raise InputError(
+            f"Gray's test with rho = {rho:g} is not defined here: groups are compared at time "
+            f"{time[k]:g}, but the incidence common to them, F, is {value} before it, and "
+            f"(1 - F)^rho dF / (1 - F) needs a {wants} rho then.",
+            hint="F passes 1 once a group has nobody left; end follow-up where the first group "
+            "does, pass rho=1, or compare cause-specific hazards with riskset.logrank_test.",
+        )
+    return weight, hazard
 
 
 def _tie_terms(
