@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from riskset.estimators.cox import Cox
     from riskset.estimators.finegray import FineGray
     from riskset.estimators.path import PathResult, path
+    from riskset.estimators.profiling import Profile, profile
     from riskset.estimators.reading import load
     from riskset.model.incidence import check_total_incidence
     from riskset.model.penalty import L1, L2, ElasticNet
@@ -49,6 +50,7 @@ _HOMES = {
     "MissingDependencyError": "riskset._errors",
     "Outcome": "riskset.data.outcome",
     "PathResult": "riskset.estimators.path",
+    "Profile": "riskset.estimators.profiling",
     "RisksetError": "riskset._errors",
     "RisksetWarning": "riskset._errors",
     "Surv": "riskset.data.outcome",
@@ -62,6 +64,7 @@ _HOMES = {
     "load_rhc": "riskset.datasets",
     "logrank_test": "riskset.curves.comparison",
     "path": "riskset.estimators.path",
+    "profile": "riskset.estimators.profiling",
     "read_dataset": "riskset.data.readers",
     "simulate_cox": "riskset.simulate",
     "simulate_finegray": "riskset.simulate",
@@ -88,6 +91,7 @@ __all__ = [
     "MissingDependencyError",
     "Outcome",
     "PathResult",
+    "Profile",
     "RisksetError",
     "RisksetWarning",
     "Surv",
@@ -101,6 +105,7 @@ __all__ = [
     "load_rhc",
     "logrank_test",
     "path",
+    "profile",
     "read_dataset",
     "simulate_cox",
     "simulate_finegray",

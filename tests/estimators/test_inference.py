@@ -87,9 +87,11 @@ def test_penalised_fits_have_no_standard_errors(data):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "profile"}, "'profile' is not in this version"),
         ({"method": "bootstrap"}, "'bootstrap' is not in this version"),
-        ({"method": "walt"}, "`method` must be 'wald' or 'robust', but it is 'walt'.\n.*'wald'"),
+        (
+            {"method": "walt"},
+            "`method` must be 'wald', 'robust' or 'profile', but it is 'walt'.\n.*'wald'",
+        ),
         ({"parameters": "x7"}, "'x7' was not found"),
         ({"parameters": 7}, "'7' was not found"),
         ({"level": 95}, "`level` must be between 0 and 1"),

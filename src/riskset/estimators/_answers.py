@@ -11,10 +11,15 @@ from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.data.output import data_frame
+from riskset.estimators._bootstraps import Bootstraps
 from riskset.estimators._fitted import Fitted, ModelTests
 from riskset.estimators._input import Columns, Data
 from riskset.estimators._interval import Interval
+from riskset.estimators.bootstrap import check_interval
+from riskset.estimators.profiling import profiled_interval
 from riskset.infer import residuals as residual
+from riskset.infer.bootstrap_intervals import IntervalType
+from riskset.infer.profile import Source
 from riskset.infer.proportionality import ProportionalityTest, Transform, proportionality_test
 from riskset.infer.residuals import SchoenfeldResiduals
 from riskset.infer.wald import normal_p_value, wald_interval
@@ -23,12 +28,12 @@ from riskset.solve.result import Status
 
 __all__ = ["Answers"]
 
-NOT_YET = ("profile", "bootstrap")
+METHODS = ("wald", "robust", "profile", "bootstrap")
 
 ResidualKind = Literal["martingale", "deviance", "score", "schoenfeld"]
 
 
-class Answers:
+class Answers(Bootstraps):
     """The part of an estimator that speaks after the fit."""
 
     coef_: Features
@@ -41,6 +46,9 @@ class Answers:
     _is_robust: bool
     device: str
     n_threads: int | None
+    tol: float
+    max_iter: int
+    progress: bool | None
 
     def _read(
         self,
@@ -55,6 +63,9 @@ class Answers:
         raise NotImplementedError
 
     def _loss(self, data: Data, runtime: Runtime) -> Loss:
+        raise NotImplementedError
+
+    def _strengths(self, design: Design) -> tuple[Features, Features]:
         raise NotImplementedError
 
     # ------------------------------------------------------------------- standard errors
@@ -162,18 +173,30 @@ class Answers:
         *,
         method: str = "wald",
         level: float = 0.95,
+        penalized: bool = False,
+        replicates: int = 200,
+        seed: int = 1,
+        type: IntervalType = "percentile",
     ) -> Interval:
         r"""Confidence intervals of log hazard ratios.
 
         Parameters
         ----------
         parameters : str or sequence of str, optional
-            Covariates; all if left out.
-        method : {"wald", "robust"}
+            Covariates; all if left out (those without a penalty, for profile and bootstrap).
+        method : {"wald", "robust", "profile", "bootstrap"}
             :math:`\hat\beta \pm z \, se` with the standard error of the inverse information or of
-            the robust variance.
+            the robust variance; or :math:`\{b: 2 (\ell_p(\hat\beta_j) - \ell_p(b)) \le
+            \chi^2_{1, level}\}` with the profile likelihood :math:`\ell_p` of `riskset.profile`,
+            also of infinite estimates and beside penalised covariates. It takes weights for
+            numbers of rows; where they are not, the robust interval is the one to use. Or from
+            resamples of rows or of the fit's clusters, see `bootstrap`, which has more options.
         level : float
             Coverage.
+        penalized : bool
+            Profile covariates that have a penalty themselves, with their penalty.
+        replicates, seed, type
+            Of a bootstrap, and its interval: "percentile", "basic", "normal" or "bca".
 
         Returns
         -------
@@ -183,21 +206,59 @@ class Answers:
         Raises
         ------
         InputError
-            If the fit is penalised, a name is unknown, or the method does not exist.
+            If a name is unknown, or the method does not exist; for Wald and robust intervals, if
+            the fit is penalised; for profile intervals, if a covariate is, and for a model that was
+            pickled or saved and has lost its data: use `riskset.profile`.
+
+        Notes
+        -----
+        Ends of profile intervals are found to 1e-8 in the log likelihood, and infinite where the
+        estimate is. NaN stands for covariates that are constant or repeat others, as for Wald
+        intervals. The threads share the ends.
         """
-        if method in NOT_YET:
-            raise InputError(
-                f"method={method!r} is not in this version of riskset.",
-                hint="use 'wald' or 'robust'.",
-            )
-        if method not in ("wald", "robust"):
-            raise InputError.wrong_option("method", method, ("wald", "robust"))
+        if method == "profile":
+            return self._profiled(parameters, level, penalized)
+        if method == "bootstrap":
+            check_interval(replicates, level, type)
+            found = self.bootstrap(replicates, seed, parameters=parameters)
+            return found.interval(level, type)
+        if method not in METHODS:
+            raise InputError.wrong_option("method", method, METHODS)
         self._defined(f"a {method} interval" if method == "robust" else "a Wald interval")
         columns = self._positions(parameters)
         errors = self.standard_error_ if method == "wald" else self.robust_standard_error_
         lower, upper = wald_interval(self.coef_[columns], errors[columns], level)
         names = tuple(self.covariates_[j] for j in columns)
         return Interval(method, level, names, lower, upper)
+
+    def _profiled(
+        self, parameters: str | Sequence[str] | None, level: float, penalized: bool
+    ) -> Interval:
+        check_is_fitted(self, "coef_")
+        columns = self._positions(parameters)
+        if not self._fitted.has_training:
+            raise NotDefinedError(
+                "a profile interval needs the training data, which a saved or pickled model does "
+                "not carry.",
+                hint="use riskset.profile(model, X, y, parameter).interval() with the data.",
+            )
+        training = self._fitted.training
+        l1, l2 = self._strengths(training.design)
+        if parameters is None and not penalized:
+            columns = np.flatnonzero((l1 == 0) & (l2 == 0))
+            if not columns.size and l1.size:
+                raise InputError(
+                    "every covariate is penalised, so none has a profile interval.",
+                    hint="fit with unpenalized=[...] for the covariate of interest.",
+                )
+        source = Source(
+            training.design, training.loss, training.solution, l1, l2, max_iter=self.max_iter
+        )
+        lower, upper = profiled_interval(
+            source, columns, level, tol=self.tol, penalized=penalized, progress=self.progress
+        )
+        names = tuple(self.covariates_[j] for j in columns)
+        return Interval("profile", level, names, lower, upper)
 
     def _positions(self, parameters: str | Sequence[str] | None) -> Index:
         if parameters is None:

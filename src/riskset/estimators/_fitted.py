@@ -100,6 +100,11 @@ class Fitted:
         self._kept = dict(kept or {})
 
     @property
+    def has_training(self) -> bool:
+        """Whether the data of the fit are here."""
+        return self._training is not None
+
+    @property
     def training(self) -> Training:
         """The data of the fit.
 

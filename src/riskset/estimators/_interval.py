@@ -1,7 +1,7 @@
 """Confidence intervals of coefficients."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,14 @@ class Interval:
     Attributes
     ----------
     method : str
-        "wald" or "robust".
+        "wald", "robust", "profile" or "bootstrap".
     level : float
     names : tuple of str
     lower, upper : (q,) float64
-        NaN where the interval is not defined.
+        NaN where the interval is not defined; infinite where it has no end.
+    details : mapping
+        What else there is to know about the method: of a bootstrap its type, the numbers of
+        replicates by their status, the seed.
 
     Examples
     --------
@@ -37,6 +40,7 @@ class Interval:
     names: tuple[str, ...]
     lower: Features
     upper: Features
+    details: Mapping[str, object] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> tuple[float, float]:
         return self.bounds[name]

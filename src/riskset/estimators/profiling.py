@@ -1,0 +1,362 @@
+"""Profile likelihoods of a model, and the intervals that `confidence_interval` makes of them."""
+
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from riskset._errors import InputError, NotDefinedError, RisksetWarning
+from riskset._progress import ProgressBar
+from riskset._types import Features, Index, is_count, is_number
+from riskset.data.output import data_frame
+from riskset.estimators._input import frame_library
+from riskset.infer.profile import Grid, Source, adaptive_grid, fixed_grid, profile_intervals
+from riskset.solve import newton
+
+if TYPE_CHECKING:
+    from riskset.estimators._base import HazardModel
+
+__all__ = ["Profile", "profile", "profiled_interval"]
+
+BOUNDS = (-float(np.log(10.0)), float(np.log(10.0)))
+"""Hazard ratios from 0.1 to 10, as OHDSI's CohortMethod and EmpiricalCalibration have them."""
+TOLERANCE = 1e-3
+FITS_AN_END = 5
+FITS_A_GRID = 40
+"""How many fits are usual, for the progress bar."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Profile:
+    r"""The profile log likelihood of one coefficient.
+
+    Attributes
+    ----------
+    parameter : str
+        The covariate.
+    values : (k,) float64
+        Its coefficient, per unit of the covariate as given: ascending, or in the order of the grid.
+    log_likelihood : (k,) float64
+        Maximum over the other coefficients, less their penalties (and its own, where that was
+        allowed). NaN where the fit of the others did not converge.
+    derivative : (k,) float64
+        Of the profile.
+    maximum, log_likelihood_maximum : float
+        The estimate, and the profile there: its limit where the estimate is infinite.
+    error : float
+        Linear interpolation between neighbouring values errs by no more: a bound from the
+        derivatives, since the profile is concave.
+    """
+
+    parameter: str
+    values: Features
+    log_likelihood: Features
+    derivative: Features
+    maximum: float
+    log_likelihood_maximum: float
+    error: float
+    _source: Source = field(repr=False)
+    _column: int = field(repr=False)
+    _library: str | None = field(repr=False)
+    _progress: bool | None = field(repr=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"Profile({self.parameter!r}, {self.values.size:,} values from {self.values.min():.4g} "
+            f"to {self.values.max():.4g}; maximum {self.log_likelihood_maximum:.6g} at "
+            f"{self.maximum:.4g})"
+        )
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """The values at which twice the fall of the profile is at most the chi-square quantile.
+
+        Found by further fits, to 1e-8 in the log likelihood; it does not depend on the grid.
+
+        Returns
+        -------
+        lower, upper : float
+            Infinite where the interval has no end.
+        """
+        columns = np.array([self._column], dtype=np.int64)
+        lower, upper = _intervals(self._source, columns, level, self._progress)
+        return float(lower[0]), float(upper[0])
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """A data frame with the columns coef, log_likelihood and derivative."""
+        columns = {
+            "coef": self.values,
+            "log_likelihood": self.log_likelihood,
+            "derivative": self.derivative,
+        }
+        return data_frame(columns, library or self._library)
+
+
+def profile(
+    model: "HazardModel",
+    X: object,
+    y: object = None,
+    parameter: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    *,
+    grid: Sequence[float] | None = None,
+    tolerance: float | None = None,
+    max_points: int = 1000,
+    penalized: bool = False,
+    sample_weight: object = None,
+    strata: object = None,
+    offset: object = None,
+    cluster: object = None,
+) -> Profile:
+    r"""Profile log likelihood of one coefficient, all others re-optimised under their penalties.
+
+    .. math:: \ell_p(b) = \max_{\beta: \beta_j = b} \ell(\beta)
+        - \sum_{k \ne j} f_k (\lambda_1 |\beta_k| + \tfrac{1}{2} \lambda_2 \beta_k^2)
+
+    Parameters
+    ----------
+    model : Cox or FineGray
+        Fitted or not; it is not changed. Of a fitted model, X must be like the X of the fit.
+    X, y, sample_weight, strata, offset, cluster
+        As for `Cox.fit`; with a `Dataset`, write ``rs.profile(model, data, parameter="age")``.
+    parameter : str
+        The covariate.
+    bounds : (float, float), optional
+        Range of the coefficient. Default: log(0.1) to log(10). In between, values are added where
+        linear interpolation would err by more than `tolerance`.
+    grid : sequence of float, optional
+        The values to take instead.
+    tolerance : float, optional
+        In the log likelihood. Default: 1e-3, or a thousandth of the fall below the maximum, if that
+        is more.
+    max_points : int
+        Most values that `tolerance` may ask for.
+    penalized : bool
+        Allow a covariate with a penalty of its own, which then counts in the profile. No interval
+        made of that has the stated coverage: a penalty biases the estimate.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    InputError
+        If the covariate is unknown, penalised without `penalized`, or cannot be estimated because
+        it is constant or repeats others; if the fit does not converge.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a fit of the other coefficients does not converge; the profile is NaN there.
+    RisksetWarning
+        If `max_points` values do not reach the tolerance.
+
+    Notes
+    -----
+    Weights count as numbers of rows. Threads share the values; results do not depend on their
+    number. Every value is finite, however far from the maximum.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> penalty = rs.L1(20.0, unpenalized=["swang1"])
+    >>> found = rs.profile(rs.Cox(penalty), rs.load_rhc(), parameter="swang1", bounds=(-0.5, 0.5))
+    >>> lower, upper = found.interval()
+    >>> round(lower, 3), round(found.maximum, 3), round(upper, 3)
+    (0.087, 0.165, 0.244)
+    """
+    low, high = _checked(parameter, bounds, grid, tolerance, max_points)
+    is_fitted = hasattr(model, "coef_")
+    model = model if is_fitted else clone(model)
+    runtime = model._checked_runtime()
+    known = model._columns if is_fitted else None
+    data = model._read(X, y, sample_weight, strata, offset, cluster, known)
+    column = data.design.index_of(str(parameter))
+    l1, l2 = model._strengths(data.design)
+    _check_unpenalized(str(parameter), bool(l1[column] or l2[column]), penalized)
+    loss = model._loss(data, runtime)
+    solution = newton.fit(data.design, loss, l1, l2, tol=model.tol, max_iter=model.max_iter)
+    source = Source(data.design, loss, solution, l1, l2, model.max_iter)
+    _check_solution(source, model.tol)
+    if not source.is_estimable(column):
+        raise InputError(
+            f"the covariate {parameter!r} is constant within every risk set or repeats others, so "
+            "it has no profile likelihood.",
+            hint="leave it out, or those that it repeats.",
+        )
+    expected = FITS_A_GRID if grid is None else len(grid)
+    with _reported(source, f"Profile of {parameter}", expected, model.progress) as reporting:
+        curve = reporting.curve(column, runtime)
+        if grid is None:
+            share = TOLERANCE if tolerance is None else 0.0
+            near = TOLERANCE if tolerance is None else float(tolerance)
+            found = adaptive_grid(curve, low, high, near, int(max_points), share=share)
+        else:
+            found = fixed_grid(curve, [float(b) for b in grid])
+    _warn(str(parameter), found)
+    good = np.array([point.is_certified for point in found.points])
+    return Profile(
+        parameter=str(parameter),
+        values=np.array([point.at for point in found.points]),
+        log_likelihood=np.where(good, [point.value for point in found.points], np.nan),
+        derivative=np.where(good, [point.slope for point in found.points], np.nan),
+        maximum=curve.maximum.at,
+        log_likelihood_maximum=curve.maximum.value,
+        error=found.error if good.all() else float("inf"),
+        _source=source,
+        _column=column,
+        _library=frame_library(X),
+        _progress=model.progress,
+    )
+
+
+def profiled_interval(
+    source: Source,
+    columns: Index,
+    level: float,
+    *,
+    tol: float,
+    penalized: bool,
+    progress: bool | None,
+) -> tuple[Features, Features]:
+    """Ends of the profile intervals of a fit, checked."""
+    has_penalty = (source.l1 > 0) | (source.l2 > 0)
+    for j in columns:
+        _check_unpenalized(source.design.names[j], bool(has_penalty[j]), penalized)
+    _check_solution(source, tol)
+    return _intervals(source, columns, level, progress)
+
+
+def _intervals(
+    source: Source, columns: Index, level: float, progress: bool | None
+) -> tuple[Features, Features]:
+    expected = 2 * FITS_AN_END * columns.size
+    with _reported(source, "Profile intervals", expected, progress) as reporting:
+        lower, upper = profile_intervals(reporting, columns, level)
+        lost = [
+            source.design.names[j]
+            for j, a, b in zip(columns, lower, upper, strict=True)
+            if (np.isnan(a) or np.isnan(b)) and reporting.is_estimable(int(j))
+        ]
+    if lost:
+        warnings.warn(
+            f"the profile interval of {lost[0]!r}"
+            + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
+            + " has an end that was not found (NaN): a fit of the other coefficients did not "
+            "converge.\nHint: raise max_iter, or look at riskset.profile(...).",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return lower, upper
+
+
+@contextmanager
+def _reported(source: Source, title: str, expected: int, progress: bool | None) -> Iterator[Source]:
+    """The same, with a progress bar that its fits move, in whichever thread they run."""
+    lock, done = threading.Lock(), 0
+    with ProgressBar(title, progress) as bar:
+
+        def report() -> None:
+            nonlocal done
+            with lock:
+                done += 1
+                bar.update(min(done / expected, 0.99), f"{done:,} fits")
+
+        yield replace(source, report=report)
+
+
+def _checked(
+    parameter: object,
+    bounds: object,
+    grid: object,
+    tolerance: object,
+    max_points: object,
+) -> tuple[float, float]:
+    """The bounds of the grid; what cannot be meant is refused."""
+    if not isinstance(parameter, str):
+        raise InputError(
+            f"`parameter` must be the name of a covariate, but it is {parameter!r}.",
+            hint='for example riskset.profile(model, X, y, "age"), or with a Dataset '
+            'riskset.profile(model, data, parameter="age").',
+        )
+    if tolerance is not None and not (is_number(tolerance) and 0 < tolerance < np.inf):
+        raise InputError(
+            f"`tolerance` must be a positive number, but it is {tolerance!r}.",
+            hint="it bounds the error of linear interpolation in the log likelihood.",
+        )
+    if not (is_count(max_points) and max_points >= 2):
+        raise InputError(
+            f"`max_points` must be a whole number of at least 2, but it is {max_points!r}."
+        )
+    if grid is not None:
+        if bounds is not None:
+            raise InputError(
+                "`bounds` and `grid` were given together.",
+                hint="`bounds` is for values that are chosen for you, `grid` for your own.",
+            )
+        values = _numbers(grid)
+        if not values:
+            raise InputError(
+                f"`grid` must hold at least one number, and all must be finite, but it is {grid!r}."
+            )
+        return min(values), max(values)
+    values = _numbers(BOUNDS if bounds is None else bounds)
+    if len(values) != 2 or values[0] >= values[1]:
+        raise InputError(
+            f"`bounds` must be two finite numbers, the lower one first, but it is {bounds!r}.",
+            hint="they are log hazard ratios, for example bounds=(-2.3, 2.3).",
+        )
+    return values[0], values[1]
+
+
+def _numbers(values: object) -> list[float]:
+    """Finite numbers; empty if they are anything else."""
+    listed = list(values) if isinstance(values, Iterable) else []
+    good = all(is_number(value) and np.isfinite(value) for value in listed)
+    return [float(value) for value in listed] if good else []
+
+
+def _check_unpenalized(name: str, has_penalty: bool, penalized: bool) -> None:
+    if has_penalty and not penalized:
+        raise InputError(
+            f"the covariate {name!r} is penalised, and the penalty biases its estimate, so an "
+            "interval made of its profile would not have the stated coverage.",
+            hint=f"fit with unpenalized=[{name!r}], or pass penalized=True to profile it with its "
+            "penalty all the same.",
+        )
+
+
+def _check_solution(source: Source, tol: float) -> None:
+    solution = source.solution
+    if solution.status == "max_iter":
+        raise NotDefinedError(
+            f"the fit did not converge (relative KKT residual {solution.kkt:.2g}, tol {tol:.2g}), "
+            "so its profile likelihood has no certified maximum.",
+            hint="raise max_iter, or add a penalty.",
+        )
+
+
+def _warn(name: str, found: Grid) -> None:
+    bad = [point.at for point in found.points if not point.is_certified]
+    if bad:
+        warnings.warn(
+            f"{len(bad)} of {len(found.points)} values of the profile of {name!r} are NaN (first: "
+            f"at {bad[0]:.4g}), because the fit of the other coefficients did not converge.\n"
+            "Hint: raise max_iter.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    elif not found.is_fine:
+        warnings.warn(
+            f"{len(found.points):,} values of the profile of {name!r} leave linear interpolation "
+            f"with an error of up to {found.error:.2g} in the log likelihood, more than was asked "
+            "for.\nHint: narrow the bounds, or raise tolerance or max_points.",
+            RisksetWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,206 @@
+r"""The profile likelihood of one coefficient: the others re-optimised while it is held fixed.
+
+.. math:: \ell_p(b) = \max_{\beta: \beta_j = b} \ell(\beta)
+    - \sum_{k \ne j} (l_{1k} |\beta_k| + \tfrac{1}{2} l_{2k} \beta_k^2)
+
+A partial likelihood is concave, and so is its profile, with the score of column j at the inner
+optimum as its derivative. Two things follow. A tangent is an upper bound and a chord a lower one,
+so that root finding is safe and the error of a grid is known. And where the estimate is finite the
+profile falls at least linearly on both sides, so that both ends of an interval are finite: an end
+is infinite only where the estimate is, which `solve.separation` decides without any limit of size.
+
+References
+----------
+Venzon and Moolgavkar (1988), Applied Statistics 37, 87-94, doi:10.2307/2347496. Heinze and Schemper
+(2001), Biometrics 57, 114-119, doi:10.1111/j.0006-341X.2001.00114.x.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._runtime import Runtime
+from riskset._types import Features, Rows
+from riskset.data.design import Design
+from riskset.model.loss import Loss
+from riskset.solve import aliasing, newton, separation
+from riskset.solve.optimality import Problem
+from riskset.solve.result import Solution
+
+__all__ = ["Curve", "Point", "Source"]
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+INNER = 1e-10
+"""Relative KKT residual of the inner fits: far below what a root to 1e-8 can see."""
+CERTIFIED = 1e-8
+"""The residual that is accepted where floating point does not allow better."""
+
+
+class Point(NamedTuple):
+    """The profile at one value of the coefficient.
+
+    Attributes
+    ----------
+    at, value, slope : float
+        The coefficient in the user's units, the profile there, and its derivative.
+    coef : (p,) float64
+        The other coefficients; 0 for the one held fixed.
+    is_certified : bool
+        Whether the inner fit converged.
+    """
+
+    at: float
+    value: float
+    slope: float
+    coef: Features
+    is_certified: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A fit whose coefficients can be profiled.
+
+    Attributes
+    ----------
+    design, loss : Design, Loss
+        Of the fit; its runtime says how many threads share the work.
+    solution : Solution
+    l1, l2 : (p,) float64
+        Penalties in the user's units. That of the profiled coefficient counts as well.
+    max_iter : int
+        Largest number of Newton steps of an inner fit.
+    report : callable
+        Called after every inner fit, in any thread.
+    """
+
+    design: Design
+    loss: Loss
+    solution: Solution
+    l1: Features
+    l2: Features
+    max_iter: int = 200
+    report: Callable[[], None] = lambda: None
+
+    @functools.cached_property
+    def _limit(self) -> tuple[Problem, NDArray[np.bool_]]:
+        """For a coefficient that is finite: on the risk sets that infinite ones leave."""
+        return self._prepared(self.solution.loss)
+
+    @functools.cached_property
+    def _whole(self) -> tuple[Problem, NDArray[np.bool_]]:
+        """For a coefficient that is infinite: on all risk sets, as it is held at finite values."""
+        return self._prepared(self.loss.whole)
+
+    def _prepared(self, loss: Loss) -> tuple[Problem, NDArray[np.bool_]]:
+        problem = Problem.prepare(self.design, loss)
+        scale = self.design.scale
+        return problem, aliasing.find(problem, self.l1 / scale, self.l2 / scale**2)[0]
+
+    def share(self, task: Callable[[S, Runtime], T], items: Sequence[S]) -> list[T]:
+        """Do tasks in parallel, each with the runtime given to it; the number of threads is free.
+
+        What comes out does not depend on it.
+        """
+        runtime = self.loss.runtime
+        # Fewer threads than the tasks wait for belong to another pool, so that none waits for
+        # itself.
+        inner = Runtime(max(1, runtime.n_threads // max(1, len(items))))
+        return runtime.map(lambda item: task(item, inner), items)
+
+    def is_estimable(self, column: int) -> bool:
+        """Whether the data say anything about a coefficient."""
+        aliased = self._setting(column)[1]
+        return not (aliased[column] or self.solution.aliased[column])
+
+    def curve(self, column: int, runtime: Runtime) -> "Curve":
+        """The profile of a coefficient that is estimable."""
+        problem, aliased = self._setting(column)
+        problem = replace(problem, loss=problem.loss.shifted(problem.loss.offset, runtime))
+        held = aliased.copy()
+        held[column] = True
+        unit = np.zeros(self.design.n_features)
+        unit[column] = self.design.scale[column]
+        x = self.design.product(unit, runtime=runtime)
+        is_flat: bool | None = False
+        if sign := int(self.solution.infinite[column]):
+            free = (self.l1 == 0) & (self.l2 == 0) & ~aliased
+            is_flat = separation.recedes_with(problem, free, column, -sign)
+        return Curve(self, column, problem.without(held), held, x, is_flat)
+
+    def _setting(self, column: int) -> tuple[Problem, NDArray[np.bool_]]:
+        return self._whole if self.solution.infinite[column] else self._limit
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The profile of one coefficient.
+
+    Attributes
+    ----------
+    source : Source
+    column : int
+    problem : Problem
+        Of the other coefficients.
+    held : (p,) bool
+        Columns that are not estimated: this one and those that carry no information.
+    x : (n,) float64
+        The column, up to a constant.
+    is_flat : bool or None
+        The estimate is infinite and the likelihood keeps up on the other side, too, so that the
+        profile is constant. None: could not be decided.
+    """
+
+    source: Source
+    column: int
+    problem: Problem
+    held: NDArray[np.bool_]
+    x: Rows
+    is_flat: bool | None
+
+    @property
+    def maximum(self) -> Point:
+        """The estimate and the top of the profile, or its limit at infinity."""
+        solution = self.source.solution
+        coef = np.where(self.held, 0.0, solution.coef)
+        return Point(float(solution.coef[self.column]), -solution.objective, 0.0, coef)
+
+    @property
+    def curvature(self) -> float:
+        """Information about this coefficient alone at a finite estimate: at least the profile's."""
+        solution, design, j = self.source.solution, self.source.design, self.column
+        alone = self.problem.loss.information(design, solution.eta, np.array([j]))[0, 0]
+        return float(alone * design.scale[j] ** 2 + self.source.l2[j])
+
+    def at(self, b: float, near: Features, runtime: Runtime) -> Point:
+        """The profile at b, starting from the other coefficients of a point nearby."""
+        source, j = self.source, self.column
+        problem = self.problem.shifted(self.problem.loss.offset + b * self.x, runtime)
+        start = replace(source.solution, coef=near)
+        for tol in (INNER, CERTIFIED):
+            solution = newton.fit(
+                source.design,
+                problem.loss,
+                source.l1,
+                source.l2,
+                tol=tol,
+                max_iter=source.max_iter,
+                start=start,
+                problem=problem,
+                aliased=self.held,
+            )
+            if solution.status != "max_iter":
+                break
+            start = solution
+        source.report()
+        l1, l2 = float(source.l1[j]), float(source.l2[j])
+        slope = float(solution.gradient[j] * source.design.scale[j]) - l2 * b
+        # At 0 an L1 part leaves a kink: any slope between both sides will do, as near 0 as may be.
+        slope = slope - l1 * np.sign(b) if b else np.sign(slope) * max(abs(slope) - l1, 0.0)
+        value = -solution.objective - l1 * abs(b) - 0.5 * l2 * b * b
+        return Point(b, value, float(slope), solution.coef, solution.status != "max_iter")
