@@ -8,7 +8,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["PATIENCE", "ProgressBar"]
+__all__ = ["PATIENCE", "ProgressBar", "time_left"]
 
 PATIENCE = 2.0
 """Seconds of work before anything is shown."""
@@ -58,3 +58,10 @@ class ProgressBar:
             self._bar.add_task(self._title, total=1.0, detail=detail)
             self._bar.start()
         self._bar.update(self._bar.task_ids[0], completed=share, detail=detail)
+
+
+def time_left(started: float, share: float) -> str:
+    """Minutes and seconds until all is done, if it goes on as since `started` (monotonic)."""
+    seconds = (time.monotonic() - started) * (1 - share) / share
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes}:{seconds:02d}"

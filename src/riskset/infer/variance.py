@@ -26,6 +26,7 @@ __all__ = [
     "cluster_sums",
     "dfbeta_residuals",
     "generalized_inverse",
+    "influence",
     "information_inverse",
     "model_covariance",
     "null_score",
@@ -309,6 +310,16 @@ def _through_inverse(
     return out
 
 
+def influence(
+    loss: Loss, design: Design, eta: Rows, inverse: GeneralizedInverse, columns: Index
+) -> Matrix:
+    """Change of coefficients in stored units (n, q) per row as it is, its case weight included.
+
+    As `dfbeta_residuals`; in Fine and Gray's model also by way of the censoring distribution.
+    """
+    return _through_inverse(pieces_at(loss, eta).contributions, loss, design, inverse, columns)
+
+
 def cluster_sums(values: Matrix, cluster: Index | None) -> Matrix:
     """Sums of rows that belong together, (n_clusters, q); without clusters the rows themselves."""
     if cluster is None:
@@ -350,7 +361,5 @@ def robust_covariance(
     doi:10.1080/01621459.1999.10474144.
     """
     columns = np.arange(design.n_features) if columns is None else columns
-    of = pieces_at(loss, eta).contributions
-    dfbeta = _through_inverse(of, loss, design, inverse, columns)
-    sums = cluster_sums(dfbeta, loss.outcome.cluster)
+    sums = cluster_sums(influence(loss, design, eta, inverse, columns), loss.outcome.cluster)
     return Covariance("robust", columns, inverse, sums.T @ sums, design.scale)

@@ -1,0 +1,205 @@
+"""The part of an estimator that fits itself to resamples of its data."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from riskset._errors import InputError, NotDefinedError
+from riskset._progress import ProgressBar, time_left
+from riskset._types import Features, Index, is_count, is_number
+from riskset.data.checks import Places, as_codes
+from riskset.data.design import Design
+from riskset.estimators._fitted import Fitted, Training
+from riskset.estimators.bootstrap import FAILED, Bootstrap, warn
+from riskset.infer.bootstrap import Resampling, acceleration, resample_estimates
+from riskset.solve.optimality import Problem
+
+__all__ = ["Bootstraps"]
+
+
+class Bootstraps:
+    """The part of an estimator that fits itself to resamples."""
+
+    _fitted: Fitted
+    _library: str | None
+    max_iter: int
+    progress: bool | None
+
+    def _positions(self, parameters: str | Sequence[str] | None) -> Index:
+        raise NotImplementedError
+
+    def _strengths(self, design: Design) -> tuple[Features, Features]:
+        raise NotImplementedError
+
+    def bootstrap(
+        self,
+        replicates: int = 200,
+        seed: int = 1,
+        cluster: object = None,
+        retune: bool = False,
+        *,
+        parameters: str | Sequence[str] | None = None,
+        within_strata: bool = False,
+    ) -> Bootstrap:
+        """Fit the model to resamples of its data, which leaves the model as it is.
+
+        Each resample draws as many rows as there are, with replacement, or whole clusters. In
+        Fine and Gray's model the distribution of censoring is estimated anew in each.
+
+        Parameters
+        ----------
+        replicates : int
+            200 for standard errors; 1,000 or more for the ends of intervals.
+        seed : int
+            Replicate k depends on the seed and k alone, whatever the number of replicates or
+            threads.
+        cluster : (n,) labels, optional
+            Rows that are drawn together: those of one person, or matched sets. Default: the
+            clusters of the fit, if it had any, else rows.
+        retune : bool
+            Choose the penalty anew in each resample, as the fit did: for `CoxCV` and `FineGrayCV`.
+            Otherwise the penalty stays as it is.
+        parameters : str or sequence of str, optional
+            Covariates; default: all without a penalty.
+        within_strata : bool
+            Draw from the rows, or clusters, of the same stratum of the fit, so that every stratum
+            keeps its size; as R's ``boot`` does with ``strata``. For designs that fixed the sizes.
+
+        Returns
+        -------
+        Bootstrap
+
+        Raises
+        ------
+        InputError
+            If a covariate is unknown, no covariate is without a penalty and none is named, clusters
+            do not fit the rows, or the model was pickled or saved and has lost its data.
+
+        Warns
+        -----
+        RisksetWarning
+            If replicates have no estimate.
+
+        Notes
+        -----
+        Case weights stay in force: a row of weight 2 is drawn as one and counts twice wherever it
+        is drawn. Where weights stand for numbers of subjects, repeat the rows instead. Rows of
+        weight 0 are never drawn. Estimates of penalised covariates are biased, and no interval of
+        theirs has the stated coverage.
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> model = rs.Cox(rs.L1(20.0, unpenalized=["swang1"])).fit(rs.load_rhc())
+        >>> found = model.bootstrap(replicates=100)
+        >>> found
+        Bootstrap(100 replicates of 'swang1': 100 converged; 5,735 rows drawn, seed 1)
+        >>> lower, upper = found.interval()["swang1"]
+        >>> round(lower, 2), round(float(found.coef[0]), 2), round(upper, 2)
+        (0.06, 0.13, 0.22)
+        """
+        check_is_fitted(self, "coef_")
+        _check_numbers(replicates, seed)
+        columns = self._positions(parameters)
+        training = self._training_for_bootstrap()
+        l1, l2 = self._strengths(training.design)
+        free = (l1 == 0) & (l2 == 0)
+        if parameters is None:
+            columns = np.flatnonzero(free)
+        _check_chosen(columns, free)
+        resampling, unit = _resampling(training, cluster, within_strata)
+        problem = Problem.prepare(training.design, training.loss)
+        estimates = resample_estimates(
+            problem,
+            training.solution,
+            l1,
+            l2,
+            resampling,
+            columns,
+            replicates=int(replicates),
+            seed=int(seed),
+            max_iter=self.max_iter,
+        )
+        coef, statuses = np.empty((int(replicates), columns.size)), []
+        started = time.monotonic()
+        with ProgressBar("Bootstrap", self.progress) as bar:
+            for number, found in enumerate(estimates):
+                coef[number] = found.coef
+                statuses.append(found.status)
+                share = (number + 1) / replicates
+                words = f"{number + 1:,} of {replicates:,}, about {time_left(started, share)} left"
+                bar.update(share, words)
+        solution = training.solution
+        lost = (solution.aliased & free)[columns]
+        result = Bootstrap(
+            names=tuple(training.design.names[j] for j in columns),
+            coef=np.where(lost, np.nan, solution.coef[columns]),
+            replicates=coef,
+            statuses=tuple(statuses),
+            acceleration=acceleration(problem, solution, l2, free, resampling, columns),
+            seed=int(seed),
+            n_units=resampling.n_units,
+            unit=unit,
+            _library=self._library,
+        )
+        _warn_of_failures(result)
+        return result
+
+    def _training_for_bootstrap(self) -> Training:
+        if not self._fitted.has_training:
+            raise NotDefinedError(
+                "a bootstrap needs the training data, which a saved or pickled model does not "
+                "carry.",
+                hint="fit again, and bootstrap before saving.",
+            )
+        return self._fitted.training
+
+
+def _check_numbers(replicates: object, seed: object) -> None:
+    if not (is_count(replicates) and replicates >= 2):
+        raise InputError(
+            f"`replicates` must be a whole number of at least 2, but it is {replicates!r}.",
+            hint="200 are enough for standard errors, 1,000 for intervals.",
+        )
+    if not (is_number(seed) and float(seed).is_integer() and seed >= 0):
+        raise InputError(
+            f"`seed` must be a whole number of at least 0, but it is {seed!r}.",
+            hint="the same seed gives the same resamples.",
+        )
+
+
+def _check_chosen(columns: Index, free: Any) -> None:
+    if not columns.size:
+        what = "every covariate is penalised" if free.size else "there are no covariates"
+        raise InputError(
+            f"{what}, so there is no coefficient to bootstrap.",
+            hint="fit with unpenalized=[...] for the covariate of interest, or name covariates "
+            "with parameters=[...] to see how penalised estimates vary.",
+        )
+
+
+def _resampling(training: Training, cluster: object, within_strata: bool) -> tuple[Resampling, str]:
+    outcome = training.loss.outcome
+    codes = outcome.cluster
+    if cluster is not None:
+        codes = as_codes(cluster, "cluster", outcome.n_rows, Places({"cluster": "`cluster`"}))[0]
+    resampling = Resampling.of(outcome, codes, within_strata=bool(within_strata))
+    return resampling, "row" if codes is None else "cluster"
+
+
+def _warn_of_failures(result: Bootstrap) -> None:
+    if not result.n_failed:
+        return
+    lost = np.isnan(result.replicates).sum(axis=0)
+    worst = int(np.argmax(lost))
+    reasons = [f"{n:,} {s}" for s, n in result.status_counts.items() if s in FAILED]
+    warn(
+        f"{lost[worst]:,} of {len(result.statuses):,} replicates have no estimate of "
+        f"{result.names[worst]!r} ({', '.join(reasons)}); bias, standard error and intervals are "
+        "made of the others.",
+        "a covariate that resamples often lose has too few subjects for a bootstrap; a penalty or "
+        "a profile-likelihood interval does not have this problem.",
+    )

@@ -1,0 +1,315 @@
+r"""The bootstrap: how estimates move when other subjects of the same population are drawn.
+
+A resample draws n units (rows, or clusters whole) with replacement from the n there are, which to
+a likelihood is no more than other case weights: the weight of a row times the number of times that
+its unit was drawn. What intervals are made of the estimates: `infer.bootstrap_intervals`.
+
+References
+----------
+Efron (1981), Journal of the American Statistical Association 76, 312-319, for censored data,
+doi:10.1080/01621459.1981.10477650.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import InputError
+from riskset._types import Features, Index, Rows
+from riskset.data.outcome import Outcome
+from riskset.infer.variance import GeneralizedInverse, cluster_sums, generalized_inverse, influence
+from riskset.model.finegray import FineGrayLoss
+from riskset.model.loss import Loss
+from riskset.solve import aliasing
+from riskset.solve.optimality import Problem
+from riskset.solve.replicates import Part, Replicate, fit_replicates
+from riskset.solve.result import Solution, Status
+
+__all__ = [
+    "Estimate",
+    "Resampling",
+    "acceleration",
+    "for_resampling",
+    "resample_estimates",
+]
+
+TOL = 1e-6
+"""Relative KKT residual of replicates: their error is far below the spread between them."""
+MOST_ACTIVE = 2000
+"""Larger sets of coefficients other than 0 have no acceleration: it needs their information."""
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """Which rows are drawn together, and from which others.
+
+    Attributes
+    ----------
+    weight : (n,) float64
+        Case weights.
+    unit : (n,) int64
+        Number of the unit of each row; -1 for rows of weight 0, which are never drawn.
+    first, last : (n_units,) int64
+        Each draw chooses among the units from first up to last.
+    """
+
+    weight: Rows
+    unit: Index
+    first: Index
+    last: Index
+
+    @classmethod
+    def of(
+        cls, outcome: Outcome, cluster: Index | None = None, *, within_strata: bool = False
+    ) -> "Resampling":
+        """Draw rows, or whole clusters; from all of them, or from those of the same stratum.
+
+        Parameters
+        ----------
+        cluster : (n,) int64, optional
+            Codes.
+        within_strata : bool
+            Keep the number of units of each stratum of the outcome.
+
+        Raises
+        ------
+        InputError
+            If a cluster is not within one stratum but has to be, or there is only one unit.
+        """
+        present = np.flatnonzero(outcome.weight > 0)
+        codes = present if cluster is None else cluster[present]
+        kept, row, of_row = np.unique(codes, return_index=True, return_inverse=True)
+        pool = np.zeros(kept.size, dtype=np.int64)
+        if within_strata:
+            stratum = outcome.stratum[present]
+            pool = stratum[row]
+            _check_within(outcome, present, stratum != pool[of_row])
+        if kept.size < 2:
+            raise InputError(
+                f"there is only one {'row' if cluster is None else 'cluster'} of positive weight, "
+                "so there is nothing to draw from.",
+                hint="a bootstrap needs at least two subjects; many more give intervals.",
+            )
+        order = np.argsort(pool, kind="stable")
+        number = np.empty(kept.size, dtype=np.int64)
+        number[order] = np.arange(kept.size)
+        unit = np.full(outcome.n_rows, -1, dtype=np.int64)
+        unit[present] = number[of_row]
+        pool = pool[order]
+        first, last = (np.searchsorted(pool, pool, side=side) for side in ("left", "right"))
+        return cls(outcome.weight, unit, first, last)
+
+    @property
+    def n_units(self) -> int:
+        """How many units are drawn, and there are to draw from."""
+        return int(self.first.size)
+
+    def counts(self, seed: int, number: int) -> Index:
+        """How often replicate `number` draws each row (n,).
+
+        It has a stream of random numbers of its own: neither the number of replicates nor their
+        order changes it.
+        """
+        stream = np.random.SeedSequence(seed, spawn_key=(number,))
+        picked = np.random.default_rng(stream).integers(self.first, self.last)
+        drawn = np.append(np.bincount(picked, minlength=self.n_units), 0)  # unit -1: the 0
+        return np.asarray(drawn[self.unit])
+
+    def part(self, seed: int, number: int, *, count_censoring: bool) -> Part:
+        """The case weights of a replicate.
+
+        Parameters
+        ----------
+        count_censoring : bool
+            Fine-Gray: estimate the censoring from numbers of draws instead of case weights.
+        """
+        counts = self.counts(seed, number)
+        weight = self.weight * counts
+        return Part(weight, counts.astype(np.float64) if count_censoring else weight)
+
+
+def _check_within(outcome: Outcome, present: Index, outside: NDArray[np.bool_]) -> None:
+    if outside.any():
+        row = int(present[np.flatnonzero(outside)[0]])
+        raise InputError(
+            "`within_strata` draws clusters from those of the same stratum, but the cluster of row "
+            f"{row} has rows in more than one.",
+            hint="leave within_strata out, or give clusters that lie within strata.",
+        )
+
+
+def for_resampling(loss: Loss) -> tuple[Loss, bool]:
+    """The likelihood to take replicates of, and whether draws alone estimate the censoring.
+
+    Where case weights do not count in the censoring distribution, the number of times that a row
+    was drawn still does.
+    """
+    if isinstance(loss, FineGrayLoss) and loss.censoring.weights == "none":
+        return replace(loss, censoring=replace(loss.censoring, weights="case")), True
+    return loss, False
+
+
+# ---------------------------------------------------------------------------------- estimates
+
+
+class Estimate(NamedTuple):
+    """The answer of one replicate.
+
+    Attributes
+    ----------
+    coef : (q,) float64
+        NaN where there is none; infinite estimates are infinite.
+    status : str
+        As of a `Solution`; "not_estimable" also if only some of `coef` are.
+    """
+
+    coef: Features
+    status: Status
+
+
+def resample_estimates(
+    problem: Problem,
+    whole: Solution,
+    l1: Features,
+    l2: Features,
+    resampling: Resampling,
+    columns: Index,
+    *,
+    replicates: int,
+    seed: int,
+    tol: float = TOL,
+    max_iter: int = 200,
+) -> Iterator[Estimate]:
+    """Estimates of some coefficients in every resample, one after the other.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of all rows.
+    whole : Solution
+        On all rows, at the same penalty; replicates start there.
+    l1, l2 : (p,) float64
+        Penalties of each coefficient in the user's units.
+    columns : (q,) int64
+        Coefficients to keep.
+    seed : int
+    tol : float
+        Bound on the relative KKT residual of each replicate.
+
+    Notes
+    -----
+    An unpenalised coefficient of a column that varies in no risk set of the resample, or repeats
+    others there, has no estimate. In Fine and Gray's model the distribution of censoring is
+    estimated anew in each resample, unless it was given.
+    """
+    loss, count_censoring = for_resampling(problem.loss)
+    problem = replace(problem, loss=loss)
+    free = (l1 == 0) & (l2 == 0)
+
+    def part(number: int) -> Part:
+        return resampling.part(seed, number, count_censoring=count_censoring)
+
+    parts = [lambda k=k: part(k) for k in range(replicates)]
+    fitted = fit_replicates(
+        problem, whole, l1, l2, parts, tol=tol, max_iter=max_iter, separation=bool(free.any())
+    )
+    for number, found in enumerate(fitted):
+        lost = whole.aliased & free
+        # Only a column that was left out has a coefficient of exactly 0, but for coincidences.
+        if (free & ~lost & (found.coef == 0)).any():
+            lost = _left_out(problem, part(number), l1, l2) & free
+        yield _estimate(found, lost, columns)
+
+
+def _left_out(problem: Problem, part: Part, l1: Features, l2: Features) -> NDArray[np.bool_]:
+    design = problem.design
+    resample = Problem.prepare(design, problem.loss.replicate(part.weight, part.censoring))
+    return aliasing.find(resample, l1 / design.scale, l2 / design.scale / design.scale)[0]
+
+
+def _estimate(found: Replicate, lost: NDArray[np.bool_], columns: Index) -> Estimate:
+    if found.status in ("max_iter", "not_estimable"):
+        return Estimate(np.full(columns.size, np.nan), found.status)
+    coef = np.where(lost, np.nan, found.coef)[columns]
+    return Estimate(coef, "not_estimable" if np.isnan(coef).any() else found.status)
+
+
+def acceleration(
+    problem: Problem,
+    whole: Solution,
+    l2: Features,
+    free: NDArray[np.bool_],
+    resampling: Resampling,
+    columns: Index,
+) -> Features:
+    r"""Acceleration of each parameter, from the infinitesimal jackknife.
+
+    .. math:: a = \frac{\sum_c u_c^3}{6 \left(\sum_c u_c^2\right)^{3/2}}, \qquad
+        u_c = \sum_{i \in c} w_i U_i (I + \Lambda_2)^{-1} - \text{mean}
+
+    with :math:`u_c` the derivative of the estimate in the number of times that unit c is drawn:
+    scores U of the rows (in Fine and Gray's model also by way of the censoring distribution), I the
+    information of the coefficients that are not 0, :math:`\Lambda_2` their quadratic penalty; the
+    derivative of an L1 penalty does not change as long as the same coefficients are 0. The mean is
+    that of the units among which c is drawn.
+
+    Parameters
+    ----------
+    free : (p,) bool
+        Coefficients without a penalty.
+    columns : (q,) int64
+
+    Returns
+    -------
+    (q,) float64
+        0 for coefficients that a penalty holds at 0; NaN where the estimate is infinite or not
+        identified, and where more than 2,000 coefficients are not 0.
+
+    References
+    ----------
+    Efron and Tibshirani (1993), An Introduction to the Bootstrap, Chapman & Hall, equation 14.15,
+    with the infinitesimal jackknife in place of the jackknife as their chapter 22 has it; DiCiccio
+    and Efron (1996), Statistical Science 11, 189-228, doi:10.1214/ss/1032280214.
+    """
+    active = np.flatnonzero((free | (whole.coef != 0)) & ~whole.aliased)
+    inside = np.isin(columns, active)
+    out = np.where(whole.aliased[columns] & free[columns], np.nan, 0.0)
+    if not inside.any():
+        return out
+    if active.size > MOST_ACTIVE:
+        return np.full(columns.size, np.nan)
+    design, loss = problem.design, whole.loss
+    information = loss.information(design, whole.eta, active)
+    information[np.diag_indices(active.size)] += l2[active] / design.scale[active] ** 2
+    inverse = _within_all(generalized_inverse(information), active, design.n_features)
+    wanted = columns[inside]
+    rows = influence(loss, design, whole.eta, inverse, wanted)
+    drawn = resampling.unit >= 0
+    units = cluster_sums(rows[drawn], resampling.unit[drawn])
+    values = np.array([_skewness(u, resampling.first) for u in units.T])
+    is_defined = inverse.identified[wanted] & np.isfinite(whole.coef[wanted])
+    out[inside] = np.where(is_defined, values / 6, np.nan)
+    return out
+
+
+def _within_all(inverse: GeneralizedInverse, active: Index, p: int) -> GeneralizedInverse:
+    basis, contrasts = np.zeros((p, inverse.rank)), np.zeros((p, inverse.rank))
+    identified = np.zeros(p, dtype=bool)
+    basis[active], contrasts[active] = inverse.basis, inverse.contrasts
+    identified[active] = inverse.identified
+    return GeneralizedInverse(basis, contrasts, identified)
+
+
+def _skewness(values: Features, pool: Index) -> float:
+    """Sum of cubes over that of squares to the power 3/2, about the mean of each pool."""
+    size = np.bincount(pool, minlength=values.size)
+    total = np.bincount(pool, values, minlength=values.size)
+    centred = values - (total / np.maximum(size, 1))[pool]
+    largest = np.abs(centred).max()
+    if largest == 0:
+        return 0.0
+    centred = centred / largest  # squares of tiny numbers would be 0
+    return float(np.sum(centred**3) / np.sum(centred**2) ** 1.5)
