@@ -30,6 +30,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Package -> the modules that may import it.
 HOMES = {
     "numba": ("kernels/",),
+    "llvmlite": ("kernels/",),
     "narwhals": ("data/",),
     "pyarrow": ("data/",),
     "duckdb": ("data/",),

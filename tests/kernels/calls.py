@@ -149,6 +149,9 @@ def in_lanes(s: Scene) -> Iterator[Call]:
     r, total = Out(np.full((n, 8), np.nan)), Out(np.full((s.n_groups, 8), np.nan))
     start = Out(rng.normal(size=(s.eta.size, 8)))
     sets = (risk.group_ptr, risk.starts_stratum)
+    events = frozen(rng.integers(0, 2, eta.shape) * 0.5)
+    yield Call("lanes", "score", (eta, shift, events, Out(np.ones(8))))
+    yield Call("lanes", "bounds", (eta, Out(np.zeros(8)), Out(np.zeros(8))))
     for is_tail in (False, True):
         args = (eta, shift, risk.order, weight, *sets, is_tail, r, total)
         yield Call("lanes", "sum_at_risk", args)

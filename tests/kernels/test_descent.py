@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.problems import frozen
-from riskset.kernels import descent_cpu, descent_ref
+from riskset.kernels import descent_cpu, descent_ref, lanes_cpu, lanes_ref
 
 TIGHT = 1e-12
 
@@ -98,3 +98,57 @@ def test_secant_updates_agree(rng: np.random.Generator) -> None:
     descent_ref.secant_update(slow, y, image, 1.5, 0.7)
     assert_allclose(fast, slow, rtol=1e-13, atol=1e-13)
     assert_array_equal(np.isfinite(fast), True)
+
+
+# ------------------------------------------------------------------------------ eight at once
+
+
+def eight(seed: int) -> tuple[list[np.ndarray], list[dict[str, np.ndarray]]]:
+    """The arguments of a kernel, and the problem of each lane."""
+    rng = np.random.default_rng(1000 + seed)
+    q, n_pairs = int(rng.choice([1, 4, 15])), int(rng.choice([0, 2, 6]))
+    root = rng.normal(size=(q + 3, q)) + 0.5 * rng.normal(size=(q + 3, 1))
+    shared, scale = root.T @ root / q + 0.1 * np.eye(q), rng.uniform(0.5, 2, 8)
+    pairs = 0.3 * rng.normal(size=(q, n_pairs, 8))
+    pairs[:, 1::2] *= 0.1  # what is taken off leaves the curvature positive
+    gradient, beta = 3 * rng.normal(size=(q, 8)), rng.normal(size=(q, 8))
+    beta *= rng.random((q, 8)) < 0.5
+    l1, l2 = rng.uniform(0, 3, (2, q)) * (rng.random((2, q)) < 0.6)
+    box, may_move = rng.choice([0.05, 1.0, 1e3], (q, 8)), rng.random((q, 8)) < 0.8
+    sign = np.where(np.arange(n_pairs) % 2, -1.0, 1.0)
+    lanes = []
+    for k in range(8):
+        use = may_move[:, k]
+        own = scale[k] * shared + (pairs[:, :, k] * sign) @ pairs[:, :, k].T
+        one = (own[np.ix_(use, use)], gradient[use, k], beta[use, k], l1[use], l2[use], box[use, k])
+        lanes.append(dict(zip(quadratic(0), one, strict=True)))
+    args = [shared, scale, pairs, gradient, beta, l1, l2, box, may_move, np.full(8, TIGHT)]
+    return [frozen(a) for a in args], lanes
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("module", [lanes_cpu, lanes_ref])
+def test_the_optimum_in_every_lane(module, seed: int) -> None:
+    args, lanes = eight(seed)
+    may_move = args[8]
+    step, image = np.zeros(may_move.shape), np.zeros(may_move.shape)
+    module.minimise_quadratics(*args, 5000, step, image)
+    assert not step[~may_move].any()
+    for k, lane in enumerate(lanes):
+        use = may_move[:, k]
+        assert (np.abs(step[use, k]) <= lane["box"]).all()
+        assert gap(lane, step[use, k]) < 1e-10
+        assert_allclose(image[use, k], lane["curvature"] @ step[use, k], rtol=1e-9, atol=1e-10)
+
+
+def test_a_lane_does_not_see_the_others() -> None:
+    args, _ = eight(7)
+    results = []
+    for company in (np.arange(8), np.array([3, 0, 0, 3, 1, 1, 1, 1])):
+        chosen = [a[..., company] if a.ndim and a.shape[-1] == 8 else a for a in args]
+        step, image = np.zeros(chosen[8].shape), np.zeros(chosen[8].shape)
+        lanes_cpu.minimise_quadratics(*chosen, 50, step, image)
+        results.append((step, image))
+    for a, b in zip(*results, strict=True):
+        assert_array_equal(a[:, 3], b[:, 3])
+        assert_array_equal(a[:, 0], b[:, 1])

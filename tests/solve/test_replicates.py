@@ -11,7 +11,8 @@ from riskset.data.outcome import Outcome
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import Censoring, FineGrayLoss
 from riskset.model.loss import Loss
-from riskset.solve import newton
+from riskset.solve import curvature, newton
+from riskset.solve import replicates as engine
 from riskset.solve.optimality import Problem
 from riskset.solve.replicates import Part, Replicate, fit_replicates
 
@@ -76,6 +77,16 @@ def multipliers(seed: int, n: int) -> list[Rows]:
     return folds + [rng.multinomial(N, np.full(N, 1 / N)) * 1.0 for _ in range(n)]
 
 
+@pytest.fixture(params=[False, True], ids=["alone", "lanes"])
+def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether replicates are fitted eight at a time, although the data are small."""
+    if request.param:
+        monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+        monkeypatch.setattr(curvature, "EXACT_WORK", 0)
+    return request.param
+
+
+@pytest.mark.usefixtures("lanes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_replicate_is_a_fit_on_its_rows(kind: str) -> None:
     cohort = Cohort(kind)
@@ -96,6 +107,7 @@ def test_a_replicate_is_a_fit_on_its_rows(kind: str) -> None:
         assert_allclose(found.log_likelihood, alone.log_likelihood, rtol=1e-10)
 
 
+@pytest.mark.usefixtures("lanes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_number_of_threads_gives_the_same_bits(kind: str) -> None:
     cohort = Cohort(kind)
@@ -110,10 +122,11 @@ def test_any_number_of_threads_gives_the_same_bits(kind: str) -> None:
         assert_array_equal(a.coef, b.coef)
 
 
+@pytest.mark.usefixtures("lanes")
 def test_infinite_estimates_are_found_where_asked_for() -> None:
     cohort = Cohort("breslow")
     never = (cohort.x[:, 0] == 0) | (cohort.event == 0)
-    (found,) = replicates(cohort, [never * 1.0], Runtime(1))
+    found, _ = replicates(cohort, [never * 1.0, np.ones(N)], Runtime(1))
     assert found.status == "infinite_estimate"
     assert found.coef[0] == -np.inf
     assert np.isfinite(found.coef[1:]).all()

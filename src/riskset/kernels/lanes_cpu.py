@@ -24,6 +24,7 @@ from riskset.kernels.risk_sets_cpu import _exp_block
 
 __all__ = [
     "add_expected",
+    "bounds",
     "cross_binary",
     "cross_dense",
     "cross_valued",
@@ -31,6 +32,7 @@ __all__ = [
     "product_binary",
     "product_dense",
     "product_valued",
+    "score",
     "sum_at_risk",
 ]
 
@@ -105,6 +107,33 @@ def product_dense(blocks: AnyArray, slots: Index, v: Matrix, out: Matrix) -> Non
 
 
 @kernel
+def bounds(x: Matrix, low: Rows, high: Rows) -> None:
+    """See `lanes_ref.bounds`."""
+    n = x.shape[0]
+    low[:], high[:] = np.inf, -np.inf
+    for i in range(n):
+        for k in range(LANES):
+            low[k] = min(low[k], x[i, k])
+            high[k] = max(high[k], x[i, k])
+
+
+@kernel
+def score(eta: Matrix, shift: Rows, events: Matrix, out: Rows) -> None:
+    """See `lanes_ref.score`."""
+    n = eta.shape[0]
+    out[:] = 0.0
+    part = np.empty(LANES)
+    # Sums by blocks round less: the line search compares the last digits.
+    for a in range(0, n, BLOCK):
+        part[:] = 0.0
+        for i in range(a, min(a + BLOCK, n)):
+            for k in range(LANES):
+                part[k] += events[i, k] * (eta[i, k] - shift[k])
+        for k in range(LANES):
+            out[k] += part[k]
+
+
+@kernel
 def sum_at_risk(
     eta: Matrix,
     shift: Rows,
@@ -117,17 +146,17 @@ def sum_at_risk(
     total: Matrix,
 ) -> None:
     """See `lanes_ref.sum_at_risk`."""
-    n, lanes = weight.shape
+    n = weight.shape[0]
     x, power = np.empty(BLOCK * LANES), np.empty(BLOCK * LANES, np.int64)
     for a in range(0, n, BLOCK):
         size = min(BLOCK, n - a)
         for i in range(size):
             j = order[a + i]
-            for k in range(lanes):
+            for k in range(LANES):
                 x[i * LANES + k] = eta[j, k] - shift[k]
         _exp_block(x[: size * LANES], power[: size * LANES])
         for i in range(size):
-            for k in range(lanes):
+            for k in range(LANES):
                 r[a + i, k] = weight[a + i, k] * x[i * LANES + k]
     running = np.zeros(LANES)
     n_groups = starts.size
@@ -136,16 +165,16 @@ def sum_at_risk(
             if starts[g]:
                 running[:] = 0.0
             for i in range(group_ptr[g], group_ptr[g + 1]):
-                for k in range(lanes):
+                for k in range(LANES):
                     running[k] += r[i, k]
-            for k in range(lanes):
+            for k in range(LANES):
                 total[g, k] = running[k]
         return
     for g in range(n_groups - 1, -1, -1):
-        for k in range(lanes):
+        for k in range(LANES):
             total[g, k] = running[k]
         for i in range(group_ptr[g], group_ptr[g + 1]):
-            for k in range(lanes):
+            for k in range(LANES):
                 running[k] += r[i, k]
         if starts[g]:
             running[:] = 0.0
@@ -162,16 +191,15 @@ def add_expected(
     residual: Matrix,
 ) -> None:
     """See `lanes_ref.add_expected`."""
-    lanes = r.shape[1]
     seen = np.zeros(LANES)
     n_groups = starts.size
     if not is_tail:
         for g in range(n_groups - 1, -1, -1):
-            for k in range(lanes):
+            for k in range(LANES):
                 seen[k] += hazard[g, k]
             for i in range(group_ptr[g], group_ptr[g + 1]):
                 j = order[i]
-                for k in range(lanes):
+                for k in range(LANES):
                     residual[j, k] -= r[i, k] * seen[k]
             if starts[g]:
                 seen[:] = 0.0
@@ -181,9 +209,9 @@ def add_expected(
             seen[:] = 0.0
         for i in range(group_ptr[g], group_ptr[g + 1]):
             j = order[i]
-            for k in range(lanes):
+            for k in range(LANES):
                 residual[j, k] -= r[i, k] * seen[k]
-        for k in range(lanes):
+        for k in range(LANES):
             seen[k] += hazard[g, k]
 
 

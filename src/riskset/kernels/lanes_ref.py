@@ -13,6 +13,7 @@ from riskset.kernels import descent_ref, matrix_ref
 
 __all__ = [
     "add_expected",
+    "bounds",
     "cross_binary",
     "cross_dense",
     "cross_valued",
@@ -20,6 +21,7 @@ __all__ = [
     "product_binary",
     "product_dense",
     "product_valued",
+    "score",
     "sum_at_risk",
 ]
 
@@ -74,6 +76,16 @@ def _groups(group_ptr: Index, starts: NDArray[np.bool_]) -> tuple[Index, Index]:
     return group, np.cumsum(starts)
 
 
+def bounds(x: Matrix, low: Rows, high: Rows) -> None:
+    """Least and largest number of each lane of `x` (n, 8), to `low` and `high` (8,)."""
+    low[:], high[:] = x.min(axis=0), x.max(axis=0)
+
+
+def score(eta: Matrix, shift: Rows, events: Matrix, out: Rows) -> None:
+    """``sum_i events[i] (eta[i] - shift)`` of each lane, to `out` (8,)."""
+    out[:] = (events * (eta - shift)).sum(axis=0)
+
+
 def sum_at_risk(
     eta: Matrix,
     shift: Rows,
@@ -92,7 +104,7 @@ def sum_at_risk(
         S_g = \sum_{i \text{ in groups} \le g} r_i, \qquad
         T_g = \sum_{i \text{ in groups} > g} r_i
 
-    within the stratum of g: S for rows up to their own time, T for rows of a tail, after it.
+    S and T within the stratum of g: S for rows up to their own time, T for a tail, after it.
 
     Parameters
     ----------

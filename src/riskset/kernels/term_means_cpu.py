@@ -1,4 +1,4 @@
-"""Means of covariates over the risk sets of every term of the likelihood. See `term_means_ref`.
+"""Covariates about the means of risk sets, fast. See `term_means_ref`.
 
 A risk set is again the rows with an event in the group (tied) and the rest; Efron's terms are sums
 of the two, and nothing is subtracted.
@@ -14,31 +14,11 @@ from riskset.kernels import means_cpu
 from riskset.kernels._jit import kernel
 from riskset.kernels.risk_sets_cpu import SPAN
 
-__all__ = ["means_nested", "n_terms", "risk_set_means"]
-
-
-def n_terms(risk: RiskSets, efron: bool, first: int = 0, last: int | None = None) -> int:
-    """See `term_means_ref.n_terms`."""
-    tied = risk.group_tied[first:last]
-    return int(tied.sum() if efron else np.count_nonzero(tied))
+__all__ = ["deviations_nested", "risk_set_means"]
 
 
 def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[Matrix, Rows]:
     """See `term_means_ref.risk_set_means`."""
-    if risk.own.size:
-        return _means_late(eta, risk, efron, x)
-    terms = n_terms(risk, efron)
-    means, weights = np.empty((terms, x.shape[1])), np.empty(terms)
-    with np.errstate(divide="ignore"):
-        log_r = np.log(risk.weight) + eta[risk.order]
-    state, peak_total = np.zeros(x.shape[1]), np.array([-np.inf, 0.0])
-    means_nested(
-        log_r, x, 0, risk, efron, 0, risk.group_events.size, state, peak_total, means, weights
-    )
-    return means, weights
-
-
-def _means_late(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[Matrix, Rows]:
     used = np.flatnonzero(risk.group_tied > 0)
     m = risk.group_tied[used] if efron else np.ones(used.size, dtype=np.int64)
     g, size = np.repeat(used, m), np.repeat(m, m)
@@ -47,7 +27,7 @@ def _means_late(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[Matr
     weights = risk.group_events[g] / size
     ordered = eta[risk.order]
     high = float(ordered.max())
-    if high - float(ordered.min()) < SPAN:
+    if risk.own.size and high - float(ordered.min()) < SPAN:
         return _ratios(risk.weight * np.exp(ordered - high), risk, efron, x, g, left), weights
     # Each term's mean is a mixture of those of the tied rows and of the rest.
     parts = means_cpu.risk_set_means(x, ordered, risk)
@@ -79,8 +59,27 @@ def _ratios(r: Rows, risk: RiskSets, efron: bool, x: Matrix, g: Index, left: Row
 
 
 @kernel
-def means_nested(
+def _move(mean: Rows, total: float, value: Rows, amount: float) -> float:
+    """Let `value` join a set of size `total`, in place: its distance from the mean, and the mean.
+
+    Returns the share of the set that was there before.
+    """
+    if total == 0.0:
+        mean[:] = value
+        value[:] = 0.0
+        return 0.0
+    whole = total + amount
+    step = amount / whole
+    for s in range(mean.size):
+        value[s] -= mean[s]
+        mean[s] += step * value[s]
+    return total / whole
+
+
+@kernel
+def deviations_nested(
     log_r: Rows,
+    expected: Rows,
     x: Matrix,
     row0: int,
     risk: RiskSets,
@@ -89,54 +88,50 @@ def means_nested(
     last: int,
     state: Rows,
     peak_total: Rows,
-    means: Matrix,
     weights: Rows,
 ) -> None:
-    """See `term_means_ref.means_nested`."""
-    q = x.shape[1]
-    tied = np.empty(q)
-    t = 0
+    """See `term_means_ref.deviations_nested`."""
+    tied = np.empty(x.shape[1])
     peak, total = peak_total[0], peak_total[1]
     for g in range(first, last):
         if risk.starts_stratum[g]:
             peak, total = -math.inf, 0.0
-            state[:] = 0.0
         begin, stop = risk.group_ptr[g], risk.group_ptr[g + 1]
         top = peak
         for i in range(begin, stop):
             top = max(top, log_r[i])
         if top > peak:
-            fade = math.exp(peak - top)
-            total *= fade
-            for s in range(q):
-                state[s] *= fade
+            total *= math.exp(peak - top)
             peak = top
-        # Without Efron's shares the tied rows are part of the rest.
-        tied[:] = 0.0
-        tied_total = 0.0
+        apart = efron and risk.group_tied[g] > 1
+        joint, tied_total, tied_expected = -1, 0.0, 0.0
         for i in range(begin, stop):
-            if log_r[i] == -math.inf:
-                continue
-            r = math.exp(log_r[i] - peak)
-            xi = x[i - row0]
-            if efron and risk.event_weight[i] > 0.0:
+            k = i - row0
+            r = math.exp(log_r[i] - peak) if log_r[i] > -math.inf else 0.0
+            if r == 0.0:
+                weights[k] = 0.0
+                x[k] = 0.0
+            elif apart and risk.event_weight[i] > 0.0:
+                weights[k] = expected[i] * _move(tied, tied_total, x[k], r)
                 tied_total += r
-                for s in range(q):
-                    tied[s] += r * xi[s]
+                tied_expected += expected[i]
+                joint = k if joint < 0 else joint
             else:
+                weights[k] = expected[i] * _move(state, total, x[k], r)
                 total += r
-                for s in range(q):
-                    state[s] += r * xi[s]
-        if risk.group_tied[g] > 0:
-            m = risk.group_tied[g] if efron else 1
-            for k in range(m):
-                share = (m - k) / m
-                d = total + share * tied_total
-                for s in range(q):
-                    means[t, s] = (state[s] + share * tied[s]) / d
-                weights[t] = risk.group_events[g] / m
-                t += 1
-        total += tied_total
-        for s in range(q):
-            state[s] += tied[s]
+        if joint >= 0:
+            # The first of the tied rows has no distance of its own: it stands for all of them.
+            m = risk.group_tied[g]
+            step = risk.group_events[g] / m
+            weight = 0.0
+            if total > 0.0:
+                for j in range(m):
+                    part = (m - j) / m * tied_total
+                    share = part / (total + part)
+                    weight += step * share * (total / (total + part))
+                    tied_expected -= step * share
+            x[joint] = tied
+            before = _move(state, total, x[joint], tied_total)
+            weights[joint] = weight + max(tied_expected, 0.0) * before
+            total += tied_total
     peak_total[0], peak_total[1] = peak, total

@@ -1,4 +1,4 @@
-"""Means of covariates over the risk sets of every term of the likelihood, as the formulas read.
+"""Covariates about the means of the risk sets of the likelihood, as the formulas read.
 
 They are what the observed information is made of (`model.cox`). `term_means_cpu` gives the same
 numbers in O(n q), or in O((n + G log G) q) with late entry.
@@ -9,16 +9,7 @@ import numpy as np
 from riskset._types import Matrix, RiskSets, Rows
 from riskset.kernels.risk_sets_ref import _at_risk, _own_group
 
-__all__ = ["means_nested", "n_terms", "risk_set_means"]
-
-
-def n_terms(risk: RiskSets, efron: bool, first: int = 0, last: int | None = None) -> int:
-    """Number of terms of the likelihood in groups first to last.
-
-    One for each group with events (Breslow), or one for each event (Efron).
-    """
-    tied = risk.group_tied[first:last]
-    return int(tied.sum() if efron else (tied > 0).sum())
+__all__ = ["deviations_nested", "risk_set_means"]
 
 
 def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[Matrix, Rows]:
@@ -48,7 +39,7 @@ def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[M
     at_risk, own = _at_risk(risk), _own_group(risk)
     with np.errstate(divide="ignore"):
         log_r = np.log(risk.weight) + eta[risk.order]
-    terms = n_terms(risk, efron)
+    terms = int(risk.group_tied.sum() if efron else (risk.group_tied > 0).sum())
     means, weights = np.empty((terms, x.shape[1])), np.empty(terms)
     t = 0
     for g in np.flatnonzero(risk.group_tied > 0):
@@ -63,8 +54,9 @@ def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[M
     return means, weights
 
 
-def means_nested(
+def deviations_nested(
     log_r: Rows,
+    expected: Rows,
     x: Matrix,
     row0: int,
     risk: RiskSets,
@@ -73,45 +65,47 @@ def means_nested(
     last: int,
     state: Rows,
     peak_total: Rows,
-    means: Matrix,
     weights: Rows,
 ) -> None:
-    r"""The means of groups first to last without late entry, continuing a pass over the rows.
+    r"""Distances and weights whose squares sum to the information of groups first to last.
 
-    A caller that goes through the groups in order needs only the rows of a few groups at a time.
+    Without late entry a risk set is the one before it and some more rows, and a row that joins a
+    set of size D and mean m adds :math:`\frac{r D}{D + r} (x - m)(x - m)'` to its sum of squares
+    about the mean. Over all risk sets to come, whose hazards it sees, row i adds
+
+    .. math:: c_i (x_i - m_i)(x_i - m_i)', \qquad c_i = h_i \frac{D_i}{D_i + r_i}
+
+    with h its expected events. Nothing cancels, whatever row dominates a risk set. Tied rows with
+    Efron's shares make a set of their own, which joins as a whole, with weight
+
+    .. math:: \sum_k \frac{N}{m} p_k (1 - p_k)
+              + \Big( \sum_i h_i - \sum_k \frac{N}{m} p_k \Big) \frac{D}{D + T}
+
+    where T is its size, :math:`p_k = s_k T / (D + s_k T)` and :math:`s_k = 1 - k / m`; the first of
+    its rows stands for it.
 
     Parameters
     ----------
-    log_r : (n,) float64
-        :math:`\log w_i + \eta_i` of all rows, in risk order.
+    log_r, expected : (n,) float64
+        :math:`\log w_i + \eta_i` and the expected events of all rows, in risk order.
     x : (rows, q) float64
-        Columns in risk order, of the rows of these groups only; `row0` is the first of them.
+        Columns in risk order, of the rows of these groups only, the first of which is `row0`. After
+        the call the distances; those of rows that are never at risk are 0.
     state : (q,) float64
-        :math:`\sum r_i x_i e^{-peak}` over the risk set before `first`; after the call, of `last`.
-        0 at the start.
+        Mean of the risk set before `first`; after the call, of the last one.
     peak_total : (2,) float64
-        The peak, the largest log_r of the risk set, and :math:`\sum r_i e^{-peak}`; updated as
-        `state`. (-inf, 0) at the start.
-    means, weights
-        The result, for the `n_terms` terms of these groups; see `risk_set_means`.
+        The largest log_r of that risk set, and :math:`\sum r_i e^{-peak}`; updated as `state`.
+        (-inf, 0) at the start.
+    weights : (rows,) float64
+        The result c.
     """
-    t = 0
-    for g in range(first, last):
-        rows = np.arange(risk.group_ptr[g], risk.group_ptr[g + 1])
-        if risk.starts_stratum[g]:
-            state[:] = 0.0
-            peak_total[:] = -np.inf, 0.0
-        peak = max(peak_total[0], log_r[rows].max(initial=-np.inf))
-        if peak == -np.inf:
-            continue
-        fade = np.exp(peak_total[0] - peak)
-        r = np.exp(log_r[rows] - peak)
-        state[:] = state * fade + r @ x[rows - row0]
-        peak_total[:] = peak, peak_total[1] * fade + r.sum()
-        m = int(risk.group_tied[g]) if efron else min(int(risk.group_tied[g]), 1)
-        dead = r * (risk.event_weight[rows] > 0)
-        for k in range(m):
-            gone = k / m * dead
-            means[t] = (state - gone @ x[rows - row0]) / (peak_total[1] - gone.sum())
-            weights[t] = risk.group_events[g] / m
-            t += 1
+    with np.errstate(over="ignore"):
+        total = np.longdouble(peak_total[1])
+    peak, mean = np.longdouble(peak_total[0]), state.astype(np.longdouble)
+
+    def join(mean: Matrix, total: np.longdouble, value: Matrix, r: np.longdouble) -> tuple:
+        share = r / (total + r)
+        return mean + share * (value - mean), total + r
+
+    z, r_all = x.astype(np.longdouble), None
+    raise NotImplementedError

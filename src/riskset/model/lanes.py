@@ -4,6 +4,7 @@ The rows stand in the risk order of the whole data and in its groups: a group wi
 a lane adds nothing there. Breslow's ties, without late entry; Fine and Gray's model too.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -75,6 +76,8 @@ class LaneLoss:
         Every row up to its own time.
     tails : tuple of _Sets
         Rows with a competing event after it.
+    weight : (n, 8) float64
+        In the caller's order.
     events : (n, 8) float64
         Weight of the rows with an event, in the caller's order.
     group_events : (G, 8) float64
@@ -84,6 +87,7 @@ class LaneLoss:
 
     own: _Sets
     tails: tuple[_Sets, ...]
+    weight: Matrix
     events: Matrix
     group_events: Matrix
     starts_stratum: NDArray[np.bool_]
@@ -107,48 +111,57 @@ class LaneLoss:
         own = _Sets(risk.order, weight[risk.order], risk.group_ptr, None)
         tails = _tails(loss, parts, weight) if isinstance(loss, FineGrayLoss) else ()
         sums = np.add.reduceat(events[risk.order], risk.group_ptr[:-1])
-        return cls(own, tails, events, sums, risk.starts_stratum, loss.offset)
+        return cls(own, tails, weight, events, sums, risk.starts_stratum, loss.offset)
 
     @property
     def n_events(self) -> Rows:
         """Weighted number of events (8,)."""
         return np.asarray(self.group_events.sum(axis=0))
 
+    @functools.cached_property
+    def _scratch(self) -> tuple[Matrix, Matrix, list[Matrix]]:
+        """Sums over risk sets, of all and of a tail, and the risks of each set of rows.
+
+        Fresh memory would cost as much as the sums; a bundle stays in one thread.
+        """
+        total, after = np.empty((2, *self.group_events.shape))
+        return total, after, [np.empty(s.weight.shape) for s in (self.own, *self.tails)]
+
     def evaluate(self, eta: Matrix) -> LaneEvaluation:
         """Likelihood and residuals at `eta` (n, 8), offset included."""
-        shift, low = eta.max(axis=0), eta.min(axis=0)
+        low, shift, value = np.empty((3, LANES))
+        kernels.bounds(eta, low, shift)
         is_safe = shift - low < SPAN
-        safe = eta if is_safe.all() else np.where(is_safe, eta, 0.0)
-        n_groups = self.starts_stratum.size
-        total = np.empty((n_groups, LANES))
-        risks = [_sum(self.own, safe, shift, self.starts_stratum, total)]
-        for tail in self.tails:
-            after = np.empty((n_groups, LANES))
-            risks.append(_sum(tail, safe, shift, self.starts_stratum, after))
-            total += after * tail.survival
-        used = self.group_events > 0
-        is_safe &= np.where(used, total, 1.0).min(axis=0) > LEAST
-        total = np.where(used, total, 1.0)
-        hazard = self.group_events / total
-        value = np.einsum("ik,ik->k", self.events, safe - shift)
-        value -= np.einsum("gk,gk->k", self.group_events, np.log(total))
+        if not is_safe.all():
+            eta, shift = np.where(is_safe, eta, 0.0), np.where(is_safe, shift, 0.0)
+        kernels.score(eta, shift, self.events, value)
+        total, after, risks = self._scratch
+        starts = self.starts_stratum
+        for sets, r in zip((self.own, *self.tails), risks, strict=True):
+            is_tail = sets.survival is not None
+            kernels.sum_at_risk(
+                eta, shift, sets.order, sets.weight, sets.group_ptr, starts, is_tail, r,
+                after if is_tail else total,
+            )  # fmt: skip
+            if sets.survival is not None:
+                after *= sets.survival
+                total += after
+        np.copyto(total, 1.0, where=self._without_events)
+        kernels.bounds(total, low, np.empty(LANES))
+        is_safe &= low > LEAST
+        hazard = np.divide(self.group_events, total, out=after)
+        np.log(total, out=total)
+        value -= np.einsum("gk,gk->k", self.group_events, total)
         residual = self.events.copy()
         for sets, r in zip((self.own, *self.tails), risks, strict=True):
             seen = hazard if sets.survival is None else hazard * sets.survival
-            kernels.add_expected(
-                seen, sets.order, r, sets.group_ptr, self.starts_stratum,
-                sets.survival is not None, residual,
-            )  # fmt: skip
+            is_tail = sets.survival is not None
+            kernels.add_expected(seen, sets.order, r, sets.group_ptr, starts, is_tail, residual)
         return LaneEvaluation(value, residual, is_safe)
 
-
-def _sum(sets: _Sets, eta: Matrix, shift: Rows, starts: NDArray[np.bool_], total: Matrix) -> Matrix:
-    r = np.empty(sets.weight.shape)
-    kernels.sum_at_risk(
-        eta, shift, sets.order, sets.weight, sets.group_ptr, starts, sets.survival is not None,
-        r, total,
-    )  # fmt: skip
-    return r
+    @functools.cached_property
+    def _without_events(self) -> NDArray[np.bool_]:
+        return np.asarray(self.group_events == 0)
 
 
 def _tails(loss: FineGrayLoss, parts: Sequence[Part], weight: Matrix) -> tuple[_Sets, ...]:

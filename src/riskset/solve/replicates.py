@@ -7,31 +7,25 @@ its answer depends neither on the replicates beside it nor on those before it.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from riskset._runtime import Runtime
 from riskset._types import Features, Rows
+from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
 from riskset.solve import newton
+from riskset.solve.lanes import Bundle, LaneAnswers, Shared
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution, Status
 
 __all__ = ["Part", "Replicate", "fit_replicates"]
 
-
-class Part(NamedTuple):
-    """The rows of a replicate.
-
-    Attributes
-    ----------
-    weight : (n,) float64 >= 0
-        Case weights in the replicate.
-    censoring : (n,) float64 or None
-        Fine-Gray: case weights of the rows that estimate the censoring; None: those of all data.
-    """
-
-    weight: Rows
-    censoring: Rows | None = None
+LEAST_ROWS = 5_000
+"""Smaller data are fitted one replicate after the other, with exact curvature."""
+MOST_COLUMNS = 4096
+"""Larger working sets have no curvature matrix."""
 
 
 @dataclass(frozen=True)
@@ -95,44 +89,120 @@ def fit_replicates(
         (n,), offset included, where `separation` is off.
     """
     runtime = problem.loss.runtime
-    size = max(1, runtime.n_threads)
+    tasks = _Tasks(problem, whole, l1, l2, parts, tol, max_iter, separation, measure)
+    if tasks.can_share():
+        tasks.share()
+    n_threads = min(runtime.n_threads, len(parts))
+    bundles = tasks.bundles(n_threads)
+    for first in range(0, len(bundles), max(1, n_threads)):
+        for answers in runtime.map(tasks.run, bundles[first : first + n_threads]):
+            yield from answers
 
-    def one(k: int) -> Replicate:
-        return _fit_one(problem, whole, l1, l2, parts[k](), k, tol, max_iter, separation, measure)
 
-    for first in range(0, len(parts), size):
-        yield from runtime.map(one, range(first, min(first + size, len(parts))))
+@dataclass
+class _Tasks:
+    """The work on the replicates of one penalty."""
 
+    problem: Problem
+    whole: Solution
+    l1: Features
+    l2: Features
+    parts: Sequence[Callable[[], Part]]
+    tol: float
+    max_iter: int
+    separation: bool
+    measure: Callable[[int, Part, Rows], Any] | None
+    shared: Shared | None = None
 
-def _fit_one(
-    problem: Problem,
-    whole: Solution,
-    l1: Features,
-    l2: Features,
-    part: Part,
-    k: int,
-    tol: float,
-    max_iter: int,
-    separation: bool,
-    measure: Callable[[int, Part, Rows], Any] | None,
-) -> Replicate:
-    loss: Loss = problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
-    solution = newton.fit(
-        problem.design,
-        loss,
-        l1,
-        l2,
-        tol=tol,
-        max_iter=max_iter,
-        start=whole,
-        separate=separation,
-    )
-    measured = measure(k, part, solution.eta) if measure else None
-    return Replicate(
-        solution.coef,
-        solution.status,
-        solution.kkt,
-        solution.n_iter,
-        solution.log_likelihood,
-        measured,
-    )
+    def can_share(self) -> bool:
+        """Whether replicates are worth fitting in lanes."""
+        problem = self.problem
+        support = int(np.count_nonzero(self.whole.coef)) if self.l1.any() else self.l1.size
+        return (
+            len(self.parts) > 1
+            and problem.loss.outcome.n_rows >= LEAST_ROWS
+            and LaneLoss.can_be_made(problem.loss)
+            and bool(np.isfinite(self.whole.coef).all())
+            and 3 * support <= MOST_COLUMNS
+        )
+
+    def share(self) -> None:
+        self.shared = Shared.prepare(self.problem, self.whole, self.l1, self.l2)
+
+    def bundles(self, n_threads: int) -> list[range]:
+        """Replicates by the bundle, shared out evenly among the threads."""
+        n = len(self.parts)
+        if self.shared is None:
+            return [range(k, k + 1) for k in range(n)]
+        count = -(-n // LANES)
+        count = min(n, -(-count // n_threads) * n_threads)
+        return [range(n * b // count, n * (b + 1) // count) for b in range(count)]
+
+    def run(self, numbers: range) -> list[Replicate]:
+        """Fit a bundle, and alone whoever has to be."""
+        parts = [self.parts[k]() for k in numbers]
+        if self.shared is None:
+            return [self._alone(k, part) for k, part in zip(numbers, parts, strict=True)]
+        loss = LaneLoss.build(self.problem.loss, parts)
+        bundle = Bundle(self.shared, loss, self.tol, self.max_iter)
+        found = bundle.solve()
+        return [
+            self._of_lane(found, lane, k, part)
+            if found.is_done[lane] and self._is_plain(found, lane, part)
+            else self._alone(k, part)
+            for lane, (k, part) in enumerate(zip(numbers, parts, strict=True))
+        ]
+
+    def _of_lane(self, found: LaneAnswers, lane: int, k: int, part: Part) -> Replicate:
+        eta = np.ascontiguousarray(found.eta[:, lane])
+        return Replicate(
+            found.coef[:, lane].copy(),
+            "converged",
+            float(found.kkt[lane]),
+            int(found.n_iter[lane]),
+            float(found.log_likelihood[lane]),
+            self.measure(k, part, eta) if self.measure else None,
+        )
+
+    def _is_plain(self, found: LaneAnswers, lane: int, part: Part) -> bool:
+        """Whether the unpenalised coefficients are estimable, and finite beyond doubt."""
+        problem, coef = self.problem, found.coef[:, lane]
+        free = np.flatnonzero((self.l1 == 0) & (self.l2 == 0) & problem.informative)
+        if free.size == 0:
+            return True
+        design = problem.design
+        if self.separation:
+            runtime = Runtime(1)
+            effect = design.product(coef[free] * design.scale[free], free, runtime=runtime)
+            if found.last_move[lane] > newton.STILL_MOVING or np.ptp(effect) >= newton.WIDE:
+                return False
+        loss = problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
+        eta = np.ascontiguousarray(found.eta[:, lane])
+        information = loss.information(design, eta, free)
+        size = np.sqrt(np.maximum(np.diag(information), 1e-300))
+        spread = problem.spread[free]
+        if (size < 1e-4 * spread * np.sqrt(loss.n_events)).any():
+            return False
+        return bool(np.linalg.eigvalsh(information / np.outer(size, size))[0] > 1e-6)
+
+    def _alone(self, k: int, part: Part) -> Replicate:
+        """Fit one replicate by the solver for one likelihood."""
+        loss: Loss = self.problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
+        solution = newton.fit(
+            self.problem.design,
+            loss,
+            self.l1,
+            self.l2,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            start=self.whole,
+            separate=self.separation,
+        )
+        return Replicate(
+            solution.coef,
+            solution.status,
+            solution.kkt,
+            solution.n_iter,
+            solution.log_likelihood,
+            self.measure(k, part, solution.eta) if self.measure else None,
+        )
