@@ -94,7 +94,7 @@ class Source:
 
     @functools.cached_property
     def _whole(self) -> tuple[Problem, NDArray[np.bool_]]:
-        """For a coefficient that is infinite: on all risk sets, as it is held at finite values."""
+        """For one that is infinite, or lost in the limit: on all risk sets, held at a number."""
         return self._prepared(self.loss.whole)
 
     def _prepared(self, loss: Loss) -> tuple[Problem, NDArray[np.bool_]]:
@@ -115,8 +115,7 @@ class Source:
 
     def is_estimable(self, column: int) -> bool:
         """Whether the data say anything about a coefficient."""
-        aliased = self._setting(column)[1]
-        return not (aliased[column] or self.solution.aliased[column])
+        return not self._setting(column)[1][column]
 
     def curve(self, column: int, runtime: Runtime) -> "Curve":
         """The profile of a coefficient that is estimable."""
@@ -127,14 +126,17 @@ class Source:
         unit = np.zeros(self.design.n_features)
         unit[column] = self.design.scale[column]
         x = self.design.product(unit, runtime=runtime)
-        is_flat: bool | None = False
+        # In the limit of other coefficients nothing may be left to say about this one.
+        is_flat: bool | None = bool(self.solution.aliased[column])
         if sign := int(self.solution.infinite[column]):
             free = (self.l1 == 0) & (self.l2 == 0) & ~aliased
             is_flat = separation.recedes_with(problem, free, column, -sign)
         return Curve(self, column, problem.without(held), held, x, is_flat)
 
     def _setting(self, column: int) -> tuple[Problem, NDArray[np.bool_]]:
-        return self._whole if self.solution.infinite[column] else self._limit
+        solution = self.solution
+        is_lost = solution.aliased[column] and solution.infinite.any()
+        return self._whole if solution.infinite[column] or is_lost else self._limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +154,7 @@ class Curve:
     x : (n,) float64
         The column, up to a constant.
     is_flat : bool or None
-        The estimate is infinite and the likelihood keeps up on the other side, too, so that the
-        profile is constant. None: could not be decided.
+        Infinite coefficients make up for any value of this one. None: could not be decided.
     """
 
     source: Source
