@@ -6,6 +6,7 @@ through G, which the robust variance counts.
 """
 
 import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,6 +32,14 @@ def below_highest(eta: Rows, outcome: Outcome) -> Rows:
     return np.asarray(eta - highest[outcome.stratum])
 
 
+class _Part(NamedTuple):
+    """Rows while they count alike: up to their own time with factor 1, after it with G(t-) (G,)."""
+
+    sets: RiskSets
+    factor: float | NDArray[np.float64]
+    seen: Callable[[NDArray[np.float64], RiskSets], Rows]
+
+
 class _Level(NamedTuple):
     """Groups whose hazards one exponent holds: hazards (G,) in units of exp(log_unit), else 0."""
 
@@ -54,7 +63,8 @@ class SubdistributionPieces:
     -----
     A row's risk times a hazard it meets is at most the number of events, but either alone may be
     beyond floating point. So sums over groups go level by level, nearly always one, with risks in
-    the inverse of its unit.
+    the inverse of its unit. Each of the K tails costs a pass over its rows and all groups, and none
+    over all rows: with G groups q columns take O((n + K G) q) time.
     """
 
     loss: FineGrayLoss
@@ -82,8 +92,23 @@ class SubdistributionPieces:
         # Only rows that are at risk in no group of the level are cut, so that all sums are finite.
         return kernels.risk_below(kernels.LEVEL, self.eta[sets.order] + level.log_unit, weight)
 
-    def _by_row(self, sets: RiskSets, values: Rows) -> Rows:
-        return np.bincount(sets.order, values, self.eta.size).astype(np.float64, copy=False)
+    @functools.cached_property
+    def _parts(self) -> list[_Part]:
+        """The risk sets up to each row's own time, and the tails."""
+        tails = [_Part(tail.sets, tail.survival, _seen_after) for tail in self.loss.tails]
+        return [_Part(self.loss.risk, 1.0, _seen_up_to), *tails]
+
+    def _by_row(self, values: Sequence[Matrix]) -> Matrix:
+        """Sums by row (n, q) of the values of each part: in limits a row stands in several places.
+
+        All parts at once, for a sum over n rows for each tail would take O(K n q).
+        """
+        order = np.concatenate([part.sets.order for part in self._parts])
+        joined = np.concatenate(values)
+        out = np.empty((self.eta.size, joined.shape[1]))
+        for j in range(joined.shape[1]):
+            out[:, j] = np.bincount(order, joined[:, j], self.eta.size)
+        return out
 
     @functools.cached_property
     def _group(self) -> Index:
@@ -106,36 +131,29 @@ class SubdistributionPieces:
         -------
         (n, k) float64, in the caller's order.
         """
-        risk = self.loss.risk
-        out = np.zeros((self.eta.size, powers.shape[1]))
+        values = [np.zeros((part.sets.order.size, powers.shape[1])) for part in self._parts]
         for level in self._levels:
-            r = self._risk_of(risk, risk.weight, level)
-            for k in range(powers.shape[1]):
-                hazard = level.hazard * powers[:, k]
-                out[:, k] += self._by_row(risk, r * _seen_up_to(hazard, risk))
-                for tail in self.loss.tails:
-                    u = self._risk_of(tail.sets, tail.sets.weight, level)
-                    out[:, k] += self._by_row(
-                        tail.sets, u * _seen_after(hazard * tail.survival, tail.sets)
-                    )
-        return out
+            for (sets, factor, seen), out in zip(self._parts, values, strict=True):
+                r, hazard = self._risk_of(sets, sets.weight, level), level.hazard * factor
+                for k in range(powers.shape[1]):
+                    out[:, k] += r * seen(hazard * powers[:, k], sets)
+        return self._by_row(values)
 
     def log_expected_rows(self) -> Rows:
         """Log of the expected events of one such person (n,), in the caller's order.
 
         Of a row of weight 0, up to its own time only.
         """
-        risk, weight = self.loss.risk, self.loss.outcome.weight
+        weight = self.loss.outcome.weight
         out = np.full(self.eta.size, -np.inf)
         with np.errstate(divide="ignore"):
             for log_unit, hazard in self._levels:
-                seen = np.log(_seen_up_to(hazard, risk))
-                np.logaddexp.at(out, risk.order, self.eta[risk.order] + (log_unit + seen))
-                for tail in self.loss.tails:
-                    sets = tail.sets
-                    seen = np.log(_seen_after(hazard * tail.survival, sets))
-                    seen += np.log(sets.weight / weight[sets.order])
-                    np.logaddexp.at(out, sets.order, self.eta[sets.order] + (log_unit + seen))
+                for sets, factor, seen in self._parts:
+                    log_seen = np.log(seen(hazard * factor, sets))
+                    if sets is not self.loss.risk:
+                        log_seen += np.log(sets.weight / weight[sets.order])
+                    log_risk = self.eta[sets.order] + log_unit
+                    np.logaddexp.at(out, sets.order, log_risk + log_seen)
         return out
 
     def event_means(self, values: Matrix) -> tuple[Matrix, Matrix]:
@@ -145,7 +163,7 @@ class SubdistributionPieces:
         """
         risk = self.loss.risk
         means, _ = kernels.finegray_means(self.eta, risk, self.loss.tails, values)
-        out = np.zeros((risk.group_events.size, values.shape[1]))
+        out = np.zeros((risk.group_events.size, values.shape[1]), order="F")  # read by columns
         out[risk.group_events > 0] = means
         return out, np.zeros_like(out)
 
@@ -175,7 +193,7 @@ class SubdistributionPieces:
         (n, q) float64, 0 for rows of weight 0.
         """
         weight = self.loss.outcome.weight
-        scores, _, _ = self._scores(values)
+        scores, _ = self._scores(values, self.event_means(values)[0])
         return np.divide(
             scores, weight[:, None], out=np.zeros_like(scores), where=weight[:, None] > 0
         )
@@ -206,56 +224,45 @@ class SubdistributionPieces:
 
         Notes
         -----
-        The numbers of cmprsk's ``crr``, which takes O(n^2), in O(n (log n + q)). One difference,
-        where there are several censoring groups: ``crr`` counts in q only events of the same group,
-        here all, as the derivative has it.
+        The numbers of cmprsk's ``crr``, which takes O(n^2), in O(n log n + (n + K G) q) for K
+        censoring groups and G times of events. One difference, where K > 1: ``crr`` counts in q
+        only events of the same group, here all, as the derivative has it.
 
         References
         ----------
         Fine and Gray (1999), Journal of the American Statistical Association 94, 496-509,
         doi:10.1080/01621459.1999.10474144.
         """
-        out, opened, closed = self._scores(values)
+        mean, _ = self.event_means(values)
+        out, begun = self._scores(values, mean)
         weight = self.loss.censoring.weight
         if weight is None:
             return out
         time, group_time = self.loss.outcome.time, self.loss.outcome.group_time
-        used = np.flatnonzero(np.isfinite(group_time))
         for k, tail in enumerate(self.loss.tails):
             rows = np.flatnonzero((self.loss.censoring.group == k) & (weight > 0))
             at = _Censorings.of(self.loss, rows)
             if not at.time.size:
                 continue
-            q = _sum_before_times(time[tail.sets.order], opened[k], at.time)
-            q -= _sum_before_times(group_time[used], closed[k][used], at.time)
+            q = _sum_before_times(time[tail.sets.order], -begun[k], at.time)
+            q -= _sum_before_times(group_time, self._ended(tail, values, mean), at.time)
             out[rows] += weight[rows, None] * at.martingale_integral(q / at.at_risk[:, None])
         return out
 
-    def _scores(self, values: Matrix) -> tuple[Matrix, list[Matrix], list[Matrix]]:
-        """Weighted score of each row, and what `contributions` makes q of.
+    def _scores(self, values: Matrix, mean: Matrix) -> tuple[Matrix, list[Matrix]]:
+        """Weighted score of each row, and of it what the rows of each tail get after their time.
 
-        For each tail: minus the score of its rows after their time (c, q), which q takes up there;
-        and the terms of each group (G, q), which it loses there.
+        Minus the latter is what q of `contributions` takes up at that time.
         """
-        risk, tails, q = self.loss.risk, self.loss.tails, values.shape[1]
-        mean, _ = self.event_means(values)
-        out = self._observed(values, mean)
-        opened = [np.zeros((tail.sets.order.size, q)) for tail in tails]
-        closed = [np.zeros((mean.shape[0], q)) for _ in tails]
+        parts = [np.zeros((part.sets.order.size, values.shape[1])) for part in self._parts]
         for level in self._levels:
-            r = self._risk_of(risk, risk.weight, level)
-            cumulative = _seen_up_to(level.hazard, risk)
-            for j in range(q):
-                seen = _seen_up_to(level.hazard * mean[:, j], risk)
-                out[:, j] += self._by_row(risk, r * (seen - values[risk.order, j] * cumulative))
-            for k, tail in enumerate(tails):
-                begun, ended = self._after(tail, level, values, mean)
-                opened[k] += begun
-                closed[k] += ended
-        for tail, begun in zip(tails, opened, strict=True):
-            for j in range(q):
-                out[:, j] -= self._by_row(tail.sets, begun[:, j])
-        return out, opened, closed
+            for (sets, factor, seen), out in zip(self._parts, parts, strict=True):
+                r, hazard = self._risk_of(sets, sets.weight, level), level.hazard * factor
+                cumulative = seen(hazard, sets)
+                for j in range(values.shape[1]):
+                    gap = seen(hazard * mean[:, j], sets) - values[sets.order, j] * cumulative
+                    out[:, j] += r * gap
+        return self._observed(values, mean) + self._by_row(parts), parts[1:]
 
     def _observed(self, values: Matrix, mean: Matrix) -> Matrix:
         """Of each row with an event, its weight times its values minus the mean of its risk set."""
@@ -268,20 +275,16 @@ class SubdistributionPieces:
             out[:, j] = np.bincount(at, terms[:, j], self.eta.size)
         return out
 
-    def _after(
-        self, tail: Tail, level: _Level, values: Matrix, mean: Matrix
-    ) -> tuple[Matrix, Matrix]:
-        """One level's part of what `_scores` gives for a tail."""
-        sets, hazard = tail.sets, level.hazard * tail.survival
-        u = self._risk_of(sets, sets.weight, level)
-        cumulative, total = _seen_after(hazard, sets), _sum_before(u, sets, hazard.size)
-        begun = np.empty((sets.order.size, values.shape[1]))
-        ended = np.empty((hazard.size, values.shape[1]))
-        for j in range(values.shape[1]):
-            x = values[sets.order, j]
-            begun[:, j] = u * (x * cumulative - _seen_after(hazard * mean[:, j], sets))
-            ended[:, j] = hazard * (_sum_before(u * x, sets, hazard.size) - mean[:, j] * total)
-        return begun, ended
+    def _ended(self, tail: Tail, values: Matrix, mean: Matrix) -> Matrix:
+        """Terms of each group (G, q) of a tail, which q of `contributions` loses there."""
+        sets, out = tail.sets, np.zeros_like(mean)
+        for level in self._levels:
+            u, hazard = self._risk_of(sets, sets.weight, level), level.hazard * tail.survival
+            total = _sum_before(u, sets, hazard.size)
+            for j in range(values.shape[1]):
+                sums = _sum_before(u * values[sets.order, j], sets, hazard.size)
+                out[:, j] += hazard * (sums - mean[:, j] * total)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,7 +362,7 @@ def _sum_before(r: Rows, sets: RiskSets, n_groups: int) -> NDArray[np.float64]:
 
 
 def _sum_before_times(time: Rows, values: Matrix, at: Rows) -> Matrix:
-    """Sum of the values whose time is smaller than each of `at` (increasing): (m, q)."""
+    """Sum of the values whose time is before each of `at` (increasing): (m, q); NaN never is."""
     place = np.searchsorted(at, time, side="right")
     out = np.empty((at.size, values.shape[1]))
     for j in range(values.shape[1]):
