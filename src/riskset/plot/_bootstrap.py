@@ -1,0 +1,120 @@
+"""The picture of a bootstrap: the replicates of one coefficient, its estimate and interval."""
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from riskset._errors import InputError
+from riskset._types import Features, is_number
+from riskset.plot._style import ACCENT, COLOURS, INK, QUIET, STYLE, frame
+
+__all__ = ["bootstrap_distribution"]
+
+MOST_BINS = 60
+
+
+def bootstrap_distribution(
+    replicates: Features,
+    estimate: float,
+    lower: float,
+    upper: float,
+    *,
+    level: float = 0.95,
+    title: str | None = None,
+    xlabel: str = "log hazard ratio",
+) -> Figure:
+    """Histogram of the replicates of one coefficient, with its estimate and interval.
+
+    Parameters
+    ----------
+    replicates : (B,) float
+        Infinite ones are counted at the side; NaN, which have no estimate, beside the axis.
+    estimate, lower, upper : float
+        An end that is infinite or not defined is not drawn.
+    level : float
+        Coverage of the interval.
+    title, xlabel : str
+        Words on the picture.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        If fewer than two replicates are finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from riskset.plot import bootstrap_distribution
+    >>> replicates = np.random.default_rng(1).normal(0.2, 0.1, 500)
+    >>> figure = bootstrap_distribution(replicates, 0.2, 0.01, 0.39, title="treatment")
+    """
+    values = np.asarray(replicates, dtype=float)
+    if values.ndim != 1 or np.isfinite(values).sum() < 2:
+        raise InputError(
+            f"`replicates` must be a list of numbers of which at least two are finite, but "
+            f"{int(np.isfinite(values).sum())} of {values.size} are.",
+            hint="pass one column of the replicates of a bootstrap.",
+        )
+    if not all(is_number(value) for value in (estimate, lower, upper)):
+        raise InputError(
+            f"`estimate`, `lower` and `upper` must be numbers, but they are {estimate!r}, "
+            f"{lower!r} and {upper!r}.",
+            hint="the interval of one coefficient is interval[name].",
+        )
+    finite = values[np.isfinite(values)]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.0, 4.0), layout="constrained")
+        axes = figure.add_subplot()
+        edges = np.histogram_bin_edges(finite, bins="fd")
+        if edges.size - 1 > MOST_BINS:
+            edges = np.linspace(edges[0], edges[-1], MOST_BINS + 1)
+        axes.hist(finite, bins=edges.tolist(), color=COLOURS[0], alpha=0.35, edgecolor="white")
+        if np.isfinite(lower) or np.isfinite(upper):
+            _shade(axes, lower, upper, level)
+        if np.isfinite(estimate):
+            axes.axvline(estimate, color=ACCENT, linewidth=2.0, zorder=4)
+            words = f"estimate {estimate:.3g}"
+            axes.text(
+                0.005, 0.985, words, transform=axes.transAxes, va="top", color=ACCENT, weight="bold"
+            )
+        axes.margins(y=0.18)
+        axes.set_xlabel(xlabel)
+        failed = int(np.isnan(values).sum())
+        lost = f", {failed:,} without an estimate" if failed else ""
+        axes.set_ylabel(f"replicates (of {values.size:,}{lost})")
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        frame(axes, title)
+        _count_others(axes, values)
+    return figure
+
+
+def _shade(axes: Axes, lower: float, upper: float, level: float) -> None:
+    """Dashed lines at the ends of the interval, with their values, and a bar between."""
+    low, high = axes.get_xlim()
+    ends = [end for end in (lower, upper) if np.isfinite(end)]
+    axes.set_xlim(min(low, *ends), max(high, *ends))
+    low, high = axes.get_xlim()
+    for end in ends:
+        axes.axvline(end, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=3)
+    start = lower if np.isfinite(lower) else low
+    stop = upper if np.isfinite(upper) else high
+    axes.axvspan(start, stop, color=INK, alpha=0.05, linewidth=0, zorder=0)
+    words = f"{100 * level:g}% interval {lower:.3g} to {upper:.3g}"
+    axes.text(0.995, 0.985, words, transform=axes.transAxes, ha="right", va="top", color=INK)
+
+
+def _count_others(axes: Axes, values: Features) -> None:
+    """How many replicates have no place on the axis."""
+    for share, side, count in (
+        (0.005, "left", int((values == -np.inf).sum())),
+        (0.995, "right", int((values == np.inf).sum())),
+    ):
+        if count:
+            words = f"← {count:,} at −∞" if side == "left" else f"{count:,} at +∞ →"
+            axes.text(share, 0.9, words, transform=axes.transAxes, ha=side, va="top", color=QUIET)
