@@ -169,7 +169,7 @@ def profile(
     >>> found = rs.profile(rs.Cox(penalty), rs.load_rhc(), parameter="swang1", bounds=(-0.5, 0.5))
     >>> lower, upper = found.interval()
     >>> round(lower, 3), round(found.maximum, 3), round(upper, 3)
-    (0.087, 0.165, 0.244)
+    (0.056, 0.131, 0.206)
     """
     low, high = _checked(parameter, bounds, grid, tolerance, max_points)
     is_fitted = hasattr(model, "coef_")

@@ -6,14 +6,18 @@ Every function returns a `matplotlib.figure.Figure` that belongs to no window; s
 
 from matplotlib.figure import Figure
 
+from riskset.plot._bootstrap import bootstrap_distribution
 from riskset.plot._curves import incidence_by_group, survival_by_group
 from riskset.plot._models import coefficient_path, hazard_ratios, survival_curves
+from riskset.plot._profile import profile_likelihood
 
 __all__ = [
     "Figure",
+    "bootstrap_distribution",
     "coefficient_path",
     "hazard_ratios",
     "incidence_by_group",
+    "profile_likelihood",
     "survival_by_group",
     "survival_curves",
 ]

@@ -1,0 +1,157 @@
+"""The picture of a profile likelihood: its fall from the maximum, the cut and the interval."""
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from scipy.special import ndtri
+
+from riskset._errors import InputError
+from riskset._types import Features, is_number
+from riskset.plot._style import ACCENT, COLOURS, INK, QUIET, STYLE, frame
+
+__all__ = ["profile_likelihood"]
+
+DEPTH = 3.0
+"""The picture ends where the profile has fallen by so many times the cut."""
+
+
+def profile_likelihood(
+    values: Features,
+    log_likelihood: Features,
+    estimate: float,
+    lower: float,
+    upper: float,
+    *,
+    maximum: float | None = None,
+    level: float = 0.95,
+    title: str | None = None,
+    xlabel: str = "log hazard ratio",
+) -> Figure:
+    """Profile log likelihood of one coefficient below its maximum, with the interval it makes.
+
+    Parameters
+    ----------
+    values, log_likelihood : (k,) float
+        As of `riskset.Profile`, in any order; NaN is left out.
+    estimate, lower, upper : float
+        An infinite one is not drawn, and the interval goes to the edge.
+    maximum : float, optional
+        The log likelihood at the estimate; the largest of those given if left out.
+    level : float
+        Coverage of the interval: the cut is half the chi-square quantile below the maximum.
+    title, xlabel : str
+        Words on the picture.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        If the lengths differ, or fewer than two values are finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from riskset.plot import profile_likelihood
+    >>> b = np.linspace(-1, 2, 61)
+    >>> figure = profile_likelihood(b, -4 * (b - 0.5) ** 2, 0.5, -0.19, 1.19, title="treatment")
+    """
+    values, height = (np.asarray(a, dtype=float) for a in (values, log_likelihood))
+    if values.shape != height.shape or values.ndim != 1:
+        raise InputError(
+            "`values` and `log_likelihood` must have the same length, but their shapes are "
+            f"{values.shape} and {height.shape}.",
+            hint="pass the two attributes of one riskset.profile(...).",
+        )
+    good = np.isfinite(values) & np.isfinite(height)
+    if good.sum() < 2:
+        raise InputError("a profile needs at least two finite values to be drawn.")
+    if not (is_number(level) and 0 < level < 1):
+        raise InputError(
+            f"`level` must be between 0 and 1, but it is {level!r}.", hint="0.95 means 95 %."
+        )
+    order = np.argsort(values[good], kind="stable")
+    values, height = values[good][order], height[good][order]
+    height = height - (height.max() if maximum is None else maximum)
+    cut = 0.5 * float(ndtri((1 + level) / 2)) ** 2
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.0, 4.4), layout="constrained")
+        axes = figure.add_subplot()
+        low, high = _window(values, height, -DEPTH * cut)
+        ends = max(low, lower), min(high, upper)
+        axes.axvspan(*ends, color=COLOURS[0], alpha=0.08, linewidth=0, zorder=0)
+        axes.axhline(-cut, color=QUIET, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+        axes.plot(values, height, color=COLOURS[0], linewidth=1.8, zorder=3)
+        for end in (lower, upper):
+            if low < end < high:
+                axes.plot([end, end], [-DEPTH * cut, -cut], color=COLOURS[0], linewidth=0.9)
+                axes.plot(end, -cut, "o", color=COLOURS[0], markersize=4.5, zorder=4)
+        if low < estimate < high:
+            axes.plot(estimate, 0, "o", color=ACCENT, markersize=5.5, zorder=4)
+        axes.set_xlim(low, high)
+        axes.set_ylim(-DEPTH * cut, 0.08 * DEPTH * cut)
+        axes.annotate(
+            f"{100 * level:g}% cut",
+            (1, -cut),
+            xycoords=("axes fraction", "data"),
+            xytext=(-2, 3),
+            textcoords="offset points",
+            ha="right",
+            color=QUIET,
+        )
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel("profile log likelihood below its maximum")
+        frame(axes, None)
+        _ratios(axes)
+        axes.set_title(_heading(title, estimate, lower, upper), pad=10, color=INK)
+    return figure
+
+
+def _window(values: Features, height: Features, depth: float) -> tuple[float, float]:
+    """From where to where the profile is above the lower edge, and a little more."""
+    seen = np.flatnonzero(height > depth)
+    if not seen.size:
+        return float(values[0]), float(values[-1])
+    first, last = max(int(seen[0]) - 1, 0), min(int(seen[-1]) + 1, values.size - 1)
+    low, high = float(values[first]), float(values[last])
+    # A coarse grid may take a long step down: follow the line to the edge only.
+    if height[first] < depth:
+        low = float(np.interp(depth, height[[first, first + 1]], values[[first, first + 1]]))
+    if height[last] < depth:
+        high = float(np.interp(depth, height[[last, last - 1]], values[[last, last - 1]]))
+    return low, high
+
+
+def _heading(title: str | None, estimate: float, lower: float, upper: float) -> str:
+    ratio = "hazard ratio {} ({} to {})".format(*map(_ratio, (estimate, lower, upper)))
+    return ratio if not title else f"{title}: {ratio}"
+
+
+def _ratio(coef: float) -> str:
+    with np.errstate(over="ignore"):
+        value = float(np.exp(coef))
+    return "∞" if np.isinf(value) else f"{value:.3g}"
+
+
+def _ratios(axes: Axes) -> None:
+    """Hazard ratios along the upper edge, at round numbers."""
+    low, high = axes.get_xlim()
+    if max(abs(low), abs(high)) > 30:
+        return
+    decades = np.arange(np.floor(low / np.log(10)), np.ceil(high / np.log(10)) + 1)
+    span = (high - low) / np.log(10)
+    steps: list[float] = [1] if span > 3 else [1, 2, 5] if span > 0.9 else [1, 1.5, 2, 3, 4, 5, 7]
+    if span < 0.25:
+        steps = np.arange(1, 10, 0.1 if span > 0.08 else 0.05).round(2).tolist()
+    ticks = np.log([step * 10.0**decade for decade in decades for step in steps])
+    top = axes.secondary_xaxis("top")
+    top.xaxis.set_major_locator(FixedLocator(ticks[(ticks >= low) & (ticks <= high)].tolist()))
+    top.xaxis.set_minor_locator(NullLocator())
+    top.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{np.exp(x):.3g}"))
+    top.tick_params(length=3, width=0.8, colors=QUIET)
+    top.spines["top"].set_visible(False)
+    top.set_xlabel("hazard ratio", color=QUIET)
