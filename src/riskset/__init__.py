@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from riskset.datasets import load_rhc
     from riskset.estimators.cause_specific import CauseSpecificCox
     from riskset.estimators.cox import Cox
+    from riskset.estimators.crossval import CoxCV, FineGrayCV, cross_validate
     from riskset.estimators.finegray import FineGray
     from riskset.estimators.path import PathResult, path
     from riskset.estimators.profiling import Profile, profile
     from riskset.estimators.reading import load
+    from riskset.infer.crossval.result import CrossValidation
     from riskset.model.incidence import check_total_incidence
     from riskset.model.penalty import L1, L2, ElasticNet
     from riskset.simulate import simulate_cox, simulate_finegray
@@ -36,11 +38,14 @@ _HOMES = {
     "AalenJohansen": "riskset.curves.aalen_johansen",
     "CauseSpecificCox": "riskset.estimators.cause_specific",
     "Cox": "riskset.estimators.cox",
+    "CoxCV": "riskset.estimators.crossval",
+    "CrossValidation": "riskset.infer.crossval.result",
     "Dataset": "riskset.data.dataset",
     "Design": "riskset.data.design",
     "DeviceError": "riskset._errors",
     "ElasticNet": "riskset.model.penalty",
     "FineGray": "riskset.estimators.finegray",
+    "FineGrayCV": "riskset.estimators.crossval",
     "GroupTest": "riskset.curves.comparison",
     "IncidenceCurve": "riskset.curves.aalen_johansen",
     "InputError": "riskset._errors",
@@ -58,6 +63,7 @@ _HOMES = {
     "__version__": "riskset._version",
     "aalen_johansen": "riskset.curves.aalen_johansen",
     "check_total_incidence": "riskset.model.incidence",
+    "cross_validate": "riskset.estimators.crossval",
     "gray_test": "riskset.curves.comparison",
     "kaplan_meier": "riskset.curves.kaplan_meier",
     "load": "riskset.estimators.reading",
@@ -77,11 +83,14 @@ __all__ = [
     "AalenJohansen",
     "CauseSpecificCox",
     "Cox",
+    "CoxCV",
+    "CrossValidation",
     "Dataset",
     "Design",
     "DeviceError",
     "ElasticNet",
     "FineGray",
+    "FineGrayCV",
     "GroupTest",
     "IncidenceCurve",
     "InputError",
@@ -99,6 +108,7 @@ __all__ = [
     "__version__",
     "aalen_johansen",
     "check_total_incidence",
+    "cross_validate",
     "gray_test",
     "kaplan_meier",
     "load",

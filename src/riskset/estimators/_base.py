@@ -6,7 +6,7 @@ It holds no mathematics, and never changes the parameters of an estimator.
 import os
 import time
 import warnings
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from riskset._errors import InputError, RisksetWarning
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
-from riskset._types import Features, is_count, is_number
+from riskset._types import AnyArray, Features, is_count, is_number
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
@@ -251,6 +251,13 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
             For example ``"fit.riskset"``.
         """
         save(self, path)
+
+    def _to_save(self) -> tuple[dict[str, object], dict[str, AnyArray]]:
+        """What an estimator of another kind keeps beside the fit: for JSON, and arrays."""
+        return {}, {}
+
+    def _restore(self, document: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
+        """Take back what `_to_save` gave, and out of the arrays."""
 
     # ---------------------------------------------------------------------- scikit-learn
 

@@ -19,7 +19,7 @@ from riskset.solve.result import Note
 if TYPE_CHECKING:
     from riskset.estimators._base import HazardModel
 
-__all__ = ["load_into", "save"]
+__all__ = ["load_into", "penalty_from_dict", "penalty_to_dict", "save"]
 
 PLAIN = (
     "status_",
@@ -49,7 +49,7 @@ def save(model: "HazardModel", path: str | os.PathLike[str]) -> None:
     document = {
         "model": type(model).__name__,
         "parameters": parameters,
-        "penalty": _penalty_to_dict(model.penalty),
+        "penalty": penalty_to_dict(model.penalty),
         "attributes": {name: _plain(getattr(model, name)) for name in PLAIN},
         "notes": [[n.code, list(n.columns), n.message] for n in model.notes_],
         "feature_names_in_": None if names is None else list(names),
@@ -57,7 +57,9 @@ def save(model: "HazardModel", path: str | os.PathLike[str]) -> None:
         "encoder": None if columns.encoder is None else columns.encoder.to_dict(),
         "schema": None if columns.schema is None else columns.schema.to_dict(),
     }
-    write_archive(path, document, {"coef": model.coef_, **model._fitted.to_arrays()})
+    more, arrays = model._to_save()
+    arrays |= {"coef": model.coef_, **model._fitted.to_arrays()}
+    write_archive(path, document | more, arrays)
 
 
 def load_into(
@@ -81,7 +83,7 @@ def load_into(
 def _restore(
     kind: "type[HazardModel]", document: dict[str, Any], arrays: dict[str, AnyArray]
 ) -> "HazardModel":
-    model = kind(penalty=_penalty_from_dict(document["penalty"]), **document["parameters"])
+    model = kind(penalty=penalty_from_dict(document["penalty"]), **document["parameters"])
     for name in PLAIN:
         setattr(model, name, document["attributes"][name])
     model.coef_ = arrays.pop("coef")
@@ -113,7 +115,7 @@ def _plain(value: object) -> object:
     return value if isinstance(value, (str, dict)) or not hasattr(value, "__len__") else None
 
 
-def _penalty_to_dict(penalty: Penalty | None) -> dict[str, object] | None:
+def penalty_to_dict(penalty: Penalty | None) -> dict[str, object] | None:
     if penalty is None:
         return None
     factor = penalty.factor
@@ -129,7 +131,7 @@ def _penalty_to_dict(penalty: Penalty | None) -> dict[str, object] | None:
     }
 
 
-def _penalty_from_dict(state: dict[str, Any] | None) -> Penalty | None:
+def penalty_from_dict(state: dict[str, Any] | None) -> Penalty | None:
     if state is None:
         return None
     pairs = state["factor_pairs"]

@@ -16,7 +16,7 @@ from riskset.model.censoring import CensoringTies
 from riskset.model.finegray import Beyond, Censoring, CensoringWeights, FineGrayLoss
 from riskset.model.penalty import Penalty
 
-__all__ = ["FineGray"]
+__all__ = ["FineGray", "column_labels"]
 
 PLACES = Places(
     {
@@ -241,11 +241,13 @@ class FineGray(HazardModel):
                 )
         if chosen is None:
             return None
-        labels = _column(chosen, data) if isinstance(chosen, str) else chosen
+        labels = (
+            column_labels(chosen, data, "censoring_group") if isinstance(chosen, str) else chosen
+        )
         return as_codes(labels, "censoring_group", data.outcome.n_rows, PLACES)[0]
 
 
-def _column(name: str, data: Data) -> AnyArray:
+def column_labels(name: str, data: Data, argument: str) -> AnyArray:
     """Labels by the name of a column: one with a role, or a covariate."""
     roles: dict[str, AnyArray | None] = {}
     if data.dataset is not None:
@@ -261,7 +263,7 @@ def _column(name: str, data: Data) -> AnyArray:
     own = [j for j, n in enumerate(names) if n == name or n.startswith(f"{name}=")]
     if not own:
         known = [*names, *(role for role, values in roles.items() if values is not None)]
-        raise InputError.unknown_name("censoring_group", name, known)
+        raise InputError.unknown_name(argument, name, known)
     values = data.design.to_dense(columns=np.array(own))
     codes: AnyArray = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
     return codes

@@ -5,17 +5,18 @@ import os
 from riskset.estimators._base import HazardModel
 from riskset.estimators._saved import load_into
 from riskset.estimators.cox import Cox
+from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
 
 __all__ = ["load"]
 
 
 def load(path: str | os.PathLike[str]) -> HazardModel:
-    """Read a model written by `Cox.save` or `FineGray.save`.
+    """Read a model written by the method `save`.
 
     Returns
     -------
-    Cox or FineGray
+    Cox, FineGray, CoxCV or FineGrayCV
 
     Raises
     ------
@@ -34,4 +35,5 @@ def load(path: str | os.PathLike[str]) -> HazardModel:
     >>> bool((again.coef_ == model.coef_).all())
     True
     """
-    return load_into(path, {"Cox": Cox, "FineGray": FineGray})
+    kinds = (Cox, FineGray, CoxCV, FineGrayCV)
+    return load_into(path, {kind.__name__: kind for kind in kinds})

@@ -118,7 +118,7 @@ def _at_zero(
     null = loss.evaluate(loss.offset)
     gradient = design.cross(null.residual, runtime=loss.runtime)
     scale = float(np.abs(gradient / spread)[informative].max(initial=0.0))
-    return null, gradient, scale if scale >= NO_SIGNAL * loss.n_events else 1.0
+    return null, gradient, scale if scale > NO_SIGNAL * loss.n_events else 1.0
 
 
 def _spread(design: Design, loss: Loss) -> Features:
@@ -131,7 +131,7 @@ def _spread(design: Design, loss: Loss) -> Features:
 
 def _deviation(design: Design, weight: Rows, columns: Index, runtime: Runtime) -> Features:
     """Weighted standard deviation of stored columns."""
-    total = weight.sum()
+    total = float(weight.sum()) or 1.0  # training rows without an event expect none
     mean = design.cross(weight, columns, runtime=runtime) / total
     square = design.cross(weight, columns, runtime=runtime, power=2) / total
     return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))

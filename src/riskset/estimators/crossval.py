@@ -1,0 +1,356 @@
+"""Estimators that choose their penalty by cross-validation, and the score of any other."""
+
+import os
+from typing import cast
+
+from sklearn.base import clone
+
+from riskset._errors import InputError
+from riskset.estimators._base import HazardModel
+from riskset.estimators._cross_validated import CrossValidated
+from riskset.estimators._folding import Folding
+from riskset.estimators._input import frame_library
+from riskset.estimators.cox import Cox
+from riskset.estimators.finegray import FineGray
+from riskset.infer.crossval.explore import Rule, Search
+from riskset.infer.crossval.result import CrossValidation
+from riskset.infer.crossval.scores import CensoringFrom, Score
+from riskset.model.censoring import CensoringTies
+from riskset.model.cox import Ties
+from riskset.model.finegray import Beyond, CensoringWeights
+from riskset.model.penalty import Penalty
+from riskset.solve.optimality import Problem
+
+__all__ = ["CoxCV", "FineGrayCV", "cross_validate"]
+
+
+class CoxCV(CrossValidated, Cox):
+    r"""Cox regression whose penalty is chosen by cross-validation.
+
+    The rows are divided into folds, several times. For each penalty every fold is left out once,
+    the model is fitted to the other rows, and scored on those left out. The penalty whose mean
+    score is best (or by the rule "1se") is then used on all rows: afterwards the estimator is that
+    `Cox` model.
+
+    Parameters
+    ----------
+    penalty : L1, L2, ElasticNet, optional
+        The kind, the unpenalised columns and the factors; its strength does not matter. Default:
+        L1 on every covariate.
+    penalties : sequence of Penalty or of float, optional
+        Penalties, or strengths of `penalty`, to compare instead of a search.
+    folds : int, or fold ids (n,) or (repeats, n)
+        How many, or which rows are left out together; with ids, `repeats` and `seed` do not matter.
+    repeats : int
+        How often the rows are divided anew.
+    search : {"auto", "grid"}
+        "auto" looks for the best strength on a logarithmic scale, and ends when it has neighbours
+        within a factor of 1.1 on both sides, evaluated too, that score no better. "grid" compares
+        `n_penalties` strengths, equally spaced on that scale.
+    rule : {"min", "1se"}
+        The best mean score, or the strongest penalty (of the same share of L1) whose mean is within
+        one standard error of it; a search then looks for that, too.
+    score : {"held_out", "difference"}
+        The log partial likelihood of the rows left out by themselves, risk sets restricted to them
+        (Cyclops; glmnet's ``grouped=FALSE``); or that of all rows minus that of the training rows
+        (Verweij and van Houwelingen; glmnet's default). A fold without events adds 0 to the first.
+    groups : (n,) labels or str, optional
+        Rows of one group stay together. "cluster", "strata", or the name of a covariate or of a
+        column of the `Dataset` with a role.
+    stratify : bool
+        Spread events evenly over the folds.
+    censoring : {"training", "full"}
+        For `FineGrayCV`: estimate the distribution of censoring anew from the training rows of each
+        replicate, or once from all.
+    n_penalties, min_ratio : int, float
+        Of a grid; `min_ratio` is the weakest strength over the smallest that leaves no penalised
+        covariate: 1e-4 unless given, or 0.01 with more columns than rows. A search goes no further
+        down than that either; without `min_ratio`, than 1e-5.
+    start : float, optional
+        Strength (l1 + l2) at which a search starts. Default: a tenth of that smallest strength.
+    l1_ratio : number, sequence of numbers, or "auto", optional
+        Shares of L1 to compare or, on [0, 1] to within 0.1, to search for. Default: that of
+        `penalty`.
+    checkpoint : path, optional
+        Every finished replicate is written there; the same fit, started again after an interrupt,
+        goes on where it ended, and its result has the same bits.
+    seed : int
+        For the folds; they are the same for every penalty.
+    tol_replicates : float
+        Bound on the relative KKT residual of each replicate.
+    ties, cause, device, n_threads, tol, max_iter, solver, progress
+        As for `Cox`. The choice has the same bits for any number of threads.
+
+    Attributes
+    ----------
+    best_penalty_ : Penalty
+        The chosen penalty, which was evaluated; the final fit has it.
+    best_index_, best_score_ : int, float
+        Its row in `cv_curve_`, and its mean score.
+    cv_curve_ : data frame
+        One row for each penalty: l1, l2, mean score, its standard error from the spread among
+        folds, and the number of coefficients other than 0.
+    cv_results_ : data frame
+        One row for each penalty and replicate: repetition, fold, score, log likelihood of the
+        training rows, size, steps, KKT residual and status.
+    n_failed_ : int
+        Replicates that are not "converged"; `notes_` says so, and their scores count all the same.
+    cross_validation_ : CrossValidation
+        All of this as arrays.
+    coef_, status_, kkt_, ...
+        Of the final fit, as for `Cox`. The note ``edge_of_search`` says that the best penalty was
+        the strongest or the weakest that was tried.
+
+    See Also
+    --------
+    cross_validate : scores of one model.
+    riskset.plot.cross_validation : the curve.
+
+    References
+    ----------
+    Verweij and van Houwelingen (1993), Statistics in Medicine 12, 2305-2314,
+    doi:10.1002/sim.4780122407.
+    Simon, Friedman, Hastie and Tibshirani (2011), Journal of Statistical Software 39(5), 1-13,
+    doi:10.18637/jss.v039.i05.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> data = rs.load_rhc()
+    >>> kind = rs.L1(1.0, unpenalized=["swang1"])
+    >>> model = rs.CoxCV(kind, penalties=[10.0, 30.0, 90.0], folds=3, repeats=1).fit(data)
+    >>> model.best_penalty_
+    L1(10.0, unpenalized=('swang1',))
+    """
+
+    def __init__(
+        self,
+        penalty: Penalty | None = None,
+        *,
+        penalties: object = None,
+        folds: object = 10,
+        repeats: int = 10,
+        search: Search = "auto",
+        rule: Rule = "min",
+        score: Score = "held_out",
+        groups: object = None,
+        stratify: bool = False,
+        censoring: CensoringFrom = "training",
+        n_penalties: int = 20,
+        min_ratio: float | None = None,
+        start: float | None = None,
+        l1_ratio: object = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        seed: int = 1,
+        tol_replicates: float = 1e-5,
+        ties: Ties = "breslow",
+        cause: int | str | None = None,
+        device: str = "auto",
+        n_threads: int | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 200,
+        solver: str = "newton",
+        progress: bool | None = None,
+    ) -> None:
+        super().__init__(
+            penalty,
+            ties=ties,
+            cause=cause,
+            device=device,
+            n_threads=n_threads,
+            tol=tol,
+            max_iter=max_iter,
+            solver=solver,
+            progress=progress,
+        )
+        self.penalties = penalties
+        self.folds = folds
+        self.repeats = repeats
+        self.search = search
+        self.rule = rule
+        self.score = score
+        self.groups = groups
+        self.stratify = stratify
+        self.censoring = censoring
+        self.n_penalties = n_penalties
+        self.min_ratio = min_ratio
+        self.start = start
+        self.l1_ratio = l1_ratio
+        self.checkpoint = checkpoint
+        self.seed = seed
+        self.tol_replicates = tol_replicates
+
+
+class FineGrayCV(CrossValidated, FineGray):
+    """Fine and Gray's regression whose penalty is chosen by cross-validation.
+
+    Parameters
+    ----------
+    penalty, penalties, folds, repeats, search, rule, score, groups, stratify
+        As for `CoxCV`. Only events of the cause of interest are scored; a row left out that had a
+        competing event stays at risk after it.
+    censoring : {"training", "full"}
+        Estimate the distribution of censoring anew from the training rows of each replicate and
+        use it for the rows left out too, its last positive value being carried on; or once from all
+        rows. One distribution serves both terms of the score "difference".
+    n_penalties, min_ratio, start, l1_ratio, checkpoint, seed, tol_replicates
+        As for `CoxCV`.
+    cause, censoring_ties, censoring_group, censoring_beyond, censoring_weights
+        As for `FineGray`.
+    censoring_probability, device, n_threads, tol, max_iter, solver, progress
+        As for `FineGray`.
+
+    Attributes
+    ----------
+    best_penalty_, best_index_, best_score_, cv_curve_, cv_results_, n_failed_, cross_validation_
+        As of `CoxCV`.
+    coef_, status_, kkt_, ...
+        Of the final fit, as of `FineGray`.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> cohort = rs.simulate_finegray(400, 8, 0.3, 1)
+    >>> y = rs.Surv(cohort.time, cohort.event)
+    >>> model = rs.FineGrayCV(folds=4, repeats=1).fit(cohort.X, y)
+    >>> bool(model.best_penalty_.l1 > 0)
+    True
+    """
+
+    def __init__(
+        self,
+        penalty: Penalty | None = None,
+        *,
+        penalties: object = None,
+        folds: object = 10,
+        repeats: int = 10,
+        search: Search = "auto",
+        rule: Rule = "min",
+        score: Score = "held_out",
+        groups: object = None,
+        stratify: bool = False,
+        censoring: CensoringFrom = "training",
+        n_penalties: int = 20,
+        min_ratio: float | None = None,
+        start: float | None = None,
+        l1_ratio: object = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        seed: int = 1,
+        tol_replicates: float = 1e-5,
+        cause: int | str = 1,
+        censoring_ties: CensoringTies = "crr",
+        censoring_group: object = None,
+        censoring_beyond: Beyond = "zero",
+        censoring_weights: CensoringWeights = "case",
+        censoring_probability: object = None,
+        device: str = "auto",
+        n_threads: int | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 200,
+        solver: str = "newton",
+        progress: bool | None = None,
+    ) -> None:
+        super().__init__(
+            penalty,
+            cause=cause,
+            censoring_ties=censoring_ties,
+            censoring_group=censoring_group,
+            censoring_beyond=censoring_beyond,
+            censoring_weights=censoring_weights,
+            censoring_probability=censoring_probability,
+            device=device,
+            n_threads=n_threads,
+            tol=tol,
+            max_iter=max_iter,
+            solver=solver,
+            progress=progress,
+        )
+        self.penalties = penalties
+        self.folds = folds
+        self.repeats = repeats
+        self.search = search
+        self.rule = rule
+        self.score = score
+        self.groups = groups
+        self.stratify = stratify
+        self.censoring = censoring
+        self.n_penalties = n_penalties
+        self.min_ratio = min_ratio
+        self.start = start
+        self.l1_ratio = l1_ratio
+        self.checkpoint = checkpoint
+        self.seed = seed
+        self.tol_replicates = tol_replicates
+
+
+def cross_validate(
+    model: Cox | FineGray,
+    X: object,
+    y: object = None,
+    *,
+    folds: object = 10,
+    repeats: int = 10,
+    score: Score = "held_out",
+    groups: object = None,
+    stratify: bool = False,
+    censoring: CensoringFrom = "training",
+    checkpoint: str | os.PathLike[str] | None = None,
+    seed: int = 1,
+    tol_replicates: float = 1e-5,
+    sample_weight: object = None,
+    strata: object = None,
+    offset: object = None,
+    cluster: object = None,
+) -> CrossValidation:
+    """Score one model, with its own penalty or none, on rows that were left out of its fit.
+
+    Parameters
+    ----------
+    model : Cox or FineGray
+        It is not changed.
+    X, y, sample_weight, strata, offset, cluster
+        As for `Cox.fit`.
+    folds, repeats, score, groups, stratify, censoring, checkpoint, seed, tol_replicates
+        As for `CoxCV`. The same folds for two models make their scores comparable.
+
+    Returns
+    -------
+    CrossValidation
+        ``mean[0]``, ``se[0]``, and ``scores[0]`` of every replicate.
+
+    Raises
+    ------
+    InputError
+        If the data cannot be used, or the rows cannot be divided as asked for.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> data = rs.load_rhc()
+    >>> found = rs.cross_validate(rs.Cox(), data, folds=5, repeats=1)
+    >>> found.scores.shape
+    (1, 5)
+    """
+    if not isinstance(model, (Cox, FineGray)):
+        raise InputError(
+            f"cross_validate takes a Cox or a FineGray model, not {type(model).__name__}.",
+            hint="the models of several causes are scored one by one, as Cox(cause=...).",
+        )
+    if isinstance(model, CrossValidated):
+        raise InputError(
+            f"{type(model).__name__} cross-validates by itself.",
+            hint="fit it, and see `cv_results_`; or score a Cox or FineGray of one penalty.",
+        )
+    model = cast(HazardModel, clone(model))
+    runtime = model._checked_runtime()
+    folding = Folding(
+        folds, repeats, score, groups, stratify, censoring, checkpoint, seed, tol_replicates
+    )
+    folding.check()
+    data = model._read(X, y, sample_weight, strata, offset, cluster, None)
+    problem = Problem.prepare(data.design, model._loss(data, runtime))
+    with folding.engine(
+        problem, data, max_iter=model.max_iter, progress=model.progress, n_penalties=1
+    ) as engine:
+        scored = engine.score(model.penalty)
+    return CrossValidation.gather([scored], engine.scorer.folds, score, 0, 0, frame_library(X))

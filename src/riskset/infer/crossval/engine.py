@@ -1,0 +1,202 @@
+"""Fit and score every replicate of a penalty, and gather what came of it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from riskset._types import Features, Index
+from riskset.infer.crossval.checkpoint import Checkpoint, digest
+from riskset.infer.crossval.scores import Scorer
+from riskset.model.penalty import Penalty
+from riskset.solve import newton
+from riskset.solve.optimality import Problem
+from riskset.solve.replicates import Replicate, fit_replicates
+from riskset.solve.result import Solution, Status
+
+__all__ = ["WHOLE_TOL", "Engine", "ReplicateScore", "Report", "Scored"]
+
+WHOLE_TOL = 1e-6
+"""Relative KKT residual of the fits on all rows, from which replicates start."""
+
+Report = Callable[[int, int], None]
+"""Called with the number of penalties that are done and of replicates of the next one."""
+
+
+class ReplicateScore(NamedTuple):
+    """What is kept of a replicate.
+
+    Attributes
+    ----------
+    score : float
+        Log likelihood that the rows left out add: larger is better.
+    log_likelihood : float
+        Of the training rows.
+    status, kkt, n_iter
+        As of a `Solution`.
+    n_nonzero : int
+        Coefficients other than 0.
+    """
+
+    score: float
+    log_likelihood: float
+    status: Status
+    kkt: float
+    n_iter: int
+    n_nonzero: int
+
+    @classmethod
+    def of(cls, done: Replicate) -> "ReplicateScore":
+        """From the answer of a replicate."""
+        return cls(
+            float(done.measured),
+            float(done.log_likelihood),
+            done.status,
+            float(done.kkt),
+            int(done.n_iter),
+            int(np.count_nonzero(done.coef)),
+        )
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A penalty and its scores.
+
+    Attributes
+    ----------
+    penalty : Penalty or None
+    coef : (p,) float64
+        On all rows, to a relative KKT residual of 1e-6.
+    replicates : tuple of ReplicateScore
+    mean, se : float
+        Over all replicates, and its standard error.
+    """
+
+    penalty: Penalty | None
+    coef: Features
+    replicates: tuple[ReplicateScore, ...]
+    mean: float
+    se: float
+
+    @property
+    def n_nonzero(self) -> int:
+        """Number of coefficients other than 0 in the fit on all rows."""
+        return int(np.count_nonzero(self.coef))
+
+    @property
+    def strength(self) -> float:
+        """l1 + l2."""
+        return 0.0 if self.penalty is None else self.penalty.strength
+
+
+@dataclass
+class Engine:
+    """Scores penalties one after the other, each once.
+
+    Attributes
+    ----------
+    problem : Problem
+        Of all rows.
+    scorer : Scorer
+    tol : float
+        Bound on the relative KKT residual of every replicate.
+    max_iter : int
+    checkpoint : Checkpoint
+    report : callable
+    done : dict
+        Penalties that were scored, by their strengths for each column.
+    """
+
+    problem: Problem
+    scorer: Scorer
+    tol: float
+    max_iter: int
+    checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None))
+    report: Report = lambda _penalties, _replicates: None
+    done: dict[str, Scored] = field(default_factory=dict)
+    _last: Solution | None = None
+
+    def score(self, penalty: Penalty | None) -> Scored:
+        """Mean score of a penalty over all folds and repetitions."""
+        p = self.problem.design.n_features
+        names = self.problem.design.names
+        l1, l2 = penalty.arrays(names) if penalty is not None else (np.zeros(p), np.zeros(p))
+        key = digest(l1, l2)
+        if key not in self.done:
+            whole = self._fit_whole(penalty, l1, l2)
+            scores = tuple(self._replicates(whole, l1, l2))
+            mean, se = mean_and_error(
+                np.array([s.score for s in scores]), self.scorer.folds.repeats
+            )
+            self.done[key] = Scored(penalty, whole.coef, scores, mean, se)
+        return self.done[key]
+
+    def begin_at(self, solution: Solution) -> None:
+        """Start the first fit from a solution on all rows."""
+        self._last = self._last or solution
+
+    def start_for(self, penalty: Penalty | None) -> Solution | None:
+        """A solution on all rows to start from: that of the nearest strength so far."""
+        if self._last is None or not self.done:
+            return self._last
+        strength = 0.0 if penalty is None else penalty.strength
+        nearest = min(
+            self.done.values(),
+            key=lambda s: abs(np.log(max(s.strength, 1e-300) / max(strength, 1e-300))),
+        )
+        return replace(self._last, coef=nearest.coef)
+
+    def _fit_whole(self, penalty: Penalty | None, l1: Features, l2: Features) -> Solution:
+        self._last = newton.fit(
+            self.problem.design,
+            self.problem.loss,
+            l1,
+            l2,
+            tol=WHOLE_TOL,
+            max_iter=self.max_iter,
+            start=self.start_for(penalty),
+            problem=self.problem,
+            separate=False,
+        )
+        return self._last
+
+    def _replicates(self, whole: Solution, l1: Features, l2: Features) -> Iterator[ReplicateScore]:
+        """Scores in the order of the folds, those of the checkpoint among them."""
+        key = digest(l1, l2, whole.coef)
+        pairs = list(self.scorer.folds)
+        kept = [self.checkpoint.get(key, k) for k in range(len(pairs))]
+        missing = [k for k, record in enumerate(kept) if record is None]
+        fresh = fit_replicates(
+            self.problem,
+            whole,
+            l1,
+            l2,
+            [lambda pair=pairs[k]: self.scorer.part(*pair) for k in missing],  # type: ignore[misc]
+            tol=self.tol,
+            max_iter=self.max_iter,
+            measure=lambda _k, part, eta: self.scorer.measure(part, eta),
+        )
+        for k, record in enumerate(kept):
+            if record is None:
+                score = ReplicateScore.of(next(fresh))
+                self.checkpoint.add(key, k, score._asdict())
+            else:
+                score = ReplicateScore(**record)
+            yield score
+            self.report(len(self.done), k + 1)
+
+
+def mean_and_error(scores: Features, repeats: Index) -> tuple[float, float]:
+    r"""Mean of all scores, and its standard error from the spread among folds.
+
+    .. math:: se = \sqrt{\frac{1}{R} \sum_r \frac{s_r^2}{K_r}}
+
+    with :math:`s_r` the standard deviation of the :math:`K_r` folds of repetition r. Repetitions
+    divide the same rows anew, so they do not count as further evidence. A score that is not finite
+    makes the mean minus infinity.
+    """
+    if not np.isfinite(scores).all():
+        return -np.inf, np.inf
+    parts = [scores[repeats == r] for r in np.unique(repeats)]
+    return float(scores.mean()), float(np.sqrt(np.mean([x.var(ddof=1) / x.size for x in parts])))

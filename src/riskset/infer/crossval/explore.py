@@ -1,0 +1,277 @@
+"""Which penalties to score: those given, a grid, or wherever the best may be."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from riskset._errors import InputError
+from riskset._types import is_count, is_number
+from riskset.infer.crossval.engine import WHOLE_TOL, Engine, Scored
+from riskset.infer.crossval.search import maximise, strongest_within
+from riskset.model.penalty import ElasticNet, Penalty
+from riskset.solve.path import strength_max
+
+__all__ = ["NEIGHBOUR", "Plan", "Rule", "Search", "explore"]
+
+Search = Literal["auto", "grid"]
+Rule = Literal["min", "1se"]
+
+NEIGHBOUR = 1.1
+"""A search ends when the best strength has neighbours within this factor that score no better."""
+STEP = 0.5 * math.log(10.0)
+START = 0.1
+"""Where a search starts unless told: a share of the smallest strength that leaves nothing."""
+LEAST_RATIO = {"grid": 1e-4, "auto": 1e-5}
+"""Unless told: a search goes to the end only where the score keeps rising."""
+RATIO_STEP, RATIO_TOL = 0.25, 0.1
+LEAST_L1 = 1e-3
+"""Share of L1 by which the strongest penalty of a nearly pure ridge is found, as in glmnet."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which penalties are to be compared.
+
+    Attributes
+    ----------
+    kind : Penalty
+        Unpenalised columns, factors, and the share of L1 unless `l1_ratio` says otherwise; its
+        strength does not matter.
+    penalties : tuple of Penalty, optional
+        Compare these and no others.
+    search : {"auto", "grid"}
+    rule : {"min", "1se"}
+    n_penalties : int
+        Strengths of a grid.
+    min_ratio : float, optional
+        Weakest strength over the one that leaves no penalised covariate; 1e-4 (of a search 1e-5),
+        or 0.01 with more columns than rows.
+    start : float, optional
+        Strength at which a search starts.
+    l1_ratio : tuple of float, "auto" or None
+        Shares of L1 to compare, or to search for.
+    """
+
+    kind: Penalty
+    penalties: tuple[Penalty, ...] | None = None
+    search: Search = "auto"
+    rule: Rule = "min"
+    n_penalties: int = 20
+    min_ratio: float | None = None
+    start: float | None = None
+    l1_ratio: tuple[float, ...] | Literal["auto"] | None = None
+
+    @classmethod
+    def build(
+        cls,
+        kind: Penalty,
+        *,
+        penalties: object = None,
+        search: str = "auto",
+        rule: str = "min",
+        n_penalties: object = 20,
+        min_ratio: object = None,
+        start: object = None,
+        l1_ratio: object = None,
+    ) -> "Plan":
+        """Check what a user said.
+
+        Raises
+        ------
+        InputError
+            Naming the argument, what it must be, and what it is.
+        """
+        if search not in ("auto", "grid"):
+            raise InputError.wrong_option("search", search, ("auto", "grid"))
+        if rule not in ("min", "1se"):
+            raise InputError.wrong_option("rule", rule, ("min", "1se"))
+        if not is_count(n_penalties) or n_penalties < 2:
+            raise InputError(
+                f"`n_penalties` must be a whole number of at least 2, but it is {n_penalties!r}.",
+                hint="it counts the strengths of a grid; 20 is usual.",
+            )
+        if min_ratio is not None and not (is_number(min_ratio) and 0 < min_ratio < 1):
+            raise InputError(
+                f"`min_ratio` must be between 0 and 1, but it is {min_ratio!r}.",
+                hint="it is the weakest strength divided by the strongest.",
+            )
+        if start is not None and not (is_number(start) and 0 < start < math.inf):
+            raise InputError(
+                f"`start` must be a positive number, but it is {start!r}.",
+                hint="it is the strength (l1 + l2) at which a search starts.",
+            )
+        given = None if penalties is None else _as_penalties(penalties, kind)
+        if given is not None and l1_ratio is not None:
+            raise InputError(
+                "`l1_ratio` was given beside `penalties`, which have theirs.",
+                hint="leave one of them out.",
+            )
+        return cls(
+            kind,
+            given,
+            cast(Search, search),
+            cast(Rule, rule),
+            int(n_penalties),
+            None if min_ratio is None else float(min_ratio),
+            None if start is None else float(start),
+            _as_ratios(l1_ratio),
+        )
+
+    def at(self, strength: float, ratio: float) -> Penalty:
+        """The penalty of one strength and one share of L1."""
+        if self.l1_ratio is None:
+            return self.kind.with_strength(strength)
+        return ElasticNet(
+            l1=strength * ratio,
+            l2=strength * (1 - ratio),
+            unpenalized=self.kind.unpenalized,
+            factor=self.kind.factor,
+            rescale=self.kind.rescale,
+        )
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """Shares of L1 to compare, if they are not searched for."""
+        if self.l1_ratio is None or self.l1_ratio == "auto":
+            return (self.kind.l1_ratio,)
+        return self.l1_ratio
+
+
+def explore(engine: Engine, plan: Plan) -> tuple[list[Scored], int, int]:
+    """Score penalties as planned.
+
+    Returns
+    -------
+    scored : list
+        By their share of L1, each share from strong to weak.
+    best, chosen : int
+        Of the best mean score, and by the rule.
+    """
+    if plan.penalties is not None:
+        for penalty in sorted(plan.penalties, key=lambda p: -p.strength):
+            engine.score(penalty)
+    else:
+        _Explorer(engine, plan).run()
+    scored = sorted(engine.done.values(), key=_order)
+    best = max(range(len(scored)), key=lambda k: scored[k].mean)
+    return scored, best, best if plan.rule == "min" else _within_one_error(scored, best)
+
+
+def _order(scored: Scored) -> tuple[float, float]:
+    penalty = scored.penalty
+    return (1.0, 0.0) if penalty is None else (-round(penalty.l1_ratio, 9), -penalty.strength)
+
+
+def _within_one_error(scored: Sequence[Scored], best: int) -> int:
+    """Strongest penalty, of the share of L1 of the best, that is within one standard error."""
+    least = scored[best].mean - scored[best].se
+    ratio = _order(scored[best])[0]
+    return next(k for k, one in enumerate(scored) if _order(one)[0] == ratio and one.mean >= least)
+
+
+class _Explorer:
+    """A grid or a search, over strengths and, if asked for, shares of L1."""
+
+    def __init__(self, engine: Engine, plan: Plan) -> None:
+        self.engine, self.plan = engine, plan
+        problem = engine.problem
+        design = problem.design
+        self.l1_max, first = strength_max(
+            design,
+            problem.loss,
+            plan.kind.factors(design.names),
+            tol=WHOLE_TOL,
+            max_iter=engine.max_iter,
+            problem=problem,
+        )
+        if self.l1_max == 0:
+            raise InputError(
+                "no penalised covariate carries information, so there is no penalty to choose.",
+                hint="check `unpenalized` and the covariates.",
+            )
+        engine.begin_at(first)
+        default = LEAST_RATIO[plan.search] if design.n_rows >= design.n_features else 1e-2
+        self.min_ratio = default if plan.min_ratio is None else plan.min_ratio
+        self.start = math.log(plan.start or START * self.l1_max)
+
+    def run(self) -> None:
+        """Score whatever is needed to choose."""
+        if self.plan.search == "grid":
+            for ratio in self._ratios_of_grid():
+                self._grid(ratio)
+        elif self.plan.l1_ratio == "auto":
+            maximise(self._search, 0.5, 0.0, 1.0, step=RATIO_STEP, tol=RATIO_TOL)
+        else:
+            for ratio in self.plan.ratios:
+                self._search(ratio)
+        if self.plan.search == "auto" and self.plan.rule == "1se":
+            self._towards_one_error()
+
+    def _ratios_of_grid(self) -> tuple[float, ...]:
+        return (1.0, 0.75, 0.5, 0.25, 0.0) if self.plan.l1_ratio == "auto" else self.plan.ratios
+
+    def _top(self, ratio: float) -> float:
+        """Logarithm of the smallest strength that leaves no penalised covariate."""
+        return math.log(self.l1_max / max(ratio, LEAST_L1))
+
+    def _mean(self, log_strength: float, ratio: float) -> float:
+        return self.engine.score(self.plan.at(math.exp(log_strength), ratio)).mean
+
+    def _grid(self, ratio: float) -> None:
+        steps = self.plan.n_penalties - 1
+        for k in range(steps + 1):
+            self._mean(self._top(ratio) + math.log(self.min_ratio) * k / steps, ratio)
+
+    def _search(self, ratio: float) -> float:
+        """Best mean score of a share of L1."""
+        peak = maximise(
+            lambda x: self._mean(x, ratio),
+            self.start,
+            math.log(self.l1_max * self.min_ratio),
+            self._top(ratio),
+            step=STEP,
+            tol=math.log(NEIGHBOUR),
+        )
+        self.start = peak.best  # the next share begins where this one ended
+        return self._mean(peak.best, ratio)
+
+    def _towards_one_error(self) -> None:
+        best = max(self.engine.done.values(), key=lambda s: s.mean)
+        assert best.penalty is not None
+        ratio = best.penalty.l1_ratio
+        strongest_within(
+            lambda x: self._mean(x, ratio),
+            math.log(best.strength),
+            best.mean - best.se,
+            self._top(ratio),
+            step=STEP,
+            tol=math.log(NEIGHBOUR),
+        )
+
+
+def _as_penalties(given: object, kind: Penalty) -> tuple[Penalty, ...]:
+    if isinstance(given, (str, Penalty)) or not isinstance(given, Iterable):
+        raise InputError(
+            f"`penalties` must be a sequence of penalties or strengths, not {given!r}.",
+            hint="one penalty is scored by riskset.cross_validate.",
+        )
+    chosen = tuple(p if isinstance(p, Penalty) else kind.with_strength(p) for p in given)
+    if not chosen:
+        raise InputError("`penalties` is empty.", hint="leave it out for a search.")
+    return chosen
+
+
+def _as_ratios(given: object) -> tuple[float, ...] | Literal["auto"] | None:
+    if given is None:
+        return None
+    if isinstance(given, str) and given == "auto":
+        return "auto"
+    several = not isinstance(given, str) and isinstance(given, Iterable)
+    ratios = tuple(cast(Iterable[object], given)) if several else (given,)
+    if not ratios or not all(is_number(r) and 0 <= r <= 1 for r in ratios):
+        raise InputError(
+            f"`l1_ratio` must be 'auto' or numbers between 0 and 1, but it is {given!r}.",
+            hint="1 is the lasso, 0 is ridge; several are compared.",
+        )
+    return tuple(float(cast(float, r)) for r in ratios)

@@ -1,0 +1,165 @@
+"""Which rows are left out in each replicate: drawn from a seed, or given."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Index, is_count, is_number
+from riskset.data.checks import Places, as_codes
+from riskset.data.outcome import Outcome
+
+__all__ = ["Folds", "draw_folds", "given_folds"]
+
+OUT = -1
+"""Fold of a row of weight 0."""
+
+
+@dataclass(frozen=True)
+class Folds:
+    """A partition of the rows for each repetition.
+
+    Attributes
+    ----------
+    assigned : (repeats, n) int64
+        Number of the fold that leaves each row out, from 0; -1 for rows of weight 0, which are in
+        no fold and no training set.
+    labels : tuple of (k,) arrays
+        What the folds of each repetition are called: their numbers, or the ids that were given.
+    """
+
+    assigned: Index
+    labels: tuple[AnyArray, ...]
+
+    def __len__(self) -> int:
+        return sum(len(labels) for labels in self.labels)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Repetition and fold of each replicate, in order."""
+        for repeat, labels in enumerate(self.labels):
+            yield from ((repeat, fold) for fold in range(len(labels)))
+
+    @property
+    def repeats(self) -> Index:
+        """Repetition of each replicate."""
+        return np.array([repeat for repeat, _ in self], dtype=np.int64)
+
+    def held_out(self, repeat: int, fold: int) -> NDArray[np.bool_]:
+        """Rows that a replicate leaves out (n,)."""
+        return np.asarray(self.assigned[repeat] == fold)
+
+
+def draw_folds(
+    outcome: Outcome,
+    folds: int,
+    repeats: int,
+    seed: int,
+    *,
+    groups: Index | None = None,
+    stratify: bool = False,
+) -> Folds:
+    """Random folds of equal size, by row or by group.
+
+    Every row of positive weight is in one fold of each repetition. Fold sizes (in rows, or in
+    groups) differ by at most one. Repetition r depends on the seed and r alone, so that more
+    repetitions begin with those of fewer.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    folds, repeats : int
+    seed : int >= 0
+    groups : (n,) int64, optional
+        Codes; the rows of a group stay together.
+    stratify : bool
+        Spread events of interest and competing events evenly: their numbers in two folds differ by
+        at most one, if each unit is one row. Groups are dealt out by their numbers of events.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two folds, or more than rows or groups.
+    """
+    _check_counts(folds, repeats, seed)
+    present = outcome.weight > 0
+    codes = np.arange(outcome.n_rows) if groups is None else groups
+    kept, unit = np.unique(codes[present], return_inverse=True)
+    _check_size(int(folds), kept.size, "row" if groups is None else "group")
+    events = np.bincount(unit, outcome.is_event[present])
+    others = np.bincount(unit, (outcome.event != 0)[present]) - events
+    assigned = np.full((repeats, outcome.n_rows), OUT, dtype=np.int64)
+    for r, child in enumerate(np.random.SeedSequence(int(seed)).spawn(repeats)):
+        order = np.random.default_rng(child).permutation(kept.size)
+        if stratify:
+            order = order[np.lexsort((-others[order], -events[order]))]
+        fold = np.empty(kept.size, dtype=np.int64)
+        fold[order] = np.arange(kept.size) % folds
+        assigned[r, present] = fold[unit]
+    return Folds(assigned, (np.arange(folds),) * repeats)
+
+
+def given_folds(ids: object, outcome: Outcome) -> Folds:
+    """Folds that the caller made: ids (n,), or one row of ids for each repetition (repeats, n).
+
+    Raises
+    ------
+    InputError
+        If the shape does not fit, an id is missing, or a repetition has one id only.
+    """
+    array = np.asarray(ids)
+    n = outcome.n_rows
+    if array.ndim not in (1, 2) or array.shape[-1] != n or array.size == 0:
+        raise InputError(
+            f"`folds` must be a number, or fold ids of shape ({n:,},) or (repeats, {n:,}), but "
+            f"their shape is {array.shape}.",
+            hint="give one id for each row; ids of several repetitions stand below each other.",
+        )
+    present = outcome.weight > 0
+    assigned = np.full((np.atleast_2d(array).shape[0], n), OUT, dtype=np.int64)
+    labels = []
+    for r, row in enumerate(np.atleast_2d(array)):
+        codes, names = as_codes(row, "folds", n, Places())
+        used, assigned[r, present] = np.unique(codes[present], return_inverse=True)
+        if used.size < 2:
+            where = f" in repetition {r}" if array.ndim == 2 else ""
+            raise InputError(
+                f"`folds` must have at least two different ids, but all rows of positive weight "
+                f"have {names[used][0].item()!r}{where}.",
+                hint="the rows of one id are left out together.",
+            )
+        labels.append(names[used])
+    return Folds(assigned, tuple(labels))
+
+
+def _check_size(folds: int, n_units: int, unit: str) -> None:
+    if n_units == 1:
+        raise InputError(
+            f"there is only one sample, a single {unit} of positive weight, to be divided into "
+            f"{folds:,} folds.",
+            hint="cross-validation needs at least two.",
+        )
+    if folds > n_units:
+        raise InputError(
+            f"there are {n_units:,} {unit}s of positive weight, too few for {folds:,} folds.",
+            hint=f"take at most {n_units:,} folds; with as many, one {unit} is left out at a time.",
+        )
+
+
+def _check_counts(folds: int, repeats: int, seed: int) -> None:
+    if not is_count(folds) or folds < 2:
+        raise InputError(
+            f"`folds` must be a whole number of at least 2, or fold ids, but it is {folds!r}.",
+            hint="10 is usual.",
+        )
+    if not is_count(repeats):
+        raise InputError(
+            f"`repeats` must be a whole number of at least 1, but it is {repeats!r}.",
+            hint="each repetition divides the rows anew.",
+        )
+    if not (is_number(seed) and float(seed).is_integer() and seed >= 0):
+        raise InputError(
+            f"`seed` must be a whole number of at least 0, but it is {seed!r}.",
+            hint="the same seed gives the same folds.",
+        )

@@ -1,0 +1,236 @@
+"""What a cross-validation found: the score of every penalty in every replicate, and the choice."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from riskset._types import AnyArray, Features, Index, Matrix
+from riskset.data.output import data_frame
+from riskset.infer.crossval.engine import ReplicateScore, Scored
+from riskset.infer.crossval.folds import Folds
+from riskset.infer.crossval.scores import Score
+from riskset.model.penalty import Penalty
+from riskset.solve.result import Note
+
+__all__ = ["CrossValidation"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation:
+    r"""The score of every penalty in every replicate.
+
+    Attributes
+    ----------
+    penalties : tuple of Penalty, or (None,)
+        By their share of L1, each share from strong to weak.
+    score_name : {"held_out", "difference"}
+    scores : (k, m) float64
+        Log likelihood that the rows left out add: of k penalties, in m replicates.
+    log_likelihoods : (k, m) float64
+        Of the training rows.
+    kkt : (k, m) float64
+        Relative KKT residual of each replicate.
+    statuses : (k, m) text
+        As `Cox.status_`.
+    n_iter, n_nonzero_replicates : (k, m) int64
+        Steps, and coefficients other than 0.
+    mean, se : (k,) float64
+        Of the scores; the standard error is
+        :math:`\sqrt{\sum_r s_r^2 / (R K_r)}` with :math:`s_r` the standard deviation among the
+        :math:`K_r` folds of repetition r of R: repetitions are no further evidence.
+    n_nonzero : (k,) int64
+        Coefficients other than 0 in the fit on all rows.
+    repeats : (m,) int64
+        Repetition of each replicate, from 0.
+    folds : (m,) array
+        The fold that it leaves out: its number from 0, or the id that was given.
+    best, chosen : int
+        The penalty of the best mean score, and that chosen by the rule.
+    """
+
+    penalties: tuple[Penalty | None, ...]
+    score_name: Score
+    scores: Matrix
+    log_likelihoods: Matrix
+    kkt: Matrix
+    statuses: AnyArray
+    n_iter: AnyArray
+    n_nonzero_replicates: AnyArray
+    mean: Features
+    se: Features
+    n_nonzero: Index
+    repeats: Index
+    folds: AnyArray
+    best: int
+    chosen: int
+    library: str | None = None
+
+    @classmethod
+    def gather(
+        cls,
+        scored: Sequence[Scored],
+        folds: Folds,
+        score: Score,
+        best: int,
+        chosen: int,
+        library: str | None = None,
+    ) -> "CrossValidation":
+        """From what an engine scored."""
+        columns = {
+            name: np.array([[getattr(r, name) for r in one.replicates] for one in scored])
+            for name in ReplicateScore._fields
+        }
+        return cls(
+            penalties=tuple(one.penalty for one in scored),
+            score_name=score,
+            scores=columns["score"],
+            log_likelihoods=columns["log_likelihood"],
+            kkt=columns["kkt"],
+            statuses=columns["status"],
+            n_iter=columns["n_iter"],
+            n_nonzero_replicates=columns["n_nonzero"],
+            mean=np.array([one.mean for one in scored]),
+            se=np.array([one.se for one in scored]),
+            n_nonzero=np.array([one.n_nonzero for one in scored], dtype=np.int64),
+            repeats=folds.repeats,
+            folds=np.array([folds.labels[r][f] for r, f in folds]),
+            best=best,
+            chosen=chosen,
+            library=library,
+        )
+
+    def __repr__(self) -> str:
+        k, m = self.scores.shape
+        of = "1 model" if k == 1 else f"{k:,} penalties"
+        return (
+            f"CrossValidation({self.score_name!r}, {of} in {m:,} replicates; "
+            f"mean {self.mean[self.chosen]:.6g}, se {self.se[self.chosen]:.3g})"
+        )
+
+    def __len__(self) -> int:
+        return len(self.penalties)
+
+    @property
+    def l1(self) -> Features:
+        """L1 part of each penalty (k,)."""
+        return np.array([0.0 if p is None else p.l1 for p in self.penalties])
+
+    @property
+    def l2(self) -> Features:
+        """L2 part of each penalty (k,)."""
+        return np.array([0.0 if p is None else p.l2 for p in self.penalties])
+
+    @property
+    def strengths(self) -> Features:
+        """l1 + l2 of each penalty (k,)."""
+        return self.l1 + self.l2
+
+    @property
+    def n_failed(self) -> int:
+        """Number of replicates that are not "converged"; their scores count all the same."""
+        return int(np.count_nonzero(self.statuses != "converged"))
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """A data frame with one row for each penalty and replicate."""
+        k, m = self.scores.shape
+        columns: dict[str, AnyArray] = {
+            "penalty": np.repeat(np.arange(k), m),
+            "l1": np.repeat(self.l1, m),
+            "l2": np.repeat(self.l2, m),
+            "repeat": np.tile(self.repeats, k),
+            "fold": np.tile(self.folds, k),
+            "score": self.scores.reshape(-1),
+            "log_likelihood": self.log_likelihoods.reshape(-1),
+            "n_nonzero": self.n_nonzero_replicates.reshape(-1),
+            "n_iter": self.n_iter.reshape(-1),
+            "kkt": self.kkt.reshape(-1),
+            "status": self.statuses.reshape(-1),
+        }
+        return data_frame(columns, library or self.library)
+
+    def curve(self, library: str | None = None) -> Any:
+        """A data frame with one row for each penalty: mean score, standard error, size."""
+        columns: dict[str, AnyArray] = {
+            "penalty": np.arange(len(self)),
+            "l1": self.l1,
+            "l2": self.l2,
+            "mean": self.mean,
+            "se": self.se,
+            "n_nonzero": self.n_nonzero,
+        }
+        return data_frame(columns, library or self.library)
+
+    def notes(self) -> list[Note]:
+        """What there is to know about the choice."""
+        return [*self._note_on_edge(), *self._note_on_failures()]
+
+    def _note_on_edge(self) -> list[Note]:
+        ratios = np.array([1.0 if p is None else round(p.l1_ratio, 9) for p in self.penalties])
+        same = np.flatnonzero(ratios == ratios[self.best])
+        if same.size == 1 or self.best not in (same[0], same[-1]):
+            return []
+        is_strongest = self.best == same[0]
+        which = "strongest" if is_strongest else "weakest"
+        advice = (
+            "the data hardly speak for any penalised covariate, or stronger ones were left out."
+            if is_strongest
+            else "weaker ones may be better: give them, or a smaller `min_ratio`."
+        )
+        penalty = self.penalties[self.best]
+        return [
+            Note(
+                "edge_of_search",
+                (),
+                f"the best score is that of the {which} penalty that was tried ({penalty!r}): "
+                f"{advice}",
+            )
+        ]
+
+    def _note_on_failures(self) -> list[Note]:
+        if not self.n_failed:
+            return []
+        where = np.argwhere(self.statuses != "converged")[0]
+        first = tuple(int(i) for i in where)
+        return [
+            Note(
+                "replicates",
+                (),
+                f"{self.n_failed:,} of {self.scores.size:,} replicates are not 'converged' "
+                f"(first: strength {self.strengths[first[0]]:.4g}, repetition "
+                f"{self.repeats[first[1]]}, fold {self.folds[first[1]]}, status "
+                f"{str(self.statuses[first])!r}, relative KKT residual {self.kkt[first]:.1e}). "
+                "Their scores count all the same.",
+            )
+        ]
+
+    # --------------------------------------------------------------------------- keeping
+
+    def to_arrays(self) -> dict[str, AnyArray]:
+        """Everything but the penalties and the choice."""
+        return {
+            f.name: value
+            for f in fields(self)
+            if isinstance(value := getattr(self, f.name), np.ndarray)
+        }
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, AnyArray],
+        penalties: Sequence[Penalty | None],
+        score: Score,
+        best: int,
+        chosen: int,
+        library: str | None,
+    ) -> "CrossValidation":
+        """What `to_arrays` gave."""
+        return cls(
+            **arrays,
+            penalties=tuple(penalties),
+            score_name=score,
+            best=best,
+            chosen=chosen,
+            library=library,
+        )

@@ -1,0 +1,76 @@
+r"""What the rows left out say of a model that was fitted without them.
+
+With b the coefficients of the training rows, two criteria:
+
+* ``held_out``: the log partial likelihood at b of the held-out rows alone, their risk sets
+  restricted to them;
+* ``difference``: :math:`\ell_{all}(b) - \ell_{train}(b)`, the contribution of the held-out rows
+  among all (Verweij and van Houwelingen).
+
+Both keep strata, late entry, offsets and case weights. In Fine and Gray's model only events of the
+cause of interest are scored, a row with a competing event goes on being at risk after it, and one
+distribution of censoring serves every term: that of the training rows, its last positive value
+being carried on, or that of all rows.
+
+References
+----------
+Verweij and van Houwelingen (1993), Statistics in Medicine 12, 2305-2314,
+doi:10.1002/sim.4780122407.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from riskset._runtime import Runtime
+from riskset._types import Rows
+from riskset.infer.crossval.folds import Folds
+from riskset.model.loss import Loss
+from riskset.solve.replicates import Part
+
+__all__ = ["CensoringFrom", "Score", "Scorer"]
+
+Score = Literal["held_out", "difference"]
+CensoringFrom = Literal["training", "full"]
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """The rows of every replicate, and the score of a fit on them.
+
+    Attributes
+    ----------
+    loss : Loss
+        Of all rows.
+    folds : Folds
+    score : {"held_out", "difference"}
+    censoring : {"training", "full"}
+        Fine-Gray: which rows estimate the distribution of censoring.
+    """
+
+    loss: Loss
+    folds: Folds
+    score: Score = "held_out"
+    censoring: CensoringFrom = "training"
+
+    def part(self, repeat: int, fold: int) -> Part:
+        """The training rows of a replicate."""
+        out = self.folds.held_out(repeat, fold)
+        weight = np.where(out, 0.0, self.loss.outcome.weight)
+        return Part(weight, weight if self.censoring == "training" else None)
+
+    def measure(self, part: Part, eta: Rows) -> float:
+        """Score of the linear predictor `eta` of all rows, made without those left out."""
+        weight = self.loss.outcome.weight
+        if self.score == "held_out":
+            return self._log_likelihood(weight - part.weight, part, eta)
+        return self._log_likelihood(weight, part, eta) - self._log_likelihood(
+            part.weight, part, eta
+        )
+
+    def _log_likelihood(self, weight: Rows, part: Part, eta: Rows) -> float:
+        loss = self.loss.replicate(
+            weight, part.censoring, carry_on=part.censoring is not None, runtime=Runtime(1)
+        )
+        return loss.evaluate(eta).log_likelihood

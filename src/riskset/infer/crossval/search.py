@@ -1,0 +1,171 @@
+"""The maximum of a function that is dear to evaluate, rough, and nearly unimodal, on an interval.
+
+A cross-validated score is such a function of the logarithm of a penalty's strength. Every answer is
+a point that was evaluated, between neighbours that were evaluated too.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+__all__ = ["Peak", "maximise", "strongest_within"]
+
+GOLDEN = 0.381966
+"""Smaller part of a golden section."""
+MOST = 60
+"""Evaluations after which a search ends, come what may."""
+
+Function = Callable[[float], float]
+
+
+@dataclass
+class Peak:
+    """The best point so far between its neighbours; a side without one has reached the edge.
+
+    Attributes
+    ----------
+    low, best, high : float
+        All three evaluated, or equal to `best` at an edge.
+    """
+
+    low: float
+    best: float
+    high: float
+
+    def is_narrow(self, tol: float) -> bool:
+        """Whether both neighbours are within `tol`, but for rounding."""
+        return max(self.best - self.low, self.high - self.best) <= tol * (1 + 1e-9)
+
+
+@dataclass
+class _Evaluated:
+    function: Function
+    values: dict[float, float] = field(default_factory=dict)
+
+    def __call__(self, x: float) -> float:
+        if x not in self.values:
+            self.values[x] = self.function(x)
+        return self.values[x]
+
+
+def maximise(
+    function: Function, start: float, lower: float, upper: float, *, step: float, tol: float
+) -> Peak:
+    """Bracket the maximum from a start, then close in on it.
+
+    Where the function is flat above some point (beyond the strength at which all coefficients are
+    0), steps go down until it is not.
+
+    Parameters
+    ----------
+    function : callable
+        Each point is evaluated once.
+    start, lower, upper : float
+        The start is moved into the interval.
+    step : float
+        Distance of the first points.
+    tol : float
+        The answer has neighbours at most this far off on either side, with values that are not
+        greater, unless it lies at an edge.
+
+    Returns
+    -------
+    Peak
+
+    Notes
+    -----
+    Steps are those of the parabola through the three points, as in Brent (1973), Algorithms for
+    Minimization without Derivatives, chapter 5; a neighbour at distance `tol` is tried where the
+    vertex says that the best point is best, and golden sections take over where parabolas fail to
+    halve the bracket in three steps.
+    """
+    at = _Evaluated(function)
+    peak = _bracket(at, min(max(start, lower), upper), lower, upper, step)
+    width, slow = peak.high - peak.low, 0
+    while not peak.is_narrow(tol) and len(at.values) < MOST:
+        x = _golden(peak) if slow >= 3 else _next(at, peak, tol)
+        if slow >= 3:
+            slow = 0
+        if at(x) > at(peak.best):
+            peak.low, peak.high = (peak.low, peak.best) if x < peak.best else (peak.best, peak.high)
+            peak.best = x
+        elif x < peak.best:
+            peak.low = x
+        else:
+            peak.high = x
+        slow += 1
+        if peak.high - peak.low <= width / 2:
+            width, slow = peak.high - peak.low, 0
+    return peak
+
+
+def _bracket(at: Function, start: float, lower: float, upper: float, step: float) -> Peak:
+    """Walk downhill first, then up, until the function falls or the interval ends."""
+    peak = Peak(start, start, start)
+    while peak.best > lower:
+        x = max(lower, peak.best - step)
+        if at(x) < at(peak.best):
+            peak.low = x
+            break
+        peak = Peak(x, x, peak.best)
+    if peak.high > peak.best:
+        return peak
+    while peak.best < upper:
+        x = min(upper, peak.best + step)
+        if at(x) <= at(peak.best):
+            peak.high = x
+            break
+        peak = Peak(peak.best, x, x)
+    return peak
+
+
+def _next(at: Function, peak: Peak, tol: float) -> float:
+    below, above = peak.best - peak.low, peak.high - peak.best
+    if min(below, above) == 0.0:
+        return _golden(peak)
+    shift = _vertex(below, above, at(peak.best) - at(peak.low), at(peak.best) - at(peak.high))
+    room = above if shift > 0 else below
+    if abs(shift) > tol / 2 and room > tol:
+        return peak.best + math.copysign(min(abs(shift), 0.9 * room), shift)
+    return peak.best + tol if above > below else peak.best - tol
+
+
+def _vertex(below: float, above: float, drop_below: float, drop_above: float) -> float:
+    """Vertex of a parabola, from its middle point; by how much it falls to either side."""
+    curvature = drop_below / below + drop_above / above
+    if not 0 < curvature < math.inf:
+        return 0.0
+    return 0.5 * (drop_below * above / below - drop_above * below / above) / curvature
+
+
+def _golden(peak: Peak) -> float:
+    below, above = peak.best - peak.low, peak.high - peak.best
+    return peak.best + GOLDEN * above if above >= below else peak.best - GOLDEN * below
+
+
+def strongest_within(
+    function: Function, best: float, least: float, upper: float, *, step: float, tol: float
+) -> float:
+    """Largest point found above `best` up to which the function is at least `least`.
+
+    Parameters
+    ----------
+    function : callable
+        Falls from `best` to `upper`, more or less.
+    tol : float
+        The function is smaller than `least` at some evaluated point at most this far beyond the
+        answer, unless the answer is `upper`.
+    """
+    inside, outside = best, best
+    while outside < upper:
+        outside = min(upper, inside + step)
+        if function(outside) < least:
+            break
+        inside = outside
+    while outside - inside > tol * (1 + 1e-9):
+        middle = 0.5 * (inside + outside)
+        if function(middle) >= least:
+            inside = middle
+        else:
+            outside = middle
+    return inside
