@@ -11,7 +11,7 @@ import numpy as np
 from kernels.problems import ALL_SCENES, TABLES, Scene, Table, frozen
 from riskset._runtime import Runtime
 from riskset._types import Tail
-from riskset.kernels import matrix_ref, term_means_ref
+from riskset.kernels import matrix_ref, risk_sets_ref, term_means_ref
 
 RUNTIME = Runtime(1)
 
@@ -74,12 +74,10 @@ def on_risk_sets(s: Scene) -> Iterator[Call]:
             args = (s.eta, sets, efron, RUNTIME)
             yield Call("risk_sets", "cox_pass", args, (exact_eta, *args[1:]))
         yield Call("term_means", "risk_set_means", (s.eta, risk, efron, x))
-        yield Call("term_means", "n_terms", (risk, efron))
-        yield Call("term_means", "n_terms", (risk, efron, 1, 3))
         if risk.own.size:
             yield Call("late_entry", "sum_at_risk", (r, risk, efron, nothing))
         else:
-            yield from means_nested(s, efron)
+            yield from deviations_nested(s, efron)
     if risk.own.size:
         seen = Out(np.full(r.size, np.nan))
         yield Call("late_entry", "sum_seen", (factor, frozen(factor / 2), risk, seen))
@@ -123,6 +121,7 @@ def with_tails(s: Scene) -> Iterator[Call]:
     for chosen in ((), tuple(tails[:1]), tuple(tails)):
         yield Call("subdistribution", "finegray_pass", (s.eta, risk, chosen, RUNTIME))
         yield Call("subdistribution", "finegray_means", (s.eta, risk, chosen, x))
+        yield Call("subdistribution", "finegray_information", (s.eta, risk, chosen, x, RUNTIME))
     mild = frozen(np.clip(s.eta - s.eta.max(), -30, 0))
     yield Call("risk_sets", "sum_totals", (mild, 0.5, risk, RUNTIME))
     factor, nothing = frozen(rng.random(s.n_groups)), Out(np.full(s.n_groups, np.nan))
@@ -178,26 +177,32 @@ def any_row(s: Scene, z: np.ndarray, results: list[np.ndarray]) -> list[np.ndarr
     return [peak, np.where(at >= 0, z[at], -np.inf)]
 
 
-def means_nested(s: Scene, efron: bool) -> Iterator[Call]:
+def deviations_nested(s: Scene, efron: bool) -> Iterator[Call]:
     """All groups at once, and the rest of them after the reference did the first half."""
     risk, x = s.risk, s.columns()
     with np.errstate(divide="ignore"):
         log_r = frozen(np.log(risk.weight) + s.eta[risk.order])
+    expected = frozen(risk_sets_ref.cox_pass(s.eta, risk, efron, RUNTIME).expected)
 
     def args(first: int, last: int, state: np.ndarray, peak_total: np.ndarray) -> tuple:
         rows = slice(risk.group_ptr[first], risk.group_ptr[last])
-        terms = term_means_ref.n_terms(risk, efron, first, last)
-        out = (state, peak_total, np.full((terms, x.shape[1]), np.nan), np.full(terms, np.nan))
-        some = frozen(np.ascontiguousarray(x[rows]))
-        return log_r, some, int(rows.start), risk, efron, first, last, *map(Out, out)
+        some, weights = x[rows].copy(), np.full(rows.stop - rows.start, np.nan)
+        before = (log_r, expected, Out(some), int(rows.start), risk, efron, first, last)
+        return *before, *map(Out, (state, peak_total, weights))
+
+    def finish(filled: list[np.ndarray]) -> list[np.ndarray]:
+        z, mean, (peak, total), weights = filled
+        with np.errstate(divide="ignore"):
+            return [z * np.sqrt(weights)[:, None], mean, peak + np.log(total), weights]
 
     half = s.n_groups // 2
     state, peak_total = np.zeros(x.shape[1]), np.array([-np.inf, 0.0])
-    yield Call("term_means", "means_nested", args(0, s.n_groups, state, peak_total))
-    first_half = args(0, half, state, peak_total)
-    outs = [a.start if isinstance(a, Out) else a for a in first_half]
-    term_means_ref.means_nested(*outs)
-    yield Call("term_means", "means_nested", args(half, s.n_groups, outs[7], outs[8]))
+    name = "deviations_nested"
+    yield Call("term_means", name, args(0, s.n_groups, state, peak_total), finish=finish)
+    outs = [a.start if isinstance(a, Out) else a for a in args(0, half, state, peak_total)]
+    term_means_ref.deviations_nested(*outs)
+    rest = args(half, s.n_groups, outs[8], outs[9])
+    yield Call("term_means", name, rest, finish=finish)
 
 
 def on_matrices(t: Table) -> Iterator[Call]:

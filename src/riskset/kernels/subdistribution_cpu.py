@@ -6,6 +6,7 @@ more of them came before it. The factor G(t-) belongs to the group, 1 / G(time-)
 both scans only add.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,8 +19,10 @@ from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
 from riskset.kernels.risk_sets_cpu import SPAN, has_underflow, sum_totals
 from riskset.kernels.subdistribution_ref import FineGrayPass
 from riskset.kernels.subdistribution_wide_cpu import finegray_pass_wide
+from riskset.kernels.term_means_cpu import _move
 
 __all__ = [
+    "finegray_information",
     "finegray_means",
     "finegray_pass",
     "seen_after",
@@ -189,6 +192,91 @@ def finegray_means(
             part = _mean_sums(eta - LEVEL * k, risk, tails, x)[used]
             sums[level == k] = part[level == k]
     return sums[:, 1:] / sums[:, :1], risk.group_events[used]
+
+
+def finegray_information(
+    eta: Rows, risk: RiskSets, tails: Sequence[Tail], x: Matrix, runtime: Runtime
+) -> Matrix:
+    """See `subdistribution_ref.finegray_information`.
+
+    Rows up to their time are nested risk sets, and so are those of each tail, the other way; each
+    adds squares of distances as in `term_means_ref.deviations_nested`, and so do the distances
+    between the means of these parts of each risk set.
+    """
+    now = finegray_pass(eta, risk, tails, runtime)
+    if risk.own.size or any(tail.sets.own.size for tail in tails):
+        h = _back(x.shape[0], risk, now.expected)
+        for tail, seen in zip(tails, now.expected_tail, strict=True):
+            h += _back(x.shape[0], tail.sets, seen)
+        # A difference, of squares as small as they can be.
+        x = x - h @ x / (float(h.sum()) or 1.0)
+        means, weights = finegray_means(eta, risk, tails, x)
+        return x.T @ (h[:, None] * x) - means.T @ (weights[:, None] * means)
+    used = risk.group_events > 0
+    out, mean, log_size = _part_information(eta, now.expected, x, risk, True)
+    mean, log_size = mean[used], log_size[used]
+    for tail, expected in zip(tails, now.expected_tail, strict=True):
+        inside, other, log_other = _part_information(eta, expected, x, tail.sets, False)
+        with np.errstate(divide="ignore"):
+            log_other = log_other[used] + np.log(tail.survival[used])
+        both = np.logaddexp(log_size, log_other)
+        share, apart = np.exp(log_other - both), other[used] - mean
+        weight = np.exp(both - now.log_total[used]) * share * np.exp(log_size - both)
+        out += inside + apart.T @ ((risk.group_events[used] * weight)[:, None] * apart)
+        mean += share[:, None] * apart
+        log_size = both
+    return out
+
+
+def _part_information(
+    eta: Rows, expected: Rows, x: Matrix, sets: RiskSets, forwards: bool
+) -> tuple[Matrix, Matrix, NDArray[np.float64]]:
+    """Information about a part's own mean (q, q); mean (G, q) and log size (G,) in each group."""
+    with np.errstate(divide="ignore"):
+        log_r = np.log(sets.weight) + eta[sets.order]
+    z, weights = x[sets.order], np.empty(sets.order.size)
+    n_groups = sets.group_events.size
+    mean, log_size = np.empty((n_groups, x.shape[1])), np.empty(n_groups)
+    _deviations(log_r, expected, z, sets, forwards, weights, mean, log_size)
+    return z.T @ (weights[:, None] * z), mean, log_size
+
+
+@kernel
+def _deviations(
+    log_r: Rows,
+    expected: Rows,
+    x: Matrix,
+    sets: RiskSets,
+    forwards: bool,
+    weights: Rows,
+    mean: Matrix,
+    log_size: NDArray[np.float64],
+) -> None:
+    """Distances, in place of x, from the mean of the rows up to g, or after g, and weights."""
+    n_groups = log_size.size
+    running = np.zeros(x.shape[1])
+    peak, total = -math.inf, 0.0
+    for k in range(n_groups):
+        g = k if forwards else n_groups - 1 - k
+        if forwards and sets.starts_stratum[g]:
+            peak, total = -math.inf, 0.0
+        if not forwards:
+            mean[g] = running
+            log_size[g] = peak + math.log(total) if total > 0.0 else -math.inf
+        for i in range(sets.group_ptr[g], sets.group_ptr[g + 1]):
+            if log_r[i] > peak:
+                total *= math.exp(peak - log_r[i])
+                peak = log_r[i]
+            r = math.exp(log_r[i] - peak) if log_r[i] > -math.inf else 0.0
+            weights[i] = 0.0
+            if r > 0.0:
+                weights[i] = expected[i] * _move(running, total, x[i], r)
+                total += r
+        if forwards:
+            mean[g] = running
+            log_size[g] = peak + math.log(total) if total > 0.0 else -math.inf
+        elif sets.starts_stratum[g]:
+            peak, total = -math.inf, 0.0
 
 
 def risk_below(limit: float, eta: Rows, weight: Rows) -> Rows:

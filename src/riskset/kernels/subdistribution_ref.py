@@ -16,6 +16,7 @@ from riskset.kernels.risk_sets_ref import _at_risk, _own_group
 
 __all__ = [
     "FineGrayPass",
+    "finegray_information",
     "finegray_means",
     "finegray_pass",
     "seen_after",
@@ -144,6 +145,29 @@ def finegray_means(
     for t, part in zip(tails, later, strict=True):
         means += np.exp(part[used] - log_total[used, None]) @ x[t.sets.order]
     return means, risk.group_events[used]
+
+
+def finegray_information(
+    eta: Rows, risk: RiskSets, tails: Sequence[Tail], x: Matrix, runtime: Runtime
+) -> Matrix:
+    r"""Observed information of the columns of x: sum of the covariances within risk sets (q, q).
+
+    .. math:: \sum_g N_g \sum_{i \in R_g} p_{gi} (x_i - \bar x_g)(x_i - \bar x_g)'
+
+    Parameters
+    ----------
+    x : (n, q) float64
+        Columns in the **caller's** order.
+    """
+    plain, later, log_total = _log_risk(eta, risk, tails)
+    means, weights = finegray_means(eta, risk, tails, x)
+    out = np.zeros((x.shape[1], x.shape[1]))
+    for k, g in enumerate(np.flatnonzero(risk.group_events > 0)):
+        parts = [(risk, plain), *((t.sets, part) for t, part in zip(tails, later, strict=True))]
+        for sets, log_r in parts:
+            z = x[sets.order] - means[k]
+            out += weights[k] * z.T @ (np.exp(log_r[g] - log_total[g])[:, None] * z)
+    return out
 
 
 def sum_up_to(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:

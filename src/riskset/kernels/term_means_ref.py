@@ -99,13 +99,45 @@ def deviations_nested(
     weights : (rows,) float64
         The result c.
     """
-    with np.errstate(over="ignore"):
-        total = np.longdouble(peak_total[1])
-    peak, mean = np.longdouble(peak_total[0]), state.astype(np.longdouble)
+    m, d = state.copy(), _log(peak_total[1]) + peak_total[0]
+    weights[:] = 0.0
+    for g in range(first, last):
+        if risk.starts_stratum[g]:
+            m, d = state.copy(), -np.inf
+        rows = np.arange(risk.group_ptr[g], risk.group_ptr[g + 1])
+        rows = rows[log_r[rows] > -np.inf]
+        is_tied = (risk.event_weight[rows] > 0) & (efron and risk.group_tied[g] > 1)
+        for i in rows[~is_tied]:
+            m, d, weights[i - row0] = _join(m, d, x[i - row0], log_r[i])
+            weights[i - row0] *= expected[i]
+        if not is_tied.any():
+            continue
+        tied, log_t = np.zeros_like(m), -np.inf
+        for i in rows[is_tied]:
+            tied, log_t, weights[i - row0] = _join(tied, log_t, x[i - row0], log_r[i])
+            weights[i - row0] *= expected[i]
+        share = 1 - np.arange(risk.group_tied[g]) / risk.group_tied[g]
+        p = np.exp(-np.logaddexp(0.0, d - log_t - np.log(share)))
+        step, here = risk.group_events[g] / share.size, rows[is_tied][0] - row0
+        x[here] = tied
+        later = max(expected[rows[is_tied]].sum() - step * p.sum(), 0.0)
+        m, d, before = _join(m, d, x[here], log_t)
+        weights[here] = step * (p * (1 - p)).sum() + later * before
+    state[:] = m
+    peak_total[:] = d, 1.0 if d > -np.inf else 0.0
 
-    def join(mean: Matrix, total: np.longdouble, value: Matrix, r: np.longdouble) -> tuple:
-        share = r / (total + r)
-        return mean + share * (value - mean), total + r
 
-    z, r_all = x.astype(np.longdouble), None
-    raise NotImplementedError
+def _join(m: Rows, d: float, value: Rows, log_r: float) -> tuple[Rows, float, float]:
+    """Mean and log size of a set after `value` joined it, and the share that was there before.
+
+    `value` becomes its distance from the mean before; 0 if there was nothing.
+    """
+    if d == -np.inf:
+        m = value.copy()
+    value -= m
+    both = float(np.logaddexp(d, log_r))
+    return m + np.exp(log_r - both) * value, both, float(np.exp(d - both))
+
+
+def _log(size: float) -> float:
+    return float(np.log(size)) if size > 0 else -np.inf

@@ -123,10 +123,10 @@ class CoxLoss:
     def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
         r"""Observed information of some columns, exact, in stored units.
 
-        .. math:: I = Z' \mathrm{diag}(h) Z - \sum_t w_t \bar z_t \bar z_t'
+        .. math:: I = \sum_t w_t \sum_{i \in R_t} p_{ti} (z_i - \bar z_t)(z_i - \bar z_t)'
 
-        with h the expected events, and one term t for each event group (Breslow) or event (Efron),
-        :math:`\bar z_t` its risk-set mean.
+        with one term t for each event group (Breslow) or event (Efron), :math:`p_{ti}` the share
+        of row i in its risk set and :math:`\bar z_t` the mean of that.
 
         Parameters
         ----------
@@ -143,31 +143,34 @@ class CoxLoss:
         -----
         O((n + terms) q^2). More than `MAX_DENSE` numbers at once are never made dense: columns
         are then taken by pairs of blocks.
+
+        Without late entry it is a sum of squares and has all digits, even where a few rows outweigh
+        all others (`term_means_ref.deviations_nested`). With late entry it is the difference
+        :math:`Z' \mathrm{diag}(h) Z - \sum_t w_t \bar z_t \bar z_t'`, h the expected events.
         """
         return in_blocks(design.n_rows, columns, lambda c: self._information_dense(design, eta, c))
 
     def _information_dense(self, design: Design, eta: Rows, columns: Index) -> Matrix:
         risk = self.risk
-        expected = self.evaluate(eta).expected_in_risk_order
-        z = centred_within_strata(design.stored(columns), self.outcome)
+        now = self.evaluate(eta)
+        expected, z = now.expected_in_risk_order, design.stored(columns)
         if risk.own.size:
-            z = z[risk.order]
+            z = centred_within_strata(z, self.outcome, now.expected)[risk.order]
             means, weights = term_means.risk_set_means(eta, risk, self.efron, z)
             out = z.T @ (expected[:, None] * z) - means.T @ (weights[:, None] * means)
             return np.asarray((out + out.T) / 2)
+        z = centred_within_strata(z, self.outcome)
         with np.errstate(divide="ignore"):
             log_r = np.log(risk.weight) + eta[risk.order]
         out = np.zeros((columns.size, columns.size))
         state, peak_total = np.zeros(columns.size), np.array([-np.inf, 0.0])
         for first, last in self._group_chunks:
-            a, b = risk.group_ptr[first], risk.group_ptr[last]
-            x = z[risk.order[a:b]]
-            terms = term_means.n_terms(risk, self.efron, first, last)
-            means, weights = np.empty((terms, columns.size)), np.empty(terms)
-            term_means.means_nested(
-                log_r, x, a, risk, self.efron, first, last, state, peak_total, means, weights
+            a, b = int(risk.group_ptr[first]), int(risk.group_ptr[last])
+            x, weights = z[risk.order[a:b]], np.empty(b - a)
+            term_means.deviations_nested(
+                log_r, expected, x, a, risk, self.efron, first, last, state, peak_total, weights
             )
-            out += x.T @ (expected[a:b, None] * x) - means.T @ (weights[:, None] * means)
+            out += x.T @ (weights[:, None] * x)
         return (out + out.T) / 2
 
     @functools.cached_property
@@ -184,17 +187,20 @@ def _fields(
     return done.log_likelihood, done.residual, done.expected, done.log_total, done.log_hazard
 
 
-def centred_within_strata(z: Matrix, outcome: Outcome) -> Matrix:
-    """Columns less their mean in each stratum, which no likelihood of ours can see.
+def centred_within_strata(z: Matrix, outcome: Outcome, weight: Rows | None = None) -> Matrix:
+    """Columns less their (weighted) mean in each stratum, which no likelihood of ours can see.
 
-    The information is a difference; spread between strata would cost it digits.
+    Spread between strata would cost the information digits, and so would rows that outweigh all
+    others and lie far from 0.
     """
-    if outcome.n_strata == 1:
+    if weight is None and outcome.n_strata == 1:
         return z
-    size = np.bincount(outcome.stratum, minlength=outcome.n_strata)
+    weight = np.ones(outcome.n_rows) if weight is None else weight
+    size = np.bincount(outcome.stratum, weight, outcome.n_strata)
     means = np.zeros((outcome.n_strata, z.shape[1]))
-    np.add.at(means, outcome.stratum, z)
-    return np.asarray(z - (means / size[:, None])[outcome.stratum])
+    np.add.at(means, outcome.stratum, weight[:, None] * z)
+    means /= np.where(size > 0, size, 1.0)[:, None]
+    return np.asarray(z - means[outcome.stratum])
 
 
 def in_blocks(n_rows: int, columns: Index, information: Callable[[Index], Matrix]) -> Matrix:

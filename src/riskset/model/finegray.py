@@ -258,9 +258,7 @@ class FineGrayLoss:
 
     def _information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
         z = centred_within_strata(design.stored(columns), self.outcome)
-        expected = self.evaluate(eta).expected
-        means, weights = kernels.finegray_means(eta, self.risk, self.tails, z)
-        out = z.T @ (expected[:, None] * z) - means.T @ (weights[:, None] * means)
+        out = kernels.finegray_information(eta, self.risk, self.tails, z, self.runtime)
         return np.asarray((out + out.T) / 2)
 
 
