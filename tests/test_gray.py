@@ -1,6 +1,7 @@
 """Gray's test and the log-rank test against cmprsk, a plain version, and each other."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import riskset as rs
@@ -171,6 +172,10 @@ def test_messages():
         rs.gray_test(y, ["a", "a", "a"])
     with pytest.raises(rs.InputError, match=r"no event of cause 3 \(causes that occur: 1, 2\)"):
         rs.gray_test(y, ["a", "b", "a"], cause=3)
+    frame = pd.DataFrame({"time": [1.0, 2, 3], "event": list("xyc"), "w": [0, 1, 1], "a": 0.5})
+    labelled = rs.Dataset.from_frame(frame, weight="w", censored="c", cause="y")
+    with pytest.raises(rs.InputError, match=r"no event of cause 'x' \(causes that occur: 'y'\)"):
+        rs.logrank_test(labelled, ["a", "b", "a"], cause="x")
     with pytest.raises(rs.InputError, match="`strata` must have one label"):
         rs.logrank_test(y, ["a", "b", "a"], strata=[1])
     with pytest.raises(rs.InputError, match="1 of 2 rows enter when others have already left"):

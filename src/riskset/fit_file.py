@@ -177,8 +177,12 @@ def _restore(document: Mapping[str, Any]) -> tuple[Cox | FineGray, Schema]:
 
 def _kind(model: Cox | FineGray) -> dict[str, object]:
     """Which model it is, and what is special about it."""
+    cause: object = model.cause
+    if model._fitted.has_training:  # which may have been left to the data
+        outcome = model._fitted.training.loss.outcome
+        cause = outcome.labels.get(outcome.cause, outcome.cause)
     if isinstance(model, Cox):
-        return {"model": "cox", "ties": model.ties, "cause": model.cause or 1}
+        return {"model": "cox", "ties": model.ties, "cause": cause}
     schema, named = model._columns.schema, model.censoring_group
     role = None if schema is None else schema.roles.censoring_group
     censoring = {
@@ -187,7 +191,7 @@ def _kind(model: Cox | FineGray) -> dict[str, object]:
         "beyond": model.censoring_beyond,
         "weights": model.censoring_weights,
     }
-    return {"model": "finegray", "ties": "breslow", "cause": model.cause, "censoring": censoring}
+    return {"model": "finegray", "ties": "breslow", "cause": cause, "censoring": censoring}
 
 
 def _estimator(document: Mapping[str, Any]) -> Cox | FineGray:

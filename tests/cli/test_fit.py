@@ -111,6 +111,13 @@ def test_cause_of_death(run: Run) -> None:
     assert run("fit", "causes.csv", "--cause", 2, "--out", "fit.json").code == 0
     assert fit_json()["cause"] == 2
     assert fit_json()["n_events"] == (frame["event"] == 2).sum()
+    refused = run("fit", "causes.csv", "--model", "finegray", "--cause", 5, "--out", "fit.json")
+    assert "has code 5 (codes that occur: 0, 1, 2)" in refused.err
+    assert "pass the event to study as --cause (one of 1, 2)" in refused.err
+    frame["event"] = np.where(frame["event"] > 0, "dead", "alive")
+    frame.to_csv("labelled.csv", index=False)
+    assert run("fit", "labelled.csv", "--censored", "alive", "--out", "fit.json").code == 0
+    assert fit_json()["cause"] == "dead"
 
 
 def test_infinite_estimate(run: Run) -> None:

@@ -110,8 +110,22 @@ GOOD = {"time": [1.0, 2.0, 3.0], "event": [1, 0, 1]}
         ({"event": [1, -1, 0]}, ["`event`", "row 1", "-1"]),
         ({"event": [1, 0.5, 0]}, ["`event`", "row 1", "0.5"]),
         ({"event": ["dead", "alive", "dead"]}, ["`event`", "labels", "'dead'"]),
-        ({"event": [0, 0, 0]}, ["no events", "3 rows", "codes that occur: 0"]),
-        ({"event": [1, 2, 0], "cause": 7}, ["no events", "code 7", "0, 1, 2"]),
+        (
+            {"event": [0, 0, 0]},
+            ["no events", "3 rows", "codes that occur: 0)", "check the coding and the filters"],
+        ),
+        (
+            {"event": [5, 7, 0], "cause": 1},
+            ["no events", "code 1 (codes that occur: 0, 5, 7)", "as `cause` (one of 5, 7)"],
+        ),
+        (
+            {"event": [1, 2, 0], "cause": "a", "weight": [0, 1, 1], "labels": {1: "a", 2: "b"}},
+            ["has 'a' (labels that occur: 'b')", "as `cause` (one of 'b')"],
+        ),
+        (
+            {"event": [1, 2, 0], "cause": "a", "weight": [0, 0, 1], "labels": {1: "a", 2: "b"}},
+            ["has 'a' (labels that occur: only that of censoring)", "check the coding"],
+        ),
         ({"cause": 0}, ["`cause`", "0", "0, 1"]),
         ({"cause": True}, ["`cause`", "True"]),
         ({"entry": [0, 2.0, 1]}, ["`entry`", "smaller than `time`", "row 1", "2.0"]),

@@ -217,10 +217,11 @@ def _check(rows: Followup, cause: object) -> int:
     code = cause_code(cause, rows.causes)
     whole = isinstance(code, int | np.integer) and not isinstance(code, bool)
     if not whole or not (rows.event[rows.event > 0] == code).any():
-        codes = ", ".join(map(str, np.unique(rows.event[rows.event > 0]))) or "none"
+        codes = np.unique(rows.event[rows.event > 0])
+        found = ", ".join(repr(rows.causes.get(code, code)) for code in codes.tolist()) or "none"
         raise InputError(
-            f"`y` has no event of cause {cause!r} (causes that occur: {codes}).",
-            hint="pass the code of the event to compare.",
+            f"`y` has no event of cause {cause!r} (causes that occur: {found}).",
+            hint="pass the code or the label of the event to compare.",
         )
     return int(cast("int", code))
 

@@ -369,16 +369,27 @@ def _choose_cause(codes: Index, weight: Rows, cause: object, labels: Labels, pla
             raise InputError(
                 "every row has weight 0, so nobody is left.", hint="check the weights."
             )
-        what = repr(labels[int(cause)]) if labels else f"code {cause}"
-        raise InputError(
-            f"{column} has no events: none of the {int((weight > 0).sum()):,} rows with positive "
-            f"weight has {what} (codes that occur: {_listed(present)}).",
-            hint="a model needs at least one event; check the coding and the filters before it.",
-        )
+        raise _no_events(int(cause), present, int(np.count_nonzero(weight > 0)), labels, column)
     return int(cause)
 
 
-def _listed(codes: Index) -> str:
+def _no_events(cause: int, present: Index, n: int, labels: Labels, column: str) -> InputError:
+    occur, others = f"codes that occur: {_listed(present)}", _listed(present[present > 0])
+    if labels:
+        others = _listed(np.array([repr(labels[code]) for code in present.tolist() if code]))
+        occur = f"labels that occur: {others or 'only that of censoring'}"
+    hint = "a model needs at least one event; check the coding and the filters before it."
+    if others:
+        hint = f"pass the event to study as `cause` (one of {others}), or check the filters."
+    what = repr(labels[cause]) if labels else f"code {cause}"
+    return InputError(
+        f"{column} has no events: none of the {n:,} rows with positive weight has {what} "
+        f"({occur}).",
+        hint=hint,
+    )
+
+
+def _listed(codes: AnyArray) -> str:
     return ", ".join(map(str, codes[:10])) + (", ..." if codes.size > 10 else "")
 
 
