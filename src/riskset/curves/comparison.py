@@ -82,6 +82,7 @@ def gray_test(
     ----------
     y : (n,) structured array, `Outcome` or `Dataset`
         `riskset.Surv` with events 0 (censored), 1, 2, ... or labels.
+        Rows of weight 0 are absent; other case weights do not count.
     group : (n,) labels
         At least two.
     cause : int or str
@@ -151,8 +152,9 @@ def logrank_test(
 
     Parameters
     ----------
-    y : (n,) structured array
-        `riskset.Surv`. With ``entry``, rows are at risk on (entry, time].
+    y : (n,) structured array, `Outcome` or `Dataset`
+        `riskset.Surv`. With ``entry``, rows are at risk on (entry, time]. Rows of weight 0 are
+        absent; other case weights do not count.
     group : (n,) labels
         At least two.
     cause : int or str
