@@ -87,7 +87,8 @@ class Bootstraps:
         -----
         Case weights stay in force: a row of weight 2 is drawn as one and counts twice wherever it
         is drawn. Where weights stand for numbers of subjects, repeat the rows instead. Rows of
-        weight 0 are never drawn. Estimates of penalised covariates are biased, and no interval of
+        weight 0 are never drawn. To Efron's method for ties a row drawn twice is one event of twice
+        the weight. Estimates of penalised covariates are biased, and no interval of
         theirs has the stated coverage.
 
         Examples
