@@ -2,7 +2,7 @@
 
 The right answers come from `cases/brute_force.py` (sums in 80-bit floats) and were checked against
 R. Parts about features that do not exist yet are named in `LATER`, case by case; those of Fine and
-Gray's model are in `test_finegray`.
+Gray's model are in `estimators/test_finegray_cases`, profiles in `estimators/test_profile`.
 """
 
 from pathlib import Path
@@ -19,10 +19,6 @@ from reference import CASES, matrix, read_json, read_table
 TOL = 1e-11
 
 LATER = {
-    "01-no-events-in-exposed": "profile interval",
-    "14-newton-overshoot-rare-exposure": "profile interval",
-    "18-matched-pairs-closed-form": "profile interval",
-    "19-profile-likelihood-grid-extremes": "profile interval; the profile itself is tested here",
     "20-cv-folds-without-events": "cross-validated scores; the fits of all folds are tested here",
 }
 
@@ -56,7 +52,10 @@ def check(model, beta, loglik=None, se=None, rtol=1e-8):
 def test_every_case_is_tested_or_named():
     numbers = {p.name[:2] for p in CASES.iterdir() if p.is_dir()}
     here = Path(__file__)
-    source = "".join(path.read_text("utf-8") for path in (here, here.with_name("test_finegray.py")))
+    source = "".join(
+        path.read_text("utf-8")
+        for path in (here, here.parent / "estimators" / "test_finegray_cases.py")
+    )
     assert not {n for n in numbers if f'case("{n}")' not in source}
     assert set(LATER) <= {p.name for p in CASES.iterdir()}
 

@@ -27,8 +27,6 @@ LATER = {
     "the propensity score and the matching": {
         "rhc": {"ps_auc", "ps_head", "ps_lasso", "smd_before"},
     },
-    # Within cyclops_l1 of lung: "profile_ci".
-    "profile-likelihood intervals": {},
 }
 
 

@@ -31,6 +31,11 @@ BAD = [
     (["--strength", "1"], "but --penalty is none"),
     (["--unpenalized", "sex"], "but --penalty is none"),
     (["--interval", "wald", "--parameter", "agee"], "did you mean 'age'"),
+    (
+        ["--penalty", "l1", "--strength", "1", "--interval", "profile", "--parameter", "age"],
+        "'age' is penalised",
+    ),
+    (["--penalty", "l2", "--strength", "1", "--interval", "profile"], "'age' is penalised"),
     (["--parameter", "age"], "--parameter needs --interval"),
     (["--level", "0.9"], "--level needs --interval"),
     (["--interval", "wald", "--level", "95"], "--level must be between 0 and 1"),

@@ -16,6 +16,7 @@ from riskset.data.writers import check_folder, check_target
 if TYPE_CHECKING:
     import riskset as rs
     from riskset.estimators._interval import Interval
+    from riskset.model.penalty import Penalty
 
 __all__ = ["fit"]
 
@@ -44,19 +45,33 @@ class Intervals:
                 raise InputError(f"{option} needs --interval.", hint="for example --interval wald.")
 
     def check_penalty(self, penalty: opt.PenaltyKind) -> None:
-        """A penalty and an interval exclude each other."""
-        if self.interval is not None and penalty is not opt.PenaltyKind.none:
+        """A penalty excludes every interval but that of a profile."""
+        if self.interval in (None, opt.Interval.profile):
+            return
+        if penalty is not opt.PenaltyKind.none:
             raise InputError(
                 f"--interval {self.interval} is not defined for a penalised fit: a penalty biases "
                 "the estimates.",
-                hint="leave --penalty out, or refit with the covariates that a penalty chose.",
+                hint="leave --penalty out, refit with the covariates that a penalty chose, or use "
+                "--interval profile for a covariate named by --unpenalized.",
             )
 
-    def check_names(self, names: tuple[str, ...]) -> None:
-        """Covariates that were asked for must be there, which shows before the fit."""
+    def check_names(self, names: tuple[str, ...], penalty: "Penalty | None") -> None:
+        """Covariates that were asked for must be there and fit, which shows before the fit."""
         for name in self.parameter or ():
             if name not in names:
                 raise InputError.unknown_name("--parameter", name, names)
+        if self.interval is not opt.Interval.profile or penalty is None:
+            return
+        l1, l2 = penalty.arrays(names)
+        free = {name for name, a, b in zip(names, l1, l2, strict=True) if not (a or b)}
+        for name in self.parameter or (() if free else names[:1]):
+            if name not in free:
+                raise InputError(
+                    f"--interval profile is for covariates without a penalty, but {name!r} is "
+                    "penalised, which biases its estimate.",
+                    hint=f"name it by --unpenalized {name}.",
+                )
 
     def of(self, model: "rs.Cox | rs.FineGray") -> "Interval | None":
         """The intervals of a fitted model."""
@@ -96,8 +111,9 @@ def fit(
     started = clock.perf_counter()
     data = tables.read(patients, columns, chosen.censoring_group)
     read = clock.perf_counter() - started
-    intervals.check_names(data.design.names)
-    fitted = chosen.estimator(strength.penalty_for(data), run).fit(data)
+    penalty = strength.penalty_for(data)
+    intervals.check_names(data.design.names, penalty)
+    fitted = chosen.estimator(penalty, run).fit(data)
     bounds = intervals.of(fitted)
     write_fit(out, fitted, interval=bounds, seconds={"read": read})
     if plot is not None:

@@ -70,6 +70,7 @@ class Interval(StrEnum):
 
     wald = "wald"
     robust = "robust"
+    profile = "profile"
 
 
 class Device(StrEnum):

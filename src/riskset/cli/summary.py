@@ -124,7 +124,7 @@ def _coefficients(model: "rs.Cox | rs.FineGray", interval: "Interval | None") ->
             row.append(plain_number(error[j]))
         if interval is not None and name in interval.bounds:
             lower, upper = interval.bounds[name]
-            is_defined = np.isfinite(error[j]) if error is not None else True
+            is_defined = lower <= upper
             row.append(f"{ratio(lower)} to {ratio(upper)}" if is_defined else UNDEFINED)
         row += [""] * (len(titles) - len(row))
         rows.append((name, row))

@@ -249,7 +249,7 @@ def _intervals(
             f"the profile interval of {lost[0]!r}"
             + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
             + " has an end that was not found (NaN): a fit of the other coefficients did not "
-            "converge.\nHint: raise max_iter, or look at riskset.profile(...).",
+            "converge.\nHint: raise `max_iter`.",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -338,7 +338,7 @@ def _check_solution(source: Source, tol: float) -> None:
         raise NotDefinedError(
             f"the fit did not converge (relative KKT residual {solution.kkt:.2g}, tol {tol:.2g}), "
             "so its profile likelihood has no certified maximum.",
-            hint="raise max_iter, or add a penalty.",
+            hint="raise `max_iter`, or add a penalty.",
         )
 
 
@@ -348,7 +348,7 @@ def _warn(name: str, found: Grid) -> None:
         warnings.warn(
             f"{len(bad)} of {len(found.points)} values of the profile of {name!r} are NaN (first: "
             f"at {bad[0]:.4g}), because the fit of the other coefficients did not converge.\n"
-            "Hint: raise max_iter.",
+            "Hint: raise `max_iter`.",
             ConvergenceWarning,
             stacklevel=3,
         )
