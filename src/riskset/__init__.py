@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from riskset.data.outcome import Outcome, Surv
     from riskset.data.readers import read_dataset
     from riskset.datasets import load_rhc
+    from riskset.estimators.bootstrap import Bootstrap
     from riskset.estimators.cause_specific import CauseSpecificCox
     from riskset.estimators.cox import Cox
     from riskset.estimators.crossval import CoxCV, FineGrayCV, cross_validate
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 # and the command line do not wait for numba, scikit-learn and DuckDB.
 _HOMES = {
     "AalenJohansen": "riskset.curves.aalen_johansen",
+    "Bootstrap": "riskset.estimators.bootstrap",
     "CauseSpecificCox": "riskset.estimators.cause_specific",
     "Cox": "riskset.estimators.cox",
     "CoxCV": "riskset.estimators.crossval",
@@ -81,6 +83,7 @@ _MODULES = ("metrics", "plot")
 
 __all__ = [
     "AalenJohansen",
+    "Bootstrap",
     "CauseSpecificCox",
     "Cox",
     "CoxCV",

@@ -1,7 +1,7 @@
 """The part of an estimator that fits itself to resamples of its data."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,13 @@ from riskset.data.checks import Places, as_codes
 from riskset.data.design import Design
 from riskset.estimators._fitted import Fitted, Training
 from riskset.estimators.bootstrap import FAILED, Bootstrap, warn
-from riskset.infer.bootstrap import Resampling, acceleration, resample_estimates
+from riskset.infer.bootstrap import (
+    Estimate,
+    Resampling,
+    acceleration,
+    resample_estimates,
+    retuned_estimates,
+)
 from riskset.solve.optimality import Problem
 
 __all__ = ["Bootstraps"]
@@ -61,7 +67,7 @@ class Bootstraps:
             clusters of the fit, if it had any, else rows.
         retune : bool
             Choose the penalty anew in each resample, as the fit did: for `CoxCV` and `FineGrayCV`.
-            Otherwise the penalty stays as it is.
+            A row that was drawn twice is in one fold. Otherwise the penalty stays as it is.
         parameters : str or sequence of str, optional
             Covariates; default: all without a penalty.
         within_strata : bool
@@ -88,8 +94,8 @@ class Bootstraps:
         Case weights stay in force: a row of weight 2 is drawn as one and counts twice wherever it
         is drawn. Where weights stand for numbers of subjects, repeat the rows instead. Rows of
         weight 0 are never drawn. To Efron's method for ties a row drawn twice is one event of twice
-        the weight. Estimates of penalised covariates are biased, and no interval of
-        theirs has the stated coverage.
+        the weight. Estimates of penalised covariates are biased, and no interval of theirs has the
+        stated coverage. The acceleration of BCa intervals is that at the penalty of the fit.
 
         Examples
         --------
@@ -105,56 +111,65 @@ class Bootstraps:
         check_is_fitted(self, "coef_")
         _check_numbers(replicates, seed)
         columns = self._positions(parameters)
-        training = self._training_for_bootstrap()
+        training = self._training_for_bootstrap(retune)
         l1, l2 = self._strengths(training.design)
         free = (l1 == 0) & (l2 == 0)
         if parameters is None:
             columns = np.flatnonzero(free)
         _check_chosen(columns, free)
         resampling, unit = _resampling(training, cluster, within_strata)
-        problem = Problem.prepare(training.design, training.loss)
-        estimates = resample_estimates(
-            problem,
-            training.solution,
-            l1,
-            l2,
-            resampling,
-            columns,
-            replicates=int(replicates),
-            seed=int(seed),
-            max_iter=self.max_iter,
-        )
-        coef, statuses = np.empty((int(replicates), columns.size)), []
-        started = time.monotonic()
-        with ProgressBar("Bootstrap", self.progress) as bar:
-            for number, found in enumerate(estimates):
-                coef[number] = found.coef
-                statuses.append(found.status)
-                share = (number + 1) / replicates
-                words = f"{number + 1:,} of {replicates:,}, about {time_left(started, share)} left"
-                bar.update(share, words)
-        solution = training.solution
-        lost = (solution.aliased & free)[columns]
+        problem, solution = Problem.prepare(training.design, training.loss), training.solution
+        common: Any = {
+            "replicates": int(replicates),
+            "seed": int(seed),
+            "max_iter": self.max_iter,
+        }
+        if retune:
+            assert training.choose is not None
+            found = retuned_estimates(problem, training.choose, resampling, columns, **common)
+        else:
+            found = resample_estimates(problem, solution, l1, l2, resampling, columns, **common)
+        estimates = self._reported(found, int(replicates))
+        penalties = tuple(e.penalty for e in estimates if e.penalty is not None)
         result = Bootstrap(
             names=tuple(training.design.names[j] for j in columns),
-            coef=np.where(lost, np.nan, solution.coef[columns]),
-            replicates=coef,
-            statuses=tuple(statuses),
+            coef=np.where((solution.aliased & free)[columns], np.nan, solution.coef[columns]),
+            replicates=np.array([e.coef for e in estimates]),
+            statuses=tuple(e.status for e in estimates),
             acceleration=acceleration(problem, solution, l2, free, resampling, columns),
             seed=int(seed),
             n_units=resampling.n_units,
             unit=unit,
+            penalties=penalties if retune else None,
             _library=self._library,
         )
         _warn_of_failures(result)
         return result
 
-    def _training_for_bootstrap(self) -> Training:
+    def _reported(self, estimates: Iterator[Estimate], expected: int) -> list[Estimate]:
+        """All of them, with a progress bar while they are made."""
+        out: list[Estimate] = []
+        started = time.monotonic()
+        with ProgressBar("Bootstrap", self.progress) as bar:
+            for estimate in estimates:
+                out.append(estimate)
+                share = len(out) / expected
+                left = time_left(started, share)
+                bar.update(share, f"{len(out):,} of {expected:,}, about {left} left")
+        return out
+
+    def _training_for_bootstrap(self, retune: bool) -> Training:
         if not self._fitted.has_training:
             raise NotDefinedError(
                 "a bootstrap needs the training data, which a saved or pickled model does not "
                 "carry.",
                 hint="fit again, and bootstrap before saving.",
+            )
+        if retune and self._fitted.training.choose is None:
+            raise InputError(
+                f"retune=True repeats how a penalty was chosen, but {type(self).__name__} was "
+                "fitted with the penalty that it was given.",
+                hint="use CoxCV or FineGrayCV, or leave it out.",
             )
         return self._fitted.training
 

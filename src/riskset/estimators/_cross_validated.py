@@ -3,15 +3,19 @@
 import math
 import os
 import time
+from dataclasses import replace
 from typing import Any, Self, cast
 
 from sklearn.utils.validation import check_is_fitted
 
-from riskset._types import AnyArray
+from riskset._types import AnyArray, Features
+from riskset.data.design import Design
 from riskset.estimators._base import HazardModel
+from riskset.estimators._fitted import Fitted
 from riskset.estimators._folding import Folding
-from riskset.estimators._input import frame_library
+from riskset.estimators._input import Data, frame_library
 from riskset.estimators._saved import penalty_from_dict, penalty_to_dict
+from riskset.infer.bootstrap import Choose, Chosen
 from riskset.infer.crossval.explore import Plan, Rule, Search, explore
 from riskset.infer.crossval.result import CrossValidation
 from riskset.infer.crossval.scores import CensoringFrom, Score
@@ -200,6 +204,8 @@ class CrossValidated(HazardModel):
             problem=problem,
         )
         self._store(data, loss, solution, is_penalized=bool(l1.any() or l2.any()))
+        choose = self._chooser(data, folding, plan)
+        self._fitted = Fitted(replace(self._fitted.training, choose=choose))
         self.cross_validation_ = result
         self.notes_ = [*self.notes_, *result.notes()]
         self._library = frame_library(X)
@@ -210,6 +216,25 @@ class CrossValidated(HazardModel):
         }
         self._warn()
         return self
+
+    def _chooser(self, data: Data, folding: Folding, plan: Plan) -> Choose:
+        """The choice of the penalty for the same rows with other case weights."""
+        folding, max_iter = replace(folding, checkpoint=None), self.max_iter
+
+        def choose(problem: Problem) -> Chosen:
+            rows = data._replace(outcome=problem.loss.outcome)
+            with folding.engine(
+                problem, rows, max_iter=max_iter, progress=False, n_penalties=None
+            ) as engine:
+                scored, _, chosen = explore(engine, plan)
+            penalty = scored[chosen].penalty
+            assert penalty is not None
+            return Chosen(penalty, engine.start_for(penalty))
+
+        return choose
+
+    def _strengths(self, design: Design) -> tuple[Features, Features]:
+        return self.best_penalty_.arrays(design.names)
 
     # --------------------------------------------------------------------------- answers
 

@@ -13,6 +13,7 @@ from riskset._types import Features, Matrix, is_count
 from riskset.data.output import data_frame
 from riskset.estimators._interval import Interval
 from riskset.infer.bootstrap_intervals import Ends, IntervalType, interval_ends, least_replicates
+from riskset.model.penalty import Penalty
 
 __all__ = ["FAILED", "Bootstrap", "check_interval", "warn"]
 
@@ -41,6 +42,8 @@ class Bootstrap:
     n_units : int
         How many rows, or clusters, each resample draws.
     unit : {"row", "cluster"}
+    penalties : tuple of Penalty, or None
+        Those chosen in each resample, with `retune`.
     """
 
     names: tuple[str, ...]
@@ -51,6 +54,7 @@ class Bootstrap:
     seed: int
     n_units: int
     unit: str
+    penalties: tuple[Penalty, ...] | None = None
     _library: str | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -135,6 +139,7 @@ class Bootstrap:
             "seed": self.seed,
             "unit": self.unit,
             "statuses": self.status_counts,
+            "retuned": self.penalties is not None,
         }
         lower, upper = (np.array([getattr(e, side) for e in ends]) for side in ("lower", "upper"))
         return Interval("bootstrap", level, self.names, lower, upper, details)

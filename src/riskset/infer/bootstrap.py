@@ -10,7 +10,7 @@ Efron (1981), Journal of the American Statistical Association 76, 312-319, for c
 doi:10.1080/01621459.1981.10477650.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,17 +23,21 @@ from riskset.data.outcome import Outcome
 from riskset.infer.variance import GeneralizedInverse, cluster_sums, generalized_inverse, influence
 from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
-from riskset.solve import aliasing
+from riskset.model.penalty import Penalty
+from riskset.solve import aliasing, newton
 from riskset.solve.optimality import Problem
 from riskset.solve.replicates import Part, Replicate, fit_replicates
 from riskset.solve.result import Solution, Status
 
 __all__ = [
+    "Choose",
+    "Chosen",
     "Estimate",
     "Resampling",
     "acceleration",
     "for_resampling",
     "resample_estimates",
+    "retuned_estimates",
 ]
 
 TOL = 1e-6
@@ -164,10 +168,23 @@ class Estimate(NamedTuple):
         NaN where there is none; infinite estimates are infinite.
     status : str
         As of a `Solution`; "not_estimable" also if only some of `coef` are.
+    penalty : Penalty or None
+        If it was chosen for the resample.
     """
 
     coef: Features
     status: Status
+    penalty: Penalty | None = None
+
+
+class Chosen(NamedTuple):
+    """A penalty that was chosen, and a solution to start from."""
+
+    penalty: Penalty
+    start: Solution | None
+
+
+Choose = Callable[[Problem], Chosen]
 
 
 def resample_estimates(
@@ -224,13 +241,60 @@ def resample_estimates(
         yield _estimate(found, lost, columns)
 
 
+def retuned_estimates(
+    problem: Problem,
+    choose: Choose,
+    resampling: Resampling,
+    columns: Index,
+    *,
+    replicates: int,
+    seed: int,
+    tol: float = TOL,
+    max_iter: int = 200,
+) -> Iterator[Estimate]:
+    """As `resample_estimates`, with a penalty that is chosen for each resample.
+
+    Parameters
+    ----------
+    choose : callable
+        Called with the problem of a resample, in which a row that was drawn twice is one row of
+        twice the weight, so that no fold can separate it from itself.
+    """
+    loss, count_censoring = for_resampling(problem.loss)
+    design = problem.design
+    for number in range(replicates):
+        part = resampling.part(seed, number, count_censoring=count_censoring)
+        resample = Problem.prepare(design, loss.replicate(part.weight, part.censoring))
+        try:
+            penalty, start = choose(_for_folds(resample) if count_censoring else resample)
+        except InputError as error:
+            raise InputError(f"no penalty can be chosen in resample {number}: {error}") from error
+        l1, l2 = penalty.arrays(design.names)
+        found = newton.fit(
+            design, resample.loss, l1, l2, tol=tol, max_iter=max_iter, start=start, problem=resample
+        )
+        lost = found.aliased & (l1 == 0) & (l2 == 0)
+        yield _estimate(found, lost, columns)._replace(penalty=penalty)
+
+
+def _for_folds(resample: Problem) -> Problem:
+    """The same, for folds whose training rows estimate the censoring without case weights.
+
+    There a row counts once however often it was drawn: weights of training rows cannot tell both
+    apart.
+    """
+    loss = resample.loss
+    assert isinstance(loss, FineGrayLoss)
+    return replace(resample, loss=replace(loss, censoring=replace(loss.censoring, weights="none")))
+
+
 def _left_out(problem: Problem, part: Part, l1: Features, l2: Features) -> NDArray[np.bool_]:
     design = problem.design
     resample = Problem.prepare(design, problem.loss.replicate(part.weight, part.censoring))
     return aliasing.find(resample, l1 / design.scale, l2 / design.scale / design.scale)[0]
 
 
-def _estimate(found: Replicate, lost: NDArray[np.bool_], columns: Index) -> Estimate:
+def _estimate(found: Replicate | Solution, lost: NDArray[np.bool_], columns: Index) -> Estimate:
     if found.status in ("max_iter", "not_estimable"):
         return Estimate(np.full(columns.size, np.nan), found.status)
     coef = np.where(lost, np.nan, found.coef)[columns]
