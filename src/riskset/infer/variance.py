@@ -201,18 +201,17 @@ def information_inverse(
 
 
 def _second_moments(loss: Loss, design: Design, expected: Rows, columns: Index) -> Features:
-    """Size of the terms whose difference the information is, in stored units.
+    """Size of what the information may be lost in, in stored units.
 
-    Of the columns as `Loss.information` takes them, less the means of strata: however far a column
-    lies apart between strata, its information is as exact as its spread within them; unless all
-    of that spread is rounding of the numbers themselves.
+    Without late entry it has all digits, unless it is rounding of the numbers themselves. With late
+    entry it is a difference of second moments within strata (`Loss.information`).
     """
     raw = design.cross(expected, columns, runtime=loss.runtime, power=2)
-    if loss.outcome.n_strata == 1:
-        return raw
     out = raw * (NOISE**2 / RANK_TOLERANCE)
+    if not loss.risk.own.size:
+        return out
     for block in column_blocks(design.n_rows, columns):
-        z = centred_within_strata(design.stored(columns[block]), loss.outcome)
+        z = centred_within_strata(design.stored(columns[block]), loss.outcome, expected)
         out[block] = np.maximum(out[block], expected @ z**2)
     return out
 
