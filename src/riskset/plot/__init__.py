@@ -1,4 +1,4 @@
-"""Pictures for reports: curves by group, coefficient paths, predicted survival, hazard ratios.
+"""Pictures for reports: curves by group, coefficient paths, cross-validation, hazard ratios, ...
 
 Every function returns a `matplotlib.figure.Figure` that belongs to no window; save it with
 ``figure.savefig("path.png", dpi=200)``. The only package that draws.
@@ -7,6 +7,7 @@ Every function returns a `matplotlib.figure.Figure` that belongs to no window; s
 from matplotlib.figure import Figure
 
 from riskset.plot._bootstrap import bootstrap_distribution
+from riskset.plot._crossval import cross_validation
 from riskset.plot._curves import incidence_by_group, survival_by_group
 from riskset.plot._models import coefficient_path, hazard_ratios, survival_curves
 from riskset.plot._profile import profile_likelihood
@@ -15,6 +16,7 @@ __all__ = [
     "Figure",
     "bootstrap_distribution",
     "coefficient_path",
+    "cross_validation",
     "hazard_ratios",
     "incidence_by_group",
     "profile_likelihood",

@@ -23,7 +23,7 @@ from riskset.plot._style import (
     short,
 )
 
-__all__ = ["coefficient_path", "hazard_ratios", "survival_curves"]
+__all__ = ["coefficient_path", "hazard_ratios", "log_ticks", "survival_curves"]
 
 
 def coefficient_path(
@@ -103,7 +103,7 @@ def coefficient_path(
         axes.set_xlim(strength[0] * 1.02, strength[-1])
         axes.set_xlabel("penalty strength (weaker to the right)")
         axes.set_ylabel(ylabel)
-        _log_ticks(axes)
+        log_ticks(axes)
         frame(axes, title)
         label_ends(axes, labels)
     return figure
@@ -237,7 +237,7 @@ def hazard_ratios(
         axes.set_yticks(y, [short(name, 34) for name in names])
         axes.set_ylim(y[-1] - 0.7, 0.7)
         axes.set_xlabel(f"hazard ratio with {level:.0%} interval")
-        _log_ticks(axes)
+        log_ticks(axes)
         frame(axes, title)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
@@ -284,7 +284,7 @@ def _mark(axes: Axes, strength: float) -> None:
     )
 
 
-def _log_ticks(axes: Axes) -> None:
+def log_ticks(axes: Axes) -> None:
     """Ticks at round numbers, as many as fit, written plainly."""
     low, high = sorted(axes.get_xlim())
     span = np.log10(high / low)

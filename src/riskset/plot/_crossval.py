@@ -1,0 +1,151 @@
+"""The picture of a cross-validation: mean scores against the strength of the penalty."""
+
+from typing import Protocol, runtime_checkable
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from riskset._errors import InputError
+from riskset._types import Index
+from riskset.infer.crossval.result import CrossValidation
+from riskset.plot._models import log_ticks
+from riskset.plot._style import ACCENT, COLOURS, INK, QUIET, STYLE, frame
+
+__all__ = ["cross_validation"]
+
+MOST_COUNTS = 14
+"""Numbers of covariates along the top."""
+LEAST_GAP = 0.055
+"""Distance between two of them, as a share of the axes."""
+
+
+@runtime_checkable
+class _Fitted(Protocol):
+    cross_validation_: CrossValidation
+
+
+def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
+    """Mean score and standard error against the strength of the penalty, strong on the left.
+
+    The line marked "chosen" is the penalty of the final fit; where the rule is "1se" the best mean
+    is marked too. Numbers along the top count the coefficients other than 0. Penalties of several
+    shares of L1 are a line each.
+
+    Parameters
+    ----------
+    fitted : CoxCV, FineGrayCV or CrossValidation
+        Fitted, if it is an estimator.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        If it is something else, or there is one penalty only.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> kind = rs.L1(1.0, unpenalized=["swang1"])
+    >>> model = rs.CoxCV(kind, penalties=[10, 30, 90], folds=3, repeats=1).fit(rs.load_rhc())
+    >>> figure = rs.plot.cross_validation(model)
+    """
+    found = fitted.cross_validation_ if isinstance(fitted, _Fitted) else fitted
+    if not isinstance(found, CrossValidation):
+        raise InputError(
+            f"cross_validation draws a fitted CoxCV or FineGrayCV, not {type(fitted).__name__}.",
+            hint="fit it first.",
+        )
+    drawn = np.flatnonzero(found.strengths > 0)
+    if drawn.size < 2:
+        raise InputError(
+            f"a curve needs at least two penalties, but {drawn.size} of positive strength were "
+            "scored.",
+            hint="a single score stands in `mean` and `se`.",
+        )
+    ratios = np.round([found.l1[k] / found.strengths[k] for k in drawn], 9)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.0, 5.0), layout="constrained")
+        axes = figure.add_subplot()
+        axes.set_xscale("log")
+        several = np.unique(ratios)[::-1]
+        for i, ratio in enumerate(several):
+            label = f"{ratio:.0%} L1" if several.size > 1 else None
+            _curve(axes, found, drawn[ratios == ratio], COLOURS[i % len(COLOURS)], label)
+        low, high = found.strengths[drawn].min(), found.strengths[drawn].max()
+        axes.set_xlim(high * 1.1, low / 1.1)
+        if several.size > 1:
+            axes.legend(frameon=False, loc="lower center")
+        _mark(axes, found)
+        axes.set_xlabel("penalty strength (weaker to the right)")
+        words = {"held_out": "held-out log likelihood", "difference": "log likelihood added"}
+        axes.set_ylabel(f"{words[found.score_name]}, mean ± standard error")
+        log_ticks(axes)
+        _counts(axes, found, drawn[ratios == _ratio(found)])
+        frame(axes, None)
+        if title:
+            axes.set_title(title, pad=26)
+    return figure
+
+
+def _ratio(found: CrossValidation) -> float:
+    return float(np.round(found.l1[found.chosen] / found.strengths[found.chosen], 9))
+
+
+def _curve(axes: Axes, found: CrossValidation, at: Index, colour: str, label: str | None) -> None:
+    x, mean, se = found.strengths[at], found.mean[at], found.se[at]
+    axes.errorbar(x, mean, se, fmt="none", ecolor=QUIET, elinewidth=0.8, capsize=2, zorder=1)
+    axes.plot(x, mean, "o-", color=colour, linewidth=1.2, markersize=4, label=label, zorder=2)
+
+
+def _mark(axes: Axes, found: CrossValidation) -> None:
+    marks = {"best": found.best, "chosen": found.chosen}
+    if found.best == found.chosen:
+        del marks["best"]
+    for word, k in marks.items():
+        colour = ACCENT if word == "chosen" else INK
+        axes.axvline(found.strengths[k], color=colour, linewidth=0.8, linestyle=(0, (4, 3)))
+        axes.plot(found.strengths[k], found.mean[k], "o", color=colour, markersize=6, zorder=3)
+        axes.annotate(
+            word,
+            (found.strengths[k], 0),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, 4),
+            textcoords="offset points",
+            color=colour,
+        )
+
+
+def _counts(axes: Axes, found: CrossValidation, at: Index) -> None:
+    """Numbers of coefficients along the top, the chosen penalty's among them, apart enough."""
+    left, right = np.log(axes.get_xlim())
+    place = (np.log(found.strengths[at]) - left) / (right - left)
+    spread = np.argsort(np.abs(at - found.chosen), kind="stable")
+    shown: list[int] = []
+    for i in spread:
+        if len(shown) < MOST_COUNTS and all(abs(place[i] - place[j]) >= LEAST_GAP for j in shown):
+            shown.append(int(i))
+    for i in shown:
+        axes.annotate(
+            f"{found.n_nonzero[at[i]]:,}",
+            (place[i], 1),
+            xycoords="axes fraction",
+            xytext=(0, 5),
+            textcoords="offset points",
+            ha="center",
+            color=ACCENT if at[i] == found.chosen else INK,
+        )
+    axes.annotate(
+        "coefficients other than 0",
+        (1, 1),
+        xycoords="axes fraction",
+        xytext=(0, 17),
+        textcoords="offset points",
+        ha="right",
+        color=QUIET,
+    )

@@ -1,0 +1,180 @@
+"""The search finds what a fine grid finds, on functions that are known and on cohorts."""
+
+import math
+
+import numpy as np
+import pytest
+
+import riskset as rs
+from riskset.infer.crossval.search import maximise, strongest_within
+
+STEP, TOL = math.log(10) / 2, math.log(1.1)
+
+
+def search(function, start, lower=-6.0, upper=6.0):
+    points = []
+
+    def counted(x):
+        points.append(x)
+        return function(x)
+
+    peak = maximise(counted, start, lower, upper, step=STEP, tol=TOL)
+    assert len(set(points)) == len(points)
+    assert peak.best in points
+    assert function(peak.best) == max(map(function, points))
+    for neighbour in (peak.low, peak.high):
+        assert neighbour in points
+        assert abs(neighbour - peak.best) <= TOL * (1 + 1e-9)
+    return peak, len(points)
+
+
+@pytest.mark.parametrize("start", [-5.0, -1.0, 0.3, 2.0, 5.5])
+@pytest.mark.parametrize("top", [-2.0, 0.0, 1.234])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda d: -(d**2),
+        lambda d: -abs(d),
+        lambda d: -(d**2) * (3 if d > 0 else 1),
+        lambda d: -(math.exp(d) - d),
+        lambda d: -math.log(1 + d**2),
+    ],
+)
+def test_peaks_are_found_with_few_evaluations(start, top, shape):
+    peak, n = search(lambda x: shape(x - top), start)
+    assert peak.low <= top <= peak.high or abs(peak.best - top) <= TOL
+    assert n <= 16
+
+
+def test_a_parabola_needs_six_points():
+    _, n = search(lambda x: -((x - 0.4) ** 2), 0.0)
+    assert n <= 7
+
+
+def test_noise_does_not_lead_astray():
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        phase, top = rng.uniform(0, 6), rng.uniform(-2, 2)
+        peak, n = search(lambda x: -((x - top) ** 2) + 1e-3 * math.sin(40 * x + phase), 0.0)  # noqa: B023
+        assert abs(peak.best - top) < 0.2
+        assert n <= 20
+
+
+def test_a_flat_start_is_left():
+    """Above some strength every model is the null model."""
+    peak, _ = search(lambda x: -((min(x, 2.0) + 1) ** 2), 5.0)
+    assert abs(peak.best + 1) <= TOL
+
+
+@pytest.mark.parametrize(("slope", "edge"), [(1.0, 6.0), (-1.0, -6.0)])
+def test_edges(slope, edge):
+    peak = maximise(lambda x: slope * x, 0.5, -6.0, 6.0, step=STEP, tol=TOL)
+    assert peak.best == edge
+
+
+def test_scores_of_minus_infinity_are_walked_around():
+    peak = maximise(lambda x: -(x**2) if x > -1 else -math.inf, 1.0, -6.0, 6.0, step=STEP, tol=TOL)
+    assert abs(peak.best) <= TOL
+
+
+def test_strongest_within_a_distance():
+    found = strongest_within(lambda x: -(x**2), 0.0, -2.0, 6.0, step=STEP, tol=TOL)
+    assert math.sqrt(2) - TOL <= found <= math.sqrt(2)
+    assert strongest_within(lambda _: 0.0, 0.0, -2.0, 6.0, step=STEP, tol=TOL) == 6.0
+
+
+# ------------------------------------------------------------------------------------ cohorts
+
+
+def cohort(seed, n=200, p=8):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, p))
+    effects = np.where(np.arange(p) < 3, 0.5, 0.0)
+    time = rng.exponential(np.exp(-x @ effects))
+    return x, rs.Surv(time, rng.random(n) < 0.6)
+
+
+@pytest.mark.parametrize("kind", [rs.L1(1.0), rs.L2(1.0), rs.ElasticNet(l1=1.0, l2=1.0)])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_search_finds_the_best_of_a_fine_grid(kind, seed):
+    x, y = cohort(seed)
+    settings = {"folds": 5, "repeats": 2, "tol_replicates": 1e-9}
+    found = rs.CoxCV(kind, **settings).fit(x, y)
+    best = found.best_penalty_.strength
+    fine = best * np.geomspace(1 / 30, 30, 80)
+    grid = rs.CoxCV(kind, penalties=list(fine), **settings).fit(x, y)
+    # Not worse than the best of the grid but for what a bracket of 10 % can hide.
+    spread = np.ptp(grid.cross_validation_.mean)
+    assert found.best_score_ >= grid.best_score_ - 0.01 * spread
+    assert abs(math.log(best / grid.best_penalty_.strength)) <= 2 * TOL + math.log(
+        fine[1] / fine[0]
+    )
+    assert len(found.cv_curve_) <= 14
+    result = found.cross_validation_
+    near = result.strengths / best
+    assert ((near > 1) & (near < 1.1001)).any()
+    assert ((near < 1) & (near > 1 / 1.1001)).any()
+
+
+def test_one_standard_error_is_the_strongest_within_it():
+    x, y = cohort(3, n=900)
+    # Halves of one size, so that scores vary little between folds.
+    best = rs.CoxCV(folds=2, repeats=3, stratify=True).fit(x, y)
+    model = rs.CoxCV(folds=2, repeats=3, stratify=True, rule="1se").fit(x, y)
+    found = model.cross_validation_
+    assert found.mean[found.best] == best.best_score_
+    least = found.mean[found.best] - found.se[found.best]
+    assert model.best_score_ >= least
+    stronger = found.strengths > model.best_penalty_.strength
+    assert (found.mean[stronger] < least).all()
+    assert found.strengths[stronger].min() <= 1.1001 * model.best_penalty_.strength
+
+
+def test_shares_of_l1_are_searched_for():
+    x, y = cohort(4)
+    settings = {"folds": 5, "repeats": 1, "tol_replicates": 1e-9}
+    searched = rs.CoxCV(l1_ratio="auto", **settings).fit(x, y)
+    grid = rs.CoxCV(l1_ratio=list(np.linspace(0, 1, 11)), **settings).fit(x, y)
+    spread = np.ptp(grid.cross_validation_.mean)
+    assert searched.best_score_ >= grid.best_score_ - 0.01 * spread
+    assert len(searched.cv_curve_) < len(grid.cv_curve_)
+
+
+def test_the_edge_of_a_search_is_noted():
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(size=(150, 5)), rs.Surv(rng.exponential(size=150), rng.random(150) < 0.7)
+    model = rs.CoxCV(folds=5, repeats=4).fit(x, y)  # nothing has an effect
+    (note,) = [n for n in model.notes_ if n.code == "edge_of_search"]
+    assert "strongest" in note.message
+    assert (model.coef_ == 0).all()
+    assert model.status_ == "converged"
+    z = rng.normal(size=(300, 2))
+    y = rs.Surv(rng.exponential(np.exp(-z.sum(1))), np.ones(300, int))
+    model = rs.CoxCV(penalties=[100.0, 50.0, 10.0], folds=5, repeats=1).fit(z, y)
+    (note,) = [n for n in model.notes_ if n.code == "edge_of_search"]
+    assert "weakest" in note.message
+    assert model.best_penalty_.l1 == 10.0
+    one = rs.CoxCV(penalties=[10.0], folds=5, repeats=1).fit(z, y)
+    assert not [n for n in one.notes_ if n.code == "edge_of_search"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"search": "automatic"}, "`search` must be 'auto' or 'grid'"),
+        ({"rule": "max"}, "`rule` must be 'min' or '1se'"),
+        ({"n_penalties": 1}, "`n_penalties` must be a whole number of at least 2"),
+        ({"min_ratio": 1.0}, "`min_ratio` must be between 0 and 1"),
+        ({"start": 0}, "`start` must be a positive number"),
+        ({"l1_ratio": 1.5}, "`l1_ratio` must be 'auto' or numbers between 0 and 1"),
+        ({"l1_ratio": "some"}, "`l1_ratio` must be 'auto' or numbers"),
+        ({"penalties": []}, "`penalties` is empty"),
+        ({"penalties": 3.0}, "must be a sequence of penalties or strengths, not 3.0"),
+        ({"penalties": [1.0], "l1_ratio": 0.5}, "`l1_ratio` was given beside `penalties`"),
+        ({"penalty": rs.L1(1.0, unpenalized=range(8))}, "no penalised covariate carries"),
+    ],
+)
+def test_what_cannot_be_searched(given, message):
+    x, y = cohort(1)
+    with pytest.raises(rs.InputError, match=message):
+        rs.CoxCV(folds=3, repeats=1, **given).fit(x, y)
