@@ -263,7 +263,8 @@ def _interval(interval: Interval) -> dict[str, object]:
         name: {"lower": _number(lower), "upper": _number(upper)}
         for name, (lower, upper) in interval.bounds.items()
     }
-    return {"method": interval.method, "level": interval.level, "bounds": bounds}
+    about = {"method": interval.method, "level": interval.level, **interval.details}
+    return {**about, "bounds": bounds}
 
 
 def _named(names: Sequence[str], values: Features) -> dict[str, object]:

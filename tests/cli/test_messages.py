@@ -39,7 +39,7 @@ BAD = [
     (["--parameter", "age"], "--parameter needs --interval"),
     (["--level", "0.9"], "--level needs --interval"),
     (["--interval", "wald", "--level", "95"], "--level must be between 0 and 1"),
-    (["--interval", "bootstrap"], "bootstrap"),
+    (["--interval", "bootstraps"], "bootstrap"),
     (["--duplicates", "sum"], "--duplicates needs --covariates"),
     (["--time", "tme"], "did you mean 'time'"),
     (["--strata", "hospital"], "'hospital' was not found in lung.csv"),

@@ -9,6 +9,7 @@ from riskset.cli import options as opt
 from riskset.cli.estimation import Chosen, Running, Strength
 from riskset.cli.groups import grouped
 from riskset.cli.inputs import Columns, Tables
+from riskset.cli.resampling import Resampling
 from riskset.cli.summary import print_fit, print_written
 from riskset.cli.terminal import announce_compiling
 from riskset.data.writers import check_folder, check_target
@@ -45,15 +46,15 @@ class Intervals:
                 raise InputError(f"{option} needs --interval.", hint="for example --interval wald.")
 
     def check_penalty(self, penalty: opt.PenaltyKind) -> None:
-        """A penalty excludes every interval but that of a profile."""
-        if self.interval in (None, opt.Interval.profile):
+        """A penalty excludes the intervals that are made of a standard error."""
+        if self.interval in (None, opt.Interval.profile, opt.Interval.bootstrap):
             return
         if penalty is not opt.PenaltyKind.none:
             raise InputError(
                 f"--interval {self.interval} is not defined for a penalised fit: a penalty biases "
                 "the estimates.",
                 hint="leave --penalty out, refit with the covariates that a penalty chose, or use "
-                "--interval profile for a covariate named by --unpenalized.",
+                "--interval profile or bootstrap for a covariate named by --unpenalized.",
             )
 
     def check_names(self, names: tuple[str, ...], penalty: "Penalty | None") -> None:
@@ -61,25 +62,31 @@ class Intervals:
         for name in self.parameter or ():
             if name not in names:
                 raise InputError.unknown_name("--parameter", name, names)
-        if self.interval is not opt.Interval.profile or penalty is None:
+        if self.interval in (None, opt.Interval.wald, opt.Interval.robust) or penalty is None:
             return
         l1, l2 = penalty.arrays(names)
         free = {name for name, a, b in zip(names, l1, l2, strict=True) if not (a or b)}
         for name in self.parameter or (() if free else names[:1]):
             if name not in free:
                 raise InputError(
-                    f"--interval profile is for covariates without a penalty, but {name!r} is "
-                    "penalised, which biases its estimate.",
+                    f"--interval {self.interval} is for covariates without a penalty, but "
+                    f"{name!r} is penalised, which biases its estimate.",
                     hint=f"name it by --unpenalized {name}.",
                 )
 
-    def of(self, model: "rs.Cox | rs.FineGray") -> "Interval | None":
-        """The intervals of a fitted model."""
+    def of(
+        self, model: "rs.Cox | rs.FineGray", resampling: Resampling
+    ) -> "tuple[Interval | None, rs.Bootstrap | None]":
+        """The intervals of a fitted model, and the bootstrap that they are made of."""
         if self.interval is None:
-            return None
-        return model.confidence_interval(
+            return None, None
+        if self.interval is opt.Interval.bootstrap:
+            found = resampling.of(model, self.parameter or None)
+            return found.interval(self.level, resampling.type), found
+        bounds = model.confidence_interval(
             self.parameter or None, method=self.interval.value, level=self.level
         )
+        return bounds, None
 
 
 @grouped
@@ -91,6 +98,7 @@ def fit(
     chosen: Chosen,
     strength: Strength,
     intervals: Intervals,
+    resampling: Resampling,
     out: opt.FitOut,
     plot: opt.Plot = None,
     run: Running,
@@ -101,10 +109,11 @@ def fit(
     stratumId, weights; rowId, covariateId, covariateValue) need no options.
     """
     # Here and not above: they bring numba and scikit-learn, which `riskset --help` does not need.
-    from riskset.cli.pictures import draw_fit
+    from riskset.cli.pictures import draw_bootstrap, draw_fit
     from riskset.fit_file import write_fit
 
     intervals.check_penalty(strength.penalty)
+    resampling.check(intervals.interval, intervals.level)
     check_target(out, suffixes=(".json",), inputs=tables.inputs(patients))
     check_folder(plot)
     announce_compiling(run.quiet)
@@ -114,10 +123,12 @@ def fit(
     penalty = strength.penalty_for(data)
     intervals.check_names(data.design.names, penalty)
     fitted = chosen.estimator(penalty, run).fit(data)
-    bounds = intervals.of(fitted)
+    bounds, bootstrap = intervals.of(fitted, resampling)
     write_fit(out, fitted, interval=bounds, seconds={"read": read})
     if plot is not None:
         draw_fit(plot, fitted, bounds)
+        if bootstrap is not None:
+            draw_bootstrap(plot, bootstrap, bounds)
     if not run.quiet:
         print_fit(patients.name, data, fitted, bounds, read)
         print_written(out, plot)

@@ -71,6 +71,7 @@ class Interval(StrEnum):
     wald = "wald"
     robust = "robust"
     profile = "profile"
+    bootstrap = "bootstrap"
 
 
 class Device(StrEnum):

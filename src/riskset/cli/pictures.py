@@ -10,12 +10,18 @@ from riskset._runtime import Runtime
 from riskset.cli.terminal import warn
 from riskset.data.spread import column_spread
 from riskset.data.writers import replacing
-from riskset.plot import Figure, coefficient_path, hazard_ratios, survival_curves
+from riskset.plot import (
+    Figure,
+    bootstrap_distribution,
+    coefficient_path,
+    hazard_ratios,
+    survival_curves,
+)
 
 if TYPE_CHECKING:
     from riskset.estimators._interval import Interval
 
-__all__ = ["draw_fit", "draw_path", "save"]
+__all__ = ["draw_bootstrap", "draw_fit", "draw_path", "save"]
 
 DPI = 200
 MAX_CURVES = 8
@@ -67,6 +73,26 @@ def _curves(model: "rs.Cox | rs.FineGray", *, is_cox: bool) -> Figure:
     what = "survival" if is_cox else "cumulative incidence"
     title = f"{what.capitalize()} at the median linear predictor"
     return survival_curves(times, curves, names, title=title, ylabel=what)
+
+
+def draw_bootstrap(folder: Path, found: "rs.Bootstrap", interval: "Interval | None") -> None:
+    """``bootstrap.png``: the replicates of the first covariate that has some."""
+    drawable = np.flatnonzero(np.isfinite(found.replicates).sum(axis=0) > 1)
+    if interval is None or not drawable.size:
+        warn("bootstrap.png was not drawn: no covariate has finite replicates.")
+        return
+    j = int(drawable[0])
+    name, n = found.names[j], len(found.names)
+    if n > 1:
+        warn(f"bootstrap.png shows {name!r} of {n:,} covariates; name another with --parameter.")
+    figure = bootstrap_distribution(
+        found.replicates[:, j],
+        float(found.coef[j]),
+        *interval[name],
+        level=interval.level,
+        title=name,
+    )
+    _save(folder, "bootstrap.png", figure)
 
 
 def draw_path(folder: Path, data: "rs.Dataset", result: "rs.PathResult") -> None:
