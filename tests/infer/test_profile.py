@@ -249,6 +249,23 @@ def test_profile_that_is_flat_beside_infinite_coefficients():
     assert_allclose([p.value for p in points], 0.0, atol=1e-12)
 
 
+def test_profile_that_is_flat_because_columns_are_collinear_in_the_limit():
+    # In the first stratum x2 goes to infinity, and its rivals are gone. In the others x0 is -x1, so
+    # that x1 makes up for any x0, though the fit reports a finite x0 and leaves x1 out.
+    x = [[0, 0, 1], [1, 1, 0], [-1, -1, 0], [1, -1, 0], [0, 0, 0], [0, 0, 0], [1, -1, 0]]
+    time, event = np.array([1.0, 2, 3, 1, 2, 1, 2]), np.array([1, 0, 0, 1, 0, 1, 0])
+    source = cox_source(np.array(x, float), time, event, stratum=np.array([0, 0, 0, 1, 1, 2, 2]))
+    assert source.solution.infinite.tolist() == [0, 0, 1]
+    assert source.solution.aliased.tolist() == [False, True, False]
+    lower, upper = profile_intervals(source, np.arange(3), 0.95)
+    assert_allclose(lower, [-np.inf, -np.inf, -np.log(np.expm1(DROP) / 2)], rtol=1e-8)
+    assert_array_equal(upper, np.inf)
+    for b in (-3.0, 4.0):
+        (point,) = fixed_grid(source.curve(0, Runtime(1)), [b]).points
+        assert_allclose(point.value, -2 * np.log(2), rtol=1e-9)
+        assert_allclose(point.coef[1], b, atol=1e-6)
+
+
 def test_columns_without_information_have_no_interval():
     _, x, time, event = sample(11)
     x = np.column_stack([x, x[:, 0] + x[:, 1], np.full(time.size, 3.0)])

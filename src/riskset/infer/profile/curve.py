@@ -94,7 +94,7 @@ class Source:
 
     @functools.cached_property
     def _whole(self) -> tuple[Problem, NDArray[np.bool_]]:
-        """For one that is infinite, or lost in the limit: on all risk sets, held at a number."""
+        """For one that is infinite, or hidden by the limit: on all risk sets, held at a number."""
         return self._prepared(self.loss.whole)
 
     def _prepared(self, loss: Loss) -> tuple[Problem, NDArray[np.bool_]]:
@@ -126,17 +126,28 @@ class Source:
         unit = np.zeros(self.design.n_features)
         unit[column] = self.design.scale[column]
         x = self.design.product(unit, runtime=runtime)
-        # In the limit of other coefficients nothing may be left to say about this one.
-        is_flat: bool | None = bool(self.solution.aliased[column])
-        if sign := int(self.solution.infinite[column]):
+        is_flat: bool | None = False
+        if self._needs_all(column):
+            sign = int(self.solution.infinite[column]) or -1
             free = (self.l1 == 0) & (self.l2 == 0) & ~aliased
             is_flat = separation.recedes_with(problem, free, column, -sign)
         return Curve(self, column, problem.without(held), held, x, is_flat)
 
     def _setting(self, column: int) -> tuple[Problem, NDArray[np.bool_]]:
+        return self._whole if self._needs_all(column) else self._limit
+
+    def _needs_all(self, column: int) -> bool:
+        """Whether the limit of infinite coefficients hides some of a profile.
+
+        So it does for those coefficients themselves, and where it makes columns collinear or
+        constant that are not: then others may make up for any value of this one.
+        """
         solution = self.solution
-        is_lost = solution.aliased[column] and solution.infinite.any()
-        return self._whole if solution.infinite[column] or is_lost else self._limit
+        if not solution.infinite.any():
+            return False
+        (limit, left_out), (_, aliased) = self._limit, self._whole
+        collinear = (left_out & ~aliased & limit.informative).any()
+        return bool(solution.infinite[column] or left_out[column] or collinear)
 
 
 @dataclass(frozen=True, eq=False)
