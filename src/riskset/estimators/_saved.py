@@ -103,6 +103,7 @@ def _restore(
         None if encoder is None else FrameEncoder.from_dict(encoder),
         None if schema is None else Schema.from_dict(schema),
     )
+    model._restore(document, arrays)
     model._fitted = Fitted(None, arrays)
     model._fitted.check()
     return model
