@@ -23,11 +23,13 @@ from riskset.estimators._fitted import Fitted
 from riskset.estimators._input import Columns
 from riskset.estimators._interval import Interval
 from riskset.estimators.cox import Cox
+from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
 
 __all__ = ["read_fit", "to_dict", "write_fit"]
 
 FORMAT = 1
+CV = (CoxCV, FineGrayCV)
 
 
 def to_dict(
@@ -78,6 +80,8 @@ def to_dict(
         document["robust_standard_error"] = _named(names, model.robust_standard_error_)
     if interval is not None:
         document["interval"] = _interval(interval)
+    if isinstance(model, CV):
+        document["cross_validation"] = _cross_validation(model)
     document["warnings"] = [
         {"code": note.code, "columns": list(note.columns), "message": note.message}
         for note in model.notes_
@@ -241,7 +245,7 @@ def _prediction(model: Cox | FineGray) -> dict[str, object]:
 
 
 def _penalty(model: Cox | FineGray) -> dict[str, object]:
-    penalty = model.penalty
+    penalty = model.best_penalty_ if isinstance(model, CV) else model.penalty
     if penalty is None:
         return {"l1": 0.0, "l2": 0.0, "unpenalized": []}
     factors = penalty.factors(model.covariates_)
@@ -255,6 +259,45 @@ def _penalty(model: Cox | FineGray) -> dict[str, object]:
         "l2": penalty.l2,
         "unpenalized": unpenalized,
         **({"factor": other} if other else {}),
+    }
+
+
+def _cross_validation(model: CoxCV | FineGrayCV) -> dict[str, object]:
+    """The curve, every replicate, and the choice."""
+    found, parameters = model.cross_validation_, model.get_params(deep=False)
+    curve = [
+        {
+            "l1": float(l1),
+            "l2": float(l2),
+            "mean": _number(float(mean)),
+            "se": _number(float(se)),
+            "n_nonzero": int(n_nonzero),
+            "scores": [_number(score) for score in scores.tolist()],
+            "largest_kkt": float(kkt.max()),
+        }
+        for l1, l2, mean, se, n_nonzero, scores, kkt in zip(
+            found.l1,
+            found.l2,
+            found.mean,
+            found.se,
+            found.n_nonzero,
+            found.scores,
+            found.kkt,
+            strict=True,
+        )
+    ]
+    return {
+        "score": found.score_name,
+        "rule": parameters["rule"],
+        "folds": int(np.count_nonzero(found.repeats == 0)),
+        "repeats": int(found.repeats.max()) + 1,
+        "seed": parameters["seed"],
+        "censoring": parameters["censoring"],
+        "n_failed": found.n_failed,
+        "repeat_of_replicate": found.repeats.tolist(),
+        "fold_of_replicate": found.folds.tolist(),
+        "curve": curve,
+        "best": {"l1": float(found.l1[found.chosen]), "l2": float(found.l2[found.chosen])},
     }
 
 

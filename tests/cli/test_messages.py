@@ -48,7 +48,7 @@ BAD = [
     (["--tol", "0"], "--tol must be between 0 and 1"),
     (["--max-iter", "0"], "--max-iter must be"),
     (["--threads", "0"], "--threads must be"),
-    (["--cv"], "No such option"),
+    (["--cv"], "--cv needs a penalty"),
     (["--out", "absent/fit.json"], "does not exist"),
     (["--out", "."], "it is a folder"),
     (["--plot", "lung.csv"], "it is a file"),

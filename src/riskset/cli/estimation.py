@@ -173,49 +173,67 @@ class Strength(Shape):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.variance and self.penalty is PenaltyKind.elasticnet:
+            raise InputError(
+                "--variance goes with --penalty l1 or l2 only.", hint="use --strength."
+            )
+
+    def check(self, is_cross_validated: bool) -> None:
+        """One strength, or any number to be compared."""
+        given = _given(self._scales())
+        if is_cross_validated:
+            if self.penalty is PenaltyKind.none:
+                raise InputError("--cv needs a penalty.", hint="choose --penalty l1, for example.")
+            if len(given) > 1:
+                raise InputError(
+                    f"{' and '.join(given)} were given together.", hint="use one scale."
+                )
+            return
         if self.penalty is PenaltyKind.none:
             return
-        given = _given(self._scales())
+        for option, values in self._scales().items():
+            if values is not None and len(values) > 1:
+                raise InputError(
+                    f"{option} was given {len(values)} times.", hint="several are compared by --cv."
+                )
         if len(given) != 1:
             said = f"not {' and '.join(given)} together" if given else "but none was given"
             raise InputError(
                 f"--penalty {self.penalty} needs one of --strength, --variance and "
                 f"--glmnet-lambda, {said}.",
-                hint="`riskset path` shows the solutions for a whole range of strengths.",
-            )
-        if self.variance is not None and self.penalty is PenaltyKind.elasticnet:
-            raise InputError(
-                "--variance goes with --penalty l1 or l2 only.", hint="use --strength."
+                hint="`riskset path` shows the solutions for a whole range of strengths, and --cv "
+                "chooses one.",
             )
 
-    def _scales(self) -> dict[str, object]:
+    def _scales(self) -> dict[str, list[float] | None]:
         return {
-            "--strength": self.strength,
-            "--variance": self.variance,
-            "--glmnet-lambda": self.glmnet_lambda,
+            "--strength": self.strength or None,
+            "--variance": self.variance or None,
+            "--glmnet-lambda": self.glmnet_lambda or None,
         }
 
     def _options(self) -> dict[str, object]:
-        return self._scales() | super()._options()
+        return {**self._scales(), **super()._options()}
 
-    def penalty_for(self, data: "rs.Dataset") -> "Penalty | None":
-        """The penalty of a fit; glmnet's scale needs the sum of the weights."""
+    def penalties_for(self, data: "rs.Dataset") -> "list[Penalty]":
+        """The penalties that were given; glmnet's scale needs the sum of the weights."""
         if self.penalty is PenaltyKind.none:
-            return None
+            return []
         unpenalized, factor = tuple(self.unpenalized or ()), self._factors()
-        if self.glmnet_lambda is not None:
+        if self.glmnet_lambda:
             weight = data.outcome_columns.weight
-            return rs.ElasticNet.from_glmnet(
-                self.glmnet_lambda,
-                self._ratio,
-                float(data.n_rows if weight is None else weight.sum()),
-                factor,
-                unpenalized=unpenalized,
-            )
-        if self.variance is not None:
+            total = float(data.n_rows if weight is None else weight.sum())
+            return [
+                rs.ElasticNet.from_glmnet(lam, self._ratio, total, factor, unpenalized=unpenalized)
+                for lam in self.glmnet_lambda
+            ]
+        if self.variance:
             shape = rs.L1 if self.penalty is PenaltyKind.l1 else rs.L2
-            return shape.from_variance(self.variance, unpenalized=unpenalized, factor=factor)
-        return self.at_strength(self.strength or 0.0)
+            return [
+                shape.from_variance(v, unpenalized=unpenalized, factor=factor)
+                for v in self.variance
+            ]
+        return [self.at_strength(s) for s in self.strength or ()]
 
 
 def _given(options: Mapping[str, object]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from riskset._errors import InputError
 from riskset.cli import options as opt
+from riskset.cli.crossval import CrossValidating
 from riskset.cli.estimation import Chosen, Running, Strength
 from riskset.cli.groups import grouped
 from riskset.cli.inputs import Columns, Tables
@@ -97,6 +98,7 @@ def fit(
     tables: Tables,
     chosen: Chosen,
     strength: Strength,
+    crossval: CrossValidating,
     intervals: Intervals,
     resampling: Resampling,
     out: opt.FitOut,
@@ -109,24 +111,31 @@ def fit(
     stratumId, weights; rowId, covariateId, covariateValue) need no options.
     """
     # Here and not above: they bring numba and scikit-learn, which `riskset --help` does not need.
-    from riskset.cli.pictures import draw_bootstrap, draw_fit
+    from riskset.cli.pictures import draw_bootstrap, draw_cross_validation, draw_fit
     from riskset.fit_file import write_fit
 
+    strength.check(crossval.cv)
     intervals.check_penalty(strength.penalty)
-    resampling.check(intervals.interval, intervals.level)
+    resampling.check(intervals.interval, intervals.level, is_cross_validated=crossval.cv)
     check_target(out, suffixes=(".json",), inputs=tables.inputs(patients))
     check_folder(plot)
     announce_compiling(run.quiet)
     started = clock.perf_counter()
-    data = tables.read(patients, columns, chosen.censoring_group)
+    data = tables.read(patients, crossval.without(columns), chosen.censoring_group)
     read = clock.perf_counter() - started
-    penalty = strength.penalty_for(data)
+    penalties = strength.penalties_for(data)
+    penalty = strength.at_strength(1.0) if crossval.cv else next(iter(penalties), None)
     intervals.check_names(data.design.names, penalty)
-    fitted = chosen.estimator(penalty, run).fit(data)
+    estimator = chosen.estimator(penalty, run)
+    if crossval.cv:
+        estimator = crossval.estimator(estimator, penalties, patients, tables, resampling.seed)
+    fitted = estimator.fit(data)
     bounds, bootstrap = intervals.of(fitted, resampling)
     write_fit(out, fitted, interval=bounds, seconds={"read": read})
     if plot is not None:
         draw_fit(plot, fitted, bounds)
+        if crossval.cv:
+            draw_cross_validation(plot, fitted)
         if bootstrap is not None:
             draw_bootstrap(plot, bootstrap, bounds)
     if not run.quiet:

@@ -275,7 +275,7 @@ PenaltyShape = Annotated[
     PenaltyKind, typer.Option("--penalty", help="Shape of the penalty.", rich_help_panel=PENALTY)
 ]
 Strength = Annotated[
-    float | None,
+    list[float] | None,
     typer.Option(
         metavar="S",
         help="l1 = S or l2 = S on the total log likelihood; elastic net: l1 = S R, l2 = S (1 - R).",
@@ -283,11 +283,11 @@ Strength = Annotated[
     ),
 ]
 Variance = Annotated[
-    float | None,
+    list[float] | None,
     typer.Option(metavar="V", help="Instead: prior variance, as Cyclops.", rich_help_panel=PENALTY),
 ]
 GlmnetLambda = Annotated[
-    float | None,
+    list[float] | None,
     typer.Option(
         metavar="L", help="Instead: lambda, as glmnet (standardize=FALSE).", rich_help_panel=PENALTY
     ),

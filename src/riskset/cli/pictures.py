@@ -14,6 +14,7 @@ from riskset.plot import (
     Figure,
     bootstrap_distribution,
     coefficient_path,
+    cross_validation,
     hazard_ratios,
     survival_curves,
 )
@@ -21,7 +22,7 @@ from riskset.plot import (
 if TYPE_CHECKING:
     from riskset.estimators._interval import Interval
 
-__all__ = ["draw_bootstrap", "draw_fit", "draw_path", "save"]
+__all__ = ["draw_bootstrap", "draw_cross_validation", "draw_fit", "draw_path", "save"]
 
 DPI = 200
 MAX_CURVES = 8
@@ -93,6 +94,15 @@ def draw_bootstrap(folder: Path, found: "rs.Bootstrap", interval: "Interval | No
         title=name,
     )
     _save(folder, "bootstrap.png", figure)
+
+
+def draw_cross_validation(folder: Path, model: "rs.Cox | rs.FineGray") -> None:
+    """``cross_validation.png``: mean scores against the strength."""
+    assert isinstance(model, (rs.CoxCV, rs.FineGrayCV))
+    if len(model.cross_validation_) < 2:
+        warn("cross_validation.png was not drawn: there is one penalty only.")
+        return
+    _save(folder, "cross_validation.png", cross_validation(model))
 
 
 def draw_path(folder: Path, data: "rs.Dataset", result: "rs.PathResult") -> None:

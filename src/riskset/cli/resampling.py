@@ -67,18 +67,22 @@ class Resampling:
         """How many resamples."""
         return 200 if self.replicates is None else self.replicates
 
-    def check(self, interval: opt.Interval | None, level: float) -> None:
+    def check(
+        self, interval: opt.Interval | None, level: float, *, is_cross_validated: bool = False
+    ) -> None:
         """Refuse options of a bootstrap without one, and one that is too small, before reading."""
         if interval is not opt.Interval.bootstrap:
             given = {
                 "--replicates": self.replicates,
                 "--interval-type": self.interval_type,
-                "--seed": self.seed,
+                "--seed": None if is_cross_validated else self.seed,
             }
             for option, value in given.items():
                 if value is not None:
                     raise InputError(
-                        f"{option} needs --interval bootstrap.", hint="add it, or leave this out."
+                        f"{option} needs --interval bootstrap"
+                        f"{' or --cv' if option == '--seed' else ''}.",
+                        hint="add it, or leave this out.",
                     )
             return
         # Here, because it brings scikit-learn.

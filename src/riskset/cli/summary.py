@@ -47,7 +47,16 @@ def print_fit(
     strata = f", {model.n_strata_:,} strata" if model.n_strata_ > 1 else ""
     table.add_row("read", f"{source}: {model.n_rows_:,} rows, {model.n_events_:,} events{strata}")
     table.add_row("model", _model(model))
-    if model.penalty is not None:
+    if isinstance(model, (rs.CoxCV, rs.FineGrayCV)):
+        best, found = model.best_penalty_, model.cross_validation_
+        table.add_row("penalty", f"l1 = {best.l1:g}, l2 = {best.l2:g}, by cross-validation")
+        table.add_row(
+            "score",
+            f"{found.score_name}: mean {model.best_score_:,.4f}, se {found.se[found.chosen]:,.4f}; "
+            f"{len(found):,} penalties in {found.repeats.size:,} replicates, relative KKT residual "
+            f"at most {found.kkt.max():.1e}",
+        )
+    elif model.penalty is not None:
         table.add_row("penalty", f"l1 = {model.penalty.l1:g}, l2 = {model.penalty.l2:g}")
     kept = f", {n_kept:,} with a coefficient other than 0" if n_kept < n_features else ""
     table.add_row("covariates", f"{n_features:,}{kept}")

@@ -1,0 +1,104 @@
+"""``riskset fit --cv``: the same as in Python, from columns of a table."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import riskset as rs
+from cli.runs import CASES, Run, fit_json
+
+COMMON = ("--time", "time", "--event", "event", "--penalty", "l2", "--out", "fit.json")
+CASE = CASES / "20-cv-folds-without-events"
+
+
+def test_case_20_from_a_column_of_folds(run: Run) -> None:
+    expected = json.loads((CASE / "expected.json").read_text())["results"]
+    strengths = [f"--strength={row['l2']}" for row in expected]
+    ended = run(
+        *("fit", CASE / "input.csv", *COMMON, "--cv", "--fold", "fold"),
+        *("--drop", "fold_all_events_in_1", "--score", "difference", *strengths, "--plot", "."),
+    )
+    assert ended.code == 0, ended.err
+    found = fit_json()
+    assert list(found["coef"]) == ["x1", "x2"]
+    found = found["cross_validation"]
+    curve = {point["l2"]: point for point in found["curve"]}
+    for row in expected:
+        point = curve[row["l2"]]
+        values = [both[0] for both in row["per_fold_vvh_and_heldout"]]
+        assert_allclose(point["scores"], values, atol=1e-4)
+        assert_allclose(point["mean"], np.mean(values), atol=1e-4)
+    best = max(expected, key=lambda row: row["vvh_total"])
+    assert found["best"] == {"l1": 0.0, "l2": best["l2"]}
+    assert fit_json()["penalty"]["l2"] == best["l2"]
+    assert found["fold_of_replicate"] == [1, 2, 3, 4, 5]
+    assert (found["folds"], found["repeats"], found["score"]) == (5, 1, "difference")
+    assert "by cross-validation" in ended.out
+    assert Path("cross_validation.png").stat().st_size > 5000
+
+
+def test_it_is_what_python_does(run: Run, lung: Path) -> None:
+    frame = pd.read_csv(lung).dropna()
+    frame["site"] = np.arange(len(frame)) % 12
+    frame.to_csv("clean.csv", index=False)
+    columns = ("--time", "time", "--event", "event", "--id", "id", "--out", "fit.json")
+    ended = run(
+        *("fit", "clean.csv", *columns, "--penalty", "l1", "--unpenalized", "sex", "--cv"),
+        *("--folds", 4, "--repeats", 2, "--groups", "site", "--rule", "1se", "--seed", 3),
+        *("--checkpoint", "work.jsonl"),
+    )
+    assert ended.code == 0, ended.err
+    data = rs.Dataset.from_frame(frame.drop(columns="site"), time="time", event="event", id="id")
+    kind = rs.L1(1.0, unpenalized=["sex"])
+    site = frame["site"].to_numpy()
+    model = rs.CoxCV(kind, folds=4, repeats=2, groups=site, rule="1se", seed=3).fit(data)
+    found = fit_json()
+    assert_allclose(found["penalty"]["l1"], model.best_penalty_.l1, rtol=1e-12)
+    assert "site" not in found["coef"]
+    assert_allclose(list(found["coef"].values()), model.coef_, rtol=1e-10, atol=1e-12)
+    means = [point["mean"] for point in found["cross_validation"]["curve"]]
+    assert_allclose(means, model.cross_validation_.mean, rtol=1e-12)
+    kept = len(Path("work.jsonl").read_text().splitlines()) - 1
+    assert kept == model.cross_validation_.scores.size
+    predicted = run("predict", "fit.json", "clean.csv", "--times", "100", "--out", "p.csv")
+    assert predicted.code == 0, predicted.err
+
+
+def test_fine_gray_on_a_grid(run: Run) -> None:
+    rng = np.random.default_rng(2)
+    table = {f"x{j}": rng.normal(size=150) for j in range(4)}
+    table |= {"time": rng.exponential(size=150), "event": rng.choice([0, 1, 2], 150)}
+    pd.DataFrame(table).to_parquet("t.parquet")
+    ended = run(
+        *("fit", "t.parquet", *COMMON, "--model", "finegray", "--cause", 2, "--cv", "--quiet"),
+        *("--search", "grid", "--n-penalties", 5, "--folds", 3, "--repeats", 1),
+        *("--censoring", "full"),
+    )
+    assert ended.code == 0, ended.err
+    found = fit_json()["cross_validation"]
+    assert len(found["curve"]) == 5
+    assert found["censoring"] == "full"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--folds", "5"], "--folds needs --cv"),
+        (["--strength", "1", "--strength", "2"], "--strength was given 2 times"),
+        (["--strength", "1", "--seed", "1"], "--seed needs --interval bootstrap or --cv"),
+        (["--cv", "--strength", "1", "--variance", "2"], "were given together"),
+        (["--cv", "--fold", "fold", "--folds", "5"], "--folds and --fold were given together"),
+        (["--cv", "--fold", "foldd"], "'foldd' was not found"),
+        (["--cv", "--folds", "50"], "20 rows of positive weight, too few for 50 folds"),
+        (["--cv", "--penalty", "none"], "--cv needs a penalty"),
+    ],
+)
+def test_what_does_not_go_together(run: Run, options: list[str], message: str) -> None:
+    ended = run("fit", CASE / "input.csv", *COMMON, *options)
+    assert ended.code == 2
+    assert message in ended.err
+    assert not Path("fit.json").exists()
