@@ -65,6 +65,8 @@ def test_several_covariates_have_one_picture(run: Run, lung: Path) -> None:
         (["--interval", "bootstrap", "--seed", -1], "--seed must be a whole number"),
         (["--replicates", 100], "--replicates needs --interval bootstrap"),
         (["--interval", "wald", "--interval-type", "bca"], "--interval-type needs --interval boot"),
+        (["--interval", "bootstrap", "--retune"], "--retune needs --cv"),
+        (["--interval", "wald", "--retune"], "--retune needs --interval bootstrap"),
         (["--interval", "wald", "--seed", 3], "--seed needs --interval bootstrap"),
     ],
 )
@@ -74,3 +76,21 @@ def test_what_cannot_be_meant(run: Run, lung: Path, options: list, message: str)
     assert message in ended.err
     assert "Traceback" not in ended.err
     assert not Path("fit.json").exists()
+
+
+def test_the_choice_of_the_penalty_repeated(run: Run, lung: Path) -> None:
+    chosen = [
+        "--penalty", "l1", "--unpenalized", "sex", "--cv", "--folds", 3, "--repeats", 1,
+        "--strength", 2, "--strength", 10,
+    ]  # fmt: skip
+    asked = ["--interval", "bootstrap", "--replicates", 39, "--retune", "--quiet"]
+    ended = run("fit", lung, "--id", "id", *chosen, *asked, "--out", "fit.json")
+    assert (ended.code, ended.out) == (0, "")
+    interval = fit_json()["interval"]
+    assert interval["retuned"] is True
+    data = rs.read_dataset(lung, time="time", event="event", id="id")
+    kind = rs.L1(1.0, unpenalized=["sex"])
+    model = rs.CoxCV(kind, penalties=[2.0, 10.0], folds=3, repeats=1).fit(data)
+    found = model.bootstrap(39, retune=True)
+    assert len({penalty.l1 for penalty in found.penalties or ()}) == 2
+    assert tuple(interval["bounds"]["sex"].values()) == found.interval()["sex"]

@@ -43,6 +43,14 @@ TypeOfInterval = Annotated[
         rich_help_panel=opt.RESULT,
     ),
 ]
+Retune = Annotated[
+    bool,
+    typer.Option(
+        "--retune",
+        help="bootstrap, with --cv: choose the penalty anew in each resample.",
+        rich_help_panel=opt.RESULT,
+    ),
+]
 Seed = Annotated[
     int | None,
     typer.Option(help="The same seed, the same resamples (default 1).", rich_help_panel=opt.RUN),
@@ -55,6 +63,7 @@ class Resampling:
 
     replicates: Replicates = None
     interval_type: TypeOfInterval = None
+    retune: Retune = False
     seed: Seed = None
 
     @property
@@ -75,6 +84,7 @@ class Resampling:
             given = {
                 "--replicates": self.replicates,
                 "--interval-type": self.interval_type,
+                "--retune": self.retune or None,
                 "--seed": None if is_cross_validated else self.seed,
             }
             for option, value in given.items():
@@ -85,6 +95,11 @@ class Resampling:
                         hint="add it, or leave this out.",
                     )
             return
+        if self.retune and not is_cross_validated:
+            raise InputError(
+                "--retune needs --cv: it repeats how the penalty was chosen.",
+                hint="add it, or leave this out.",
+            )
         # Here, because it brings scikit-learn.
         from riskset.estimators.bootstrap import check_interval
 
@@ -95,4 +110,4 @@ class Resampling:
     ) -> "rs.Bootstrap":
         """The bootstrap of a fitted model."""
         seed = 1 if self.seed is None else self.seed
-        return model.bootstrap(self.n_replicates, seed, parameters=parameters)
+        return model.bootstrap(self.n_replicates, seed, retune=self.retune, parameters=parameters)
