@@ -57,8 +57,8 @@ def test_infinite_parts_that_cancel_far_from_0() -> None:
     exposed, x = rng.random(n) < 0.3, rng.normal(size=n) + 1e6
     y = rs.Surv(rng.exponential(size=n), ~exposed)
     with pytest.warns(UserWarning, match="infinity"):
-        model = rs.Cox().fit(np.c_[x, exposed - x], y)
-    plain = rs.Cox().fit((x - 1e6)[~exposed][:, None], y[~exposed])
+        model = rs.Cox(tol=1e-11).fit(np.c_[x, exposed - x], y)
+    plain = rs.Cox(tol=1e-11).fit((x - 1e6)[~exposed][:, None], y[~exposed])
     assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-12)
     assert list(model.coef_) == [-np.inf, -np.inf]
     at = [0.5, 1.0]
@@ -180,3 +180,79 @@ def test_ridge_on_more_columns_than_a_matrix_holds() -> None:
     # The same by kernel: beta = X' a / strength with a the residuals, which sum to 0.
     residual = np.asarray(model.residuals(x, rs.Surv(time, event)))
     assert_allclose(model.coef_, x.T @ residual, atol=1e-6 * np.abs(model.coef_).max())
+
+
+# ------------------------------------------------------------- rows that outweigh all others
+
+
+def newton_in_long_double(
+    x: np.ndarray, time: np.ndarray, event: np.ndarray, weight: np.ndarray, l2: float
+) -> np.ndarray:
+    """Breslow's likelihood as it reads, one term for each event; steps halved until it rises."""
+    x, weight = x.astype(np.longdouble), weight.astype(np.longdouble)
+    at_risk = (time >= time[:, None])[event]
+
+    def terms(b: np.ndarray) -> tuple[np.longdouble, np.ndarray, np.ndarray]:
+        eta = x @ b
+        r = at_risk * (weight * np.exp(eta - eta.max()))
+        own = (weight * (eta - eta.max()))[event]
+        value = (own - weight[event] * np.log(r.sum(axis=1))).sum() - l2 / 2 * b @ b
+        share = r / r.sum(axis=1, keepdims=True)
+        apart = x - (share @ x)[:, None, :]
+        information = np.einsum("e,ei,eij,eik->jk", weight[event], share, apart, apart)
+        score = weight[event] @ (x[event] - share @ x)
+        return value, score - l2 * b, information + l2 * np.eye(b.size)
+
+    b = np.zeros(x.shape[1], dtype=np.longdouble)
+    for _ in range(60):
+        value, score, information = terms(b)
+        step = np.linalg.solve(information.astype(float), score.astype(float))
+        while terms(b + step)[0] < value and np.abs(step).max() > 1e-12:
+            step = step / 2
+        b = b + step
+    return b.astype(float)
+
+
+@pytest.mark.parametrize("model", [rs.Cox(rs.L2(0.1), ties="breslow"), rs.FineGray(rs.L2(0.1))])
+@pytest.mark.parametrize("share", [1e8, 1e-12])
+@pytest.mark.parametrize("seed", range(8))
+def test_weights_far_apart(model: rs.Cox | rs.FineGray, share: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 20
+    x = np.c_[rng.integers(0, 2, n), rng.normal(size=n).round(3)]
+    time, event = rng.integers(1, 9, n).astype(float), rng.random(n) < 0.6
+    weight = np.where(rng.random(n) < 0.25, share, 1.0)
+    model.fit(x, rs.Surv(time, event), sample_weight=weight)
+    assert model.status_ == "converged"
+    assert model.n_iter_ <= 25
+    exact = newton_in_long_double(x, time, event, weight, 0.1)
+    assert_allclose(model.coef_, exact, atol=1e-3)  # a small share of a standard error
+
+
+@pytest.mark.parametrize("model", [rs.Cox(rs.L2(0.1)), rs.FineGray(rs.L2(0.1))])
+def test_events_of_huge_weight_alone_in_their_risk_sets(model: rs.Cox | rs.FineGray) -> None:
+    # They add exactly 0 to the gradient; rounding of their weights would be 1e-7.
+    rng = np.random.default_rng(0)
+    x, time = rng.normal(size=25), np.arange(1.0, 26)
+    event = np.arange(25) != 3
+    alone = np.arange(25) >= 5
+    weight = np.where(alone, 1e9 / (7 + np.arange(25)), 1.0)
+    stratum = np.where(alone, np.arange(25), 0)
+    model.fit(x[:, None], rs.Surv(time, event), sample_weight=weight, strata=stratum)
+    assert model.status_ == "converged"
+    assert model.n_iter_ <= 6
+    exact = newton_in_long_double(x[:5, None], time[:5], event[:5], weight[:5], 0.1)
+    assert_allclose(model.coef_, exact, rtol=1e-8)
+
+
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
+@pytest.mark.parametrize("huge", [1e8, 1e12, 1e15])
+def test_standard_error_beside_a_row_of_huge_weight(ties: str, huge: float) -> None:
+    # With w the huge weight, w p (1 - p) at the first event is exp(-b) up to 1 / w, so the score is
+    # exp(-b) - exp(b) / (1 + exp(b)) and exp(b) is the golden ratio.
+    golden = (1 + np.sqrt(5)) / 2
+    y = rs.Surv([1, 2, 3], [1, 1, 0])
+    model = rs.Cox(ties=ties, tol=1e-12 / huge).fit([[1], [0], [1]], y, sample_weight=[huge, 1, 1])
+    assert_allclose(model.coef_, np.log(golden), rtol=4 / huge + 1e-13)
+    information = 1 / golden + 1 / golden**3
+    assert_allclose(model.standard_error_, 1 / np.sqrt(information), rtol=4 / huge + 1e-13)

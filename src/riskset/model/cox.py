@@ -15,7 +15,14 @@ from riskset.data.outcome import Outcome
 from riskset.kernels import risk_sets_cpu as kernels
 from riskset.kernels import term_means_cpu as term_means
 
-__all__ = ["CoxLoss", "Evaluation", "Ties", "centred_within_strata", "in_blocks"]
+__all__ = [
+    "CoxLoss",
+    "Evaluation",
+    "Ties",
+    "balance",
+    "centred_within_strata",
+    "in_blocks",
+]
 
 Ties = Literal["breslow", "efron"]
 
@@ -117,7 +124,9 @@ class CoxLoss:
     def evaluate(self, eta: Rows) -> Evaluation:
         """Likelihood and residuals at `eta`, offset included, in the caller's order."""
         risk = self.risk
-        return Evaluation(*_fields(kernels.cox_pass(eta, risk, self.efron, self.runtime)), risk)
+        done = kernels.cox_pass(eta, risk, self.efron, self.runtime)
+        balance(done.residual, done.expected, risk, self.outcome)
+        return Evaluation(*_fields(done), risk)
 
     @one_blas_thread
     def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
@@ -185,6 +194,29 @@ def _fields(
     done: kernels.CoxPass,
 ) -> tuple[float, Rows, Rows, NDArray[np.float64], NDArray[np.float64]]:
     return done.log_likelihood, done.residual, done.expected, done.log_total, done.log_hazard
+
+
+def balance(residual: Rows, expected: Rows, risk: RiskSets, outcome: Outcome) -> None:
+    """Let the residuals of each stratum sum to 0, as they do but for rounding, in place.
+
+    A row with an event that outweighs its risk set has a residual that is the difference of two
+    nearly equal numbers; the sum of the others says it with more digits.
+    """
+    rounded = np.minimum(expected, risk.event_weight)  # in risk order
+    if not rounded.any():
+        return
+    if outcome.n_strata == 1:
+        residual[risk.order[rounded.argmax()]] -= residual.sum()
+        return
+    stratum = outcome.stratum[risk.order]
+    most = np.zeros(outcome.n_strata)
+    np.maximum.at(most, stratum, rounded)
+    at = np.flatnonzero((rounded == most[stratum]) & (rounded > 0))
+    chosen = np.zeros(outcome.n_strata, dtype=np.int64)
+    chosen[stratum[at]] = risk.order[at]
+    sums = np.bincount(outcome.stratum, residual, outcome.n_strata)
+    has_any = most > 0
+    residual[chosen[has_any]] -= sums[has_any]
 
 
 def centred_within_strata(z: Matrix, outcome: Outcome, weight: Rows | None = None) -> Matrix:

@@ -14,7 +14,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
 from riskset.model.censoring import CensoringTies, censoring_curve
-from riskset.model.cox import Evaluation, centred_within_strata, in_blocks
+from riskset.model.cox import Evaluation, balance, centred_within_strata, in_blocks
 
 __all__ = ["Beyond", "Censoring", "CensoringWeights", "FineGrayEvaluation", "FineGrayLoss"]
 
@@ -240,6 +240,7 @@ class FineGrayLoss:
     def evaluate(self, eta: Rows) -> FineGrayEvaluation:
         """Likelihood and residuals at `eta`, offset included, in the caller's order."""
         done = kernels.finegray_pass(eta, self.risk, self.tails, self.runtime)
+        balance(done.residual, done.expected, self.risk, self.outcome)
         return FineGrayEvaluation(
             done.log_likelihood,
             done.residual,

@@ -15,6 +15,8 @@ from riskset.model.loss import Loss
 __all__ = ["Problem", "varies", "violations"]
 
 NO_SIGNAL = 1e-12
+FEW_DIGITS = 1e-6
+"""A variance that is less of the second moment is not taken as a difference."""
 
 
 def violations(gradient: Features, beta: Features, l1: Features, l2: Features) -> Features:
@@ -134,7 +136,11 @@ def _deviation(design: Design, weight: Rows, columns: Index, runtime: Runtime) -
     total = float(weight.sum()) or 1.0  # training rows without an event expect none
     mean = design.cross(weight, columns, runtime=runtime) / total
     square = design.cross(weight, columns, runtime=runtime, power=2) / total
-    return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
+    variance = square - mean**2
+    for k in np.flatnonzero(variance < FEW_DIGITS * square):
+        z = design.stored(columns[k : k + 1])[:, 0] - mean[k]
+        variance[k] = weight @ z**2 / total
+    return np.asarray(np.sqrt(variance))
 
 
 def _components(loss: Loss) -> tuple[Index, Index]:

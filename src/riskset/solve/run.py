@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Features, Index, Rows
+from riskset._types import Features, Index, Matrix, Rows
 from riskset.model.cox import Evaluation
 from riskset.solve.curvature import CurvatureModel, largest
 from riskset.solve.optimality import Problem, violations
@@ -25,6 +25,10 @@ LEAST_WORKING = 256
 MOST_IN_MATRIX = 2048
 """Without an L1 part, larger working sets have steps by conjugate gradients, without a matrix."""
 MAX_HALVINGS = 40
+AT_REST = 1e-3
+"""A coefficient that the last curvature would move by more of its standard error is not at rest."""
+MAX_IDLE = 8
+"""Steps below rounding of the objective that may follow the one of the least residual."""
 LEAST_BOX = 0.1
 """Steps up to this share of a spread are never cut: they need no guard."""
 
@@ -85,6 +89,10 @@ class Run:
         penalty = float(self.l1 @ np.abs(beta) + 0.5 * (self.l2 @ beta**2))
         return -now.log_likelihood + penalty
 
+    def _rounding(self, objective: float) -> float:
+        """Changes of the objective that may be rounding of it, or of terms that cancel in it."""
+        return 64 * float(np.finfo(np.float64).eps) * (abs(objective) + self.problem.loss.n_events)
+
     def _residual(self) -> float:
         v = self.problem.residual(self.now, self.gradient, self.beta, self.l1, self.l2)
         return float(v.max(initial=0.0)) / self.problem.kkt_scale
@@ -142,12 +150,14 @@ class Run:
         beta, gradient = self.beta[columns], self.gradient[columns]
         box = np.full(q, 2.0) / spread
         objective = self._objective(self.now, self.beta)
+        least_residual, n_idle = np.inf, 0
+        curvature = np.zeros((0, 0))
         while self.n_iter < self.max_iter:
             v = violations(gradient, beta, l1, l2) / spread
             residual = float(v.max(initial=0.0)) / problem.kkt_scale
             if self.report:
                 self.report(self.n_iter, residual)
-            if residual <= target:
+            if residual <= target and not _may_move(v * spread, curvature, l2):
                 break
             if q > MOST_IN_MATRIX and not l1.any():
                 step, image = conjugate_step(problem, columns, self.eta, gradient, beta, l2)
@@ -157,13 +167,19 @@ class Run:
                 least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
                 step, image = newton_step(curvature, gradient, beta, l1, l2, box, least)
             if not step.any():
-                self.stalled = True
+                self.stalled |= residual > target
                 break
             predicted = float(gradient @ step) - _penalty_change(beta, step, l1, l2)
+            is_idle = residual >= least_residual and predicted <= self._rounding(objective)
+            n_idle = n_idle + 1 if is_idle else 0
+            least_residual = min(residual, least_residual)
+            if n_idle > MAX_IDLE:
+                self.stalled |= residual > target
+                break
             along = design.product(step, columns, runtime=loss.runtime)
             moved = self._search(columns, beta, step, along, predicted, objective)
             if moved is None:
-                self.stalled = True
+                self.stalled |= residual > target
                 break
             share, objective = moved
             before = gradient
@@ -187,7 +203,7 @@ class Run:
         objective: float,
     ) -> tuple[float, float] | None:
         """Halve the step until the objective falls; at rounding level any step will do."""
-        slack = 64 * np.finfo(np.float64).eps * abs(objective)
+        slack = self._rounding(objective)
         trial = self.beta.copy()
         share = 1.0
         for _ in range(MAX_HALVINGS):
@@ -260,6 +276,16 @@ class Run:
             loss=problem.loss,
             notes=tuple(notes),
         )
+
+
+def _may_move(violation: Features, curvature: Matrix, l2: Features) -> bool:
+    """Whether a violation that is small beside the gradient at 0 still means a coefficient is off.
+
+    As where rows of huge weight made that gradient, and count no longer.
+    """
+    if not curvature.size:
+        return False
+    return bool((violation > AT_REST * np.sqrt(np.diag(curvature) + l2)).any())
 
 
 def _penalty_change(beta: Features, step: Features, l1: Features, l2: Features) -> float:
