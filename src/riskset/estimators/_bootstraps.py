@@ -63,8 +63,9 @@ class Bootstraps:
             Replicate k depends on the seed and k alone, whatever the number of replicates or
             threads.
         cluster : (n,) labels, optional
-            Rows that are drawn together: those of one person, or matched sets. Default: the
-            clusters of the fit, if it had any, else rows.
+            Rows that are drawn together: those of one person (whose follow-up may be cut into
+            several rows), or matched sets. Default: the clusters of the fit, if it had any, else
+            rows.
         retune : bool
             Choose the penalty anew in each resample, as the fit did: for `CoxCV` and `FineGrayCV`.
             A row that was drawn twice is in one fold. Otherwise the penalty stays as it is.
