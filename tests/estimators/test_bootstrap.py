@@ -100,7 +100,8 @@ def test_tables(found):
 
 def test_a_pickled_result_is_the_same_and_holds_no_data(found):
     again = pickle.loads(pickle.dumps(found))
-    assert again.interval().bounds == found.interval().bounds
+    assert again.interval(0.8, "bca").bounds == found.interval(0.8, "bca").bounds
+    assert_array_equal(again.acceleration, found.acceleration)
     assert len(pickle.dumps(found)) < 20_000
 
 

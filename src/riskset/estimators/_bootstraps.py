@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,11 +138,11 @@ class Bootstraps:
             coef=np.where((solution.aliased & free)[columns], np.nan, solution.coef[columns]),
             replicates=np.array([e.coef for e in estimates]),
             statuses=tuple(e.status for e in estimates),
-            acceleration=acceleration(problem, solution, l2, free, resampling, columns),
             seed=int(seed),
             n_units=resampling.n_units,
             unit=unit,
             penalties=penalties if retune else None,
+            _accelerate=partial(acceleration, problem, solution, l2, free, resampling, columns),
             _library=self._library,
         )
         _warn_of_failures(result)

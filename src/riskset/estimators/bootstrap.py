@@ -1,8 +1,9 @@
 """What a bootstrap found, and the intervals that it makes of it."""
 
+import functools
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -36,8 +37,6 @@ class Bootstrap:
     statuses : tuple of str
         Of each replicate: "converged", "infinite_estimate", "max_iter", or "not_estimable" if a
         covariate varies in no risk set of the resample or repeats others there.
-    acceleration : (q,) float64
-        For BCa intervals; see `riskset.infer.bootstrap.acceleration`.
     seed : int
     n_units : int
         How many rows, or clusters, each resample draws.
@@ -50,11 +49,11 @@ class Bootstrap:
     coef: Features
     replicates: Matrix
     statuses: tuple[str, ...]
-    acceleration: Features
     seed: int
     n_units: int
     unit: str
-    penalties: tuple[Penalty, ...] | None = None
+    penalties: tuple[Penalty, ...] | None
+    _accelerate: Callable[[], Features]
     _library: str | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -64,6 +63,19 @@ class Bootstrap:
             f"Bootstrap({len(self.statuses):,} replicates of {self.names[0]!r}{more}: {counts}; "
             f"{self.n_units:,} {self.unit}s drawn, seed {self.seed})"
         )
+
+    @functools.cached_property
+    def acceleration(self) -> Features:
+        """For BCa intervals (q,); see `riskset.infer.bootstrap.acceleration`.
+
+        Made when it is first asked for, because with many coefficients it takes a while.
+        """
+        return self._accelerate()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the data that the acceleration is made of."""
+        known = self.acceleration
+        return self.__dict__ | {"_accelerate": None, "acceleration": known}
 
     @property
     def status_counts(self) -> Mapping[str, int]:
@@ -126,11 +138,10 @@ class Bootstrap:
         DiCiccio and Efron (1996), Statistical Science 11, 189-228, doi:10.1214/ss/1032280214.
         """
         check_interval(len(self.statuses), level, type)
+        accelerations = self.acceleration if type == "bca" else np.zeros(len(self.names))
         ends = [
             interval_ends(type, estimate, values, level, acceleration=a)
-            for estimate, values, a in zip(
-                self.coef, self.replicates.T, self.acceleration, strict=True
-            )
+            for estimate, values, a in zip(self.coef, self.replicates.T, accelerations, strict=True)
         ]
         self._tell(type, level, ends)
         details = {
