@@ -270,6 +270,27 @@ def test_retuning_repeats_the_cross_validation():
     assert len({penalty.l1 for penalty in found.penalties}) > 1
 
 
+@pytest.mark.parametrize("weights", ["case", "none"])
+def test_retuning_finegray(weights):
+    """One penalty to choose from: what is left is the bootstrap at that penalty."""
+    x, y = simulated(np.random.default_rng(2))
+    y = rs.Surv(y["time"], np.random.default_rng(1).integers(0, 3, 120))
+    kind = rs.L1(1.0, unpenalized=["x0"])
+    cv = rs.FineGrayCV(kind, penalties=[3.0], folds=3, repeats=1, censoring_weights=weights)
+    cv.fit(x, y, sample_weight=np.tile([0.5, 1.0, 2.0], 40))
+    kept, chosen = cv.bootstrap(3), cv.bootstrap(3, retune=True)
+    assert [penalty.l1 for penalty in chosen.penalties] == [3.0] * 3
+    assert_allclose(chosen.replicates, kept.replicates, rtol=1e-4, atol=1e-5)
+
+
+def test_a_resample_that_cannot_be_divided_is_named():
+    x, y = simulated(np.random.default_rng(2), n=30)
+    kind = rs.L1(1.0, unpenalized=["x0"])
+    cv = rs.CoxCV(kind, penalties=[3.0], folds=30, repeats=1).fit(x, y)
+    with pytest.raises(rs.InputError, match="in resample 0: there are .* too few for 30 folds"):
+        cv.bootstrap(3, retune=True)
+
+
 def test_a_cross_validated_model_keeps_its_penalty_otherwise():
     x, y = simulated(np.random.default_rng(2))
     kind = rs.L1(1.0, unpenalized=["x0"])
