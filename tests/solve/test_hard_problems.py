@@ -68,6 +68,70 @@ def test_infinite_parts_that_cancel_far_from_0() -> None:
     assert_allclose(np.asarray(mine)[exposed], 1.0)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_every_event_certain(seed: int) -> None:
+    # The first row has the event and the larger covariate, whatever the offsets: the likelihood
+    # tends to 1, and comes as near to it as floating point can tell.
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.normal(size=(2, 1)), axis=0)[::-1]
+    with pytest.warns(UserWarning, match="infinity"):
+        model = rs.Cox().fit(x, rs.Surv([1.0, 3.0], [True, False]), offset=rng.normal(size=2))
+    assert model.coef_[0] == np.inf
+    assert_allclose(model.log_likelihood_, 0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize(("n", "p"), [(80, 100), (300, 100)])
+def test_events_that_many_columns_put_in_order(n: int, p: int) -> None:
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=(n, p))
+    time = 100 - x @ rng.normal(size=p) if p < n else rng.exponential(size=n)
+    with warnings.catch_warnings(action="ignore"):
+        model = rs.Cox().fit(x, rs.Surv(time, np.ones(n)))
+    assert model.status_ == "infinite_estimate"
+    assert_allclose(model.log_likelihood_, 0.0, atol=1e-12)
+    notes = [note for note in model.notes_ if note.code == "collinear"]
+    assert len(notes) == (p >= n)  # one for all of them
+    if p >= n:
+        assert len(notes[0].columns) == p - n + 1
+
+
+@pytest.mark.parametrize("n", [100, 20_000])
+def test_an_order_of_values_close_to_each_other(n: int) -> None:
+    x = np.random.default_rng(0).exponential(size=n)
+    with pytest.warns(UserWarning, match="infinity"):
+        model = rs.Cox().fit(-x[:, None], rs.Surv(x + 1, np.ones(n)))
+    assert model.coef_[0] == np.inf
+    assert model.log_likelihood_ == 0.0
+
+
+def test_a_copy_of_an_infinite_column_is_told() -> None:
+    rng = np.random.default_rng(0)
+    z, time, event = rng.normal(size=40), rng.exponential(size=40), rng.random(40) < 0.6
+    exposed = np.arange(40) < 5
+    with warnings.catch_warnings(action="ignore"):
+        model = rs.Cox().fit(np.c_[exposed, exposed, z], rs.Surv(time, event & ~exposed))
+    assert model.coef_[:2].tolist() == [-np.inf, 0.0]
+    assert {n.code: n.columns for n in model.notes_} == {
+        "infinite": ("x0",),
+        "collinear": ("x0", "x1"),
+    }
+
+
+def test_a_column_that_tells_nothing_in_the_limit() -> None:
+    # x1 varies among the exposed only, and they have left every risk set in the limit.
+    rng = np.random.default_rng(2)
+    n = 60
+    exposed, z, time = np.arange(n) < 12, rng.normal(size=n), rng.exponential(size=n)
+    x1 = np.where(exposed, rng.normal(size=n), 0.0)
+    with warnings.catch_warnings(action="ignore"):
+        model = rs.Cox().fit(np.c_[exposed, x1, z], rs.Surv(time, ~exposed))
+    plain = rs.Cox().fit(z[~exposed][:, None], rs.Surv(time[~exposed], np.ones(n - 12)))
+    assert_allclose(model.coef_[2], plain.coef_[0], rtol=1e-6)
+    (note,) = (n for n in model.notes_ if n.code == "constant")
+    assert note.columns == ("x1",)
+    assert "arbitrary" in note.message
+
+
 # ---------------------------------------------------------------------- nearly equal columns
 
 
@@ -75,13 +139,38 @@ def test_infinite_parts_that_cancel_far_from_0() -> None:
 def test_columns_that_nearly_repeat_another(difference: float) -> None:
     x, u, y = draw(300, 3)
     plain = rs.Cox(tol=1e-11).fit(np.c_[x, u], y)
-    with warnings.catch_warnings(record=True):
+    with warnings.catch_warnings(action="ignore"):
         model = rs.Cox(tol=1e-10).fit(np.c_[x, x + difference * u], y)
     assert model.status_ == "converged"
     assert [note.code for note in model.notes_] == ["nearly_collinear"] * (difference < 1e-4)
     assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-9)
     assert_allclose(model.coef_.sum(), plain.coef_[0], rtol=1e-4)
     assert_allclose(model.coef_[1] * difference, plain.coef_[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("difference", [10**-5.5, 1e-6, 10**-6.5, 1e-7])
+def test_fit_and_tests_agree_on_what_repeats(difference: float) -> None:
+    x, u, y = draw(200, 0)
+    with warnings.catch_warnings(action="ignore"):
+        model = rs.Cox().fit(np.c_[x, x + difference * u], y)
+    assert model.status_ == "converged"
+    is_kept = np.count_nonzero(model.coef_) == 2
+    plain = rs.Cox().fit(np.c_[x, u] if is_kept else x[:, None], y)
+    assert [note.code for note in model.notes_] == ["nearly_collinear" if is_kept else "collinear"]
+    for name in ("lr", "score", "wald"):
+        mine, theirs = getattr(model.tests_, name), getattr(plain.tests_, name)
+        assert mine.df == theirs.df
+        assert_allclose(mine.statistic, theirs.statistic, rtol=0.01)
+    assert np.isfinite(model.standard_error_[: mine.df]).all()
+
+
+def test_a_rounded_copy() -> None:
+    x, _, y = draw(200, 4)
+    plain = rs.Cox().fit(x[:, None], y)
+    with pytest.warns(UserWarning, match="linear combination"):
+        model = rs.Cox().fit(np.c_[x, x.astype(np.float32)], y)
+    assert model.status_ == "converged"
+    assert_allclose(model.coef_, [plain.coef_[0], 0], rtol=1e-7)
 
 
 def test_columns_that_differ_in_one_row() -> None:
@@ -127,6 +216,22 @@ def test_one_value_far_from_all_others(exposure: bool) -> None:
     assert plain.coef_[0] < -0.1
     assert_allclose(model.coef_[:2], plain.coef_, rtol=1e-7)
     assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("far", [1e8, 1e13])
+def test_a_censored_row_far_away(seed: int, far: float) -> None:
+    rng = np.random.default_rng(seed)
+    x, time, event = rng.normal(size=60), rng.exponential(size=60), rng.random(60) < 0.7
+    x[7], event[7] = far, False
+    rest = np.arange(60) != 7
+    plain = rs.Cox(tol=1e-11).fit(x[rest][:, None], rs.Surv(time[rest], event[rest]))
+    model = rs.Cox().fit(x[:, None], rs.Surv(time, event))
+    assert model.status_ == "converged"
+    if plain.coef_[0] < 0:  # without weight in the sums, where it is at risk
+        assert_allclose(model.coef_, plain.coef_, rtol=1e-6)
+    else:
+        assert 0 >= model.coef_[0] > -100 / far
 
 
 def test_weights_and_offsets_near_underflow() -> None:

@@ -24,7 +24,7 @@ MIN_NAME, MAX_NAME = 9, 26
 UNDEFINED = "-"
 MAX_BASES = 6
 # Codes of notes that the fit has given as warnings, and of those that are counts.
-WARNED = ("infinite", "max_iter", "not_estimable", "collinear", "near_ties")
+WARNED = ("infinite", "max_iter", "not_estimable", "undecided", "collinear", "near_ties")
 COUNTED = ("dropped",)
 LEFT_OUT = {
     "rows_of_weight_0": "rows of weight 0: {:,}",

@@ -140,6 +140,8 @@ def _wrong_kind(
         "date": DAYS,
         "boolean": f"{correct} holds true and false only.",
     }
+    if what == "number" and is_number(array[first].as_py().replace(",", ".", 1)):
+        hints[what] = "write decimals with a point instead of a comma."
     return InputError(
         f"{words} is text, because {len(odd):,} of its {len(levels):,} different values {are}: "
         f"{_listed(odd)} (first: {table.words.row(first)}, value {array[first].as_py()!r}).",

@@ -242,9 +242,13 @@ class LongQuery:
         total, present = self.database.row(
             f"SELECT count(*), count(l.{quoted(column)}) FROM {self._source}"
         )
+        other = next(c for c in (self.columns.row, self.columns.covariate) if c != column)
+        (key,) = self.database.row(
+            f"SELECT l.{quoted(other)} FROM {self._source} WHERE l.{quoted(column)} IS NULL LIMIT 1"
+        )
         return InputError(
             f"column {column!r} of {self.place} must not have missing values, but it has in "
-            f"{total - present:,} of {total:,} entries.",
+            f"{total - present:,} of {total:,} entries (first: {other} {key}).",
             hint="every entry needs a row key and a covariate key; remove or complete these "
             "entries.",
         )

@@ -194,10 +194,13 @@ def _not_numeric(table: Table, name: str, array: "pa.ChunkedArray", kind: str) -
         if odd.any():
             at = int(np.argmax(odd))
             holds = "holds" if odd.sum() == 1 else "hold"
+            has_comma = is_number(str(array[at].as_py()).replace(",", ".", 1))
             return InputError(
                 f"{must}, but {int(odd.sum()):,} of {table.n_rows:,} rows {holds} text (first: "
                 f"{table.words.row(at)}, value {array[at].as_py()!r}).",
-                hint="correct these values, or name another column.",
+                hint="write decimals with a point instead of a comma."
+                if has_comma
+                else "correct these values, or name another column.",
             )
     first = f" (first: {table.words.row(0)}, value {array[0].as_py()!s})" if len(array) else ""
     return InputError(

@@ -231,7 +231,7 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         self._fitted = Fitted(training)
 
     def _warn(self) -> None:
-        serious = {"infinite", "max_iter", "not_estimable"}
+        serious = {"infinite", "max_iter", "not_estimable", "undecided"}
         for note in self.notes_:
             if note.code in serious:
                 warnings.warn(note.message, ConvergenceWarning, stacklevel=3)

@@ -33,7 +33,7 @@ __all__ = [
     "robust_covariance",
 ]
 
-RANK_TOLERANCE = 1e-11
+RANK_TOLERANCE = 1e-13
 """Share of a direction's second moment within strata below which its information is rounding."""
 
 NOISE = 8.0 * np.finfo(np.float64).eps
@@ -82,7 +82,7 @@ def generalized_inverse(matrix: Matrix, reference: Features | None = None) -> Ge
 
     The matrix is scaled to a unit diagonal and its eigenvectors v kept where
 
-    .. math:: \lambda > 10^{-11} \sum_j v_j^2 \, reference_j / matrix_{jj}
+    .. math:: \lambda > 10^{-13} \sum_j v_j^2 \, reference_j / matrix_{jj}
 
     Parameters
     ----------

@@ -8,12 +8,14 @@ from riskset.model.curvature import sampled_information
 from riskset.solve.optimality import Problem, varies
 from riskset.solve.result import Note
 
-__all__ = ["find", "pivots"]
+__all__ = ["find", "listed", "pivots"]
 
 SUSPECT = 1e-8
 """A column with less of its information left, given those before it, may repeat them."""
-REPEATS = 1e-6
-"""It does if the rest varies by less of its spread: R's limit, too (1.8e-12 of its variance)."""
+REPEATS = 3e-6
+"""It does if the rest of it ranges over less of its spread: about where R gives up, too."""
+MANY = 10
+"""More columns than this that repeat others are told together."""
 MAX_WORK = 1e9
 """Above this many multiplications, n q^2, a sample finds the suspects."""
 
@@ -33,7 +35,7 @@ def find(problem: Problem, l1: Features, l2: Features) -> tuple[NDArray[np.bool_
             Note(
                 "constant",
                 constant,
-                f"{_listed(constant)} {'is' if len(constant) == 1 else 'are'} constant within "
+                f"{listed(constant)} {'is' if len(constant) == 1 else 'are'} constant within "
                 "every risk set and cannot be estimated: coefficient 0.",
             )
         )
@@ -42,6 +44,7 @@ def find(problem: Problem, l1: Features, l2: Features) -> tuple[NDArray[np.bool_
         return aliased, notes
     information = _information(problem, free)
     repeats = pivots(information)
+    found: list[Note] = []
     for k in np.flatnonzero(repeats):
         kept, share = _combination(information, repeats, int(k))
         used = kept[np.abs(share) > 1e-4 * np.abs(share).max(initial=0.0)]
@@ -56,8 +59,23 @@ def find(problem: Problem, l1: Features, l2: Features) -> tuple[NDArray[np.bool_
                 continue
             code, what = "nearly_collinear", "is nearly a linear combination of"
             ending = "; their coefficients are uncertain, and may be large and of opposite sign."
-        notes.append(Note(code, (*others, name), f"{name!r} {what} {_listed(others)}{ending}"))
-    return aliased, notes
+        found.append(Note(code, (*others, name), f"{name!r} {what} {listed(others)}{ending}"))
+    return aliased, notes + (found if len(found) <= MANY else _together(found))
+
+
+def _together(found: list[Note]) -> list[Note]:
+    """One note for each code, as where there are more columns than rows."""
+    out = []
+    for code, what in (
+        ("collinear", "are linear combinations of other covariates: coefficients 0, the others as "
+         "without them."),
+        ("nearly_collinear", "are nearly linear combinations of other covariates; their "
+         "coefficients are uncertain, and may be large."),
+    ):  # fmt: skip
+        names = tuple(note.columns[-1] for note in found if note.code == code)
+        if names:
+            out.append(Note(code, names, f"{listed(names)} {what}"))
+    return out
 
 
 def _information(problem: Problem, free: Index) -> Matrix:
@@ -112,7 +130,8 @@ def _combination(information: Matrix, repeats: NDArray[np.bool_], k: int) -> tup
     return kept, np.linalg.solve(a, information[kept, k] / scale) / scale
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def listed(names: tuple[str, ...]) -> str:
+    """Names for a message, the first five of many."""
     return ", ".join(map(repr, names[:5])) + (
         f" and {len(names) - 5} more" if len(names) > 5 else ""
     )

@@ -7,6 +7,7 @@ secant (BFGS) updates correct from the gradients met. Lee, Sun & Saunders (2014)
 doi:10.1111/j.1467-9868.2011.01004.x.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +31,8 @@ STILL_MOVING = 1e-2
 WIDE = 5.0
 """So does an X beta that spans more, if it costs a direction most of its information."""
 INFORMATION_LEFT = 0.02
+CLEARLY = 1e-7
+"""Share of the objective and of an event by which likelihoods may differ by rounding."""
 
 
 @one_blas_thread
@@ -88,21 +91,31 @@ def fit(
     hint = _moving(run, free, solution) if separate and free.any() else None
     if hint is None:
         return solution
-    found = separation.find(problem, free, hint)
+    spread = np.minimum(problem.spread, problem.spread_at_risk(run.now))
+    reached = run.beta if (free | aliased).all() and _is_certain(solution, loss) else None
+    found = separation.find(problem, free, hint, reached=reached, spread=spread)
     if found.direction is not None:
         limit = _at_infinity(solution, problem, found.direction, l1, l2, tol, max_iter, report)
         # A supremum is not below any point: a guard against rounding in the search.
-        if limit.objective <= solution.objective + 1e-8 * abs(solution.objective):
+        slack = CLEARLY * (abs(solution.objective) + loss.n_events)
+        if limit.objective <= solution.objective + slack:
             return limit
     elif not found.is_decided:
         note = Note(
-            "max_iter",
+            "undecided",
             tuple(design.names[j] for j in np.flatnonzero(free & (hint != 0))[:10]),
             "it could not be decided whether the estimate is infinite (separation). A penalty "
             "gives a finite one.",
         )
-        return replace(solution, status="max_iter", notes=(*solution.notes, note))
+        return replace(solution, notes=(*solution.notes, note))
     return solution
+
+
+def _is_certain(solution: Solution, loss: Loss) -> bool:
+    """Whether every event is likelier than not, so that its x'beta is above that of each rival."""
+    weight = loss.risk.event_weight
+    least = float(weight[weight > 0].min(initial=np.inf))
+    return bool(-solution.log_likelihood < np.log(2) * least)
 
 
 def _moving(run: Run, free: NDArray[np.bool_], solution: Solution) -> Features | None:
@@ -167,7 +180,7 @@ def _at_infinity(
         "(monotone likelihood, separation): the estimate is infinite; its other coefficients and "
         "the log likelihood are their limits. A penalty or a profile-likelihood interval helps.",
     )
-    kept = tuple(n for n in limit.notes if n.code != "infinite" and not set(n.columns) & set(names))
+    known = np.flatnonzero(infinite | solution.aliased)
     return replace(
         limit,
         coef=coef,
@@ -179,5 +192,22 @@ def _at_infinity(
         gradient_at_zero=solution.gradient_at_zero,
         n_iter=solution.n_iter + limit.n_iter,
         n_passes=solution.n_passes + limit.n_passes,
-        notes=(note, *kept),
+        notes=(note, *_notes_in_limit(solution, limit, {design.names[j] for j in known})),
     )
+
+
+def _notes_in_limit(solution: Solution, limit: Solution, known: set[str]) -> Iterator[Note]:
+    """Notes on the columns that are neither infinite themselves nor left out before."""
+    yield from (n for n in solution.notes if n.code in ("constant", "collinear"))
+    for note in limit.notes:
+        others = tuple(name for name in note.columns if name not in known)
+        if note.code == "constant" and others:
+            yield Note(
+                "constant",
+                others,
+                f"in the limit {aliasing.listed(others)} "
+                f"{'carries' if len(others) == 1 else 'carry'} no information: coefficient 0, "
+                "which is arbitrary, and predictions for rows that differ in it are, too.",
+            )
+        elif note.code != "infinite" and (others or not note.columns):
+            yield note

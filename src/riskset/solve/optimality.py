@@ -101,10 +101,11 @@ class Problem:
         The spread among those expected to fail counts where it is smaller: a row far from all
         others must not hide the slope that the others see.
         """
-        spread = np.minimum(self.spread, self._spread_at_risk(now))
+        spread = np.minimum(self.spread, self.spread_at_risk(now))
         return np.where(self.informative, violations(gradient, beta, l1, l2), 0.0) / spread
 
-    def _spread_at_risk(self, now: Evaluation) -> Features:
+    def spread_at_risk(self, now: Evaluation) -> Features:
+        """Standard deviation of each stored column among those expected to fail, 1 if binary."""
         spread = self.spread.copy()
         others = np.flatnonzero(~self.design.is_binary)
         if others.size:

@@ -93,9 +93,13 @@ class Run:
         """Changes of the objective that may be rounding of it, or of terms that cancel in it."""
         return 64 * float(np.finfo(np.float64).eps) * (abs(objective) + self.problem.loss.n_events)
 
-    def _residual(self) -> float:
+    def _violations(self) -> Features:
+        """Violations per spread; 0 for columns that are left out, because others stand for them."""
         v = self.problem.residual(self.now, self.gradient, self.beta, self.l1, self.l2)
-        return float(v.max(initial=0.0)) / self.problem.kkt_scale
+        return np.where(self.allowed, v, 0.0)
+
+    def _residual(self) -> float:
+        return float(self._violations().max(initial=0.0)) / self.problem.kkt_scale
 
     def solve(self) -> None:
         """Solve on growing working sets until no column outside violates its condition."""
@@ -122,7 +126,7 @@ class Run:
                 self.gradient = problem.design.cross(
                     self.now.residual, runtime=problem.loss.runtime
                 )
-            v = problem.residual(self.now, self.gradient, self.beta, self.l1, self.l2)
+            v = self._violations()
             fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
             most = max(LEAST_WORKING, int(np.count_nonzero(working)))
             working |= largest(fresh, v, most)
@@ -146,7 +150,9 @@ class Run:
         problem = self.problem
         design, loss = problem.design, problem.loss
         q = columns.size
-        l1, l2, spread = self.l1[columns], self.l2[columns], problem.spread[columns]
+        l1, l2 = self.l1[columns], self.l2[columns]
+        # As in the certificate: a row far from all others must not set the unit.
+        spread = np.minimum(problem.spread, problem.spread_at_risk(self.now))[columns]
         beta, gradient = self.beta[columns], self.gradient[columns]
         box = np.full(q, 2.0) / spread
         objective = self._objective(self.now, self.beta)
@@ -224,7 +230,7 @@ class Run:
     def solution(self, aliased: NDArray[np.bool_], notes: list[Note]) -> Solution:
         """What was reached, with its certificate over all columns."""
         problem = self.problem
-        v = problem.residual(self.now, self.gradient, self.beta, self.l1, self.l2)
+        v = self._violations()
         absolute = float(v.max(initial=0.0))
         kkt = absolute / problem.kkt_scale
         free = (self.l1 == 0) & (self.l2 == 0)

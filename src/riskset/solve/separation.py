@@ -33,7 +33,8 @@ CUTS = 64
 FEW = 60
 """Up to so many free columns are searched together if those that moved give no direction."""
 SAME = 1e-8
-"""Values of x'd that differ by less of what they are summed from are equal but for rounding."""
+"""Values of x'd of several columns that differ by less of what they are summed from are equal, but
+for the rounding of d. Those of a single column are exact: its numbers have an order."""
 LINPROG = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -52,7 +53,14 @@ class Found(NamedTuple):
     is_decided: bool
 
 
-def find(problem: Problem, free: NDArray[np.bool_], hint: Features) -> Found:
+def find(
+    problem: Problem,
+    free: NDArray[np.bool_],
+    hint: Features,
+    *,
+    reached: Features | None,
+    spread: Features,
+) -> Found:
     """A direction of recession among the free columns, or none if the estimate is finite.
 
     Parameters
@@ -60,18 +68,22 @@ def find(problem: Problem, free: NDArray[np.bool_], hint: Features) -> Found:
     free : (p,) bool
         Columns without a penalty, not aliased.
     hint : (p,) float64
-        What still moves, in stored units. It and its largest columns are tried first, then a
-        linear programme over the columns it moves, then, if they are few, over all.
+        What still moves, in stored units. Its largest columns are tried first, then `reached`, then
+        a linear programme over the columns that move, then, if they are few, over all.
+    reached : (p,) float64 or None
+        Coefficients in stored units that may be a direction themselves.
+    spread : (p,) float64
+        Unit of each column.
     """
-    size = np.where(free, np.abs(hint) * problem.spread, 0.0)
+    size = np.where(free, np.abs(hint) * spread, 0.0)
     moving = np.flatnonzero(size > 1e-3 * size.max(initial=0.0))
-    for direction in _candidates(hint, moving, size):
+    for direction in _candidates(hint, moving, size, reached):
         if _recedes(problem, direction):
             return Found(direction, True)
     every = np.flatnonzero(free)
-    found = _search(problem, moving)
+    found = _search(problem, moving, spread)
     if found.direction is None and moving.size < every.size <= FEW:
-        found = _search(problem, every)
+        found = _search(problem, every, spread)
     return found
 
 
@@ -103,7 +115,7 @@ def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: i
         event, rival, gap = _violated(problem.loss, z)
         if event.size == 0:
             return True
-        cuts = _with_cuts(problem, columns, cuts, event, rival, gap)
+        cuts = _with_cuts(problem, columns, spread, cuts, event, rival, gap)
         result = _programme(gain, cuts, bounds)
         if result is None:
             return None
@@ -113,11 +125,15 @@ def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: i
     return None
 
 
-def _candidates(hint: Features, moving: Index, size: Features) -> Iterator[Features]:
+def _candidates(
+    hint: Features, moving: Index, size: Features, reached: Features | None
+) -> Iterator[Features]:
     for j in moving[np.argsort(-size[moving])][:5]:
         direction = np.zeros_like(hint)
         direction[j] = np.copysign(1.0, hint[j])
         yield direction
+    if reached is not None and np.count_nonzero(reached) > 1:
+        yield reached / np.abs(reached).max()
 
 
 def _recedes(problem: Problem, direction: Features) -> bool:
@@ -125,11 +141,11 @@ def _recedes(problem: Problem, direction: Features) -> bool:
     return _violated(problem.loss, z)[0].size == 0 and _strict(problem.loss, z)
 
 
-def _search(problem: Problem, columns: Index) -> Found:
+def _search(problem: Problem, columns: Index, units: Features) -> Found:
     """By linear programmes over some columns; each round adds the pairs that it violates."""
     if columns.size == 0:
         return Found(None, True)
-    spread = problem.spread[columns]
+    spread = units[columns]
     score = _score(problem, columns) / spread
     score /= max(float(np.abs(score).max()), 1e-300)
     bound = np.zeros((0, columns.size))
@@ -138,7 +154,7 @@ def _search(problem: Problem, columns: Index) -> Found:
         event, rival, gap = _violated(problem.loss, z)
         if event.size == 0:
             return Found(z.direction if _strict(problem.loss, z) else None, True)
-        bound = _with_cuts(problem, columns, bound, event, rival, gap)
+        bound = _with_cuts(problem, columns, spread, bound, event, rival, gap)
         # What the cuts themselves gain counts as well as the score, whatever its scale.
         d = _programme(bound.mean(axis=0) - score, bound, (-1.0, 1.0))
         if d is None:
@@ -150,12 +166,18 @@ def _search(problem: Problem, columns: Index) -> Found:
 
 
 def _with_cuts(
-    problem: Problem, columns: Index, bound: Matrix, event: Index, rival: Index, gap: Rows
+    problem: Problem,
+    columns: Index,
+    spread: Features,
+    bound: Matrix,
+    event: Index,
+    rival: Index,
+    gap: Rows,
 ) -> Matrix:
     """The conditions so far and those of the pairs that violate them most."""
     worst = np.argsort(gap)[::-1][:CUTS]
     pairs = np.concatenate([event[worst], rival[worst]])
-    x = problem.design.stored(columns, pairs) / problem.spread[columns]
+    x = problem.design.stored(columns, pairs) / spread
     cuts = x[worst.size :] - x[: worst.size]
     largest = np.abs(cuts).max(axis=1, keepdims=True)
     cuts = np.unique(cuts / np.where(largest > 0, largest, 1.0), axis=0)
@@ -201,6 +223,8 @@ class _Values(NamedTuple):
     def of(cls, problem: Problem, direction: Features) -> "_Values":
         runtime = problem.loss.runtime
         z = problem.design.product(direction, runtime=runtime)
+        if np.count_nonzero(direction) == 1:
+            return cls(direction, z, np.zeros_like(z))
         return cls(direction, z, SAME * problem.design.magnitude(direction, runtime=runtime))
 
 
