@@ -196,6 +196,17 @@ def test_offsets_that_hide_the_curvature_at_0() -> None:
     assert_allclose(model.coef_, 40, rtol=1e-9)
 
 
+@pytest.mark.parametrize("model", [rs.Cox(rs.L2(0.7)), rs.FineGray(rs.L2(0.7))])
+def test_a_row_that_alone_is_expected_to_fail(model: rs.Cox | rs.FineGray) -> None:
+    # Every event is expected of the last row, so the score is the sum of their distances from it.
+    rng = np.random.default_rng(0)
+    x, event = rng.normal(size=(30, 3)), np.arange(30) % 5 < 2
+    offset = np.where(np.arange(30) < 29, 0.0, 400.0)
+    model.fit(x, rs.Surv(np.arange(1.0, 31), event), offset=offset)
+    assert model.status_ == "converged"
+    assert_allclose(model.coef_, (x[event] - x[-1]).sum(axis=0) / 0.7, rtol=1e-12)
+
+
 @pytest.mark.parametrize("exposure", [False, True])
 def test_one_value_far_from_all_others(exposure: bool) -> None:
     # The row is always at risk; with a negative coefficient it counts for nothing.

@@ -17,6 +17,8 @@ __all__ = ["Problem", "varies", "violations"]
 NO_SIGNAL = 1e-12
 FEW_DIGITS = 1e-6
 """A variance that is less of the second moment is not taken as a difference."""
+NOTHING_LEFT = 1e-16
+"""One that is less yet counts as none: rounding of gradients is no smaller than that of z."""
 
 
 def violations(gradient: Features, beta: Features, l1: Features, l2: Features) -> Features:
@@ -141,7 +143,8 @@ def _deviation(design: Design, weight: Rows, columns: Index, runtime: Runtime) -
     for k in np.flatnonzero(variance < FEW_DIGITS * square):
         z = design.stored(columns[k : k + 1])[:, 0] - mean[k]
         variance[k] = weight @ z**2 / total
-    return np.asarray(np.sqrt(variance))
+    seen = variance > NOTHING_LEFT * square
+    return np.asarray(np.sqrt(np.where(seen, variance, 0.0)))
 
 
 def _components(loss: Loss) -> tuple[Index, Index]:
