@@ -470,12 +470,12 @@ def test_a_query_is_one_select(tmp_path: Path, database: Path, more: str) -> Non
 
 def test_a_decimal_comma_is_told(tmp_path: Path) -> None:
     (tmp_path / "comma.csv").write_text("id;time;event;a\n1;1;1;2,5\n2;2;0;3,5\n3;3;1;1,0\n")
-    with pytest.raises(rs.InputError, match="write decimals with a point"):
-        rs.read_dataset(tmp_path / "comma.csv", id="id")
+    with pytest.raises(InputError, match="write decimals with a point"):
+        read_dataset(tmp_path / "comma.csv", id="id")
 
 
 def test_an_entry_without_a_key_is_located(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("id,time,event\n1,1,1\n2,2,0\n")
     (tmp_path / "long.csv").write_text("rowId,covariateId,covariateValue\n1,5,1\n2,,1\n")
-    with pytest.raises(rs.InputError, match=r"in 1 of 2 entries \(first: rowId 2\)"):
-        rs.read_dataset(tmp_path / "rows.csv", id="id", covariates=tmp_path / "long.csv")
+    with pytest.raises(InputError, match=r"in 1 of 2 entries \(first: rowId 2\)"):
+        read_dataset(tmp_path / "rows.csv", id="id", covariates=tmp_path / "long.csv")

@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
-from riskset.data.table import DAYS, Table, check_present, is_number, kind_of, type_words
+from riskset.data.table import (
+    DAYS,
+    Table,
+    check_present,
+    has_decimal_comma,
+    is_number,
+    kind_of,
+    type_words,
+)
 
 __all__ = ["MANY_LEVELS", "find_levels", "is_missing_code", "level_codes"]
 
@@ -140,7 +148,7 @@ def _wrong_kind(
         "date": DAYS,
         "boolean": f"{correct} holds true and false only.",
     }
-    if what == "number" and is_number(array[first].as_py().replace(",", ".", 1)):
+    if what == "number" and has_decimal_comma(array[first].as_py()):
         hints[what] = "write decimals with a point instead of a comma."
     return InputError(
         f"{words} is text, because {len(odd):,} of its {len(levels):,} different values {are}: "

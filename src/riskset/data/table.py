@@ -22,6 +22,7 @@ __all__ = [
     "Table",
     "Words",
     "check_present",
+    "has_decimal_comma",
     "is_number",
     "keys",
     "kind_of",
@@ -194,12 +195,11 @@ def _not_numeric(table: Table, name: str, array: "pa.ChunkedArray", kind: str) -
         if odd.any():
             at = int(np.argmax(odd))
             holds = "holds" if odd.sum() == 1 else "hold"
-            has_comma = is_number(str(array[at].as_py()).replace(",", ".", 1))
             return InputError(
                 f"{must}, but {int(odd.sum()):,} of {table.n_rows:,} rows {holds} text (first: "
                 f"{table.words.row(at)}, value {array[at].as_py()!r}).",
                 hint="write decimals with a point instead of a comma."
-                if has_comma
+                if has_decimal_comma(array[at].as_py())
                 else "correct these values, or name another column.",
             )
     first = f" (first: {table.words.row(0)}, value {array[0].as_py()!s})" if len(array) else ""
@@ -215,6 +215,12 @@ def _not_numeric(table: Table, name: str, array: "pa.ChunkedArray", kind: str) -
 def is_number(text: str) -> bool:
     """Whether a text is a number as programs write them; 007 is a code, and nan is missing."""
     return NUMBER.fullmatch(text.strip()) is not None
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Whether a text is a number with a comma for its point; 1,000 may be a thousand."""
+    whole, comma, decimals = text.strip().partition(",")
+    return bool(comma) and len(decimals) != 3 and is_number(f"{whole}.{decimals}")
 
 
 def labels(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
