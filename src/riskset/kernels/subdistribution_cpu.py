@@ -113,22 +113,33 @@ def _one_shift(
         return None
     hazard = np.zeros(total.size)
     np.divide(risk.group_events, total, out=hazard, where=has_events)
-    log_hazard = np.full(total.size, -np.inf)
-    log_hazard[has_events] = np.log(risk.group_events[has_events]) - log_total[has_events]
-    value = score - float(risk.group_events[has_events] @ log_total[has_events])
-    seen = np.empty(r.size)
-    (seen_up_to if not risk.own.size else _see_ranges)(hazard, risk, seen)
-    expected = seen
-    expected *= r
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_hazard = np.log(risk.group_events) - log_total
+        value = score - float(risk.group_events @ log_total)
+    if not np.isfinite(value):  # a group without events in which nobody is at risk
+        log_hazard[~has_events] = -np.inf
+        value = score - float(risk.group_events[has_events] @ log_total[has_events])
+    expected, later = np.empty(r.size), [np.empty(u.size) for u in parts]
+
+    def see(first: int, last: int) -> None:
+        """What the rows of each set see of the hazard, times their risk: one share for each set."""
+        for k in range(first, last):
+            if k == 0:
+                (seen_up_to if not risk.own.size else _see_ranges)(hazard, risk, expected)
+                np.multiply(expected, r, out=expected)
+                continue
+            sets, seen = tails[k - 1].sets, later[k - 1]
+            factor = tails[k - 1].survival * hazard
+            (seen_after if not sets.own.size else _see_ranges)(factor, sets, seen)
+            np.multiply(seen, parts[k - 1], out=seen)
+
+    runtime.run(see, 1 + len(tails))
     residual = _back(eta.size, risk, risk.event_weight - expected)
-    later = []
-    for tail, u in zip(tails, parts, strict=True):
-        seen = np.empty(u.size)
-        see = seen_after if not tail.sets.own.size else _see_ranges
-        see(tail.survival * hazard, tail.sets, seen)
-        seen *= u
-        later.append(seen)
-        residual -= _back(eta.size, tail.sets, seen)
+    for tail, seen in zip(tails, later, strict=True):
+        if tail.sets.own.size:
+            residual -= _back(eta.size, tail.sets, seen)
+        else:
+            residual[tail.sets.order] -= seen
     return FineGrayPass(
         value, residual, expected, log_total + shift, log_hazard - shift, tuple(later)
     )

@@ -21,12 +21,15 @@ __all__ = [
     "Ties",
     "balance",
     "centred_within_strata",
+    "has_heavy_rows",
     "in_blocks",
 ]
 
 Ties = Literal["breslow", "efron"]
 
 CHUNK_ROWS = 4096
+EVEN = 100.0
+"""Weights of events that differ by a smaller factor leave residuals their digits."""
 MAX_DENSE = 1 << 27
 """Largest dense copy of columns, in numbers (1 GB)."""
 
@@ -121,11 +124,16 @@ class CoxLoss:
         """Weighted number of events."""
         return self.outcome.sum_events
 
+    @functools.cached_property
+    def _has_heavy_rows(self) -> bool:
+        return has_heavy_rows(self.outcome)
+
     def evaluate(self, eta: Rows) -> Evaluation:
         """Likelihood and residuals at `eta`, offset included, in the caller's order."""
         risk = self.risk
         done = kernels.cox_pass(eta, risk, self.efron, self.runtime)
-        balance(done.residual, done.expected, risk, self.outcome)
+        if self._has_heavy_rows:
+            balance(done.residual, done.expected, risk, self.outcome)
         return Evaluation(*_fields(done), risk)
 
     @one_blas_thread
@@ -194,6 +202,12 @@ def _fields(
     done: kernels.CoxPass,
 ) -> tuple[float, Rows, Rows, NDArray[np.float64], NDArray[np.float64]]:
     return done.log_likelihood, done.residual, done.expected, done.log_total, done.log_hazard
+
+
+def has_heavy_rows(outcome: Outcome) -> bool:
+    """Whether the weights of events differ so much that `balance` could make a difference."""
+    weight = outcome.weight[outcome.is_event & (outcome.weight > 0)]
+    return bool(weight.size and weight.max() > EVEN * weight.min())
 
 
 def balance(residual: Rows, expected: Rows, risk: RiskSets, outcome: Outcome) -> None:

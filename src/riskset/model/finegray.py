@@ -14,7 +14,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
 from riskset.model.censoring import CensoringTies, censoring_curve
-from riskset.model.cox import Evaluation, balance, centred_within_strata, in_blocks
+from riskset.model.cox import Evaluation, balance, centred_within_strata, has_heavy_rows, in_blocks
 
 __all__ = ["Beyond", "Censoring", "CensoringWeights", "FineGrayEvaluation", "FineGrayLoss"]
 
@@ -237,10 +237,15 @@ class FineGrayLoss:
         """Weighted number of events of the cause of interest."""
         return self.outcome.sum_events
 
+    @functools.cached_property
+    def _has_heavy_rows(self) -> bool:
+        return has_heavy_rows(self.outcome)
+
     def evaluate(self, eta: Rows) -> FineGrayEvaluation:
         """Likelihood and residuals at `eta`, offset included, in the caller's order."""
         done = kernels.finegray_pass(eta, self.risk, self.tails, self.runtime)
-        balance(done.residual, done.expected, self.risk, self.outcome)
+        if self._has_heavy_rows:
+            balance(done.residual, done.expected, self.risk, self.outcome)
         return FineGrayEvaluation(
             done.log_likelihood,
             done.residual,
