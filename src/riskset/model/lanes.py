@@ -101,15 +101,21 @@ class LaneLoss:
         return isinstance(loss, FineGrayLoss) and loss.limit is None
 
     @classmethod
-    def build(cls, loss: Loss, parts: Sequence[Part]) -> "LaneLoss":
-        """From at most eight replicates; the lanes that are left stay empty."""
+    def build(cls, loss: Loss, parts: Sequence[Part], *, carry_on: bool = False) -> "LaneLoss":
+        """From at most eight replicates; the lanes that are left stay empty.
+
+        Parameters
+        ----------
+        carry_on
+            As in `Loss.replicate`.
+        """
         outcome, risk = loss.outcome, loss.risk
         weight = np.zeros((outcome.n_rows, LANES))
         for k, part in enumerate(parts):
             weight[:, k] = part.weight
         events = weight * outcome.is_event[:, None]
         own = _Sets(risk.order, weight[risk.order], risk.group_ptr, None)
-        tails = _tails(loss, parts, weight) if isinstance(loss, FineGrayLoss) else ()
+        tails = _tails(loss, parts, weight, carry_on) if isinstance(loss, FineGrayLoss) else ()
         sums = np.add.reduceat(events[risk.order], risk.group_ptr[:-1])
         return cls(own, tails, weight, events, sums, risk.starts_stratum, loss.offset)
 
@@ -129,6 +135,22 @@ class LaneLoss:
 
     def evaluate(self, eta: Matrix) -> LaneEvaluation:
         """Likelihood and residuals at `eta` (n, 8), offset included."""
+        value, is_safe, hazard, risks = self._forward(eta)
+        residual = self.events.copy()
+        for sets, r in zip((self.own, *self.tails), risks, strict=True):
+            seen = hazard if sets.survival is None else hazard * sets.survival
+            kernels.add_expected(
+                seen, sets.order, r, sets.group_ptr, self.starts_stratum,
+                sets.survival is not None, residual,
+            )  # fmt: skip
+        return LaneEvaluation(value, residual, is_safe)
+
+    def log_likelihood(self, eta: Matrix) -> tuple[Rows, NDArray[np.bool_]]:
+        """Likelihood alone, and where it is safe (8,)."""
+        return self._forward(eta)[:2]
+
+    def _forward(self, eta: Matrix) -> tuple[Rows, NDArray[np.bool_], Matrix, list[Matrix]]:
+        """Likelihood, where it is safe, hazards by group, and risks of each set of rows."""
         low, shift, value = np.empty((3, LANES))
         kernels.bounds(eta, low, shift)
         is_safe = shift - low < SPAN
@@ -136,12 +158,11 @@ class LaneLoss:
             eta, shift = np.where(is_safe, eta, 0.0), np.where(is_safe, shift, 0.0)
         kernels.score(eta, shift, self.events, value)
         total, after, risks = self._scratch
-        starts = self.starts_stratum
         for sets, r in zip((self.own, *self.tails), risks, strict=True):
             is_tail = sets.survival is not None
             kernels.sum_at_risk(
-                eta, shift, sets.order, sets.weight, sets.group_ptr, starts, is_tail, r,
-                after if is_tail else total,
+                eta, shift, sets.order, sets.weight, sets.group_ptr, self.starts_stratum, is_tail,
+                r, after if is_tail else total,
             )  # fmt: skip
             if sets.survival is not None:
                 after *= sets.survival
@@ -152,25 +173,22 @@ class LaneLoss:
         hazard = np.divide(self.group_events, total, out=after)
         np.log(total, out=total)
         value -= np.einsum("gk,gk->k", self.group_events, total)
-        residual = self.events.copy()
-        for sets, r in zip((self.own, *self.tails), risks, strict=True):
-            seen = hazard if sets.survival is None else hazard * sets.survival
-            is_tail = sets.survival is not None
-            kernels.add_expected(seen, sets.order, r, sets.group_ptr, starts, is_tail, residual)
-        return LaneEvaluation(value, residual, is_safe)
+        return value, is_safe, hazard, risks
 
     @functools.cached_property
     def _without_events(self) -> NDArray[np.bool_]:
         return np.asarray(self.group_events == 0)
 
 
-def _tails(loss: FineGrayLoss, parts: Sequence[Part], weight: Matrix) -> tuple[_Sets, ...]:
+def _tails(
+    loss: FineGrayLoss, parts: Sequence[Part], weight: Matrix, carry_on: bool
+) -> tuple[_Sets, ...]:
     """The tails of the whole data, weighted by each replicate's own censoring curves."""
     outcome, risk = loss.outcome, loss.risk
     curves = [
         loss.censoring
         if part.censoring is None
-        else loss.censoring.replicate(outcome, part.censoring, carry_on=False)
+        else loss.censoring.replicate(outcome, part.censoring, carry_on=carry_on)
         for part in parts
     ]
     competing = (outcome.event != 0) & ~outcome.is_event & (outcome.weight > 0)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from riskset._runtime import Runtime
-from riskset._types import Features, Rows
+from riskset._types import Features, Matrix
 from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
 from riskset.solve import newton
@@ -21,6 +21,8 @@ from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution, Status
 
 __all__ = ["Part", "Replicate", "fit_replicates"]
+
+Measure = Callable[[Sequence[Part], Matrix], Sequence[Any]]
 
 LEAST_ROWS = 5_000
 """Smaller data are fitted one replicate after the other, with exact curvature."""
@@ -65,7 +67,7 @@ def fit_replicates(
     tol: float = 1e-5,
     max_iter: int = 200,
     separation: bool = False,
-    measure: Callable[[int, Part, Rows], Any] | None = None,
+    measure: Measure | None = None,
 ) -> Iterator[Replicate]:
     """Fit every replicate, and yield the answers in order.
 
@@ -85,8 +87,8 @@ def fit_replicates(
         Whether to look for infinite estimates. If not, an unpenalised coefficient whose estimate
         is infinite stays at a finite value that satisfies the conditions to `tol`.
     measure : callable, optional
-        Called with the number of the replicate, its rows and its linear predictor on *all* rows
-        (n,), offset included, where `separation` is off.
+        Called with the rows of some replicates and their linear predictors on *all* rows (n, m),
+        offset included, where `separation` is off; returns something for each.
     """
     runtime = problem.loss.runtime
     tasks = _Tasks(problem, whole, l1, l2, parts, tol, max_iter, separation, measure)
@@ -111,7 +113,7 @@ class _Tasks:
     tol: float
     max_iter: int
     separation: bool
-    measure: Callable[[int, Part, Rows], Any] | None
+    measure: Measure | None
     shared: Shared | None = None
 
     def can_share(self) -> bool:
@@ -142,26 +144,34 @@ class _Tasks:
         """Fit a bundle, and alone whoever has to be."""
         parts = [self.parts[k]() for k in numbers]
         if self.shared is None:
-            return [self._alone(k, part) for k, part in zip(numbers, parts, strict=True)]
+            return [self._alone(part) for part in parts]
         loss = LaneLoss.build(self.problem.loss, parts)
-        bundle = Bundle(self.shared, loss, self.tol, self.max_iter)
-        found = bundle.solve()
-        return [
-            self._of_lane(found, lane, k, part)
+        found = Bundle(self.shared, loss, self.tol, self.max_iter).solve()
+        good = [
+            lane
+            for lane, part in enumerate(parts)
             if found.is_done[lane] and self._is_plain(found, lane, part)
-            else self._alone(k, part)
-            for lane, (k, part) in enumerate(zip(numbers, parts, strict=True))
         ]
+        measured = self._measure([parts[lane] for lane in good], found.eta[:, good])
+        of_lanes = {
+            lane: self._of_lane(found, lane, value)
+            for lane, value in zip(good, measured, strict=True)
+        }
+        return [of_lanes.get(lane) or self._alone(part) for lane, part in enumerate(parts)]
 
-    def _of_lane(self, found: LaneAnswers, lane: int, k: int, part: Part) -> Replicate:
-        eta = np.ascontiguousarray(found.eta[:, lane])
+    def _measure(self, parts: Sequence[Part], eta: Matrix) -> Sequence[Any]:
+        if self.measure is None or not parts:
+            return [None] * len(parts)
+        return self.measure(parts, eta)
+
+    def _of_lane(self, found: LaneAnswers, lane: int, measured: object) -> Replicate:
         return Replicate(
             found.coef[:, lane].copy(),
             "converged",
             float(found.kkt[lane]),
             int(found.n_iter[lane]),
             float(found.log_likelihood[lane]),
-            self.measure(k, part, eta) if self.measure else None,
+            measured,
         )
 
     def _is_plain(self, found: LaneAnswers, lane: int, part: Part) -> bool:
@@ -185,7 +195,7 @@ class _Tasks:
             return False
         return bool(np.linalg.eigvalsh(information / np.outer(size, size))[0] > 1e-6)
 
-    def _alone(self, k: int, part: Part) -> Replicate:
+    def _alone(self, part: Part) -> Replicate:
         """Fit one replicate by the solver for one likelihood."""
         loss: Loss = self.problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
         solution = newton.fit(
@@ -204,5 +214,5 @@ class _Tasks:
             solution.kkt,
             solution.n_iter,
             solution.log_likelihood,
-            self.measure(k, part, solution.eta) if self.measure else None,
+            self._measure([part], solution.eta[:, None])[0],
         )

@@ -175,7 +175,7 @@ class Engine:
             [lambda pair=pairs[k]: self.scorer.part(*pair) for k in missing],  # type: ignore[misc]
             tol=self.tol,
             max_iter=self.max_iter,
-            measure=lambda _k, part, eta: self.scorer.measure(part, eta),
+            measure=self.scorer.measure,
         )
         for k, record in enumerate(kept):
             if record is None:

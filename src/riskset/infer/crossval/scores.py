@@ -18,16 +18,17 @@ Verweij and van Houwelingen (1993), Statistics in Medicine 12, 2305-2314,
 doi:10.1002/sim.4780122407.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from riskset._runtime import Runtime
-from riskset._types import Rows
+from riskset._types import Matrix, Rows
 from riskset.infer.crossval.folds import Folds
+from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
-from riskset.solve.replicates import Part
 
 __all__ = ["CensoringFrom", "Score", "Scorer"]
 
@@ -60,17 +61,30 @@ class Scorer:
         weight = np.where(out, 0.0, self.loss.outcome.weight)
         return Part(weight, weight if self.censoring == "training" else None)
 
-    def measure(self, part: Part, eta: Rows) -> float:
-        """Score of the linear predictor `eta` of all rows, made without those left out."""
+    def measure(self, parts: Sequence[Part], eta: Matrix) -> list[float]:
+        """Scores of linear predictors of all rows (n, m), each made without the rows left out."""
         weight = self.loss.outcome.weight
         if self.score == "held_out":
-            return self._log_likelihood(weight - part.weight, part, eta)
-        return self._log_likelihood(weight, part, eta) - self._log_likelihood(
-            part.weight, part, eta
-        )
+            return self._log_likelihoods([weight - part.weight for part in parts], parts, eta)
+        of_all = self._log_likelihoods([weight] * len(parts), parts, eta)
+        of_training = self._log_likelihoods([part.weight for part in parts], parts, eta)
+        return [a - b for a, b in zip(of_all, of_training, strict=True)]
 
-    def _log_likelihood(self, weight: Rows, part: Part, eta: Rows) -> float:
-        loss = self.loss.replicate(
-            weight, part.censoring, carry_on=part.censoring is not None, runtime=Runtime(1)
-        )
-        return loss.evaluate(eta).log_likelihood
+    def _log_likelihoods(
+        self, weights: list[Rows], parts: Sequence[Part], eta: Matrix
+    ) -> list[float]:
+        rows = [Part(w, part.censoring) for w, part in zip(weights, parts, strict=True)]
+        if not LaneLoss.can_be_made(self.loss):
+            return [self._alone(part, eta[:, k]) for k, part in enumerate(rows)]
+        lanes = LaneLoss.build(self.loss, rows, carry_on=self.censoring == "training")
+        padded = np.zeros((eta.shape[0], LANES))
+        padded[:, : eta.shape[1]] = eta
+        values, is_safe = lanes.log_likelihood(padded)
+        return [
+            float(values[k]) if is_safe[k] else self._alone(part, eta[:, k])
+            for k, part in enumerate(rows)
+        ]
+
+    def _alone(self, part: Part, eta: Rows) -> float:
+        loss = self.loss.replicate(*part, carry_on=self.censoring == "training", runtime=Runtime(1))
+        return loss.evaluate(np.ascontiguousarray(eta)).log_likelihood
