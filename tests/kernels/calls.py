@@ -150,6 +150,14 @@ def in_lanes(s: Scene) -> Iterator[Call]:
     sets = (risk.group_ptr, risk.starts_stratum)
     events = frozen(rng.integers(0, 2, eta.shape) * 0.5)
     yield Call("lanes", "score", (eta, shift, events, Out(np.ones(8))))
+    has_event = np.zeros(s.eta.size, dtype=bool)
+    has_event[risk.order[risk.event_weight > 0]] = True
+    by_row = frozen(rng.random((s.eta.size, 8)))
+    if n == s.eta.size:
+        outs = (Out(np.full((n, 8), np.nan)), Out(np.full((n, 8), np.nan)))
+        sums = Out(np.full((s.n_groups, 8), np.nan))
+        args = (by_row, risk.order, frozen(has_event), risk.group_ptr, *outs, sums)
+        yield Call("lanes", "into_groups", args)
     yield Call("lanes", "bounds", (eta, Out(np.zeros(8)), Out(np.zeros(8))))
     for is_tail in (False, True):
         args = (eta, shift, risk.order, weight, *sets, is_tail, r, total)

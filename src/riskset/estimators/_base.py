@@ -6,6 +6,7 @@ It holds no mathematics, and never changes the parameters of an estimator.
 import os
 import time
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -227,6 +228,7 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         counts = bool((outcome.weight == np.floor(outcome.weight)).all())
         asked = self.robust_by_default or outcome.cluster is not None or not counts
         self._is_robust = not self._is_penalized and asked
+        solution = replace(solution, curvature=None)  # a matrix that only a fit needs
         training = Training(data.design, loss, solution, is_penalized, self._is_robust)
         self._fitted = Fitted(training)
 

@@ -28,6 +28,7 @@ __all__ = [
     "cross_binary",
     "cross_dense",
     "cross_valued",
+    "into_groups",
     "minimise_quadratics",
     "product_binary",
     "product_dense",
@@ -115,6 +116,30 @@ def bounds(x: Matrix, low: Rows, high: Rows) -> None:
         for k in range(LANES):
             low[k] = min(low[k], x[i, k])
             high[k] = max(high[k], x[i, k])
+
+
+@kernel
+def into_groups(
+    weight: Matrix,
+    order: Index,
+    is_event: NDArray[np.bool_],
+    group_ptr: Index,
+    placed: Matrix,
+    events: Matrix,
+    group_events: Matrix,
+) -> None:
+    """See `lanes_ref.into_groups`."""
+    events[:] = 0.0
+    group_events[:] = 0.0
+    for g in range(group_events.shape[0]):
+        for i in range(group_ptr[g], group_ptr[g + 1]):
+            j = order[i]
+            for k in range(LANES):
+                placed[i, k] = weight[j, k]
+            if is_event[j]:
+                for k in range(LANES):
+                    events[j, k] = weight[j, k]
+                    group_events[g, k] += weight[j, k]
 
 
 @kernel

@@ -17,6 +17,7 @@ __all__ = [
     "cross_binary",
     "cross_dense",
     "cross_valued",
+    "into_groups",
     "minimise_quadratics",
     "product_binary",
     "product_dense",
@@ -79,6 +80,30 @@ def _groups(group_ptr: Index, starts: NDArray[np.bool_]) -> tuple[Index, Index]:
 def bounds(x: Matrix, low: Rows, high: Rows) -> None:
     """Least and largest number of each lane of `x` (n, 8), to `low` and `high` (8,)."""
     low[:], high[:] = x.min(axis=0), x.max(axis=0)
+
+
+def into_groups(
+    weight: Matrix,
+    order: Index,
+    is_event: NDArray[np.bool_],
+    group_ptr: Index,
+    placed: Matrix,
+    events: Matrix,
+    group_events: Matrix,
+) -> None:
+    """Case weights by position, those of the rows with an event, and the sums of these by group.
+
+    Parameters
+    ----------
+    weight : (n, 8) float64
+        In the caller's order, as `is_event` (n,) and `events` (n, 8).
+    placed : (n, 8) float64
+    group_events : (G, 8) float64
+        The results, with `events`.
+    """
+    placed[:] = weight[order]
+    events[:] = weight * is_event[:, None]
+    group_events[:] = np.add.reduceat(events[order], group_ptr[:-1])
 
 
 def score(eta: Matrix, shift: Rows, events: Matrix, out: Rows) -> None:

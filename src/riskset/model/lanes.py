@@ -113,10 +113,13 @@ class LaneLoss:
         weight = np.zeros((outcome.n_rows, LANES))
         for k, part in enumerate(parts):
             weight[:, k] = part.weight
-        events = weight * outcome.is_event[:, None]
-        own = _Sets(risk.order, weight[risk.order], risk.group_ptr, None)
+        placed, events = np.empty((2, *weight.shape))
+        sums = np.empty((risk.group_events.size, LANES))
+        kernels.into_groups(
+            weight, risk.order, outcome.is_event, risk.group_ptr, placed, events, sums
+        )
+        own = _Sets(risk.order, placed, risk.group_ptr, None)
         tails = _tails(loss, parts, weight, carry_on) if isinstance(loss, FineGrayLoss) else ()
-        sums = np.add.reduceat(events[risk.order], risk.group_ptr[:-1])
         return cls(own, tails, weight, events, sums, risk.starts_stratum, loss.offset)
 
     @property

@@ -56,6 +56,15 @@ class CurvatureModel:
             self._is_coarse, self._n_slow = is_cold, 0
         return self.matrix
 
+    def part(self, columns: Index) -> Matrix | None:
+        """The curvature of some columns as it is; None if it is missing or too coarse."""
+        at = np.searchsorted(self.columns, columns)
+        known = at < self.columns.size
+        known[known] = self.columns[at[known]] == columns[known]
+        if self._is_coarse or not known.all():
+            return None
+        return self.matrix[np.ix_(at, at)]
+
     def learn(self, step: Features, image: Features, y: Features) -> None:
         """BFGS update from a step s: B s = image, and y the change of the gradient along it."""
         if self._is_exact(self.columns):

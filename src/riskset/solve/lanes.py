@@ -78,7 +78,9 @@ class Shared:
         most = max(256, 3 * int(np.count_nonzero(support)))
         chosen = support | largest(near, (strength - l1) / problem.spread, most)
         columns = np.flatnonzero(chosen)
-        curvature = CurvatureModel(problem).at(columns, eta, np.inf, is_cold=False)
+        curvature = None if whole.curvature is None else whole.curvature.part(columns)
+        if curvature is None:
+            curvature = CurvatureModel(problem).at(columns, eta, np.inf, is_cold=False)
         expected = problem.loss.evaluate(eta).expected
         return cls(problem, columns, curvature, l1, l2, beta, eta, expected)
 

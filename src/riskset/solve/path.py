@@ -1,6 +1,7 @@
 """Solutions along a sequence of penalties, each started from the one before and each certified."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,8 +49,8 @@ def iterate_path(
             problem=problem,
             report=None if report is None else lambda i, r, k=k: report(k, i, r),  # type: ignore[misc]
         )
-        yield solution
-        start = solution
+        start = replace(solution, curvature=None)  # one matrix for each point would be many
+        yield start
 
 
 def fit_path(

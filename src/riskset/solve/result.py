@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from riskset._types import Features, Rows
 from riskset.model.loss import Loss
+from riskset.solve.curvature import CurvatureModel
 
 __all__ = ["Note", "Solution", "Status"]
 
@@ -75,6 +76,8 @@ class Solution:
     gradient_at_zero : (p,) float64
         Of the log likelihood at coef = 0, in stored units.
     notes : tuple of Note
+    curvature : CurvatureModel or None
+        What the last step worked with, for those who go on from here.
     """
 
     coef: Features
@@ -96,3 +99,4 @@ class Solution:
     aliased: NDArray[np.bool_]
     loss: Loss
     notes: tuple[Note, ...] = ()
+    curvature: CurvatureModel | None = None

@@ -281,6 +281,7 @@ class Run:
             aliased=aliased,
             loss=problem.loss,
             notes=tuple(notes),
+            curvature=self.model,
         )
 
 
