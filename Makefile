@@ -37,6 +37,9 @@ bench: $(VENV)/.run
 	    $(BIN)/python bench/fit.py --model $$model --rows $(ROWS) --columns $(COLUMNS) \
 	        --repeats $(REPEATS) || exit 1; \
 	done
+	@for model in cox finegray; do \
+	    $(BIN)/python bench/resampling.py --model $$model || exit 1; \
+	done
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
