@@ -31,7 +31,7 @@ __all__ = [
 BLOCK_ENTRIES = 1 << 21
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Simulation:
     """A simulated cohort and the coefficients it was drawn with.
 
@@ -52,6 +52,12 @@ class Simulation:
     time: Rows
     event: Index
     coef: Features
+
+    def __repr__(self) -> str:
+        return (
+            f"<Simulation: {self.time.size:,} rows, {self.coef.size:,} covariates, "
+            f"{self.indices.size:,} ones>"
+        )
 
     @functools.cached_property
     def X(self) -> scipy.sparse.csc_array:

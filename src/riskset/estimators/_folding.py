@@ -9,7 +9,7 @@ from time import monotonic
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._progress import ProgressBar
+from riskset._progress import ProgressBar, time_left
 from riskset._types import Index, is_number
 from riskset.data.checks import Places, as_codes
 from riskset.estimators._input import Data
@@ -110,13 +110,7 @@ class Folding:
             def report(penalties: int, replicates: int) -> None:
                 expected = n_penalties or max(USUAL_SEARCH, penalties + 2)
                 share = min(1.0, (penalties + replicates / m) / expected)
-                left = (monotonic() - started) * (1 - share) / share
                 words = f"penalty {penalties + 1}, replicate {replicates} of {m}"
-                bar.update(share, f"{words}, about {_clock(left)} left")
+                bar.update(share, f"{words}, about {time_left(started, share)} left")
 
             yield Engine(problem, scorer, self.tol_replicates, max_iter, checkpoint, report)
-
-
-def _clock(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    return f"{minutes}:{seconds:02d}"
