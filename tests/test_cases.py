@@ -1,8 +1,8 @@
 """Hard small inputs that other tools get wrong; what must happen stands in `cases/*/README.md`.
 
 The right answers come from `cases/brute_force.py` (sums in 80-bit floats) and were checked against
-R. Parts about features that do not exist yet are named in `LATER`, case by case; those of Fine and
-Gray's model are in `estimators/test_finegray_cases`, profiles in `estimators/test_profile`.
+R. Those of Fine and Gray's model are in `estimators/test_finegray_cases`, profiles in
+`estimators/test_profile`, cross-validated scores in `infer/test_crossval`.
 """
 
 from pathlib import Path
@@ -17,10 +17,6 @@ import riskset as rs
 from reference import CASES, matrix, read_json, read_table
 
 TOL = 1e-11
-
-LATER = {
-    "20-cv-folds-without-events": "cross-validated scores; the fits of all folds are tested here",
-}
 
 
 def case(number):
@@ -57,7 +53,6 @@ def test_every_case_is_tested_or_named():
         for path in (here, here.parent / "estimators" / "test_finegray_cases.py")
     )
     assert not {n for n in numbers if f'case("{n}")' not in source}
-    assert set(LATER) <= {p.name for p in CASES.iterdir()}
 
 
 # ---------------------------------------------------------------------------- infinite estimates

@@ -179,3 +179,11 @@ def test_what_is_refused(change, match):
     given = {"y": Surv([1.0, 2.0, 3.0], [1, 0, 1]), "risk_score": [0.1, 0.2, 0.3]} | change
     with pytest.raises(InputError, match=match):
         metrics.concordance(**given)
+
+
+@pytest.mark.parametrize("name", ["concordance", "brier_score", "auc"])
+def test_several_causes_ask_for_one(name: str) -> None:
+    y = Surv([1.0, 2, 3, 4], [1, 2, 1, 0])
+    more = {} if name == "concordance" else {"times": [2.0]}
+    with pytest.raises(InputError, match="`cause` does not say which of them"):
+        getattr(metrics, name)(y, [0.1, 0.2, 0.3, 0.4], **more)

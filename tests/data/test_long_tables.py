@@ -1,9 +1,12 @@
 """Long tables equal wide ones, keys are exact, and nothing is left out without being counted."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +17,7 @@ from data.tables import BIG, OUTCOMES, long
 from riskset._errors import InputError
 from riskset.data.dataset import Dataset
 from riskset.data.parts import BinaryPart
+from riskset.data.readers import read_dataset
 
 
 @pytest.mark.parametrize("make", tables.FRAMES.values(), ids=tables.FRAMES)
@@ -271,3 +275,20 @@ def test_long_is_wide(
     )
     frame = pa.table({name: outcomes[name] for name in outcomes.column_names} | wide)
     assert_array_equal(Dataset.from_frame(frame).design.to_dense(), data.design.to_dense())
+
+
+def test_nan_among_ones_in_parquet(tmp_path: Path) -> None:
+    # The extremes that the file keeps of its values leave NaN out.
+    rows = pa.table({"rowId": [7, 8], "time": [1.0, 2.0], "event": [1, 0]})
+    n = 50
+    entries = pa.table(
+        {
+            "rowId": [7 + k % 2 for k in range(n)],
+            "covariateId": list(range(n)),
+            "covariateValue": [1.0] * 30 + [float("nan")] + [1.0] * (n - 31),
+        }
+    )
+    pyarrow.parquet.write_table(rows, tmp_path / "rows.parquet")
+    pyarrow.parquet.write_table(entries, tmp_path / "long.parquet")
+    with pytest.raises(InputError, match="must be finite, but in 1 of 50 .* covariateId 30, .*nan"):
+        read_dataset(tmp_path / "rows.parquet", id="rowId", covariates=tmp_path / "long.parquet")

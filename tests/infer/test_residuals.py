@@ -175,17 +175,6 @@ def test_dfbeta_is_the_derivative_of_the_estimate(late):
         np.testing.assert_allclose(got[row], (ends[1] - ends[0]) / 2e-4, rtol=1e-5, atol=1e-8)
 
 
-def test_scaled_schoenfeld_residuals_average_to_the_coefficient():
-    problem = make(60, seed=13)
-    loss, design = problem.loss("efron"), problem.design
-    coef = newton(loss, design)
-    eta = design.dot(coef)
-    covariance = variance.model_covariance(loss, design, eta)
-    events = residuals.schoenfeld_residuals(loss, design, eta)
-    scaled = residuals.scaled_schoenfeld_residuals(events, coef, covariance.matrix)
-    np.testing.assert_allclose(scaled.mean(axis=0), coef, rtol=1e-7, atol=1e-9)
-
-
 def test_many_columns_are_taken_in_blocks():
     problem = make(40, seed=14)
     x = np.random.default_rng(0).normal(size=(40, 70))

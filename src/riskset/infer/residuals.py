@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._runtime import one_blas_thread
-from riskset._types import Features, Index, Matrix, Rows
+from riskset._types import Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.infer.subdistribution import SubdistributionPieces
 from riskset.kernels import means_cpu as kernels
@@ -29,7 +29,6 @@ __all__ = [
     "deviance_residuals",
     "martingale_residuals",
     "pieces_at",
-    "scaled_schoenfeld_residuals",
     "schoenfeld_residuals",
     "score_contributions",
     "score_residuals",
@@ -344,19 +343,3 @@ def schoenfeld_residuals(
         mean, _ = pieces.event_means(stored)
         values[:, block] = (stored[rows] - mean[g]) * design.scale[columns[block]]
     return SchoenfeldResiduals(rows, outcome.time[rows], outcome.stratum[rows], values)
-
-
-def scaled_schoenfeld_residuals(
-    residuals: SchoenfeldResiduals, coef: Features, covariance: Matrix
-) -> Matrix:
-    r"""Schoenfeld residuals on the scale of the coefficients: their mean at t follows beta(t).
-
-    .. math:: \hat\beta + m \, V r_i
-
-    for m events. `covariance` is the inverse information of all p covariates in the user's units.
-
-    References
-    ----------
-    Grambsch and Therneau (1994), Biometrika 81, 515-526, doi:10.1093/biomet/81.3.515.
-    """
-    return np.asarray(coef + residuals.row.size * (residuals.values @ covariance))

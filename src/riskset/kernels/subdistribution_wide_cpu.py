@@ -14,6 +14,7 @@ from riskset.kernels._jit import kernel
 from riskset.kernels.subdistribution_ref import FineGrayPass
 from riskset.kernels.wide_range_cpu import (
     Pairs,
+    add,
     expected_late,
     expected_nested,
     sum_late,
@@ -24,25 +25,13 @@ __all__ = ["finegray_pass_wide"]
 
 
 @kernel
-def _add(pair: Pairs, peak: float, amount: float) -> None:
-    """Add exp(peak) amount."""
-    if amount <= 0.0:
-        return
-    if peak <= pair[0]:
-        pair[1] += amount * math.exp(peak - pair[0])
-    else:
-        pair[1] = pair[1] * math.exp(pair[0] - peak) + amount
-        pair[0] = peak
-
-
-@kernel
 def _sum_before(x: Rows, sets: RiskSets, out: Pairs) -> None:
     """Sums over the rows of later groups of the stratum."""
     running = np.array([-math.inf, 0.0])
     for g in range(out.shape[0] - 1, -1, -1):
         out[g] = running
         for i in range(sets.group_ptr[g], sets.group_ptr[g + 1]):
-            _add(running, x[i], sets.weight[i])
+            add(running, x[i], sets.weight[i])
         if sets.starts_stratum[g]:
             running[0], running[1] = -math.inf, 0.0
 
@@ -63,7 +52,7 @@ def _combine(
     for g in range(peak.size):
         total = rest[g]
         for k in range(parts.shape[0]):
-            _add(total, parts[k, g, 0], survival[k, g] * parts[k, g, 1])
+            add(total, parts[k, g, 0], survival[k, g] * parts[k, g, 1])
         peak[g], hazard[g] = total[0], 0.0
         log_total[g] = log_hazard[g] = -math.inf
         if total[1] <= 0.0:
@@ -93,7 +82,7 @@ def _expected_after(
             expected[i] = 0.0
             if sets.weight[i] > 0.0 and running[1] > 0.0:
                 expected[i] = sets.weight[i] * running[1] * math.exp(x[i] + running[0])
-        _add(running, -peak[g], hazard[g])
+        add(running, -peak[g], hazard[g])
 
 
 def finegray_pass_wide(eta: Rows, risk: RiskSets, tails: Sequence[Tail]) -> FineGrayPass:

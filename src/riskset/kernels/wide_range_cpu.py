@@ -15,7 +15,7 @@ from riskset._types import RiskSets, Rows
 from riskset.kernels._jit import kernel
 from riskset.kernels.risk_sets_ref import CoxPass
 
-__all__ = ["cox_pass_wide", "expected_late", "expected_nested", "sum_late", "sum_nested"]
+__all__ = ["add", "cox_pass_wide", "expected_late", "expected_nested", "sum_late", "sum_nested"]
 
 Pairs = NDArray[np.float64]
 """Sums (..., 2): peak and total; (-inf, 0) is nothing."""
@@ -28,7 +28,7 @@ def _clear(sums: Pairs) -> None:
 
 
 @kernel
-def _add(pair: Pairs, peak: float, amount: float) -> None:
+def add(pair: Pairs, peak: float, amount: float) -> None:
     """Add exp(peak) amount."""
     if amount <= 0.0:
         return
@@ -48,11 +48,11 @@ def sum_nested(x: Rows, risk: RiskSets, efron: bool, rest: Pairs, tied: Pairs) -
             _clear(running)
         for i in range(risk.group_ptr[g], risk.group_ptr[g + 1]):
             if efron and risk.event_weight[i] > 0.0:
-                _add(tied[g], x[i], risk.weight[i])
+                add(tied[g], x[i], risk.weight[i])
             else:
-                _add(running, x[i], risk.weight[i])
+                add(running, x[i], risk.weight[i])
         rest[g] = running
-        _add(running, tied[g, 0], tied[g, 1])
+        add(running, tied[g, 0], tied[g, 1])
 
 
 @kernel
@@ -62,10 +62,10 @@ def sum_late(x: Rows, risk: RiskSets, efron: bool, rest: Pairs, tied: Pairs) -> 
     n_groups = risk.group_events.size
     for i in range(x.size):
         if efron and risk.event_weight[i] > 0.0:
-            _add(tied[own[i]], x[i], risk.weight[i])
+            add(tied[own[i]], x[i], risk.weight[i])
     for i in rows[level_ptr[0] : level_ptr[1]]:
         if not (efron and risk.event_weight[i] > 0.0):
-            _add(rest[own[i]], x[i], risk.weight[i])
+            add(rest[own[i]], x[i], risk.weight[i])
     tail, tail_tied = np.empty((n_groups, 2)), np.empty((n_groups, 2))
     head, running = np.empty((n_groups, 2)), np.empty(2)
     for level in range(1, level_ptr.size - 1):
@@ -76,22 +76,22 @@ def sum_late(x: Rows, risk: RiskSets, efron: bool, rest: Pairs, tied: Pairs) -> 
         _clear(head)
         for i in rows[level_ptr[level] : level_ptr[level + 1]]:
             if efron and risk.event_weight[i] > 0.0:
-                _add(tail_tied[own[i]], x[i], risk.weight[i])
+                add(tail_tied[own[i]], x[i], risk.weight[i])
             else:
-                _add(tail[own[i]], x[i], risk.weight[i])
-            _add(head[end[i] - 1], x[i], risk.weight[i])
+                add(tail[own[i]], x[i], risk.weight[i])
+            add(head[end[i] - 1], x[i], risk.weight[i])
         half = 1 << (level - 1)
         for left in range(0, n_groups, 2 * half):
             middle, stop = min(left + half, n_groups), min(left + 2 * half, n_groups)
             _clear(running)
             for g in range(left, middle):
-                _add(running, tail[g, 0], tail[g, 1])
-                _add(rest[g], running[0], running[1])
-                _add(running, tail_tied[g, 0], tail_tied[g, 1])
+                add(running, tail[g, 0], tail[g, 1])
+                add(rest[g], running[0], running[1])
+                add(running, tail_tied[g, 0], tail_tied[g, 1])
             _clear(running)
             for g in range(stop - 1, middle - 1, -1):
-                _add(running, head[g, 0], head[g, 1])
-                _add(rest[g], running[0], running[1])
+                add(running, head[g, 0], head[g, 1])
+                add(rest[g], running[0], running[1])
 
 
 @kernel
@@ -160,7 +160,7 @@ def expected_nested(
             at_own = hazard_tied[g] if risk.event_weight[i] > 0.0 else hazard[g]
             expected[i] = _share(risk.weight[i], x[i], at_own, -peak[g])
             expected[i] += _share(risk.weight[i], x[i], running[1], running[0])
-        _add(running, -peak[g], hazard[g])
+        add(running, -peak[g], hazard[g])
         if risk.starts_stratum[g]:
             _clear(running)
 
@@ -191,10 +191,10 @@ def expected_late(
             _clear(running)
             for g in range(middle - 1, left - 1, -1):
                 sums[g] = running
-                _add(running, -peak[g], hazard[g])
+                add(running, -peak[g], hazard[g])
             _clear(running)
             for g in range(middle, stop):
-                _add(running, -peak[g], hazard[g])
+                add(running, -peak[g], hazard[g])
                 sums[g] = running
         for i in rows[level_ptr[level] : level_ptr[level + 1]]:
             a, b = own[i], end[i] - 1

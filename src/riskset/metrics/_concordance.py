@@ -91,8 +91,6 @@ def concordance(
     ----------
     y : (n,) structured array
         `riskset.Surv`, or scikit-survival's: event first or named so, then time; entry optional.
-        Without `cause`, any cause counts as an event only if its code is 1 (or True), and as
-        censored else.
     risk_score : (n,) numbers
         Higher means earlier events, such as a log relative hazard. May be infinite, not missing.
     sample_weight : (n,) numbers >= 0, optional
@@ -102,7 +100,8 @@ def concordance(
     cluster : (n,) labels, optional
         Rows that belong together, for the standard error.
     cause : int or str, optional
-        Code of the event; other codes are competing events.
+        The event, by code or label; events of other causes are competing. May be left out where
+        there is one cause.
     tau : float, optional
         Last time of events that are compared. With `ipcw`, choose it where enough rows are still
         followed: late events weigh much.
@@ -173,11 +172,8 @@ def concordance(
         )
     weight = read_weight(sample_weight, n_rows)
     codes = None if cluster is None else as_codes(cluster, "cluster", n_rows, PLACES)[0]
-    chosen = 1
-    labels = labels_of(y)
-    if cause is not None or labels:
-        chosen = choose_cause(cause, code.astype(np.int64), labels=labels)
-        time = _after_all(time, (code > 0) & (code != chosen))
+    chosen = choose_cause(cause, code.astype(np.int64), labels=labels_of(y))
+    time = _after_all(time, (code > 0) & (code != chosen))
     event = (code == chosen) & (time <= last)
     counts, influence = _counts(score, time, event, entry, weight, stratum)
     return _result(counts, influence * weight[:, None], codes, n_rows, int(event.sum()))
