@@ -150,9 +150,29 @@ def test_errors_use_the_callers_words() -> None:
     with pytest.raises(InputError) as caught:
         Outcome.build([1.0, 2.0, -1.0], [1, 0, 1], places=places)
     assert str(caught.value).startswith(
-        "column 'futime' of lung.csv must not be negative, but 1 of 3 rows is not "
+        "column 'futime' of lung.csv must not be negative, but 1 of 3 rows is "
         "(first: row 3 (id 14), value -1.0)."
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "ending"),
+    [
+        ({"time": [-5, -1, 4, 6]}, "must not be negative, but 2 of 4 rows are (first"),
+        ({"weight": [1, -1, 1, -2]}, "must not be negative, but 2 of 4 rows are (first"),
+        ({"time": [5, np.nan, 4, 6]}, "must be finite, but 1 of 4 rows is not (first"),
+        ({"event": [1, -1, -1, 0]}, "competing cause, but 2 of 4 rows are not (first"),
+        ({"event": [1, 2, 2, 0]}, "0 (censored) or 1 (event), but 2 of 4 rows are not (first"),
+        ({"entry": [0, 9, 9, 1]}, "smaller than `time`, but 2 of 4 rows are not (first"),
+        ({"stratum": [1.0, np.nan, np.nan, 2]}, "must not be missing, but 2 of 4 rows are (first"),
+    ],
+    ids=["time", "weight", "finite", "code", "one cause", "entry", "stratum"],
+)
+def test_a_sentence_about_rows_ends_by_its_beginning(change: dict, ending: str) -> None:
+    rows = {"time": [5, 3, 4, 6], "event": [1, 0, 1, 0]}
+    with pytest.raises(InputError) as caught:
+        Outcome.build(**(rows | change))
+    assert ending in str(caught.value)
 
 
 def test_surv_is_a_structured_array() -> None:

@@ -52,14 +52,19 @@ def complain_rows(
     *,
     hint: str,
 ) -> None:
-    """Raise if any row is bad, naming how many there are and the first."""
+    """Raise if any row is bad, naming how many there are and the first.
+
+    `must` is a predicate, "must be finite" or "must not be negative"; the sentence ends by it.
+    """
     where = np.flatnonzero(bad)
     if where.size == 0:
         return
     first = int(where[0])
     are = "is" if where.size == 1 else "are"
+    if not must.startswith("must not "):
+        are += " not"
     raise InputError(
-        f"{column} {must}, but {where.size:,} of {bad.size:,} rows {are} not "
+        f"{column} {must}, but {where.size:,} of {bad.size:,} rows {are} "
         f"(first: {places.row(first)}, value {shown(values[first])}).",
         hint=hint,
     )
