@@ -147,9 +147,12 @@ def test_unknown_causes_are_told_the_labels(frame, y, coded) -> None:
         lambda cause: rs.metrics.concordance(y, frame["age"], cause=cause),
     ]
     for call in calls:
-        for cause in ("relapse", 1):
+        for cause in ("relapse", 2):
             with pytest.raises(InputError, match=rf"\('death', 'progression'\).*{cause!r}"):
                 call(cause)
+        # 1 is a default: whoever meets it here need not have written it.
+        with pytest.raises(InputError, match="causes 'death', 'progression', and `cause` does not"):
+            call(1)
     with pytest.raises(InputError, match="are whole numbers without labels"):
         rs.FineGray(cause="death").fit(X, coded)
 
@@ -159,6 +162,7 @@ def test_one_label_needs_no_cause() -> None:
     x = np.array([[0.0], [1.0], [0.0], [1.0]])
     plain = rs.Surv([1, 2, 3, 4], [0, 1, 1, 0])
     assert_array_equal(rs.Cox().fit(x, y).coef_, rs.Cox().fit(x, plain).coef_)
+    assert_array_equal(rs.FineGray().fit(x, y).coef_, rs.FineGray().fit(x, plain).coef_)
     assert_array_equal(rs.kaplan_meier(y)["all"].survival, rs.kaplan_meier(plain)["all"].survival)
 
 

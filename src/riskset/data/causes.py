@@ -105,8 +105,8 @@ def labels_of(y: object) -> Labels:
 def cause_code(cause: object, labels: Labels) -> object:
     """The code of a cause that may be named by its label.
 
-    Without labels whatever was given, to be judged as a code; with labels None stands for the only
-    one.
+    Without labels whatever was given, to be judged as a code. With labels None stands for the only
+    one, and so does 1, the default of Fine and Gray's model, which nobody need have chosen.
 
     Raises
     ------
@@ -122,12 +122,13 @@ def cause_code(cause: object, labels: Labels) -> object:
                 "riskset.Surv(time, labels, censored=...).",
             )
         return cause
-    if cause is None and len(labels) > 1:
+    is_open = cause is None or (cause == 1 and not isinstance(cause, str | bool))
+    if is_open and len(labels) > 1:
         raise InputError(
             f"there are the causes {known}, and `cause` does not say which of them to study.",
             hint="pass one of these labels as `cause`.",
         )
-    if cause is None:
+    if is_open:
         return next(iter(labels))
     for code, label in labels.items():
         if label == cause:
