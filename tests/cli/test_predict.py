@@ -44,6 +44,23 @@ def test_rows_without_a_key_are_counted(run: Run, lung: Path) -> None:
     assert pd.read_csv("p.csv")["row"].tolist() == list(range(1, 214))
 
 
+def test_a_stratum_that_was_not_in_the_fit(run: Run, lung: Path) -> None:
+    run("fit", lung, "--id", "id", "--strata", "sex", "--out", "fit.json", "--quiet")
+    pd.read_csv(lung).head(3).assign(sex=[1, 3, 2]).to_csv("new.csv", index=False)
+    ended = run("predict", "fit.json", "new.csv", "--times", "30", "--out", "p.csv")
+    assert ended.code == 2
+    assert "stratum 3 (row 1) was not in the fit" in ended.err
+    assert "--" not in ended.err  # no option of this command could help
+    assert not Path("p.csv").exists()
+
+
+def test_one_time_is_one(run: Run, lung: Path) -> None:
+    run("fit", lung, "--id", "id", "--out", "fit.json", "--quiet")
+    assert "213 rows at 1 time\n" in run(
+        "predict", "fit.json", lung, "--times", "30", "--out", "p.csv"
+    ).out  # fmt: skip
+
+
 def test_a_level_that_was_not_in_the_fit(run: Run) -> None:
     raw = rhc_path(categories=True)
     run("fit", raw, "--id", "id", "--penalty", "l2", "--strength", 9, "--out", "f.json", "--quiet")

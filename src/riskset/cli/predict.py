@@ -64,7 +64,9 @@ def predict(
         warn(in_options(message))
     write_table(out, _predictions(model, data, at))
     if not quiet:
-        output().print(f"predicted {data.n_rows:,} rows at {at.size} times")
+        output().print(
+            f"predicted {data.n_rows:,} rows at {at.size:,} {'time' if at.size == 1 else 'times'}"
+        )
         print_written(out)
 
 

@@ -194,7 +194,8 @@ class Baseline:
                     f"stratum {label!r} (row {i}) was not in the fit, so it has no baseline hazard "
                     f"(known: {', '.join(map(repr, list(known)[:8]))}"
                     f"{', ...' if len(known) > 8 else ''}).",
-                    hint="predict for the strata of the fit only, without `strata` if it had none.",
+                    hint="predict for rows of the strata of the fit only; a fit without strata "
+                    "takes no labels of strata.",
                 )
             codes[i] = code
         return codes
