@@ -40,6 +40,33 @@ def test_finegray_from_table_to_predictions(run: Run) -> None:
     np.testing.assert_allclose(got["cumulative_incidence"], want, rtol=1e-7)
 
 
+@pytest.fixture
+def labelled(tmp_path: Path) -> Path:
+    """Plasma cell malignancy and death by name."""
+    frame = pd.read_csv(GOLDEN / "mgus2.csv")
+    names = np.array(["alive", "progression", "death of other"])
+    path = tmp_path / "labelled.csv"
+    frame.assign(event=names[frame["event"]]).to_csv(path, index=False)
+    return path
+
+
+def test_the_model_is_told_with_its_cause(run: Run, labelled: Path) -> None:
+    options = ["--censored", "alive", "--cause", "death of other"]
+    cox = run("fit", labelled, *options, "--out", "fit.json").out
+    assert "Cox, Breslow ties, cause 'death of other', other causes censored" in cox
+    options += ["--model", "finegray", "--n-penalties", "2"]
+    path = run("path", labelled, *options).out
+    assert "Fine-Gray, cause 'death of other', Breslow ties" in path
+
+
+@pytest.mark.parametrize("model", ["cox", "finegray"])
+def test_several_labels_need_a_cause(run: Run, labelled: Path, model: str) -> None:
+    ended = run("fit", labelled, "--censored", "alive", "--model", model, "--out", "fit.json")
+    assert ended.code == 2
+    causes = "there are the causes 'death of other', 'progression'"
+    assert f"{causes}, and --cause does not say which of them to study" in ended.err
+
+
 def test_finegray_with_its_censoring_options(run: Run) -> None:
     frame = pd.read_csv(GOLDEN / "mgus2.csv")
     frame["site"] = np.where(np.arange(len(frame)) % 3 == 0, "a", "b")

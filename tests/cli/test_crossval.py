@@ -68,6 +68,21 @@ def test_it_is_what_python_does(run: Run, lung: Path) -> None:
     assert predicted.code == 0, predicted.err
 
 
+def test_what_is_told_of_the_search(run: Run) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=300)
+    table = {"x": x, "time": rng.exponential(np.exp(-x)), "event": 1}
+    pd.DataFrame(table).to_csv("strong.csv", index=False)  # the weaker the penalty, the better
+    ended = run(
+        *("fit", "strong.csv", "--out", "fit.json", "--penalty", "l1", "--cv", "--folds", 3),
+        *("--repeats", 1, "--strength", 90, "--strength", 10.00012),
+    )
+    assert ended.code == 0, ended.err
+    told = " ".join(ended.out.split())
+    assert "(tolerance 1e-05)" in told
+    assert "the weakest penalty that was tried (L1(10.0))" in told
+
+
 def test_fine_gray_on_a_grid(run: Run) -> None:
     rng = np.random.default_rng(2)
     table = {f"x{j}": rng.normal(size=150) for j in range(4)}

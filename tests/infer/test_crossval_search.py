@@ -150,10 +150,10 @@ def test_the_edge_of_a_search_is_noted():
     assert model.status_ == "converged"
     z = rng.normal(size=(300, 2))
     y = rs.Surv(rng.exponential(np.exp(-z.sum(1))), np.ones(300, int))
-    model = rs.CoxCV(penalties=[100.0, 50.0, 10.0], folds=5, repeats=1).fit(z, y)
+    model = rs.CoxCV(penalties=[100.0, 50.0, 10.00012], folds=5, repeats=1).fit(z, y)
     (note,) = [n for n in model.notes_ if n.code == "edge_of_search"]
-    assert "weakest" in note.message
-    assert model.best_penalty_.l1 == 10.0
+    assert "weakest penalty that was tried (L1(10.0))" in note.message
+    assert model.best_penalty_.l1 == 10.00012
     one = rs.CoxCV(penalties=[10.0], folds=5, repeats=1).fit(z, y)
     assert not [n for n in one.notes_ if n.code == "edge_of_search"]
 

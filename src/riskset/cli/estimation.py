@@ -118,11 +118,15 @@ class Shape:
                 f"--strength must be a finite number of at least 0, but it is {strength:g}.",
                 hint="it is stated on the total log likelihood.",
             )
+        unpenalized, factor = tuple(self.unpenalized or ()), self._factors()
+        if self.penalty is not PenaltyKind.elasticnet:
+            shape = rs.L1 if self.penalty is PenaltyKind.l1 else rs.L2
+            return shape(strength, unpenalized=unpenalized, factor=factor)
         return rs.ElasticNet(
             l1=strength * self._ratio,
             l2=strength * (1 - self._ratio),
-            unpenalized=tuple(self.unpenalized or ()),
-            factor=self._factors(),
+            unpenalized=unpenalized,
+            factor=factor,
         )
 
     def _options(self) -> dict[str, object]:

@@ -28,7 +28,7 @@ from riskset.cli.wording import in_options
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    help="Cox regression for massive observational data.",
+    help="Cox and Fine-Gray regression for massive observational data.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

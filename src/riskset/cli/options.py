@@ -278,18 +278,25 @@ Strength = Annotated[
     list[float] | None,
     typer.Option(
         metavar="S",
-        help="l1 = S or l2 = S on the total log likelihood; elastic net: l1 = S R, l2 = S (1 - R).",
+        help="l1 = S or l2 = S on the total log likelihood; elastic net: l1 = S R, l2 = S (1 - R); "
+        "may be repeated with --cv.",
         rich_help_panel=PENALTY,
     ),
 ]
 Variance = Annotated[
     list[float] | None,
-    typer.Option(metavar="V", help="Instead: prior variance, as Cyclops.", rich_help_panel=PENALTY),
+    typer.Option(
+        metavar="V",
+        help="Instead: prior variance, as Cyclops; may be repeated with --cv.",
+        rich_help_panel=PENALTY,
+    ),
 ]
 GlmnetLambda = Annotated[
     list[float] | None,
     typer.Option(
-        metavar="L", help="Instead: lambda, as glmnet (standardize=FALSE).", rich_help_panel=PENALTY
+        metavar="L",
+        help="Instead: lambda, as glmnet (standardize=FALSE); may be repeated with --cv.",
+        rich_help_panel=PENALTY,
     ),
 ]
 L1Ratio = Annotated[
@@ -383,7 +390,8 @@ CurvesPlot = Annotated[
     typer.Option(
         "--plot",
         metavar="FILE",
-        help="Picture with intervals and numbers at risk: .png, .pdf or .svg.",
+        help="Picture with intervals and numbers at risk, up to the time when 10 % are still at "
+        "risk: .png, .pdf or .svg.",
         rich_help_panel=RESULT,
     ),
 ]

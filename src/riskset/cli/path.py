@@ -58,7 +58,7 @@ def path(
 
         draw_path(plot, data, result)
     if not run.quiet:
-        print_path(patients.name, data, result, read)
+        print_path(patients.name, data, estimator, result, read)
         print_written(out, plot)
 
 

@@ -54,7 +54,7 @@ def print_fit(
             "score",
             f"{found.score_name}: mean {model.best_score_:,.4f}, se {found.se[found.chosen]:,.4f}; "
             f"{len(found):,} penalties in {found.repeats.size:,} replicates, relative KKT residual "
-            f"at most {found.kkt.max():.1e}",
+            f"at most {found.kkt.max():.1e} (tolerance {model.tol_replicates:.0e})",
         )
     elif model.penalty is not None:
         table.add_row("penalty", f"l1 = {model.penalty.l1:g}, l2 = {model.penalty.l2:g}")
@@ -106,9 +106,11 @@ def _add_notes(table: Table, notes: "Sequence[Note]", said: Sequence[str]) -> No
 
 
 def _model(model: "rs.Cox | rs.FineGray") -> str:
-    if isinstance(model, rs.Cox):
-        return f"Cox, {model.ties.title()} ties"
-    return f"Fine-Gray, cause {model.cause}, Breslow ties, censoring ties as {model.censoring_ties}"
+    if not isinstance(model, rs.Cox):
+        ties = f"Breslow ties, censoring ties as {model.censoring_ties}"
+        return escape(f"Fine-Gray, cause {model.cause!r}, {ties}")
+    cause = "" if model.cause is None else f", cause {model.cause!r}, other causes censored"
+    return escape(f"Cox, {model.ties.title()} ties{cause}")
 
 
 def _coefficients(model: "rs.Cox | rs.FineGray", interval: "Interval | None") -> Table:
@@ -162,13 +164,20 @@ def _shown(model: "rs.Cox | rs.FineGray", error: "Features | None") -> "Index":
     return shown[np.argsort(-size, kind="stable")[:MAX_ROWS]]
 
 
-def print_path(source: str, data: "rs.Dataset", result: "rs.PathResult", read: float) -> None:
+def print_path(
+    source: str,
+    data: "rs.Dataset",
+    model: "rs.Cox | rs.FineGray",
+    result: "rs.PathResult",
+    read: float,
+) -> None:
     """Some twenty points of a path."""
     known = result._source.data
     table = facts()
     outcome = known.outcome
     rows = f"{outcome.n_rows:,} rows, {outcome.n_events:,} events"
     table.add_row("read", f"{source}: {rows}, {len(result.names):,} covariates in {read:.2f} s")
+    table.add_row("model", _model(model))
     add_left_out(table, data, known.n_dropped)
     certified = sum(status == "converged" for status in result.statuses)
     table.add_row(

@@ -178,12 +178,13 @@ class CrossValidation:
             if is_strongest
             else "weaker ones may be better: give them, or a smaller `min_ratio`."
         )
-        penalty = self.penalties[self.best]
+        best = self.penalties[self.best]
+        shown = best and best.with_strength(float(f"{best.strength:.3g}"))
         return [
             Note(
                 "edge_of_search",
                 (),
-                f"the best score is that of the {which} penalty that was tried ({penalty!r}): "
+                f"the best score is that of the {which} penalty that was tried ({shown!r}): "
                 f"{advice}",
             )
         ]
