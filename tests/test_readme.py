@@ -39,7 +39,7 @@ def test_command_line_examples(
         with pytest.raises(SystemExit) as ended:
             main()
         assert not ended.value.code, (command, capsys.readouterr().err)
-    assert {"cohort", "path.csv", "fit.json", "predictions.parquet", "incidence.png"} <= {
+    assert {"cohort", "path.csv", "fit.json", "predictions.parquet", "survival.png"} <= {
         path.name for path in tmp_path.iterdir()
     }
 
