@@ -372,3 +372,15 @@ def test_standard_error_beside_a_row_of_huge_weight(ties: str, huge: float) -> N
     assert_allclose(model.coef_, np.log(golden), rtol=4 / huge + 1e-13)
     information = 1 / golden + 1 / golden**3
     assert_allclose(model.standard_error_, 1 / np.sqrt(information), rtol=4 / huge + 1e-13)
+
+
+@pytest.mark.parametrize("seed", [18, 93, 105, 167, 268])
+def test_many_nearly_equal_columns_of_weighted_rows(seed: int) -> None:
+    # A few rows of huge weight leave little of most columns: several nearly repeat one another.
+    rng = np.random.default_rng(seed)
+    x, time = rng.normal(size=(18, 12)), rng.exponential(size=18)
+    event, weight = rng.integers(0, 2, 18), 10.0 ** rng.uniform(-2, 6, 18)
+    event[0] = 1
+    with warnings.catch_warnings(action="ignore"):
+        model = rs.Cox().fit(x, rs.Surv(time, event), sample_weight=weight)
+    assert model.log_likelihood_ >= model.null_log_likelihood_

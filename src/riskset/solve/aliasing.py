@@ -127,7 +127,8 @@ def _combination(information: Matrix, repeats: NDArray[np.bool_], k: int) -> tup
     kept = np.flatnonzero(~repeats[:k] & (np.diag(information)[:k] > 0))
     scale = np.sqrt(np.diag(information)[kept])
     a = information[np.ix_(kept, kept)] / np.outer(scale, scale)
-    return kept, np.linalg.solve(a, information[kept, k] / scale) / scale
+    # Least squares: a column kept because it is only nearly a combination may leave `a` singular.
+    return kept, np.linalg.lstsq(a, information[kept, k] / scale)[0] / scale
 
 
 def listed(names: tuple[str, ...]) -> str:
