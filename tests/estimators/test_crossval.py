@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import riskset as rs
 from riskset.infer.crossval.checkpoint import Checkpoint
+from riskset.solve import replicates
 
 QUICK = {"folds": 4, "repeats": 2}
 BY_ROW = "folds are drawn by row: a weight of 2 is in one fold, two rows may be in two"
@@ -238,11 +239,34 @@ def test_a_checkpoint_of_something_else_is_refused(data, tmp_path):
     path.write_bytes(b"\n".join(damaged) + b"\n")
     with pytest.raises(rs.InputError, match="line 3 is no replicate"):
         rs.CoxCV(**settings).fit(x, y)
+    record = json.loads(before.splitlines()[1])
+    for change in ({"skore": 1.0}, {"score": None}, {"score": "1"}, {"n_iter": -1}, {"status": ""}):
+        spoilt = before.splitlines()
+        spoilt[1] = json.dumps(record | change).encode()
+        path.write_bytes(b"\n".join(spoilt) + b"\n")
+        with pytest.raises(rs.InputError, match="line 2 is no replicate"):
+            rs.CoxCV(**settings).fit(x, y)
     for text in ("time,event\n1,1\n", "", '{"format": "riskset-fit"}'):
         Path(path).write_text(text)
         with pytest.raises(rs.InputError, match="is not a checkpoint"):
             rs.CoxCV(**settings).fit(x, y)
         assert path.read_text() == text
+
+
+@pytest.mark.parametrize("missing", [1, 2])
+def test_few_missing_replicates_are_resumed_to_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int
+) -> None:
+    monkeypatch.setattr(replicates, "LEAST_ROWS", 1)  # in lanes, as large data are
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 6))
+    y = rs.Surv(rng.exponential(np.exp(-x[:, 0] / 2)), rng.random(600) < 0.5)
+    path = tmp_path / "work.jsonl"
+    model = rs.CoxCV(rs.L1(1.0), folds=5, repeats=1, checkpoint=path, search="grid")
+    whole = model.fit(x, y).cross_validation_.scores
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-missing]))
+    assert_array_equal(model.fit(x, y).cross_validation_.scores, whole)
 
 
 # ------------------------------------------------------------------------- files, copies, words

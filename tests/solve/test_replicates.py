@@ -12,9 +12,11 @@ from riskset.model.cox import CoxLoss
 from riskset.model.finegray import Censoring, FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.solve import curvature, newton
+from riskset.solve import lanes as shared_lanes
 from riskset.solve import replicates as engine
 from riskset.solve.optimality import Problem
 from riskset.solve.replicates import Part, Replicate, fit_replicates
+from riskset.solve.result import Solution
 
 N, P = 400, 12
 KINDS = ("breslow", "efron", "entry", "finegray", "finegray-groups")
@@ -159,3 +161,51 @@ def test_g_is_carried_on_where_the_part_has_ended() -> None:
     assert_array_equal(cut.own, [1, 1, 0.5, 0, 0, 0])
     assert_array_equal(on.own, [1, 1, 0.5, 0.5, 0.5, 0.5])
     assert_array_equal(on.at_events[0], [0.5, 0.5, 0.0])  # the last group closes the stratum
+
+
+@pytest.mark.usefixtures("lanes")
+def test_a_constant_column_alone_is_not_estimable() -> None:
+    outcome = Outcome.build(np.arange(1.0, 41), np.ones(40))
+    loss = CoxLoss(outcome, "breslow", Runtime(1))
+    zero = np.zeros(1)
+    problem = Problem.prepare(Design.from_dense(np.ones((40, 1))), loss)
+    whole = newton.fit(problem.design, loss, zero, zero, problem=problem)
+    parts = [lambda k=k: Part((np.arange(40) % 4 != k) * 1.0) for k in range(4)]
+    found = fit_replicates(problem, whole, zero, zero, parts)
+    assert {replicate.status for replicate in found} == {"not_estimable"}
+
+
+def test_company_changes_no_bit_where_some_are_done_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # With a loose tolerance the whole data's own weights need no step, others do.
+    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+    monkeypatch.setattr(shared_lanes, "STRONG", 1.0)  # so that lanes find columns on their way
+    cohort = Cohort("breslow")
+    loss = cohort.loss(np.arange(N), cohort.weight)
+    l1, l2 = np.full(P, 4.0), np.zeros(P)
+    problem = Problem.prepare(Design.from_dense(cohort.x), loss)
+    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
+    chosen = [np.ones(N), *multipliers(9, 6)]
+    makers = [lambda m=m: Part(cohort.weight * m) for m in chosen]
+    for tol in (0.3, 0.03, 1e-4):
+        together = list(fit_replicates(problem, whole, l1, l2, makers, tol=tol))
+        for maker, found in zip(makers, together, strict=True):
+            (alone,) = fit_replicates(problem, whole, l1, l2, [maker], tol=tol)
+            assert_array_equal(alone.coef, found.coef)
+            assert alone.n_iter == found.n_iter
+
+
+def test_a_bad_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    cohort = Cohort("efron")
+    m = multipliers(2, 1)[1]
+    (good,) = replicates(cohort, [m], Runtime(1))
+    fit = newton.fit
+
+    def stuck(*args: object, start: Solution | None = None, **options: object) -> Solution:
+        return fit(*args, start=start, **options | ({"max_iter": 1} if start else {}))
+
+    monkeypatch.setattr(engine.newton, "fit", stuck)
+    (found,) = replicates(cohort, [m], Runtime(1))
+    assert found.status == "converged"
+    assert_allclose(found.coef, good.coef, rtol=1e-6, atol=1e-9)

@@ -77,7 +77,10 @@ class CoxCV(CrossValidated, Cox):
     seed : int
         For the folds; they are the same for every penalty.
     tol_replicates : float
-        Bound on the relative KKT residual of each replicate.
+        Bound on the relative KKT residual of each replicate. An unpenalised coefficient that is
+        infinite on the training rows of a fold, as of a treatment without events there, stays at a
+        finite value that meets it, and the score of that fold depends on where: penalise the
+        covariate, or divide the rows so that it keeps events (`stratify`, `groups`).
     ties, cause, device, n_threads, tol, max_iter, solver, progress
         As for `Cox`. The choice has the same bits for any number of threads.
 

@@ -152,7 +152,6 @@ class Bundle:
         self.n_iter = np.zeros(LANES, dtype=np.int64)
         self.strictness = np.ones(LANES)
         self.last_move = np.zeros(LANES)
-        self.is_widened = False
 
     # --------------------------------------------------------------------------- the iteration
 
@@ -166,7 +165,7 @@ class Bundle:
             self.live &= (residual > self.strictness * self.tol) & (self.n_iter < self.max_iter)
             if not self.live.any():
                 kkt, full = self._certify(now)
-                self._extend(full, kkt)
+                self._extend(kkt, self.is_done)
                 if not self.live.any():
                     break
                 gradient = full[self.columns]
@@ -183,11 +182,11 @@ class Bundle:
             kernels.bounds(along, low, high)
             self.last_move = np.where(self.live, share * (high - low), self.last_move)
             self.n_iter += self.live
-            if not self.is_widened:
-                # After the first step the set is much of what it will have to be.
-                self.is_widened = True
+            # After a lane's first step its set can become much of what it will have to be.
+            first = self.live & (self.n_iter == 1)
+            if first.any():
                 kkt, full = self._certify(now)
-                self._extend(full, kkt)
+                self._extend(kkt, first)
                 gradient = full[self.columns]
         design = self.shared.problem.design
         coef = np.zeros((design.n_features, LANES))
@@ -266,7 +265,8 @@ class Bundle:
         return now, share
 
     def _learn(self, step: Matrix, image: Matrix, y: Matrix) -> None:
-        """Keep the secant pair of each lane that has a sensible one."""
+        """Keep the secant pair of each lane that has a sensible one, on its own columns."""
+        y, image = np.where(self.mine, y, 0.0), np.where(self.mine, image, 0.0)
         sy, sbs = (step * y).sum(axis=0), (step * image).sum(axis=0)
         for k in np.flatnonzero(self.live & (sy > 1e-14 * np.abs(sbs)) & (sbs > 0)):
             if self.n_pairs[k] == N_PAIRS:
@@ -301,13 +301,13 @@ class Bundle:
             spread[others] = np.where(weighted > 0, weighted, spread[others])
         return spread
 
-    def _extend(self, gradient: Matrix, kkt: Rows) -> None:
-        """Take in the columns that violate their condition, each in its own lane only."""
-        self.is_done &= (kkt <= self.tol) | (self.n_iter < self.max_iter)
-        again = self.is_done & (kkt > self.tol)
+    def _extend(self, kkt: Rows, among: NDArray[np.bool_]) -> None:
+        """Take in the columns that violate their condition, each in its own lane, of some lanes."""
+        self.is_done &= ~among | (kkt <= self.tol) | (self.n_iter < self.max_iter)
+        again = self.is_done & among & (kkt > self.tol)
         if not again.any():
             return
-        inside = np.zeros_like(gradient, dtype=bool)
+        inside = np.zeros_like(self._violation, dtype=bool)
         inside[self.columns] = self.mine
         fresh = (self._violation > self.tol) & ~inside & again
         too_many = fresh.sum(axis=0) > max(FEW_NEW, FEW_NEW_SHARE * self.shared.columns.size)
@@ -322,7 +322,9 @@ class Bundle:
         new = np.setdiff1d(joined, self.columns, assume_unique=True)
         if new.size:
             self._append(new)
-        self.mine |= fresh[self.columns]
+        taken = fresh[self.columns]
+        self.mine |= taken
+        self.box = np.where(taken, 2.0 / self.spread[self.columns], self.box)
 
     def _append(self, new: Index) -> None:
         """Columns that no lane had: a block of their own in the curvature, all in order again."""
@@ -336,7 +338,7 @@ class Bundle:
         zero = np.zeros((new.size, LANES))
         self.mine = np.vstack([self.mine, zero.astype(bool)])[order]
         self.beta = np.vstack([self.beta, zero])[order]
-        self.box = np.vstack([self.box, 2.0 / self.spread[new]])[order]
+        self.box = np.vstack([self.box, zero])[order]
         more = np.zeros((new.size, 2 * N_PAIRS, LANES))
         self.pairs = np.concatenate([self.pairs, more])[order]
 

@@ -117,12 +117,15 @@ class _Tasks:
     shared: Shared | None = None
 
     def can_share(self) -> bool:
-        """Whether replicates are worth fitting in lanes."""
+        """Whether replicates are worth fitting in lanes.
+
+        Whatever their number: a replicate that a resumed run fits alone has the same bits.
+        """
         problem = self.problem
         support = int(np.count_nonzero(self.whole.coef)) if self.l1.any() else self.l1.size
         return (
-            len(self.parts) > 1
-            and problem.loss.outcome.n_rows >= LEAST_ROWS
+            problem.loss.outcome.n_rows >= LEAST_ROWS
+            and bool(problem.informative.any())
             and LaneLoss.can_be_made(problem.loss)
             and bool(np.isfinite(self.whole.coef).all())
             and 3 * support <= MOST_COLUMNS
@@ -198,16 +201,24 @@ class _Tasks:
     def _alone(self, part: Part) -> Replicate:
         """Fit one replicate by the solver for one likelihood."""
         loss: Loss = self.problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
-        solution = newton.fit(
-            self.problem.design,
-            loss,
-            self.l1,
-            self.l2,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            start=self.whole,
-            separate=self.separation,
-        )
+
+        def fit(start: Solution | None) -> Solution:
+            return newton.fit(
+                self.problem.design,
+                loss,
+                self.l1,
+                self.l2,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                start=start,
+                separate=self.separation,
+            )
+
+        solution = fit(self.whole)
+        if solution.status == "max_iter":
+            # The solution on the whole data may be a bad place to start from, as with huge weights.
+            cold = fit(None)
+            solution = cold if cold.status != "max_iter" or cold.kkt < solution.kkt else solution
         return Replicate(
             solution.coef,
             solution.status,

@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from riskset._version import __version__
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.data.writers import check_target, replacing
-from riskset.infer.crossval.scores import Scorer
+from riskset.infer.crossval.scores import ReplicateScore, Scorer
 from riskset.model.finegray import FineGrayLoss
 from riskset.solve.optimality import Problem
 
@@ -107,7 +106,7 @@ class Checkpoint:
         self, path: str | os.PathLike[str] | None, belongs_to: Mapping[str, str] | None = None
     ) -> None:
         self.path = None if path is None else Path(path)
-        self._records: dict[tuple[str, int], dict[str, Any]] = {}
+        self._records: dict[tuple[str, int], ReplicateScore] = {}
         if self.path is None:
             return
         check_target(self.path)
@@ -125,7 +124,8 @@ class Checkpoint:
         for number, line in enumerate(lines[1:], start=2):
             try:
                 record = json.loads(line)
-                self._records[record.pop("key"), record.pop("replicate")] = record
+                name = record.pop("key"), record.pop("replicate")
+                self._records[name] = ReplicateScore.read(record)
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise InputError(
                     f"{path.name} is damaged: line {number:,} is no replicate.",
@@ -157,15 +157,15 @@ class Checkpoint:
                 hint="name another file, or delete this one to start afresh.",
             )
 
-    def get(self, key: str, replicate: int) -> dict[str, Any] | None:
+    def get(self, key: str, replicate: int) -> ReplicateScore | None:
         """A replicate that was done before."""
         return self._records.get((key, replicate))
 
-    def add(self, key: str, replicate: int, record: Mapping[str, object]) -> None:
+    def add(self, key: str, replicate: int, score: ReplicateScore) -> None:
         """Keep a replicate; when this returns, an interrupt cannot lose it."""
-        self._records[key, replicate] = dict(record)
+        self._records[key, replicate] = score
         if self.path is None:
             return
-        line = json.dumps({"key": key, "replicate": replicate, **record}) + "\n"
+        line = json.dumps({"key": key, "replicate": replicate, **score._asdict()}) + "\n"
         with open(self.path, "ab", buffering=0) as stream:
             stream.write(line.encode())

@@ -2,61 +2,25 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from riskset._types import Features, Index
 from riskset.infer.crossval.checkpoint import Checkpoint, digest
-from riskset.infer.crossval.scores import Scorer
+from riskset.infer.crossval.scores import ReplicateScore, Scorer
 from riskset.model.penalty import Penalty
 from riskset.solve import newton
 from riskset.solve.optimality import Problem
-from riskset.solve.replicates import Replicate, fit_replicates
-from riskset.solve.result import Solution, Status
+from riskset.solve.replicates import fit_replicates
+from riskset.solve.result import Solution
 
-__all__ = ["WHOLE_TOL", "Engine", "ReplicateScore", "Report", "Scored"]
+__all__ = ["WHOLE_TOL", "Engine", "Report", "Scored"]
 
 WHOLE_TOL = 1e-6
 """Relative KKT residual of the fits on all rows, from which replicates start."""
 
 Report = Callable[[int, int], None]
 """Called with the number of penalties that are done and of replicates of the next one."""
-
-
-class ReplicateScore(NamedTuple):
-    """What is kept of a replicate.
-
-    Attributes
-    ----------
-    score : float
-        Log likelihood that the rows left out add: larger is better.
-    log_likelihood : float
-        Of the training rows.
-    status, kkt, n_iter
-        As of a `Solution`.
-    n_nonzero : int
-        Coefficients other than 0.
-    """
-
-    score: float
-    log_likelihood: float
-    status: Status
-    kkt: float
-    n_iter: int
-    n_nonzero: int
-
-    @classmethod
-    def of(cls, done: Replicate) -> "ReplicateScore":
-        """From the answer of a replicate."""
-        return cls(
-            float(done.measured),
-            float(done.log_likelihood),
-            done.status,
-            float(done.kkt),
-            int(done.n_iter),
-            int(np.count_nonzero(done.coef)),
-        )
 
 
 @dataclass(frozen=True)
@@ -178,11 +142,10 @@ class Engine:
             measure=self.scorer.measure,
         )
         for k, record in enumerate(kept):
-            if record is None:
+            score = record
+            if score is None:
                 score = ReplicateScore.of(next(fresh))
-                self.checkpoint.add(key, k, score._asdict())
-            else:
-                score = ReplicateScore(**record)
+                self.checkpoint.add(key, k, score)
             yield score
             self.report(len(self.done), k + 1)
 

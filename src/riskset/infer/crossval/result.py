@@ -8,9 +8,9 @@ import numpy as np
 
 from riskset._types import AnyArray, Features, Index, Matrix
 from riskset.data.output import data_frame
-from riskset.infer.crossval.engine import ReplicateScore, Scored
+from riskset.infer.crossval.engine import Scored
 from riskset.infer.crossval.folds import Folds
-from riskset.infer.crossval.scores import Score
+from riskset.infer.crossval.scores import ReplicateScore, Score
 from riskset.model.penalty import Penalty
 from riskset.solve.result import Note
 

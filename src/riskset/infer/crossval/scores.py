@@ -20,20 +20,69 @@ doi:10.1002/sim.4780122407.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from riskset._runtime import Runtime
-from riskset._types import Matrix, Rows
+from riskset._types import Matrix, Rows, is_number
 from riskset.infer.crossval.folds import Folds
 from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
+from riskset.solve.replicates import Replicate
+from riskset.solve.result import Status
 
-__all__ = ["CensoringFrom", "Score", "Scorer"]
+__all__ = ["CensoringFrom", "ReplicateScore", "Score", "Scorer"]
 
 Score = Literal["held_out", "difference"]
 CensoringFrom = Literal["training", "full"]
+
+
+class ReplicateScore(NamedTuple):
+    """What is kept of a replicate.
+
+    Attributes
+    ----------
+    score : float
+        Log likelihood that the rows left out add: larger is better.
+    log_likelihood : float
+        Of the training rows.
+    status, kkt, n_iter
+        As of a `Solution`.
+    n_nonzero : int
+        Coefficients other than 0.
+    """
+
+    score: float
+    log_likelihood: float
+    status: Status
+    kkt: float
+    n_iter: int
+    n_nonzero: int
+
+    @classmethod
+    def of(cls, done: Replicate) -> "ReplicateScore":
+        """From the answer of a replicate."""
+        return cls(
+            float(done.measured),
+            float(done.log_likelihood),
+            done.status,
+            float(done.kkt),
+            int(done.n_iter),
+            int(np.count_nonzero(done.coef)),
+        )
+
+    @classmethod
+    def read(cls, record: dict[str, Any]) -> "ReplicateScore":
+        """From a record of a checkpoint; ValueError or TypeError if it is none."""
+        found = cls(**record)
+        if not (
+            all(map(is_number, (found.score, found.log_likelihood, found.kkt)))
+            and all(type(count) is int and count >= 0 for count in (found.n_iter, found.n_nonzero))
+            and found.status in get_args(Status)
+        ):
+            raise ValueError("no replicate")
+        return found
 
 
 @dataclass(frozen=True)
