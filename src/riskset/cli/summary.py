@@ -53,7 +53,7 @@ def print_fit(
         table.add_row(
             "score",
             f"{found.score_name}: mean {model.best_score_:,.4f}, se {found.se[found.chosen]:,.4f}; "
-            f"{len(found):,} penalties in {found.repeats.size:,} replicates, relative KKT residual "
+            f"{_penalties(len(found))} in {found.repeats.size:,} replicates, relative KKT residual "
             f"at most {found.kkt.max():.1e} (tolerance {model.tol_replicates:.0e})",
         )
     elif model.penalty is not None:
@@ -182,7 +182,7 @@ def print_path(
     certified = sum(status == "converged" for status in result.statuses)
     table.add_row(
         "path",
-        f"{len(result):,} penalties in {result.seconds:.2f} s, {certified:,} converged, "
+        f"{_penalties(len(result))} in {result.seconds:.2f} s, {certified:,} converged, "
         f"relative KKT residual at most {np.max(result.kkt):.1e}",
     )
     _add_notes(table, known.notes, COUNTED)
@@ -209,3 +209,7 @@ def print_written(*paths: Path | None) -> None:
     names = " and ".join(str(path) for path in paths if path is not None)
     if names:
         output().print(f"\nwritten to {names}", soft_wrap=True)
+
+
+def _penalties(count: int) -> str:
+    return f"{count:,} {'penalty' if count == 1 else 'penalties'}"
