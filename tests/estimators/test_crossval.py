@@ -2,7 +2,9 @@
 
 import json
 import pickle
+import sys
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import numpy as np
 import pandas as pd
@@ -246,11 +248,35 @@ def test_a_checkpoint_of_something_else_is_refused(data, tmp_path):
         path.write_bytes(b"\n".join(spoilt) + b"\n")
         with pytest.raises(rs.InputError, match="line 2 is no replicate"):
             rs.CoxCV(**settings).fit(x, y)
-    for text in ("time,event\n1,1\n", "", '{"format": "riskset-fit"}'):
+    for text in ("time,event\n1,1\n", '{"format": "riskset-fit"}'):
         Path(path).write_text(text)
         with pytest.raises(rs.InputError, match="is not a checkpoint"):
             rs.CoxCV(**settings).fit(x, y)
         assert path.read_text() == text
+
+
+def test_a_checkpoint_serves_one_run_at_a_time(data, tmp_path):
+    x, y, _ = data
+    path = tmp_path / "work.jsonl"
+    path.touch()  # as tempfile leaves it
+    model = rs.CoxCV(penalties=[3.0], cause=1, checkpoint=path, **QUICK)
+    script = (
+        "import sys; from riskset.infer.crossval.checkpoint import Checkpoint\n"
+        "with Checkpoint(sys.argv[1], dict(data='', folds='', settings='')): print(); input()"
+    )
+    other = Popen([sys.executable, "-c", script, path], stdin=PIPE, stdout=PIPE)
+    with other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        before = path.read_bytes()
+        with pytest.raises(rs.InputError, match="'work.jsonl' is in use by another run") as caught:
+            model.fit(x, y)
+        assert "name another file" in str(caught.value)
+        assert path.read_bytes() == before
+        other.kill()  # its lock goes with it
+    path.unlink()
+    model.fit(x, y)
+    model.fit(x, y)
 
 
 @pytest.mark.parametrize("missing", [1, 2])

@@ -100,12 +100,14 @@ class Folding:
         """What scores penalties, with a progress bar while it does."""
         folds = self.divide(data)
         scorer = Scorer(problem.loss, folds, self.score, self.censoring)  # type: ignore[arg-type]
-        checkpoint = Checkpoint(None)
+        belongs_to = None
         if self.checkpoint is not None:
             belongs_to = fingerprint(problem, scorer, self.tol_replicates, max_iter)
-            checkpoint = Checkpoint(self.checkpoint, belongs_to)
         started, m = monotonic(), len(folds)
-        with ProgressBar("Cross-validation", progress) as bar:
+        with (
+            Checkpoint(self.checkpoint, belongs_to) as checkpoint,
+            ProgressBar("Cross-validation", progress) as bar,
+        ):
 
             def report(penalties: int, replicates: int) -> None:
                 expected = n_penalties or max(USUAL_SEARCH, penalties + 2)

@@ -3,14 +3,17 @@
 Its first line says what it belongs to, each further line holds one replicate. Lines are appended
 whole, so that an interrupt costs at most the replicates then in flight. A replicate is used again
 only if its rows, its penalty and the solution it started from are the same to the last bit: what
-comes of a resumed run is what would have come of one run.
+comes of a resumed run is what would have come of one run. The file is locked while a run has it.
 """
 
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Mapping
+from io import FileIO
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -20,7 +23,7 @@ from riskset._types import AnyArray
 from riskset._version import __version__
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
-from riskset.data.writers import check_target, replacing
+from riskset.data.writers import check_target
 from riskset.infer.crossval.scores import ReplicateScore, Scorer
 from riskset.model.finegray import FineGrayLoss
 from riskset.solve.optimality import Problem
@@ -87,37 +90,57 @@ def _of_outcome(outcome: Outcome) -> str:
 
 
 class Checkpoint:
-    """Replicates that are done, in memory and in a file.
+    """Replicates that are done, in memory and in a file, which is locked until `close`.
 
     Parameters
     ----------
     path : path or None
-        None: in memory only.
+        None: in memory only. An empty file is as good as none.
     belongs_to : mapping of str to str
         `fingerprint`; a file of something else is refused.
 
     Raises
     ------
     InputError
-        If the file is something else, is damaged, or belongs to other data, folds or settings.
+        If the file is something else, is damaged, is in use, or belongs to other data, folds or
+        settings.
     """
 
     def __init__(
         self, path: str | os.PathLike[str] | None, belongs_to: Mapping[str, str] | None = None
     ) -> None:
-        self.path = None if path is None else Path(path)
         self._records: dict[tuple[str, int], ReplicateScore] = {}
-        if self.path is None:
+        self._stream: FileIO | None = None
+        if path is None:
             return
-        check_target(self.path)
+        path = Path(path)
+        check_target(path)
         head = {"format": FORMAT, "version": FORMAT_VERSION, **(belongs_to or {})}
-        if not self.path.exists():
-            with replacing(self.path) as (temporary,):
-                temporary.write_text(json.dumps(head) + "\n", encoding="utf-8")
-        self._read(self.path, head)
+        self._stream = open(path, "a+b", buffering=0)  # noqa: SIM115 - open until `close`
+        try:
+            _lock(self._stream, path)
+            self._read(self._stream, path, head)
+        except BaseException:
+            self.close()
+            raise
 
-    def _read(self, path: Path, head: Mapping[str, object]) -> None:
-        content = path.read_bytes()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let another run have the file."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def _read(self, stream: FileIO, path: Path, head: Mapping[str, object]) -> None:
+        stream.seek(0)
+        content = stream.read()
+        if not content:
+            stream.write((json.dumps(head) + "\n").encode())
+            return
         whole = content.rfind(b"\n") + 1
         lines = content[:whole].splitlines()
         self._check_head(path, lines, head)
@@ -132,7 +155,7 @@ class Checkpoint:
                     hint="delete that line and those after it, or the file.",
                 ) from None
         if whole < len(content):  # a line that was cut off
-            os.truncate(path, whole)
+            stream.truncate(whole)
 
     def _check_head(self, path: Path, lines: list[bytes], head: Mapping[str, object]) -> None:
         try:
@@ -164,8 +187,24 @@ class Checkpoint:
     def add(self, key: str, replicate: int, score: ReplicateScore) -> None:
         """Keep a replicate; when this returns, an interrupt cannot lose it."""
         self._records[key, replicate] = score
-        if self.path is None:
+        if self._stream is None:
             return
         line = json.dumps({"key": key, "replicate": replicate, **score._asdict()}) + "\n"
-        with open(self.path, "ab", buffering=0) as stream:
-            stream.write(line.encode())
+        self._stream.write(line.encode())
+
+
+def _lock(stream: FileIO, path: Path) -> None:
+    """Refuse a file that another run writes to; the system lets go of it when a run is killed."""
+    if sys.platform == "win32":  # has no fcntl
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            f"`checkpoint` {path.name!r} is in use by another run.",
+            hint="wait until that run has ended, or name another file for this one.",
+        ) from None
+    except OSError:  # a file system without locks
+        return
