@@ -142,6 +142,9 @@ def test_groups_by_name_and_by_label(data):
     direct = rs.CoxCV(groups=more["strata"], cause=1, **settings)
     direct.fit(x, plain, strata=more["strata"])
     assert_array_equal(strata.cross_validation_.scores, direct.cross_validation_.scores)
+    for name, words in (("strata", "no strata, or a single one"), ("cluster", "no clusters")):
+        with pytest.raises(rs.InputError, match=f"`groups` is '{name}', but the rows have {words}"):
+            rs.CoxCV(groups=name, cause=1, **settings).fit(x, plain)
 
 
 # ------------------------------------------------------------------- bits, seeds, checkpoints

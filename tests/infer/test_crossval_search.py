@@ -66,6 +66,20 @@ def test_a_flat_start_is_left():
     assert abs(peak.best + 1) <= TOL
 
 
+def test_equal_values_are_no_end():
+    """The null model is as good a little weaker, and better than what a step of a search sees."""
+    # The second step up ends on the plateau, the third at the edge.
+    peak = maximise(
+        lambda x: 0.0 if x > 3.8 else 0.3 - 3 * (x - 3.4) ** 2,
+        4.0 - 2 * STEP,
+        -6.0,
+        4.0 + 1e-4,
+        step=STEP,
+        tol=TOL,
+    )
+    assert abs(peak.best - 3.4) <= TOL
+
+
 @pytest.mark.parametrize(("slope", "edge"), [(1.0, 6.0), (-1.0, -6.0)])
 def test_edges(slope, edge):
     peak = maximise(lambda x: slope * x, 0.5, -6.0, 6.0, step=STEP, tol=TOL)
@@ -156,6 +170,42 @@ def test_the_edge_of_a_search_is_noted():
     assert model.best_penalty_.l1 == 10.00012
     one = rs.CoxCV(penalties=[10.0], folds=5, repeats=1).fit(z, y)
     assert not [n for n in one.notes_ if n.code == "edge_of_search"]
+
+
+@pytest.mark.parametrize("start", [1e300, 1e3, 1e-300])
+def test_a_start_outside_the_range_is_told_and_not_used(start):
+    x, y = cohort(1, n=100, p=20)
+    settings = {"folds": 5, "repeats": 1}
+    usual = rs.CoxCV(**settings).fit(x, y)
+    model = rs.CoxCV(start=start, **settings).fit(x, y)
+    assert model.best_penalty_ == usual.best_penalty_
+    (note,) = [n for n in model.notes_ if n.code == "start_of_search"]
+    assert f"did not start at the strength {start:.4g}" in note.message
+    inside = rs.CoxCV(start=usual.best_penalty_.strength, **settings).fit(x, y)
+    assert "start_of_search" not in {n.code for n in inside.notes_}
+
+
+@pytest.mark.parametrize(("seed", "share"), [(11, 0.99), (17, 0.9), (23, 0.7)])
+def test_a_start_beside_the_null_model_does_not_end_there(seed, share):
+    x, y = cohort(seed, n=60, p=20)
+    strongest = rs.path(rs.Cox(rs.L1(1.0)), x, y, n_penalties=2).strengths[0]
+    settings = {"folds": 5, "repeats": 1}
+    model = rs.CoxCV(start=share * strongest, **settings).fit(x, y)
+    grid = rs.CoxCV(penalties=list(strongest * np.geomspace(1, 1e-2, 40)), **settings).fit(x, y)
+    assert grid.best_penalty_.strength < 0.9 * strongest
+    assert model.best_score_ >= grid.best_score_ - 0.01
+
+
+@pytest.mark.parametrize("given", [{"search": "grid"}, {"rule": "1se"}, {"start": 5.0}])
+def test_the_strongest_penalty_leaves_the_unpenalised_covariates_alone(given):
+    kind = rs.L1(1.0, unpenalized=[3, 5])
+    for seed in range(8):
+        x, y = cohort(seed, n=300, p=12)
+        found = rs.CoxCV(kind, folds=3, repeats=1, **given).fit(x, y).cross_validation_
+        strongest = rs.path(rs.Cox(kind), x, y, n_penalties=2).strengths[0]
+        at_top = found.strengths >= strongest * (1 - 1e-9)
+        assert (found.n_nonzero[at_top] == 2).all()
+        assert given != {"search": "grid"} or at_top.any()
 
 
 @pytest.mark.parametrize(

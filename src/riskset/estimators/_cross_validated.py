@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any, Self, cast
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from riskset._types import AnyArray, Features
@@ -22,6 +23,7 @@ from riskset.infer.crossval.scores import CensoringFrom, Score
 from riskset.model.penalty import L1, L2, Penalty
 from riskset.solve import newton
 from riskset.solve.optimality import Problem
+from riskset.solve.result import Note
 
 __all__ = ["CrossValidated"]
 
@@ -207,7 +209,7 @@ class CrossValidated(HazardModel):
         choose = self._chooser(data, folding, plan)
         self._fitted = Fitted(replace(self._fitted.training, choose=choose))
         self.cross_validation_ = result
-        self.notes_ = [*self.notes_, *result.notes()]
+        self.notes_ = [*self.notes_, *result.notes(), *_note_on_start(plan, result)]
         self._library = frame_library(X)
         self.seconds_ = {
             "prepare": prepared - started,
@@ -296,6 +298,24 @@ class CrossValidated(HazardModel):
             kept["chosen"],
             self._library,
         )
+
+
+def _note_on_start(plan: Plan, result: CrossValidation) -> list[Note]:
+    """A start outside the range of a search was not used, or it would have been evaluated."""
+    if plan.start is None or plan.search != "auto" or plan.penalties is not None:
+        return []
+    tried = result.strengths
+    if np.isclose(tried, plan.start, rtol=1e-9).any():
+        return []
+    return [
+        Note(
+            "start_of_search",
+            (),
+            f"the search did not start at the strength {plan.start:.4g}, but at the usual one: "
+            f"{'stronger' if plan.start > tried.max() else 'weaker'} penalties than those of its "
+            f"range are not searched (tried: {tried.min():.4g} to {tried.max():.4g}).",
+        )
+    ]
 
 
 def _expected(plan: Plan) -> int | None:

@@ -80,10 +80,20 @@ class Folding:
         outcome = data.outcome
         if not isinstance(self.groups, str):
             return as_codes(self.groups, "groups", outcome.n_rows, Places())[0]
-        if self.groups == "strata":
-            return outcome.stratum
-        if self.groups == "cluster" and outcome.cluster is not None:
-            return outcome.cluster
+        roles = {
+            "strata": outcome.stratum if outcome.n_strata > 1 else None,
+            "cluster": outcome.cluster,
+        }
+        codes = roles.get(self.groups)
+        if codes is not None:
+            return codes
+        if self.groups in roles and self.groups not in data.design.names:
+            raise InputError(
+                f"`groups` is {self.groups!r}, but the rows have no "
+                f"{'strata, or a single one' if self.groups == 'strata' else 'clusters'}.",
+                hint=f"give {self.groups!r} where the data are given, or labels or the name of a "
+                "column as `groups`.",
+            )
         labels = column_labels(self.groups, data, "groups")
         return as_codes(labels, "groups", outcome.n_rows, Places())[0]
 

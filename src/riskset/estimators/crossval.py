@@ -67,7 +67,8 @@ class CoxCV(CrossValidated, Cox):
         covariate: 1e-4 unless given, or 0.01 with more columns than rows. A search goes no further
         down than that either; without `min_ratio`, than 1e-5.
     start : float, optional
-        Strength (l1 + l2) at which a search starts. Default: a tenth of that smallest strength.
+        Strength (l1 + l2) at which a search starts; one outside its range is not used, and the
+        note ``start_of_search`` says so. Default: a tenth of that smallest strength.
     l1_ratio : number, sequence of numbers, or "auto", optional
         Shares of L1 to compare or, on [0, 1] to within 0.1, to search for. Default: that of
         `penalty`.

@@ -8,7 +8,7 @@ from typing import Literal, cast
 from riskset._errors import InputError
 from riskset._types import is_count, is_number
 from riskset.infer.crossval.engine import WHOLE_TOL, Engine, Scored
-from riskset.infer.crossval.search import maximise, strongest_within
+from riskset.infer.crossval.search import Peak, maximise, strongest_within
 from riskset.model.penalty import ElasticNet, Penalty
 from riskset.solve.path import strength_max
 
@@ -27,6 +27,9 @@ LEAST_RATIO = {"grid": 1e-4, "auto": 1e-5}
 RATIO_STEP, RATIO_TOL = 0.25, 0.1
 LEAST_L1 = 1e-3
 """Share of L1 by which the strongest penalty of a nearly pure ridge is found, as in glmnet."""
+MARGIN = 1e-4
+"""By so much the strongest penalty exceeds the smallest that leaves nothing, so that a fit to 1e-6
+sees that every coefficient is 0 there."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Plan:
         Weakest strength over the one that leaves no penalised covariate; 1e-4 (of a search 1e-5),
         or 0.01 with more columns than rows.
     start : float, optional
-        Strength at which a search starts.
+        Strength at which a search starts, if it lies within its range.
     l1_ratio : tuple of float, "auto" or None
         Shares of L1 to compare, or to search for.
     """
@@ -193,7 +196,8 @@ class _Explorer:
         engine.begin_at(first)
         default = LEAST_RATIO[plan.search] if design.n_rows >= design.n_features else 1e-2
         self.min_ratio = default if plan.min_ratio is None else plan.min_ratio
-        self.start = math.log(plan.start or START * self.l1_max)
+        self.usual = math.log(START) + self._top(1.0)
+        self.start = self.usual if plan.start is None else math.log(plan.start)
 
     def run(self) -> None:
         """Score whatever is needed to choose."""
@@ -212,8 +216,8 @@ class _Explorer:
         return (1.0, 0.75, 0.5, 0.25, 0.0) if self.plan.l1_ratio == "auto" else self.plan.ratios
 
     def _top(self, ratio: float) -> float:
-        """Logarithm of the smallest strength that leaves no penalised covariate."""
-        return math.log(self.l1_max / max(ratio, LEAST_L1))
+        """Logarithm of a strength that leaves no penalised covariate, hardly the smallest."""
+        return math.log(self.l1_max / max(ratio, LEAST_L1)) + MARGIN
 
     def _mean(self, log_strength: float, ratio: float) -> float:
         return self.engine.score(self.plan.at(math.exp(log_strength), ratio)).mean
@@ -225,16 +229,20 @@ class _Explorer:
 
     def _search(self, ratio: float) -> float:
         """Best mean score of a share of L1."""
-        peak = maximise(
-            lambda x: self._mean(x, ratio),
-            self.start,
-            math.log(self.l1_max * self.min_ratio),
-            self._top(ratio),
-            step=STEP,
-            tol=math.log(NEIGHBOUR),
-        )
+        lower, upper = math.log(self.l1_max * self.min_ratio), self._top(ratio)
+        start = self.start if lower <= self.start <= upper else self.usual
+        peak = self._peak(start, lower, upper, ratio)
+        # Scores hardly change near either end, and a search that started there may stay for noise.
+        if (peak.low == lower or peak.high == upper) and start != self.usual:
+            other = self._peak(self.usual, lower, upper, ratio)
+            peak = max(peak, other, key=lambda found: self._mean(found.best, ratio))
         self.start = peak.best  # the next share begins where this one ended
         return self._mean(peak.best, ratio)
+
+    def _peak(self, start: float, lower: float, upper: float, ratio: float) -> Peak:
+        return maximise(
+            lambda x: self._mean(x, ratio), start, lower, upper, step=STEP, tol=math.log(NEIGHBOUR)
+        )
 
     def _towards_one_error(self) -> None:
         best = max(self.engine.done.values(), key=lambda s: s.mean)

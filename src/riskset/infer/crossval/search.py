@@ -12,6 +12,8 @@ __all__ = ["Peak", "maximise", "strongest_within"]
 
 GOLDEN = 0.381966
 """Smaller part of a golden section."""
+SNAP = 0.1
+"""A step that ends within this share of itself from the edge goes to the edge."""
 MOST = 60
 """Evaluations after which a search ends, come what may."""
 
@@ -54,7 +56,7 @@ def maximise(
     """Bracket the maximum from a start, then close in on it.
 
     Where the function is flat above some point (beyond the strength at which all coefficients are
-    0), steps go down until it is not.
+    0), steps go down until it is not: two equal values say nothing of what lies below them.
 
     Parameters
     ----------
@@ -86,15 +88,16 @@ def maximise(
         x = _golden(peak) if slow >= 3 else _next(at, peak, tol)
         if slow >= 3:
             slow = 0
-        if at(x) > at(peak.best):
+        is_flat = x < peak.best and at(x) == at(peak.best)
+        if is_flat or at(x) > at(peak.best):
             peak.low, peak.high = (peak.low, peak.best) if x < peak.best else (peak.best, peak.high)
             peak.best = x
         elif x < peak.best:
             peak.low = x
         else:
             peak.high = x
-        slow += 1
-        if peak.high - peak.low <= width / 2:
+        slow = 3 if is_flat else slow + 1
+        if peak.high - peak.low <= width / 2 and not is_flat:
             width, slow = peak.high - peak.low, 0
     return peak
 
@@ -103,7 +106,7 @@ def _bracket(at: Function, start: float, lower: float, upper: float, step: float
     """Walk downhill first, then up, until the function falls or the interval ends."""
     peak = Peak(start, start, start)
     while peak.best > lower:
-        x = max(lower, peak.best - step)
+        x = peak.best - step if peak.best - lower > (1 + SNAP) * step else lower
         if at(x) < at(peak.best):
             peak.low = x
             break
@@ -111,7 +114,7 @@ def _bracket(at: Function, start: float, lower: float, upper: float, step: float
     if peak.high > peak.best:
         return peak
     while peak.best < upper:
-        x = min(upper, peak.best + step)
+        x = peak.best + step if upper - peak.best > (1 + SNAP) * step else upper
         if at(x) <= at(peak.best):
             peak.high = x
             break
