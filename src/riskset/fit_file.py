@@ -294,6 +294,8 @@ def _cross_validation(model: CoxCV | FineGrayCV) -> dict[str, object]:
         "seed": parameters["seed"],
         "censoring": parameters["censoring"],
         "n_failed": found.n_failed,
+        "n_infinite": int(np.count_nonzero(found.statuses == "infinite_estimate")),
+        "n_left_out": int(found.n_left_out.sum()),
         "repeat_of_replicate": found.repeats.tolist(),
         "fold_of_replicate": found.folds.tolist(),
         "curve": curve,

@@ -340,4 +340,6 @@ def test_one_event_and_none() -> None:
     unpenalised = rs.cross_validate(rs.Cox(), x, rs.Surv(np.arange(1, 21), event), folds=4)
     assert np.isfinite(unpenalised.scores).all()
     assert unpenalised.n_failed > 0  # training sets without an event estimate nothing
-    assert "not 'converged'" in unpenalised.notes()[0].message
+    notes = {note.code: note.message for note in unpenalised.notes()}
+    assert "10 of 40 replicates are not 'converged'" in notes["replicates"]
+    assert "'x0' in 30, 'x1' in 8 of 40 replicates" in notes["infinite_in_replicates"]

@@ -189,7 +189,13 @@ class CrossValidated(HazardModel):
         ) as engine:
             scored, best, chosen = explore(engine, plan)
         result = CrossValidation.gather(
-            scored, engine.scorer.folds, self._score_name, best, chosen, frame_library(X)
+            scored,
+            data.design.names,
+            engine.scorer.folds,
+            self._score_name,
+            best,
+            chosen,
+            frame_library(X),
         )
         searched = time.perf_counter()
         penalty = result.penalties[chosen]
@@ -273,7 +279,7 @@ class CrossValidated(HazardModel):
 
     @property
     def n_failed_(self) -> int:
-        """Number of replicates that are not "converged"; their scores count all the same."""
+        """Number of replicates without a certified answer; their scores count all the same."""
         return self._cross_validation().n_failed
 
     def _to_save(self) -> tuple[dict[str, object], dict[str, AnyArray]]:

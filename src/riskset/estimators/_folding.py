@@ -109,7 +109,13 @@ class Folding:
     ) -> Iterator[Engine]:
         """What scores penalties, with a progress bar while it does."""
         folds = self.divide(data)
-        scorer = Scorer(problem.loss, folds, self.score, self.censoring)  # type: ignore[arg-type]
+        scorer = Scorer(
+            problem.design,
+            problem.loss,
+            folds,
+            self.score,  # type: ignore[arg-type]
+            self.censoring,  # type: ignore[arg-type]
+        )
         belongs_to = None
         if self.checkpoint is not None:
             belongs_to = fingerprint(problem, scorer, self.tol_replicates, max_iter)

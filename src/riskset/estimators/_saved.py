@@ -113,6 +113,8 @@ def _plain(value: object) -> object:
     """What JSON can hold; a parameter with one value for each training row is left out."""
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     return value if isinstance(value, (str, dict)) or not hasattr(value, "__len__") else None
 
 

@@ -78,10 +78,7 @@ class CoxCV(CrossValidated, Cox):
     seed : int
         For the folds; they are the same for every penalty.
     tol_replicates : float
-        Bound on the relative KKT residual of each replicate. An unpenalised coefficient that is
-        infinite on the training rows of a fold, as of a treatment without events there, stays at a
-        finite value that meets it, and the score of that fold depends on where: penalise the
-        covariate, or divide the rows so that it keeps events (`stratify`, `groups`).
+        Bound on the relative KKT residual of each replicate.
     ties, cause, device, n_threads, tol, max_iter, solver, progress
         As for `Cox`. The choice has the same bits for any number of threads.
 
@@ -96,14 +93,24 @@ class CoxCV(CrossValidated, Cox):
         folds, and the number of coefficients other than 0.
     cv_results_ : data frame
         One row for each penalty and replicate: repetition, fold, score, log likelihood of the
-        training rows, size, steps, KKT residual and status.
+        training rows, size, steps, KKT residual, status, and events left out of the score.
     n_failed_ : int
-        Replicates that are not "converged"; `notes_` says so, and their scores count all the same.
+        Replicates neither "converged" nor "infinite_estimate"; `notes_` says so, and their scores
+        count all the same.
     cross_validation_ : CrossValidation
         All of this as arrays.
     coef_, status_, kkt_, ...
         Of the final fit, as for `Cox`. The note ``edge_of_search`` says that the best penalty was
         the strongest or the weakest that was tried.
+
+    Notes
+    -----
+    An unpenalised coefficient may be infinite on the training rows of a replicate, as that of a
+    treatment without events there. Its score is then that of the limit, in which a risk set keeps
+    the rows that attain its maximum of x'd, d the direction in which the estimate goes. An event
+    that is not among them has likelihood 0: it is left out of the score and counted in
+    `cv_results_`, and the note ``infinite_in_replicates`` says so. Up to 60 unpenalised covariates
+    lead to the same events left out at every penalty, so that scores remain comparable.
 
     See Also
     --------
@@ -357,4 +364,6 @@ def cross_validate(
         problem, data, max_iter=model.max_iter, progress=model.progress, n_penalties=1
     ) as engine:
         scored = engine.score(model.penalty)
-    return CrossValidation.gather([scored], engine.scorer.folds, score, 0, 0, frame_library(X))
+    return CrossValidation.gather(
+        [scored], data.design.names, engine.scorer.folds, score, 0, 0, frame_library(X)
+    )

@@ -15,10 +15,12 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from riskset._runtime import one_blas_thread
-from riskset._types import Features
+from riskset._types import Features, Index
 from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.solve import aliasing, separation
+from riskset.solve.finite import SHORT, FreeColumns
+from riskset.solve.limit import restrict
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Note, Solution
 from riskset.solve.run import Report, Run
@@ -31,6 +33,8 @@ STILL_MOVING = 1e-2
 WIDE = 5.0
 """So does an X beta that spans more, if it costs a direction most of its information."""
 INFORMATION_LEFT = 0.02
+TIGHT = 1e-7
+"""A fit to a looser tolerance, or one that begins at its end, may stop short of all these signs."""
 CLEARLY = 1e-7
 """Share of the objective and of an event by which likelihoods may differ by rounding."""
 
@@ -95,11 +99,14 @@ def fit(
     reached = run.beta if (free | aliased).all() and _is_certain(solution, loss) else None
     found = separation.find(problem, free, hint, reached=reached, spread=spread)
     if found.direction is not None:
-        limit = _at_infinity(solution, problem, found.direction, l1, l2, tol, max_iter, report)
-        # A supremum is not below any point: a guard against rounding in the search.
-        slack = CLEARLY * (abs(solution.objective) + loss.n_events)
-        if limit.objective <= solution.objective + slack:
-            return limit
+        limit = restrict(design, loss, found.direction)
+        # Smaller risk sets with all their events: a guard against rounding in the search.
+        slack = CLEARLY * (abs(solution.log_likelihood) + loss.n_events)
+        if limit.evaluate(run.eta).log_likelihood >= solution.log_likelihood - slack:
+            begin = None if start is None else _without(solution, found.direction)
+            return _at_infinity(
+                solution, problem, found.direction, limit, l1, l2, tol, max_iter, begin, report
+            )
     elif not found.is_decided:
         note = Note(
             "undecided",
@@ -121,11 +128,14 @@ def _is_certain(solution: Solution, loss: Loss) -> bool:
 def _moving(run: Run, free: NDArray[np.bool_], solution: Solution) -> Features | None:
     """What still moves, or would if floating point could see it; None: all is at rest."""
     problem, design = run.problem, run.problem.design
+    columns = np.flatnonzero(free)
+    is_affordable = float(design.n_rows) * columns.size**2 <= aliasing.MAX_WORK
+    if is_affordable and (run.tol > TIGHT or run.n_iter == 0):
+        return _unless_finite(run, columns)
     if run.last_move > STILL_MOVING or solution.status == "max_iter":
         return np.where(free, run.last_step, 0.0)
-    columns = np.flatnonzero(free)
     part = design.product(run.beta[columns], columns, runtime=problem.loss.runtime)
-    if float(np.ptp(part)) < WIDE or float(design.n_rows) * columns.size**2 > aliasing.MAX_WORK:
+    if float(np.ptp(part)) < WIDE or not is_affordable:
         return None
     # A direction in which the likelihood flattens out has lost its information on the way.
     before = problem.loss.information(design, problem.loss.offset, columns)
@@ -142,19 +152,36 @@ def _moving(run: Run, free: NDArray[np.bool_], solution: Solution) -> Features |
     return hint
 
 
+def _unless_finite(run: Run, columns: Index) -> Features | None:
+    """The next step of free columns, or None: it proves that their estimates are finite."""
+    problem = run.problem
+    free = FreeColumns.at(problem.design, problem.loss, run.eta, columns)
+    hint = np.zeros(run.beta.size)
+    if not free.are_estimable(problem.spread[columns], problem.loss.n_events):
+        hint[columns] = run.beta[columns]
+        return hint
+    hint[columns] = free.step(run.gradient[columns])
+    return None if free.span(hint[columns], problem.loss) < SHORT else hint
+
+
+def _without(solution: Solution, direction: Features) -> Solution:
+    return replace(solution, coef=np.where(direction != 0, 0.0, solution.coef))
+
+
 def _at_infinity(
     solution: Solution,
     problem: Problem,
     direction: Features,
+    loss: Loss,
     l1: Features,
     l2: Features,
     tol: float,
     max_iter: int,
+    start: Solution | None,
     report: Report | None,
 ) -> Solution:
     """The limit along a direction in which the likelihood never stops rising."""
     design = problem.design
-    loss = separation.restrict(problem, direction)
     user_l1, user_l2 = l1 * design.scale, l2 * design.scale * design.scale
     limit = fit(
         design,
@@ -163,6 +190,7 @@ def _at_infinity(
         user_l2,
         tol=tol,
         max_iter=max_iter,
+        start=start,
         # Columns that were left out stay so.
         problem=Problem.prepare(design, loss).without(~problem.informative),
         report=report,

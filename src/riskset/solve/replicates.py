@@ -5,29 +5,35 @@ costs a few numbers a row. Each starts from the solution on the whole data at th
 its answer depends neither on the replicates beside it nor on those before it.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from riskset._runtime import Runtime
-from riskset._types import Features, Matrix
+from riskset._types import Features, Index, Matrix
 from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
 from riskset.solve import newton
+from riskset.solve.finite import SHORT, FreeColumns
 from riskset.solve.lanes import Bundle, LaneAnswers, Shared
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution, Status
 
 __all__ = ["Part", "Replicate", "fit_replicates"]
 
-Measure = Callable[[Sequence[Part], Matrix], Sequence[Any]]
+Measure = Callable[[Sequence[Part], Matrix, Sequence[Features]], Sequence[Any]]
+"""Called with the rows of some replicates, their linear predictors on *all* rows (n, m), offset
+included, and, if their estimates are infinite, the directions of the one; one answer for each."""
 
 LEAST_ROWS = 5_000
 """Smaller data are fitted one replicate after the other, with exact curvature."""
 MOST_COLUMNS = 4096
 """Larger working sets have no curvature matrix."""
+MOST_PER_EVENT = 10.0
+"""Spreads by which an event adds to a gradient, at most, when all are taken together."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +93,7 @@ def fit_replicates(
         Whether to look for infinite estimates. If not, an unpenalised coefficient whose estimate
         is infinite stays at a finite value that satisfies the conditions to `tol`.
     measure : callable, optional
-        Called with the rows of some replicates and their linear predictors on *all* rows (n, m),
-        offset included, where `separation` is off; returns something for each.
+        Says something of each replicate; see `Measure`.
     """
     runtime = problem.loss.runtime
     tasks = _Tasks(problem, whole, l1, l2, parts, tol, max_iter, separation, measure)
@@ -115,6 +120,13 @@ class _Tasks:
     separation: bool
     measure: Measure | None
     shared: Shared | None = None
+    ranges: Features = field(init=False)
+    """Of the columns that are `free`."""
+
+    @functools.cached_property
+    def free(self) -> Index:
+        """Columns without a penalty that vary."""
+        return np.flatnonzero((self.l1 == 0) & (self.l2 == 0) & self.problem.informative)
 
     def can_share(self) -> bool:
         """Whether replicates are worth fitting in lanes.
@@ -132,6 +144,9 @@ class _Tasks:
         )
 
     def share(self) -> None:
+        stored = self.problem.design.stored
+        one_by_one = np.arange(self.free.size if self.separation else 0)[:, None]
+        self.ranges = np.array([np.ptp(stored(self.free[k])) for k in one_by_one])
         self.shared = Shared.prepare(self.problem, self.whole, self.l1, self.l2)
 
     def bundles(self, n_threads: int) -> list[range]:
@@ -162,10 +177,12 @@ class _Tasks:
         }
         return [of_lanes.get(lane) or self._alone(part) for lane, part in enumerate(parts)]
 
-    def _measure(self, parts: Sequence[Part], eta: Matrix) -> Sequence[Any]:
+    def _measure(
+        self, parts: Sequence[Part], eta: Matrix, directions: Sequence[Features] = ()
+    ) -> Sequence[Any]:
         if self.measure is None or not parts:
             return [None] * len(parts)
-        return self.measure(parts, eta)
+        return self.measure(parts, eta, directions)
 
     def _of_lane(self, found: LaneAnswers, lane: int, measured: object) -> Replicate:
         return Replicate(
@@ -179,24 +196,23 @@ class _Tasks:
 
     def _is_plain(self, found: LaneAnswers, lane: int, part: Part) -> bool:
         """Whether the unpenalised coefficients are estimable, and finite beyond doubt."""
-        problem, coef = self.problem, found.coef[:, lane]
-        free = np.flatnonzero((self.l1 == 0) & (self.l2 == 0) & problem.informative)
-        if free.size == 0:
+        problem, design, columns = self.problem, self.problem.design, self.free
+        if columns.size == 0:
             return True
-        design = problem.design
-        if self.separation:
-            runtime = Runtime(1)
-            effect = design.product(coef[free] * design.scale[free], free, runtime=runtime)
-            if found.last_move[lane] > newton.STILL_MOVING or np.ptp(effect) >= newton.WIDE:
-                return False
         loss = problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
         eta = np.ascontiguousarray(found.eta[:, lane])
-        information = loss.information(design, eta, free)
-        size = np.sqrt(np.maximum(np.diag(information), 1e-300))
-        spread = problem.spread[free]
-        if (size < 1e-4 * spread * np.sqrt(loss.n_events)).any():
+        spread, n_events = problem.spread[columns], loss.n_events
+        free = FreeColumns.at(design, loss, eta, columns)
+        if not free.are_estimable(spread, n_events):
             return False
-        return bool(np.linalg.eigvalsh(information / np.outer(size, size))[0] > 1e-6)
+        if not self.separation:
+            return True
+        # Hardly ever does it take the gradient itself to see that a step is short.
+        unit = MOST_PER_EVENT * (n_events + problem.kkt_scale)
+        if free.most(found.kkt[lane] * unit * spread, self.ranges) < SHORT:
+            return True
+        gradient = design.cross(loss.evaluate(eta).residual, columns, runtime=loss.runtime)
+        return free.span(free.step(gradient), loss) < SHORT
 
     def _alone(self, part: Part) -> Replicate:
         """Fit one replicate by the solver for one likelihood."""
@@ -225,5 +241,5 @@ class _Tasks:
             solution.kkt,
             solution.n_iter,
             solution.log_likelihood,
-            self._measure([part], solution.eta[:, None])[0],
+            self._measure([part], solution.eta[:, None], solution.directions)[0],
         )

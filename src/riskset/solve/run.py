@@ -292,7 +292,7 @@ def _may_move(violation: Features, curvature: Matrix, l2: Features) -> bool:
     """
     if not curvature.size:
         return False
-    return bool((violation > AT_REST * np.sqrt(np.diag(curvature) + l2)).any())
+    return bool((violation > AT_REST * np.sqrt(np.maximum(np.diag(curvature), 0.0) + l2)).any())
 
 
 def _penalty_change(beta: Features, step: Features, l1: Features, l2: Features) -> float:

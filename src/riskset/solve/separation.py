@@ -3,8 +3,8 @@
 The partial likelihood has no finite maximum exactly when some d, not constant over every risk set,
 has ``x_e'd = max over the risk set of x_i'd`` for every event e. Looking at the size of a
 coefficient finds neither all such directions nor only these; a linear programme does, and is kept
-small by adding only the (event, row) pairs that a candidate violates. Along d the likelihood tends
-to the one in which a risk set keeps only the rows that attain its maximum.
+small by adding only the (event, row) pairs that a candidate violates. The limit along d:
+`solve.limit`.
 
 References
 ----------
@@ -19,22 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from riskset._types import Features, Index, Matrix, RiskSets, Rows
-from riskset.data.risk_order import by_level
-from riskset.kernels import separation_cpu as kernels
-from riskset.model.curvature import ranges_after, ranges_at_risk
+from riskset._types import Features, Index, Matrix, Rows
 from riskset.model.loss import Loss
+from riskset.solve.limit import Values, peaks
 from riskset.solve.optimality import Problem
 
-__all__ = ["Found", "find", "recedes_with", "restrict"]
+__all__ = ["Found", "find", "recedes_with"]
 
 MAX_ROUNDS = 200
 CUTS = 64
 FEW = 60
-"""Up to so many free columns are searched together if those that moved give no direction."""
-SAME = 1e-8
-"""Values of x'd of several columns that differ by less of what they are summed from are equal, but
-for the rounding of d. Those of a single column are exact: its numbers have an order."""
+"""Up to so many free columns are searched all together."""
 LINPROG = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -63,28 +58,43 @@ def find(
 ) -> Found:
     """A direction of recession among the free columns, or none if the estimate is finite.
 
+    Of a few columns the answer depends on the rows and these columns alone, neither on penalised
+    ones nor on where a fit ended: first on all that recede one by one, then on a linear programme.
+
     Parameters
     ----------
     free : (p,) bool
         Columns without a penalty, not aliased.
     hint : (p,) float64
-        What still moves, in stored units. Its largest columns are tried first, then `reached`, then
-        a linear programme over the columns that move, then, if they are few, over all.
+        What still moves, in stored units. Of many columns its largest are tried first, then
+        `reached`, then a linear programme over those that move.
     reached : (p,) float64 or None
         Coefficients in stored units that may be a direction themselves.
     spread : (p,) float64
         Unit of each column.
     """
+    every = np.flatnonzero(free)
+    if every.size <= FEW:
+        found = _each_alone(problem, every) or _search(problem, every, spread)
+        if found.is_decided:
+            return found
     size = np.where(free, np.abs(hint) * spread, 0.0)
     moving = np.flatnonzero(size > 1e-3 * size.max(initial=0.0))
     for direction in _candidates(hint, moving, size, reached):
         if _recedes(problem, direction):
             return Found(direction, True)
-    every = np.flatnonzero(free)
-    found = _search(problem, moving, spread)
-    if found.direction is None and moving.size < every.size <= FEW:
-        found = _search(problem, every, spread)
-    return found
+    return _search(problem, moving, spread)
+
+
+def _each_alone(problem: Problem, columns: Index) -> Found | None:
+    """All columns at once that recede one by one, the way that their score points."""
+    direction = np.zeros(problem.design.n_features)
+    for j, score in zip(columns, _score(problem, columns), strict=True):
+        one = np.zeros_like(direction)
+        one[j] = np.sign(score)
+        if score != 0 and _recedes(problem, one):
+            direction[j] = one[j] / problem.spread[j]
+    return Found(direction / np.abs(direction).max(), True) if direction.any() else None
 
 
 def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: int) -> bool | None:
@@ -111,7 +121,7 @@ def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: i
     gain = -d
     cuts = np.zeros((0, columns.size))
     for _ in range(MAX_ROUNDS):
-        z = _Values.of(problem, _whole(problem, columns, d / spread))
+        z = Values.of(problem.design, problem.loss, _whole(problem, columns, d / spread))
         event, rival, gap = _violated(problem.loss, z)
         if event.size == 0:
             return True
@@ -137,7 +147,7 @@ def _candidates(
 
 
 def _recedes(problem: Problem, direction: Features) -> bool:
-    z = _Values.of(problem, direction)
+    z = Values.of(problem.design, problem.loss, direction)
     return _violated(problem.loss, z)[0].size == 0 and _strict(problem.loss, z)
 
 
@@ -149,7 +159,7 @@ def _search(problem: Problem, columns: Index, units: Features) -> Found:
     score = _score(problem, columns) / spread
     score /= max(float(np.abs(score).max()), 1e-300)
     bound = np.zeros((0, columns.size))
-    z = _Values.of(problem, _whole(problem, columns, score / spread))
+    z = Values.of(problem.design, problem.loss, _whole(problem, columns, score / spread))
     for _ in range(MAX_ROUNDS):
         event, rival, gap = _violated(problem.loss, z)
         if event.size == 0:
@@ -161,7 +171,7 @@ def _search(problem: Problem, columns: Index, units: Features) -> Found:
             return Found(None, False)
         if not d.any():
             return Found(None, True)
-        z = _Values.of(problem, _whole(problem, columns, d / spread))
+        z = Values.of(problem.design, problem.loss, _whole(problem, columns, d / spread))
     return Found(None, False)
 
 
@@ -212,26 +222,10 @@ def _whole(problem: Problem, columns: Index, d: Features) -> Features:
     return direction
 
 
-class _Values(NamedTuple):
-    """x'd of every row (caller's order), and how much of it may be rounding."""
-
-    direction: Features
-    z: Rows
-    slack: Rows
-
-    @classmethod
-    def of(cls, problem: Problem, direction: Features) -> "_Values":
-        runtime = problem.loss.runtime
-        z = problem.design.product(direction, runtime=runtime)
-        if np.count_nonzero(direction) == 1:
-            return cls(direction, z, np.zeros_like(z))
-        return cls(direction, z, SAME * problem.design.magnitude(direction, runtime=runtime))
-
-
-def _violated(loss: Loss, values: _Values) -> tuple[Index, Index, Rows]:
+def _violated(loss: Loss, values: Values) -> tuple[Index, Index, Rows]:
     """Events that do not attain the maximum of z over their risk set: event, rival, gap."""
     risk = loss.risk
-    peak, rival = _peaks(loss, values.z)
+    peak, rival = peaks(loss, values.z)
     group = np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))
     events = np.flatnonzero(risk.event_weight > 0)
     event, rival, peak = risk.order[events], rival[group[events]], peak[group[events]]
@@ -240,90 +234,10 @@ def _violated(loss: Loss, values: _Values) -> tuple[Index, Index, Rows]:
     return event[bad], rival[bad], gap[bad]
 
 
-def _peaks(loss: Loss, z: Rows) -> tuple[NDArray[np.float64], Index]:
-    """Largest z of each risk set, and a row (caller's) that has it."""
-    risk = loss.risk
-    n_groups = risk.group_events.size
-    present = np.where(risk.weight > 0, z[risk.order], -np.inf)
-    if risk.own.size:
-        peak, at = kernels.peaks_cover(
-            present, risk.own, risk.end, risk.level_rows, risk.level_ptr, n_groups
-        )
-    else:
-        peak, at = kernels.peaks_nested(present, risk.group_ptr, risk.starts_stratum)
-    rival = risk.order[np.maximum(at, 0)]
-    for tail in loss.tails:
-        sets = tail.sets
-        if not sets.order.size:
-            continue
-        own, end = ranges_after(sets)
-        own_z = np.where(sets.weight > 0, z[sets.order], -np.inf)
-        top, at = kernels.peaks_cover(own_z, own, end, *by_level(own, end, n_groups), n_groups)
-        higher = (top > peak) & (tail.survival > 0)
-        peak = np.where(higher, top, peak)
-        rival = np.where(higher, sets.order[np.maximum(at, 0)], rival)
-    return peak, rival
-
-
-def _strict(loss: Loss, values: _Values) -> bool:
+def _strict(loss: Loss, values: Values) -> bool:
     """Whether some risk set with events has a row below its maximum."""
-    high, top = _peaks(loss, values.z)
-    low, bottom = _peaks(loss, -values.z)
+    high, top = peaks(loss, values.z)
+    low, bottom = peaks(loss, -values.z)
     used = loss.risk.group_events > 0
     slack = values.slack[top] + values.slack[bottom]
     return bool(((high + low)[used] > 10 * slack[used]).any())
-
-
-def restrict(problem: Problem, direction: Features) -> Loss:
-    """The likelihood in the limit: each risk set keeps the rows that attain its maximum of x'd."""
-    loss = problem.loss
-    values = _Values.of(problem, direction)
-    peak, top = _peaks(loss, values.z)
-    peak = peak - values.slack[top]
-    z = values.z + values.slack
-    tails = tuple(
-        tail._replace(
-            sets=_attaining(
-                tail.sets, *ranges_after(tail.sets), z, np.where(tail.survival > 0, peak, np.inf)
-            )
-        )
-        for tail in loss.tails
-    )
-    return loss.restricted(_attaining(loss.risk, *ranges_at_risk(loss.risk), z, peak), tails)
-
-
-def _attaining(
-    sets: RiskSets, own: Index, end: Index, z: Rows, peak: NDArray[np.float64]
-) -> RiskSets:
-    """What is left of risk sets: each row where its z reaches the peak."""
-    rows, begin, stop = kernels.attaining(z[sets.order], peak, own, end)
-    return _pieces(sets, rows, begin, stop, own)
-
-
-def _pieces(risk: RiskSets, rows: Index, begin: Index, stop: Index, own: Index) -> RiskSets:
-    """Risk sets of row pieces: position `rows[k]` is at risk in groups begin[k] to stop[k]."""
-    has_event = (risk.event_weight[rows] > 0) & (begin == own[rows])
-    # An event's piece must stand in its own group; the others may stand where they begin.
-    by_group = np.argsort(begin, kind="stable")
-    rows, begin, stop, has_event = (
-        rows[by_group],
-        begin[by_group],
-        stop[by_group],
-        has_event[by_group],
-    )
-    n_groups = risk.group_events.size
-    group_ptr = np.searchsorted(begin, np.arange(n_groups + 1)).astype(np.int64)
-    level_rows, level_ptr = by_level(begin, stop, n_groups)
-    cut = np.searchsorted(group_ptr, np.linspace(0, rows.size, risk.chunk_ptr.size)[1:-1])
-    chunks = np.unique(np.concatenate([[0], cut, [n_groups]])).astype(np.int64)
-    return risk._replace(
-        order=risk.order[rows],
-        weight=risk.weight[rows],
-        event_weight=np.where(has_event, risk.event_weight[rows], 0.0),
-        group_ptr=group_ptr,
-        chunk_ptr=chunks,
-        own=begin,
-        end=stop,
-        level_rows=level_rows,
-        level_ptr=level_ptr,
-    )

@@ -31,7 +31,7 @@ from riskset.solve.optimality import Problem
 __all__ = ["Checkpoint", "digest", "fingerprint"]
 
 FORMAT = "riskset-checkpoint"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 def digest(*parts: AnyArray | str | float | bool | None) -> str:

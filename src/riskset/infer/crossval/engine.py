@@ -139,6 +139,7 @@ class Engine:
             [lambda pair=pairs[k]: self.scorer.part(*pair) for k in missing],  # type: ignore[misc]
             tol=self.tol,
             max_iter=self.max_iter,
+            separation=bool(((l1 == 0) & (l2 == 0)).any()),
             measure=self.scorer.measure,
         )
         for k, record in enumerate(kept):

@@ -1,10 +1,12 @@
 """What a cross-validation found: the score of every penalty in every replicate, and the choice."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Features, Index, Matrix
 from riskset.data.output import data_frame
@@ -36,6 +38,13 @@ class CrossValidation:
         As `Cox.status_`.
     n_iter, n_nonzero_replicates : (k, m) int64
         Steps, and coefficients other than 0.
+    n_left_out : (k, m) int64
+        Events that a score leaves out, because they have likelihood 0 in the limit of estimates
+        that are infinite on the training rows; see `CoxCV`.
+    infinite_names : (c,) text
+        Covariates whose estimate is infinite in some replicates.
+    n_infinite : (k, c) int64
+        In how many, of each penalty.
     mean, se : (k,) float64
         Of the scores; the standard error is
         :math:`\sqrt{\sum_r s_r^2 / (R K_r)}` with :math:`s_r` the standard deviation among the
@@ -58,6 +67,9 @@ class CrossValidation:
     statuses: AnyArray
     n_iter: AnyArray
     n_nonzero_replicates: AnyArray
+    n_left_out: AnyArray
+    infinite_names: AnyArray
+    n_infinite: AnyArray
     mean: Features
     se: Features
     n_nonzero: Index
@@ -71,17 +83,21 @@ class CrossValidation:
     def gather(
         cls,
         scored: Sequence[Scored],
+        names: Sequence[str],
         folds: Folds,
         score: Score,
         best: int,
         chosen: int,
         library: str | None = None,
     ) -> "CrossValidation":
-        """From what an engine scored."""
+        """From what an engine scored; `names` are those of the covariates."""
         columns = {
             name: np.array([[getattr(r, name) for r in one.replicates] for one in scored])
             for name in ReplicateScore._fields
+            if name != "infinite"
         }
+        counts = [Counter(j for r in one.replicates for j in r.infinite) for one in scored]
+        infinite = sorted(set().union(*counts))
         return cls(
             penalties=tuple(one.penalty for one in scored),
             score_name=score,
@@ -91,6 +107,9 @@ class CrossValidation:
             statuses=columns["status"],
             n_iter=columns["n_iter"],
             n_nonzero_replicates=columns["n_nonzero"],
+            n_left_out=columns["n_left_out"],
+            infinite_names=np.array([str(names[j]) for j in infinite], dtype=np.str_),
+            n_infinite=np.array([[count[j] for j in infinite] for count in counts], dtype=np.int64),
             mean=np.array([one.mean for one in scored]),
             se=np.array([one.se for one in scored]),
             n_nonzero=np.array([one.n_nonzero for one in scored], dtype=np.int64),
@@ -129,8 +148,12 @@ class CrossValidation:
 
     @property
     def n_failed(self) -> int:
-        """Number of replicates that are not "converged"; their scores count all the same."""
-        return int(np.count_nonzero(self.statuses != "converged"))
+        """Number of replicates without a certified answer; their scores count all the same."""
+        return int(np.count_nonzero(self._failed))
+
+    @property
+    def _failed(self) -> NDArray[np.bool_]:
+        return ~np.isin(self.statuses, ("converged", "infinite_estimate"))
 
     def to_frame(self, library: str | None = None) -> Any:
         """A data frame with one row for each penalty and replicate."""
@@ -147,6 +170,7 @@ class CrossValidation:
             "n_iter": self.n_iter.reshape(-1),
             "kkt": self.kkt.reshape(-1),
             "status": self.statuses.reshape(-1),
+            "n_left_out": self.n_left_out.reshape(-1),
         }
         return data_frame(columns, library or self.library)
 
@@ -164,7 +188,7 @@ class CrossValidation:
 
     def notes(self) -> list[Note]:
         """What there is to know about the choice."""
-        return [*self._note_on_edge(), *self._note_on_failures()]
+        return [*self._note_on_edge(), *self._note_on_infinite(), *self._note_on_failures()]
 
     def _note_on_edge(self) -> list[Note]:
         ratios = np.array([1.0 if p is None else round(p.l1_ratio, 9) for p in self.penalties])
@@ -189,10 +213,40 @@ class CrossValidation:
             )
         ]
 
+    def _note_on_infinite(self) -> list[Note]:
+        names = tuple(self.infinite_names.tolist())
+        if not names:
+            return []
+        k, m = self.scores.shape
+        most = self.n_infinite.max(axis=0)
+        listed = ", ".join(
+            f"{name!r} in {count:,}" for name, count in list(zip(names, most, strict=True))[:5]
+        ) + (f" and {len(names) - 5} more covariates" if len(names) > 5 else "")
+        differ = (self.n_infinite != most).any() or (self.n_left_out != self.n_left_out[0]).any()
+        n_left_out = int(self.n_left_out.sum(axis=1).max())
+        events = "1 event" if n_left_out == 1 else f"{n_left_out:,} events"
+        return [
+            Note(
+                "infinite_in_replicates",
+                names,
+                f"estimates are infinite on the training rows: {listed} of {m:,} replicates"
+                f"{' of each penalty' if k > 1 else ''} (separation, as of a treatment without "
+                "events there). Their scores are the limits"
+                + (f", but for {events} of likelihood 0, left out" if n_left_out else "")
+                + (
+                    "; not the same at all penalties, which makes those hard to compare"
+                    if differ
+                    else ""
+                )
+                + ". Penalise the covariate, or divide the rows so that it keeps events in every "
+                "training set: balanced by event, by group, or into folds of your own.",
+            )
+        ]
+
     def _note_on_failures(self) -> list[Note]:
         if not self.n_failed:
             return []
-        where = np.argwhere(self.statuses != "converged")[0]
+        where = np.argwhere(self._failed)[0]
         first = tuple(int(i) for i in where)
         return [
             Note(

@@ -7,6 +7,14 @@ With b the coefficients of the training rows, two criteria:
 * ``difference``: :math:`\ell_{all}(b) - \ell_{train}(b)`, the contribution of the held-out rows
   among all (Verweij and van Houwelingen).
 
+If estimates are infinite on the training rows, as that of a treatment without events there, both
+are taken in the limit: along each direction of the solution in turn a risk set keeps the rows that
+attain its maximum of x'd (`solve.limit`). An event left out of the training that does not attain it
+has likelihood 0 there; so may one of the training rows among all. Such an event leaves the sum, of
+``difference`` both of its terms, and is counted. Directions of recession need the training rows and
+the unpenalised covariates alone (of up to 60), so that the same events are left out at every
+penalty, and scores of penalties can be compared.
+
 Both keep strata, late entry, offsets and case weights. In Fine and Gray's model only events of the
 cause of interest are scored, a row with a competing event goes on being at risk after it, and one
 distribution of censoring serves every term: that of the training rows, its last positive value
@@ -25,14 +33,16 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from riskset._runtime import Runtime
-from riskset._types import Matrix, Rows, is_number
+from riskset._types import Features, Matrix, Rows, is_number
+from riskset.data.design import Design
 from riskset.infer.crossval.folds import Folds
 from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
+from riskset.solve.limit import log_likelihood_without, missing, restrict
 from riskset.solve.replicates import Replicate
 from riskset.solve.result import Status
 
-__all__ = ["CensoringFrom", "ReplicateScore", "Score", "Scorer"]
+__all__ = ["CensoringFrom", "Measured", "ReplicateScore", "Score", "Scorer"]
 
 Score = Literal["held_out", "difference"]
 CensoringFrom = Literal["training", "full"]
@@ -51,6 +61,10 @@ class ReplicateScore(NamedTuple):
         As of a `Solution`.
     n_nonzero : int
         Coefficients other than 0.
+    n_left_out : int
+        Events that have likelihood 0 in the limit of infinite estimates.
+    infinite : tuple of int
+        Columns of the infinite estimates.
     """
 
     score: float
@@ -59,30 +73,43 @@ class ReplicateScore(NamedTuple):
     kkt: float
     n_iter: int
     n_nonzero: int
+    n_left_out: int
+    infinite: tuple[int, ...]
 
     @classmethod
     def of(cls, done: Replicate) -> "ReplicateScore":
         """From the answer of a replicate."""
         return cls(
-            float(done.measured),
+            float(done.measured.score),
             float(done.log_likelihood),
             done.status,
             float(done.kkt),
             int(done.n_iter),
             int(np.count_nonzero(done.coef)),
+            int(done.measured.n_left_out),
+            tuple(np.flatnonzero(np.isinf(done.coef)).tolist()),
         )
 
     @classmethod
     def read(cls, record: dict[str, Any]) -> "ReplicateScore":
         """From a record of a checkpoint; ValueError or TypeError if it is none."""
         found = cls(**record)
+        found = found._replace(infinite=tuple(found.infinite))
+        counts = (found.n_iter, found.n_nonzero, found.n_left_out, *found.infinite)
         if not (
             all(map(is_number, (found.score, found.log_likelihood, found.kkt)))
-            and all(type(count) is int and count >= 0 for count in (found.n_iter, found.n_nonzero))
+            and all(type(count) is int and count >= 0 for count in counts)
             and found.status in get_args(Status)
         ):
             raise ValueError("no replicate")
         return found
+
+
+class Measured(NamedTuple):
+    """A score, and the number of events that it leaves out."""
+
+    score: float
+    n_left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,6 +118,7 @@ class Scorer:
 
     Attributes
     ----------
+    design : Design
     loss : Loss
         Of all rows.
     folds : Folds
@@ -99,6 +127,7 @@ class Scorer:
         Fine-Gray: which rows estimate the distribution of censoring.
     """
 
+    design: Design
     loss: Loss
     folds: Folds
     score: Score = "held_out"
@@ -110,14 +139,37 @@ class Scorer:
         weight = np.where(out, 0.0, self.loss.outcome.weight)
         return Part(weight, weight if self.censoring == "training" else None)
 
-    def measure(self, parts: Sequence[Part], eta: Matrix) -> list[float]:
-        """Scores of linear predictors of all rows (n, m), each made without the rows left out."""
+    def measure(
+        self, parts: Sequence[Part], eta: Matrix, directions: Sequence[Features] = ()
+    ) -> list[Measured]:
+        """Scores of linear predictors of all rows (n, m), each made without the rows left out.
+
+        Parameters
+        ----------
+        directions : sequence of (p,) float64
+            As of a `Solution`, of one replicate alone.
+        """
+        if directions:
+            return [self._in_limit(part, eta[:, k], directions) for k, part in enumerate(parts)]
         weight = self.loss.outcome.weight
         if self.score == "held_out":
-            return self._log_likelihoods([weight - part.weight for part in parts], parts, eta)
+            weights = [weight - part.weight for part in parts]
+            return [Measured(value) for value in self._log_likelihoods(weights, parts, eta)]
         of_all = self._log_likelihoods([weight] * len(parts), parts, eta)
         of_training = self._log_likelihoods([part.weight for part in parts], parts, eta)
-        return [a - b for a, b in zip(of_all, of_training, strict=True)]
+        return [Measured(a - b) for a, b in zip(of_all, of_training, strict=True)]
+
+    def _in_limit(self, part: Part, eta: Rows, directions: Sequence[Features]) -> Measured:
+        eta, weight = np.ascontiguousarray(eta), self.loss.outcome.weight
+        held_out = self.score == "held_out"
+        terms = [weight - part.weight] if held_out else [weight, part.weight]
+        losses = [self._loss(Part(w, part.censoring)) for w in terms]
+        for direction in directions:
+            stored = direction * self.design.scale
+            losses = [restrict(self.design, loss, stored) for loss in losses]
+        left_out = np.any([missing(loss) for loss in losses], axis=0)
+        values = [log_likelihood_without(loss, eta, left_out) for loss in losses]
+        return Measured(values[0] - sum(values[1:]), int(np.count_nonzero(left_out)))
 
     def _log_likelihoods(
         self, weights: list[Rows], parts: Sequence[Part], eta: Matrix
@@ -135,5 +187,8 @@ class Scorer:
         ]
 
     def _alone(self, part: Part, eta: Rows) -> float:
-        loss = self.loss.replicate(*part, carry_on=self.censoring == "training", runtime=Runtime(1))
-        return loss.evaluate(np.ascontiguousarray(eta)).log_likelihood
+        return self._loss(part).evaluate(np.ascontiguousarray(eta)).log_likelihood
+
+    def _loss(self, part: Part) -> Loss:
+        carry_on = self.censoring == "training"
+        return self.loss.replicate(*part, carry_on=carry_on, runtime=Runtime(1))
