@@ -39,7 +39,7 @@ def test_impossible_covariates(x, message):
         ({"max_iter": None}, "`max_iter` must be a whole number"),
         ({"max_iter": 0}, "`max_iter` must be a whole number"),
         ({"max_iter": 2.5}, "`max_iter` must be a whole number"),
-        ({"solver": "ccd"}, "`solver` must be 'newton', but it is 'ccd'"),
+        ({"solver": "cdd"}, "`solver` must be 'newton' or 'ccd', but it is 'cdd'.\n.*'ccd'"),
         ({"device": "tpu"}, "`device` must be 'auto', 'cpu' or 'cuda', but it is 'tpu'"),
         ({"n_threads": 0}, "`n_threads` must be"),
         ({"n_threads": np.nan}, "`n_threads` must be a whole number"),

@@ -11,6 +11,7 @@ def test_kernels_run_as_python() -> None:
     # Counting bits multiplies words and keeps the low half on purpose.
     command += ["-W", "ignore:overflow encountered in scalar multiply:RuntimeWarning"]
     command.append(f"{Path(__file__).with_name('test_agreement.py')}::test_same_numbers")
+    command.append(str(Path(__file__).with_name("test_ccd.py")))
     done = subprocess.run(
         command,
         env=os.environ | {"NUMBA_DISABLE_JIT": "1"},

@@ -3,7 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 import riskset as rs
 from riskset._errors import InputError
@@ -14,6 +17,23 @@ if TYPE_CHECKING:
     from riskset.model.penalty import Penalty
 
 __all__ = ["Chosen", "Running", "Shape", "Strength", "as_cause"]
+
+
+class Solver(StrEnum):
+    """How the minimum is found."""
+
+    newton = "newton"
+    ccd = "ccd"
+
+
+SolverName = Annotated[
+    Solver,
+    typer.Option(
+        "--solver",
+        help="Newton's method, or the slower coordinate descent of Cyclops, for comparisons.",
+        rich_help_panel=opt.RUN,
+    ),
+]
 
 
 def as_cause(text: str | None) -> Any:
@@ -33,6 +53,7 @@ class Running:
     threads: opt.Threads = None
     tol: opt.Tolerance = 1e-8
     max_iter: opt.MaxIter = 200
+    solver: SolverName = Solver.newton
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +90,7 @@ class Chosen:
             "n_threads": run.threads,
             "tol": run.tol,
             "max_iter": run.max_iter,
+            "solver": run.solver.value,
             "progress": False if run.quiet else None,
         }
         cause = as_cause(self.cause)

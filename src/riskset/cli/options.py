@@ -365,7 +365,7 @@ Tolerance = Annotated[
 ]
 MaxIter = Annotated[
     int,
-    typer.Option(metavar="N", help="Limit of Newton steps.", rich_help_panel=RUN),
+    typer.Option(metavar="N", help="Limit of Newton steps, or of sweeps.", rich_help_panel=RUN),
 ]
 FitOut = Annotated[
     Path, typer.Option("--out", metavar="FILE", help="fit.json to write.", rich_help_panel=RESULT)

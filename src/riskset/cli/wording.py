@@ -49,6 +49,7 @@ OPTIONS = {
     "sample_weight": "--weight",
     "rule": "--rule",
     "seed": "--seed",
+    "solver": "--solver",
     "strata": "--strata",
     "strength": "--strength",
     "table": "--table",

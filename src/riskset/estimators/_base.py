@@ -35,10 +35,12 @@ from riskset.estimators._predictions import Predictions
 from riskset.estimators._saved import save
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
-from riskset.solve import newton
+from riskset.solve import ccd, newton
 from riskset.solve.result import Note, Solution
 
-__all__ = ["HazardModel"]
+__all__ = ["SOLVERS", "HazardModel"]
+
+SOLVERS = {"newton": newton.fit, "ccd": ccd.fit}
 
 
 class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
@@ -111,7 +113,7 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         _ = data.outcome.risk  # sorted here, so that the times below mean what they say
         prepared = time.perf_counter()
         with ProgressBar(f"Fitting {type(self).__name__}", self.progress) as bar:
-            solution = newton.fit(
+            solution = SOLVERS[self.solver](
                 data.design,
                 loss,
                 l1,
@@ -129,7 +131,7 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
 
     def _options(self) -> dict[str, tuple[str, ...]]:
         """The values of each parameter that has a few."""
-        return {"device": ("auto", "cpu", "cuda"), "solver": ("newton",)}
+        return {"device": ("auto", "cpu", "cuda"), "solver": tuple(SOLVERS)}
 
     def _checked_runtime(self) -> Runtime:
         """Check the parameters that no other layer checks."""

@@ -33,6 +33,7 @@ class Bootstraps:
     _fitted: Fitted
     _library: str | None
     max_iter: int
+    solver: str
     progress: bool | None
 
     def _positions(self, parameters: str | Sequence[str] | None) -> Index:
@@ -40,6 +41,15 @@ class Bootstraps:
 
     def _strengths(self, design: Design) -> tuple[Features, Features]:
         raise NotImplementedError
+
+    def _check_can_repeat(self, what: str) -> None:
+        """Refuse many fits at once by a solver that makes one at a time."""
+        if self.solver != "newton":
+            raise InputError(
+                f"{what} fits many replicates at once, for which `solver` must be 'newton', but "
+                f"it is {self.solver!r}.",
+                hint="leave `solver` out: both find the same minimum, to `tol`.",
+            )
 
     def bootstrap(
         self,
@@ -111,6 +121,7 @@ class Bootstraps:
         (0.06, 0.13, 0.22)
         """
         check_is_fitted(self, "coef_")
+        self._check_can_repeat("a bootstrap")
         _check_numbers(replicates, seed)
         columns = self._positions(parameters)
         training = self._training_for_bootstrap(retune)

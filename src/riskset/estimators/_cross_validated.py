@@ -174,6 +174,7 @@ class CrossValidated(HazardModel):
         """
         started = time.perf_counter()
         runtime = self._checked_runtime()
+        self._check_can_repeat("cross-validation")
         folding, plan = self._folding(), self._plan()
         folding.check()
         data = self._read(X, y, sample_weight, strata, offset, cluster, None)

@@ -36,8 +36,12 @@ class Cox(HazardModel):
     tol : float
         Bound on the relative KKT residual `kkt_`.
     max_iter : int
-        Largest number of Newton steps.
-    solver : {"newton"}
+        Largest number of Newton steps, or of sweeps.
+    solver : {"newton", "ccd"}
+        How the minimum is found, which is the same to `tol`. "ccd" is the cyclic coordinate descent
+        of the paper and of Cyclops, for comparisons: tens of times slower, and where covariates are
+        correlated it may need a `max_iter` of thousands. `riskset.path` takes it, too;
+        cross-validation and the bootstrap refuse it.
     progress : bool, optional
         A progress bar on standard error for work over two seconds. Default: if it is a terminal.
 
@@ -56,7 +60,7 @@ class Cox(HazardModel):
     log_likelihood_, null_log_likelihood_, objective_ : float
         At the estimate (its limit where an estimate is infinite), at 0, and with the penalty.
     n_iter_, n_rows_, n_events_, n_strata_ : int
-        Newton steps; rows and strata as given; events of rows with positive weight.
+        Newton steps or sweeps; rows and strata as given; events of rows with positive weight.
     n_dropped_ : dict of str to int
         What was left out, by reason.
     notes_ : list of Note
@@ -78,6 +82,11 @@ class Cox(HazardModel):
     Breslow (1974), Biometrics 30, 89-99, doi:10.2307/2529620.
     Efron (1977), Journal of the American Statistical Association 72, 557-565,
     doi:10.1080/01621459.1977.10480613.
+    Coordinate descent: Genkin, Lewis and Madigan (2007), Technometrics 49, 291-304,
+    doi:10.1198/004017007000000245. Suchard, Simpson, Zorych, Ryan and Madigan (2013), ACM
+    Transactions on Modeling and Computer Simulation 23(1), 10, doi:10.1145/2414416.2414791. Yang,
+    Schuemie, Ji and Suchard (2024), Journal of Computational and Graphical Statistics 33, 289-302,
+    doi:10.1080/10618600.2023.2213279.
 
     Examples
     --------

@@ -354,6 +354,7 @@ def cross_validate(
         )
     model = cast(HazardModel, clone(model))
     runtime = model._checked_runtime()
+    model._check_can_repeat("cross-validation")
     folding = Folding(
         folds, repeats, score, groups, stratify, censoring, checkpoint, seed, tol_replicates
     )

@@ -72,9 +72,8 @@ class FineGray(HazardModel):
         Default: all cores. The answer has the same bits for any number.
     tol : float
         Bound on the relative KKT residual `kkt_`.
-    max_iter : int
-        Largest number of Newton steps.
-    solver : {"newton"}
+    max_iter, solver
+        As for `Cox`.
     progress : bool, optional
         A progress bar on standard error for work over two seconds. Default: if it is a terminal.
 

@@ -14,11 +14,10 @@ from riskset._errors import InputError
 from riskset._progress import ProgressBar
 from riskset._types import Features, Index, Matrix, is_count, is_number
 from riskset.data.output import data_frame
-from riskset.estimators._base import HazardModel
+from riskset.estimators._base import SOLVERS, HazardModel
 from riskset.estimators._input import Data, frame_library
 from riskset.model.loss import Loss
 from riskset.model.penalty import L1, Penalty
-from riskset.solve import newton
 from riskset.solve.optimality import Problem
 from riskset.solve.path import iterate_path, strength_max
 from riskset.solve.result import Solution, Status
@@ -155,6 +154,7 @@ class _Source:
                 max_iter=model.max_iter,
                 start=start,
                 problem=self.problem,
+                minimise=SOLVERS[model.solver],
                 report=lambda k, _steps, _kkt: bar.update(
                     k / len(chosen), f"{k} of {len(chosen)} penalties"
                 ),
@@ -165,7 +165,7 @@ class _Source:
         model: HazardModel = clone(self.template).set_params(penalty=penalty)
         started = time.perf_counter()
         l1, l2 = penalty.arrays(self.data.design.names)
-        solution = newton.fit(
+        solution = SOLVERS[self.template.solver](
             self.data.design,
             self.loss,
             l1,

@@ -13,6 +13,7 @@ NumPy and as slow as it likes. Nothing here validates, and no input is ever writ
 `gram`                 sampled risk sets and their sums of squares
 `descent`              the penalised quadratic of a Newton step
 `separation`           maxima over risk sets
+`ccd`, `ccd_finegray`  one coordinate at a time, and sweeps over them: the paper's solver
 `concordance`          pairs of rows in and out of order
 `long_table`           entries of a long table gathered into columns
 =====================  ===============================================================

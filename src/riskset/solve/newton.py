@@ -53,6 +53,7 @@ def fit(
     aliased: NDArray[np.bool_] | None = None,
     report: Report | None = None,
     separate: bool = True,
+    method: type[Run] = Run,
 ) -> Solution:
     """Minimise the penalised negative log likelihood.
 
@@ -76,6 +77,9 @@ def fit(
     separate : bool
         Whether to look for infinite estimates; if not, theirs is a finite value that satisfies the
         conditions to `tol`.
+    method : type of Run
+        How the minimum is approached; `solve.ccd` has another. The limit of an infinite estimate is
+        always found by Newton steps.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def fit(
     notes: list[Note] = []
     if aliased is None:
         aliased, notes = aliasing.find(problem, l1, l2)
-    run = Run(problem, l1, l2, tol, max_iter, ~aliased, report)
+    run = method(problem, l1, l2, tol, max_iter, ~aliased, report)
     run.begin(start)
     run.solve()
     solution = run.solution(aliased, notes)

@@ -26,6 +26,7 @@ def iterate_path(
     start: Solution | None = None,
     problem: Problem | None = None,
     report: Callable[[int, int, float], None] | None = None,
+    minimise: Callable[..., Solution] = fit,
 ) -> Iterator[Solution]:
     """Yield the solution of each penalty, in order.
 
@@ -35,10 +36,12 @@ def iterate_path(
         Arrays (p,) in the user's units; neighbours should be close, the strongest first.
     report : callable, optional
         Called with the number of the penalty, the number of steps on it, and the residual.
+    minimise : callable
+        `newton.fit`, or another of its kind.
     """
     problem = problem or Problem.prepare(design, loss)
     for k, (l1, l2) in enumerate(penalties):
-        solution = fit(
+        solution = minimise(
             design,
             loss,
             l1,
@@ -47,7 +50,7 @@ def iterate_path(
             max_iter=max_iter,
             start=start,
             problem=problem,
-            report=None if report is None else lambda i, r, k=k: report(k, i, r),  # type: ignore[misc]
+            report=None if report is None else lambda i, r, k=k: report(k, i, r),
         )
         start = replace(solution, curvature=None)  # one matrix for each point would be many
         yield start

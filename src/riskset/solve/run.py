@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,9 @@ LEAST_BOX = 0.1
 @dataclass
 class Run:
     """One minimisation: everything that changes while it goes on."""
+
+    unit: ClassVar[str] = "steps"
+    """What is counted."""
 
     problem: Problem
     l1: Features
@@ -256,8 +260,8 @@ class Run:
                 Note(
                     "max_iter",
                     (),
-                    f"stopped after {self.n_iter} steps with relative KKT residual {kkt:.2g} > "
-                    f"tol {self.tol:.2g} ({what}).",
+                    f"stopped after {self.n_iter} {self.unit} with relative KKT residual "
+                    f"{kkt:.2g} > tol {self.tol:.2g} ({what}).",
                 ),
             ]
         coef = self.beta / problem.design.scale

@@ -1,0 +1,246 @@
+"""One coordinate of the partial likelihood on the CPU. The specification is `ccd_ref`.
+
+The paper scans all rows for each coordinate. Here the sums of N / D and N / D^2 over the groups
+that a row is at risk in are kept, so that the derivatives of a column are one pass over its
+entries; only a coordinate that moves costs a pass over the groups of the strata it has entries in.
+
+A group's own sum is corrected by what its rows change, which a trust region keeps within a few
+digits (`solve.ccd`), and a new state sums anew; running sums only add.
+"""
+
+import math
+
+import numpy as np
+
+from riskset._types import AnyArray, Features, Index, RiskSets, Rows
+from riskset.kernels._jit import kernel
+from riskset.kernels.ccd_ref import CoxState
+
+__all__ = ["CoxState", "coordinate_step", "cox_fused", "cox_move", "cox_state", "cox_sweep"]
+
+
+@kernel
+def coordinate_step(
+    gradient: float, hessian: float, beta: float, l1: float, l2: float, width: float
+) -> tuple[float, float]:
+    """See `ccd_ref.coordinate_step`."""
+    slope = gradient - l2 * beta
+    if beta > 0.0 or (beta == 0.0 and slope > l1):
+        slope -= l1
+    elif beta < 0.0 or (beta == 0.0 and slope < -l1):
+        slope += l1
+    else:
+        slope = 0.0
+    curvature = max(hessian, 0.0) + l2
+    step = 0.0
+    if slope != 0.0:
+        is_short = abs(slope) < curvature * width
+        step = slope / curvature if is_short else math.copysign(width, slope)
+    if l1 > 0.0 and beta * (beta + step) < 0.0:
+        step = -beta
+    return step, max(2.0 * abs(step), width / 2.0)
+
+
+@kernel
+def stratum_bounds(starts_stratum: AnyArray, group_ptr: Index) -> tuple[Index, Index, Index]:
+    """Group of each row, and the groups of the stratum of each group: first, end."""
+    n_groups = starts_stratum.size
+    own = np.empty(group_ptr[n_groups], np.int64)
+    first, end = np.empty(n_groups, np.int64), np.empty(n_groups, np.int64)
+    start = 0
+    for g in range(n_groups):
+        if starts_stratum[g]:
+            start = g
+        first[g] = start
+        own[group_ptr[g] : group_ptr[g + 1]] = g
+    stop = n_groups
+    for g in range(n_groups - 1, -1, -1):
+        end[g] = stop
+        if starts_stratum[g]:
+            stop = g
+    return own, first, end
+
+
+@kernel
+def _sum_breslow(start: int, state: CoxState, risk: RiskSets) -> None:
+    """Totals from group `start` on to the end of its stratum, and all hazards of the stratum."""
+    alive, total, hazard, square = state.alive, state.total, state.hazard, state.square
+    group_events, first, end = risk.group_events, state.first[start], state.end[start]
+    running = total[start - 1] if start > first else 0.0
+    for g in range(start, end):
+        running += alive[g]
+        total[g] = running
+    h = a = 0.0
+    for g in range(end - 1, first - 1, -1):
+        if group_events[g] > 0.0:
+            inverse = 1.0 / total[g]
+            own = group_events[g] * inverse
+            h += own
+            a += own * inverse
+        hazard[g] = h
+        square[g] = a
+
+
+@kernel
+def _sum_efron(start: int, state: CoxState, risk: RiskSets) -> None:
+    """As `_sum_breslow`; a group's terms are sums of what survives and of what its events count."""
+    alive, tied, total = state.alive, state.tied, state.total
+    first, end = state.first[start], state.end[start]
+    running = total[start - 1] if start > first else 0.0
+    for g in range(start, end):
+        running += alive[g] + tied[g]
+        total[g] = running
+    h = a = 0.0
+    for g in range(end - 1, first - 1, -1):
+        m = risk.group_tied[g]
+        rest = alive[g] + (total[g - 1] if g > first else 0.0)
+        own = at_own = square = shared = twice = 0.0
+        for k in range(m):
+            lost = k / m
+            inverse = 1.0 / (rest + (1.0 - lost) * tied[g])
+            increment = risk.group_events[g] / m * inverse
+            own += increment
+            at_own += (1.0 - lost) * increment
+            square += increment * inverse
+            shared += lost * increment * inverse
+            twice += lost * lost * increment * inverse
+        state.hazard_tied[g] = h + at_own
+        h += own
+        a += square
+        state.hazard[g], state.square[g] = h, a
+        state.square_shared[g], state.square_tied[g] = shared, twice
+
+
+@kernel
+def _sum_stratum(start: int, state: CoxState, risk: RiskSets, efron: bool) -> None:
+    if efron:
+        _sum_efron(start, state, risk)
+    else:
+        _sum_breslow(start, state, risk)
+
+
+@kernel
+def cox_state(eta: Rows, shift: float, risk: RiskSets, efron: bool) -> CoxState:
+    """See `ccd_ref.cox_state`."""
+    n_rows, n_groups = risk.order.size, risk.group_events.size
+    own, first, end = stratum_bounds(risk.starts_stratum, risk.group_ptr)
+    r, alive, tied = np.empty(n_rows), np.zeros(n_groups), np.zeros(n_groups)
+    for i in range(n_rows):
+        r[i] = risk.weight[i] * math.exp(eta[risk.order[i]] - shift)
+        if efron and risk.event_weight[i] > 0.0:
+            tied[own[i]] += r[i]
+        else:
+            alive[own[i]] += r[i]
+    state = CoxState(
+        r,
+        own,
+        first,
+        end,
+        alive,
+        tied,
+        np.zeros(n_groups),
+        np.zeros(n_groups),
+        np.zeros(n_groups),
+        np.zeros(n_groups),
+        np.zeros(n_groups),
+        np.zeros(n_groups),
+    )
+    for g in range(n_groups):
+        if first[g] == g:
+            _sum_stratum(g, state, risk, efron)
+    return state
+
+
+@kernel
+def cox_fused(
+    place: AnyArray, value: Rows, state: CoxState, risk: RiskSets, efron: bool
+) -> tuple[float, float]:
+    """See `ccd_ref.cox_fused`."""
+    r, own, hazard, square = state.r, state.own, state.hazard, state.square
+    event_weight, is_binary = risk.event_weight, value.size == 0
+    gradient = hessian = 0.0
+    before = own_events = 0.0  # sums of x r in the stratum, and over the events of the group
+    last, stop = -1, 0
+    for k in range(place.size):
+        i = place[k]
+        x = 1.0 if is_binary else value[k]
+        g = own[i]
+        if efron and g != last:
+            if own_events != 0.0:
+                hessian += own_events * (
+                    2.0 * before * state.square_shared[last] - own_events * state.square_tied[last]
+                )
+                own_events = 0.0
+            last = g
+        if g >= stop:
+            before, stop = 0.0, state.end[g]
+        u = x * r[i]
+        seen = hazard[g]
+        if efron and event_weight[i] > 0.0:
+            seen = state.hazard_tied[g]
+            own_events += u
+        gradient += x * event_weight[i] - u * seen
+        hessian += u * (x * seen - (2.0 * before + u) * square[g])
+        before += u
+    if own_events != 0.0:
+        hessian += own_events * (
+            2.0 * before * state.square_shared[last] - own_events * state.square_tied[last]
+        )
+    return gradient, hessian
+
+
+@kernel
+def cox_move(
+    place: AnyArray, value: Rows, step: float, state: CoxState, risk: RiskSets, efron: bool
+) -> None:
+    """See `ccd_ref.cox_move`."""
+    r, own, is_binary = state.r, state.own, value.size == 0
+    factor, gain = math.exp(step), math.expm1(step)
+    k = 0
+    while k < place.size:
+        start = own[place[k]]
+        stop = state.end[start]
+        while k < place.size:
+            i = place[k]
+            g = own[i]
+            if g >= stop:
+                break
+            if not is_binary:
+                factor, gain = math.exp(step * value[k]), math.expm1(step * value[k])
+            change = r[i] * gain
+            r[i] *= factor
+            if efron and risk.event_weight[i] > 0.0:
+                state.tied[g] = max(state.tied[g] + change, r[i])
+            else:
+                state.alive[g] = max(state.alive[g] + change, r[i])
+            k += 1
+        _sum_stratum(start, state, risk, efron)
+
+
+@kernel
+def cox_sweep(
+    columns: Index,
+    begin: Index,
+    stop: Index,
+    place: AnyArray,
+    value: Rows,
+    l1: Features,
+    l2: Features,
+    beta: Features,
+    width: Features,
+    curvature: Features,
+    state: CoxState,
+    risk: RiskSets,
+    efron: bool,
+) -> None:
+    """See `ccd_ref.cox_sweep`."""
+    is_binary = value.size == 0
+    for k in range(columns.size):
+        j, a, b = columns[k], begin[k], stop[k]
+        rows, x = place[a:b], value if is_binary else value[a:b]
+        gradient, hessian = cox_fused(rows, x, state, risk, efron)
+        curvature[j] = hessian
+        step, width[j] = coordinate_step(gradient, hessian, beta[j], l1[j], l2[j], width[j])
+        if step != 0.0:
+            beta[j] += step
+            cox_move(rows, x, step, state, risk, efron)
