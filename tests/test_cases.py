@@ -98,6 +98,12 @@ def test_rare_exposure_is_not_infinite():
     check(model, expected["beta"], expected["loglik"], expected["se"])
     assert_allclose(model.null_log_likelihood_, expected["loglik_at_zero"], rtol=1e-10)
     assert not model.notes_
+    # Where plain Newton steps go: the first from 0, and how far the likelihood falls there.
+    x, y = table["x"][:, None], surv(table)
+    start, far, _ = expected["undamped_newton_trace"]
+    assert_allclose(-fit(x[:, :0], y, offset=0 * table["x"]).log_likelihood_, -start[1], rtol=1e-12)
+    there = fit(x[:, :0], y, offset=far[0] * table["x"])
+    assert_allclose(there.log_likelihood_, far[1], rtol=1e-12)
 
 
 # ---------------------------------------------------------------------------------- late entry
@@ -212,6 +218,19 @@ def test_matched_pairs():
     assert note.code == "strata_without_events"
     without = sum(not y["event"][table["stratum"] == s].any() for s in set(table["stratum"]))
     assert note.message.startswith(f"{without} of 19 strata")
+    assert_allclose(model.log_likelihood_, expected["check_loglik"], rtol=1e-10)
+    # A pair says something if both are at risk when one fails, and they differ.
+    informative = []
+    for s in sorted(set(table["stratum"])):
+        own = table["stratum"] == s
+        failed = own & (table["event"] == 1)
+        if failed.any():
+            at_risk = own & (table["time"] >= table["time"][failed].min())
+            informative += [own] if np.ptp(table["x"][at_risk]) > 0 else []
+    assert len(informative) == expected["n_informative_strata_for_beta"]
+    kept = np.any(informative, axis=0)
+    alone = fit(x[kept], y[kept], strata=table["stratum"][kept])
+    check(alone, expected["beta"], se=expected["se"])
 
 
 # --------------------------------------------------------------------------------- columns

@@ -354,9 +354,9 @@ def test_scikit_survivals_arrays():
 def test_results_show_what_they_are():
     shown = repr(rs.kaplan_meier(rs.Surv(TIME, EVENT), list("aabbb"), cause=1))
     assert shown.splitlines()[0] == ("KaplanMeier (95% log-log intervals, variance 'counts'):")
-    assert "SurvivalCurve 'b': 1 events, 2 censored, 0.5 survive time 7" in shown
+    assert "SurvivalCurve 'b': 1 event, 2 censored, 0.5 survive time 7" in shown
     shown = repr(rs.aalen_johansen(rs.Surv(TIME, EVENT))["all"])
-    assert "cause 2: 1 events, incidence 0.2; 2 censored, up to time 7" in shown
+    assert "cause 2: 1 event, incidence 0.2; 2 censored, up to time 7" in shown
 
 
 def test_frames_of_other_libraries():

@@ -24,7 +24,18 @@ __all__ = [
     "NotDefinedError",
     "RisksetError",
     "RisksetWarning",
+    "counted",
 ]
+
+
+def counted(n: float, one: str, several: str | None = None) -> str:
+    """A number of things: 1 row, 2,000 rows, 1 penalty, 2 penalties.
+
+    >>> counted(1, "row"), counted(2000, "row"), counted(0, "penalty", "penalties")
+    ('1 row', '2,000 rows', '0 penalties')
+    """
+    number = f"{int(n):,}" if float(n).is_integer() else f"{n:,g}"
+    return f"{number} {one if n == 1 else several or one + 's'}"
 
 
 class RisksetError(Exception):

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset._types import AnyArray, Features, Index, Pointer, Rows
 from riskset.data.outcome import Surv
 from riskset.data.writers import replacing, write_pairs, write_table
@@ -55,8 +55,8 @@ class Simulation:
 
     def __repr__(self) -> str:
         return (
-            f"<Simulation: {self.time.size:,} rows, {self.coef.size:,} covariates, "
-            f"{self.indices.size:,} ones>"
+            f"<Simulation: {counted(self.time.size, 'row')}, "
+            f"{counted(self.coef.size, 'covariate')}, {counted(self.indices.size, 'one')}>"
         )
 
     @functools.cached_property

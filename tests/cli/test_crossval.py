@@ -80,7 +80,48 @@ def test_what_is_told_of_the_search(run: Run) -> None:
     assert ended.code == 0, ended.err
     told = " ".join(ended.out.split())
     assert "(tolerance 1e-05)" in told
-    assert "the weakest penalty that was tried (L1(10.0))" in told
+    assert "the weakest penalty that was tried (--strength 10.00012)" in told
+    (note,) = [w for w in fit_json()["warnings"] if w["code"] == "edge_of_search"]
+    assert "(--strength 10.00012)" in note["message"]
+    seconds = fit_json()["seconds"]
+    assert list(seconds) == ["read", "prepare", "cross_validation", "fit"]
+    assert f"cross-validation {seconds['cross_validation']:.2f}, fit" in told
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--penalty", "l1", "--glmnet-lambda", "0.05", "--glmnet-lambda", "0.9"], "0.05"),
+        (["--penalty", "l2", "--variance", "0.001", "--variance", "0.25"], "0.25"),
+        (
+            ["--penalty", "elasticnet", "--l1-ratio", "0.5"]
+            + ["--glmnet-lambda", "0.05", "--glmnet-lambda", "0.9"],
+            "0.05",
+        ),
+    ],
+)
+def test_penalties_are_told_as_they_were_typed(run: Run, given: list[str], words: str) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=300)
+    table = {"x": x, "time": rng.exponential(np.exp(-x)), "event": 1}
+    pd.DataFrame(table).to_csv("t.csv", index=False)
+    ended = run(
+        *("fit", "t.csv", "--out", "fit.json", "--cv", "--folds", 3),
+        *("--repeats", 1, *given),
+    )
+    assert ended.code == 0, ended.err
+    option = given[-2]
+    assert f"penalty that was tried ({option} {words}):" in " ".join(ended.out.split())
+
+
+def test_events_are_spread_over_the_folds(run: Run, lung: Path) -> None:
+    asked = ("--penalty", "l1", "--strength", 5, "--cv", "--folds", 7, "--repeats", 1)
+    ended = run("fit", lung, "--id", "id", *asked, "--stratify", "--out", "fit.json")
+    assert ended.code == 0, ended.err
+    data = rs.read_dataset(lung, time="time", event="event", id="id")
+    model = rs.CoxCV(penalties=[5.0], folds=7, repeats=1, stratify=True).fit(data)
+    scores = fit_json()["cross_validation"]["curve"][0]["scores"]
+    assert_allclose(scores, model.cross_validation_.scores[0], rtol=1e-10)
 
 
 def test_fine_gray_on_a_grid(run: Run) -> None:
@@ -107,6 +148,8 @@ def test_fine_gray_on_a_grid(run: Run) -> None:
         (["--strength", "1", "--seed", "1"], "--seed needs --interval bootstrap or --cv"),
         (["--cv", "--strength", "1", "--variance", "2"], "were given together"),
         (["--cv", "--fold", "fold", "--folds", "5"], "--folds and --fold were given together"),
+        (["--stratify", "--strength", "1"], "--stratify needs --cv"),
+        (["--cv", "--fold", "fold", "--stratify"], "--stratify and --fold were given together"),
         (["--cv", "--fold", "foldd"], "'foldd' was not found"),
         (["--cv", "--folds", "50"], "20 rows of positive weight, too few for 50 folds"),
         (["--cv", "--penalty", "none"], "--cv needs a penalty"),

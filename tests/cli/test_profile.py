@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import riskset as rs
 from cli.runs import CASES, LUNG, Run, fit_json
+from riskset.plot import Figure, profile_likelihood
 
 
 def test_profile_beside_a_penalty_agrees_with_cyclops(run: Run, lung: Path) -> None:
@@ -44,6 +46,72 @@ def test_level_and_several_parameters(run: Run, lung: Path) -> None:
     for name, (lower, upper) in ((n, b.values()) for n, b in thin["bounds"].items()):
         assert wide["bounds"][name]["lower"] < lower < upper < wide["bounds"][name]["upper"]
     assert Path("p/hazard_ratios.png").exists()
+    assert Path("p/profile.png").stat().st_size > 5000
+
+
+def test_the_picture_is_that_of_the_first_interval(
+    run: Run, lung: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: dict = {}
+
+    def record(values: object, height: object, *numbers: float, **words: object) -> Figure:
+        drawn.update(words, values=values, height=height, numbers=numbers)
+        return profile_likelihood(values, height, *numbers, **words)
+
+    monkeypatch.setattr("riskset.cli.pictures.profile_likelihood", record)
+    asked = ["--interval", "profile", "--plot", "p", "--out", "fit.json"]
+    ended = run("fit", lung, "--id", "id", *asked)
+    assert ended.code == 0
+    assert "profile.png shows 'age' of 4 covariates" in ended.err
+    assert drawn["title"] == "age"
+    found = fit_json()
+    estimate, bounds = found["coef"]["age"], found["interval"]["bounds"]["age"]
+    assert drawn["numbers"] == pytest.approx((estimate, bounds["lower"], bounds["upper"]))
+    assert drawn["maximum"] == pytest.approx(found["log_likelihood"], rel=1e-12)
+    # Far enough on both sides that the curve leaves the picture, which is three cuts deep.
+    assert drawn["height"][[0, -1]].max() < drawn["maximum"] - 3 * 3.8415 / 2
+    (table,) = CASES.glob("01-*/input.csv")
+    ended = run("fit", table, "--interval", "profile", "--plot", "q", "--out", "inf.json")
+    assert drawn["numbers"][:2] == (-np.inf, -np.inf)
+    assert Path("q/profile.png").stat().st_size > 5000
+
+
+def test_a_penalised_covariate_needs_the_flag(run: Run, lung: Path) -> None:
+    penalty = ["--penalty", "l1", "--strength", 5, "--unpenalized", "sex"]
+    asked = ["--interval", "profile", "--parameter", "age", "--plot", "p", "--out", "fit.json"]
+    ended = run("fit", lung, "--id", "id", *penalty, *asked)
+    assert ended.code == 2
+    assert "'age' is penalised" in ended.err
+    assert "--parameter age --penalized" in ended.err
+    ended = run("fit", lung, "--id", "id", *penalty, *asked, "--penalized")
+    assert (ended.code, ended.err) == (0, "")
+    data = rs.read_dataset(lung, time="time", event="event", id="id")
+    model = rs.Cox(rs.L1(5.0, unpenalized=["sex"])).fit(data)
+    expected = model.confidence_interval("age", method="profile", penalized=True)["age"]
+    assert tuple(fit_json()["interval"]["bounds"]["age"].values()) == pytest.approx(expected)
+    # The interval of a coefficient at 0 is shown, too.
+    far = ["--penalty", "l1", "--strength", 500, "--unpenalized", "sex"]
+    ended = run("fit", lung, "--id", "id", *far, *asked[:4], "--penalized", "--out", "far.json")
+    assert fit_json(Path("far.json"))["coef"]["age"] == 0
+    lower, upper = fit_json(Path("far.json"))["interval"]["bounds"]["age"].values()
+    assert f"{np.exp(lower):.3f} to {np.exp(upper):.3f}" in ended.out
+    boot = ["--interval", "bootstrap", "--replicates", 39, "--parameter", "age", "--penalized"]
+    ended = run("fit", lung, "--id", "id", *penalty, *boot, "--out", "boot.json")
+    assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--penalized"], "--penalized needs --interval profile or bootstrap"),
+        (["--interval", "wald", "--penalized"], "--penalized needs --interval profile"),
+        (["--interval", "profile", "--penalized"], "--penalized needs --parameter"),
+    ],
+)
+def test_the_flag_alone_means_nothing(run: Run, lung: Path, options: list, message: str) -> None:
+    ended = run("fit", lung, "--id", "id", *options, "--out", "fit.json")
+    assert ended.code == 2
+    assert message in ended.err
 
 
 def test_finegray(run: Run, tmp_path: Path) -> None:

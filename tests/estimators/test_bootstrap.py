@@ -458,6 +458,9 @@ def test_picture(found, tmp_path):
     assert "1 at −∞" in texts
     assert axes.get_ylabel() == "replicates (of 64, 1 without an estimate)"
     figure.savefig(tmp_path / "bootstrap.png")
+    boxes = [text.get_window_extent() for text in axes.texts]
+    for line in (*axes.lines, *axes.containers[0]):
+        assert not any(box.overlaps(line.get_window_extent()) for box in boxes)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bootstrap_distribution(found.replicates[:, 0], np.inf, np.nan, np.inf).canvas.draw()

@@ -47,6 +47,12 @@ def test_infinite_ends_go_to_the_edge_and_missing_values_are_left_out():
 def test_any_width_can_be_drawn(scale):
     figure = profile_likelihood(B * scale, HEIGHT, 0.5 * scale, -scale, 2 * scale)
     figure.canvas.draw()
+    # Hazard ratios along the top, unless they would be beyond all reason.
+    shown = [
+        {float(label.get_text()) for label in top.get_xticklabels()}
+        for top in figure.axes[0].child_axes
+    ]
+    assert shown == [] if scale > 10 else len(shown[0]) >= 3
 
 
 @pytest.mark.parametrize(

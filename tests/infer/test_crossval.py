@@ -1,5 +1,6 @@
 """Held-out scores against case 20 and sums written out; Fine-Gray's; folds; checkpoints."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import riskset as rs
+from cases import brute_force as exact
 
 CASE = Path(__file__).parents[1] / "cases" / "20-cv-folds-without-events"
 TIGHT = {"tol_replicates": 1e-12}
@@ -103,7 +105,75 @@ def test_a_training_set_without_events(case20: tuple) -> None:
     assert np.isfinite(found.se[0])
 
 
+@pytest.mark.parametrize(("score", "column"), [("difference", 0), ("held_out", 1)])
+def test_scores_of_case_20_with_all_events_in_one_fold(
+    case20: tuple, score: str, column: int
+) -> None:
+    expected, table = case20
+    x, y = table[["x1", "x2"]].to_numpy(), rs.Surv(table["time"], table["event"])
+    ids = table["fold_all_events_in_1"].to_numpy()
+    for row in expected["results_fold_all_events_in_1"]:
+        model = rs.Cox(rs.L2(row["l2"]))
+        found = rs.cross_validate(model, x, y, folds=ids, score=score, **TIGHT)
+        values = np.array(row["per_fold_vvh_and_heldout"])[:, column]
+        assert_allclose(found.scores[0], values, rtol=1e-9, atol=1e-9)
+        total = row["vvh_total" if column == 0 else "heldout_total"]
+        assert_allclose(5 * found.mean[0], total, rtol=1e-9)
+
+
 # -------------------------------------------------------------------------------- brute force
+
+
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_scores_in_80_bits(seed: int, ties: str) -> None:
+    """Cyclops' out-of-fold score, fits and all from the brute force of the cases."""
+    c, l2 = Cohort(seed, n=40, p=2), 0.7
+    found = rs.cross_validate(
+        rs.Cox(rs.L2(l2), ties=ties),
+        c.x,
+        c.y,
+        folds=c.fold,
+        sample_weight=c.weight,
+        strata=c.stratum,
+        offset=c.offset,
+        **TIGHT,
+    )
+
+    def likelihood(rows: np.ndarray) -> object:
+        given = {"start": c.entry, "w": c.weight, "strata": c.stratum, "offset": c.offset}
+        parts = {name: values[rows] for name, values in given.items()}
+        return lambda b: exact.cox(b, c.x[rows], c.time[rows], c.event[rows], ties=ties, **parts)
+
+    for k in range(4):
+        train = np.flatnonzero((c.fold != k) & (c.weight > 0))
+        out = np.flatnonzero((c.fold == k) & (c.weight > 0))
+        coef, _ = exact.fit(likelihood(train), 2, l2=l2)
+        assert_allclose(found.scores[0, k], float(likelihood(out)(coef)[0]), rtol=1e-9)
+
+
+def test_scores_of_a_lasso_in_80_bits() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(60, 3))
+    time, event = rng.exponential(np.exp(-x @ [0.8, -0.6, 0.0])), rng.random(60) < 0.7
+    fold = np.arange(60) % 3
+    found = rs.cross_validate(rs.Cox(rs.L1(1.0)), x, rs.Surv(time, event), folds=fold, **TIGHT)
+    for k in range(3):
+        train, out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+        def likelihood(b: object, rows: np.ndarray = train) -> tuple:
+            return exact.cox(b, x[rows], time[rows], event[rows])
+
+        # Every pattern of signs; the best of those that agree with their own signs.
+        best = (-np.inf, None)
+        for signs in itertools.product([-1, 0, 1], repeat=3):
+            held = {j: 0.0 for j in range(3) if signs[j] == 0}
+            coef, _ = exact.fit(likelihood, 3, l1=1.0, l1sign=signs, fixed=held)
+            value = float(likelihood(coef)[0] - np.abs(coef).sum())
+            if (np.sign(coef.astype(float)) == signs).all() and value > best[0]:
+                best = (value, coef)
+        assert found.n_nonzero_replicates[0, k] == np.count_nonzero(best[1])
+        assert_allclose(found.scores[0, k], float(likelihood(best[1], out)[0]), rtol=1e-8)
 
 
 @pytest.mark.parametrize("ties", ["breslow", "efron"])

@@ -1,6 +1,7 @@
 """The options of ``--cv``, and the estimator that they ask for."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
     from riskset._types import AnyArray
     from riskset.model.penalty import Penalty
 
-__all__ = ["CrossValidating"]
+__all__ = ["CrossValidating", "as_typed"]
 
 PANEL = "Cross-validation"
+TRIED = re.compile(r"(?<=that was tried \()(?:L1|L2|ElasticNet)\(.*\)(?=\): )")
+"""A penalty in a note, as Python shows it."""
 
 
 class Search(StrEnum):
@@ -89,6 +92,9 @@ class CrossValidating:
     groups: Annotated[
         str | None, _option(metavar="COL", help="Rows with one value stay in one fold.")
     ] = None
+    stratify: Annotated[
+        bool, _option("--stratify", help="Spread events evenly over the folds.")
+    ] = False
     fold: Annotated[
         list[str] | None,
         _option(metavar="COL", help="Fold of each row, instead; one column a repetition."),
@@ -106,13 +112,13 @@ class CrossValidating:
         given = {
             f"--{name.replace('_', '-')}": value
             for name, value in vars(self).items()
-            if name != "cv" and value not in (None, [])
+            if name != "cv" and value is not False and value not in (None, [])
         }
         if not self.cv:
             for option in given:
                 raise InputError(f"{option} needs --cv.", hint="add it, or leave this out.")
         if self.fold:
-            for option in ("--folds", "--repeats", "--groups"):
+            for option in ("--folds", "--repeats", "--groups", "--stratify"):
                 if option in given:
                     raise InputError(
                         f"{option} and --fold were given together.",
@@ -152,6 +158,7 @@ class CrossValidating:
             "censoring": self.censoring and self.censoring.value,
             "checkpoint": self.checkpoint,
             "penalties": tuple(penalties) or None,
+            "stratify": self.stratify or None,
             "seed": seed,
         }
         labels: list[AnyArray] = []
@@ -164,6 +171,18 @@ class CrossValidating:
         kind = rs.CoxCV if isinstance(model, rs.Cox) else rs.FineGrayCV
         chosen = {name: value for name, value in options.items() if value is not None}
         return kind(**model.get_params(deep=False), **chosen)
+
+
+def as_typed(model: "rs.Cox | rs.FineGray", spelled: "Callable[[Penalty], str]") -> None:
+    """Let notes call the best penalty as the caller did."""
+    assert isinstance(model, (rs.CoxCV, rs.FineGrayCV))
+    found = model.cross_validation_
+    best = found.penalties[found.best]
+    assert best is not None
+    words = spelled(best)
+    model.notes_ = [
+        replace(note, message=TRIED.sub(lambda _: words, note.message)) for note in model.notes_
+    ]
 
 
 def _stacked(columns: "Sequence[AnyArray]") -> "AnyArray":

@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 
 import riskset as rs
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset.cli import options as opt
 from riskset.cli.estimation import as_cause
 from riskset.cli.groups import grouped
@@ -167,8 +167,9 @@ def _print(
     causes = [None] if is_survival else [cause] if cause is not None else result.causes.tolist()
     about = facts()
     n_events = int(np.count_nonzero(outcome.event > 0))
-    groups = "" if group is None else f", {len(result):,} groups"
-    about.add_row("read", f"{source}: {outcome.n_rows:,} rows, {n_events:,} events{groups}")
+    groups = "" if group is None else f", {counted(len(result), 'group')}"
+    size = f"{counted(outcome.n_rows, 'row')}, {counted(n_events, 'event')}{groups}"
+    about.add_row("read", f"{source}: {size}")
     about.add_row("estimate", "Kaplan-Meier" if is_survival else "Aalen-Johansen")
     absent = int(np.count_nonzero(outcome.weight == 0))
     if absent:

@@ -1,7 +1,7 @@
 """Which model a command fits, how, and with which penalty; checked before anything is read."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -230,6 +230,14 @@ class Strength(Shape):
                 hint="`riskset path` shows the solutions for a whole range of strengths, and --cv "
                 "chooses one.",
             )
+
+    def spelled(self, penalty: "Penalty", given: "Sequence[Penalty]") -> str:
+        """One of the given penalties as it was typed; any other by its strengths."""
+        for option, values in self._scales().items():
+            for value, typed in zip(values or (), given, strict=False):
+                if typed == penalty:
+                    return f"{option} {value:.12g}"
+        return f"l1 = {penalty.l1:.4g}, l2 = {penalty.l2:.4g}"
 
     def _scales(self) -> dict[str, list[float] | None]:
         return {

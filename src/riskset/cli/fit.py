@@ -2,11 +2,13 @@
 
 import time as clock
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from riskset._errors import InputError
 from riskset.cli import options as opt
-from riskset.cli.crossval import CrossValidating
+from riskset.cli.crossval import CrossValidating, as_typed
 from riskset.cli.estimation import Chosen, Running, Strength
 from riskset.cli.groups import grouped
 from riskset.cli.inputs import Columns, Tables
@@ -22,6 +24,19 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
+RESAMPLED_OR_PROFILED = (opt.Interval.profile, opt.Interval.bootstrap)
+
+
+Penalized = Annotated[
+    bool,
+    typer.Option(
+        "--penalized",
+        help="profile, bootstrap: --parameter may name penalised covariates, whose intervals do "
+        "not have the stated coverage.",
+        rich_help_panel=opt.RESULT,
+    ),
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals:
@@ -30,12 +45,23 @@ class Intervals:
     interval: opt.IntervalKind = None
     parameter: opt.Parameter = None
     level: opt.Level = 0.95
+    penalized: Penalized = False
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
             raise InputError(
                 f"--level must be between 0 and 1, but it is {self.level:g}.",
                 hint="for example --level 0.95.",
+            )
+        if self.penalized and self.interval not in RESAMPLED_OR_PROFILED:
+            raise InputError(
+                "--penalized needs --interval profile or bootstrap.",
+                hint="add one of them, or leave this out.",
+            )
+        if self.penalized and not self.parameter:
+            raise InputError(
+                "--penalized needs --parameter: it is for covariates that are named.",
+                hint="for example --parameter age.",
             )
         if self.interval is not None:
             return
@@ -48,7 +74,7 @@ class Intervals:
 
     def check_penalty(self, penalty: opt.PenaltyKind) -> None:
         """A penalty excludes the intervals that are made of a standard error."""
-        if self.interval in (None, opt.Interval.profile, opt.Interval.bootstrap):
+        if self.interval is None or self.interval in RESAMPLED_OR_PROFILED:
             return
         if penalty is not opt.PenaltyKind.none:
             raise InputError(
@@ -63,7 +89,7 @@ class Intervals:
         for name in self.parameter or ():
             if name not in names:
                 raise InputError.unknown_name("--parameter", name, names)
-        if self.interval in (None, opt.Interval.wald, opt.Interval.robust) or penalty is None:
+        if self.interval not in RESAMPLED_OR_PROFILED or penalty is None or self.penalized:
             return
         l1, l2 = penalty.arrays(names)
         free = {name for name, a, b in zip(names, l1, l2, strict=True) if not (a or b)}
@@ -72,7 +98,8 @@ class Intervals:
                 raise InputError(
                     f"--interval {self.interval} is for covariates without a penalty, but "
                     f"{name!r} is penalised, which biases its estimate.",
-                    hint=f"name it by --unpenalized {name}.",
+                    hint=f"name it by --unpenalized {name}; or by --parameter {name} --penalized "
+                    "for an interval that does not have the stated coverage.",
                 )
 
     def of(
@@ -85,7 +112,10 @@ class Intervals:
             found = resampling.of(model, self.parameter or None)
             return found.interval(self.level, resampling.type), found
         bounds = model.confidence_interval(
-            self.parameter or None, method=self.interval.value, level=self.level
+            self.parameter or None,
+            method=self.interval.value,
+            level=self.level,
+            penalized=self.penalized,
         )
         return bounds, None
 
@@ -111,7 +141,7 @@ def fit(
     stratumId, weights; rowId, covariateId, covariateValue) need no options.
     """
     # Here and not above: they bring numba and scikit-learn, which `riskset --help` does not need.
-    from riskset.cli.pictures import draw_bootstrap, draw_cross_validation, draw_fit
+    from riskset.cli.pictures import draw_bootstrap, draw_cross_validation, draw_fit, draw_profile
     from riskset.fit_file import write_fit
 
     strength.check(crossval.cv)
@@ -130,14 +160,22 @@ def fit(
     if crossval.cv:
         estimator = crossval.estimator(estimator, penalties, patients, tables, resampling.seed)
     fitted = estimator.fit(data)
+    if crossval.cv:
+        as_typed(fitted, lambda found: strength.spelled(found, penalties))
+    began = clock.perf_counter()
     bounds, bootstrap = intervals.of(fitted, resampling)
-    write_fit(out, fitted, interval=bounds, seconds={"read": read})
+    seconds = {"read": read, **fitted.seconds_}
+    if bounds is not None:
+        seconds["interval"] = clock.perf_counter() - began
+    write_fit(out, fitted, interval=bounds, seconds=seconds)
     if plot is not None:
         draw_fit(plot, fitted, bounds)
         if crossval.cv:
             draw_cross_validation(plot, fitted)
         if bootstrap is not None:
             draw_bootstrap(plot, bootstrap, bounds)
+        if bounds is not None and intervals.interval is opt.Interval.profile:
+            draw_profile(plot, data, fitted, bounds)
     if not run.quiet:
-        print_fit(patients.name, data, fitted, bounds, read)
+        print_fit(patients.name, data, fitted, bounds, seconds)
         print_written(out, plot)

@@ -16,18 +16,28 @@ from riskset.plot import (
     coefficient_path,
     cross_validation,
     hazard_ratios,
+    profile_likelihood,
     survival_curves,
 )
 
 if TYPE_CHECKING:
     from riskset.estimators._interval import Interval
 
-__all__ = ["draw_bootstrap", "draw_cross_validation", "draw_fit", "draw_path", "save"]
+__all__ = [
+    "draw_bootstrap",
+    "draw_cross_validation",
+    "draw_fit",
+    "draw_path",
+    "draw_profile",
+    "save",
+]
 
 DPI = 200
 MAX_CURVES = 8
 MAX_TIMES = 2000
 MAX_RATIOS = 30
+REACH = 3.0
+"""A profile is drawn so many times farther from the estimate than its interval reaches."""
 
 
 def draw_fit(folder: Path, model: "rs.Cox | rs.FineGray", interval: "Interval | None") -> None:
@@ -47,7 +57,9 @@ def draw_fit(folder: Path, model: "rs.Cox | rs.FineGray", interval: "Interval | 
         coef = model.coef_[where]
         size = np.abs(coef) / (interval.upper[shown] - interval.lower[shown])
         kept = np.sort(np.argsort(-size, kind="stable")[:MAX_RATIOS])
-        if kept.size < len(interval.names):
+        if not kept.size:
+            warn("hazard_ratios.png was not drawn: no interval has two finite ends.")
+        elif kept.size < len(interval.names):
             warn(f"hazard_ratios.png shows the {kept.size} clearest of {len(interval.names):,}.")
         if kept.size:
             figure = hazard_ratios(
@@ -94,6 +106,51 @@ def draw_bootstrap(folder: Path, found: "rs.Bootstrap", interval: "Interval | No
         title=name,
     )
     _save(folder, "bootstrap.png", figure)
+
+
+def draw_profile(
+    folder: Path, data: "rs.Dataset", model: "rs.Cox | rs.FineGray", interval: "Interval"
+) -> None:
+    """``profile.png``: the profile likelihood of the first covariate with an interval."""
+    defined = np.flatnonzero(interval.lower <= interval.upper)
+    if not defined.size:
+        warn("profile.png was not drawn: no interval is defined.")
+        return
+    name, n = interval.names[int(defined[0])], len(interval.names)
+    if n > 1:
+        warn(f"profile.png shows {name!r} of {n:,} covariates; name another with --parameter.")
+    lower, upper = interval[name]
+    j = model.covariates_.index(name)
+    bounds = _around(
+        float(model.coef_[j]), lower, upper, float(column_spread(data.design, Runtime.select())[j])
+    )
+    found = rs.profile(model, data, parameter=name, bounds=bounds, penalized=True)
+    figure = profile_likelihood(
+        found.values,
+        found.log_likelihood,
+        found.maximum,
+        lower,
+        upper,
+        maximum=found.log_likelihood_maximum,
+        level=interval.level,
+        title=name,
+    )
+    _save(folder, "profile.png", figure)
+
+
+def _around(
+    estimate: float, lower: float, upper: float, spread: float
+) -> tuple[float, float] | None:
+    """Values among which a profile falls well below its interval; None if nothing bounds them."""
+    ends = [end for end in (lower, upper) if np.isfinite(end)]
+    if not ends:
+        return None
+    if np.isfinite(estimate):
+        return (
+            min(estimate + REACH * (end - estimate) for end in (*ends, estimate)),
+            max(estimate + REACH * (end - estimate) for end in (*ends, estimate)),
+        )
+    return ends[0] - 4 / spread, ends[0] + 4 / spread
 
 
 def draw_cross_validation(folder: Path, model: "rs.Cox | rs.FineGray") -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 import riskset as rs
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset.cli.groups import grouped
 from riskset.cli.inputs import Tables, check_readable
 from riskset.cli.summary import print_written
@@ -64,9 +64,7 @@ def predict(
         warn(in_options(message))
     write_table(out, _predictions(model, data, at))
     if not quiet:
-        output().print(
-            f"predicted {data.n_rows:,} rows at {at.size:,} {'time' if at.size == 1 else 'times'}"
-        )
+        output().print(f"predicted {counted(data.n_rows, 'row')} at {counted(at.size, 'time')}")
         print_written(out)
 
 

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import riskset as rs
+from riskset._errors import counted
 from riskset.cli.terminal import facts, output, plain_number, plain_table, ratio, short
 from riskset.cli.wording import in_options
 
@@ -39,13 +40,14 @@ def print_fit(
     data: "rs.Dataset",
     model: "rs.Cox | rs.FineGray",
     interval: "Interval | None",
-    read: float,
+    seconds: Mapping[str, float],
 ) -> None:
     """What was read, the certificate, and the largest coefficients."""
     n_features, n_kept = len(model.covariates_), int(np.count_nonzero(model.coef_))
     table = facts()
     strata = f", {model.n_strata_:,} strata" if model.n_strata_ > 1 else ""
-    table.add_row("read", f"{source}: {model.n_rows_:,} rows, {model.n_events_:,} events{strata}")
+    size = f"{counted(model.n_rows_, 'row')}, {counted(model.n_events_, 'event')}{strata}"
+    table.add_row("read", f"{source}: {size}")
     table.add_row("model", _model(model))
     if isinstance(model, (rs.CoxCV, rs.FineGrayCV)):
         best, found = model.best_penalty_, model.cross_validation_
@@ -53,7 +55,8 @@ def print_fit(
         table.add_row(
             "score",
             f"{found.score_name}: mean {model.best_score_:,.4f}, se {found.se[found.chosen]:,.4f}; "
-            f"{_penalties(len(found))} in {found.repeats.size:,} replicates, relative KKT residual "
+            f"{_penalties(len(found))} in {counted(found.repeats.size, 'replicate')}, relative KKT "
+            "residual "
             f"at most {found.kkt.max():.1e} (tolerance {model.tol_replicates:.0e})",
         )
     elif model.penalty is not None:
@@ -69,11 +72,11 @@ def print_fit(
     table.add_row(
         "status",
         f"[{colour}]{model.status_}[/], relative KKT residual {model.kkt_:.1e} after "
-        f"{model.n_iter_} {'step' if model.n_iter_ == 1 else 'steps'}",
+        f"{counted(model.n_iter_, 'step')}",
     )
     _add_notes(table, model.notes_, (*WARNED, *COUNTED))
-    prepare, fit = model.seconds_["prepare"], model.seconds_["fit"]
-    table.add_row("seconds", f"read {read:.2f}, prepare {prepare:.2f}, fit {fit:.2f}")
+    spent = [f"{what.replace('_', '-')} {value:.2f}" for what, value in seconds.items()]
+    table.add_row("seconds", ", ".join(spent))
     console = output()
     console.print(table)
     console.print()
@@ -128,7 +131,7 @@ def _coefficients(model: "rs.Cox | rs.FineGray", interval: "Interval | None") ->
     if interval is not None:
         titles.append(f"{100 * interval.level:g}% interval")
     rows: list[tuple[str, list[str]]] = []
-    for j in _shown(model, error):
+    for j in _shown(model, error, () if interval is None else interval.names):
         name = model.covariates_[j]
         row = [plain_number(model.coef_[j]), ratio(model.coef_[j])]
         if error is not None:
@@ -151,10 +154,13 @@ def _coefficients(model: "rs.Cox | rs.FineGray", interval: "Interval | None") ->
     return table
 
 
-def _shown(model: "rs.Cox | rs.FineGray", error: "Features | None") -> "Index":
+def _shown(
+    model: "rs.Cox | rs.FineGray", error: "Features | None", asked: Sequence[str]
+) -> "Index":
     """Columns to print: all in their order, or the unpenalised ones, then the largest."""
     coef = model.coef_
-    shown = np.flatnonzero(coef)
+    # A penalty may hold one at 0 whose interval was asked for.
+    shown = np.flatnonzero((coef != 0) | np.isin(model.covariates_, asked))
     if shown.size <= MAX_ROWS:
         return shown
     size = np.abs(coef[shown]) if error is None else np.abs(coef[shown] / error[shown])
@@ -175,8 +181,9 @@ def print_path(
     known = result._source.data
     table = facts()
     outcome = known.outcome
-    rows = f"{outcome.n_rows:,} rows, {outcome.n_events:,} events"
-    table.add_row("read", f"{source}: {rows}, {len(result.names):,} covariates in {read:.2f} s")
+    rows = f"{counted(outcome.n_rows, 'row')}, {counted(outcome.n_events, 'event')}"
+    columns = counted(len(result.names), "covariate")
+    table.add_row("read", f"{source}: {rows}, {columns} in {read:.2f} s")
     table.add_row("model", _model(model))
     add_left_out(table, data, known.n_dropped)
     certified = sum(status == "converged" for status in result.statuses)
@@ -212,4 +219,4 @@ def print_written(*paths: Path | None) -> None:
 
 
 def _penalties(count: int) -> str:
-    return f"{count:,} {'penalty' if count == 1 else 'penalties'}"
+    return counted(count, "penalty", "penalties")

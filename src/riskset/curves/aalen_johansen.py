@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset._types import AnyArray
 from riskset.curves._result import Curves, as_times, step_values
 from riskset.curves.followup import Followup, check_level
@@ -63,7 +63,9 @@ class IncidenceCurve:
 
     def __repr__(self) -> str:
         ends = zip(self.causes, self.n_events.sum(axis=1), self.incidence[:, -1], strict=True)
-        listed = "; ".join(f"cause {c}: {n:,g} events, incidence {f:.4g}" for c, n, f in ends)
+        listed = "; ".join(
+            f"cause {c}: {counted(n, 'event')}, incidence {f:.4g}" for c, n, f in ends
+        )
         return (
             f"IncidenceCurve {self.label!r}: {listed}; {self.n_censored.sum():,g} censored, "
             f"up to time {self.time[-1]:g}"

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._errors import InputError, RisksetWarning
+from riskset._errors import InputError, RisksetWarning, counted
 from riskset._types import AnyArray
 from riskset.curves._result import Curves, as_times, step_values
 from riskset.curves.followup import Followup, check_level
@@ -58,7 +58,7 @@ class SurvivalCurve:
 
     def __repr__(self) -> str:
         return (
-            f"SurvivalCurve {self.label!r}: {self.n_events.sum():,g} events, "
+            f"SurvivalCurve {self.label!r}: {counted(self.n_events.sum(), 'event')}, "
             f"{self.n_censored.sum():,g} censored, {self.survival[-1]:.4g} survive time "
             f"{self.time[-1]:g}"
         )

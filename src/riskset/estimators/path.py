@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset._progress import ProgressBar
 from riskset._types import Features, Index, Matrix, is_count, is_number
 from riskset.data.output import data_frame
@@ -69,8 +69,9 @@ class PathResult:
     def __repr__(self) -> str:
         done = sum(status == "converged" for status in self.statuses)
         return (
-            f"PathResult({len(self):,} penalties, strength {self.strengths[0]:.4g} to "
-            f"{self.strengths[-1]:.4g}; {len(self.names):,} covariates, "
+            f"PathResult({counted(len(self), 'penalty', 'penalties')}, strength "
+            f"{self.strengths[0]:.4g} to {self.strengths[-1]:.4g}; "
+            f"{counted(len(self.names), 'covariate')}, "
             f"{self.n_nonzero[0]:,} to {self.n_nonzero[-1]:,} not 0; {done:,} converged)"
         )
 

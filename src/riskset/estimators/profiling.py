@@ -5,14 +5,15 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from riskset._errors import InputError, NotDefinedError, RisksetWarning
-from riskset._progress import ProgressBar
+from riskset._errors import InputError, NotDefinedError, RisksetWarning, counted
+from riskset._progress import ProgressBar, time_left
 from riskset._types import Features, Index, is_count, is_number
 from riskset.data.output import data_frame
 from riskset.estimators._input import frame_library
@@ -68,9 +69,9 @@ class Profile:
 
     def __repr__(self) -> str:
         return (
-            f"Profile({self.parameter!r}, {self.values.size:,} values from {self.values.min():.4g} "
-            f"to {self.values.max():.4g}; maximum {self.log_likelihood_maximum:.6g} at "
-            f"{self.maximum:.4g})"
+            f"Profile({self.parameter!r}, {counted(self.values.size, 'value')} from "
+            f"{self.values.min():.4g} to {self.values.max():.4g}; maximum "
+            f"{self.log_likelihood_maximum:.6g} at {self.maximum:.4g})"
         )
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -259,14 +260,16 @@ def _intervals(
 @contextmanager
 def _reported(source: Source, title: str, expected: int, progress: bool | None) -> Iterator[Source]:
     """The same, with a progress bar that its fits move, in whichever thread they run."""
-    lock, done = threading.Lock(), 0
+    lock, done, started = threading.Lock(), 0, monotonic()
     with ProgressBar(title, progress) as bar:
 
         def report() -> None:
             nonlocal done
             with lock:
                 done += 1
-                bar.update(min(done / expected, 0.99), f"{done:,} fits")
+                share = min(done / expected, 0.99)
+                words = f"{counted(done, 'fit')}, about {time_left(started, share)} left"
+                bar.update(share, words)
 
         yield replace(source, report=report)
 

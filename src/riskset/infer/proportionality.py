@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset._runtime import one_blas_thread
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
@@ -48,7 +48,8 @@ class ProportionalityTest:
 
     def __repr__(self) -> str:
         return (
-            f"ProportionalityTest(transform={self.transform!r}, {len(self.names):,} covariates, "
+            f"ProportionalityTest(transform={self.transform!r}, "
+            f"{counted(len(self.names), 'covariate')}, "
             f"global chi-square {self.global_statistic:.4g} on {self.global_df:,} df, "
             f"p = {self.global_p_value:.4g})"
         )

@@ -13,6 +13,8 @@ from riskset.plot._style import ACCENT, COLOURS, INK, QUIET, STYLE, frame
 __all__ = ["bootstrap_distribution"]
 
 MOST_BINS = 60
+TOP = 0.85
+"""Bars and lines end below the words, at this share of the axes."""
 
 
 def bootstrap_distribution(
@@ -78,12 +80,12 @@ def bootstrap_distribution(
         if np.isfinite(lower) or np.isfinite(upper):
             _shade(axes, lower, upper, level)
         if np.isfinite(estimate):
-            axes.axvline(estimate, color=ACCENT, linewidth=2.0, zorder=4)
+            axes.axvline(estimate, ymax=TOP, color=ACCENT, linewidth=2.0, zorder=4)
             words = f"estimate {estimate:.3g}"
             axes.text(
                 0.005, 0.985, words, transform=axes.transAxes, va="top", color=ACCENT, weight="bold"
             )
-        axes.margins(y=0.18)
+        axes.margins(y=1 / TOP - 1)
         axes.set_xlabel(xlabel)
         failed = int(np.isnan(values).sum())
         lost = f", {failed:,} without an estimate" if failed else ""
@@ -101,10 +103,10 @@ def _shade(axes: Axes, lower: float, upper: float, level: float) -> None:
     axes.set_xlim(min(low, *ends), max(high, *ends))
     low, high = axes.get_xlim()
     for end in ends:
-        axes.axvline(end, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=3)
+        axes.axvline(end, ymax=TOP, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=3)
     start = lower if np.isfinite(lower) else low
     stop = upper if np.isfinite(upper) else high
-    axes.axvspan(start, stop, color=INK, alpha=0.05, linewidth=0, zorder=0)
+    axes.axvspan(start, stop, ymax=TOP, color=INK, alpha=0.05, linewidth=0, zorder=0)
     words = f"{100 * level:g}% interval {lower:.3g} to {upper:.3g}"
     axes.text(0.995, 0.985, words, transform=axes.transAxes, ha="right", va="top", color=INK)
 

@@ -4,7 +4,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from scipy.special import ndtri
 
 from riskset._errors import InputError
@@ -145,13 +145,13 @@ def _ratios(axes: Axes) -> None:
     decades = np.arange(np.floor(low / np.log(10)), np.ceil(high / np.log(10)) + 1)
     span = (high - low) / np.log(10)
     steps: list[float] = [1] if span > 3 else [1, 2, 5] if span > 0.9 else [1, 1.5, 2, 3, 4, 5, 7]
-    if span < 0.25:
-        steps = np.arange(1, 10, 0.1 if span > 0.08 else 0.05).round(2).tolist()
     ticks = np.log([step * 10.0**decade for decade in decades for step in steps])
+    if span < 0.25:
+        ticks = np.log(MaxNLocator(6).tick_values(np.exp(low), np.exp(high)))
     top = axes.secondary_xaxis("top")
     top.xaxis.set_major_locator(FixedLocator(ticks[(ticks >= low) & (ticks <= high)].tolist()))
     top.xaxis.set_minor_locator(NullLocator())
-    top.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{np.exp(x):.3g}"))
+    top.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{np.exp(x):.6g}"))
     top.tick_params(length=3, width=0.8, colors=QUIET)
     top.spines["top"].set_visible(False)
     top.set_xlabel("hazard ratio", color=QUIET)
