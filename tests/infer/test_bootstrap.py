@@ -11,7 +11,14 @@ from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
-from riskset.infer.bootstrap import Estimate, Resampling, acceleration, resample_estimates
+from riskset.infer.bootstrap import (
+    Chosen,
+    Estimate,
+    Resampling,
+    acceleration,
+    resample_estimates,
+    retuned_estimates,
+)
 from riskset.infer.bootstrap_intervals import (
     Ends,
     bca_levels,
@@ -19,9 +26,13 @@ from riskset.infer.bootstrap_intervals import (
     least_replicates,
     order_quantile,
 )
+from riskset.infer.crossval.engine import Engine
+from riskset.infer.crossval.folds import given_folds
+from riskset.infer.crossval.scores import CensoringFrom, Score, Scorer
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import Censoring, FineGrayLoss
 from riskset.model.loss import Loss
+from riskset.model.penalty import L2
 from riskset.solve import newton
 from riskset.solve import replicates as engine
 from riskset.solve.optimality import Problem
@@ -203,6 +214,38 @@ def test_a_replicate_is_the_fit_of_the_rows_drawn(
         )
         assert estimate.status == alone.status == "converged"
         assert_allclose(estimate.coef, alone.coef, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("censoring", ["training", "full"])
+@pytest.mark.parametrize("score", ["held_out", "difference"])
+@pytest.mark.parametrize("kind", ["breslow", "finegray", "finegray-unweighted"])
+def test_folds_of_a_resample_are_those_of_the_rows_drawn(
+    kind: str, score: Score, censoring: CensoringFrom
+) -> None:
+    """Repeated literally, all copies of a row in one fold; draws count in the censoring as rows."""
+    cohort, fold, penalty = Cohort(kind), np.arange(N) % 3, L2(2.0)
+    loss = cohort.whole()
+    resampling = Resampling.of(loss.outcome)
+
+    def scores(problem: Problem, ids: np.ndarray) -> list[float]:
+        folds = given_folds(ids, problem.loss.outcome)
+        scorer = Scorer(problem.design, problem.loss, folds, score, censoring)
+        scored = Engine(problem, scorer, 1e-11, 200).score(penalty)
+        return [replicate.score for replicate in scored.replicates]
+
+    found = []
+
+    def choose(problem: Problem) -> Chosen:
+        found.append(scores(problem, fold))
+        return Chosen(penalty, None)
+
+    problem = Problem.prepare(cohort.design, loss)
+    list(retuned_estimates(problem, choose, resampling, np.arange(P), replicates=3, seed=3))
+    for k in range(3):
+        rows = np.repeat(np.arange(N), resampling.counts(3, k))
+        design = Design.from_dense(cohort.x[rows])
+        alone = Problem.prepare(design, cohort.loss(rows, cohort.weight))
+        assert_allclose(found[k], scores(alone, fold[rows]), rtol=1e-7)
 
 
 def test_a_row_drawn_twice_is_one_event_of_twice_the_weight_to_efron() -> None:

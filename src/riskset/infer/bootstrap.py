@@ -266,7 +266,7 @@ def retuned_estimates(
         part = resampling.part(seed, number, count_censoring=count_censoring)
         resample = Problem.prepare(design, loss.replicate(part.weight, part.censoring))
         try:
-            penalty, start = choose(_for_folds(resample) if count_censoring else resample)
+            penalty, start = choose(resample)
         except InputError as error:
             raise InputError(f"no penalty can be chosen in resample {number}: {error}") from error
         l1, l2 = penalty.arrays(design.names)
@@ -275,17 +275,6 @@ def retuned_estimates(
         )
         lost = found.aliased & (l1 == 0) & (l2 == 0)
         yield _estimate(found, lost, columns)._replace(penalty=penalty)
-
-
-def _for_folds(resample: Problem) -> Problem:
-    """The same, for folds whose training rows estimate the censoring without case weights.
-
-    There a row counts once however often it was drawn: weights of training rows cannot tell both
-    apart.
-    """
-    loss = resample.loss
-    assert isinstance(loss, FineGrayLoss)
-    return replace(resample, loss=replace(loss, censoring=replace(loss.censoring, weights="none")))
 
 
 def _left_out(problem: Problem, part: Part, l1: Features, l2: Features) -> NDArray[np.bool_]:

@@ -206,7 +206,8 @@ class FineGrayLoss:
     ) -> "FineGrayLoss":
         """The same likelihood with other case weights; G from `censoring` weights or as it is."""
         outcome = self.outcome.reweighted(weight)
-        source = self.outcome.weight if censoring is None else censoring
+        as_it_is = self.outcome.weight if self.censoring.weight is None else self.censoring.weight
+        source = as_it_is if censoring is None else censoring
         curve = self.censoring.replicate(outcome, source, carry_on)
         return replace(
             self, outcome=outcome, censoring=curve, runtime=runtime or self.runtime, limit=None

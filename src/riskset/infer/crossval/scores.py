@@ -36,6 +36,7 @@ from riskset._runtime import Runtime
 from riskset._types import Features, Matrix, Rows, is_number
 from riskset.data.design import Design
 from riskset.infer.crossval.folds import Folds
+from riskset.model.finegray import FineGrayLoss
 from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
 from riskset.solve.limit import log_likelihood_without, missing, restrict
@@ -137,7 +138,10 @@ class Scorer:
         """The training rows of a replicate."""
         out = self.folds.held_out(repeat, fold)
         weight = np.where(out, 0.0, self.loss.outcome.weight)
-        return Part(weight, weight if self.censoring == "training" else None)
+        if self.censoring == "full":
+            return Part(weight)
+        counting = self.loss.censoring.weight if isinstance(self.loss, FineGrayLoss) else None
+        return Part(weight, weight if counting is None else np.where(out, 0.0, counting))
 
     def measure(
         self, parts: Sequence[Part], eta: Matrix, directions: Sequence[Features] = ()
