@@ -385,6 +385,12 @@ def test_the_picture_marks_the_choice(data):
     assert any(np.array_equal(line.get_ydata(), mean) for line in axes.lines)
     left, right = axes.get_xlim()
     assert left > right
+    shares = rs.CoxCV(cause=1, l1_ratio=[1.0, 0.5], **QUICK).fit(x, y)
+    figure = rs.plot.cross_validation(shares)
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert [t.get_text() for t in legend.texts] == ["100% L1", "50% L1"]
+    assert not legend.get_window_extent().overlaps(figure.axes[0].get_window_extent())
     with pytest.raises(rs.InputError, match="not Cox"):
         rs.plot.cross_validation(rs.Cox())
     with pytest.raises(rs.InputError, match="at least two penalties"):

@@ -80,7 +80,7 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
         low, high = found.strengths[drawn].min(), found.strengths[drawn].max()
         axes.set_xlim(high * 1.1, low / 1.1)
         if several.size > 1:
-            axes.legend(frameon=False, loc="lower center")
+            figure.legend(frameon=False, loc="outside lower center", ncols=min(several.size, 6))
         _mark(axes, found)
         axes.set_xlabel("penalty strength (weaker to the right)")
         words = {"held_out": "held-out log likelihood", "difference": "log likelihood added"}
