@@ -145,24 +145,27 @@ def in_lanes(s: Scene) -> Iterator[Call]:
     eta = frozen(np.clip(s.eta - s.eta.max(), -30, 0)[:, None] * rng.random(8))
     weight = frozen(risk.weight[:, None] * rng.integers(0, 3, (n, 8)))
     shift, hazard = frozen(rng.normal(size=8)), frozen(rng.random((s.n_groups, 8)))
-    r, total = Out(np.full((n, 8), np.nan)), Out(np.full((s.n_groups, 8), np.nan))
-    start = Out(rng.normal(size=(s.eta.size, 8)))
+    by_group, by_lane = (s.n_groups, 8), (s.eta.size, 8)
     sets = (risk.group_ptr, risk.starts_stratum)
-    events = frozen(rng.integers(0, 2, eta.shape) * 0.5)
-    yield Call("lanes", "score", (eta, shift, events, Out(np.ones(8))))
-    has_event = np.zeros(s.eta.size, dtype=bool)
-    has_event[risk.order[risk.event_weight > 0]] = True
-    by_row = frozen(rng.random((s.eta.size, 8)))
-    if n == s.eta.size:
-        outs = (Out(np.full((n, 8), np.nan)), Out(np.full((n, 8), np.nan)))
-        sums = Out(np.full((s.n_groups, 8), np.nan))
-        args = (by_row, risk.order, frozen(has_event), risk.group_ptr, *outs, sums)
-        yield Call("lanes", "into_groups", args)
     yield Call("lanes", "bounds", (eta, Out(np.zeros(8)), Out(np.zeros(8))))
-    for is_tail in (False, True):
-        args = (eta, shift, risk.order, weight, *sets, is_tail, r, total)
-        yield Call("lanes", "sum_at_risk", args)
-        yield Call("lanes", "add_expected", (hazard, risk.order, weight, *sets, is_tail, start))
+    unit = frozen(rng.choice([0.0, 0.1, 1.0, 3.0], s.eta.size))
+    some = frozen(unit * rng.choice([0, 1, 2, 255], s.eta.size))
+    yield Call("lanes", "counts", (some, unit, 3, Out(np.zeros(by_lane, np.uint8))))
+    own = frozen(rng.random(n))
+    events = frozen(own * (risk.event_weight > 0))
+    more = frozen(rng.random(by_group))
+    for count in (rng.integers(0, 3, (n, 8)).astype(np.uint8), rng.random((n, 8))):
+        for m in (None, more):
+            outs = [Out(np.full(shape, np.nan)) for shape in ((n, 8), by_group, (8,), (8,))]
+            args = (risk.order, own, events, frozen(count), *sets, m, *outs)
+            yield Call("lanes", "sum_up_to", (eta, shift, *args))
+        residual = Out(rng.normal(size=by_lane))
+        args = (hazard, risk.order, weight, events, frozen(count), *sets, residual)
+        yield Call("lanes", "residuals_up_to", args)
+    outs = (Out(np.full((n, 8), np.nan)), Out(rng.random(by_group)))
+    yield Call("lanes", "sum_after", (eta, shift, risk.order, weight, *sets, more, *outs))
+    args = (hazard, risk.order, weight, *sets, more, Out(rng.normal(size=by_lane)))
+    yield Call("lanes", "residuals_of_tail", args)
 
 
 def positive(s: Scene) -> np.ndarray:

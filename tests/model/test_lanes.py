@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from riskset._runtime import Runtime
 from riskset.data.outcome import Outcome
+from riskset.kernels._vector import lane_rows
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import Censoring, FineGrayLoss
 from riskset.model.lanes import LANES, LaneLoss, Part
@@ -33,11 +34,12 @@ def whole(kind: str, seed: int) -> Loss:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_parts", [1, 5, 8])
-def test_each_lane_is_its_replicate(kind: str, n_parts: int) -> None:
+@pytest.mark.parametrize("shares", [(0, 1, 2), (0, 0.3, 1), (0, 1, 300)])
+def test_each_lane_is_its_replicate(kind: str, n_parts: int, shares: tuple[float, ...]) -> None:
     loss, rng = whole(kind, n_parts), np.random.default_rng(n_parts)
     parts = []
     for _ in range(n_parts):
-        weight = loss.outcome.weight * rng.integers(0, 3, N)
+        weight = loss.outcome.weight * rng.choice(shares, N)
         parts.append(Part(weight, None if kind == "full" else weight))
     assert LaneLoss.can_be_made(loss)
     lanes = LaneLoss.build(loss, parts)
@@ -50,6 +52,12 @@ def test_each_lane_is_its_replicate(kind: str, n_parts: int) -> None:
         assert_allclose(lanes.n_events[k], alone.n_events, rtol=1e-12)
         assert_allclose(found.log_likelihood[k], exact.log_likelihood, rtol=1e-12)
         assert_allclose(found.residual[:, k], exact.residual, rtol=1e-11, atol=1e-12)
+
+
+def test_rows_are_whole_cache_lines() -> None:
+    for n in range(1, 9):
+        assert lane_rows(n).shape == (n, LANES)
+        assert lane_rows(n).ctypes.data % 64 == 0
 
 
 def test_a_span_too_wide_is_said() -> None:

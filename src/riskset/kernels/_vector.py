@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -16,21 +17,33 @@ from riskset._types import AnyArray, Matrix, Rows
 
 __all__ = [
     "LANES",
+    "Emit",
     "gather_dense",
     "gather_rows",
     "gather_scaled",
+    "lane_rows",
     "scatter_dense",
     "scatter_rows",
     "scatter_scaled",
 ]
 
 LANES = 8
+LINE = 64
+"""Bytes of a cache line, and of a row."""
+
+
+def lane_rows(n: int) -> Matrix:
+    """An (n, 8) array without values, each row of which is one cache line and not half of two."""
+    raw = np.empty(n * LANES + LINE // 8)
+    start = (-raw.ctypes.data % LINE) // 8
+    return raw[start : start + n * LANES].reshape(n, LANES)
+
 
 _I64, _F64 = ir.IntType(64), ir.DoubleType()
 _ROW = ir.VectorType(_F64, LANES)
 
 
-class _Emit:
+class Emit:
     """What a loop over rows is made of, in the words of the compiler."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
@@ -61,8 +74,10 @@ class _Emit:
         mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         return self.builder.shuffle_vector(one, ir.Constant(_ROW, ir.Undefined), mask)
 
-    def loop(self, first: Any, last: Any, start: Any, body: Callable[[Any, Any], Any]) -> Any:
-        """``for k in range(first, last): total = body(k, total)``; `start` may be None."""
+    def loop(
+        self, first: Any, last: Any, totals: list[Any], body: Callable[[Any, list[Any]], list[Any]]
+    ) -> list[Any]:
+        """``for k in range(first, last): totals = body(k, totals)``."""
         b = self.builder
         entry = b.block
         head, inside, after = (b.append_basic_block(name) for name in ("head", "inside", "after"))
@@ -70,49 +85,49 @@ class _Emit:
         b.position_at_end(head)
         k = b.phi(_I64)
         k.add_incoming(first, entry)
-        total = None
-        if start is not None:
-            total = b.phi(_ROW)
-            total.add_incoming(start, entry)
+        current = [b.phi(total.type) for total in totals]
+        for now, total in zip(current, totals, strict=True):
+            now.add_incoming(total, entry)
         b.cbranch(b.icmp_signed("<", k, last), inside, after)
         b.position_at_end(inside)
-        new = body(k, total)
-        if total is not None:
-            total.add_incoming(new, b.block)
+        for now, new in zip(current, body(k, current), strict=True):
+            now.add_incoming(new, b.block)
         k.add_incoming(b.add(k, ir.Constant(_I64, 1)), b.block)
         b.branch(head)
         b.position_at_end(after)
-        return total
+        return current
 
 
-def _gather(emit: _Emit, first: Any, last: Any, row: Any, value: Any, base: Any, at: int) -> Any:
+def _gather(emit: Emit, first: Any, last: Any, row: Any, value: Any, base: Any, at: int) -> Any:
     """``out[m] += sum_k value[k] r[base + row[k]]`` with r, out, m the arguments from `at` on."""
     b = emit.builder
     r, out, m = emit.data(at), emit.data(at + 1), emit.args[at + 2]
 
-    def body(k: Any, total: Any) -> Any:
+    def body(k: Any, totals: list[Any]) -> list[Any]:
         i = b.zext(emit.element(row, k), _I64) if row is not None else k
         term = emit.load(r, b.add(base, i))
         if value is not None:
             term = b.fmul(emit.spread(emit.element(value, k)), term)
-        return b.fadd(total, term)
+        return [b.fadd(totals[0], term)]
 
-    emit.store(emit.loop(first, last, emit.load(out, m), body), out, m)
+    (total,) = emit.loop(first, last, [emit.load(out, m)], body)
+    emit.store(total, out, m)
     return emit.context.get_dummy_value()
 
 
-def _scatter(emit: _Emit, first: Any, last: Any, row: Any, value: Any, base: Any, at: int) -> Any:
+def _scatter(emit: Emit, first: Any, last: Any, row: Any, value: Any, base: Any, at: int) -> Any:
     """``out[base + row[k]] += value[k] v[m]`` with v, m, out the arguments from `at` on."""
     b = emit.builder
     v, m, out = emit.data(at), emit.args[at + 1], emit.data(at + 2)
     x = emit.load(v, m)
 
-    def body(k: Any, total: Any) -> Any:
+    def body(k: Any, _: list[Any]) -> list[Any]:
         i = b.add(base, b.zext(emit.element(row, k), _I64) if row is not None else k)
         term = x if value is None else b.fmul(emit.spread(emit.element(value, k)), x)
         emit.store(b.fadd(emit.load(out, i), term), out, i)
+        return []
 
-    emit.loop(first, last, None, body)
+    emit.loop(first, last, [], body)
     return emit.context.get_dummy_value()
 
 
@@ -166,7 +181,7 @@ else:
         """``out[m] += sum r[base + row[k]]`` over k in [first, last)."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = _Emit(context, builder, signature, args)
+            e = Emit(context, builder, signature, args)
             return _gather(e, args[1], args[2], e.data(0), None, args[3], 4)
 
         return types.void(row, _INT, _INT, _INT, r, out, _INT), emit
@@ -176,7 +191,7 @@ else:
         """``out[m] += sum value[k] r[base + row[k]]``."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = _Emit(context, builder, signature, args)
+            e = Emit(context, builder, signature, args)
             return _gather(e, args[2], args[3], e.data(0), e.data(1), args[4], 5)
 
         return types.void(row, value, _INT, _INT, _INT, r, out, _INT), emit
@@ -186,7 +201,7 @@ else:
         """``out[m] += sum x[k] r[base + k]`` over k in [0, n)."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = _Emit(context, builder, signature, args)
+            e = Emit(context, builder, signature, args)
             return _gather(e, _ZERO, args[1], None, e.data(0), args[2], 3)
 
         return types.void(x, _INT, _INT, r, out, _INT), emit
@@ -196,7 +211,7 @@ else:
         """``out[base + row[k]] += v[m]``."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = _Emit(context, builder, signature, args)
+            e = Emit(context, builder, signature, args)
             return _scatter(e, args[1], args[2], e.data(0), None, args[3], 4)
 
         return types.void(row, _INT, _INT, _INT, v, _INT, out), emit
@@ -206,7 +221,7 @@ else:
         """``out[base + row[k]] += value[k] v[m]``."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = _Emit(context, builder, signature, args)
+            e = Emit(context, builder, signature, args)
             return _scatter(e, args[2], args[3], e.data(0), e.data(1), args[4], 5)
 
         return types.void(row, value, _INT, _INT, _INT, v, _INT, out), emit
@@ -216,7 +231,7 @@ else:
         """``out[base + k] += x[k] v[m]``."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = _Emit(context, builder, signature, args)
+            e = Emit(context, builder, signature, args)
             return _scatter(e, _ZERO, args[1], None, e.data(0), args[2], 3)
 
         return types.void(x, _INT, _INT, v, _INT, out), emit

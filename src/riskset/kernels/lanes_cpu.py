@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Index, Matrix, Rows
+from riskset.kernels import _vector_sums as vector
 from riskset.kernels._jit import kernel
 from riskset.kernels._vector import (
     LANES,
@@ -20,25 +21,22 @@ from riskset.kernels._vector import (
     scatter_rows,
     scatter_scaled,
 )
-from riskset.kernels.risk_sets_cpu import _exp_block
 
 __all__ = [
-    "add_expected",
     "bounds",
+    "counts",
     "cross_binary",
     "cross_dense",
     "cross_valued",
-    "into_groups",
     "minimise_quadratics",
     "product_binary",
     "product_dense",
     "product_valued",
-    "score",
-    "sum_at_risk",
+    "residuals_of_tail",
+    "residuals_up_to",
+    "sum_after",
+    "sum_up_to",
 ]
-
-BLOCK = 64
-"""Rows exponentiated at once."""
 
 
 @kernel
@@ -119,125 +117,86 @@ def bounds(x: Matrix, low: Rows, high: Rows) -> None:
 
 
 @kernel
-def into_groups(
-    weight: Matrix,
+def counts(weight: Rows, unit: Rows, lane: int, out: AnyArray) -> bool:
+    """See `lanes_ref.counts`."""
+    exact = True
+    for i in range(weight.size):
+        ratio = weight[i] / unit[i] if unit[i] > 0.0 else 0.0
+        n = np.uint8(min(ratio, 255.0))
+        exact = exact and n * unit[i] == weight[i]
+        out[i, lane] = n
+    return exact
+
+
+@kernel
+def sum_up_to(
+    eta: Matrix,
+    shift: Rows,
     order: Index,
-    is_event: NDArray[np.bool_],
+    weight: Rows,
+    events: Rows,
+    count: AnyArray,
     group_ptr: Index,
-    placed: Matrix,
-    events: Matrix,
-    group_events: Matrix,
+    starts: NDArray[np.bool_],
+    more: Matrix | None,
+    r: Matrix,
+    hazard: Matrix,
+    low: Rows,
+    value: Rows,
 ) -> None:
-    """See `lanes_ref.into_groups`."""
-    events[:] = 0.0
-    group_events[:] = 0.0
-    for g in range(group_events.shape[0]):
-        for i in range(group_ptr[g], group_ptr[g + 1]):
-            j = order[i]
-            for k in range(LANES):
-                placed[i, k] = weight[j, k]
-            if is_event[j]:
-                for k in range(LANES):
-                    events[j, k] = weight[j, k]
-                    group_events[g, k] += weight[j, k]
+    """See `lanes_ref.sum_up_to`."""
+    vector.sum_up_to(
+        eta, shift, order, weight, events, count, group_ptr, starts, starts.size, more, r, hazard,
+        low, value,
+    )  # fmt: skip
 
 
 @kernel
-def score(eta: Matrix, shift: Rows, events: Matrix, out: Rows) -> None:
-    """See `lanes_ref.score`."""
-    n = eta.shape[0]
-    out[:] = 0.0
-    part = np.empty(LANES)
-    # Sums by blocks round less: the line search compares the last digits.
-    for a in range(0, n, BLOCK):
-        part[:] = 0.0
-        for i in range(a, min(a + BLOCK, n)):
-            for k in range(LANES):
-                part[k] += events[i, k] * (eta[i, k] - shift[k])
-        for k in range(LANES):
-            out[k] += part[k]
-
-
-@kernel
-def sum_at_risk(
+def sum_after(
     eta: Matrix,
     shift: Rows,
     order: Index,
     weight: Matrix,
     group_ptr: Index,
     starts: NDArray[np.bool_],
-    is_tail: bool,
+    survival: Matrix,
     r: Matrix,
     total: Matrix,
 ) -> None:
-    """See `lanes_ref.sum_at_risk`."""
-    n = weight.shape[0]
-    x, power = np.empty(BLOCK * LANES), np.empty(BLOCK * LANES, np.int64)
-    for a in range(0, n, BLOCK):
-        size = min(BLOCK, n - a)
-        for i in range(size):
-            j = order[a + i]
-            for k in range(LANES):
-                x[i * LANES + k] = eta[j, k] - shift[k]
-        _exp_block(x[: size * LANES], power[: size * LANES])
-        for i in range(size):
-            for k in range(LANES):
-                r[a + i, k] = weight[a + i, k] * x[i * LANES + k]
-    running = np.zeros(LANES)
-    n_groups = starts.size
-    if not is_tail:
-        for g in range(n_groups):
-            if starts[g]:
-                running[:] = 0.0
-            for i in range(group_ptr[g], group_ptr[g + 1]):
-                for k in range(LANES):
-                    running[k] += r[i, k]
-            for k in range(LANES):
-                total[g, k] = running[k]
-        return
-    for g in range(n_groups - 1, -1, -1):
-        for k in range(LANES):
-            total[g, k] = running[k]
-        for i in range(group_ptr[g], group_ptr[g + 1]):
-            for k in range(LANES):
-                running[k] += r[i, k]
-        if starts[g]:
-            running[:] = 0.0
+    """See `lanes_ref.sum_after`."""
+    n = starts.size
+    vector.sum_after(eta, shift, order, weight, group_ptr, starts, n, survival, r, total)
 
 
 @kernel
-def add_expected(
+def residuals_up_to(
+    hazard: Matrix,
+    order: Index,
+    r: Matrix,
+    events: Rows,
+    count: AnyArray,
+    group_ptr: Index,
+    starts: NDArray[np.bool_],
+    residual: Matrix,
+) -> None:
+    """See `lanes_ref.residuals_up_to`."""
+    n = starts.size
+    vector.residuals_up_to(hazard, order, r, events, count, group_ptr, starts, n, residual)
+
+
+@kernel
+def residuals_of_tail(
     hazard: Matrix,
     order: Index,
     r: Matrix,
     group_ptr: Index,
     starts: NDArray[np.bool_],
-    is_tail: bool,
+    survival: Matrix,
     residual: Matrix,
 ) -> None:
-    """See `lanes_ref.add_expected`."""
-    seen = np.zeros(LANES)
-    n_groups = starts.size
-    if not is_tail:
-        for g in range(n_groups - 1, -1, -1):
-            for k in range(LANES):
-                seen[k] += hazard[g, k]
-            for i in range(group_ptr[g], group_ptr[g + 1]):
-                j = order[i]
-                for k in range(LANES):
-                    residual[j, k] -= r[i, k] * seen[k]
-            if starts[g]:
-                seen[:] = 0.0
-        return
-    for g in range(n_groups):
-        if starts[g]:
-            seen[:] = 0.0
-        for i in range(group_ptr[g], group_ptr[g + 1]):
-            j = order[i]
-            for k in range(LANES):
-                residual[j, k] -= r[i, k] * seen[k]
-        for k in range(LANES):
-            seen[k] += hazard[g, k]
+    """See `lanes_ref.residuals_of_tail`."""
+    n = starts.size
+    vector.residuals_of_tail(hazard, order, r, group_ptr, starts, n, survival, residual)
 
 
 @kernel

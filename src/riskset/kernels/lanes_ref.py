@@ -12,18 +12,19 @@ from riskset._types import AnyArray, Index, Matrix, Rows
 from riskset.kernels import descent_ref, matrix_ref
 
 __all__ = [
-    "add_expected",
     "bounds",
+    "counts",
     "cross_binary",
     "cross_dense",
     "cross_valued",
-    "into_groups",
     "minimise_quadratics",
     "product_binary",
     "product_dense",
     "product_valued",
-    "score",
-    "sum_at_risk",
+    "residuals_of_tail",
+    "residuals_up_to",
+    "sum_after",
+    "sum_up_to",
 ]
 
 _ALONE = Runtime(1)
@@ -82,109 +83,178 @@ def bounds(x: Matrix, low: Rows, high: Rows) -> None:
     low[:], high[:] = x.min(axis=0), x.max(axis=0)
 
 
-def into_groups(
-    weight: Matrix,
-    order: Index,
-    is_event: NDArray[np.bool_],
-    group_ptr: Index,
-    placed: Matrix,
-    events: Matrix,
-    group_events: Matrix,
-) -> None:
-    """Case weights by position, those of the rows with an event, and the sums of these by group.
+def counts(weight: Rows, unit: Rows, lane: int, out: AnyArray) -> bool:
+    """How often each row counts in a lane: ``weight / unit``, to column `lane` of `out` (n, 8).
 
     Parameters
     ----------
-    weight : (n, 8) float64
-        In the caller's order, as `is_event` (n,) and `events` (n, 8).
-    placed : (n, 8) float64
-    group_events : (G, 8) float64
-        The results, with `events`.
+    weight : (n,) float64
+        Case weights of the lane.
+    unit : (n,) float64
+        Those of the data.
+    out : (n, 8) uint8
+
+    Returns
+    -------
+    bool
+        Whether all counts are whole numbers below 256; if not, `out` says nothing.
     """
-    placed[:] = weight[order]
-    events[:] = weight * is_event[:, None]
-    group_events[:] = np.add.reduceat(events[order], group_ptr[:-1])
+    ratio = np.minimum(np.divide(weight, unit, out=np.zeros_like(unit), where=unit > 0), 255.0)
+    out[:, lane] = ratio.astype(np.uint8)
+    return bool((out[:, lane] * unit == weight).all())
 
 
-def score(eta: Matrix, shift: Rows, events: Matrix, out: Rows) -> None:
-    """``sum_i events[i] (eta[i] - shift)`` of each lane, to `out` (8,)."""
-    out[:] = (events * (eta - shift)).sum(axis=0)
-
-
-def sum_at_risk(
+def sum_up_to(
     eta: Matrix,
     shift: Rows,
     order: Index,
-    weight: Matrix,
+    weight: Rows,
+    events: Rows,
+    count: AnyArray,
     group_ptr: Index,
     starts: NDArray[np.bool_],
-    is_tail: bool,
+    more: Matrix | None,
     r: Matrix,
-    total: Matrix,
+    hazard: Matrix,
+    low: Rows,
+    value: Rows,
 ) -> None:
-    r"""Risk of each row, and its sum over nested risk sets.
+    r"""Partial likelihood, risk of each row, and increments of the cumulative hazard.
+
+    With :math:`w_i` and :math:`d_i` the weight of a row and of its event, times its count,
 
     .. math::
         r_i = w_i e^{\eta_i - s}, \qquad
-        S_g = \sum_{i \text{ in groups} \le g} r_i, \qquad
-        T_g = \sum_{i \text{ in groups} > g} r_i
+        S_g = m_g + \sum_{i \text{ in groups} \le g} r_i, \qquad
+        h_g = \frac{d_g}{S_g}, \qquad
+        \ell = \sum_i d_i (\eta_i - s) - \sum_g d_g \log S_g
 
-    S and T within the stratum of g: S for rows up to their own time, T for a tail, after it.
+    S within the stratum of g, :math:`d_g` the sum of :math:`d_i` in the group.
 
     Parameters
     ----------
     eta : (n, 8) float64
         In the caller's order.
     shift : (8,) float64
-    order : (m,) int64
+        s.
+    order : (n,) int64
         Position -> the caller's row.
-    weight : (m, 8) float64
-        By position.
+    weight, events : (n,) float64
+        By position; `events` is 0 for rows without one.
+    count : (n, 8) uint8 or float64
+        How often a row counts in a lane; by position.
     group_ptr : (G + 1,) int64
     starts : (G,) bool
         The group is the first of its stratum.
-    is_tail : bool
-        T instead of S.
-    r : (m, 8) float64
+    more : (G, 8) float64 or None
+        m, what tails add to each risk set.
+    r : (n, 8) float64
+        By position.
+    hazard : (G, 8) float64
+        h; 0 without events.
+    low : (8,) float64
+        The least S of groups with events; the others stand for 1.
+    value : (8,) float64
+        The likelihood. The results are `r`, `hazard`, `low` and `value`.
+    """
+    x = eta[order] - shift
+    r[:] = (weight[:, None] * count) * np.exp(x)
+    died = events[:, None] * count
+    group, stratum = _groups(group_ptr, starts)
+    value[:] = (died * x).sum(axis=0)
+    low[:] = np.inf
+    for g in range(starts.size):
+        among = (stratum[group] == stratum[g]) & (group <= g)
+        total = r[among].sum(axis=0) + (0.0 if more is None else more[g])
+        d = died[group == g].sum(axis=0)
+        total = np.where(d > 0, total, 1.0)
+        hazard[g] = d / total
+        low[:] = np.minimum(low, total)
+        value -= d * np.log(total)
+
+
+def sum_after(
+    eta: Matrix,
+    shift: Rows,
+    order: Index,
+    weight: Matrix,
+    group_ptr: Index,
+    starts: NDArray[np.bool_],
+    survival: Matrix,
+    r: Matrix,
+    total: Matrix,
+) -> None:
+    r"""Risk of each row of a tail, and what they add to the risk sets before which they stand.
+
+    .. math::
+        r_i = w_i e^{\eta_i - s}, \qquad
+        total_g \mathrel{+}= G_g \sum_{i \text{ in groups} > g} r_i
+
+    within the stratum of g; arrays as in `sum_up_to`, but for these.
+
+    Parameters
+    ----------
+    order : (m,) int64
+    weight, r : (m, 8) float64
+        By position.
+    survival : (G, 8) float64
+        The probability G of no censoring up to the group.
     total : (G, 8) float64
-        The results.
+        Changed in place.
     """
     r[:] = weight * np.exp(eta[order] - shift)
     group, stratum = _groups(group_ptr, starts)
     for g in range(starts.size):
-        among = (stratum[group] == stratum[g]) & ((group > g) if is_tail else (group <= g))
-        total[g] = r[among].sum(axis=0)
+        among = (stratum[group] == stratum[g]) & (group > g)
+        total[g] += survival[g] * r[among].sum(axis=0)
 
 
-def add_expected(
+def residuals_up_to(
+    hazard: Matrix,
+    order: Index,
+    r: Matrix,
+    events: Rows,
+    count: AnyArray,
+    group_ptr: Index,
+    starts: NDArray[np.bool_],
+    residual: Matrix,
+) -> None:
+    r"""Events of each row minus those expected up to its own time.
+
+    .. math:: residual_i = d_i - r_i \sum_{g \ge g_i} h_g
+
+    within the stratum of the row's group :math:`g_i`; arrays as in `sum_up_to`.
+
+    Parameters
+    ----------
+    residual : (n, 8) float64
+        In the caller's order.
+    """
+    group, stratum = _groups(group_ptr, starts)
+    for i in range(order.size):
+        seen = (stratum == stratum[group[i]]) & (np.arange(starts.size) >= group[i])
+        residual[order[i]] = events[i] * count[i] - r[i] * hazard[seen].sum(axis=0)
+
+
+def residuals_of_tail(
     hazard: Matrix,
     order: Index,
     r: Matrix,
     group_ptr: Index,
     starts: NDArray[np.bool_],
-    is_tail: bool,
+    survival: Matrix,
     residual: Matrix,
 ) -> None:
-    r"""Take the expected events of each row off its residual.
+    r"""Take off what is expected of the rows of a tail after their own time.
 
-    .. math::
-        \sum_{g \ge g_i} h_g r_i \quad\text{or, of a tail,}\quad \sum_{g < g_i} h_g r_i
+    .. math:: residual_i \mathrel{-}= r_i \sum_{g < g_i} G_g h_g
 
-    within the stratum of the row's group :math:`g_i`; arrays as in `sum_at_risk`.
-
-    Parameters
-    ----------
-    hazard : (G, 8) float64
-    r : (m, 8) float64
-    residual : (n, 8) float64
-        In the caller's order; changed in place.
+    within the stratum of the row's group; arrays as in `sum_after`.
     """
     group, stratum = _groups(group_ptr, starts)
-    every = np.arange(starts.size)
     for i in range(order.size):
-        g = group[i]
-        seen = (stratum == stratum[g]) & ((every < g) if is_tail else (every >= g))
-        residual[order[i]] -= r[i] * hazard[seen].sum(axis=0)
+        seen = (stratum == stratum[group[i]]) & (np.arange(starts.size) < group[i])
+        residual[order[i]] -= r[i] * (survival * hazard)[seen].sum(axis=0)
 
 
 def minimise_quadratics(

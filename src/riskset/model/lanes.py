@@ -5,22 +5,22 @@ a lane adds nothing there. Breslow's ties, without late entry; Fine and Gray's m
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Index, Matrix, Pointer, Rows
+from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
 from riskset.kernels import lanes_cpu as kernels
-from riskset.kernels._vector import LANES
+from riskset.kernels._vector import LANES, lane_rows
 from riskset.kernels.risk_sets_cpu import LEAST, SPAN
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
 
-__all__ = ["LANES", "LaneEvaluation", "LaneLoss", "Part"]
+__all__ = ["LANES", "LaneEvaluation", "LaneLoss", "Part", "tails_of"]
 
 
 class Part(NamedTuple):
@@ -46,7 +46,7 @@ class LaneEvaluation:
     ----------
     log_likelihood : (8,) float64
     residual : (n, 8) float64
-        In the caller's order.
+        In the caller's order; the next evaluation writes over it.
     is_safe : (8,) bool
         False where eta spans too much for one shift: the other numbers say nothing.
     """
@@ -57,13 +57,21 @@ class LaneEvaluation:
 
 
 @dataclass(frozen=True)
-class _Sets:
-    """Rows in nested risk sets: up to their own time, or as a tail after it."""
+class _Tail:
+    """Rows with a competing event, at risk after their own time; arrays of `lanes_ref.sum_after`.
+
+    Attributes
+    ----------
+    order : (m,) int64
+    weight : (m, 8) float64
+    group_ptr : (G + 1,) int64
+    survival : (G, 8) float64
+    """
 
     order: Index
     weight: Matrix
     group_ptr: Pointer
-    survival: Matrix | None
+    survival: Matrix
 
 
 @dataclass(frozen=True)
@@ -72,26 +80,22 @@ class LaneLoss:
 
     Attributes
     ----------
-    own : _Sets
-        Every row up to its own time.
-    tails : tuple of _Sets
-        Rows with a competing event after it.
-    weight : (n, 8) float64
-        In the caller's order.
-    events : (n, 8) float64
-        Weight of the rows with an event, in the caller's order.
-    group_events : (G, 8) float64
-    starts_stratum : (G,) bool
-    offset : (n,) float64
+    loss : Loss
+        Of the whole data.
+    unit : (n,) float64
+        Case weights of the data, or 1; by position, as `events` and `count`.
+    events : (n,) float64
+        `unit` where there is an event, 0 elsewhere.
+    count : (n, 8) uint8 or float64
+        How often a row counts in a lane.
+    tails : tuple of _Tail
     """
 
-    own: _Sets
-    tails: tuple[_Sets, ...]
-    weight: Matrix
-    events: Matrix
-    group_events: Matrix
-    starts_stratum: NDArray[np.bool_]
-    offset: Rows
+    loss: Loss
+    unit: Rows
+    events: Rows
+    count: AnyArray
+    tails: tuple[_Tail, ...]
 
     @staticmethod
     def can_be_made(loss: Loss) -> bool:
@@ -109,84 +113,125 @@ class LaneLoss:
         carry_on
             As in `Loss.replicate`.
         """
-        outcome, risk = loss.outcome, loss.risk
-        weight = np.zeros((outcome.n_rows, LANES))
-        for k, part in enumerate(parts):
-            weight[:, k] = part.weight
-        placed, events = np.empty((2, *weight.shape))
-        sums = np.empty((risk.group_events.size, LANES))
-        kernels.into_groups(
-            weight, risk.order, outcome.is_event, risk.group_ptr, placed, events, sums
-        )
-        own = _Sets(risk.order, placed, risk.group_ptr, None)
-        tails = _tails(loss, parts, weight, carry_on) if isinstance(loss, FineGrayLoss) else ()
-        return cls(own, tails, weight, events, sums, risk.starts_stratum, loss.offset)
+        order = loss.risk.order
+        unit, count = _counted(loss.outcome.weight, parts)
+        unit, count = unit[order], np.take(count, order, axis=0)
+        found = tails_of(loss, parts, LANES, carry_on) if isinstance(loss, FineGrayLoss) else ()
+        tails = tuple(_Tail(rows, tail, ptr, survival) for rows, ptr, tail, survival in found)
+        return cls(loss, unit, np.where(loss.outcome.is_event[order], unit, 0.0), count, tails)
 
     @property
     def n_events(self) -> Rows:
         """Weighted number of events (8,)."""
-        return np.asarray(self.group_events.sum(axis=0))
+        at = np.flatnonzero(self.events)
+        return np.asarray((self.events[at, None] * self.count[at]).sum(axis=0))
+
+    def by_row(self, values: Rows) -> Matrix:
+        """Numbers by position, times the counts, in the caller's order (n, 8)."""
+        out = np.zeros((self.loss.outcome.n_rows, LANES))
+        out[self.loss.risk.order] = values[:, None] * self.count
+        return out
 
     @functools.cached_property
-    def _scratch(self) -> tuple[Matrix, Matrix, list[Matrix]]:
-        """Sums over risk sets, of all and of a tail, and the risks of each set of rows.
-
-        Fresh memory would cost as much as the sums; a bundle stays in one thread.
-        """
-        total, after = np.empty((2, *self.group_events.shape))
-        return total, after, [np.empty(s.weight.shape) for s in (self.own, *self.tails)]
+    def _scratch(self) -> "_Scratch":
+        """Fresh memory would cost as much as the sums; a bundle stays in one thread."""
+        risk = self.loss.risk
+        more, hazard = lane_rows(risk.group_events.size), lane_rows(risk.group_events.size)
+        risks = [lane_rows(rows.size) for rows in (risk.order, *(t.order for t in self.tails))]
+        residual = lane_rows(self.loss.outcome.n_rows)
+        residual[:] = 0.0
+        return _Scratch(more, hazard, risks, residual)
 
     def evaluate(self, eta: Matrix) -> LaneEvaluation:
         """Likelihood and residuals at `eta` (n, 8), offset included."""
-        value, is_safe, hazard, risks = self._forward(eta)
-        residual = self.events.copy()
-        for sets, r in zip((self.own, *self.tails), risks, strict=True):
-            seen = hazard if sets.survival is None else hazard * sets.survival
-            kernels.add_expected(
-                seen, sets.order, r, sets.group_ptr, self.starts_stratum,
-                sets.survival is not None, residual,
+        value, is_safe = self.log_likelihood(eta)
+        risk, scratch = self.loss.risk, self._scratch
+        own, *others = scratch.risks
+        kernels.residuals_up_to(
+            scratch.hazard, risk.order, own, self.events, self.count, risk.group_ptr,
+            risk.starts_stratum, scratch.residual,
+        )  # fmt: skip
+        for tail, r in zip(self.tails, others, strict=True):
+            kernels.residuals_of_tail(
+                scratch.hazard, tail.order, r, tail.group_ptr, risk.starts_stratum, tail.survival,
+                scratch.residual,
             )  # fmt: skip
-        return LaneEvaluation(value, residual, is_safe)
+        return LaneEvaluation(value, scratch.residual, is_safe)
 
     def log_likelihood(self, eta: Matrix) -> tuple[Rows, NDArray[np.bool_]]:
         """Likelihood alone, and where it is safe (8,)."""
-        return self._forward(eta)[:2]
-
-    def _forward(self, eta: Matrix) -> tuple[Rows, NDArray[np.bool_], Matrix, list[Matrix]]:
-        """Likelihood, where it is safe, hazards by group, and risks of each set of rows."""
         low, shift, value = np.empty((3, LANES))
         kernels.bounds(eta, low, shift)
         is_safe = shift - low < SPAN
         if not is_safe.all():
             eta, shift = np.where(is_safe, eta, 0.0), np.where(is_safe, shift, 0.0)
-        kernels.score(eta, shift, self.events, value)
-        total, after, risks = self._scratch
-        for sets, r in zip((self.own, *self.tails), risks, strict=True):
-            is_tail = sets.survival is not None
-            kernels.sum_at_risk(
-                eta, shift, sets.order, sets.weight, sets.group_ptr, self.starts_stratum, is_tail,
-                r, after if is_tail else total,
+        risk, scratch = self.loss.risk, self._scratch
+        own, *others = scratch.risks
+        more = scratch.more if self.tails else None
+        if self.tails:
+            scratch.more[:] = 0.0
+        for tail, r in zip(self.tails, others, strict=True):
+            kernels.sum_after(
+                eta, shift, tail.order, tail.weight, tail.group_ptr, risk.starts_stratum,
+                tail.survival, r, scratch.more,
             )  # fmt: skip
-            if sets.survival is not None:
-                after *= sets.survival
-                total += after
-        np.copyto(total, 1.0, where=self._without_events)
-        kernels.bounds(total, low, np.empty(LANES))
+        kernels.sum_up_to(
+            eta, shift, risk.order, self.unit, self.events, self.count, risk.group_ptr,
+            risk.starts_stratum, more, own, scratch.hazard, low, value,
+        )  # fmt: skip
         is_safe &= low > LEAST
-        hazard = np.divide(self.group_events, total, out=after)
-        np.log(total, out=total)
-        value -= np.einsum("gk,gk->k", self.group_events, total)
-        return value, is_safe, hazard, risks
-
-    @functools.cached_property
-    def _without_events(self) -> NDArray[np.bool_]:
-        return np.asarray(self.group_events == 0)
+        return value, is_safe
 
 
-def _tails(
-    loss: FineGrayLoss, parts: Sequence[Part], weight: Matrix, carry_on: bool
-) -> tuple[_Sets, ...]:
-    """The tails of the whole data, weighted by each replicate's own censoring curves."""
+class _Scratch(NamedTuple):
+    """Arrays of a bundle that every evaluation fills anew.
+
+    Attributes
+    ----------
+    more, hazard : (G, 8) float64
+        What tails add to risk sets, and increments of the hazard.
+    risks : list of (m, 8) float64
+        Of the rows up to their own time, and of each tail.
+    residual : (n, 8) float64
+    """
+
+    more: Matrix
+    hazard: Matrix
+    risks: list[Matrix]
+    residual: Matrix
+
+
+def _counted(weight: Rows, parts: Sequence[Part]) -> tuple[Rows, AnyArray]:
+    """How often each row counts in each lane, in one byte if that is enough, and its unit."""
+    count = np.zeros((weight.size, LANES), dtype=np.uint8)
+    if all(kernels.counts(part.weight, weight, k, count) for k, part in enumerate(parts)):
+        return weight, count
+    share = np.zeros((weight.size, LANES))
+    for k, part in enumerate(parts):
+        share[:, k] = part.weight
+    return np.ones(weight.size), share
+
+
+def tails_of(
+    loss: FineGrayLoss, parts: Sequence[Part], n_lanes: int, carry_on: bool
+) -> Iterator[tuple[Index, Pointer, Matrix, Matrix]]:
+    """The tails of the whole data, weighted by each replicate's own censoring curves.
+
+    Parameters
+    ----------
+    n_lanes : int
+        One for each part, or more (R).
+
+    Yields
+    ------
+    rows : (m,) int64
+        The caller's rows, in risk order.
+    group_ptr : (G + 1,) int64
+    weight : (m, R) float64
+        Case weight over G at the row's own time.
+    survival : (G, R) float64
+        G at the time of each group.
+    """
     outcome, risk = loss.outcome, loss.risk
     curves = [
         loss.censoring
@@ -195,16 +240,13 @@ def _tails(
         for part in parts
     ]
     competing = (outcome.event != 0) & ~outcome.is_event & (outcome.weight > 0)
-    out = []
     for group in range(loss.censoring.at_events.shape[0]):
         position = np.flatnonzero((competing & (loss.censoring.group == group))[risk.order])
         rows = risk.order[position]
-        tail = np.zeros((rows.size, LANES))
-        survival = np.zeros((risk.group_events.size, LANES))
-        for k, curve in enumerate(curves):
+        weight = np.zeros((rows.size, n_lanes))
+        survival = np.zeros((risk.group_events.size, n_lanes))
+        for k, (part, curve) in enumerate(zip(parts, curves, strict=True)):
             own = curve.own[rows]
-            np.divide(weight[rows, k], own, out=tail[:, k], where=own > 0)
+            np.divide(part.weight[rows], own, out=weight[:, k], where=own > 0)
             survival[:, k] = curve.at_events[group]
-        ptr = np.searchsorted(position, risk.group_ptr).astype(np.int64)
-        out.append(_Sets(rows, tail, ptr, survival))
-    return tuple(out)
+        yield rows, np.searchsorted(position, risk.group_ptr).astype(np.int64), weight, survival

@@ -36,6 +36,13 @@ class CurvatureModel:
         self._n_slow = 0
         self._last = np.inf
 
+    def copy(self) -> "CurvatureModel":
+        """The same for a fit that starts here: neighbouring penalties have much the same."""
+        other = CurvatureModel(self.problem)
+        other.columns, other.matrix = self.columns, self.matrix.copy()
+        other._is_coarse = self._is_coarse
+        return other
+
     def at(self, columns: Index, eta: Rows, residual: float, *, is_cold: bool) -> Matrix:
         """The curvature to use for the next step.
 

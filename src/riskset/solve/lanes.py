@@ -16,10 +16,12 @@ from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.kernels import lanes_cpu as kernels
+from riskset.kernels._vector import lane_rows
 from riskset.model.lanes import LANES, LaneEvaluation, LaneLoss
 from riskset.solve.curvature import CurvatureModel, largest
 from riskset.solve.optimality import NO_SIGNAL, Problem, violations
 from riskset.solve.result import Solution
+from riskset.solve.run import ALL_AT_ONCE
 
 __all__ = ["Bundle", "LaneAnswers", "Shared"]
 
@@ -72,12 +74,7 @@ class Shared:
         l1, l2 = l1 / design.scale, l2 / design.scale**2
         beta = np.where(np.isfinite(whole.coef), whole.coef, 0.0) * design.scale
         eta = problem.loss.offset + design.product(beta, runtime=runtime)
-        support = (beta != 0) | ((l1 == 0) & problem.informative)
-        strength = np.abs(whole.gradient - l2 * beta)
-        near = (strength > STRONG * l1) & ~support & problem.informative
-        most = max(256, 3 * int(np.count_nonzero(support)))
-        chosen = support | largest(near, (strength - l1) / problem.spread, most)
-        columns = np.flatnonzero(chosen)
+        columns = np.flatnonzero(_first_columns(problem, whole, beta, l1, l2))
         curvature = None if whole.curvature is None else whole.curvature.part(columns)
         if curvature is None:
             curvature = CurvatureModel(problem).at(columns, eta, np.inf, is_cold=False)
@@ -100,8 +97,6 @@ class LaneAnswers:
     n_iter : (8,) int64
     is_done : (8,) bool
         False: this lane has to be fitted alone.
-    last_move : (8,) float64
-        Range of what the last step added to the linear predictor.
     """
 
     coef: Matrix
@@ -110,7 +105,6 @@ class LaneAnswers:
     eta: Matrix
     n_iter: Index
     is_done: NDArray[np.bool_]
-    last_move: Rows
 
 
 @dataclass
@@ -134,8 +128,8 @@ class Bundle:
         self.share = n_events / shared.problem.loss.n_events
         self.live = self.share > LEAST_SHARE
         self.is_done = self.live.copy()
-        null = self._evaluate(np.repeat(self.loss.offset[:, None], LANES, axis=1))
-        self.spread = _spread(design, self.loss.weight)
+        null = self._evaluate(np.repeat(self.loss.loss.offset[:, None], LANES, axis=1))
+        self.spread = _spread(design, self.loss)
         gradient = design.cross_lanes(null.residual)
         scaled = np.abs(gradient / self.spread)[shared.problem.informative]
         self.kkt_scale = scaled.max(axis=0, initial=0.0)
@@ -148,10 +142,10 @@ class Bundle:
         self.box = 2.0 / self.spread[self.columns]
         self.pairs = np.zeros((q, 2 * N_PAIRS, LANES))
         self.n_pairs = np.zeros(LANES, dtype=np.int64)
-        self.eta = np.repeat(shared.eta[:, None], LANES, axis=1)
+        self.eta, self._spare = lane_rows(shared.eta.size), lane_rows(shared.eta.size)
+        self.eta[:] = shared.eta[:, None]
         self.n_iter = np.zeros(LANES, dtype=np.int64)
         self.strictness = np.ones(LANES)
-        self.last_move = np.zeros(LANES)
 
     # --------------------------------------------------------------------------- the iteration
 
@@ -159,33 +153,28 @@ class Bundle:
         """Newton steps in every lane until its conditions hold over all columns."""
         now = self._evaluate(self.eta)
         gradient = self._cross(now.residual)
-        low, high = np.empty((2, LANES))
         while True:
             residual = self._residual(gradient)
             self.live &= (residual > self.strictness * self.tol) & (self.n_iter < self.max_iter)
             if not self.live.any():
-                kkt, full = self._certify(now)
+                kkt, full = self._certify(now, gradient)
                 self._extend(kkt, self.is_done)
                 if not self.live.any():
                     break
                 gradient = full[self.columns]
                 residual = self._residual(gradient)
             step, image = self._step(gradient, residual)
-            along = np.zeros_like(self.eta)
-            self.shared.problem.design.product_lanes(step, self.columns, along)
-            now, share = self._search(now, gradient, step, along)
+            now, share = self._search(now, gradient, step)
             before, gradient = gradient, self._cross(now.residual)
             self._learn(share * step, share * image, before - gradient)
             floor = LEAST_BOX / self.spread[self.columns]
             wanted = np.maximum(np.maximum(2 * np.abs(share * step), self.box / 2), floor)
             self.box = np.where(self.live, wanted, self.box)
-            kernels.bounds(along, low, high)
-            self.last_move = np.where(self.live, share * (high - low), self.last_move)
             self.n_iter += self.live
             # After a lane's first step its set can become much of what it will have to be.
             first = self.live & (self.n_iter == 1)
-            if first.any():
-                kkt, full = self._certify(now)
+            if first.any() and self.columns.size < self.shared.beta.size:
+                kkt, full = self._certify(now, gradient)
                 self._extend(kkt, first)
                 gradient = full[self.columns]
         design = self.shared.problem.design
@@ -199,7 +188,6 @@ class Bundle:
             self.eta,
             self.n_iter,
             self.is_done,
-            self.last_move,
         )
 
     def _evaluate(self, eta: Matrix) -> LaneEvaluation:
@@ -238,7 +226,7 @@ class Bundle:
         return np.asarray(penalty - now.log_likelihood)
 
     def _search(
-        self, now: LaneEvaluation, gradient: Matrix, step: Matrix, along: Matrix
+        self, now: LaneEvaluation, gradient: Matrix, step: Matrix
     ) -> tuple[LaneEvaluation, Rows]:
         """Halve the step of a lane until its objective falls, by rounding level at least."""
         objective = self._objective(now, self.beta)
@@ -249,17 +237,22 @@ class Bundle:
         )
         predicted = (gradient * step).sum(axis=0) - change
         slack = 64 * np.finfo(np.float64).eps * np.abs(objective)
-        start, eta = self.beta, self.eta
+        beta, eta = self.beta, self.eta
+        self.eta, self._spare = self._spare, eta
+        np.copyto(self.eta, eta)
+        self.shared.problem.design.product_lanes(step, self.columns, self.eta)
+        along = None
         share = np.where(self.live, 1.0, 0.0)
         for _ in range(MAX_HALVINGS):
-            self.beta = start + share * step
-            self.eta = eta + (along if (share == 1.0).all() else share * along)
+            self.beta = beta + share * step
             now = self._evaluate(self.eta)
             value = self._objective(now, self.beta)
             worse = self.live & ~(value <= objective - 1e-4 * share * predicted + slack)
             if not worse.any():
-                return now, share
+                break
             share = np.where(worse, 0.5 * share, share)
+            along = self.eta - eta if along is None else along
+            np.add(eta, share * along, out=self.eta)
         self.live &= ~worse
         self.is_done &= ~worse
         return now, share
@@ -279,10 +272,11 @@ class Bundle:
 
     # ------------------------------------------------------------------------- the certificate
 
-    def _certify(self, now: LaneEvaluation) -> tuple[Rows, Matrix]:
+    def _certify(self, now: LaneEvaluation, gradient: Matrix) -> tuple[Rows, Matrix]:
         """Relative residual over all columns (8,), and the gradient (p, 8)."""
         problem, every = self.shared.problem, np.arange(self.shared.beta.size)
-        gradient = problem.design.cross_lanes(now.residual)
+        if self.columns.size < every.size:
+            gradient = problem.design.cross_lanes(now.residual)
         beta = np.zeros_like(gradient)
         beta[self.columns] = self.beta
         l1, l2 = self._penalty(every)
@@ -296,7 +290,8 @@ class Bundle:
         design, spread = self.shared.problem.design, self.spread.copy()
         others = np.flatnonzero(~design.is_binary)
         if others.size:
-            expected = np.maximum(self.loss.events - now.residual, 0.0)
+            events = self.loss.by_row(self.loss.events)
+            expected = np.maximum(events - now.residual, 0.0)
             weighted = _deviation(design, expected, others)
             spread[others] = np.where(weighted > 0, weighted, spread[others])
         return spread
@@ -351,12 +346,26 @@ class Bundle:
         return np.asarray(square - first**2 / problem.loss.n_events)
 
 
-def _spread(design: Design, weight: Matrix) -> Matrix:
+def _first_columns(
+    problem: Problem, whole: Solution, beta: Features, l1: Features, l2: Features
+) -> NDArray[np.bool_]:
+    """The working set: everything if that is little, else what is or could become other than 0."""
+    if beta.size <= ALL_AT_ONCE:
+        return problem.informative
+    support = (beta != 0) | ((l1 == 0) & problem.informative)
+    strength = np.abs(whole.gradient - l2 * beta)
+    near = (strength > STRONG * l1) & ~support & problem.informative
+    most = max(256, 3 * int(np.count_nonzero(support)))
+    chosen: NDArray[np.bool_] = support | largest(near, (strength - l1) / problem.spread, most)
+    return chosen
+
+
+def _spread(design: Design, loss: LaneLoss) -> Matrix:
     """`Problem.spread` of each lane (p, 8)."""
     spread = np.ones((design.n_features, LANES))
     others = np.flatnonzero(~design.is_binary)
     if others.size:
-        spread[others] = _deviation(design, weight, others)
+        spread[others] = _deviation(design, loss.by_row(loss.unit), others)
         spread[spread <= 0] = 1.0
     return spread
 

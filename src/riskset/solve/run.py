@@ -76,6 +76,8 @@ class Run:
         self.eta = problem.loss.offset + design.product(self.beta, runtime=problem.loss.runtime)
         self._evaluate()
         self.warm = True
+        if start.curvature is not None and start.curvature.problem is problem:
+            self.model = start.curvature.copy()
         if self._objective(self.now, self.beta) > self._objective(
             problem.null, np.zeros(self.beta.size)
         ):
@@ -137,7 +139,7 @@ class Run:
 
     def _first_working_set(self) -> NDArray[np.bool_]:
         """Everything if that is little, else what is or could become different from 0."""
-        if self.beta.size <= ALL_AT_ONCE and not self.warm:
+        if self.beta.size <= ALL_AT_ONCE:
             return self.allowed.copy()
         support = (self.beta != 0) | (self.l1 == 0)
         strength = np.abs(self.gradient - self.l2 * self.beta)

@@ -1,0 +1,340 @@
+"""Sums over nested risk sets for eight lanes, in vector code (see `_vector`).
+
+Each loop keeps its running sums in registers; a lane sees the additions in the order of the rows.
+The functions work on the arrays of `lanes_ref`.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from riskset._types import AnyArray, Index, Matrix, Rows
+from riskset.kernels._vector import LANES, Emit
+
+__all__ = ["residuals_of_tail", "residuals_up_to", "sum_after", "sum_up_to"]
+
+BLOCK = 256
+"""Terms of the likelihood are summed by blocks: the line search compares its last digits."""
+
+LOG2E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+MAGIC = 6755399441055744.0
+"""1.5 * 2^52: what is added to it is rounded to a whole number, which stands in its last bits."""
+EXP = (
+    1.6059043836821613e-10, 2.08767569878681e-09, 2.505210838544172e-08, 2.755731922398589e-07,
+    2.7557319223985893e-06, 2.48015873015873e-05, 1.984126984126984e-04, 1.388888888888889e-03,
+    8.333333333333333e-03, 4.1666666666666664e-02, 1.6666666666666666e-01, 0.5, 1.0, 1.0,
+)  # fmt: skip
+"""1 / k! from k = 13 down to 0."""
+SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
+LOG_ODD = (1.531383769920937332e-01, 2.222219843214978396e-01, 3.999999999940941908e-01)
+LOG_EVEN = (
+    1.479819860511658591e-01, 1.818357216161805012e-01, 2.857142874366239149e-01,
+    6.666666666666735130e-01,
+)  # fmt: skip
+"""Coefficients of the logarithm in fdlibm (Sun Microsystems, 1993): powers of s^4, times s^4 and
+times s^2, highest first."""
+
+_I64, _F64 = ir.IntType(64), ir.DoubleType()
+_ROW, _BITS = ir.VectorType(_F64, LANES), ir.VectorType(_I64, LANES)
+_ZERO = ir.Constant(_ROW, [0.0] * LANES)
+_FIRST, _ONE = ir.Constant(_I64, 0), ir.Constant(_I64, 1)
+
+
+def _all(number: float) -> Any:
+    return ir.Constant(_ROW, [number] * LANES)
+
+
+def _every(number: int) -> Any:
+    return ir.Constant(_BITS, [number] * LANES)
+
+
+def _polynomial(b: Any, x: Any, coefficients: Iterable[float]) -> Any:
+    """By Horner's rule, highest power first."""
+    first, *others = coefficients
+    value = _all(first)
+    for c in others:
+        value = b.fadd(b.fmul(value, x), _all(c))
+    return value
+
+
+def _exp(b: Any, x: Any) -> Any:
+    """exp(x) for -700 < x < 700: x = k ln 2 + r, |r| <= ln 2 / 2; Taylor's series to r^13."""
+    shifted = b.fadd(b.fmul(x, _all(LOG2E)), _all(MAGIC))
+    k = b.fsub(shifted, _all(MAGIC))
+    r = b.fsub(b.fsub(x, b.fmul(k, _all(LN2_HIGH))), b.fmul(k, _all(LN2_LOW)))
+    power = b.shl(b.add(b.bitcast(shifted, _BITS), _every(1023)), _every(52))
+    return b.fmul(_polynomial(b, r, EXP), b.bitcast(power, _ROW))
+
+
+def _log(b: Any, x: Any) -> Any:
+    """log(x) of a normal positive number, to a unit in the last place, as fdlibm does it."""
+    bits = b.bitcast(x, _BITS)
+    k = b.ashr(b.sub(bits, _every(SQRT_HALF_BITS)), _every(52))
+    f = b.fsub(b.bitcast(b.sub(bits, b.shl(k, _every(52))), _ROW), _all(1.0))
+    # k as a number: written into the last bits of 2^52 + 2048, which is taken off again.
+    exponent = b.bitcast(b.add(k, _every(0x4330000000000000 + 2048)), _ROW)
+    exponent = b.fsub(exponent, _all(2.0**52 + 2048))
+    s = b.fdiv(f, b.fadd(_all(2.0), f))
+    z = b.fmul(s, s)
+    w = b.fmul(z, z)
+    series = b.fadd(b.fmul(w, _polynomial(b, w, LOG_ODD)), b.fmul(z, _polynomial(b, w, LOG_EVEN)))
+    half = b.fmul(_all(0.5), b.fmul(f, f))
+    low = b.fadd(b.fmul(s, b.fadd(half, series)), b.fmul(exponent, _all(LN2_LOW)))
+    return b.fsub(b.fmul(exponent, _all(LN2_HIGH)), b.fsub(b.fsub(half, low), f))
+
+
+class _Sums(Emit):
+    """What the loops over nested risk sets are made of."""
+
+    def flag(self, data: Any, index: Any) -> Any:
+        value = self.element(data, index)
+        return self.builder.icmp_signed("!=", value, ir.Constant(value.type, 0))
+
+    def counts(self, k: int, index: Any) -> Any:
+        """A row of argument k, which holds numbers of one byte or of eight, as float64."""
+        data = self.data(k)
+        if data.type.pointee == _F64:
+            return self.load(data, index)
+        first = self.builder.mul(index, ir.Constant(_I64, LANES))
+        packed = ir.VectorType(data.type.pointee, LANES).as_pointer()
+        row = self.builder.bitcast(self.builder.gep(data, [first]), packed)
+        return self.builder.uitofp(self.builder.load(row, align=1), _ROW)
+
+    def rows_of(self, ptr: Any, g: Any) -> tuple[Any, Any]:
+        return self.element(ptr, g), self.element(ptr, self.builder.add(g, _ONE))
+
+    def in_blocks(self, n: Any, totals: list[Any], body: Callable[..., list[Any]]) -> list[Any]:
+        """`loop` from 0 to n; the last total is summed by blocks."""
+        b, size = self.builder, ir.Constant(_I64, BLOCK)
+
+        def block(k: Any, current: list[Any]) -> list[Any]:
+            first = b.mul(k, size)
+            last = b.add(first, size)
+            last = b.select(b.icmp_signed("<", last, n), last, n)
+            *others, part = self.loop(first, last, [*current[:-1], _ZERO], body)
+            return [*others, b.fadd(current[-1], part)]
+
+        n_blocks = b.sdiv(b.add(n, b.sub(size, _ONE)), size)
+        return self.loop(_FIRST, n_blocks, totals, block)
+
+
+def _emit_sum_up_to(e: _Sums, has_more: bool) -> Any:
+    """See `lanes_ref.sum_up_to`; the number of groups follows `starts`."""
+    b = e.builder
+    eta, shift, order = e.data(0), e.load(e.data(1), _FIRST), e.data(2)
+    weight, events, ptr, starts, n_groups = e.data(3), e.data(4), e.data(6), e.data(7), e.args[8]
+    r, hazard, low, value = (e.data(k) for k in (10, 11, 12, 13))
+
+    def row(i: Any, totals: list[Any]) -> list[Any]:
+        running, deaths, part = totals
+        count = e.counts(5, i)
+        x = b.fsub(e.load(eta, e.element(order, i)), shift)
+        risk = b.fmul(b.fmul(e.spread(e.element(weight, i)), count), _exp(b, x))
+        e.store(risk, r, i)
+        died = b.fmul(e.spread(e.element(events, i)), count)
+        part = b.fadd(part, b.fmul(died, x))
+        return [b.fadd(running, risk), b.fadd(deaths, died), part]
+
+    def group(g: Any, totals: list[Any]) -> list[Any]:
+        running, least, part = totals
+        running = b.select(e.flag(starts, g), _ZERO, running)
+        running, deaths, part = e.loop(*e.rows_of(ptr, g), [running, _ZERO, part], row)
+        total = b.fadd(running, e.load(e.data(9), g)) if has_more else running
+        total = b.select(b.fcmp_ordered(">", deaths, _ZERO), total, _all(1.0))
+        e.store(b.fdiv(deaths, total), hazard, g)
+        # A total that is no number must end up as the least, so that it is seen.
+        least = b.select(b.fcmp_ordered(">=", total, least), least, total)
+        return [running, least, b.fsub(part, b.fmul(deaths, _log(b, total)))]
+
+    _, least, sum_ = e.in_blocks(n_groups, [_ZERO, _all(math.inf), _ZERO], group)
+    e.store(least, low, _FIRST)
+    e.store(sum_, value, _FIRST)
+    return e.context.get_dummy_value()
+
+
+def _emit_sum_after(e: _Sums) -> Any:
+    """See `lanes_ref.sum_after`; the number of groups follows `starts`."""
+    b = e.builder
+    eta, shift, order, weight, ptr, starts = (e.data(k) for k in range(6))
+    survival, r, total = (e.data(k) for k in (7, 8, 9))
+    shift, n = e.load(shift, _FIRST), e.args[6]
+
+    def row(i: Any, totals: list[Any]) -> list[Any]:
+        x = b.fsub(e.load(eta, e.element(order, i)), shift)
+        risk = b.fmul(e.load(weight, i), _exp(b, x))
+        e.store(risk, r, i)
+        return [b.fadd(totals[0], risk)]
+
+    def group(k: Any, totals: list[Any]) -> list[Any]:
+        (running,) = totals
+        g = b.sub(b.sub(n, _ONE), k)
+        seen = b.fmul(running, e.load(survival, g))
+        e.store(b.fadd(e.load(total, g), seen), total, g)
+        (running,) = e.loop(*e.rows_of(ptr, g), [running], row)
+        return [b.select(e.flag(starts, g), _ZERO, running)]
+
+    e.loop(_FIRST, n, [_ZERO], group)
+    return e.context.get_dummy_value()
+
+
+def _emit_residuals_up_to(e: _Sums) -> Any:
+    """See `lanes_ref.residuals_up_to`; the number of groups follows `starts`."""
+    b = e.builder
+    hazard, order, r, events = (e.data(k) for k in range(4))
+    ptr, starts, n, residual = e.data(5), e.data(6), e.args[7], e.data(8)
+
+    def group(k: Any, totals: list[Any]) -> list[Any]:
+        g = b.sub(b.sub(n, _ONE), k)
+        seen = b.fadd(totals[0], e.load(hazard, g))
+
+        def row(i: Any, _: list[Any]) -> list[Any]:
+            died = b.fmul(e.spread(e.element(events, i)), e.counts(4, i))
+            left = b.fsub(died, b.fmul(e.load(r, i), seen))
+            e.store(left, residual, e.element(order, i))
+            return []
+
+        e.loop(*e.rows_of(ptr, g), [], row)
+        return [b.select(e.flag(starts, g), _ZERO, seen)]
+
+    e.loop(_FIRST, n, [_ZERO], group)
+    return e.context.get_dummy_value()
+
+
+def _emit_residuals_of_tail(e: _Sums) -> Any:
+    """See `lanes_ref.residuals_of_tail`; the number of groups follows `starts`."""
+    b = e.builder
+    hazard, order, r, ptr, starts = (e.data(k) for k in range(5))
+    n, survival, residual = e.args[5], e.data(6), e.data(7)
+
+    def group(g: Any, totals: list[Any]) -> list[Any]:
+        seen = b.select(e.flag(starts, g), _ZERO, totals[0])
+
+        def row(i: Any, _: list[Any]) -> list[Any]:
+            j = e.element(order, i)
+            e.store(b.fsub(e.load(residual, j), b.fmul(e.load(r, i), seen)), residual, j)
+            return []
+
+        e.loop(*e.rows_of(ptr, g), [], row)
+        return [b.fadd(seen, b.fmul(e.load(hazard, g), e.load(survival, g)))]
+
+    e.loop(_FIRST, n, [_ZERO], group)
+    return e.context.get_dummy_value()
+
+
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+
+    def sum_up_to(
+        eta: Matrix, shift: Rows, order: Index, weight: Rows, events: Rows, count: AnyArray,
+        ptr: Index, starts: NDArray[np.bool_], n_groups: int, more: Matrix | None, r: Matrix,
+        hazard: Matrix, low: Rows, value: Rows,
+    ) -> None:  # fmt: skip
+        """See `lanes_ref.sum_up_to`."""
+        running = np.zeros(LANES)
+        low[:], value[:] = np.inf, 0.0
+        for g in range(n_groups):
+            if starts[g]:
+                running[:] = 0.0
+            deaths = np.zeros(LANES)
+            for i in range(ptr[g], ptr[g + 1]):
+                x = eta[order[i]] - shift
+                r[i] = weight[i] * count[i] * np.exp(x)
+                running += r[i]
+                deaths += events[i] * count[i]
+                value += events[i] * count[i] * x
+            total = running if more is None else running + more[g]
+            total = np.where(deaths > 0, total, 1.0)
+            hazard[g] = deaths / total
+            low[:] = np.minimum(low, total)
+            value -= deaths * np.log(total)
+
+    def sum_after(
+        eta: Matrix, shift: Rows, order: Index, weight: Matrix, ptr: Index,
+        starts: NDArray[np.bool_], n_groups: int, survival: Matrix, r: Matrix, total: Matrix,
+    ) -> None:  # fmt: skip
+        """See `lanes_ref.sum_after`."""
+        running = np.zeros(LANES)
+        for g in range(n_groups - 1, -1, -1):
+            total[g] += running * survival[g]
+            for i in range(ptr[g], ptr[g + 1]):
+                r[i] = weight[i] * np.exp(eta[order[i]] - shift)
+                running += r[i]
+            if starts[g]:
+                running[:] = 0.0
+
+    def residuals_up_to(
+        hazard: Matrix, order: Index, r: Matrix, events: Rows, count: AnyArray, ptr: Index,
+        starts: NDArray[np.bool_], n_groups: int, residual: Matrix,
+    ) -> None:  # fmt: skip
+        """See `lanes_ref.residuals_up_to`."""
+        seen = np.zeros(LANES)
+        for g in range(n_groups - 1, -1, -1):
+            seen += hazard[g]
+            for i in range(ptr[g], ptr[g + 1]):
+                residual[order[i]] = events[i] * count[i] - r[i] * seen
+            if starts[g]:
+                seen[:] = 0.0
+
+    def residuals_of_tail(
+        hazard: Matrix, order: Index, r: Matrix, ptr: Index, starts: NDArray[np.bool_],
+        n_groups: int, survival: Matrix, residual: Matrix,
+    ) -> None:  # fmt: skip
+        """See `lanes_ref.residuals_of_tail`."""
+        seen = np.zeros(LANES)
+        for g in range(n_groups):
+            if starts[g]:
+                seen[:] = 0.0
+            for i in range(ptr[g], ptr[g + 1]):
+                residual[order[i]] -= r[i] * seen
+            seen += hazard[g] * survival[g]
+
+else:
+
+    @intrinsic
+    def sum_up_to(typing, eta, shift, order, weight, events, count, ptr, starts, n_groups, more, r, hazard, low, value):  # type: ignore[no-untyped-def]  # fmt: skip  # noqa: E501
+        """See `lanes_ref.sum_up_to`."""
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            has_more = more != types.none
+            return _emit_sum_up_to(_Sums(context, builder, signature, args), has_more)
+
+        return types.void(
+            eta, shift, order, weight, events, count, ptr, starts, types.int64, more, r, hazard,
+            low, value,
+        ), emit  # fmt: skip
+
+    @intrinsic
+    def sum_after(typing, eta, shift, order, weight, ptr, starts, n_groups, survival, r, total):  # type: ignore[no-untyped-def]
+        """See `lanes_ref.sum_after`."""
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return _emit_sum_after(_Sums(context, builder, signature, args))
+
+        return types.void(
+            eta, shift, order, weight, ptr, starts, types.int64, survival, r, total
+        ), emit
+
+    @intrinsic
+    def residuals_up_to(typing, hazard, order, r, events, count, ptr, starts, n_groups, residual):  # type: ignore[no-untyped-def]
+        """See `lanes_ref.residuals_up_to`."""
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return _emit_residuals_up_to(_Sums(context, builder, signature, args))
+
+        return types.void(hazard, order, r, events, count, ptr, starts, types.int64, residual), emit
+
+    @intrinsic
+    def residuals_of_tail(typing, hazard, order, r, ptr, starts, n_groups, survival, residual):  # type: ignore[no-untyped-def]
+        """See `lanes_ref.residuals_of_tail`."""
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return _emit_residuals_of_tail(_Sums(context, builder, signature, args))
+
+        return types.void(hazard, order, r, ptr, starts, types.int64, survival, residual), emit
