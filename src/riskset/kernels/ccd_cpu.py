@@ -42,10 +42,10 @@ def coordinate_step(
 
 
 @kernel
-def stratum_bounds(starts_stratum: AnyArray, group_ptr: Index) -> tuple[Index, Index, Index]:
+def stratum_bounds(starts_stratum: AnyArray, group_ptr: Index) -> tuple[AnyArray, Index, Index]:
     """Group of each row, and the groups of the stratum of each group: first, end."""
     n_groups = starts_stratum.size
-    own = np.empty(group_ptr[n_groups], np.int64)
+    own = np.empty(group_ptr[n_groups], np.int32)
     first, end = np.empty(n_groups, np.int64), np.empty(n_groups, np.int64)
     start = 0
     for g in range(n_groups):
@@ -62,61 +62,67 @@ def stratum_bounds(starts_stratum: AnyArray, group_ptr: Index) -> tuple[Index, I
 
 
 @kernel
-def _sum_breslow(start: int, state: CoxState, risk: RiskSets) -> None:
-    """Totals from group `start` on to the end of its stratum, and all hazards of the stratum."""
-    alive, total, hazard, square = state.alive, state.total, state.hazard, state.square
-    group_events, first, end = risk.group_events, state.first[start], state.end[start]
-    running = total[start - 1] if start > first else 0.0
-    for g in range(start, end):
-        running += alive[g]
-        total[g] = running
-    h = a = 0.0
-    for g in range(end - 1, first - 1, -1):
-        if group_events[g] > 0.0:
-            inverse = 1.0 / total[g]
-            own = group_events[g] * inverse
-            h += own
-            a += own * inverse
-        hazard[g] = h
-        square[g] = a
+def _sum_breslow(touched: AnyArray, state: CoxState, risk: RiskSets) -> None:
+    """Totals and hazards of the strata in which the rows at some places changed."""
+    own, firsts, ends, alive = state.own, state.first, state.end, state.alive
+    total, hazard, square = state.total, state.hazard, state.square
+    group_events = risk.group_events
+    end = 0
+    for i in touched:
+        start = own[i]
+        if start < end:
+            continue
+        first, end = firsts[start], ends[start]
+        running = total[start - 1] if start > first else 0.0
+        for g in range(start, end):
+            running += alive[g]
+            total[g] = running
+        h = a = 0.0
+        for g in range(end - 1, first - 1, -1):
+            if group_events[g] > 0.0:
+                inverse = 1.0 / total[g]
+                increment = group_events[g] * inverse
+                h += increment
+                a += increment * inverse
+            hazard[g] = h
+            square[g] = a
 
 
 @kernel
-def _sum_efron(start: int, state: CoxState, risk: RiskSets) -> None:
+def _sum_efron(touched: AnyArray, state: CoxState, risk: RiskSets) -> None:
     """As `_sum_breslow`; a group's terms are sums of what survives and of what its events count."""
-    alive, tied, total = state.alive, state.tied, state.total
-    first, end = state.first[start], state.end[start]
-    running = total[start - 1] if start > first else 0.0
-    for g in range(start, end):
-        running += alive[g] + tied[g]
-        total[g] = running
-    h = a = 0.0
-    for g in range(end - 1, first - 1, -1):
-        m = risk.group_tied[g]
-        rest = alive[g] + (total[g - 1] if g > first else 0.0)
-        own = at_own = square = shared = twice = 0.0
-        for k in range(m):
-            lost = k / m
-            inverse = 1.0 / (rest + (1.0 - lost) * tied[g])
-            increment = risk.group_events[g] / m * inverse
-            own += increment
-            at_own += (1.0 - lost) * increment
-            square += increment * inverse
-            shared += lost * increment * inverse
-            twice += lost * lost * increment * inverse
-        state.hazard_tied[g] = h + at_own
-        h += own
-        a += square
-        state.hazard[g], state.square[g] = h, a
-        state.square_shared[g], state.square_tied[g] = shared, twice
-
-
-@kernel
-def _sum_stratum(start: int, state: CoxState, risk: RiskSets, efron: bool) -> None:
-    if efron:
-        _sum_efron(start, state, risk)
-    else:
-        _sum_breslow(start, state, risk)
+    own, firsts, ends, alive, tied = state.own, state.first, state.end, state.alive, state.tied
+    total, hazard, hazard_tied, square = state.total, state.hazard, state.hazard_tied, state.square
+    square_shared, square_tied = state.square_shared, state.square_tied
+    group_events, group_tied = risk.group_events, risk.group_tied
+    end = 0
+    for i in touched:
+        start = own[i]
+        if start < end:
+            continue
+        first, end = firsts[start], ends[start]
+        running = total[start - 1] if start > first else 0.0
+        for g in range(start, end):
+            running += alive[g] + tied[g]
+            total[g] = running
+        h = a = 0.0
+        for g in range(end - 1, first - 1, -1):
+            m = group_tied[g]
+            rest = alive[g] + (total[g - 1] if g > first else 0.0)
+            whole = at_own = shared = twice = 0.0
+            for k in range(m):
+                lost = k / m
+                inverse = 1.0 / (rest + (1.0 - lost) * tied[g])
+                increment = group_events[g] / m * inverse
+                whole += increment
+                at_own += (1.0 - lost) * increment
+                a += increment * inverse
+                shared += lost * increment * inverse
+                twice += lost * lost * increment * inverse
+            hazard_tied[g] = h + at_own
+            h += whole
+            hazard[g], square[g] = h, a
+            square_shared[g], square_tied[g] = shared, twice
 
 
 @kernel
@@ -145,9 +151,10 @@ def cox_state(eta: Rows, shift: float, risk: RiskSets, efron: bool) -> CoxState:
         np.zeros(n_groups),
         np.zeros(n_groups),
     )
-    for g in range(n_groups):
-        if first[g] == g:
-            _sum_stratum(g, state, risk, efron)
+    if efron:
+        _sum_efron(risk.group_ptr[:-1], state, risk)
+    else:
+        _sum_breslow(risk.group_ptr[:-1], state, risk)
     return state
 
 
@@ -194,27 +201,24 @@ def cox_move(
     place: AnyArray, value: Rows, step: float, state: CoxState, risk: RiskSets, efron: bool
 ) -> None:
     """See `ccd_ref.cox_move`."""
-    r, own, is_binary = state.r, state.own, value.size == 0
+    r, own, alive, tied = state.r, state.own, state.alive, state.tied
+    event_weight, is_binary = risk.event_weight, value.size == 0
     factor, gain = math.exp(step), math.expm1(step)
-    k = 0
-    while k < place.size:
-        start = own[place[k]]
-        stop = state.end[start]
-        while k < place.size:
-            i = place[k]
-            g = own[i]
-            if g >= stop:
-                break
-            if not is_binary:
-                factor, gain = math.exp(step * value[k]), math.expm1(step * value[k])
-            change = r[i] * gain
-            r[i] *= factor
-            if efron and risk.event_weight[i] > 0.0:
-                state.tied[g] = max(state.tied[g] + change, r[i])
-            else:
-                state.alive[g] = max(state.alive[g] + change, r[i])
-            k += 1
-        _sum_stratum(start, state, risk, efron)
+    for k in range(place.size):
+        i = place[k]
+        g = own[i]
+        if not is_binary:
+            factor, gain = math.exp(step * value[k]), math.expm1(step * value[k])
+        change = r[i] * gain
+        r[i] *= factor
+        if efron and event_weight[i] > 0.0:
+            tied[g] = max(tied[g] + change, r[i])
+        else:
+            alive[g] = max(alive[g] + change, r[i])
+    if efron:
+        _sum_efron(place, state, risk)
+    else:
+        _sum_breslow(place, state, risk)
 
 
 @kernel

@@ -17,35 +17,51 @@ __all__ = ["FineGrayState", "Stay", "fg_fused", "fg_move", "fg_state", "fg_sweep
 
 
 @kernel
-def _sum_stratum(first: int, end: int, state: FineGrayState, risk: RiskSets, stay: Stay) -> None:
-    """Totals and hazards of the groups of a stratum."""
-    alive, leaving, total = state.alive, state.leaving, state.total
-    hazard, hazard_after, square = state.hazard, state.hazard_after, state.square
+def _sum_strata(touched: AnyArray, state: FineGrayState, risk: RiskSets, stay: Stay) -> None:
+    """Totals and hazards of the strata in which the rows at some places changed."""
+    own, firsts, ends, alive, leaving = (
+        state.own,
+        state.first,
+        state.end,
+        state.alive,
+        state.leaving,
+    )
+    total, hazard, hazard_after, square = (
+        state.total,
+        state.hazard,
+        state.hazard_after,
+        state.square,
+    )
     survival, group_events = stay.survival, risk.group_events
-    total[first:end] = 0.0
-    for c in range(survival.shape[0]):
-        later = 0.0
-        for g in range(end - 1, first - 1, -1):
-            total[g] += survival[c, g] * later
-            later += leaving[c, g]
-    before = 0.0
-    for g in range(first, end):
-        before += alive[g]
-        total[g] += before
-        hazard[g] = square[g] = 0.0
-        if group_events[g] > 0.0:
-            inverse = 1.0 / total[g]
-            hazard[g] = group_events[g] * inverse
-            square[g] = hazard[g] * inverse
-    for c in range(survival.shape[0]):
-        after = 0.0
+    end = 0
+    for i in touched:
+        if own[i] < end:
+            continue
+        first, end = firsts[own[i]], ends[own[i]]
+        total[first:end] = 0.0
+        for c in range(survival.shape[0]):
+            later = 0.0
+            for g in range(end - 1, first - 1, -1):
+                total[g] += survival[c, g] * later
+                later += leaving[c, g]
+        before = 0.0
         for g in range(first, end):
-            hazard_after[c, g] = after
-            after += survival[c, g] * hazard[g]
-    h = 0.0
-    for g in range(end - 1, first - 1, -1):
-        h += hazard[g]
-        hazard[g] = h
+            before += alive[g]
+            total[g] += before
+            hazard[g] = square[g] = 0.0
+            if group_events[g] > 0.0:
+                inverse = 1.0 / total[g]
+                hazard[g] = group_events[g] * inverse
+                square[g] = hazard[g] * inverse
+        for c in range(survival.shape[0]):
+            after = 0.0
+            for g in range(first, end):
+                hazard_after[c, g] = after
+                after += survival[c, g] * hazard[g]
+        h = 0.0
+        for g in range(end - 1, first - 1, -1):
+            h += hazard[g]
+            hazard[g] = h
 
 
 @kernel
@@ -73,39 +89,38 @@ def fg_state(eta: Rows, shift: float, risk: RiskSets, stay: Stay) -> FineGraySta
         np.zeros(n_groups),
         np.zeros((n_curves, n_groups)),
     )
-    for g in range(n_groups):
-        if first[g] == g:
-            _sum_stratum(g, end[g], state, risk, stay)
+    _sum_strata(risk.group_ptr[:-1], state, risk, stay)
     return state
 
 
 @kernel
-def _squares(first: int, end: int, state: FineGrayState, stay: Stay) -> float:
-    """Sum of N (S / D)^2 over the groups of a stratum; clears the scratch."""
-    sums, after, square, survival = state.sums, state.sums_after, state.square, stay.survival
-    if survival.shape[0] == 0:
-        out = before = 0.0
+def _squares(touched: AnyArray, state: FineGrayState, stay: Stay) -> float:
+    """Sum of N (S / D)^2 over the strata of the entries of a column; clears the scratch."""
+    own, firsts, ends, square = state.own, state.first, state.end, state.square
+    sums, after, survival = state.sums, state.sums_after, stay.survival
+    out = 0.0
+    end = 0
+    for i in touched:
+        if own[i] < end:
+            continue
+        first, end = firsts[own[i]], ends[own[i]]
+        # Backwards the sums after each group, all curves in one; forwards those up to it.
+        for c in range(survival.shape[0]):
+            later = 0.0
+            for g in range(end - 1, first - 1, -1):
+                mine = survival[c, g] * later
+                later += after[c, g]
+                after[c, g] = 0.0
+                after[0, g] += mine
+        before = 0.0
         for g in range(first, end):
             before += sums[g]
+            s = before
             sums[g] = 0.0
-            out += square[g] * before * before
-        return out
-    # Backwards the sums after each group, all curves in one; forwards those up to it.
-    for c in range(survival.shape[0]):
-        later = 0.0
-        for g in range(end - 1, first - 1, -1):
-            own = after[c, g]
-            after[c, g] = survival[c, g] * later
-            later += own
-            if c > 0:
-                after[0, g] += after[c, g]
-                after[c, g] = 0.0
-    out = before = 0.0
-    for g in range(first, end):
-        before += sums[g]
-        s = before + after[0, g]
-        sums[g] = after[0, g] = 0.0
-        out += square[g] * s * s
+            if survival.shape[0] > 0:
+                s += after[0, g]
+                after[0, g] = 0.0
+            out += square[g] * s * s
     return out
 
 
@@ -115,29 +130,24 @@ def fg_fused(
 ) -> tuple[float, float]:
     """See `ccd_finegray_ref.fg_fused`."""
     r, own, hazard, event_weight = state.r, state.own, state.hazard, risk.event_weight
+    sums, sums_after, hazard_after = state.sums, state.sums_after, state.hazard_after
     later, curve, is_binary = stay.later, stay.curve, value.size == 0
+    has_curves = stay.survival.shape[0] > 0
     gradient = hessian = 0.0
-    first = end = 0
     for k in range(place.size):
         i = place[k]
         x = 1.0 if is_binary else value[k]
         g = own[i]
-        if g >= end:
-            if end > 0:
-                hessian -= _squares(first, end, state, stay)
-            first, end = state.first[g], state.end[g]
-        u = x * r[i]
+        u, w = x * r[i], later[i]
+        sums[g] += u
         seen = hazard[g]
-        state.sums[g] += u
-        if later[i] > 0.0:
+        if has_curves:  # without a branch that depends on the row, which costs more than it saves
             c = curve[i]
-            state.sums_after[c, g] += u * later[i]
-            seen += later[i] * state.hazard_after[c, g]
+            sums_after[c, g] += u * w
+            seen += w * hazard_after[c, g]
         gradient += x * event_weight[i] - u * seen
         hessian += u * x * seen
-    if end > 0:
-        hessian -= _squares(first, end, state, stay)
-    return gradient, hessian
+    return gradient, hessian - _squares(place, state, stay)
 
 
 @kernel
@@ -145,26 +155,21 @@ def fg_move(
     place: AnyArray, value: Rows, step: float, state: FineGrayState, risk: RiskSets, stay: Stay
 ) -> None:
     """See `ccd_finegray_ref.fg_move`."""
-    r, own, is_binary = state.r, state.own, value.size == 0
+    r, own, alive, leaving = state.r, state.own, state.alive, state.leaving
+    later, curve, is_binary = stay.later, stay.curve, value.size == 0
     factor, gain = math.exp(step), math.expm1(step)
-    first = end = 0
     for k in range(place.size):
         i = place[k]
         g = own[i]
-        if g >= end:
-            if end > 0:
-                _sum_stratum(first, end, state, risk, stay)
-            first, end = state.first[g], state.end[g]
         if not is_binary:
             factor, gain = math.exp(step * value[k]), math.expm1(step * value[k])
         change = r[i] * gain
         r[i] *= factor
-        state.alive[g] = max(state.alive[g] + change, r[i])
-        if stay.later[i] > 0.0:
-            c, u = stay.curve[i], r[i] * stay.later[i]
-            state.leaving[c, g] = max(state.leaving[c, g] + change * stay.later[i], u)
-    if end > 0:
-        _sum_stratum(first, end, state, risk, stay)
+        alive[g] = max(alive[g] + change, r[i])
+        if later[i] > 0.0:
+            c = curve[i]
+            leaving[c, g] = max(leaving[c, g] + change * later[i], r[i] * later[i])
+    _sum_strata(place, state, risk, stay)
 
 
 @kernel

@@ -23,14 +23,14 @@ class Stay(NamedTuple):
     ----------
     later : (n,) float64
         1 / G(time-) of such rows in risk order, 0 for the others.
-    curve : (n,) int64
+    curve : (n,) int
         Their censoring curve.
     survival : (K, G) float64
         G(t-) of each curve at the time of each group.
     """
 
     later: Rows
-    curve: Index
+    curve: AnyArray
     survival: Matrix
 
 
@@ -53,7 +53,7 @@ class FineGrayState(NamedTuple):
     """
 
     r: Rows
-    own: Index
+    own: AnyArray
     first: Index
     end: Index
     alive: NDArray[np.float64]

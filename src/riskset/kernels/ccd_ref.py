@@ -32,8 +32,8 @@ class CoxState(NamedTuple):
     ----------
     r : (n,) float64
         :math:`w_i e^{\eta_i - s}` in risk order.
-    own : (n,) int64
-        Group of each row.
+    own : (n,) int
+        Group of each row; 32 bits in `ccd_cpu`, where every row costs a load.
     first, end : (G,) int64
         Groups of the stratum of each group.
     alive, tied : (G,) float64
@@ -52,7 +52,7 @@ class CoxState(NamedTuple):
     """
 
     r: Rows
-    own: Index
+    own: AnyArray
     first: Index
     end: Index
     alive: NDArray[np.float64]

@@ -230,7 +230,7 @@ def _kernels(loss: Loss) -> tuple[Callable[..., Any], Callable[..., Any]]:
 def _stay(loss: Loss) -> finegray.Stay:
     """Rows with a competing event by their place in risk order, from the tails."""
     n = loss.risk.order.size
-    later, curve = np.zeros(n), np.zeros(n, dtype=np.int64)
+    later, curve = np.zeros(n), np.zeros(n, dtype=np.int32)
     place_of = np.empty(int(loss.risk.order.max()) + 1, dtype=np.int64)
     place_of[loss.risk.order] = np.arange(n)
     for k, tail in enumerate(loss.tails):
