@@ -10,7 +10,7 @@ from riskset._errors import InputError, RisksetWarning
 from riskset.metrics import brier_score
 from riskset.metrics._censored import CensoringCurve
 from riskset.metrics._sample import Sample
-from riskset.model.censoring import censoring_curve
+from riskset.model.censoring import CensoringTimes
 
 ONES = (1.0,)
 WEIGHTS = (0.0, 0.5, 1.0, 2.5)
@@ -147,9 +147,10 @@ def test_the_censoring_curve_is_that_of_the_models():
     case, _ = formula.draw(80, 10, weights=(0.0, 0.5, 3.0))
     y, w = case["y"], case["sample_weight"]
     got = CensoringCurve.estimate(Sample(y["time"], y["event"], w))
-    want = censoring_curve(y["time"], y["event"], w, "finegray")
-    assert_array_equal(got.time, want.time)
-    assert_allclose(got.survival, np.append(1.0, want.after), rtol=1e-14)
+    times = CensoringTimes.of(np.arange(w.size), y["time"], y["event"])
+    want, at = times.survival(w, "finegray"), times.n_before(got.time)
+    assert_array_equal(times.time[at], got.time)
+    assert_allclose(got.survival, np.append(1.0, want[at + 1]), rtol=1e-14)
 
 
 def test_perfect_and_worst():

@@ -295,7 +295,7 @@ class _Censorings:
     ----------
     time : (m,) float64, increasing
     at_risk, censored : (m,) float64
-        Weights, as `censoring_curve` has them.
+        Weights, as `CensoringTimes.survival` has them.
     own : (k,) int64
         Position in `time` of each censored row of the group, -1 for the others.
     last : (k,) int64

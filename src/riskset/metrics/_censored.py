@@ -28,8 +28,8 @@ AtTime = Literal["unknown", "event_free"]
 class CensoringCurve:
     r"""Kaplan-Meier estimate G of the distribution of censoring, events before censorings.
 
-    Equal to `riskset.model.censoring.censoring_curve` with ``ties="finegray"``; it also knows how
-    G changes with the weight of a row.
+    Equal to `riskset.model.censoring.CensoringTimes.survival` with ``ties="finegray"``; it also
+    knows how G changes with the weight of a row.
 
     Attributes
     ----------

@@ -13,65 +13,73 @@ from numpy.typing import NDArray
 
 from riskset._types import Index, Rows
 
-__all__ = ["CensoringTies", "StepCurve", "censoring_curve"]
+__all__ = ["CensoringTies", "CensoringTimes"]
 
 CensoringTies = Literal["crr", "finegray"]
 
 
 @dataclass(frozen=True)
-class StepCurve:
-    """A survival curve: the value after each time, 1 before the first.
+class CensoringTimes:
+    """The rows of one group by their distinct times: what estimates under any weights share.
 
     Attributes
     ----------
-    time : (m,) float64, increasing
-    after : (m,) float64
+    rows : (m,) int64
+        The caller's rows.
+    at : (m,) int64
+        Number of distinct times before each row's own.
+    time : (k,) float64, increasing
+        The distinct times.
+    is_censored : (m,) bool
     """
 
+    rows: Index
+    at: Index
     time: NDArray[np.float64]
-    after: NDArray[np.float64]
+    is_censored: NDArray[np.bool_]
 
-    def before(self, time: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Left limits, G(t-)."""
-        return np.append(1.0, self.after)[np.searchsorted(self.time, time, side="left")]
+    @classmethod
+    def of(cls, rows: Index, time: Rows, event: Index) -> "CensoringTimes":
+        """Of some rows (m,) of `time` and `event` (n,), 0 = censored."""
+        values, at = np.unique(time[rows], return_inverse=True)
+        return cls(rows, at, values, event[rows] == 0)
 
+    def n_before(self, time: NDArray[np.float64]) -> Index:
+        """Number of distinct times before others."""
+        return np.searchsorted(self.time, time)
 
-def censoring_curve(time: Rows, event: Index, weight: Rows, ties: CensoringTies) -> StepCurve:
-    r"""Kaplan-Meier estimate of the censoring distribution.
+    def survival(self, weight: Rows, ties: CensoringTies) -> NDArray[np.float64]:
+        r"""Kaplan-Meier estimate after 0, 1, ..., k distinct times (k + 1,).
 
-    .. math:: G(t) = \prod_{u \le t} \left(1 - \frac{c_u}{Y_u}\right)
+        .. math:: G(t) = \prod_{u \le t} \left(1 - \frac{c_u}{Y_u}\right)
 
-    with :math:`c_u` the weight censored at u, and :math:`Y_u` the weight at risk of it.
+        with :math:`c_u` the weight censored at u, and :math:`Y_u` the weight at risk of it.
 
-    Parameters
-    ----------
-    time : (n,) float64
-    event : (n,) int64
-        0 = censored.
-    weight : (n,) float64
-    ties : {"crr", "finegray"}
-        Whether rows with an event at u count in :math:`Y_u` ("crr": as cmprsk::crr and Cyclops),
-        or have left before the censorings at u ("finegray": as survival::finegray).
+        Parameters
+        ----------
+        weight : (m,) float64
+            Of the group's rows.
+        ties : {"crr", "finegray"}
+            Whether rows with an event at u count in :math:`Y_u` ("crr": as cmprsk::crr and
+            Cyclops), or have left before the censorings at u ("finegray": as
+            survival::finegray).
 
-    Returns
-    -------
-    StepCurve
-        Constant 1 if nobody is censored.
+        References
+        ----------
+        Kaplan & Meier (1958), Journal of the American Statistical Association 53, 457-481,
+        doi:10.1080/01621459.1958.10501452.
+        """
+        n = self.time.size
+        leaving = np.bincount(self.at, weight, n)
+        censored = np.bincount(self.at, np.where(self.is_censored, weight, 0.0), n)
+        # Added up from the end, apart from those who leave now: nothing is taken off.
+        staying = np.append(np.cumsum(leaving[::-1])[::-1][1:], 0.0)
+        if ties == "crr":
+            staying += np.bincount(self.at, np.where(self.is_censored, 0.0, weight), n)
+        curve = np.ones(n + 1)
+        np.divide(staying, staying + censored, out=curve[1:], where=censored > 0)
+        return np.cumprod(curve, out=curve)
 
-    References
-    ----------
-    Kaplan & Meier (1958), Journal of the American Statistical Association 53, 457-481,
-    doi:10.1080/01621459.1958.10501452.
-    """
-    used = weight > 0
-    values, at = np.unique(time[used], return_inverse=True)
-    w, is_censored = weight[used], event[used] == 0
-    leaving = np.bincount(at, w, values.size)
-    censored = np.bincount(at, np.where(is_censored, w, 0.0), values.size)
-    # Added up from the end, apart from those who leave now: nothing is taken off.
-    later = np.append(np.cumsum(leaving[::-1])[::-1][1:], 0.0)
-    with_event = np.bincount(at, np.where(is_censored, 0.0, w), values.size)
-    staying = later + with_event if ties == "crr" else later
-    steps = censored > 0
-    factor = staying[steps] / (staying + censored)[steps]
-    return StepCurve(values[steps], np.cumprod(factor).astype(np.float64))
+    def last(self, weight: Rows) -> int:
+        """Number of distinct times before the last one of a row that counts; 0 without any."""
+        return int(self.at[weight > 0].max(initial=0))

@@ -13,7 +13,7 @@ from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
-from riskset.model.censoring import CensoringTies, censoring_curve
+from riskset.model.censoring import CensoringTies, CensoringTimes
 from riskset.model.cox import Evaluation, balance, centred_within_strata, has_heavy_rows, in_blocks
 
 __all__ = ["Beyond", "Censoring", "CensoringWeights", "FineGrayEvaluation", "FineGrayLoss"]
@@ -38,6 +38,8 @@ class Censoring:
         Weight of each row in the estimate; None if G was given.
     ties, beyond, weights
         As in `estimate`.
+    times : tuple of CensoringTimes
+        Of each group; empty if G was given.
     """
 
     group: Index
@@ -47,6 +49,7 @@ class Censoring:
     ties: CensoringTies = "crr"
     beyond: Beyond = "zero"
     weights: CensoringWeights = "case"
+    times: tuple[CensoringTimes, ...] = ()
 
     @classmethod
     def estimate(
@@ -59,13 +62,14 @@ class Censoring:
         weights: CensoringWeights = "case",
         source: Rows | None = None,
         carry_on: bool = False,
+        times: tuple[CensoringTimes, ...] = (),
     ) -> "Censoring":
         """Kaplan-Meier estimates of the censoring distribution, one for each group.
 
         Parameters
         ----------
         ties
-            See `censoring_curve`.
+            See `CensoringTimes.survival`.
         group : (n,) int64, optional
             Codes; None: one group.
         beyond : {"zero", "last"}
@@ -77,33 +81,33 @@ class Censoring:
             Case weights to estimate from; None: the outcome's.
         carry_on
             Where the rows that it was estimated from have all left, G is its last positive value.
+        times : tuple of CensoringTimes, optional
+            Of each group, if they are known.
         """
         n = outcome.n_rows
         group = np.zeros(n, dtype=np.int64) if group is None else group
         case = outcome.weight if source is None else source
         case = case if weights == "case" else (case > 0).astype(np.float64)
-        times = outcome.group_time
+        is_event = ~np.isnan(outcome.group_time)
+        times = times or _by_group(outcome, group)
         own = np.ones(n)
-        at_events = np.zeros((int(group.max()) + 1, times.size))
-        is_event = ~np.isnan(times)
-        several = at_events.shape[0] > 1
-        order = outcome.risk.order  # neighbours in time are neighbours in the curve, too
-        for k in range(at_events.shape[0]):
-            rows = order[group[order] == k]
-            curve = censoring_curve(outcome.time[rows], outcome.event[rows], case[rows], ties)
-            own[rows] = curve.before(outcome.time[rows])
-            values = curve.before(times[is_event])
-            last = outcome.time[rows[case[rows] > 0]].max(initial=-np.inf)
-            # Just before the last time somebody is left, so nothing there is 0.
-            positive = curve.before(np.array([last]))[0]
+        at_events = np.zeros((len(times), is_event.size))
+        for k, of_group in enumerate(times):
+            rows, weight = of_group.rows, case[of_group.rows]
+            curve = of_group.survival(weight, ties)
+            before_event = of_group.n_before(outcome.group_time[is_event])
+            here, values = curve[of_group.at], curve[before_event]
+            last = of_group.last(weight)
             if carry_on:
-                own[rows] = np.where(own[rows] > 0, own[rows], positive)
+                # Just before the last time somebody is left, so nothing there is 0.
+                here = np.where(here > 0, here, curve[last])
             if carry_on or beyond == "last":
-                values = np.where(values > 0, values, positive)
-            elif several:
-                values[times[is_event] > last] = 0.0
+                values = np.where(values > 0, values, curve[last])
+            elif len(times) > 1:
+                values[before_event > last] = 0.0
+            own[rows] = here
             at_events[k, is_event] = values
-        return cls(group, own, at_events, case, ties, beyond, weights)
+        return cls(group, own, at_events, case, ties, beyond, weights, times)
 
     def replicate(self, outcome: Outcome, source: Rows, carry_on: bool) -> "Censoring":
         """G for the same rows with other weights, estimated from `source` as before."""
@@ -117,6 +121,7 @@ class Censoring:
             weights=self.weights,
             source=source,
             carry_on=carry_on,
+            times=self.times,
         )
 
     @classmethod
@@ -141,6 +146,15 @@ class Censoring:
                 hint="it is the probability of not being censored before the row's own time.",
             )
         return cls(np.zeros(outcome.n_rows, dtype=np.int64), probability, at_events)
+
+
+def _by_group(outcome: Outcome, group: Index) -> tuple[CensoringTimes, ...]:
+    """The times of each censoring group."""
+    order = outcome.risk.order  # neighbours in time are neighbours in the curve, too
+    return tuple(
+        CensoringTimes.of(order[group[order] == k], outcome.time, outcome.event)
+        for k in range(int(group.max()) + 1)
+    )
 
 
 @dataclass(frozen=True)
