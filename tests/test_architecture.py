@@ -31,6 +31,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 HOMES = {
     "numba": ("kernels/",),
     "llvmlite": ("kernels/",),
+    "cuda": ("kernels/cuda/",),
     "narwhals": ("data/",),
     "pyarrow": ("data/",),
     "duckdb": ("data/",),

@@ -1,0 +1,144 @@
+"""The backend that runs kernels on an NVIDIA GPU, through cuda.core."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from riskset._errors import DeviceError, MissingDependencyError
+from riskset._types import AnyArray
+from riskset.kernels.cuda import compile as compiler
+from riskset.kernels.cuda.backend import Array, Memory, Shape
+from riskset.kernels.cuda.signatures import Kernel
+
+__all__ = ["Device", "device_name", "open_device", "why_no_device"]
+
+
+def why_no_device() -> str | None:
+    """Why the GPU cannot be used, or None if it can."""
+    try:
+        open_device()
+    except (DeviceError, MissingDependencyError) as error:
+        return str(error)
+    return None
+
+
+def device_name() -> str:
+    """Name of the GPU in use."""
+    return str(open_device().name)
+
+
+@functools.cache
+def open_device() -> "Device":
+    """The current GPU, its kernels compiled and loaded.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the packages of the `cuda` extra.
+    DeviceError
+        Without a driver or a GPU, or if the GPU is one that riskset cannot compile for.
+    """
+    compiler.architectures()  # which says what to install
+    from cuda import core
+
+    try:
+        devices = core.Device.get_all_devices()
+    except Exception as error:  # each layer of the driver has its own class
+        raise DeviceError(
+            f"no NVIDIA driver answers ({type(error).__name__}).",
+            hint="install the driver of your GPU (nvidia-smi shows whether it works), or use "
+            "device='cpu'.",
+        ) from None
+    if not devices:
+        raise DeviceError("there is no NVIDIA GPU here.", hint="use device='cpu'.")
+    return Device(core.Device())
+
+
+class Device:
+    """One GPU: memory from a pool of its own, and one queue of work."""
+
+    def __init__(self, device: Any) -> None:
+        from cuda import core
+        from cuda.bindings import driver
+
+        self._core, self._driver, self._device = core, driver, device
+        device.set_current()
+        self.name = device.name
+        self._stream = device.default_stream
+        options = core.DeviceMemoryResourceOptions()
+        self._pool = core.DeviceMemoryResource(device, options)
+        # Memory once taken is kept: every pass asks for the same again.
+        keep = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        self._call(
+            driver.cuMemPoolSetAttribute, self._pool.handle, keep, driver.cuuint64_t(2**64 - 1)
+        )
+        major, minor = device.compute_capability
+        self._code = core.ObjectCode.from_cubin(compiler.machine_code(10 * major + minor))
+        self._kernels: dict[str, Any] = {}
+
+    def _call(self, function: Any, *arguments: Any) -> tuple[Any, ...]:
+        """Call the driver, and raise what it complains about."""
+        status, *values = function(*arguments)
+        if int(status) != 0:
+            raise DeviceError(
+                f"the GPU reports {status.name} in {function.__name__}.",
+                hint="use device='cpu', or see whether another program took the GPU (nvidia-smi).",
+            )
+        return tuple(values)
+
+    def empty(self, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> Array:
+        """See `Backend.empty`."""
+        n_bytes = max(1, int(np.prod(shape)) * dtype.itemsize)
+        try:
+            buffer = self._pool.allocate(n_bytes, stream=self._stream)
+        except Exception as error:
+            if "OUT_OF_MEMORY" not in str(error):
+                raise
+            raise DeviceError(
+                f"the GPU has {self.memory().free:,} bytes free, but {n_bytes:,} are needed.",
+                hint="use device='cpu', or end other programs that use the GPU.",
+            ) from None
+        return Array(shape, dtype, buffer)
+
+    def upload(self, array: AnyArray) -> Array:
+        """See `Backend.upload`."""
+        array = np.ascontiguousarray(array)
+        out = self.empty(array.shape, array.dtype)
+        if array.size:
+            address = int(out.handle.handle)
+            self._call(self._driver.cuMemcpyHtoD, address, array.ctypes.data, array.nbytes)
+        return out
+
+    def download(self, array: Array) -> AnyArray:
+        """See `Backend.download`."""
+        out = np.empty(array.shape, array.dtype)
+        if out.size:
+            address = int(array.handle.handle)
+            self._call(self._driver.cuMemcpyDtoH, out.ctypes.data, address, out.nbytes)
+        return out
+
+    def launch(
+        self, kernel: Kernel, grid: Shape, block: Shape, arguments: Sequence[Array | int | float]
+    ) -> None:
+        """See `Backend.launch`."""
+        if kernel.name not in self._kernels:
+            self._kernels[kernel.name] = self._code.get_kernel(kernel.name)
+        passed = [
+            value.handle if isinstance(value, Array) else parameter.dtype.type(value)
+            for parameter, value in zip(kernel.parameters, arguments, strict=True)
+        ]
+        config = self._core.LaunchConfig(grid=grid, block=block)
+        self._core.launch(self._stream, config, self._kernels[kernel.name], *passed)
+
+    def synchronise(self) -> None:
+        """See `Backend.synchronise`."""
+        self._stream.sync()
+
+    def memory(self) -> Memory:
+        """See `Backend.memory`; memory that the pool keeps and nobody uses is free."""
+        self.synchronise()
+        free, total = self._call(self._driver.cuMemGetInfo)
+        pool = self._pool.attributes
+        return Memory(int(free) + pool.reserved_mem_current - pool.used_mem_current, int(total))
