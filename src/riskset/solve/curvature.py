@@ -98,16 +98,18 @@ class CurvatureModel:
         self.columns, self.matrix = columns, matrix
 
     def _extend(self, columns: Index, eta: Rows) -> bool:
-        """Make room for a few new columns; False if there are too many, or some are missing."""
+        """Leave out columns and make room for a few new ones; False if too many are new."""
         if np.array_equal(columns, self.columns):
             return True
         old = np.isin(columns, self.columns)
         n_new = int(np.count_nonzero(~old))
-        if old.sum() < self.columns.size or n_new > max(8, FEW_NEW * self.columns.size):
+        if n_new > max(8, FEW_NEW * self.columns.size):
             return False
+        at = np.searchsorted(self.columns, columns[old])
         matrix = np.zeros((columns.size, columns.size))
-        matrix[np.ix_(old, old)] = self.matrix
-        matrix[np.ix_(~old, ~old)] = self._exact(columns[~old], eta)
+        matrix[np.ix_(old, old)] = self.matrix[np.ix_(at, at)]
+        if n_new:
+            matrix[np.ix_(~old, ~old)] = self._exact(columns[~old], eta)
         self._take(columns, matrix)
         return True
 

@@ -14,7 +14,7 @@ from riskset.solve.optimality import Problem, violations
 from riskset.solve.quadratic import conjugate_step, newton_step
 from riskset.solve.result import Note, Solution
 
-__all__ = ["Report", "Run"]
+__all__ = ["CompleteRun", "Report", "Run"]
 
 Report = Callable[[int, float], None]
 """Called with the number of steps and the relative KKT residual."""
@@ -139,7 +139,7 @@ class Run:
 
     def _first_working_set(self) -> NDArray[np.bool_]:
         """Everything if that is little, else what is or could become different from 0."""
-        if self.beta.size <= ALL_AT_ONCE:
+        if self.beta.size <= ALL_AT_ONCE and not self.warm:
             return self.allowed.copy()
         support = (self.beta != 0) | (self.l1 == 0)
         strength = np.abs(self.gradient - self.l2 * self.beta)
@@ -289,6 +289,18 @@ class Run:
             notes=tuple(notes),
             curvature=self.model,
         )
+
+
+class CompleteRun(Run):
+    """A minimisation that keeps every column of a small design in its working set.
+
+    For those who go on with its curvature, as replicates do.
+    """
+
+    def _first_working_set(self) -> NDArray[np.bool_]:
+        if self.beta.size <= ALL_AT_ONCE:
+            return self.allowed.copy()
+        return super()._first_working_set()
 
 
 def _may_move(violation: Features, curvature: Matrix, l2: Features) -> bool:

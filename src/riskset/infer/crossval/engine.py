@@ -13,6 +13,7 @@ from riskset.solve import newton
 from riskset.solve.optimality import Problem
 from riskset.solve.replicates import fit_replicates
 from riskset.solve.result import Solution
+from riskset.solve.run import CompleteRun
 
 __all__ = ["WHOLE_TOL", "Engine", "Report", "Scored"]
 
@@ -122,6 +123,7 @@ class Engine:
             start=self.start_for(penalty),
             problem=self.problem,
             separate=False,
+            method=CompleteRun,
         )
         return self._last
 
