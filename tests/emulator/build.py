@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from riskset.kernels.cuda.compile import program
 from riskset.kernels.cuda.signatures import FOLDER, Kernel, kernels_in, topics
 
 HERE = Path(__file__).parent
@@ -63,9 +64,10 @@ def caller_of(kernel: Kernel) -> str:
         for k, p in enumerate(kernel.parameters)
     )
     return (
+        f"static void call_{kernel.name}(void** arguments) {{ {kernel.name}({unpacked}); }}\n"
         f'extern "C" const char* emulate_{kernel.name}'
         "(const emulator::Launch* launch, void** arguments) {\n"
-        f"  bool ok = emulator::run(*launch, [=] {{ {kernel.name}({unpacked}); }});\n"
+        f"  bool ok = emulator::run(*launch, call_{kernel.name}, arguments);\n"
         "  return ok ? nullptr : emulator::machine.failure.c_str();\n}\n"
     )
 
@@ -81,7 +83,7 @@ def compiled(source: str, *, watched: bool = False) -> Path:
     text = f'#include "{HEADER}"\n{source}\n'
     text += "".join(caller_of(kernel) for kernel in kernels_in(source, ""))
     options = ["-std=c++17", "-fPIC", "-fno-strict-aliasing", "-w"]
-    options += ["-O1", "-g"]
+    options.append("-O1")
     if watched:
         # It must not look at stacks, because it knows nothing of fibers.
         options += ["-fsanitize=address", "--param", "asan-stack=0"]
@@ -138,6 +140,7 @@ def library_of(source: str) -> Library:
 
 
 def libraries(edits: Mapping[str, tuple[str, str]] | None = None) -> dict[str, Library]:
-    """The library of each topic, some of them with a fault."""
+    """The library of each topic: the same for all, but for those with a fault."""
     edits = edits or {}
-    return {topic: library_of(source_of(topic, edits.get(topic))) for topic in topics()}
+    faulty = {topic: library_of(source_of(topic, edit)) for topic, edit in edits.items()}
+    return {topic: faulty.get(topic) or library_of(program()) for topic in topics()}

@@ -4,7 +4,6 @@
 #include <ucontext.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -83,7 +82,8 @@ struct Fiber {
 
 struct Machine {
   Dim grid, block;
-  std::function<void()> kernel;
+  void (*kernel)(void**) = nullptr;  // with the arguments of the launch
+  void** arguments = nullptr;
   Thread* now = nullptr;      // the thread that runs
   Fiber* fiber = nullptr;     // and its stack
   long n_moves = 0;           // barriers passed, flags set, threads ended
@@ -104,7 +104,7 @@ inline void finish();
 
 inline void fiber_main() {
   for (;;) {
-    machine.kernel();
+    machine.kernel(machine.arguments);
     finish();
     leave();
   }
@@ -131,7 +131,8 @@ inline void enter(Fiber& fiber) {
   for (;;) leave();
 }
 
-inline void wait_for_others(Meeting& meeting, const char* site, const std::function<bool(Thread&)>& is_member) {
+// Wait for the threads [first, last) of the block.
+inline void wait_for_others(Meeting& meeting, const char* site, int first, int last) {
   Thread& me = *machine.now;
   if (meeting.arrived && meeting.site != site)
     fail("divergence: " + me.name() + " is at " + site + " while others wait at " + meeting.site);
@@ -144,22 +145,24 @@ inline void wait_for_others(Meeting& meeting, const char* site, const std::funct
   meeting.arrived = 0;
   ++meeting.epoch;
   ++machine.n_moves;
-  for (Thread& other : me.block->threads)
-    if (is_member(other) && other.state == State::waiting) other.state = State::ready;
+  for (int t = first; t < last; ++t) {
+    Thread& other = me.block->threads[t];
+    if (other.state == State::waiting) other.state = State::ready;
+  }
   leave();  // whoever comes last is not always the first to go on
 }
 
 inline void block_barrier(const char* site) {
   Block& block = *machine.now->block;
   if (block.n_finished) fail(std::string("divergence: a thread has ended, others wait at ") + site);
-  wait_for_others(block.barrier, site, [](Thread&) { return true; });
+  wait_for_others(block.barrier, site, 0, (int)block.threads.size());
 }
 
 inline void warp_barrier(const char* site) {
   const int warp = machine.now->number / 32;
   Meeting& meeting = machine.now->block->warps[warp].meeting;
   if (meeting.expected < 32) fail(std::string("incomplete warp at ") + site);
-  wait_for_others(meeting, site, [=](Thread& other) { return other.number / 32 == warp; });
+  wait_for_others(meeting, site, 32 * warp, 32 * warp + 32);
 }
 
 // Let others run: where a thread looks at what another may have changed.
@@ -184,14 +187,30 @@ inline Dim place_of(long number, Dim in) {
           (unsigned)(number / ((long)in.x * in.y))};
 }
 
+// Fibers that no block uses: memory for stacks would take longer than most launches.
+inline std::vector<std::unique_ptr<Fiber>> spare_fibers;
+
 // A block on the fibers it was given.
 struct Resident {
   Block block;
-  std::vector<Fiber> fibers;
+  std::vector<std::unique_ptr<Fiber>> fibers;
 
   explicit Resident(long n_threads) : fibers(n_threads) {
     block.threads.resize(n_threads);
     block.warps.resize((n_threads + 31) / 32);
+    for (auto& fiber : fibers) {
+      if (spare_fibers.empty()) spare_fibers.push_back(std::make_unique<Fiber>());
+      fiber = std::move(spare_fibers.back());
+      spare_fibers.pop_back();
+    }
+  }
+
+  ~Resident() {
+    for (auto& fiber : fibers) {
+      // After a failure a thread is left where it was, and the next begins on a clean stack.
+      if (!machine.failure.empty()) fiber->is_started = false;
+      spare_fibers.push_back(std::move(fiber));
+    }
   }
 
   void begin(long number) {
@@ -204,7 +223,7 @@ struct Resident {
       block.warps[w].meeting = {std::min(32, n - 32 * (int)w), 0, nullptr, 0};
     for (int t = 0; t < n; ++t) {
       block.threads[t] = {&block, place_of(t, machine.block), t, State::ready};
-      fibers[t].thread = &block.threads[t];
+      fibers[t]->thread = &block.threads[t];
     }
   }
 
@@ -251,8 +270,8 @@ class Scheduler {
   // Threads that can go on do, up to their next pause.
   void round(Resident& resident) {
     ready_.clear();
-    for (Fiber& fiber : resident.fibers)
-      if (fiber.thread->state == State::ready) ready_.push_back(&fiber);
+    for (auto& fiber : resident.fibers)
+      if (fiber->thread->state == State::ready) ready_.push_back(fiber.get());
     if (launch_.seed) {
       std::shuffle(ready_.begin(), ready_.end(), random_);
       // Some are left behind.
@@ -270,10 +289,11 @@ class Scheduler {
 };
 
 // Returns whether all went well; if not, `machine.failure` says what did not.
-inline bool run(const Launch& launch, std::function<void()> kernel) {
+inline bool run(const Launch& launch, void (*kernel)(void**), void** arguments) {
   machine.grid = {launch.grid[0], launch.grid[1], launch.grid[2]};
   machine.block = {launch.block[0], launch.block[1], launch.block[2]};
-  machine.kernel = std::move(kernel);
+  machine.kernel = kernel;
+  machine.arguments = arguments;
   machine.failure.clear();
   Scheduler(launch).run();
   return machine.failure.empty();

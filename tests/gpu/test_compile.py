@@ -1,5 +1,7 @@
 """NVRTC compiles every kernel for every GPU it knows, and all of it fits into registers."""
 
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,19 @@ MOST_REGISTERS = 64
 """Of each thread: four blocks of 256 threads then fill the registers of a multiprocessor."""
 
 
+@pytest.fixture(scope="module")
+def used_by_arch() -> dict[int, dict[str, compiler.Used]]:
+    # NVRTC compiles one program at a time in a process.
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        known = compiler.architectures()
+        return dict(zip(known, pool.map(compiler.registers_used, known), strict=True))
+
+
 @pytest.mark.parametrize("arch", compiler.architectures())
-def test_every_kernel_fits_into_registers(arch: int) -> None:
-    used = compiler.registers_used(arch)
+def test_every_kernel_fits_into_registers(
+    arch: int, used_by_arch: dict[int, dict[str, compiler.Used]]
+) -> None:
+    used = used_by_arch[arch]
     assert set(used) == set(signatures())
     assert {name: u.spilled_bytes for name, u in used.items() if u.spilled_bytes} == {}
     assert max(u.registers for u in used.values()) <= MOST_REGISTERS

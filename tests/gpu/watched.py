@@ -11,21 +11,18 @@ from emulator.build import Library, compiled, source_of
 from gpu.calls import NAMES, records
 from riskset.data import device as data
 from riskset.kernels.cuda import plan
+from riskset.kernels.cuda.compile import program
 from riskset.kernels.cuda.signatures import topics
 
 FAULT = ("i < n_rows && i < (chunk + 1) * STRIDE; ++i)\n    sum", "i <= n_rows; ++i)\n    sum")
-
-
-def watched(topic: str, edit: tuple[str, str] | None) -> Library:
-    path = compiled(source_of(topic, edit), watched=True)
-    return Library(path, ctypes.CDLL(str(path)))
 
 
 def main(*, is_faulty: bool) -> None:
     plan.PIECE, plan.CHUNK = 3, 4
     data.PANEL_ROWS, data.PARTIAL_NUMBERS = 32, 1000
     chosen = ["sums"] if is_faulty else topics()
-    sources = {topic: watched(topic, FAULT if is_faulty else None) for topic in chosen}
+    path = compiled(source_of("sums", FAULT) if is_faulty else program(), watched=True)
+    sources = dict.fromkeys(chosen, Library(path, ctypes.CDLL(str(path))))
     backend = Emulator(seed=9, resident=2, sources=sources)
     for name in NAMES:
         for record in records(name):
