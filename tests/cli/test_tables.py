@@ -178,3 +178,28 @@ def test_bad_long_tables(run: Run, options: list[str], message: str) -> None:
     assert ended.code == 2
     assert message in ended.err
     assert not Path("fit.json").exists()
+
+
+def test_covariates_in_a_design_file(run: Run) -> None:
+    run("simulate", "cox", "--rows", 5000, "--columns", 20, "--seed", 5, "--out", "cohort")
+    fit = ("--penalty", "l1", "--strength", 3, "--out", "fit.json", "--quiet")
+    long = ("fit", "cohort/outcomes.parquet", "--covariates", "cohort/covariates.parquet")
+    found = []
+    for args in (long, (*long, "--design-file", "c.rsd"), (*long[:3], "c.rsd")):
+        ended = run(*args, *fit)
+        assert (ended.code, ended.err) == (0, "")
+        found.append(fit_json())
+    assert found[0]["coef"] == found[1]["coef"] == found[2]["coef"]
+    assert found[0]["prediction"] == found[2]["prediction"]
+    ended = run(*long[:3], "c.rsd", "--design-file", "d.rsd", *fit)
+    assert ended.code == 2
+    assert "`design_file` belongs to a long table, but c.rsd is a design in a file" in ended.err
+    ended = run(*long, "--design-file", "cohort/covariates.parquet", *fit)
+    assert ended.code == 2
+    assert "its name must end in .rsd" in ended.err
+    ended = run(
+        "predict", "fit.json", "cohort/outcomes.parquet", "--covariates", "c.rsd",
+        "--times", "50", "--out", "p.parquet",
+    )  # fmt: skip
+    assert ended.code == 2
+    assert "c.rsd is a design in a file, which serves for fits" in ended.err

@@ -233,6 +233,7 @@ def on_matrices(t: Table) -> Iterator[Call]:
         tail = (slots, r, t.shift, RUNTIME)
         yield Call("matrix", "cross_binary", (block_ptr, row, *tail))
         yield Call("matrix", "cross_valued", (block_ptr, row, value, *tail))
+        yield Call("matrix", "cross_valued", (block_ptr, row, value, *tail, 2))
         yield Call("matrix", "cross_dense", (blocks, slots, r, RUNTIME))
         tail = (slots, v, t.shift, start, RUNTIME)
         yield Call("matrix", "product_binary", (block_ptr, row, *tail))

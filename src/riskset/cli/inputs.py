@@ -4,11 +4,14 @@ import csv
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 import riskset as rs
 from riskset._errors import InputError
 from riskset.cli import options as opt
+from riskset.data.writers import check_target
 
 if TYPE_CHECKING:
     from riskset.data.schema import Schema
@@ -16,6 +19,16 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "Tables", "check_readable"]
 
 MAX_DIGITS = 15
+
+DesignFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--design-file",
+        metavar="FILE.rsd",
+        help="Keep the covariates of LONG here, not in memory; later it can stand for LONG.",
+        rich_help_panel=opt.DATA,
+    ),
+]
 
 
 def check_readable(*inputs: Path) -> None:
@@ -68,6 +81,7 @@ class Tables:
     covariate_columns: opt.CovariateColumns = None
     duplicates: opt.DuplicateEntries = None
     unknown_rows: opt.UnknownEntries = None
+    design_file: DesignFile = None
 
     def __post_init__(self) -> None:
         if self._has_long:
@@ -76,6 +90,7 @@ class Tables:
             ("--covariate-columns", self.covariate_columns),
             ("--duplicates", self.duplicates),
             ("--unknown-rows", self.unknown_rows),
+            ("--design-file", self.design_file),
         ):
             if value is not None:
                 raise InputError(
@@ -96,6 +111,8 @@ class Tables:
     def read(self, rows: Path, columns: Columns, censoring_group: str | None) -> "rs.Dataset":
         """The table of a fit, and the long table beside it."""
         check_readable(*self.inputs(rows))
+        if self.design_file is not None:
+            check_target(self.design_file, suffixes=(".rsd",), inputs=self.inputs(rows))
         return rs.read_dataset(
             rows,
             covariates=self._place(rows),
@@ -118,6 +135,7 @@ class Tables:
             covariates_query=self.covariates_query,
             duplicates=(self.duplicates or opt.Duplicates.error).value,
             unknown_rows=(self.unknown_rows or opt.UnknownRows.error).value,
+            design_file=self.design_file,
         )
 
     def read_new(self, schema: "Schema", rows: Path) -> "rs.Dataset":
@@ -125,6 +143,10 @@ class Tables:
         # Here, because it brings DuckDB and pyarrow.
         from riskset.data.readers import read_new_data
 
+        if self.design_file is not None:
+            raise InputError(
+                "--design-file is for fits, not for predictions.", hint="leave it out."
+            )
         check_readable(*self.inputs(rows))
         return read_new_data(
             schema,

@@ -1,5 +1,7 @@
 """From columns as they come to the stored parts of a `Design`, one column at a time."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -11,7 +13,20 @@ from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
 from riskset.kernels import columns_cpu
 from riskset.kernels.matrix_cpu import sparse_layout
 
-__all__ = ["ColumnBuilder", "SHIFT", "as_float", "assemble_csc", "canonical_csc", "dense_blocks"]
+__all__ = [
+    "ColumnBuilder",
+    "DENSE_ABOVE",
+    "SHIFT",
+    "as_float",
+    "assemble_csc",
+    "canonical_csc",
+    "column_keys",
+    "column_names",
+    "dense_blocks",
+    "dense_part",
+    "power_of_two",
+    "take_rows",
+]
 
 SHIFT = 12
 """Blocks of 4096 rows: 32 kB of residuals, one first-level cache."""
@@ -73,7 +88,7 @@ def assemble_csc(
             x = np.zeros(n_rows)
             x[indices[indptr[j] : indptr[j + 1]]] = data[indptr[j] : indptr[j + 1]]
             columns.append(x)
-        parts.append(_dense_part(dense, columns, n_rows, center, scale))
+        parts.append(dense_part(dense, columns, n_rows, center, scale))
     return center, scale, tuple(parts)
 
 
@@ -147,11 +162,11 @@ class ColumnBuilder:
             parts.append(ValuedPart(columns, ptr, row, value, SHIFT))
         if self.dense:
             at = np.array([j for j, _ in self.dense], dtype=np.int64)
-            parts.append(_dense_part(at, [x for _, x in self.dense], self.n_rows, center, scale))
+            parts.append(dense_part(at, [x for _, x in self.dense], self.n_rows, center, scale))
         return center, scale, tuple(parts)
 
 
-def _dense_part(
+def dense_part(
     columns: Index, values: list[Rows], n_rows: int, center: Features, scale: Features
 ) -> DensePart:
     """Centre and scale dense columns; notes center and scale in the arrays given."""
@@ -178,6 +193,52 @@ def dense_blocks(values: list[Rows], n_rows: int) -> AnyArray:
         if full < n_blocks:
             blocks[full, s, : n_rows - full * block_rows] = x[full * block_rows :]
     return blocks
+
+
+def take_rows(parts: Sequence[Part], rows: Index, place: Index) -> tuple[Part, ...]:
+    """Parts of some rows; `place` is the new number of each row, -1 for rows left out."""
+    runtime = Runtime.select()
+    taken: list[Part] = []
+    for part in parts:
+        if isinstance(part, DensePart):
+            flat = [part.blocks[:, s].reshape(-1)[rows] for s in range(part.columns.size)]
+            taken.append(DensePart(part.columns, dense_blocks(flat, rows.size), rows.size))
+            continue
+        assert isinstance(part, (BinaryPart, ValuedPart))
+        value = part.value if isinstance(part, ValuedPart) else np.zeros(0)
+        indptr, at, kept = columns_cpu.to_csc(part.block_ptr, part.row, value, part.shift, place)
+        every = np.arange(part.columns.size, dtype=np.int64)
+        ptr, row, kept = sparse_layout(indptr, at, kept, every, rows.size, SHIFT, runtime)
+        if isinstance(part, ValuedPart):
+            taken.append(ValuedPart(part.columns, ptr, row, kept, SHIFT))
+        else:
+            taken.append(BinaryPart(part.columns, ptr, row, SHIFT))
+    return tuple(taken)
+
+
+def column_names(
+    names: Sequence[str] | None, keys: Sequence[int | str] | None, p: int
+) -> tuple[str, ...]:
+    """Names of p columns, each once: those given, or of the keys, or x0, x1, ..."""
+    if names is None:
+        names = [f"x{j}" for j in range(p)] if keys is None else [str(key) for key in keys]
+    names = tuple(map(str, names))
+    if len(names) != p:
+        raise InputError(f"there are {p:,} columns, but {len(names):,} names.")
+    if len(set(names)) != p:
+        seen: set[str] = set()
+        again = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InputError(f"two covariates are called {again!r}.", hint="rename one of the columns.")
+    return names
+
+
+def column_keys(keys: Sequence[int | str] | None, names: tuple[str, ...]) -> tuple[int | str, ...]:
+    """Keys of columns, exact; the names where there are none."""
+    return (
+        names
+        if keys is None
+        else tuple(key.item() if isinstance(key, np.generic) else key for key in keys)
+    )
 
 
 def as_float(array: AnyArray) -> AnyArray:

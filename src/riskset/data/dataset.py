@@ -6,17 +6,19 @@ counted.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
-from riskset.data.database import Database, StoredTable
+from riskset.data.beside import LongInput, beside
+from riskset.data.database import Database
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
-from riskset.data.long_table import Duplicates, UnknownRows, find_columns, long_design
+from riskset.data.long_table import Duplicates, UnknownRows, find_columns
 from riskset.data.outcome import Outcome
 from riskset.data.outcome_columns import OutcomeColumns, identified
-from riskset.data.remarks import Remark, remarks_on_columns, remarks_on_entries
+from riskset.data.remarks import Remark, remarks_on_columns
 from riskset.data.roles import Roles
 from riskset.data.schema import LongOptions, Schema
 from riskset.data.table import Table, Words
@@ -313,8 +315,6 @@ class Dataset:
 
 # -------------------------------------------------------------------- reading the columns
 
-LongInput = tuple[StoredTable, LongOptions]
-
 
 def assemble(
     table: Table,
@@ -324,12 +324,13 @@ def assemble(
     cause: int | str | None = None,
     censored: str | None = None,
     time_digits: int | None = None,
+    design_file: Path | None = None,
 ) -> Dataset:
-    """The data of a fit, from tables that are open."""
+    """The data of a fit, from tables that are open; see `beside`."""
     table = identified(table, roles.id, must_be_unique=long is not None)
     columns = OutcomeColumns.read(table, roles, time_digits, censored)
     encoder, wide = FrameEncoder.fit(table, roles.covariates(table.columns))
-    design, options, n_dropped, notes = _beside(wide, table, long)
+    design, options, n_dropped, notes = beside(wide, table, long, design_file)
     return Dataset(
         design,
         Schema(roles, encoder, options, time_digits, censored),
@@ -359,34 +360,5 @@ def assemble_new(
         if outcome
         else OutcomeColumns.read_for_prediction(table, roles)
     )
-    design, _, n_dropped, notes = _beside(schema.encoder.transform(table), table, long)
+    design, _, n_dropped, notes = beside(schema.encoder.transform(table), table, long)
     return Dataset(design, schema, table.words, columns, n_dropped=n_dropped, notes=notes)
-
-
-def _beside(
-    wide: Design, table: Table, long: LongInput | None
-) -> tuple[Design, LongOptions | None, Mapping[str, int], tuple[Remark, ...]]:
-    """The covariates of the long table beside those of the wide one, and what to say of it."""
-    if long is None:
-        return wide, None, {}, ()
-    stored, options = long
-    assert table.words.row_keys is not None
-    added = long_design(
-        stored,
-        options.columns,
-        table.words.row_keys,
-        keys=options.keys,
-        duplicates=options.duplicates,
-        unknown_rows=options.unknown_rows,
-    )
-    known = set(wide.names)
-    again = next((name for name in added.design.names if name in known), None)
-    if again is not None:
-        raise InputError(
-            f"the covariate {again!r} is both a column of {table.words.place} and a key of "
-            f"{stored.place}.",
-            hint="rename one of them, or leave the column out with `drop`.",
-        )
-    design = Design.stack([wide, added.design]) if wide.n_features else added.design
-    notes = remarks_on_entries(added.n_dropped, added.design.n_features, added.n_occurring)
-    return design, replace(options, keys=added.design.keys), added.n_dropped, notes

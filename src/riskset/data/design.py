@@ -5,8 +5,11 @@ every outcome, fold and bootstrap resample; only `Outcome.risk` knows the order 
 """
 
 import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, SupportsIndex
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,17 +19,18 @@ from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.assemble import (
-    SHIFT,
     ColumnBuilder,
     as_float,
     assemble_csc,
     canonical_csc,
-    dense_blocks,
+    column_keys,
+    column_names,
+    take_rows,
 )
 from riskset.data.checks import Places, as_array
-from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
-from riskset.kernels import columns_cpu
-from riskset.kernels.matrix_cpu import sparse_layout
+from riskset.data.design_build import write_blocks
+from riskset.data.design_file import Contents, read_contents, write_contents
+from riskset.data.parts import BinaryPart, Part
 
 __all__ = ["Design"]
 
@@ -46,6 +50,8 @@ class Design:
         A stored column is ``(x - center) / scale``. Binary columns have 0 and 1.
     parts : tuple of `Part`
         Binary, valued sparse and dense columns.
+    source : (str, int) or None
+        Path and checksum of the file whose pages the parts are; pickled in their place.
     """
 
     n_rows: int
@@ -54,6 +60,7 @@ class Design:
     center: Features
     scale: Features
     parts: tuple[Part, ...]
+    source: tuple[str, int] | None = field(default=None, init=False, repr=False)
 
     # ---------------------------------------------------------------- construction
 
@@ -79,13 +86,13 @@ class Design:
                 f"X must be numeric, but its type is {array.dtype}.",
                 hint="encode the columns as numbers, or pass a data frame with named columns.",
             )
-        names = _names(names, keys, array.shape[1])
+        names = column_names(names, keys, array.shape[1])
         builder = ColumnBuilder(array.shape[0])
         step = max(1, (1 << 22) // max(1, array.shape[0]))
         for j in range(0, array.shape[1], step):
             for k, column in enumerate(np.ascontiguousarray(array[:, j : j + step].T)):
                 builder.add(column, names[j + k], places)
-        return cls(array.shape[0], names, _keys(keys, names), *builder.build())
+        return cls(array.shape[0], names, column_keys(keys, names), *builder.build())
 
     @classmethod
     def from_columns(
@@ -153,11 +160,11 @@ class Design:
         values : (n_entries,) numbers or None
             None: all entries are 1.
         """
-        names = _names(names, keys, indptr.size - 1)
+        names = column_names(names, keys, indptr.size - 1)
         center, scale, parts = assemble_csc(
             indptr, indices, values, n_rows, names, places or Places(), runtime or Runtime.select()
         )
-        return cls(n_rows, names, _keys(keys, names), center, scale, parts)
+        return cls(n_rows, names, column_keys(keys, names), center, scale, parts)
 
     @classmethod
     def stack(cls, designs: Sequence["Design"]) -> "Design":
@@ -171,16 +178,78 @@ class Design:
         names = [name for d in designs for name in d.names]
         shift = np.cumsum([0, *(d.n_features for d in designs)])
         parts = tuple(
-            _moved(part, int(shift[k])) for k, d in enumerate(designs) for part in d.parts
+            # Every kind of part is a dataclass with this field.
+            replace(part, columns=part.columns + shift[k])  # type: ignore[type-var]
+            for k, d in enumerate(designs)
+            for part in d.parts
         )
         return cls(
             designs[0].n_rows,
-            _names(names, None, len(names)),
+            column_names(names, None, len(names)),
             tuple(key for d in designs for key in d.keys),
             np.concatenate([d.center for d in designs]),
             np.concatenate([d.scale for d in designs]),
             parts,
         )
+
+    # ---------------------------------------------------------------- in a file
+
+    @classmethod
+    def from_blocks(
+        cls,
+        blocks: Iterable[object],
+        path: str | PathLike[str],
+        names: Sequence[str] | None = None,
+        keys: Sequence[int | str] | None = None,
+    ) -> "Design":
+        """From arrays or sparse matrices of some rows each, built in a file and opened.
+
+        Memory holds a block and 4096 rows, but 30 bytes for each row if columns are dense; the
+        folder needs room for a temporary file as well, 6 bytes for each 1, 14 for any other entry.
+        """
+        write_blocks(Path(path), blocks, names, keys)
+        return cls.open(path, verify=False)
+
+    def save(self, path: str | PathLike[str], row_keys: AnyArray | None = None) -> None:
+        """Write to a file that `open` maps into memory; it appears whole or not at all.
+
+        Parameters
+        ----------
+        row_keys : (n_rows,) whole numbers or text, optional
+            What identifies the rows, so that `riskset.read_dataset` can take the file for its
+            `covariates`.
+        """
+        known = (self.n_rows, self.names, self.keys, self.center, self.scale, self.parts)
+        write_contents(Path(path), Contents(*known, row_keys))
+
+    @classmethod
+    def open(cls, path: str | PathLike[str], *, verify: bool = True) -> "Design":
+        """A design whose columns stay in its file, of any size: pages are read when they are used.
+
+        Every answer has the bits of a design in memory.
+
+        Parameters
+        ----------
+        verify : bool
+            Hold the file against its checksums, which reads it once. A damaged file may otherwise
+            give wrong answers, or end the process.
+
+        Raises
+        ------
+        InputError
+            If the file is absent, incomplete, damaged, something else or of a later version.
+        """
+        return cls.of_contents(read_contents(Path(path), verify=verify), path)
+
+    @classmethod
+    def of_contents(cls, found: Contents, path: str | PathLike[str]) -> "Design":
+        """The design of a file that is open."""
+        design = cls(found.n_rows, found.names, found.keys, found.center, found.scale, found.parts)
+        object.__setattr__(design, "source", (str(Path(path).absolute()), found.checksum))
+        return design
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        return super().__reduce_ex__(protocol) if self.source is None else (_again, self.source)
 
     # ---------------------------------------------------------------- facts
 
@@ -315,55 +384,16 @@ class Design:
         place[rows] = np.arange(rows.size)
         if np.count_nonzero(place >= 0) != rows.size:
             raise InputError("rows must not repeat.", hint="give repeated rows a weight instead.")
-        runtime = Runtime.select()
-        parts: list[Part] = []
-        for part in self.parts:
-            if isinstance(part, DensePart):
-                flat = [part.blocks[:, s].reshape(-1)[rows] for s in range(part.columns.size)]
-                parts.append(DensePart(part.columns, dense_blocks(flat, rows.size), rows.size))
-                continue
-            assert isinstance(part, (BinaryPart, ValuedPart))
-            value = part.value if isinstance(part, ValuedPart) else np.zeros(0)
-            indptr, at, kept = columns_cpu.to_csc(
-                part.block_ptr, part.row, value, part.shift, place
-            )
-            every = np.arange(part.columns.size, dtype=np.int64)
-            ptr, row, kept = sparse_layout(indptr, at, kept, every, rows.size, SHIFT, runtime)
-            if isinstance(part, ValuedPart):
-                parts.append(ValuedPart(part.columns, ptr, row, kept, SHIFT))
-            else:
-                parts.append(BinaryPart(part.columns, ptr, row, SHIFT))
-        return Design(rows.size, self.names, self.keys, self.center, self.scale, tuple(parts))
+        parts = take_rows(self.parts, rows, place)
+        return Design(rows.size, self.names, self.keys, self.center, self.scale, parts)
 
 
-def _moved(part: Part, shift: int) -> Part:
-    columns = part.columns + shift
-    if isinstance(part, BinaryPart):
-        return BinaryPart(columns, part.block_ptr, part.row, part.shift)
-    if isinstance(part, ValuedPart):
-        return ValuedPart(columns, part.block_ptr, part.row, part.value, part.shift)
-    assert isinstance(part, DensePart)
-    return DensePart(columns, part.blocks, part.n_rows)
-
-
-def _names(
-    names: Sequence[str] | None, keys: Sequence[int | str] | None, p: int
-) -> tuple[str, ...]:
-    if names is None:
-        names = [f"x{j}" for j in range(p)] if keys is None else [str(key) for key in keys]
-    names = tuple(map(str, names))
-    if len(names) != p:
-        raise InputError(f"there are {p:,} columns, but {len(names):,} names.")
-    if len(set(names)) != p:
-        seen: set[str] = set()
-        again = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InputError(f"two covariates are called {again!r}.", hint="rename one of the columns.")
-    return names
-
-
-def _keys(keys: Sequence[int | str] | None, names: tuple[str, ...]) -> tuple[int | str, ...]:
-    return (
-        names
-        if keys is None
-        else tuple(key.item() if isinstance(key, np.generic) else key for key in keys)
-    )
+def _again(path: str, checksum: int) -> Design:
+    """A pickled design of a file; `source` tells what it was."""
+    design = Design.open(path, verify=False)
+    if design.source != (path, checksum):
+        raise InputError(
+            f"{path!r} holds another design than when this one was pickled.",
+            hint="keep the files of designs that are in use, or pickle the design anew.",
+        )
+    return design

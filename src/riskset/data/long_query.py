@@ -5,7 +5,7 @@ so that nothing larger than the result is ever held. Keys are 64-bit integers or
 exact: they never pass through floating point.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
+from riskset.data.assemble import SHIFT
 from riskset.data.database import StoredTable, batches, quoted
 from riskset.kernels.long_table_cpu import append_entries
 
@@ -224,6 +225,36 @@ class LongQuery:
             raise self._unknown_row_complaint()
         return Entries(indptr, indices, values, found.place, found.n_ones)
 
+    def sorted_entries(self, found: Found) -> Iterator[tuple[AnyArray, AnyArray, Rows]]:
+        """Row, column of `found` and value of all entries, by block of rows, column, row, value.
+
+        The database sorts them by one number, and spills what is too large for its memory. Without
+        a column of values the values are empty.
+        """
+        covariate, columns = self._key_table([found.keys[j] for j in found.place], self._covariate)
+        p, inside = found.count.size, (1 << SHIFT) - 1
+        has_values = self._value is not None and found.n_ones < p
+        value = f", {self._value} AS value" if has_values else ""
+        at = "CAST(r.at AS BIGINT)"
+        relation = self.database.sql(
+            f"SELECT coalesce((((({at} >> {SHIFT}) * {p} + c.at) << {SHIFT}) + ({at} & {inside})),"
+            f" -1) AS place{value} FROM {self._source} "
+            f"JOIN {columns} c ON c.key = {covariate.sql} "
+            f"LEFT JOIN {self._rows} r ON r.key = {self._row.sql} ORDER BY ALL"
+        )
+        is_unknown = False
+        with batches(relation) as stream:
+            for batch in stream:
+                place = batch.column(0).to_numpy()
+                is_unknown = bool(place.size) and int(place[0]) < 0
+                if is_unknown:
+                    break
+                block, column = np.divmod(place >> SHIFT, p)
+                row = (block << SHIFT) + (place & inside)
+                yield row, column, batch.column(1).to_numpy() if has_values else np.zeros(0)
+        if is_unknown:
+            raise self._unknown_row_complaint()
+
     # ---------------------------------------------------------------- complaints
 
     def _empty_complaint(self) -> InputError:
@@ -285,16 +316,16 @@ class LongQuery:
             hint="pass unknown_rows='drop' to leave such entries out; their number is reported.",
         )
 
-    def repeated_complaint(self, found: Found, entries: Entries, repeated: Index) -> InputError:
-        """The error that names the first row and covariate given twice."""
-        j = min(np.flatnonzero(repeated), key=lambda j: int(found.place[j]))
-        rows, _ = entries.column(int(j))
-        row = self.row_keys[int(rows[:-1][rows[1:] == rows[:-1]][0])]
+    def repeated_complaint(
+        self, found: Found, repeated: int, total: int, place: int, row: int
+    ) -> InputError:
+        """The error that names the first row and covariate given twice: `row` and `place`."""
+        key = self.row_keys[row]
         words = self._entry_words(
-            row.item() if isinstance(row, np.generic) else row, found.keys[int(found.place[j])]
+            key.item() if isinstance(key, np.generic) else key, found.keys[place]
         )
         return InputError(
-            f"in {self.place}, {repeated.sum():,} of {entries.indices.size:,} entries have a row "
+            f"in {self.place}, {repeated:,} of {total:,} entries have a row "
             f"and covariate that were given before (first: {words}).",
             hint="remove the repeated records, or pass duplicates='sum' to add them up or "
             "duplicates='max' to keep the largest value.",

@@ -13,10 +13,18 @@ from riskset._errors import InputError
 from riskset._types import AnyArray, Index
 from riskset.data.database import StoredTable, reading
 from riskset.data.design import Design
-from riskset.data.long_query import Entries, LongColumns, LongQuery
+from riskset.data.long_query import Entries, Found, LongColumns, LongQuery
 from riskset.data.parts import Part
 
-__all__ = ["Duplicates", "LongColumns", "LongDesign", "UnknownRows", "find_columns", "long_design"]
+__all__ = [
+    "Duplicates",
+    "LongColumns",
+    "LongDesign",
+    "UnknownRows",
+    "check_options",
+    "find_columns",
+    "long_design",
+]
 
 Duplicates = Literal["error", "sum", "max"]
 UnknownRows = Literal["error", "drop"]
@@ -114,8 +122,7 @@ def long_design(
         If a key or value is missing, a value is not finite, a row is unknown, a row and covariate
         were given twice, or there are entries but none of `keys`.
     """
-    _check_option("duplicates", duplicates, ("error", "sum", "max"))
-    _check_option("unknown_rows", unknown_rows, ("error", "drop"))
+    check_options(duplicates, unknown_rows)
     with reading(stored.file):
         reader = LongQuery(stored, columns, row_keys)
         if unknown_rows == "drop":
@@ -126,7 +133,9 @@ def long_design(
     repeated = _sort_rows(entries)
     if repeated.any():
         if duplicates == "error":
-            raise reader.repeated_complaint(columns_found, entries, repeated)
+            first = _first_repeated(columns_found, entries, repeated)
+            total = int(entries.indices.size)
+            raise reader.repeated_complaint(columns_found, int(repeated.sum()), total, *first)
         before = entries.indices.size
         entries = _merged(entries, repeated, duplicates)
         n_dropped["repeated_entries"] = before - entries.indices.size
@@ -134,6 +143,12 @@ def long_design(
     design = _design(columns_found.keys, entries, row_keys.size)
     n_occurring = int(np.count_nonzero(columns_found.count))
     return LongDesign(design, {name: n for name, n in n_dropped.items() if n}, n_occurring)
+
+
+def check_options(duplicates: str, unknown_rows: str) -> None:
+    """Refuse words that are none of those `long_design` knows."""
+    _check_option("duplicates", duplicates, ("error", "sum", "max"))
+    _check_option("unknown_rows", unknown_rows, ("error", "drop"))
 
 
 def _check_option(name: str, value: str, known: Sequence[str]) -> None:
@@ -165,6 +180,13 @@ def _sort_rows(entries: Entries) -> Index:
             rows[:], values[:] = rows[order], values[order]
         repeated[j] = np.count_nonzero(rows[1:] == rows[:-1])
     return repeated
+
+
+def _first_repeated(found: Found, entries: Entries, repeated: Index) -> tuple[int, int]:
+    """Column of the design and row of the first entry that was given twice."""
+    j = min(np.flatnonzero(repeated), key=lambda j: int(found.place[j]))
+    rows, _ = entries.column(int(j))
+    return int(found.place[j]), int(rows[:-1][rows[1:] == rows[:-1]][0])
 
 
 def _merged(entries: Entries, repeated: Index, how: Duplicates) -> Entries:

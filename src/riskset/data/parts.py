@@ -4,6 +4,7 @@ Columns are kept as ``(x - center) / scale`` with a scale that is a power of two
 rounds nothing. Binary and valued sparse columns are never centred.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -106,8 +107,9 @@ class ValuedPart:
 
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
         """See `Part.cross`."""
-        value = self.value if power == 1 else self.value**power
-        return kernels.cross_valued(self.block_ptr, self.row, value, slots, r, self.shift, runtime)
+        return kernels.cross_valued(
+            self.block_ptr, self.row, self.value, slots, r, self.shift, runtime, power
+        )
 
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """See `Part.product`."""
@@ -117,14 +119,19 @@ class ValuedPart:
 
     def magnitude(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """See `Part.magnitude`."""
-        size = np.abs(self.value)
-        kernels.product_valued(self.block_ptr, self.row, size, slots, v, self.shift, out, runtime)
+        for first, ptr, row, value in self._blocks():
+            kernels.product_valued(
+                ptr, row, np.abs(value), slots, v, self.shift, out[first:], runtime
+            )
 
     def cross_lanes(self, slots: Index, r: Matrix, *, power: int = 1) -> Matrix:
         """See `Part.cross_lanes`."""
         out = np.zeros((slots.size, r.shape[1]))
-        value = self.value if power == 1 else self.value**power
-        lanes.cross_valued(self.block_ptr, self.row, value, slots, r, self.shift, out)
+        if power == 1:
+            lanes.cross_valued(self.block_ptr, self.row, self.value, slots, r, self.shift, out)
+            return out
+        for first, ptr, row, value in self._blocks():
+            lanes.cross_valued(ptr, row, value**power, slots, r[first:], self.shift, out)
         return out
 
     def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:
@@ -134,6 +141,15 @@ class ValuedPart:
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """See `Part.fill`."""
         _fill_sparse(self.block_ptr, self.row, self.value, self.shift, slots, rows, out)
+
+    def _blocks(self) -> Iterator[tuple[int, Index, AnyArray, Rows]]:
+        """Each block alone: its first row, and the part that it is.
+
+        The values may lie in a file larger than memory, so no more are ever copied than these.
+        """
+        for b, pointer in enumerate(self.block_ptr):
+            inside = slice(pointer[0], pointer[-1])
+            yield b << self.shift, pointer[None] - pointer[0], self.row[inside], self.value[inside]
 
 
 @dataclass(frozen=True)
@@ -165,16 +181,19 @@ class DensePart:
     def magnitude(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """See `Part.magnitude`."""
         every = np.arange(slots.size, dtype=np.int64)
-        kernels.product_dense(np.abs(self.blocks[:, slots]), every, v, out, runtime)
+        for b, block in enumerate(self.blocks):
+            rows = out[b * block.shape[1] : (b + 1) * block.shape[1]]
+            kernels.product_dense(np.abs(block[None, slots]), every, v, rows, runtime)
 
     def cross_lanes(self, slots: Index, r: Matrix, *, power: int = 1) -> Matrix:
         """See `Part.cross_lanes`."""
         out = np.zeros((slots.size, r.shape[1]))
-        blocks = self.blocks
-        if power != 1:
-            blocks = blocks[:, slots] ** power
-            slots = np.arange(slots.size, dtype=np.int64)
-        lanes.cross_dense(blocks, slots, r, out)
+        if power == 1:
+            lanes.cross_dense(self.blocks, slots, r, out)
+            return out
+        every = np.arange(slots.size, dtype=np.int64)
+        for b, block in enumerate(self.blocks):
+            lanes.cross_dense(block[None, slots] ** power, every, r[b * block.shape[1] :], out)
         return out
 
     def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:

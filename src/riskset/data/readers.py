@@ -5,8 +5,10 @@ from os import PathLike
 from pathlib import Path
 
 from riskset._errors import InputError
+from riskset.data.beside import LongInput, StoredDesign
 from riskset.data.database import Database, StoredTable
 from riskset.data.dataset import Dataset, assemble, assemble_new
+from riskset.data.design_file import is_design_file
 from riskset.data.files import Identifiers, file_format, open_file
 from riskset.data.long_table import Duplicates, UnknownRows, find_columns
 from riskset.data.roles import Roles
@@ -39,6 +41,7 @@ def read_dataset(
     covariates_query: str | None = None,
     duplicates: Duplicates = "error",
     unknown_rows: UnknownRows = "error",
+    design_file: str | PathLike[str] | None = None,
 ) -> Dataset:
     """Read a table of subjects, and a long table of covariates beside it.
 
@@ -50,7 +53,7 @@ def read_dataset(
         not named by an option is a covariate.
     covariates : str or path, optional
         A long table (row key, covariate key, value) in any of these formats, or the name of a table
-        of the DuckDB file `path`.
+        of the DuckDB file `path`; or the file of a design (.rsd) with the same rows in their order.
     table, query : str, optional
         For a DuckDB file: the table to read, or a query that gives it. Not needed if the file has
         one table only.
@@ -63,6 +66,10 @@ def read_dataset(
     covariates_table, covariates_query : str, optional
         If `covariates` is a DuckDB file (which may be `path` again): the table to read, or a query
         that gives it.
+    design_file : path, optional
+        Keep the covariates of the long table in this file (.rsd) instead of in memory. It is built
+        in bounded memory, and gives the same answers to the last bit; later it can stand for
+        `covariates`, which saves the reading.
 
     Returns
     -------
@@ -115,8 +122,17 @@ def read_dataset(
             database, path, table=table, query=query, identifiers=lambda c: roles_of(c).labels
         )
         roles = roles_of(stored.columns)
-        long = None
-        if covariates is not None:
+        long: LongInput | None = None
+        if covariates is not None and is_design_file(Path(covariates)):
+            _refuse_with_design(
+                Path(covariates),
+                covariate_columns=covariate_columns,
+                covariates_table=covariates_table,
+                covariates_query=covariates_query,
+                design_file=design_file,
+            )
+            long = StoredDesign.open(Path(covariates))
+        elif covariates is not None:
             place, name = _long_place(path, covariates, covariates_table, covariates_query)
 
             def keys_of(columns: Sequence[str]) -> Sequence[str]:
@@ -127,9 +143,19 @@ def read_dataset(
             found = find_columns(beside.columns, place.name, covariate_columns, roles.id)
             long = (beside, LongOptions(found, duplicates, unknown_rows))
         else:
-            _refuse_alone(covariates_table=covariates_table, covariates_query=covariates_query)
+            _refuse_alone(
+                covariates_table=covariates_table,
+                covariates_query=covariates_query,
+                design_file=design_file,
+            )
         return assemble(
-            stored.table(), roles, long, cause=cause, censored=censored, time_digits=time_digits
+            stored.table(),
+            roles,
+            long,
+            cause=cause,
+            censored=censored,
+            time_digits=time_digits,
+            design_file=None if design_file is None else Path(design_file),
         )
 
 
@@ -175,6 +201,11 @@ def read_new_data(
         )
         long = None
         if covariates is not None:
+            if is_design_file(Path(covariates)):
+                raise InputError(
+                    f"{Path(covariates).name} is a design in a file, which serves for fits.",
+                    hint="pass the long table of the new rows.",
+                )
             place, name = _long_place(path, covariates, covariates_table, covariates_query)
 
             def options(columns: Sequence[str]) -> LongOptions:
@@ -193,10 +224,19 @@ def read_new_data(
         return assemble_new(schema, stored.table(), long, outcome=outcome)
 
 
-def _refuse_alone(**given: str | None) -> None:
+def _refuse_alone(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
             raise InputError(f"`{name}` needs `covariates`.", hint="name the file there.")
+
+
+def _refuse_with_design(path: Path, **given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"`{name}` belongs to a long table, but {path.name} is a design in a file.",
+                hint="leave it out.",
+            )
 
 
 def _long_place(

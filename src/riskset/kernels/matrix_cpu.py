@@ -263,13 +263,42 @@ def cross_valued(
     r: Rows,
     shift: int,
     runtime: Runtime,
+    power: int = 1,
 ) -> Features:
     """See `matrix_ref.cross_valued`."""
     n_chunks = _n_chunks(block_ptr.shape[0])
     out = np.zeros((n_chunks, slots.size))
-    runtime.run(_cross_valued, n_chunks, n_chunks, block_ptr, row, value, slots, r, shift, out)
+    args = (n_chunks, block_ptr, row, value, slots, r, shift, out)
+    if power == 1:
+        runtime.run(_cross_valued, n_chunks, *args)
+    else:
+        runtime.run(_cross_powers, n_chunks, *args, power)
     sums: Features = out.sum(axis=0)
     return sums
+
+
+def _cross_powers(
+    first: int,
+    last: int,
+    n_chunks: int,
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows,
+    slots: Index,
+    r: Rows,
+    shift: int,
+    out: Matrix,
+    power: int,
+) -> None:
+    """`_cross_valued` of a power of the values, of which one block's are copied at a time."""
+    n_blocks = block_ptr.shape[0]
+    for c in range(first, last):
+        for b in range(n_blocks * c // n_chunks, n_blocks * (c + 1) // n_chunks):
+            pointer, rb = block_ptr[b : b + 1], r[b << shift :]
+            inside = slice(pointer[0, 0], pointer[0, -1])
+            z, at = value[inside] ** power, row[inside]
+            sums = out[c : c + 1]
+            _cross_valued(0, 1, 1, pointer - pointer[0, 0], at, z, slots, rb, shift, sums)
 
 
 def cross_dense(blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime) -> Features:

@@ -72,9 +72,10 @@ def cross_valued(
     r: Rows,
     shift: int,
     runtime: Runtime,
+    power: int = 1,
 ) -> Features:
-    """As `cross_binary`, with the value of each entry."""
-    return r @ _unblock(block_ptr, row, value, r.size, shift)[:, slots]
+    """As `cross_binary`, with a power of the value of each entry."""
+    return r @ _unblock(block_ptr, row, value**power, r.size, shift)[:, slots]
 
 
 def cross_dense(blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime) -> Features:

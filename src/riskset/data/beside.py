@@ -1,0 +1,123 @@
+"""The covariates of a long table, or of a design in a file, beside those of the wide table."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset.data.database import StoredTable
+from riskset.data.design import Design
+from riskset.data.design_file import Contents, read_contents
+from riskset.data.long_file import long_design_in_file, stored_long_design
+from riskset.data.long_query import LongColumns
+from riskset.data.long_table import Duplicates, LongDesign, UnknownRows, long_design
+from riskset.data.remarks import Remark, remarks_on_entries
+from riskset.data.schema import LongOptions
+from riskset.data.table import Table
+
+__all__ = ["LongInput", "StoredDesign", "beside"]
+
+OHDSI = ("rowId", "covariateId", "covariateValue")
+"""Columns of new long tables for a design that came from none."""
+
+
+class StoredDesign(NamedTuple):
+    """A design in a file, open."""
+
+    path: Path
+    contents: Contents
+
+    @classmethod
+    def open(cls, path: Path) -> "StoredDesign":
+        """Open and verify a file."""
+        contents = read_contents(path)
+        if contents.row_keys is None:
+            raise InputError(
+                f"{path.name} does not say which row is whose, so it cannot be held against a "
+                "table of outcomes.",
+                hint="save it with `row_keys`, or in Python fit riskset.Design.open(path) with y.",
+            )
+        return cls(path, contents)
+
+    @property
+    def options(self) -> LongOptions:
+        """How the long table was read from which it was built."""
+        about = self.contents.about
+        return LongOptions(
+            LongColumns(*about.get("long", OHDSI)),
+            cast(Duplicates, about.get("duplicates", "error")),
+            cast(UnknownRows, about.get("unknown_rows", "error")),
+        )
+
+
+LongInput = tuple[StoredTable, LongOptions] | StoredDesign
+Together = tuple[Design, LongOptions | None, Mapping[str, int], tuple[Remark, ...]]
+
+
+def beside(
+    wide: Design, table: Table, long: LongInput | None, design_file: Path | None = None
+) -> Together:
+    """All covariates, how those of the long table are read, and what to say of them.
+
+    Parameters
+    ----------
+    design_file : Path, optional
+        Where to keep the covariates of the long table instead of in memory.
+    """
+    if long is None:
+        return wide, None, {}, ()
+    if isinstance(long, StoredDesign):
+        place, options = long.path.name, long.options
+        _check_rows(long, table)
+        added = stored_long_design(*long)
+    else:
+        place, options = long[0].place, long[1]
+        added = _long(long[0], options, table, design_file)
+    known = set(wide.names)
+    again = next((name for name in added.design.names if name in known), None)
+    if again is not None:
+        raise InputError(
+            f"the covariate {again!r} is both a column of {table.words.place} and a key of "
+            f"{place}.",
+            hint="rename one of them, or leave the column out with `drop`.",
+        )
+    design = Design.stack([wide, added.design]) if wide.n_features else added.design
+    notes = remarks_on_entries(added.n_dropped, added.design.n_features, added.n_occurring)
+    return design, replace(options, keys=added.design.keys), added.n_dropped, notes
+
+
+def _long(
+    stored: StoredTable, options: LongOptions, table: Table, design_file: Path | None
+) -> LongDesign:
+    keys = table.words.row_keys
+    assert keys is not None
+    how = {"duplicates": options.duplicates, "unknown_rows": options.unknown_rows}
+    if design_file is not None:
+        return long_design_in_file(design_file, stored, options.columns, keys, **how)  # type: ignore[arg-type]
+    return long_design(stored, options.columns, keys, keys=options.keys, **how)  # type: ignore[arg-type]
+
+
+def _check_rows(long: StoredDesign, table: Table) -> None:
+    """The rows of the file must be those of the table, in the same order."""
+    keys, found = table.words.row_keys, long.contents.row_keys
+    assert keys is not None
+    assert found is not None
+    file, place = long.path.name, table.words.place
+    remedy = f"build {file} again from this table, or pass the table it was built from."
+    if found.size != keys.size:
+        raise InputError(
+            f"{file} has {found.size:,} rows, but {place} has {keys.size:,}.", hint=remedy
+        )
+    if keys.dtype.kind != found.dtype.kind:  # one holds text
+        keys, found = keys.astype(str), found.astype(str)
+    differ = keys != found
+    if differ.any():
+        at = int(np.argmax(differ))
+        raise InputError(
+            f"the rows of {file} are not those of {place}: {int(differ.sum()):,} of {keys.size:,} "
+            f"differ (first: {table.words.row(at)}, where the file has {found[at]!s}).",
+            hint=remedy,
+        )
