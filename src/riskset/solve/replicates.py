@@ -19,6 +19,7 @@ from riskset.model.loss import Loss
 from riskset.solve import newton
 from riskset.solve.finite import SHORT, FreeColumns
 from riskset.solve.lanes import Bundle, LaneAnswers, Shared
+from riskset.solve.lanes_cpu import CpuLanes
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution, Status
 
@@ -163,8 +164,8 @@ class _Tasks:
         parts = [self.parts[k]() for k in numbers]
         if self.shared is None:
             return [self._alone(part) for part in parts]
-        loss = LaneLoss.build(self.problem.loss, parts)
-        found = Bundle(self.shared, loss, self.tol, self.max_iter).solve()
+        lanes = CpuLanes(self.shared, LaneLoss.build(self.problem.loss, parts))
+        found = Bundle(self.shared, lanes, self.tol, self.max_iter).solve()
         good = [
             lane
             for lane, part in enumerate(parts)

@@ -1,0 +1,216 @@
+"""Eight lanes of a bundle in one thread of the host: see `solve.lanes`."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._types import AnyArray, Index, Matrix, Rows
+from riskset.data.design import Design
+from riskset.kernels import lanes_cpu as kernels
+from riskset.kernels._vector import lane_rows
+from riskset.model.lanes import LANES, LaneLoss
+from riskset.solve.lanes import FIRST_BOX, LEAST_BOX, N_PAIRS, SWEEPS, LaneValues, Shared, joined
+from riskset.solve.optimality import violations
+
+__all__ = ["CpuLanes"]
+
+
+@dataclass
+class CpuLanes:
+    """`Lanes` of the host; (q, 8) arrays are on the working set."""
+
+    shared: Shared
+    loss: LaneLoss
+    columns: Index = field(init=False)
+    curvature: Matrix = field(init=False)
+    mine: NDArray[np.bool_] = field(init=False)
+    beta: Matrix = field(init=False)
+    box: Matrix = field(init=False)
+    pairs: AnyArray = field(init=False)
+    gradient: Matrix = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_events = self.loss.n_events
+        self.spread = _spread(self.shared.problem.design, self.loss)
+
+    def signal(self) -> tuple[Rows, NDArray[np.bool_]]:
+        """See `Lanes`."""
+        offset = self.loss.loss.offset
+        now = self.loss.evaluate(np.repeat(offset[:, None], LANES, axis=1))
+        gradient = self.shared.problem.design.cross_lanes(now.residual)
+        scaled = np.abs(gradient / self.spread)[self.shared.problem.informative]
+        return scaled.max(axis=0, initial=0.0), now.is_safe
+
+    def begin(self, share: Rows, unit: Rows) -> None:
+        """See `Lanes`."""
+        shared = self.shared
+        self.share, self.unit = share, unit
+        self.columns, self.curvature = shared.columns, shared.curvature
+        q = self.columns.size
+        self.mine = np.ones((q, LANES), dtype=bool)
+        self.beta = np.repeat(shared.beta[self.columns][:, None], LANES, axis=1)
+        self.box = FIRST_BOX / self.spread[self.columns]
+        self.pairs = np.zeros((q, 2 * N_PAIRS, LANES))
+        self.n_pairs = np.zeros(LANES, dtype=np.int64)
+        self.eta, self._before = lane_rows(shared.eta.size), lane_rows(shared.eta.size)
+        self.eta[:] = shared.eta[:, None]
+
+    # --------------------------------------------------------------------------- the iteration
+
+    def evaluate(self) -> LaneValues:
+        """See `Lanes`."""
+        now = self.loss.evaluate(self.eta)
+        self._rows = now.residual
+        return LaneValues(now.log_likelihood, now.is_safe)
+
+    def differentiate(self) -> None:
+        """See `Lanes`."""
+        self.gradient = self.shared.problem.design.cross_lanes(self._rows, self.columns)
+
+    def residual(self) -> Rows:
+        """See `Lanes`."""
+        l1, l2 = self._penalties(self.columns)
+        v = violations(self.gradient, self.beta, l1, l2) / self.spread[self.columns]
+        largest: Rows = np.where(self.mine, v, 0.0).max(axis=0, initial=0.0) / self.unit
+        return largest
+
+    def _penalties(self, columns: Index) -> tuple[Matrix, Matrix]:
+        return self.shared.l1[columns][:, None], self.shared.l2[columns][:, None]
+
+    def penalty(self) -> Rows:
+        """See `Lanes`."""
+        l1, l2 = self._penalties(self.columns)
+        return np.asarray((l1 * np.abs(self.beta) + 0.5 * l2 * self.beta**2).sum(axis=0))
+
+    def step(self, live: NDArray[np.bool_], tolerance: Rows) -> Rows:
+        """See `Lanes`."""
+        step, image = np.zeros_like(self.beta), np.zeros_like(self.beta)
+        least = np.where(self.mine, self.spread[self.columns], np.inf).min(axis=0, initial=np.inf)
+        used = int(self.n_pairs.max(initial=0))
+        kernels.minimise_quadratics(
+            self.curvature, self.share, np.ascontiguousarray(self.pairs[:, : 2 * used]),
+            self.gradient, self.beta, self.shared.l1[self.columns], self.shared.l2[self.columns],
+            self.box, self.mine & live, tolerance * self.unit * least, SWEEPS, step, image,
+        )  # fmt: skip
+        self._step, self._image = step, image
+        l1, l2 = self._penalties(self.columns)
+        new = self.beta + step
+        change = (l1 * (np.abs(new) - np.abs(self.beta)) + 0.5 * l2 * (new**2 - self.beta**2)).sum(
+            axis=0
+        )
+        return np.asarray((self.gradient * step).sum(axis=0) - change)
+
+    def move(self, share: Rows, worse: NDArray[np.bool_] | None) -> Rows:
+        """See `Lanes`."""
+        if worse is None:
+            self._beta, self._along = self.beta, None
+            self.eta, self._before = self._before, self.eta
+            np.copyto(self.eta, self._before)
+            self.shared.problem.design.product_lanes(self._step, self.columns, self.eta)
+        else:
+            if self._along is None:
+                self._along = self.eta - self._before
+            np.add(self._before, share * self._along, out=self.eta, where=worse)
+        self.beta = self._beta + share * self._step
+        return self.penalty()
+
+    def learn(self, share: Rows, live: NDArray[np.bool_]) -> None:
+        """See `Lanes`."""
+        before = self.gradient
+        self.differentiate()
+        step = share * self._step
+        y = np.where(self.mine, before - self.gradient, 0.0)
+        image = np.where(self.mine, share * self._image, 0.0)
+        sy, sbs = (step * y).sum(axis=0), (step * image).sum(axis=0)
+        for k in np.flatnonzero(live & (sy > 1e-14 * np.abs(sbs)) & (sbs > 0)):
+            if self.n_pairs[k] == N_PAIRS:
+                self.n_pairs[k] = 0
+                self.pairs[:, :, k] = 0.0
+            at = 2 * self.n_pairs[k]
+            self.pairs[:, at, k] = y[:, k] / np.sqrt(sy[k])
+            self.pairs[:, at + 1, k] = image[:, k] / np.sqrt(sbs[k])
+            self.n_pairs[k] += 1
+        floor = LEAST_BOX / self.spread[self.columns]
+        wanted = np.maximum(np.maximum(2 * np.abs(step), self.box / 2), floor)
+        self.box = np.where(live, wanted, self.box)
+
+    # ------------------------------------------------------------------------- the certificate
+
+    def certify(self) -> Rows:
+        """See `Lanes`."""
+        problem, every = self.shared.problem, np.arange(self.shared.beta.size)
+        self._full = self.gradient
+        if self.columns.size < every.size:
+            self._full = problem.design.cross_lanes(self._rows)
+        beta = np.zeros_like(self._full)
+        beta[self.columns] = self.beta
+        l1, l2 = self._penalties(every)
+        v = np.where(problem.informative[:, None], violations(self._full, beta, l1, l2), 0.0)
+        spread = np.minimum(self.spread, self._spread_at_risk())
+        self._violation = v / spread / self.unit
+        return np.asarray(self._violation.max(axis=0, initial=0.0))
+
+    def violation(self) -> tuple[Matrix, NDArray[np.bool_]]:
+        """See `Lanes`."""
+        inside = np.zeros_like(self._violation, dtype=bool)
+        inside[self.columns] = self.mine
+        return self._violation, inside
+
+    def _spread_at_risk(self) -> Matrix:
+        """See `Problem.residual`."""
+        design, spread = self.shared.problem.design, self.spread.copy()
+        others = np.flatnonzero(~design.is_binary)
+        if others.size:
+            events = self.loss.by_row(self.loss.events)
+            expected = np.maximum(events - self._rows, 0.0)
+            weighted = _deviation(design, expected, others)
+            spread[others] = np.where(weighted > 0, weighted, spread[others])
+        return spread
+
+    def take(self, fresh: NDArray[np.bool_]) -> None:
+        """See `Lanes`."""
+        new = np.setdiff1d(np.flatnonzero(fresh.any(axis=1)), self.columns, assume_unique=True)
+        if new.size:
+            self._append(new)
+        taken = fresh[self.columns]
+        self.mine |= taken
+        self.box = np.where(taken, FIRST_BOX / self.spread[self.columns], self.box)
+        self.gradient = self._full[self.columns]
+
+    def _append(self, new: Index) -> None:
+        """Columns that no lane had: a block of their own in the curvature, all in order again."""
+        columns = np.append(self.columns, new)
+        order = np.argsort(columns)
+        block = joined(self.curvature, self.shared.diagonal(new))
+        self.columns, self.curvature = columns[order], block[np.ix_(order, order)].copy()
+        zero = np.zeros((new.size, LANES))
+        self.mine = np.vstack([self.mine, zero.astype(bool)])[order]
+        self.beta = np.vstack([self.beta, zero])[order]
+        self.box = np.vstack([self.box, zero])[order]
+        more = np.zeros((new.size, 2 * N_PAIRS, LANES))
+        self.pairs = np.concatenate([self.pairs, more])[order]
+
+    def end(self) -> tuple[Matrix, Matrix]:
+        """See `Lanes`."""
+        beta = np.zeros((self.shared.beta.size, LANES))
+        beta[self.columns] = self.beta
+        return beta, self.eta
+
+
+def _spread(design: Design, loss: LaneLoss) -> Matrix:
+    """`Problem.spread` of each lane (p, 8)."""
+    spread = np.ones((design.n_features, LANES))
+    others = np.flatnonzero(~design.is_binary)
+    if others.size:
+        spread[others] = _deviation(design, loss.by_row(loss.unit), others)
+        spread[spread <= 0] = 1.0
+    return spread
+
+
+def _deviation(design: Design, weight: Matrix, columns: Index) -> Matrix:
+    """Weighted standard deviation of stored columns, lane by lane."""
+    total = np.maximum(weight.sum(axis=0), 1e-300)
+    mean = design.cross_lanes(weight, columns) / total
+    square = design.cross_lanes(weight, columns, power=2) / total
+    return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
