@@ -2,13 +2,14 @@
 
 import functools
 import importlib
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
 
-from kernels.problems import ALL_SCENES, TABLES, Scene, Table, frozen
+from kernels.problems import ALL_SCENES, TABLES, Scene, Table, frozen, make
 from riskset._runtime import Runtime
 from riskset._types import Tail
 from riskset.kernels import matrix_ref, risk_sets_ref, term_means_ref
@@ -168,6 +169,29 @@ def in_lanes(s: Scene) -> Iterator[Call]:
     yield Call("lanes", "residuals_of_tail", args)
 
 
+def logistic(s: Scene) -> Iterator[Call]:
+    """One logistic likelihood, and eight with weights of their own."""
+    risk, n = s.risk, s.eta.size
+    rng = np.random.default_rng(n + 2)
+    sign = np.full(n, -1.0)
+    sign[risk.order[risk.event_weight > 0]] = 1.0
+    weight = np.zeros(n)
+    weight[risk.order] = risk.weight
+    # Where all rows are far from 1/2, many intercepts are as good as the best.
+    numbers = operator.itemgetter(0, 1, 2)
+    for some in (weight, np.where(sign > 0, weight, 0.0), np.where(sign > 0, 0.0, weight)):
+        args = (s.eta, frozen(sign), frozen(some), RUNTIME)
+        yield Call("logistic", "logistic_pass", args, finish=lambda found: list(numbers(found)))
+    eta = frozen(np.clip(s.eta - s.eta.max(), -30, 0)[:, None] * rng.random(8) + rng.normal(size=8))
+    b, by_lane = frozen(rng.normal(size=8)), (n, 8)
+    for count in (rng.integers(0, 3, by_lane).astype(np.uint8), rng.random(by_lane)):
+        args = (eta, frozen(sign), frozen(weight), frozen(count))
+        yield Call("logistic", "fit_intercepts", (*args, Out(np.full(8, np.nan))))
+        outs = (Out(np.full(by_lane, np.nan)), Out(np.full(8, np.nan)))
+        yield Call("logistic", "residuals", (*args, b, *outs))
+        yield Call("logistic", "log_likelihoods", (*args, b, outs[1]))
+
+
 def positive(s: Scene) -> np.ndarray:
     """Weight times exp(eta) in risk order, without the extremes."""
     eta = s.eta[s.risk.order]
@@ -318,6 +342,8 @@ CALLS = {
         [(name, on_risk_sets(s)) for name, s in ALL_SCENES.items()]
         + [(name, with_tails(s)) for name, s in ALL_SCENES.items()]
         + [(name, in_lanes(s)) for name, s in ALL_SCENES.items()]
+        + [(name, logistic(s)) for name, s in ALL_SCENES.items()]
+        + [("many_rows", logistic(make(20_003, seed=30, weights=(0.0, 0.5, 2.0))))]
         + [(name, on_matrices(t)) for name, t in TABLES.items()]
         + [("bits", on_bits())]
     )

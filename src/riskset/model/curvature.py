@@ -66,12 +66,12 @@ def sampled_information(
     eta = np.maximum(eta, eta.max() - 0.9 * SPAN)
     now = loss.evaluate(eta)
     n_samples = affordable(design, columns, n_samples)
-    row, group = _draw(loss, now, n_samples)
+    row, group, mass = _draw(loss, now, n_samples)
     if np.count_nonzero(risk.starts_stratum) > N_BINS and not loss.tails:
         out = _pairs(loss, design, eta, columns, row, group)
     else:
         out = _binned(loss, design, columns, row, group)
-    out *= loss.n_events / n_samples
+    out *= mass / n_samples
     if raise_rare:
         _raise_rare(out, loss, design, columns, now.expected, n_samples)
     return out
@@ -83,8 +83,11 @@ def affordable(design: Design, columns: Index, n_samples: int) -> int:
     return n_samples if q == 0 else int(np.clip(MAX_DENSE_WORK / q**2, 5_000, n_samples))
 
 
-def _draw(loss: Loss, now: Evaluation, n_samples: int) -> tuple[Index, Index]:
-    """Rows, in the caller's order, and groups of a sample of who is at risk when."""
+def _draw(loss: Loss, now: Evaluation, n_samples: int) -> tuple[Index, Index, float]:
+    """Rows, in the caller's order, and groups of a sample of who is at risk when.
+
+    And what the sample stands for: the events, of a logistic regression their variance.
+    """
     risk = loss.risk
     hazard = np.exp(now.log_hazard - now.log_hazard.max())
     parts = [(risk, ranges_at_risk(risk), now.expected_in_risk_order, hazard)]
@@ -106,7 +109,7 @@ def _draw(loss: Loss, now: Evaluation, n_samples: int) -> tuple[Index, Index]:
             row, group = kernels.draw(expected, own, end, cumulative, count)
             rows.append(sets.order[row])
             groups.append(group)
-    return np.concatenate(rows), np.concatenate(groups)
+    return np.concatenate(rows), np.concatenate(groups), total
 
 
 def _binned(loss: Loss, design: Design, columns: Index, row: Index, group: Index) -> Matrix:
@@ -287,7 +290,7 @@ def _raise_rare(
     square = first.copy()  # of binary columns
     others = np.flatnonzero(~design.is_binary[columns])
     square[others] = design.cross(expected, columns[others], runtime=loss.runtime, power=2)
-    events = loss.n_events
+    events = float(expected.sum())
     rare = square * n_samples < RARE * events
     pooled = np.maximum(square - first**2 / events, 0.0)
     at = np.flatnonzero(rare)

@@ -9,6 +9,7 @@ from riskset._types import RiskSets, Rows
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
 from riskset.kernels.risk_sets_cpu import SPAN
 from riskset.kernels.subdistribution_cpu import seen_after, seen_up_to, sum_before, sum_up_to
+from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 
 __all__ = ["curvature_product"]
@@ -23,7 +24,7 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
 
     with h the expected events: one scan in each direction, O(n). Ties are treated as Breslow's,
     and rows further than `SPAN` below the largest eta as if they were there: this serves steps,
-    whose gradient is exact.
+    whose gradient is exact. Of a logistic regression :math:`C = \mathrm{diag}(v) - v v' / \sum v`.
 
     Returns
     -------
@@ -33,7 +34,9 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
     risk = loss.risk
     eta = np.maximum(eta, eta.max() - 0.9 * SPAN)
     now = loss.evaluate(eta)
-    shift = float(eta.max())
+    if isinstance(loss, LogisticLoss):
+        variance, total = now.expected, max(float(now.expected.sum()), 1e-300)
+        return lambda u: np.asarray(variance * (u - float(variance @ u) / total))
     shift = float(eta.max())
     with np.errstate(divide="ignore"):
         inverse = np.where(risk.group_events > 0, np.exp(shift - now.log_total), 0.0)

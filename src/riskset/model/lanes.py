@@ -1,7 +1,8 @@
 """Eight replicates of one likelihood, evaluated together.
 
 The rows stand in the risk order of the whole data and in its groups: a group without an event in
-a lane adds nothing there. Breslow's ties, without late entry; Fine and Gray's model too.
+a lane adds nothing there. Breslow's ties, without late entry; Fine and Gray's model too, and
+logistic regression.
 """
 
 import functools
@@ -14,13 +15,15 @@ from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
 from riskset.kernels import lanes_cpu as kernels
+from riskset.kernels import logistic_cpu as logistic
 from riskset.kernels._vector import LANES, lane_rows
 from riskset.kernels.risk_sets_cpu import LEAST, SPAN
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
+from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 
-__all__ = ["LANES", "LaneEvaluation", "LaneLoss", "Part", "tails_of"]
+__all__ = ["LANES", "LaneEvaluation", "LaneLoss", "LogisticLanes", "Part", "tails_of"]
 
 
 class Part(NamedTuple):
@@ -102,6 +105,8 @@ class LaneLoss:
         """Whether this likelihood has the form that lanes are written for."""
         if isinstance(loss, CoxLoss):
             return not loss.efron and loss.limit is None and not loss.risk.own.size
+        if isinstance(loss, LogisticLoss):
+            return loss.origin is None
         return isinstance(loss, FineGrayLoss) and loss.limit is None
 
     @classmethod
@@ -118,7 +123,9 @@ class LaneLoss:
         unit, count = unit[order], np.take(count, order, axis=0)
         found = tails_of(loss, parts, LANES, carry_on) if isinstance(loss, FineGrayLoss) else ()
         tails = tuple(_Tail(rows, tail, ptr, survival) for rows, ptr, tail, survival in found)
-        return cls(loss, unit, np.where(loss.outcome.is_event[order], unit, 0.0), count, tails)
+        events = np.where(loss.outcome.is_event[order], unit, 0.0)
+        kind = LogisticLanes if isinstance(loss, LogisticLoss) else LaneLoss
+        return kind(loss, unit, events, count, tails)
 
     @property
     def n_events(self) -> Rows:
@@ -131,6 +138,10 @@ class LaneLoss:
         out = np.zeros((self.loss.outcome.n_rows, LANES))
         out[self.loss.risk.order] = values[:, None] * self.count
         return out
+
+    def expected(self, residual: Matrix) -> Matrix:
+        """`Evaluation.expected` of each lane (n, 8), in the caller's order."""
+        return np.maximum(self.by_row(self.events) - residual, 0.0)
 
     @functools.cached_property
     def _scratch(self) -> "_Scratch":
@@ -181,6 +192,51 @@ class LaneLoss:
         )  # fmt: skip
         is_safe &= low > LEAST
         return value, is_safe
+
+
+@dataclass(frozen=True)
+class LogisticLanes(LaneLoss):
+    """Log likelihood of a logistic regression, lane by lane.
+
+    Each lane has an intercept of its own. No eta is too wide.
+    """
+
+    @functools.cached_property
+    def _sign(self) -> Rows:
+        return np.where(self.events > 0, 1.0, -1.0)
+
+    @functools.cached_property
+    def _residual(self) -> Matrix:
+        return lane_rows(self.unit.size)
+
+    def intercepts(self, eta: Matrix) -> Rows:
+        """Best intercept of each lane (8,), infinite where all rows have the same outcome."""
+        out = np.empty(LANES)
+        logistic.fit_intercepts(eta, self._sign, self.unit, self.count, out)
+        return out
+
+    def evaluate(self, eta: Matrix) -> LaneEvaluation:
+        """Likelihood and residuals at `eta` (n, 8), offset included."""
+        value, residual = np.empty(LANES), self._residual
+        at = self.intercepts(eta)
+        logistic.residuals(eta, self._sign, self.unit, self.count, at, residual, value)
+        return LaneEvaluation(value, residual, np.isfinite(value))
+
+    def log_likelihood(
+        self, eta: Matrix, intercepts: Rows | None = None
+    ) -> tuple[Rows, NDArray[np.bool_]]:
+        """Likelihood alone, with the best intercepts or those given, and where it is a number."""
+        value = np.empty(LANES)
+        at = self.intercepts(eta) if intercepts is None else intercepts
+        logistic.log_likelihoods(eta, self._sign, self.unit, self.count, at, value)
+        return value, np.isfinite(value)
+
+    def expected(self, residual: Matrix) -> Matrix:
+        """Variance of each row's outcome; see `LogisticEvaluation`."""
+        weight = self.by_row(self.unit)
+        miss = np.abs(residual)
+        square = np.divide(miss**2, weight, out=np.zeros_like(miss), where=weight > 0)
+        return np.asarray(miss - square)
 
 
 class _Scratch(NamedTuple):

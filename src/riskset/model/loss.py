@@ -12,7 +12,7 @@ __all__ = ["Loss"]
 
 
 class Loss(Protocol):
-    """A log partial likelihood of the linear predictor: `CoxLoss` or `FineGrayLoss`."""
+    """A log likelihood of the linear predictor: `CoxLoss`, `FineGrayLoss` or `LogisticLoss`."""
 
     @property
     def outcome(self) -> Outcome:

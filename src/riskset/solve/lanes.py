@@ -87,7 +87,7 @@ class Shared:
         problem, runtime = self.problem, Runtime(1)
         square = problem.design.cross(self.expected, columns, runtime=runtime, power=2)
         first = problem.design.cross(self.expected, columns, runtime=runtime)
-        return np.asarray(square - first**2 / problem.loss.n_events)
+        return np.asarray(square - first**2 / float(self.expected.sum()))
 
 
 class LaneValues(NamedTuple):

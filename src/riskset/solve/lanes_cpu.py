@@ -162,9 +162,7 @@ class CpuLanes:
         design, spread = self.shared.problem.design, self.spread.copy()
         others = np.flatnonzero(~design.is_binary)
         if others.size:
-            events = self.loss.by_row(self.loss.events)
-            expected = np.maximum(events - self._rows, 0.0)
-            weighted = _deviation(design, expected, others)
+            weighted = _deviation(design, self.loss.expected(self._rows), others)
             spread[others] = np.where(weighted > 0, weighted, spread[others])
         return spread
 

@@ -14,6 +14,7 @@ from riskset.data.design import Design
 from riskset.data.risk_order import by_level
 from riskset.kernels import separation_cpu as kernels
 from riskset.model.curvature import ranges_after, ranges_at_risk
+from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 
 __all__ = ["Values", "log_likelihood_without", "missing", "peaks", "restrict"]
@@ -70,6 +71,8 @@ def peaks(loss: Loss, z: Rows) -> tuple[NDArray[np.float64], Index]:
 def restrict(design: Design, loss: Loss, direction: Features) -> Loss:
     """The likelihood in the limit: each risk set keeps the rows that attain its maximum of x'd."""
     values = Values.of(design, loss, direction)
+    if isinstance(loss, LogisticLoss):
+        return loss.in_limit(values.z, values.slack)
     peak, top = peaks(loss, values.z)
     peak = peak - values.slack[top]
     z = values.z + values.slack

@@ -104,7 +104,7 @@ def conjugate_step(
     expected = loss.evaluate(eta).expected
     square = design.cross(expected, columns, runtime=loss.runtime, power=2)
     first = design.cross(expected, columns, runtime=loss.runtime)
-    diagonal = np.maximum(square - first**2 / loss.n_events, 0.0) + l2
+    diagonal = np.maximum(square - first**2 / max(float(expected.sum()), 1e-300), 0.0) + l2
     diagonal[diagonal <= 0.0] = 1.0
 
     def apply(v: Features) -> Features:

@@ -13,6 +13,7 @@ Biometrics 57, 114-119, doi:10.1111/j.0006-341X.2001.00114.x.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from riskset._types import Features, Index, Matrix, Rows
+from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 from riskset.solve.limit import Values, peaks
 from riskset.solve.optimality import Problem
@@ -73,6 +75,7 @@ def find(
     spread : (p,) float64
         Unit of each column.
     """
+    problem = _as_partial(problem)
     every = np.flatnonzero(free)
     if every.size <= FEW:
         found = _each_alone(problem, every) or _search(problem, every, spread)
@@ -84,6 +87,12 @@ def find(
         if _recedes(problem, direction):
             return Found(direction, True)
     return _search(problem, moving, spread)
+
+
+def _as_partial(problem: Problem) -> Problem:
+    """With a partial likelihood that has the same directions of recession."""
+    loss = problem.loss
+    return replace(problem, loss=loss.as_pairs()) if isinstance(loss, LogisticLoss) else problem
 
 
 def _each_alone(problem: Problem, columns: Index) -> Found | None:
@@ -111,6 +120,7 @@ def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: i
     bool or None
         None if it could not be decided.
     """
+    problem = _as_partial(problem)
     columns = np.flatnonzero(free)
     here = int(np.searchsorted(columns, column))
     bounds = np.full((columns.size, 2), (-1.0, 1.0))

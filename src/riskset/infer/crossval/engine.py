@@ -8,6 +8,7 @@ import numpy as np
 from riskset._types import Features, Index
 from riskset.infer.crossval.checkpoint import Checkpoint, digest
 from riskset.infer.crossval.scores import ReplicateScore, Scorer
+from riskset.model.logistic import LogisticLoss
 from riskset.model.penalty import Penalty
 from riskset.solve import newton
 from riskset.solve.optimality import Problem
@@ -141,7 +142,7 @@ class Engine:
             [lambda pair=pairs[k]: self.scorer.part(*pair) for k in missing],  # type: ignore[misc]
             tol=self.tol,
             max_iter=self.max_iter,
-            separation=bool(((l1 == 0) & (l2 == 0)).any()),
+            separation=self._may_be_infinite(l1, l2),
             measure=self.scorer.measure,
         )
         for k, record in enumerate(kept):
@@ -151,6 +152,11 @@ class Engine:
                 self.checkpoint.add(key, k, score)
             yield score
             self.report(len(self.done), k + 1)
+
+    def _may_be_infinite(self, l1: Features, l2: Features) -> bool:
+        """Whether replicates may have infinite estimates whose limit can be scored."""
+        is_partial = not isinstance(self.problem.loss, LogisticLoss)
+        return is_partial and bool(((l1 == 0) & (l2 == 0)).any())
 
 
 def mean_and_error(scores: Features, repeats: Index) -> tuple[float, float]:

@@ -20,6 +20,9 @@ cause of interest are scored, a row with a competing event goes on being at risk
 distribution of censoring serves every term: that of the training rows, its last positive value
 being carried on, or that of all rows.
 
+The rows of a logistic regression are independent, so that both criteria are the log likelihood of
+the rows left out, at the intercept of the training rows.
+
 References
 ----------
 Verweij and van Houwelingen (1993), Statistics in Medicine 12, 2305-2314,
@@ -37,7 +40,8 @@ from riskset._types import Features, Matrix, Rows, is_number
 from riskset.data.design import Design
 from riskset.infer.crossval.folds import Folds
 from riskset.model.finegray import FineGrayLoss
-from riskset.model.lanes import LANES, LaneLoss, Part
+from riskset.model.lanes import LANES, LaneLoss, LogisticLanes, Part
+from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 from riskset.solve.limit import log_likelihood_without, missing, restrict
 from riskset.solve.replicates import Replicate
@@ -156,12 +160,24 @@ class Scorer:
         if directions:
             return [self._in_limit(part, eta[:, k], directions) for k, part in enumerate(parts)]
         weight = self.loss.outcome.weight
+        if isinstance(self.loss, LogisticLoss):
+            return self._at_training_intercept(parts, eta)
         if self.score == "held_out":
             weights = [weight - part.weight for part in parts]
             return [Measured(value) for value in self._log_likelihoods(weights, parts, eta)]
         of_all = self._log_likelihoods([weight] * len(parts), parts, eta)
         of_training = self._log_likelihoods([part.weight for part in parts], parts, eta)
         return [Measured(a - b) for a, b in zip(of_all, of_training, strict=True)]
+
+    def _at_training_intercept(self, parts: Sequence[Part], eta: Matrix) -> list[Measured]:
+        weight = self.loss.outcome.weight
+        training = LaneLoss.build(self.loss, parts)
+        left_out = LaneLoss.build(self.loss, [Part(weight - part.weight) for part in parts])
+        assert isinstance(training, LogisticLanes)
+        assert isinstance(left_out, LogisticLanes)
+        padded = _padded(eta)
+        values, _ = left_out.log_likelihood(padded, training.intercepts(padded))
+        return [Measured(float(values[k])) for k in range(len(parts))]
 
     def _in_limit(self, part: Part, eta: Rows, directions: Sequence[Features]) -> Measured:
         eta, weight = np.ascontiguousarray(eta), self.loss.outcome.weight
@@ -182,9 +198,7 @@ class Scorer:
         if not LaneLoss.can_be_made(self.loss):
             return [self._alone(part, eta[:, k]) for k, part in enumerate(rows)]
         lanes = LaneLoss.build(self.loss, rows, carry_on=self.censoring == "training")
-        padded = np.zeros((eta.shape[0], LANES))
-        padded[:, : eta.shape[1]] = eta
-        values, is_safe = lanes.log_likelihood(padded)
+        values, is_safe = lanes.log_likelihood(_padded(eta))
         return [
             float(values[k]) if is_safe[k] else self._alone(part, eta[:, k])
             for k, part in enumerate(rows)
@@ -196,3 +210,10 @@ class Scorer:
     def _loss(self, part: Part) -> Loss:
         carry_on = self.censoring == "training"
         return self.loss.replicate(*part, carry_on=carry_on, runtime=Runtime(1))
+
+
+def _padded(eta: Matrix) -> Matrix:
+    """With lanes of zeros, so that there are eight."""
+    out = np.zeros((eta.shape[0], LANES))
+    out[:, : eta.shape[1]] = eta
+    return out
