@@ -160,3 +160,17 @@ def test_what_does_not_go_together(run: Run, options: list[str], message: str) -
     assert ended.code == 2
     assert message in ended.err
     assert not Path("fit.json").exists()
+
+
+def test_an_engine_gives_the_same_answer(run: Run) -> None:
+    fit = ("fit", CASE / "input.csv", *COMMON, "--drop", "fold_all_events_in_1", "--drop", "fold")
+    options = ("--cv", "--folds", 3, "--repeats", 1, "--strength", 1, "--strength", 4)
+    found = []
+    for engine in ((), ("--engine", "joblib")):
+        ended = run(*fit, *options, *engine)
+        assert ended.code == 0, ended.err
+        found.append(fit_json()["cross_validation"]["curve"])
+    assert found[0] == found[1]
+    ended = run(*fit, "--strength", 1, "--engine", "dask")
+    assert ended.code == 2
+    assert "--engine needs --interval bootstrap or --cv" in ended.err

@@ -12,6 +12,7 @@ import typer
 import riskset as rs
 from riskset._errors import InputError
 from riskset.cli.inputs import Columns, Tables
+from riskset.cli.resampling import Resampling
 
 if TYPE_CHECKING:
     from riskset._types import AnyArray
@@ -141,7 +142,7 @@ class CrossValidating:
         penalties: "Sequence[Penalty]",
         rows: Path,
         tables: Tables,
-        seed: int | None,
+        resampling: Resampling,
     ) -> "rs.CoxCV | rs.FineGrayCV":
         """The same model, its penalty to be chosen."""
         # Here, because it brings DuckDB and pyarrow.
@@ -159,7 +160,8 @@ class CrossValidating:
             "checkpoint": self.checkpoint,
             "penalties": tuple(penalties) or None,
             "stratify": self.stratify or None,
-            "seed": seed,
+            "seed": resampling.seed,
+            "engine": resampling.engine and resampling.engine.value,
         }
         labels: list[AnyArray] = []
         if self._names():

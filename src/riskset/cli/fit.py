@@ -158,7 +158,7 @@ def fit(
     intervals.check_names(data.design.names, penalty)
     estimator = chosen.estimator(penalty, run)
     if crossval.cv:
-        estimator = crossval.estimator(estimator, penalties, patients, tables, resampling.seed)
+        estimator = crossval.estimator(estimator, penalties, patients, tables, resampling)
     fitted = estimator.fit(data)
     if crossval.cv:
         as_typed(fitted, lambda found: strength.spelled(found, penalties))

@@ -27,6 +27,14 @@ class IntervalType(StrEnum):
     normal = "normal"
 
 
+class Engine(StrEnum):
+    """Whose processes fit replicates."""
+
+    joblib = "joblib"
+    dask = "dask"
+    ray = "ray"
+
+
 Replicates = Annotated[
     int | None,
     typer.Option(
@@ -55,6 +63,14 @@ Seed = Annotated[
     int | None,
     typer.Option(help="The same seed, the same resamples (default 1).", rich_help_panel=opt.RUN),
 ]
+EngineName = Annotated[
+    Engine | None,
+    typer.Option(
+        help="--cv, bootstrap: fit in processes of joblib, Dask or Ray, not in threads. "
+        "DASK_SCHEDULER_ADDRESS and RAY_ADDRESS name a cluster.",
+        rich_help_panel=opt.RUN,
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +81,7 @@ class Resampling:
     interval_type: TypeOfInterval = None
     retune: Retune = False
     seed: Seed = None
+    engine: EngineName = None
 
     @property
     def type(self) -> "Kind":
@@ -86,12 +103,13 @@ class Resampling:
                 "--interval-type": self.interval_type,
                 "--retune": self.retune or None,
                 "--seed": None if is_cross_validated else self.seed,
+                "--engine": None if is_cross_validated else self.engine,
             }
             for option, value in given.items():
                 if value is not None:
                     raise InputError(
                         f"{option} needs --interval bootstrap"
-                        f"{' or --cv' if option == '--seed' else ''}.",
+                        f"{' or --cv' if option in ('--seed', '--engine') else ''}.",
                         hint="add it, or leave this out.",
                     )
             return
@@ -110,4 +128,10 @@ class Resampling:
     ) -> "rs.Bootstrap":
         """The bootstrap of a fitted model."""
         seed = 1 if self.seed is None else self.seed
-        return model.bootstrap(self.n_replicates, seed, retune=self.retune, parameters=parameters)
+        return model.bootstrap(
+            self.n_replicates,
+            seed,
+            retune=self.retune,
+            parameters=parameters,
+            engine=self.engine and self.engine.value,
+        )

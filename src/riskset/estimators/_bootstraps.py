@@ -13,6 +13,7 @@ from riskset._progress import ProgressBar, time_left
 from riskset._types import Features, Index, is_count, is_number
 from riskset.data.checks import Places, as_codes
 from riskset.data.design import Design
+from riskset.engine import check_engine, workers
 from riskset.estimators._fitted import Fitted, Training
 from riskset.estimators.bootstrap import FAILED, Bootstrap, warn
 from riskset.infer.bootstrap import (
@@ -60,6 +61,7 @@ class Bootstraps:
         *,
         parameters: str | Sequence[str] | None = None,
         within_strata: bool = False,
+        engine: str | None = None,
     ) -> Bootstrap:
         """Fit the model to resamples of its data, which leaves the model as it is.
 
@@ -85,6 +87,8 @@ class Bootstraps:
         within_strata : bool
             Draw from the rows, or clusters, of the same stratum of the fit, so that every stratum
             keeps its size; as R's ``boot`` does with ``strata``. For designs that fixed the sizes.
+        engine : {"joblib", "dask", "ray"} or None
+            Where resamples are fitted; see `CoxCV`. They have the same bits everywhere.
 
         Returns
         -------
@@ -123,6 +127,7 @@ class Bootstraps:
         check_is_fitted(self, "coef_")
         self._check_can_repeat("a bootstrap")
         _check_numbers(replicates, seed)
+        check_engine(engine)
         columns = self._positions(parameters)
         training = self._training_for_bootstrap(retune)
         l1, l2 = self._strengths(training.design)
@@ -137,12 +142,13 @@ class Bootstraps:
             "seed": int(seed),
             "max_iter": self.max_iter,
         }
-        if retune:
-            assert training.choose is not None
-            found = retuned_estimates(problem, training.choose, resampling, columns, **common)
-        else:
-            found = resample_estimates(problem, solution, l1, l2, resampling, columns, **common)
-        estimates = self._reported(found, int(replicates))
+        with workers(engine, problem.loss.runtime.n_threads) as common["workers"]:
+            if retune:
+                assert training.choose is not None
+                found = retuned_estimates(problem, training.choose, resampling, columns, **common)
+            else:
+                found = resample_estimates(problem, solution, l1, l2, resampling, columns, **common)
+            estimates = self._reported(found, int(replicates))
         penalties = tuple(e.penalty for e in estimates if e.penalty is not None)
         result = Bootstrap(
             names=tuple(training.design.names[j] for j in columns),

@@ -64,6 +64,7 @@ class CrossValidated(HazardModel):
     checkpoint: str | os.PathLike[str] | None
     seed: int
     tol_replicates: float
+    engine: str | None
 
     score = _ScoreName()
 
@@ -132,6 +133,7 @@ class CrossValidated(HazardModel):
             self.checkpoint,
             self.seed,
             self.tol_replicates,
+            self.engine,
         )
 
     def _plan(self) -> Plan:
@@ -181,7 +183,7 @@ class CrossValidated(HazardModel):
         loss = self._loss(data, runtime)
         problem = Problem.prepare(data.design, loss)
         prepared = time.perf_counter()
-        with folding.engine(
+        with folding.scoring(
             problem,
             data,
             max_iter=self.max_iter,
@@ -228,11 +230,12 @@ class CrossValidated(HazardModel):
 
     def _chooser(self, data: Data, folding: Folding, plan: Plan) -> Choose:
         """The choice of the penalty for the same rows with other case weights."""
-        folding, max_iter = replace(folding, checkpoint=None), self.max_iter
+        folding = replace(folding, checkpoint=None, engine=None)
+        max_iter = self.max_iter
 
         def choose(problem: Problem) -> Chosen:
             rows = data._replace(outcome=problem.loss.outcome)
-            with folding.engine(
+            with folding.scoring(
                 problem, rows, max_iter=max_iter, progress=False, n_penalties=None
             ) as engine:
                 scored, _, chosen = explore(engine, plan)

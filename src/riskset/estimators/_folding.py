@@ -12,6 +12,7 @@ from riskset._errors import InputError
 from riskset._progress import ProgressBar, time_left
 from riskset._types import Index, is_number
 from riskset.data.checks import Places, as_codes
+from riskset.engine import check_engine, workers
 from riskset.estimators._input import Data
 from riskset.estimators.finegray import column_labels
 from riskset.infer.crossval.checkpoint import Checkpoint, fingerprint
@@ -39,9 +40,11 @@ class Folding:
     checkpoint: str | os.PathLike[str] | None
     seed: int
     tol_replicates: float
+    engine: str | None = None
 
     def check(self) -> None:
         """Refuse values that cannot be meant, before the data are looked at."""
+        check_engine(self.engine)
         if self.score not in ("held_out", "difference"):
             raise InputError.wrong_option("score", self.score, ("held_out", "difference"))
         if self.censoring not in ("training", "full"):
@@ -98,7 +101,7 @@ class Folding:
         return as_codes(labels, "groups", outcome.n_rows, Places())[0]
 
     @contextmanager
-    def engine(
+    def scoring(
         self,
         problem: Problem,
         data: Data,
@@ -122,6 +125,7 @@ class Folding:
         started, m = monotonic(), len(folds)
         with (
             Checkpoint(self.checkpoint, belongs_to) as checkpoint,
+            workers(self.engine, problem.loss.runtime.n_threads) as processes,
             ProgressBar("Cross-validation", progress) as bar,
         ):
 
@@ -131,4 +135,6 @@ class Folding:
                 words = f"penalty {penalties + 1}, replicate {replicates} of {m}"
                 bar.update(share, f"{words}, about {time_left(started, share)} left")
 
-            yield Engine(problem, scorer, self.tol_replicates, max_iter, checkpoint, report)
+            yield Engine(
+                problem, scorer, self.tol_replicates, max_iter, checkpoint, report, processes
+            )

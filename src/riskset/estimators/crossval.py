@@ -79,6 +79,11 @@ class CoxCV(CrossValidated, Cox):
         For the folds; they are the same for every penalty.
     tol_replicates : float
         Bound on the relative KKT residual of each replicate.
+    engine : {"joblib", "dask", "ray"} or None
+        Fit replicates in `n_threads` processes, or in the workers of the current Dask client or of
+        Ray (started here if there are none), instead of in threads. The answer has the same bits.
+        Workers map the design from a file in the folder of temporary files (TMPDIR), or from its
+        own if it was opened from one; all must see it. One that dies costs what it was at.
     ties, cause, device, n_threads, tol, max_iter, solver, progress
         As for `Cox`. The choice has the same bits for any number of threads.
 
@@ -154,6 +159,7 @@ class CoxCV(CrossValidated, Cox):
         checkpoint: str | os.PathLike[str] | None = None,
         seed: int = 1,
         tol_replicates: float = 1e-5,
+        engine: str | None = None,
         ties: Ties = "breslow",
         cause: int | str | None = None,
         device: str = "auto",
@@ -190,6 +196,7 @@ class CoxCV(CrossValidated, Cox):
         self.checkpoint = checkpoint
         self.seed = seed
         self.tol_replicates = tol_replicates
+        self.engine = engine
 
 
 class FineGrayCV(CrossValidated, FineGray):
@@ -204,7 +211,7 @@ class FineGrayCV(CrossValidated, FineGray):
         Estimate the distribution of censoring anew from the training rows of each replicate and
         use it for the rows left out too, its last positive value being carried on; or once from all
         rows. One distribution serves both terms of the score "difference".
-    n_penalties, min_ratio, start, l1_ratio, checkpoint, seed, tol_replicates
+    n_penalties, min_ratio, start, l1_ratio, checkpoint, seed, tol_replicates, engine
         As for `CoxCV`.
     cause, censoring_ties, censoring_group, censoring_beyond, censoring_weights
         As for `FineGray`.
@@ -248,6 +255,7 @@ class FineGrayCV(CrossValidated, FineGray):
         checkpoint: str | os.PathLike[str] | None = None,
         seed: int = 1,
         tol_replicates: float = 1e-5,
+        engine: str | None = None,
         cause: int | str = 1,
         censoring_ties: CensoringTies = "crr",
         censoring_group: object = None,
@@ -292,6 +300,7 @@ class FineGrayCV(CrossValidated, FineGray):
         self.checkpoint = checkpoint
         self.seed = seed
         self.tol_replicates = tol_replicates
+        self.engine = engine
 
 
 def cross_validate(
@@ -308,6 +317,7 @@ def cross_validate(
     checkpoint: str | os.PathLike[str] | None = None,
     seed: int = 1,
     tol_replicates: float = 1e-5,
+    engine: str | None = None,
     sample_weight: object = None,
     strata: object = None,
     offset: object = None,
@@ -321,7 +331,7 @@ def cross_validate(
         It is not changed.
     X, y, sample_weight, strata, offset, cluster
         As for `Cox.fit`.
-    folds, repeats, score, groups, stratify, censoring, checkpoint, seed, tol_replicates
+    folds, repeats, score, groups, stratify, censoring, checkpoint, seed, tol_replicates, engine
         As for `CoxCV`. The same folds for two models make their scores comparable.
 
     Returns
@@ -356,15 +366,15 @@ def cross_validate(
     runtime = model._checked_runtime()
     model._check_can_repeat("cross-validation")
     folding = Folding(
-        folds, repeats, score, groups, stratify, censoring, checkpoint, seed, tol_replicates
+        folds, repeats, score, groups, stratify, censoring, checkpoint, seed, tol_replicates, engine
     )
     folding.check()
     data = model._read(X, y, sample_weight, strata, offset, cluster, None)
     problem = Problem.prepare(data.design, model._loss(data, runtime))
-    with folding.engine(
+    with folding.scoring(
         problem, data, max_iter=model.max_iter, progress=model.progress, n_penalties=1
-    ) as engine:
-        scored = engine.score(model.penalty)
+    ) as scoring:
+        scored = scoring.score(model.penalty)
     return CrossValidation.gather(
-        [scored], data.design.names, engine.scorer.folds, score, 0, 0, frame_library(X)
+        [scored], data.design.names, scoring.scorer.folds, score, 0, 0, frame_library(X)
     )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._types import Features, Index, Rows
 from riskset.data.outcome import Outcome
+from riskset.engine import Workers
 from riskset.infer.variance import GeneralizedInverse, cluster_sums, generalized_inverse, influence
 from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
@@ -199,6 +200,7 @@ def resample_estimates(
     seed: int,
     tol: float = TOL,
     max_iter: int = 200,
+    workers: Workers | None = None,
 ) -> Iterator[Estimate]:
     """Estimates of some coefficients in every resample, one after the other.
 
@@ -215,6 +217,8 @@ def resample_estimates(
     seed : int
     tol : float
         Bound on the relative KKT residual of each replicate.
+    workers : Workers, optional
+        Processes to fit in, instead of threads.
 
     Notes
     -----
@@ -231,7 +235,15 @@ def resample_estimates(
 
     parts = [lambda k=k: part(k) for k in range(replicates)]
     fitted = fit_replicates(
-        problem, whole, l1, l2, parts, tol=tol, max_iter=max_iter, separation=bool(free.any())
+        problem,
+        whole,
+        l1,
+        l2,
+        parts,
+        tol=tol,
+        max_iter=max_iter,
+        separation=bool(free.any()),
+        workers=workers,
     )
     for number, found in enumerate(fitted):
         lost = whole.aliased & free
@@ -251,6 +263,7 @@ def retuned_estimates(
     seed: int,
     tol: float = TOL,
     max_iter: int = 200,
+    workers: Workers | None = None,
 ) -> Iterator[Estimate]:
     """As `resample_estimates`, with a penalty that is chosen for each resample.
 
@@ -262,7 +275,8 @@ def retuned_estimates(
     """
     loss, count_censoring = for_resampling(problem.loss)
     design = problem.design
-    for number in range(replicates):
+
+    def one(number: int) -> Estimate:
         part = resampling.part(seed, number, count_censoring=count_censoring)
         resample = Problem.prepare(design, loss.replicate(part.weight, part.censoring))
         try:
@@ -274,7 +288,10 @@ def retuned_estimates(
             design, resample.loss, l1, l2, tol=tol, max_iter=max_iter, start=start, problem=resample
         )
         lost = found.aliased & (l1 == 0) & (l2 == 0)
-        yield _estimate(found, lost, columns)._replace(penalty=penalty)
+        return _estimate(found, lost, columns)._replace(penalty=penalty)
+
+    numbers = range(replicates)
+    yield from map(one, numbers) if workers is None else workers.map(one, numbers)
 
 
 def _left_out(problem: Problem, part: Part, l1: Features, l2: Features) -> NDArray[np.bool_]:

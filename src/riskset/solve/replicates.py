@@ -14,6 +14,7 @@ import numpy as np
 
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix
+from riskset.engine import Workers
 from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
 from riskset.solve import newton
@@ -75,6 +76,7 @@ def fit_replicates(
     max_iter: int = 200,
     separation: bool = False,
     measure: Measure | None = None,
+    workers: Workers | None = None,
 ) -> Iterator[Replicate]:
     """Fit every replicate, and yield the answers in order.
 
@@ -95,11 +97,17 @@ def fit_replicates(
         is infinite stays at a finite value that satisfies the conditions to `tol`.
     measure : callable, optional
         Says something of each replicate; see `Measure`.
+    workers : Workers, optional
+        Processes to fit in, instead of threads.
     """
     runtime = problem.loss.runtime
     tasks = _Tasks(problem, whole, l1, l2, parts, tol, max_iter, separation, measure)
     if tasks.can_share():
         tasks.share()
+    if workers is not None:
+        for answers in workers.map(tasks.run, tasks.bundles(workers.n_workers)):
+            yield from answers
+        return
     n_threads = min(runtime.n_threads, len(parts))
     bundles = tasks.bundles(n_threads)
     for first in range(0, len(bundles), max(1, n_threads)):

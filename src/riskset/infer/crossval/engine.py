@@ -1,11 +1,13 @@
 """Fit and score every replicate of a penalty, and gather what came of it."""
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from riskset._types import Features, Index
+from riskset.engine import Workers
 from riskset.infer.crossval.checkpoint import Checkpoint, digest
 from riskset.infer.crossval.scores import ReplicateScore, Scorer
 from riskset.model.logistic import LogisticLoss
@@ -70,6 +72,8 @@ class Engine:
     max_iter : int
     checkpoint : Checkpoint
     report : callable
+    workers : Workers, optional
+        Processes for the replicates, instead of threads.
     done : dict
         Penalties that were scored, by their strengths for each column.
     """
@@ -80,6 +84,7 @@ class Engine:
     max_iter: int
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None))
     report: Report = lambda _penalties, _replicates: None
+    workers: Workers | None = None
     done: dict[str, Scored] = field(default_factory=dict)
     _last: Solution | None = None
 
@@ -139,11 +144,13 @@ class Engine:
             whole,
             l1,
             l2,
-            [lambda pair=pairs[k]: self.scorer.part(*pair) for k in missing],  # type: ignore[misc]
+            # Not of `self`: these go to the workers, where it cannot.
+            [functools.partial(self.scorer.part, *pairs[k]) for k in missing],
             tol=self.tol,
             max_iter=self.max_iter,
             separation=self._may_be_infinite(l1, l2),
             measure=self.scorer.measure,
+            workers=self.workers,
         )
         for k, record in enumerate(kept):
             score = record

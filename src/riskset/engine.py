@@ -1,0 +1,314 @@
+"""Work shared out among processes, of this machine or of several: joblib, Dask or Ray.
+
+A task is written once to a folder that all workers see, a design to a file that they map into
+memory; what is sent to a worker is a path and a number. A worker that dies costs what it was at,
+which another one does again. What comes back has the bits of a run in one process.
+
+Importing this module imports none of the three.
+"""
+
+import functools
+import itertools
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from riskset._errors import InputError, MissingDependencyError, RisksetError
+from riskset._runtime import one_blas_thread
+from riskset._version import __version__
+from riskset.data.design import Design
+
+__all__ = ["ENGINES", "Workers", "check_engine", "workers"]
+
+S = TypeVar("S")
+T = TypeVar("T")
+Lost = tuple[type[BaseException], ...]
+
+ATTEMPTS = 5
+"""Times that a piece of work is given out before its workers' deaths are taken for its fault."""
+WAIT = 60
+"""Seconds to wait for the first worker of a cluster."""
+
+
+class _Pool(Protocol):
+    """What is asked of an engine."""
+
+    n_workers: int
+    lost: Lost
+    """What the answer raises if its worker is gone."""
+
+    def submit(self, function: Callable[..., Any], *args: object) -> Any:
+        """Begin a call; the handle of its answer."""
+
+    def result(self, handle: Any) -> Any:
+        """Wait for an answer."""
+
+    def cancel(self, handle: Any) -> None:
+        """Forget a call, if that can be."""
+
+    def close(self) -> None:
+        """Give back what was started here."""
+
+
+class Workers:
+    """Processes that wait for work; made by `workers`."""
+
+    def __init__(self, pool: _Pool, folder: Path) -> None:
+        self._pool, self._folder = pool, folder
+        self._number = itertools.count()
+        self._designs: dict[int, tuple[Design, tuple[str, int]]] = {}
+
+    @property
+    def n_workers(self) -> int:
+        """How many pieces of work are done at a time."""
+        return self._pool.n_workers
+
+    def map(self, task: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
+        """``task(item)`` for each item, in order.
+
+        A task must not use more than one thread, nor hold the workers.
+        """
+        place = self._written(task)
+        handles = [self._pool.submit(_call, __version__, place, item) for item in items]
+        n_taken = 0
+        try:
+            for k, item in enumerate(items):
+                for attempt in range(1, ATTEMPTS + 1):
+                    try:
+                        found: T = self._pool.result(handles[k])
+                        break
+                    except self._pool.lost as error:
+                        if attempt == ATTEMPTS:
+                            raise RisksetError(
+                                f"the workers died {ATTEMPTS} times at the same piece of work "
+                                f"({type(error).__name__}: {error}).",
+                                hint="they may have too little memory: use fewer of them.",
+                            ) from error
+                        handles[k] = self._pool.submit(_call, __version__, place, item)
+                n_taken = k + 1
+                yield found
+        finally:
+            for handle in handles[n_taken:]:
+                self._pool.cancel(handle)
+
+    def _written(self, task: Callable[..., Any]) -> str:
+        """The file of a task; its designs stay in files of their own."""
+        import cloudpickle
+
+        known = self._placed
+
+        class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
+            def persistent_id(self, obj: object) -> object:
+                return known(obj) if isinstance(obj, Design) else None
+
+        place = self._folder / f"{next(self._number)}.task"
+        with place.open("wb") as stream:
+            Pickler(stream).dump(task)
+        return str(place)
+
+    def _placed(self, design: Design) -> tuple[str, int]:
+        """Path and checksum of a design, which is written if it is in memory."""
+        if design.source is not None:
+            return design.source
+        if id(design) not in self._designs:
+            path = self._folder / f"{next(self._number)}.rsd"
+            design.save(path)
+            stored = Design.open(path, verify=False)
+            assert stored.source is not None
+            # The design too, so that no other one takes its number.
+            self._designs[id(design)] = (design, stored.source)
+        return self._designs[id(design)][1]
+
+
+# ------------------------------------------------------------------------------- in the workers
+
+
+@one_blas_thread
+def _call(version: str, place: str, item: object) -> Any:
+    if version != __version__:
+        raise InputError(
+            f"a worker has riskset {__version__}, but the work comes from riskset {version}.",
+            hint="install the same version everywhere.",
+        )
+    return _task(place)(item)
+
+
+@functools.lru_cache(maxsize=1)
+def _task(place: str) -> Callable[[Any], Any]:
+    import pickle
+
+    class Unpickler(pickle.Unpickler):
+        def persistent_load(self, pid: Any) -> Design:
+            return _design(*pid)
+
+    try:
+        with open(place, "rb") as stream:
+            task: Callable[[Any], Any] = Unpickler(stream).load()
+    except FileNotFoundError:
+        raise InputError(
+            f"a worker does not see the file {place!r}.",
+            hint="on several machines, set TMPDIR to a folder that all of them share.",
+        ) from None
+    return task
+
+
+@functools.lru_cache(maxsize=4)
+def _design(path: str, checksum: int) -> Design:
+    design = Design.open(path, verify=False)
+    if design.source != (path, checksum):
+        raise InputError(f"{path!r} holds another design than it did.", hint="start the run again.")
+    return design
+
+
+# ------------------------------------------------------------------------------- the engines
+
+
+class _Joblib:
+    """Processes of this machine, those of joblib's own backend."""
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_workers = n_threads
+        self.lost: Lost = (BrokenProcessPool,)
+
+    def submit(self, function: Callable[..., Any], *args: object) -> Any:
+        from joblib.externals.loky import get_reusable_executor
+
+        return get_reusable_executor(max_workers=self.n_workers).submit(function, *args)
+
+    def result(self, handle: Any) -> Any:
+        return handle.result()
+
+    def cancel(self, handle: Any) -> None:
+        handle.cancel()
+
+    def close(self) -> None:
+        """The processes wait for more, and end after five minutes."""
+
+
+class _Dask:
+    """The current Dask client, that of a scheduler named in Dask's settings, or a local cluster."""
+
+    def __init__(self, n_threads: int) -> None:
+        try:
+            import dask
+            import distributed
+        except ImportError:
+            raise _missing("dask", "dask and distributed") from None
+
+        self._cluster: Any = None
+        self._is_ours = False
+        try:
+            self._client = distributed.default_client()
+        except ValueError:
+            self._is_ours = True
+            if not dask.config.get("scheduler-address", None):
+                self._cluster = distributed.LocalCluster(
+                    n_workers=n_threads, threads_per_worker=1, dashboard_address=None
+                )
+            self._client = distributed.Client(self._cluster)
+        try:
+            self._client.wait_for_workers(1, timeout=WAIT)
+        except TimeoutError:
+            self.close()
+            raise RisksetError(
+                f"the Dask cluster has had no worker for {WAIT} seconds.", hint="start some."
+            ) from None
+        self.n_workers = sum(self._client.nthreads().values())
+        self.lost: Lost = (CancelledError, distributed.KilledWorker)
+
+    def submit(self, function: Callable[..., Any], *args: object) -> Any:
+        return self._client.submit(function, *args, pure=False)
+
+    def result(self, handle: Any) -> Any:
+        return handle.result()
+
+    def cancel(self, handle: Any) -> None:
+        handle.release()
+
+    def close(self) -> None:
+        if self._is_ours:
+            self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+
+class _Ray:
+    """The Ray that runs, or one of this machine."""
+
+    def __init__(self, n_threads: int) -> None:
+        try:
+            import ray
+        except ImportError:
+            raise _missing("ray", "ray") from None
+        self._ray = ray
+        self._is_ours = not ray.is_initialized()
+        if self._is_ours:
+            cpus = None if "RAY_ADDRESS" in os.environ else n_threads
+            ray.init(num_cpus=cpus, include_dashboard=False, logging_level=logging.ERROR)
+        self._remote = ray.remote(max_retries=ATTEMPTS)(_call)
+        self.n_workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.lost: Lost = (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError)
+
+    def submit(self, function: Callable[..., Any], *args: object) -> Any:
+        assert function is _call
+        return self._remote.remote(*args)
+
+    def result(self, handle: Any) -> Any:
+        try:
+            return self._ray.get(handle)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause or error from None
+
+    def cancel(self, handle: Any) -> None:
+        """What waits will not find its task; ray.cancel may abort this process (Ray 2.60)."""
+
+    def close(self) -> None:
+        if self._is_ours:
+            self._ray.shutdown()
+
+
+ENGINES: dict[str, Callable[[int], _Pool]] = {"joblib": _Joblib, "dask": _Dask, "ray": _Ray}
+
+
+def _missing(extra: str, packages: str) -> MissingDependencyError:
+    return MissingDependencyError(
+        f"engine={extra!r} needs {packages}.", hint=f'pip install "riskset[{extra}]".'
+    )
+
+
+def check_engine(name: object) -> None:
+    """Refuse an engine that is none of those there are."""
+    if name is not None and name not in ENGINES:
+        raise InputError.wrong_option("engine", name, ("None", *ENGINES))
+
+
+@contextmanager
+def workers(name: str | None, n_threads: int) -> Iterator[Workers | None]:
+    """The workers of an engine; None for threads of this process.
+
+    Parameters
+    ----------
+    name : {"joblib", "dask", "ray"} or None
+    n_threads : int
+        Processes to start where none are running.
+
+    Raises
+    ------
+    MissingDependencyError
+    """
+    check_engine(name)
+    if name is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="riskset-", ignore_cleanup_errors=True) as folder:
+        pool = ENGINES[name](n_threads)
+        try:
+            yield Workers(pool, Path(folder))
+        finally:
+            pool.close()
