@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 import scipy.linalg  # noqa: F401  (its own BLAS is loaded before they are counted)
 from threadpoolctl import ThreadpoolController
 
-from riskset._errors import DeviceError, InputError
+from riskset._errors import InputError
 
 __all__ = ["Runtime", "available_threads", "one_blas_thread"]
 
@@ -58,9 +58,12 @@ class Runtime:
     ----------
     n_threads : int
         Threads that share the chunks of one kernel call. Results do not depend on it.
+    device : {"cpu", "cuda", "auto"}
+        Where passes over all rows are made; "auto": on a GPU, if there is one and it gains.
     """
 
     n_threads: int
+    device: str = "cpu"
 
     @classmethod
     def select(cls, device: str = "auto", n_threads: int | None = None) -> "Runtime":
@@ -70,19 +73,14 @@ class Runtime:
                 f"`device` must be 'auto', 'cpu' or 'cuda', but it is {device!r}.",
                 hint="leave it out to let riskset choose.",
             )
-        if device == "cuda":
-            raise DeviceError(
-                "device='cuda' was asked for, but this version of riskset runs on the CPU only.",
-                hint="use device='cpu' or 'auto'.",
-            )
         if n_threads is None:
-            return cls(available_threads())
+            return cls(available_threads(), device)
         if isinstance(n_threads, bool) or int(n_threads) != n_threads or n_threads < 1:
             raise InputError(
                 f"`n_threads` must be a whole number of at least 1, but it is {n_threads!r}.",
                 hint="leave it out to use every core.",
             )
-        return cls(int(n_threads))
+        return cls(int(n_threads), device)
 
     def run(self, kernel: Callable[..., object], n_chunks: int, *args: object) -> None:
         """Call ``kernel(first, last, *args)`` over the chunks, shared out among the threads.

@@ -13,6 +13,7 @@ import riskset as rs
 from cli.runs import Run, fit_json
 from riskset.cli import terminal
 from riskset.cli.terminal import plain_number
+from riskset.kernels.cuda import device
 
 
 def test_quiet_and_loud(run: Run, lung: Path) -> None:
@@ -92,8 +93,10 @@ def test_the_largest_come_first(run: Run) -> None:
 def test_info_and_version(run: Run) -> None:
     assert run("--version").out == f"riskset {rs.__version__}\n"
     told = run("info").out
-    for word in ("riskset", "Python", "numpy", "numba", "threads", "cpu"):
+    for word in ("riskset", "Python", "numpy", "numba", "threads", "cpu", "GPU"):
         assert word in told
+    reason = device.why_no_device()
+    assert "GB free" in told if reason is None else f"not used: {reason.split()[0]}" in told
 
 
 @pytest.mark.parametrize(

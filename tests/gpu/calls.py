@@ -93,6 +93,7 @@ def take_steps(recorder: Recorder, q: int, n_lanes: int, seed: int) -> None:
     flags = rng.integers(0, 2, (n_lanes, q)).astype(np.uint8)
     flags[-1, -1] = 1
     up = recorder.upload
+    column = up(np.sort(rng.permutation(1000)[:q]).astype(np.int32))
     l1, l2 = up(penalties["l1"]), up(penalties["l2"])
     table, by_lane = (recorder.empty(s, np.dtype(float)) for s in ((n_lanes, q), (n_lanes,)))
     launch(
@@ -102,13 +103,13 @@ def take_steps(recorder: Recorder, q: int, n_lanes: int, seed: int) -> None:
     )  # fmt: skip
     step, share = up(numbers(n_lanes, q)), up(np.linspace(1, 0.25, n_lanes))
     launch(
-        "move_columns", beta=up(beta), step=step, share=share, l1=l1, l2=l2, moved=table,
-        penalties=by_lane, **sizes,
+        "move_columns", column=column, beta=up(beta), step=step, share=share, l1=l1, l2=l2,
+        moved=table, penalties=by_lane, **sizes,
     )  # fmt: skip
     gradient = np.nan_to_num(gradient)
     launch(
-        "predicted_gains", gradient=up(gradient), beta=up(beta), step=step, l1=l1, l2=l2,
-        gains=by_lane, **sizes,
+        "predicted_gains", column=column, gradient=up(gradient), beta=up(beta), step=step, l1=l1,
+        l2=l2, gains=by_lane, **sizes,
     )  # fmt: skip
     is_live = up((rng.random(n_lanes) < 0.8).astype(np.uint8))
     n_pairs, pairs = up(np.zeros(n_lanes, dtype=np.int32)), up(np.zeros((n_lanes, q, 4)))
@@ -116,7 +117,7 @@ def take_steps(recorder: Recorder, q: int, n_lanes: int, seed: int) -> None:
         moved = numbers(n_lanes, q)
         image = moved * rng.choice([0.5, -1.0], (n_lanes, 1), p=[0.8, 0.2])
         launch(
-            "learn", step=up(moved), image=up(image), before=up(gradient),
+            "learn", column=column, step=up(moved), image=up(image), before=up(gradient),
             gradient=up(gradient - 0.7 * moved), mine=up(flags), share=share, is_live=is_live,
             max_pairs=4, n_pairs=n_pairs, pairs=pairs, **sizes,
         )  # fmt: skip

@@ -6,21 +6,11 @@ from numpy.testing import assert_allclose
 
 from emulator.backend import Emulator, HostMemory, Reference
 from emulator.build import MISSING, compiler
+from gpu.backends import each_backend
 from gpu.problems import DESIGNS, LIKELIHOODS, RUNTIME
 from riskset.data.device import DeviceDesign
 from riskset.kernels.cuda.totals import Totals
 from riskset.model.device import DeviceLoss
-
-BACKENDS = [
-    pytest.param(Reference, id="references"),
-    pytest.param(
-        lambda: Emulator(seed=11, resident=3),
-        id="emulator",
-        marks=pytest.mark.skipif(compiler is None, reason=MISSING),
-    ),
-]
-
-each_backend = pytest.mark.parametrize("make", BACKENDS)
 
 
 @each_backend

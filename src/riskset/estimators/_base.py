@@ -33,6 +33,7 @@ from riskset.estimators._input import (
 )
 from riskset.estimators._predictions import Predictions
 from riskset.estimators._saved import save
+from riskset.kernels.cuda import device
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
 from riskset.solve import ccd, newton
@@ -160,6 +161,8 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         for name, known in self._options().items():
             if getattr(self, name) not in known:
                 raise InputError.wrong_option(name, getattr(self, name), known)
+        if self.device == "cuda":
+            device.open_device()  # says now what is missing, not after the data were read
         return Runtime.select(self.device, self.n_threads)
 
     def _read(

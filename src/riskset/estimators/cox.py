@@ -31,6 +31,8 @@ class Cox(HazardModel):
         The event code to study or its label, all others counting as censored (the cause-specific
         hazard). May be left out when codes are 0 and 1.
     device : {"auto", "cpu", "cuda"}
+        Where passes over all rows are made. "cuda": on an NVIDIA GPU, or an error says what is
+        missing (`riskset info` does, too); "auto": there if that is possible and likely to gain.
     n_threads : int, optional
         Default: all cores. The answer has the same bits for any number.
     tol : float

@@ -68,6 +68,8 @@ class FineGray(HazardModel):
         G(time-) of each row, estimated elsewhere, instead of the Kaplan-Meier estimate. Rows with
         an event at one time must have the same.
     device : {"auto", "cpu", "cuda"}
+        Where passes over all rows are made. "cuda": on an NVIDIA GPU, or an error says what is
+        missing (`riskset info` does, too); "auto": there if that is possible and likely to gain.
     n_threads : int, optional
         Default: all cores. The answer has the same bits for any number.
     tol : float

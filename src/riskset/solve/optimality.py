@@ -1,6 +1,8 @@
 """When is an answer an answer: the optimality conditions and the residual that certifies them."""
 
+import functools
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,8 +10,11 @@ from numpy.typing import NDArray
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Rows
 from riskset.data.design import Design
+from riskset.data.device import DeviceDesign
+from riskset.kernels.cuda import device
 from riskset.model.cox import Evaluation
 from riskset.model.curvature import ranges_after, ranges_at_risk
+from riskset.model.device import DeviceLoss
 from riskset.model.loss import Loss
 
 __all__ = ["Problem", "varies", "violations"]
@@ -73,6 +78,18 @@ class Problem:
         informative = _informative(design, loss)
         spread[~informative | (spread <= 0)] = 1.0
         return cls(design, loss, spread, informative, *_at_zero(design, loss, spread, informative))
+
+    @functools.cached_property
+    def on_device(self) -> DeviceDesign | None:
+        """The design in the memory of a GPU, if that is where its passes should be made."""
+        if not DeviceLoss.can_be_made(self.loss):
+            return None
+        backend = device.backend_for(self.loss.runtime.device, self.design.nbytes)
+        return None if backend is None else DeviceDesign(self.design, backend)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process has memory of its own."""
+        return {name: value for name, value in vars(self).items() if name != "on_device"}
 
     def without(self, left_out: NDArray[np.bool_]) -> "Problem":
         """The same with some coefficients held at 0, whatever their columns would gain."""

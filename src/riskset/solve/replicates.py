@@ -6,21 +6,26 @@ its answer depends neither on the replicates beside it nor on those before it.
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from riskset._errors import DeviceError
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix
+from riskset.data.device import DeviceDesign
 from riskset.engine import Workers
+from riskset.model.device import DeviceLoss
 from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
 from riskset.solve import newton
 from riskset.solve.finite import SHORT, FreeColumns
-from riskset.solve.lanes import Bundle, LaneAnswers, Shared
+from riskset.solve.lanes import Bundle, LaneAnswers, Lanes, Shared
 from riskset.solve.lanes_cpu import CpuLanes
+from riskset.solve.lanes_device import DeviceLanes, bytes_needed
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution, Status
 
@@ -34,6 +39,8 @@ LEAST_ROWS = 5_000
 """Smaller data are fitted one replicate after the other, with exact curvature."""
 MOST_COLUMNS = 4096
 """Larger working sets have no curvature matrix."""
+MOST_LANES = 256
+"""On a device; more gain nothing, and their rows pass through the memory of the host."""
 MOST_PER_EVENT = 10.0
 """Spreads by which an event adds to a gradient, at most, when all are taken together."""
 
@@ -98,17 +105,21 @@ def fit_replicates(
     measure : callable, optional
         Says something of each replicate; see `Measure`.
     workers : Workers, optional
-        Processes to fit in, instead of threads.
+        Processes to fit in, instead of threads and a GPU.
     """
     runtime = problem.loss.runtime
     tasks = _Tasks(problem, whole, l1, l2, parts, tol, max_iter, separation, measure)
+    if workers is None:
+        tasks.on_device = problem.on_device
     if tasks.can_share():
         tasks.share()
     if workers is not None:
         for answers in workers.map(tasks.run, tasks.bundles(workers.n_workers)):
             yield from answers
         return
-    n_threads = min(runtime.n_threads, len(parts))
+    n_threads = 1
+    if tasks.shared is None or tasks.on_device is None:
+        n_threads = min(runtime.n_threads, len(parts))
     bundles = tasks.bundles(n_threads)
     for first in range(0, len(bundles), max(1, n_threads)):
         for answers in runtime.map(tasks.run, bundles[first : first + n_threads]):
@@ -129,6 +140,10 @@ class _Tasks:
     separation: bool
     measure: Measure | None
     shared: Shared | None = None
+    on_device: DeviceDesign | None = None
+    """Where lanes are fitted, if not on the host."""
+    batch: int = LANES
+    """How many at once."""
     ranges: Features = field(init=False)
     """Of the columns that are `free`."""
 
@@ -147,9 +162,9 @@ class _Tasks:
         return (
             problem.loss.outcome.n_rows >= LEAST_ROWS
             and bool(problem.informative.any())
-            and LaneLoss.can_be_made(problem.loss)
             and bool(np.isfinite(self.whole.coef).all())
             and 3 * support <= MOST_COLUMNS
+            and (LaneLoss.can_be_made(problem.loss) or self.on_device is not None)
         )
 
     def share(self) -> None:
@@ -157,13 +172,28 @@ class _Tasks:
         one_by_one = np.arange(self.free.size if self.separation else 0)[:, None]
         self.ranges = np.array([np.ptp(stored(self.free[k])) for k in one_by_one])
         self.shared = Shared.prepare(self.problem, self.whole, self.l1, self.l2)
+        if self.on_device is not None:
+            self.batch = self._batch(self.shared, self.on_device)
+
+    def _batch(self, shared: Shared, design: DeviceDesign) -> int:
+        """How many lanes the device has memory for."""
+        once, each = bytes_needed(shared, self.problem.loss)
+        free = design.backend.memory().free
+        count = max(0, free - once) // each
+        if count == 0:
+            raise DeviceError(
+                f"one replicate needs {once + each:,} bytes of the GPU's memory beside the design, "
+                f"but {free:,} are free.",
+                hint="use device='cpu', or end other programs that use the GPU (nvidia-smi).",
+            )
+        return min(count, MOST_LANES) // 4 * 4 or 1
 
     def bundles(self, n_threads: int) -> list[range]:
         """Replicates by the bundle, shared out evenly among the threads."""
         n = len(self.parts)
         if self.shared is None:
             return [range(k, k + 1) for k in range(n)]
-        count = -(-n // LANES)
+        count = -(-n // self.batch)
         count = min(n, -(-count // n_threads) * n_threads)
         return [range(n * b // count, n * (b + 1) // count) for b in range(count)]
 
@@ -172,19 +202,30 @@ class _Tasks:
         parts = [self.parts[k]() for k in numbers]
         if self.shared is None:
             return [self._alone(part) for part in parts]
-        lanes = CpuLanes(self.shared, LaneLoss.build(self.problem.loss, parts))
+        lanes = self._lanes(self.shared, parts)
         found = Bundle(self.shared, lanes, self.tol, self.max_iter).solve()
-        good = [
-            lane
-            for lane, part in enumerate(parts)
-            if found.is_done[lane] and self._is_plain(found, lane, part)
-        ]
-        measured = self._measure([parts[lane] for lane in good], found.eta[:, good])
+        # Lanes of the host keep one thread busy, those of a device leave all of them free.
+        runtime = Runtime(1) if self.on_device is None else self.problem.loss.runtime
+        is_plain = runtime.map(
+            lambda k: bool(found.is_done[k]) and self._is_plain(found, k, parts[k]),
+            range(len(parts)),
+        )
+        good = [k for k, plain in enumerate(is_plain) if plain]
+        measured = runtime.map(
+            lambda own: self._measure([parts[k] for k in own], found.eta[:, own]),
+            [good[a : a + LANES] for a in range(0, len(good), LANES)],
+        )
         of_lanes = {
             lane: self._of_lane(found, lane, value)
-            for lane, value in zip(good, measured, strict=True)
+            for lane, value in zip(good, itertools.chain(*measured), strict=True)
         }
-        return [of_lanes.get(lane) or self._alone(part) for lane, part in enumerate(parts)]
+        return runtime.map(lambda k: of_lanes.get(k) or self._alone(parts[k]), range(len(parts)))
+
+    def _lanes(self, shared: Shared, parts: Sequence[Part]) -> Lanes:
+        if self.on_device is None:
+            return CpuLanes(shared, LaneLoss.build(self.problem.loss, parts))
+        loss = DeviceLoss(self.problem.loss, parts, self.on_device.backend)
+        return DeviceLanes(shared, self.on_device, loss)
 
     def _measure(
         self, parts: Sequence[Part], eta: Matrix, directions: Sequence[Features] = ()

@@ -9,10 +9,32 @@ import numpy as np
 from riskset._errors import DeviceError, MissingDependencyError
 from riskset._types import AnyArray
 from riskset.kernels.cuda import compile as compiler
-from riskset.kernels.cuda.backend import Array, Memory, Shape
+from riskset.kernels.cuda.backend import Array, Backend, Memory, Shape
 from riskset.kernels.cuda.signatures import Kernel
 
-__all__ = ["Device", "device_name", "open_device", "why_no_device"]
+__all__ = ["WORTHWHILE", "Device", "backend_for", "device_name", "open_device", "why_no_device"]
+
+WORTHWHILE = 20_000_000
+"""Bytes of a smaller design, about two for each number in it, are left to the CPU by default: an
+estimate, which takes launches to cost 5 microseconds each and a pass to need 50 of them."""
+LEAST_FREE = 3
+"""Times the size of the design that has to be free by default: rows and sums need room, too."""
+
+
+def backend_for(device: str, n_bytes: int) -> Backend | None:
+    """The GPU if passes over a design of so many bytes should be made there, else None.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda", "auto"}
+        As of a `Runtime`; "cuda": the GPU whatever the size, or an error says why not.
+    """
+    if device == "cuda":
+        return open_device()
+    if device == "cpu" or n_bytes < WORTHWHILE or why_no_device() is not None:
+        return None
+    backend = open_device()
+    return backend if backend.memory().free >= LEAST_FREE * n_bytes else None
 
 
 def why_no_device() -> str | None:

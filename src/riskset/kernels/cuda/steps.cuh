@@ -21,15 +21,22 @@ KERNEL violations(const double* gradient, const double* beta, const double* l1, 
   if (threadIdx.x == 0) largest[lane] = most;
 }
 
+// Sums over columns: a thread adds those whose numbers leave its own as remainder. Columns of other
+// lanes are 0 and change no bits, which they would if places in the working set decided.
+#define EACH_OWN(j) \
+  for (int j = 0; j < n_columns; ++j) \
+    if (column[j] % THREADS == threadIdx.x)
+
 __device__ inline double penalty(double b, double l1, double l2) { return l1 * fabs(b) + 0.5 * l2 * b * b; }
 
 // beta + share step, and its penalty.
-KERNEL move_columns(const double* beta, const double* step, const double* share, const double* l1,
-                    const double* l2, int n_columns, int n_lanes, double* moved, double* penalties) {
+KERNEL move_columns(const int* column, const double* beta, const double* step, const double* share,
+                    const double* l1, const double* l2, int n_columns, int n_lanes, double* moved,
+                    double* penalties) {
   SHARED(double, scratch, WARPS);
   const int lane = blockIdx.x;
   double sum = 0.0;
-  for (int j = threadIdx.x; j < n_columns; j += THREADS) {
+  EACH_OWN(j) {
     const Pointer own = (Pointer)lane * n_columns + j;
     moved[own] = beta[own] + share[lane] * step[own];
     sum += penalty(moved[own], l1[j], l2[j]);
@@ -38,12 +45,13 @@ KERNEL move_columns(const double* beta, const double* step, const double* share,
   if (threadIdx.x == 0) penalties[lane] = sum;
 }
 
-KERNEL predicted_gains(const double* gradient, const double* beta, const double* step, const double* l1,
-                       const double* l2, int n_columns, int n_lanes, double* gains) {
+KERNEL predicted_gains(const int* column, const double* gradient, const double* beta,
+                       const double* step, const double* l1, const double* l2, int n_columns,
+                       int n_lanes, double* gains) {
   SHARED(double, scratch, WARPS);
   const int lane = blockIdx.x;
   double sum = 0.0;
-  for (int j = threadIdx.x; j < n_columns; j += THREADS) {
+  EACH_OWN(j) {
     const Pointer own = (Pointer)lane * n_columns + j;
     const double b = beta[own], d = step[own], moved = b + d;
     sum += gradient[own] * d - l1[j] * (fabs(moved) - fabs(b)) - 0.5 * l2[j] * (moved + b) * d;
@@ -53,16 +61,15 @@ KERNEL predicted_gains(const double* gradient, const double* beta, const double*
 }
 
 // Keep the secant pair of a step, if it is a sensible one; a lane without room begins anew.
-KERNEL learn(const double* step, const double* image, const double* before, const double* gradient,
-             const Flag* mine, const double* share, const Flag* is_live, int n_columns, int max_pairs,
+KERNEL learn(const int* column, const double* step, const double* image, const double* before,
+             const double* gradient, const Flag* mine, const double* share, const Flag* is_live, int n_columns, int max_pairs,
              int n_lanes, int* n_pairs, double* pairs) {
   SHARED(double, scratch, WARPS);
   const int lane = blockIdx.x, t = threadIdx.x;
   const Pointer first = (Pointer)lane * n_columns;
   double* pair = pairs + first * max_pairs;
   double sy = 0.0, sbs = 0.0;
-  for (int j = t; j < n_columns; j += THREADS)
-    if (mine[first + j]) {
+  EACH_OWN(j) if (mine[first + j]) {
       const double s = share[lane] * step[first + j];
       sy += s * (before[first + j] - gradient[first + j]);
       sbs += s * share[lane] * image[first + j];

@@ -1,6 +1,7 @@
 """Optimality conditions, steps and secant pairs of every lane, as the plain formulas.
 
-Arrays (R, q) hold the columns of each lane.
+Arrays (R, q) hold the columns of each lane; `column` (q,) int32 are their numbers in the design,
+which decide the order of sums.
 """
 
 import numpy as np
@@ -51,6 +52,7 @@ def violations(
 
 
 def move_columns(
+    column: AnyArray,
     beta: Matrix,
     step: Matrix,
     share: Rows,
@@ -67,6 +69,7 @@ def move_columns(
 
 
 def predicted_gains(
+    column: AnyArray,
     gradient: Matrix,
     beta: Matrix,
     step: Matrix,
@@ -83,6 +86,7 @@ def predicted_gains(
 
 
 def learn(
+    column: AnyArray,
     step: Matrix,
     image: Matrix,
     before: Matrix,

@@ -1,0 +1,218 @@
+"""Replicates on a device are those of the CPU, with the same bits in batches of any size."""
+
+import weakref
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from emulator.backend import HostMemory, Reference
+from gpu.backends import each_backend, emulated
+from riskset._errors import DeviceError
+from riskset._runtime import Runtime
+from riskset.data.design import Design
+from riskset.kernels.cuda import device
+from riskset.kernels.cuda.backend import Array, Memory
+from riskset.model.device import DeviceLoss
+from riskset.solve import lanes as shared_lanes
+from riskset.solve import newton
+from riskset.solve import replicates as engine
+from riskset.solve.lanes import Bundle, Shared
+from riskset.solve.lanes_device import DeviceLanes, bytes_needed
+from riskset.solve.optimality import Problem
+from riskset.solve.replicates import Part, Replicate, fit_replicates
+from solve.test_replicates import KINDS, Cohort, N, multipliers, penalties
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[HostMemory], None]:
+    """Make a backend the GPU of this machine."""
+    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+
+    def use(backend: HostMemory) -> None:
+        monkeypatch.setattr(device, "open_device", lambda: backend)
+
+    return use
+
+
+def on(
+    where: str,
+    kind: str,
+    chosen: list[np.ndarray],
+    *,
+    tol: float = 1e-10,
+    l1: float | None = None,
+    separation: bool = True,
+) -> list[Replicate]:
+    cohort = Cohort(kind)
+    loss = cohort.loss(np.arange(N), cohort.weight, Runtime(1, where))
+    strengths = penalties(kind) if l1 is None else (np.full(12, l1), np.zeros(12))
+    problem = Problem.prepare(Design.from_dense(cohort.x), loss)
+    host = Problem.prepare(problem.design, cohort.loss(np.arange(N), cohort.weight))
+    whole = newton.fit(problem.design, host.loss, *strengths, problem=host)
+    parts = [lambda m=m: Part(cohort.weight * m, cohort.weight * m) for m in chosen]
+    made = fit_replicates(problem, whole, *strengths, parts, tol=tol, separation=separation)
+    return list(made)
+
+
+@each_backend
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replicate_is_that_of_the_cpu(
+    kind: str,
+    make: type[HostMemory],
+    use: Callable[[HostMemory], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen = multipliers(3, 2)
+    expected = on("cpu", kind, chosen)
+    use(make())
+    alone: list[Part] = []
+    monkeypatch.setattr(engine._Tasks, "_alone", lambda _self, part: alone.append(part))
+    found = on("cuda", kind, chosen)
+    assert not alone
+    for a, b in zip(found, expected, strict=True):
+        assert a.status == b.status == "converged"
+        assert a.kkt <= 1e-10
+        assert_allclose(a.coef, b.coef, rtol=1e-7, atol=1e-9)
+        assert_allclose(a.log_likelihood, b.log_likelihood, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["efron", "finegray"])
+@emulated
+def test_batches_of_any_size_have_the_same_bits(
+    kind: str,
+    make: type[HostMemory],
+    use: Callable[[HostMemory], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Lanes find columns on their way, each others.
+    monkeypatch.setattr(shared_lanes, "STRONG", 1.0)
+    monkeypatch.setattr(shared_lanes, "ALL_AT_ONCE", 1)
+    chosen, found, widths = multipliers(9, 3)[1:], [], []
+    take = DeviceLanes.take
+    monkeypatch.setattr(
+        DeviceLanes, "take", lambda self, fresh: (widths.append(fresh.sum()), take(self, fresh))
+    )
+    for most in (1, 4, 256):
+        use(make())
+        monkeypatch.setattr(engine, "MOST_LANES", most)
+        found.append(on("cuda", kind, chosen, tol=1e-6, l1=6.0))
+    assert max(widths) > 0
+    for few, all_ in ((found[0], found[2]), (found[1], found[2])):
+        for a, b in zip(few, all_, strict=True):
+            assert_array_equal(a.coef, b.coef)
+            assert (a.log_likelihood, a.kkt, a.n_iter) == (b.log_likelihood, b.kkt, b.n_iter)
+
+
+@emulated
+def test_what_lanes_cannot_do_is_done_by_the_cpu(
+    make: type[HostMemory], use: Callable[[HostMemory], None]
+) -> None:
+    cohort = Cohort("breslow")
+    never = (cohort.x[:, 0] == 0) | (cohort.event == 0)
+    few = np.isin(np.arange(N), np.flatnonzero(cohort.event)[:3]) * 1.0
+    chosen = [never * 1.0, np.ones(N), few]
+    expected = on("cpu", "breslow", chosen)
+    use(make())
+    found = on("cuda", "breslow", chosen)
+    assert [a.status for a in found] == [b.status for b in expected]
+    assert found[0].status == "infinite_estimate"
+    assert found[0].coef[0] == -np.inf
+    for a, b in zip(found, expected, strict=True):
+        assert_allclose(a.coef, b.coef, rtol=1e-6, atol=1e-8)
+
+
+def test_a_wide_range_of_eta_is_left_to_the_cpu(use: Callable[[HostMemory], None]) -> None:
+    rng = np.random.default_rng(5)
+    x = np.column_stack([rng.random(N) < 0.3, rng.normal(size=(N, 3))])
+    cohort = Cohort("breslow")
+    cohort.offset = np.where(np.arange(N) == 7, -600.0, cohort.offset)
+    use(Reference())
+    found = {}
+    for where in ("cpu", "cuda"):
+        loss = cohort.loss(np.arange(N), cohort.weight, Runtime(1, where))
+        problem = Problem.prepare(Design.from_dense(x), loss)
+        l1, l2 = np.full(4, 1.0), np.zeros(4)
+        whole = newton.fit(problem.design, loss.whole, l1, l2)
+        part = lambda: Part(cohort.weight * (np.arange(N) % 5 > 0))  # noqa: E731
+        (found[where],) = fit_replicates(problem, whole, l1, l2, [part], tol=1e-9)
+    assert found["cuda"].status == found["cpu"].status == "converged"
+    assert_array_equal(found["cuda"].coef, found["cpu"].coef)
+
+
+class Counting(Reference):
+    """Memory with an end."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.used, self.most, self.batches = limit, 0, 0, []
+
+    def _count(self, array: Array) -> Array:
+        self.used += array.nbytes
+        self.most = max(self.most, self.used)
+        weakref.finalize(array, self._give_back, array.nbytes)
+        return array
+
+    def _give_back(self, n_bytes: int) -> None:
+        self.used -= n_bytes
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+        return self._count(super().empty(shape, dtype))
+
+    def upload(self, array: np.ndarray) -> Array:
+        return self._count(super().upload(array))
+
+    def memory(self) -> Memory:
+        return Memory(self.limit - self.used, self.limit)
+
+
+@pytest.mark.parametrize("kind", ["breslow", "efron", "entry", "finegray-groups"])
+def test_a_bundle_takes_no_more_memory_than_was_said(
+    kind: str, use: Callable[[HostMemory], None]
+) -> None:
+    backend, cohort = Counting(1 << 40), Cohort(kind)
+    use(backend)
+    loss = cohort.loss(np.arange(N), cohort.weight, Runtime(1, "cuda"))
+    problem = Problem.prepare(Design.from_dense(cohort.x), loss)
+    l1, l2 = penalties(kind)
+    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
+    shared = Shared.prepare(problem, whole, l1, l2)
+    assert problem.on_device is not None
+    before = backend.used
+    backend.most = 0
+    for n_lanes in (1, 4, 24):
+        once, each = bytes_needed(shared, loss)
+        parts = [Part(cohort.weight * m, cohort.weight * m) for m in multipliers(4, 12)[:n_lanes]]
+        lanes = DeviceLanes(shared, problem.on_device, DeviceLoss(loss, parts, backend))
+        Bundle(shared, lanes, 1e-6, 50).solve()
+        del lanes
+        assert backend.most - before <= once + n_lanes * each
+        # The rows are what counts in large problems: they are not overstated by much.
+        assert backend.most - before >= 0.4 * n_lanes * each
+
+
+def test_little_memory_makes_small_batches_and_too_little_an_error(
+    use: Callable[[HostMemory], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "bytes_needed", lambda *_: (1000, 200_000))
+    chosen, sizes = multipliers(4, 4), []
+    run = engine._Tasks.run
+    monkeypatch.setattr(
+        engine._Tasks, "run", lambda self, own: (sizes.append(len(own)), run(self, own))[1]
+    )
+    found = {}
+    for lanes in (100, 5, 2):
+        sizes.clear()
+        backend = Counting(1000 + lanes * 200_000 + 60_000)
+        use(backend)
+        found[lanes] = [a.coef for a in on("cuda", "breslow", chosen)]
+        assert sizes == {100: [8], 5: [4, 4], 2: [1] * 8}[lanes]
+    for lanes in (5, 2):
+        assert_allclose(found[lanes], found[100], rtol=1e-9, atol=1e-12)
+    use(Counting(150_000))
+    with pytest.raises(DeviceError) as told:
+        on("cuda", "breslow", chosen)
+    message = str(told.value)
+    assert "one replicate needs 201,000 bytes of the GPU's memory" in message
+    assert "are free" in message
+    assert "Hint: use device='cpu'" in message
