@@ -216,3 +216,15 @@ def test_little_memory_makes_small_batches_and_too_little_an_error(
     assert "one replicate needs 201,000 bytes of the GPU's memory" in message
     assert "are free" in message
     assert "Hint: use device='cpu'" in message
+
+
+@pytest.mark.parametrize("kind", ["breslow", "efron"])
+def test_by_default_too_little_memory_means_the_cpu(
+    kind: str, use: Callable[[HostMemory], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = multipliers(4, 2)
+    expected = on("cpu", kind, chosen)
+    monkeypatch.setattr(device, "WORTHWHILE", 0)
+    use(Counting(150_000))
+    for a, b in zip(on("auto", kind, chosen), expected, strict=True):
+        assert_array_equal(a.coef, b.coef)

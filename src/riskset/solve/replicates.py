@@ -172,21 +172,25 @@ class _Tasks:
         one_by_one = np.arange(self.free.size if self.separation else 0)[:, None]
         self.ranges = np.array([np.ptp(stored(self.free[k])) for k in one_by_one])
         self.shared = Shared.prepare(self.problem, self.whole, self.l1, self.l2)
-        if self.on_device is not None:
-            self.batch = self._batch(self.shared, self.on_device)
+        if self.on_device is None:
+            return
+        self.batch = self._batch(self.shared, self.on_device)
+        if self.batch == 0:
+            self.on_device, self.batch = None, LANES
+            self.shared = self.shared if LaneLoss.can_be_made(self.problem.loss) else None
 
     def _batch(self, shared: Shared, design: DeviceDesign) -> int:
-        """How many lanes the device has memory for."""
+        """How many lanes the device has memory for; 0: none, and it need not be the device."""
         once, each = bytes_needed(shared, self.problem.loss)
         free = design.backend.memory().free
         count = max(0, free - once) // each
-        if count == 0:
+        if count == 0 and self.problem.loss.runtime.device == "cuda":
             raise DeviceError(
                 f"one replicate needs {once + each:,} bytes of the GPU's memory beside the design, "
                 f"but {free:,} are free.",
                 hint="use device='cpu', or end other programs that use the GPU (nvidia-smi).",
             )
-        return min(count, MOST_LANES) // 4 * 4 or 1
+        return min(count, MOST_LANES) // 4 * 4 or min(count, 1)
 
     def bundles(self, n_threads: int) -> list[range]:
         """Replicates by the bundle, shared out evenly among the threads."""
