@@ -101,7 +101,7 @@ def test_files_hold_the_same_cohort(
     kind: type[CoxDesign],
     simulate: Callable[..., Simulation],
 ) -> None:
-    monkeypatch.setattr("riskset.simulate.BLOCK_ENTRIES", 150)  # several blocks
+    monkeypatch.setattr("riskset.simulate.drawing.BLOCK_ENTRIES", 150)  # several blocks
     save_cohort(kind(400, 11, density=0.1, seed=7), tmp_path)
     cohort = simulate(400, 11, density=0.1, seed=7)
     assert sorted(p.name for p in tmp_path.iterdir()) == [

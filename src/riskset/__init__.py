@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from riskset.infer.crossval.result import CrossValidation
     from riskset.model.incidence import check_total_incidence
     from riskset.model.penalty import L1, L2, ElasticNet
-    from riskset.simulate import simulate_cox, simulate_finegray
+    from riskset.simulate import simulate_cohort, simulate_cox, simulate_finegray
 
 # Where each public name lives. A name is imported when it is first used, so that `import riskset`
 # and the command line do not wait for numba, scikit-learn and DuckDB.
@@ -74,6 +74,7 @@ _HOMES = {
     "path": "riskset.estimators.path",
     "profile": "riskset.estimators.profiling",
     "read_dataset": "riskset.data.readers",
+    "simulate_cohort": "riskset.simulate",
     "simulate_cox": "riskset.simulate",
     "simulate_finegray": "riskset.simulate",
 }
@@ -120,6 +121,7 @@ __all__ = [
     "path",
     "profile",
     "read_dataset",
+    "simulate_cohort",
     "simulate_cox",
     "simulate_finegray",
 ]

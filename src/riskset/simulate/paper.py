@@ -1,75 +1,15 @@
-"""Large artificial cohorts with known truth: the two designs of the paper's experiments.
+"""The designs of the paper's experiments: every covariate is 1 in the same share of the rows."""
 
-The covariates are 0 or 1 and sparse. A column is drawn at a time, so that a table can be written to
-disk while it is drawn, in memory that does not depend on the number of columns.
-"""
-
-import functools
-import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
-from riskset._errors import InputError, counted
-from riskset._types import AnyArray, Features, Index, Pointer, Rows
-from riskset.data.outcome import Surv
-from riskset.data.writers import replacing, write_pairs, write_table
+from riskset._errors import InputError
+from riskset._types import Features, Index, Rows
+from riskset.simulate.drawing import Simulation, as_count, as_seed, as_share, collect
 
-__all__ = [
-    "CoxDesign",
-    "FineGrayDesign",
-    "Simulation",
-    "save_cohort",
-    "simulate_cox",
-    "simulate_finegray",
-]
-
-BLOCK_ENTRIES = 1 << 21
-
-
-@dataclass(frozen=True, repr=False)
-class Simulation:
-    """A simulated cohort and the coefficients it was drawn with.
-
-    Attributes
-    ----------
-    indptr, indices : (n_covariates + 1,) int64, (n_entries,) int32
-        Row numbers, increasing, of the ones of covariate j: ``indices[indptr[j]:indptr[j + 1]]``.
-    time : (n_rows,) float64
-        End of follow-up.
-    event : (n_rows,) int64
-        0 = censored, 1 = the event, 2 = the competing event.
-    coef : (n_covariates,) float64
-        True log (subdistribution) hazard ratios for cause 1.
-    """
-
-    indptr: Pointer
-    indices: NDArray[np.int32]
-    time: Rows
-    event: Index
-    coef: Features
-
-    def __repr__(self) -> str:
-        return (
-            f"<Simulation: {counted(self.time.size, 'row')}, "
-            f"{counted(self.coef.size, 'covariate')}, {counted(self.indices.size, 'one')}>"
-        )
-
-    @functools.cached_property
-    def X(self) -> scipy.sparse.csc_array:
-        """The covariates, (n_rows, n_covariates), sparse by columns, float64."""
-        shape = (self.time.size, self.coef.size)
-        ones = np.ones(self.indices.size)
-        return scipy.sparse.csc_array((ones, self.indices, self.indptr), shape=shape)
-
-    @property
-    def y(self) -> AnyArray:
-        """Times and events, as `Surv` makes them."""
-        return Surv(self.time, self.event)
+__all__ = ["CoxDesign", "FineGrayDesign", "simulate_cox", "simulate_finegray"]
 
 
 class CoxDesign:
@@ -87,12 +27,14 @@ class CoxDesign:
         seed: int = 123,
         zero: float = 0.8,
     ) -> None:
-        self.n_rows = _count("n_rows", n_rows)
-        self.n_covariates = _count("n_covariates", n_covariates)
-        self.n_ones = round(_share("density", density) * self.n_rows)
-        self._rng = np.random.default_rng(_seed(seed))
+        self.n_rows = as_count("n_rows", n_rows)
+        self.n_covariates = as_count("n_covariates", n_covariates)
+        self.n_ones = round(as_share("density", density) * self.n_rows)
+        self._rng = np.random.default_rng(as_seed(seed))
         values = self._rng.normal(size=self.n_covariates)
-        is_zero = self._rng.random(self.n_covariates) >= 1 - _share("zero", zero, zero_allowed=True)
+        is_zero = self._rng.random(self.n_covariates) >= 1 - as_share(
+            "zero", zero, zero_allowed=True
+        )
         self.coef: Features = np.where(is_zero, 0.0, values)
         self._eta: Rows = np.zeros(self.n_rows)
 
@@ -128,7 +70,7 @@ class FineGrayDesign(CoxDesign):
         baseline: float = 0.5,
     ) -> None:
         super().__init__(n_rows, n_covariates, density=density, seed=seed, zero=zero)
-        self.baseline = _share("baseline", baseline)
+        self.baseline = as_share("baseline", baseline)
         if self.baseline == 1:
             raise InputError(
                 "`baseline` must be smaller than 1, but it is 1.",
@@ -213,7 +155,7 @@ def simulate_cox(
     ((1000, 20), 2000)
     """
     design = CoxDesign(n_rows, n_covariates, density=density, seed=seed, zero=zero)
-    return _collect(design)
+    return collect(design)
 
 
 def simulate_finegray(
@@ -275,46 +217,7 @@ def simulate_finegray(
     design = FineGrayDesign(
         n_rows, n_covariates, density=density, seed=seed, zero=zero, baseline=baseline
     )
-    return _collect(design)
-
-
-def save_cohort(design: CoxDesign, folder: Path) -> None:
-    """Draw a cohort into three Parquet files, in memory that does not grow with its columns.
-
-    ``outcomes.parquet`` (rowId, time, y), ``covariates.parquet`` (rowId, covariateId; an absent
-    value means 1) and ``truth.parquet`` (covariateId, coef). All three appear together at the end.
-    """
-    names = ("outcomes.parquet", "covariates.parquet", "truth.parquet")
-    with replacing(*(folder / name for name in names)) as (outcomes, covariates, truth):
-        write_pairs(covariates, ("rowId", "covariateId"), _blocks(design))
-        time, event = design.outcomes()
-        row_id = np.arange(1, design.n_rows + 1)
-        write_table(outcomes, {"rowId": row_id, "time": time, "y": event})
-        covariate_id = np.arange(1, design.n_covariates + 1)
-        write_table(truth, {"covariateId": covariate_id, "coef": design.coef})
-
-
-def _blocks(design: CoxDesign) -> Iterator[tuple[Index, Index]]:
-    """(row, covariate) keys, counted from 1, of several columns at a time."""
-    size = max(1, BLOCK_ENTRIES // max(1, design.n_ones))
-    columns = enumerate(design.columns(), start=1)
-    while block := list(itertools.islice(columns, size)):
-        rows = np.concatenate([rows for _, rows in block]).astype(np.int64) + 1
-        yield rows, np.repeat([j for j, _ in block], design.n_ones).astype(np.int64)
-
-
-def _collect(design: CoxDesign) -> Simulation:
-    indices = np.empty((design.n_covariates, design.n_ones), dtype=np.int32)
-    for j, rows in enumerate(design.columns()):
-        indices[j] = rows
-    time, event = design.outcomes()
-    return Simulation(
-        indptr=np.arange(design.n_covariates + 1, dtype=np.int64) * design.n_ones,
-        indices=indices.reshape(-1),
-        time=time,
-        event=event,
-        coef=design.coef,
-    )
+    return collect(design)
 
 
 def _distinct(rng: np.random.Generator, n: int, k: int) -> Index:
@@ -324,36 +227,3 @@ def _distinct(rng: np.random.Generator, n: int, k: int) -> Index:
         rows = np.unique(np.concatenate([rows, rng.integers(0, n, k)]))
     chosen: Index = np.sort(rng.permutation(rows)[:k])
     return chosen
-
-
-def _count(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(
-            f"`{name}` must be a whole number of at least 1, but it is {value!r}.",
-            hint="it is the size of the cohort to draw.",
-        )
-    if value >= 2**31:
-        raise InputError(
-            f"`{name}` must be smaller than 2^31, but it is {value:,}.",
-            hint="draw several cohorts with different seeds.",
-        )
-    return int(value)
-
-
-def _share(name: str, value: float, *, zero_allowed: bool = False) -> float:
-    low = "[0" if zero_allowed else "(0"
-    if not (0 <= value <= 1) or (value == 0 and not zero_allowed):
-        raise InputError(
-            f"`{name}` must lie in {low}, 1], but it is {value!r}.",
-            hint="it is a share, not a percentage.",
-        )
-    return float(value)
-
-
-def _seed(value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise InputError(
-            f"`seed` must be a whole number of at least 0, but it is {value!r}.",
-            hint="any such number will do; the same one gives the same cohort.",
-        )
-    return int(value)
