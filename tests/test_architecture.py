@@ -21,7 +21,7 @@ LAYERS = (
     ("infer",),
     ("curves", "estimators", "metrics", "simulate", "datasets", "persistence"),
     ("fit_file", "plot"),
-    ("demo",),
+    ("bench", "demo"),
     ("__init__",),
     ("cli",),  # stands on the public names
     ("__main__",),
@@ -46,8 +46,11 @@ HOMES = {
     "matplotlib": ("plot/",),
     "typer": ("cli/",),
     "rich": ("cli/", "demo.py", "_progress.py"),
-    "pandas": ("data/frame.py", "estimators"),
+    "pandas": ("data/frame.py", "estimators", "bench/peer_scripts/"),
     "polars": (),
+    **dict.fromkeys(
+        ("adelie", "lifelines", "skglm", "sksurv", "statsmodels"), ("bench/peer_scripts/",)
+    ),
 }
 
 MAX_LINES = 400

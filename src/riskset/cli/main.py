@@ -15,6 +15,7 @@ import typer
 
 from riskset._errors import InputError, RisksetError
 from riskset._version import __version__
+from riskset.cli.bench import bench
 from riskset.cli.curves import curves
 from riskset.cli.demo import demo
 from riskset.cli.fit import fit
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 for command in (fit, path, predict, curves, simulate, demo, info):
     app.command()(command)
+app.add_typer(bench, name="bench")
 
 
 def _print_version(is_asked: bool) -> None:

@@ -11,9 +11,11 @@ from riskset.plot._crossval import cross_validation
 from riskset.plot._curves import incidence_by_group, survival_by_group
 from riskset.plot._models import coefficient_path, hazard_ratios, survival_curves
 from riskset.plot._profile import profile_likelihood
+from riskset.plot._timings import Panel, time_bars, time_curves
 
 __all__ = [
     "Figure",
+    "Panel",
     "bootstrap_distribution",
     "coefficient_path",
     "cross_validation",
@@ -22,4 +24,6 @@ __all__ = [
     "profile_likelihood",
     "survival_by_group",
     "survival_curves",
+    "time_bars",
+    "time_curves",
 ]

@@ -1,0 +1,147 @@
+"""A simulated problem, and the judge of every answer to it."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Features
+from riskset._version import __version__
+from riskset.bench.measure import measure, processor
+from riskset.bench.record import Record
+from riskset.data.design import Design
+from riskset.data.outcome import Outcome, Surv
+from riskset.estimators.cox import Cox
+from riskset.estimators.crossval import CoxCV, FineGrayCV
+from riskset.estimators.finegray import FineGray
+from riskset.model.cox import CoxLoss
+from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.loss import Loss
+from riskset.model.penalty import Penalty
+from riskset.simulate import Simulation, simulate_cox, simulate_finegray
+from riskset.solve.optimality import Problem
+
+__all__ = ["ESTIMATORS", "MODELS", "SELECTORS", "Case", "Judged", "warm_up"]
+
+ESTIMATORS: Mapping[str, type[Cox] | type[FineGray]] = {"cox": Cox, "finegray": FineGray}
+SELECTORS: Mapping[str, type[CoxCV] | type[FineGrayCV]] = {"cox": CoxCV, "finegray": FineGrayCV}
+SIMULATORS = {"cox": simulate_cox, "finegray": simulate_finegray}
+MODELS = tuple(ESTIMATORS)
+
+
+class Judged(NamedTuple):
+    """What an answer is worth."""
+
+    objective: float
+    kkt: float
+    n_nonzero: int
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Data and a model.
+
+    Attributes
+    ----------
+    model : "cox" or "finegray"
+    cohort : Simulation
+    names : tuple of str or None
+        Of the covariates.
+    """
+
+    model: str
+    cohort: Simulation
+    names: tuple[str, ...] | None = None
+    experiment: str = field(kw_only=True)
+
+    @classmethod
+    def draw(
+        cls, experiment: str, model: str, n_rows: int, n_columns: int, density: float, seed: int
+    ) -> "Case":
+        """The paper's design."""
+        cohort = SIMULATORS[model](n_rows, n_columns, density, seed)
+        return cls(model, cohort, experiment=experiment)
+
+    @functools.cached_property
+    def _built(self) -> tuple[Design, float]:
+        cohort = self.cohort
+        built = measure(
+            lambda: Design.from_csc(
+                cohort.indptr, cohort.indices, None, cohort.time.size, self.names
+            )
+        )
+        return built.result, built.seconds
+
+    @property
+    def design(self) -> Design:
+        """The covariates."""
+        return self._built[0]
+
+    @property
+    def seconds_to_build(self) -> float:
+        """How long that took."""
+        return self._built[1]
+
+    @functools.cached_property
+    def y(self) -> AnyArray:
+        """Times and events."""
+        return Surv(self.cohort.time, self.cohort.event)
+
+    @property
+    def estimator(self) -> type[Cox] | type[FineGray]:
+        """Who fits the model."""
+        return ESTIMATORS[self.model]
+
+    @functools.cached_property
+    def loss(self) -> Loss:
+        """The log partial likelihood, with Breslow's ties."""
+        outcome = Outcome.build(self.cohort.time, self.cohort.event, cause=1)
+        runtime = Runtime.select()
+        if self.model == "cox":
+            return CoxLoss(outcome, "breslow", runtime)
+        return FineGrayLoss(outcome, Censoring.estimate(outcome), runtime)
+
+    @functools.cached_property
+    def problem(self) -> Problem:
+        """What the certificate needs to know once."""
+        return Problem.prepare(self.design, self.loss)
+
+    def judge(self, coef: Features, penalty: Penalty | None) -> Judged:
+        """Objective and KKT residual of anybody's coefficients, in the user's units."""
+        none = np.zeros(coef.size)
+        l1, l2 = (none, none) if penalty is None else penalty.arrays(self.design.names)
+        if not np.isfinite(coef).all():
+            return Judged(np.inf, np.inf, int(np.count_nonzero(coef)))
+        eta = self.design.product(coef, runtime=self.loss.runtime)  # binary: stored units
+        now = self.loss.evaluate(eta)
+        gradient = self.design.cross(now.residual, runtime=self.loss.runtime)
+        residual = self.problem.residual(now, gradient, coef, l1, l2)
+        return Judged(
+            float(-now.log_likelihood + l1 @ np.abs(coef) + 0.5 * (l2 @ coef**2)),
+            float(residual.max(initial=0.0)) / self.problem.kkt_scale,
+            int(np.count_nonzero(coef)),
+        )
+
+    def record(self, **known: Any) -> Record:
+        """A record of this problem."""
+        cohort = self.cohort
+        facts: dict[str, Any] = {
+            "experiment": self.experiment,
+            "model": self.model,
+            "n_rows": cohort.time.size,
+            "n_columns": cohort.coef.size,
+            "n_entries": cohort.indices.size,
+            "n_events": int((cohort.event == 1).sum()),
+            "version": __version__,
+            "processor": processor(),
+        }
+        return Record(**(facts | known))
+
+
+def warm_up(model: str, **options: Any) -> None:
+    """Have all kernels compiled, or loaded, by a fit that nobody measures."""
+    case = Case.draw("", model, 2000, 40, 0.05, 1)
+    ESTIMATORS[model](**options).fit(case.design, case.y)

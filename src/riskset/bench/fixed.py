@@ -1,0 +1,120 @@
+"""One fit with a fixed L1 penalty over numbers of rows: section 3.2."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from riskset._runtime import available_threads
+from riskset.bench.case import MODELS, Case, warm_up
+from riskset.bench.experiment import STRENGTH, TOL, Tell
+from riskset.bench.measure import measure, version
+from riskset.bench.peers import Peers
+from riskset.bench.record import Record, grouped
+from riskset.model.penalty import L1
+from riskset.plot import Figure, Panel, time_curves
+
+__all__ = ["ROWS", "Fixed", "titled"]
+
+ROWS = (100_000, 177_828, 316_228, 562_341, 1_000_000)
+TITLES = {"cox": "Cox", "finegray": "Fine-Gray"}
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The options of `fixed`; a strength of 0 is no penalty."""
+
+    name: ClassVar[str] = "fixed"
+    title: ClassVar[str] = "One fit with a fixed L1 penalty"
+    words: ClassVar[str] = (
+        "Simulated cohorts of section 3.2 of Yang et al. (2024). 'X.T @ r' is one product of "
+        "scipy, the least that any step of any first-order method needs. "
+        "Objectives are minus the log "
+        "partial likelihood plus the penalty; they and the KKT residuals are computed by riskset "
+        "from everybody's coefficients. 'prepare' is what a tool needs to take over sparse columns."
+    )
+
+    models: Sequence[str] = MODELS
+    rows: Sequence[int] = ROWS
+    columns: int = 1000
+    density: float = 0.05
+    strength: float = STRENGTH
+    threads: Sequence[int] = ()
+    repeats: int = 3
+    seed: int = 123
+    solvers: Sequence[str] = ("newton",)
+    peers: Peers | None = None
+
+    def records(self, tell: Tell) -> Iterator[Record]:
+        """Ours with each number of threads, then the peers, at each size."""
+        total = len(self.models) * len(self.rows)
+        penalty = L1(self.strength) if self.strength > 0 else None
+        for k, (model, n) in enumerate((m, n) for m in self.models for n in sorted(self.rows)):
+            what = f"{titled(model)}, {n:,} rows"
+            tell(k / total, f"{what}: drawing")
+            case = Case.draw(self.name, model, n, self.columns, self.density, self.seed)
+            yield self._product(case)
+            for solver in self.solvers:
+                tell((k + 0.2) / total, f"{what}: fitting")
+                yield from self._fits(case, penalty, solver)
+            if self.peers is not None:
+                tell((k + 0.4) / total, f"{what}: peers")
+                yield from self.peers.records(case, self.strength, threads=max(self._threads))
+
+    @property
+    def _threads(self) -> Sequence[int]:
+        return tuple(self.threads) or tuple(sorted({1, available_threads()}))
+
+    def _product(self, case: Case) -> Record:
+        x, r = case.cohort.X, np.random.default_rng(1).normal(size=case.cohort.time.size)
+        done = measure(lambda: x.T @ r, self.repeats)
+        del case.cohort.__dict__["X"]  # eight bytes an entry that nobody needs any more
+        return case.record(
+            tool="scipy", version=version("scipy"), threads=1, step="X.T @ r", passes=1.0,
+            **done.times,
+        )  # fmt: skip
+
+    def _fits(self, case: Case, penalty: L1 | None, solver: str) -> Iterator[Record]:
+        options: dict[str, Any] = {
+            "penalty": penalty,
+            "tol": TOL,
+            "solver": solver,
+            "max_iter": 1000,
+        }
+        warm_up(case.model, **options)
+        for threads in self._threads:
+            model = case.estimator(n_threads=threads, **options)
+            done = measure(partial(model.fit, case.design, case.y), self.repeats)
+            yield case.record(
+                tool="riskset" if solver == "newton" else f"riskset {solver}",
+                threads=threads,
+                l1=self.strength,
+                tol=TOL,
+                prepare=case.seconds_to_build,
+                note="" if model.status_ == "converged" else model.status_,
+                **done.times,
+                **case.judge(model.coef_, penalty)._asdict(),
+            )
+
+    def picture(self, records: Sequence[Record]) -> Figure:
+        """Seconds against rows, one panel for each model."""
+        panels = []
+        for (model,), found in grouped(records, "model"):
+            lines = {}
+            for (tool, threads), some in grouped(found, "tool", "threads"):
+                timed = [r for r in some if r.seconds is not None and r.is_as_good]
+                if timed:
+                    suffix = f", {threads} threads" if threads != 1 else ""
+                    lines[f"{tool}{suffix}"] = (
+                        [float(r.n_rows or 0) for r in timed],
+                        [float(r.seconds or 0) for r in timed],
+                    )
+            panels.append(Panel(titled(str(model)), "rows", lines))
+        return time_curves(panels)
+
+
+def titled(model: str) -> str:
+    """What people call a model."""
+    return TITLES[model]

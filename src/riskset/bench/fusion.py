@@ -1,0 +1,189 @@
+"""Scans, transformation and reductions: apart, as tuples, and in one pass: section 3.1.
+
+One device offers its `Form`s through an entry of `DEVICES`, a function of the vectors.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import Rows
+from riskset._version import __version__
+from riskset.bench import fusion_kernels as kernels
+from riskset.bench.experiment import Tell
+from riskset.bench.measure import measure, processor
+from riskset.bench.record import Record, grouped
+from riskset.plot import Figure, Panel, time_curves
+
+__all__ = ["DEVICES", "FORMS", "ROWS", "Form", "Fusion", "Vectors", "cpu_forms"]
+
+ROWS = (100_000, 177_828, 316_228, 562_341, 1_000_000)
+FORMS = ("separate", "tuples", "fused")
+LONG = 0.02
+"""Seconds that one measurement takes at least; a single pass is too short for the clock."""
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """In risk order: r, x r and x^2 r, drawn from U(1, 2), and which rows have the event."""
+
+    r: Rows
+    xr: Rows
+    xxr: Rows
+    event: Rows
+
+    @classmethod
+    def draw(cls, n: int, seed: int) -> "Vectors":
+        """The paper's input; half of the rows have the event."""
+        rng = np.random.default_rng(seed)
+        r, xr, xxr = rng.uniform(1, 2, (3, n))
+        return cls(r, xr, xxr, (rng.random(n) < 0.5).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to do it.
+
+    Attributes
+    ----------
+    steps : mapping of str to callable
+        What it consists of, in order; each can be repeated by itself once all have run.
+    result : callable
+        Runs all steps; the sums for gradient and curvature.
+    """
+
+    steps: Mapping[str, Callable[[], object]]
+    result: Callable[[], tuple[float, float]]
+
+
+def cpu_forms(v: Vectors) -> dict[str, Form]:
+    """One thread of the processor."""
+    s0, s1, s2, first, second = np.empty((5, v.r.size))
+
+    def three_scans() -> None:
+        kernels.scan(v.r, s0)
+        kernels.scan(v.xr, s1)
+        kernels.scan(v.xxr, s2)
+
+    def transform() -> None:
+        kernels.transform(s0, s1, s2, v.event, first, second)
+
+    def two_reductions() -> tuple[float, float]:
+        return kernels.reduce(first), kernels.reduce(second)
+
+    def separate() -> tuple[float, float]:
+        three_scans()
+        transform()
+        return two_reductions()
+
+    def tuple_scan() -> None:
+        kernels.tuple_scan(v.r, v.xr, v.xxr, s0, s1, s2)
+
+    def transform_reduce() -> tuple[float, float]:
+        return kernels.transform_reduce(s0, s1, s2, v.event)
+
+    def tuples() -> tuple[float, float]:
+        tuple_scan()
+        return transform_reduce()
+
+    def fused() -> tuple[float, float]:
+        return kernels.fused(v.r, v.xr, v.xxr, v.event)
+
+    return {
+        "separate": Form(
+            {
+                "three scans": three_scans,
+                "transformation": transform,
+                "two reductions": two_reductions,
+            },
+            separate,
+        ),
+        "tuples": Form(
+            {"tuple scan": tuple_scan, "transformed reduction": transform_reduce}, tuples
+        ),
+        "fused": Form({}, fused),
+    }
+
+
+DEVICES: dict[str, Callable[[Vectors], Mapping[str, Form]]] = {"cpu": cpu_forms}
+"""Every form of `FORMS` on each device; their calls return when the result is there."""
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """The options of `fusion`."""
+
+    name: ClassVar[str] = "fusion"
+    title: ClassVar[str] = "Scans, transformation and reductions: apart and fused"
+    words: ClassVar[str] = (
+        "Steps (2) to (4) of section 2.7 of Yang et al. (2024) for one covariate, on vectors from "
+        "U(1, 2). 'above the best' is the largest relative difference of the two sums from the "
+        "separate form. Seconds are per pass."
+    )
+
+    rows: Sequence[int] = ROWS
+    device: str = "cpu"
+    repeats: int = 5
+    seed: int = 123
+    peers: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        if self.device not in DEVICES:
+            raise InputError.wrong_option("device", self.device, tuple(DEVICES))
+
+    def records(self, tell: Tell) -> Iterator[Record]:
+        """Every form, and its steps, at every size."""
+        for form in DEVICES[self.device](Vectors.draw(100, 1)).values():
+            form.result()  # compiles
+        for k, n in enumerate(sorted(self.rows)):
+            tell(k / len(self.rows), f"{n:,} rows")
+            forms = DEVICES[self.device](Vectors.draw(n, self.seed))
+            expected = np.array(forms["separate"].result())
+            for name in FORMS:
+                form = forms[name]
+                found = np.array(form.result())
+                off = float((np.abs(found - expected) / np.abs(expected)).max())
+                yield self._record(n, name, "in all", form.result, gap=off)
+                for step, work in form.steps.items():
+                    yield self._record(n, name, step, work)
+
+    def _record(
+        self, n: int, form: str, step: str, work: Callable[[], object], gap: float | None = None
+    ) -> Record:
+        often = math.ceil(LONG / max(measure(work, 3).fastest, 1e-7))
+
+        def many() -> None:
+            for _ in range(often):
+                work()
+
+        done = measure(many, self.repeats)
+        return Record(
+            experiment=self.name,
+            n_rows=n,
+            tool=f"{form}, {self.device}",
+            version=__version__,
+            threads=1 if self.device == "cpu" else None,
+            step=step,
+            seconds=done.seconds / often,
+            fastest=done.fastest / often,
+            slowest=done.slowest / often,
+            gap=gap,
+            processor=processor(),
+        )
+
+    def picture(self, records: Sequence[Record]) -> Figure:
+        """How many times faster than apart, as in the paper."""
+        whole = [r for r in records if r.step == "in all"]
+        apart = {r.n_rows: r.seconds for r in whole if r.tool.startswith("separate")}
+        lines = {
+            str(tool): (
+                [float(r.n_rows or 0) for r in some],
+                [float(apart[r.n_rows] or 0) / float(r.seconds or 1) for r in some],
+            )
+            for (tool,), some in grouped(whole, "tool")
+        }
+        return time_curves([Panel("", "rows", lines)], ylabel="times as fast as apart")

@@ -1,0 +1,113 @@
+"""Time, memory, and what they were measured on."""
+
+import importlib.metadata
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from riskset._runtime import available_threads
+from riskset._version import __version__
+
+__all__ = ["Measured", "machine", "measure", "processor", "version"]
+
+T = TypeVar("T")
+
+STATUS = Path("/proc/self/status")
+CLEAR = Path("/proc/self/clear_refs")
+PROCESSORS = Path("/proc/cpuinfo")
+PACKAGES = ("numpy", "scipy", "numba")
+
+
+@dataclass(frozen=True)
+class Measured(Generic[T]):
+    """What a piece of work gave and took.
+
+    Attributes
+    ----------
+    result
+        Of the last repetition.
+    seconds, fastest, slowest : float
+        Median and range over the repetitions.
+    peak_mb : float or None
+        Resident memory at the peak of the first beyond that before, in MiB (Linux only).
+    """
+
+    result: T
+    seconds: float
+    fastest: float
+    slowest: float
+    peak_mb: float | None
+
+    @property
+    def times(self) -> dict[str, float | None]:
+        """As fields of a `Record`."""
+        return {
+            "seconds": self.seconds,
+            "fastest": self.fastest,
+            "slowest": self.slowest,
+            "peak_mb": self.peak_mb,
+        }
+
+
+def measure(work: Callable[[], T], repeats: int = 1) -> Measured[T]:
+    """Do it several times, and look at the memory of the first."""
+    before = _resident("VmRSS") if _forget_peak() else None
+    taken = []
+    peak: float | None = None
+    for k in range(repeats):
+        start = time.perf_counter()
+        result = work()
+        taken.append(time.perf_counter() - start)
+        if k == 0 and before is not None:
+            peak = max(0.0, _resident("VmHWM") - before)
+    return Measured(result, statistics.median(taken), min(taken), max(taken), peak)
+
+
+def _resident(field: str) -> float:
+    """Resident memory of this process in MiB, now (VmRSS) or at its peak (VmHWM)."""
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) / 1024
+
+
+def _forget_peak() -> bool:
+    """Let VmHWM start from the present."""
+    try:
+        CLEAR.write_text("5")
+    except OSError:
+        return False
+    return STATUS.exists()
+
+
+def processor() -> str:
+    """The name of the processor, and how many cores there are to use."""
+    name = platform.processor() or platform.machine()
+    if PROCESSORS.exists():
+        lines = PROCESSORS.read_text("utf-8", "replace").splitlines()
+        named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+        name = named[0] if named else name
+    cores = available_threads()
+    return f"{name}, {cores} core{'s' if cores > 1 else ''}"
+
+
+def machine() -> list[str]:
+    """Lines that say what was measured on: processor, memory, system, versions."""
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    memory = ""
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        memory = f", {size / 2**30:.0f} GiB of memory"
+    return [
+        f"{processor()}{memory}; {platform.system()} {platform.release()}; "
+        f"Python {platform.python_version()}, riskset {__version__}, {packages}; "
+        f"{time.strftime('%Y-%m-%d')}."
+    ]
+
+
+def version(package: str) -> str:
+    """The installed version of a package."""
+    return importlib.metadata.version(package)

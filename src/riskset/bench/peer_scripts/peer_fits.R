@@ -1,0 +1,146 @@
+# Fits of R packages, in a process of their own: Rscript peer_fits.R TOOL FOLDER
+#
+# FOLDER holds task.json and the arrays of peers.hand_over; it gets coef.bin and answer.json: seconds
+# to convert the data and to work, and the memory at the peak beyond that before, in MiB.
+# `--versions` prints the packages that are installed. Every tool gets the penalty on its own scale.
+
+packages <- c("glmnet", "survival", "fastcmprsk", "Cyclops")
+
+memory <- function(field) {
+  if (!file.exists("/proc/self/status")) return(NA)
+  line <- grep(paste0("^", field), readLines("/proc/self/status"), value = TRUE)
+  as.numeric(gsub("[^0-9]", "", line)) / 1024
+}
+
+number <- function(text, name) {
+  # A flat JSON object of numbers, which needs no package; NA if it has no such name.
+  pattern <- paste0('.*"', name, '": *([-+.eE0-9]+).*')
+  if (grepl(pattern, text)) as.numeric(sub(pattern, "\\1", text)) else NA
+}
+
+read_task <- function(folder) {
+  text <- paste(readLines(file.path(folder, "task.json"), warn = FALSE), collapse = " ")
+  get <- function(name, what, n, size) {
+    readBin(file.path(folder, paste0(name, ".bin")), what, n, size = size)
+  }
+  n <- number(text, "n_rows")
+  p <- number(text, "n_columns")
+  indptr <- get("indptr", "double", p + 1, 8)
+  list(
+    n = n, p = p, l1 = number(text, "l1"), threads = number(text, "threads"),
+    folds = number(text, "folds"), repeats = number(text, "repeats"), seed = number(text, "seed"),
+    is_finegray = grepl('"finegray"', text),
+    time = get("time", "double", n, 8), event = get("event", "integer", n, 4),
+    indptr = indptr, indices = get("indices", "integer", indptr[p + 1], 4)
+  )
+}
+
+sparse <- function(task) {
+  Matrix::sparseMatrix(
+    i = task$indices, p = as.integer(task$indptr), x = 1, dims = c(task$n, task$p), index1 = FALSE
+  )
+}
+
+dense <- function(task) {
+  x <- matrix(0, task$n, task$p)
+  column <- rep(seq_len(task$p), diff(task$indptr))
+  x[cbind(task$indices + 1, column)] <- 1
+  x
+}
+
+tools <- list(
+  glmnet = function(task) {
+    x <- sparse(task)
+    y <- survival::Surv(task$time, as.integer(task$event == 1))
+    function() {
+      # A path that ends at the strength: glmnet is made for warm starts.
+      end <- task$l1 / task$n
+      lambda <- end * exp(seq(log(100), 0, length.out = 20))
+      fit <- glmnet::glmnet(x, y, family = "cox", standardize = FALSE, lambda = lambda,
+                            thresh = 1e-12, maxit = 1e6)
+      as.numeric(fit$beta[, ncol(fit$beta)])
+    }
+  },
+  survival = function(task) {
+    x <- dense(task)
+    y <- survival::Surv(task$time, as.integer(task$event == 1))
+    function() {
+      control <- survival::coxph.control(eps = 1e-10)
+      as.numeric(survival::coxph.fit(x, y, NULL, NULL, NULL, control, NULL, "breslow",
+                                     rownames = NULL)$coefficients)
+    }
+  },
+  fastcmprsk = function(task) {
+    x <- dense(task)
+    function() {
+      fit <- fastcmprsk::fastCrrp(
+        fastcmprsk::Crisk(task$time, task$event) ~ x, penalty = "LASSO",
+        lambda = task$l1 / task$n, standardize = FALSE, eps = 1e-8, max.iter = 10000
+      )
+      as.numeric(fit$coef)
+    }
+  },
+  Cyclops = function(task) {
+    kind <- if (task$is_finegray) "fgr" else "cox"
+    y <- if (task$is_finegray) task$event else as.integer(task$event == 1)
+    outcomes <- data.frame(rowId = seq_len(task$n), stratumId = 0, time = task$time, y = y)
+    covariates <- data.frame(
+      rowId = task$indices + 1, covariateId = rep(seq_len(task$p), diff(task$indptr)),
+      covariateValue = 1
+    )
+    data <- Cyclops::convertToCyclopsData(outcomes, covariates, modelType = kind, quiet = TRUE,
+                                          checkRowIds = FALSE)
+    selects <- !is.na(task$folds)
+    prior <- if (selects) {
+      Cyclops::createPrior("laplace", useCrossValidation = TRUE)
+    } else if (task$l1 > 0) {
+      Cyclops::createPrior("laplace", variance = 2 / task$l1^2)
+    } else {
+      Cyclops::createPrior("none")
+    }
+    control <- if (selects) {
+      Cyclops::createControl(
+        cvType = "auto", fold = task$folds, cvRepetitions = task$repeats, seed = task$seed,
+        threads = task$threads, startingVariance = 0.01, maxIterations = 1e5
+      )
+    } else {
+      Cyclops::createControl(maxIterations = 1e5)
+    }
+    function() {
+      fit <- Cyclops::fitCyclopsModel(data, prior = prior, control = control)
+      found <- stats::coef(fit)
+      coef <- numeric(task$p)
+      coef[as.integer(names(found))] <- found
+      if (selects) structure(coef, variance = fit$variance[1]) else coef
+    }
+  }
+)
+
+main <- function(arguments) {
+  if (arguments[1] == "--versions") {
+    found <- Filter(function(name) nzchar(system.file(package = name)), packages)
+    said <- vapply(found, function(name) {
+      sprintf('"%s": "%s"', name, as.character(utils::packageVersion(name)))
+    }, "")
+    cat("{", paste(said, collapse = ", "), "}\n", sep = "")
+    return(invisible())
+  }
+  folder <- arguments[2]
+  loadNamespace(arguments[1])
+  task <- read_task(folder)
+  before <- memory("VmHWM")
+  start <- proc.time()[["elapsed"]]
+  work <- tools[[arguments[1]]](task)
+  ready <- proc.time()[["elapsed"]]
+  coef <- work()
+  done <- proc.time()[["elapsed"]]
+  writeBin(as.numeric(coef), file.path(folder, "coef.bin"))
+  variance <- attr(coef, "variance")
+  cat(sprintf(
+    '{"prepare": %.6f, "seconds": %.6f, "peak_mb": %s%s}', ready - start, done - ready,
+    if (is.na(before)) "null" else sprintf("%.3f", memory("VmHWM") - before),
+    if (is.null(variance)) "" else sprintf(', "variance": %.17g', variance)
+  ), file = file.path(folder, "answer.json"))
+}
+
+main(commandArgs(trailingOnly = TRUE))

@@ -1,0 +1,174 @@
+"""Pictures of benchmarks: time against size, and time by step."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import matplotlib
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from riskset._errors import InputError
+from riskset.plot._style import COLOURS, FAINT, STYLE, frame, short
+
+__all__ = ["Panel", "time_bars", "time_curves"]
+
+MARKERS = "osD^vP*X"
+PER_ROW = 3
+DECADES = 1.0
+"""An axis of fewer has its own values as ticks, not powers of ten."""
+
+
+class Panel(NamedTuple):
+    """One pair of axes.
+
+    Attributes
+    ----------
+    title, xlabel : str
+    lines : mapping of str to (x, y)
+        By the name of each line; a line may have one point.
+    """
+
+    title: str
+    xlabel: str
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+
+
+def time_curves(panels: Sequence[Panel], *, ylabel: str = "seconds") -> Figure:
+    """Times, or other positive numbers, against sizes, on logarithmic axes.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        Drawn side by side; a name has the same colour in all.
+    ylabel : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw, or a number is not positive.
+
+    Examples
+    --------
+    >>> from riskset.plot import Panel, time_curves
+    >>> lines = {"newton": ([1e5, 1e6], [0.2, 1.0]), "ccd": ([1e5, 1e6], [4.0, 60.0])}
+    >>> figure = time_curves([Panel("Cox", "rows", lines)])
+    """
+    _check(panels)
+    names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
+    n_columns = min(PER_ROW, len(panels))
+    n_rows = -(-len(panels) // n_columns)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(4.2 * n_columns, 3.4 * n_rows + 0.4), layout="constrained")
+        for k, panel in enumerate(panels):
+            _curves(figure.add_subplot(n_rows, n_columns, k + 1), panel, names, ylabel)
+        if len(names) > 1:
+            handles: dict[str, Artist] = {}
+            for axes in figure.axes:
+                drawn, labels = axes.get_legend_handles_labels()
+                handles |= dict(zip(labels, drawn, strict=True))
+            figure.legend(
+                list(handles.values()),
+                list(handles),
+                frameon=False,
+                loc="outside lower center",
+                ncols=min(len(names), 2 * n_columns),
+            )
+    return figure
+
+
+def time_bars(groups: Mapping[str, Mapping[str, float]], *, xlabel: str = "seconds") -> Figure:
+    """Times of several steps, in groups, one bar each.
+
+    Parameters
+    ----------
+    groups : mapping of str to mapping of str to float
+        Time of each step, by the name of the group.
+    xlabel : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw.
+
+    Examples
+    --------
+    >>> from riskset.plot import time_bars
+    >>> figure = time_bars({"Cox": {"fit": 1.2, "bootstrap": 30.0}})
+    """
+    if not any(groups.values()):
+        raise InputError("there are no times to draw.")
+    n_bars = sum(map(len, groups.values()))
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.0, 0.4 * n_bars + 0.9 * len(groups)), layout="constrained")
+        ratios = [max(1, len(steps)) for steps in groups.values()]
+        for k, (title, steps) in enumerate(groups.items()):
+            grid = figure.add_gridspec(len(groups), 1, height_ratios=ratios)
+            axes = figure.add_subplot(grid[k])
+            bars = axes.barh(list(steps), list(steps.values()), color=COLOURS[k % len(COLOURS)])
+            axes.bar_label(bars, fmt=_plain, padding=3)
+            axes.invert_yaxis()
+            axes.margins(x=0.12)
+            frame(axes, title)
+        figure.axes[-1].set_xlabel(xlabel)
+    return figure
+
+
+def _check(panels: Sequence[Panel]) -> None:
+    if not any(panel.lines for panel in panels):
+        raise InputError("there are no times to draw.")
+    for panel in panels:
+        for name, (x, y) in panel.lines.items():
+            if not all(value > 0 for value in (*x, *y)):
+                raise InputError(
+                    f"line {name!r} of {panel.title!r} has a value that is not positive.",
+                    hint="axes are logarithmic.",
+                )
+
+
+def _curves(axes: Axes, panel: Panel, names: Sequence[str], ylabel: str) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for name, (x, y) in panel.lines.items():
+        k = names.index(name)
+        axes.plot(
+            x,
+            y,
+            MARKERS[k % len(MARKERS)] + "-",
+            color=COLOURS[k % len(COLOURS)],
+            linewidth=1.2,
+            markersize=4,
+            label=short(name, 32),
+        )
+    axes.set_xlabel(panel.xlabel)
+    axes.set_ylabel(ylabel)
+    axes.grid(True, color=FAINT, linewidth=0.5, alpha=0.6)
+    shown = sorted({value for x, _ in panel.lines.values() for value in x})
+    if shown and shown[-1] < 10**DECADES * shown[0] or len(shown) <= 5:
+        axes.set_xticks(shown)
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
+        axes.tick_params(axis="x", which="minor", length=0)
+    low, high = axes.get_ylim()
+    if high < 10**DECADES * low:
+        axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: _plain(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
+    frame(axes, panel.title)
+
+
+def _plain(value: float) -> str:
+    """1, 0.25, 250,000, 1.5e+06: short, as ticks are."""
+    if value >= 1e6 and value % 1e5 == 0:
+        return f"{value / 1e6:g}M"
+    if value >= 1e4 and value % 1e3 == 0:
+        return f"{value / 1e3:g}k"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,0 +1,70 @@
+"""``riskset bench`` on the command line."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from riskset.bench.record import read_csv
+from riskset.cli.main import main
+
+
+@pytest.fixture
+def bench(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["riskset", "bench", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), *capsys.readouterr()
+
+    return call
+
+
+def test_one_command(
+    bench: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    code, out, err = bench(
+        "fixed", "--rows", 200, "--columns", 4, "--density", 0.2, "--model", "cox", "--threads", 1,
+        "--repeats", 1, "--peers", "--python", "/no/such/python",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "riskset fit; 1 threads" in out
+    assert "Absent: scikit-survival (not installed)" in out
+    records = read_csv(Path("riskset-bench/fixed.csv"))
+    assert {r.model for r in records} == {"cox"}
+    assert "Absent: scikit-survival" in Path("riskset-bench/fixed.md").read_text()
+    assert Path("riskset-bench/fixed.png").exists()
+
+
+def test_quiet(bench: Callable[..., tuple[int, str, str]]) -> None:
+    assert bench("fusion", "--rows", 50, "--repeats", 1, "--out", "o", "--quiet") == (0, "", "")
+    assert len(read_csv(Path("o/fusion.csv"))) == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("fixed", "--rows", 0), "--rows must be positive, but 0 was given"),
+        (("fixed", "--strength", -1), "--strength must not be negative, but -1.0 was given"),
+        (("solvers", "--tol", -1), "--tol must be positive, but -1.0 was given"),
+        (("fusion", "--device", "tpu"), "--device must be 'cpu', but it is 'tpu'"),
+        (("cohort", "--columns", 0), "--columns must be"),
+        (("fixed", "--out", "file"), "it is a file"),
+    ],
+)
+def test_refusals(
+    bench: Callable[..., tuple[int, str, str]], arguments: tuple[object, ...], said: str
+) -> None:
+    Path("file").write_text("")
+    code, out, err = bench(*arguments)
+    assert code == 2
+    assert said in err
+    assert out == ""
+    assert [p.name for p in Path().iterdir()] == ["file"]

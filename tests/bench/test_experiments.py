@@ -1,0 +1,204 @@
+"""Small versions of every experiment: tables and pictures are written, all competitors agree."""
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import riskset as rs
+from riskset.bench.case import Case
+from riskset.bench.cohort import Cohort
+from riskset.bench.crossval import CrossValidate
+from riskset.bench.experiment import STRENGTH, Experiment, run
+from riskset.bench.fixed import Fixed
+from riskset.bench.fusion import DEVICES, FORMS, Fusion, Vectors
+from riskset.bench.proximal import Accelerated
+from riskset.bench.record import Record, read_csv
+from riskset.bench.scaling import Scaling
+from riskset.bench.solvers import METHODS, CountedDesign, Solvers
+from riskset.model.penalty import L1
+from riskset.solve import newton
+
+
+def ran(experiment: Experiment, folder: Path) -> list[Record]:
+    """Run it, and check what is the same for all."""
+    told: list[float] = []
+    seen: list[Record] = []
+    written = run(experiment, folder, lambda share, detail: told.append(share), seen.append)
+    assert written.csv == folder / f"{experiment.name}.csv"
+    assert read_csv(written.csv) == written.records
+    assert len(seen) == len(written.records)
+    assert written.markdown.read_text().startswith(f"# {experiment.title}")
+    assert written.picture.read_bytes()[:4] == b"\x89PNG"
+    assert told == sorted(told)
+    assert all(0 <= share <= 1 for share in told)
+    assert all(record.processor and record.version for record in written.records)
+    assert all(record.seconds is None or record.seconds > 0 for record in written.records)
+    return written.records
+
+
+def agree(records: Iterable[Record], within: float) -> None:
+    """Objectives on the same problem differ by little, and are certified."""
+    groups: dict[object, list[Record]] = defaultdict(list)
+    for record in records:
+        if record.objective is not None:
+            groups[record.problem].append(record)
+            assert record.gap is not None
+            assert record.gap <= within
+    assert groups
+
+
+def test_fixed(tmp_path: Path) -> None:
+    experiment = Fixed(
+        rows=(300, 600), columns=6, density=0.2, threads=(1, 2), repeats=1,
+        solvers=("newton", "ccd"),
+    )  # fmt: skip
+    records = ran(experiment, tmp_path)
+    assert [r.step for r in records].count("X.T @ r") == 4
+    fits = [r for r in records if r.step == "fit"]
+    assert len(fits) == 2 * 2 * 2 * 2
+    agree(fits, 1e-7)
+    assert all(r.kkt is not None and r.kkt <= 1e-8 for r in fits)
+    assert {r.l1 for r in fits} == {(2 / 1.414) ** 0.5}
+
+
+def test_objectives_are_those_of_the_estimators() -> None:
+    for model in ("cox", "finegray"):
+        case = Case.draw("x", model, 400, 6, 0.2, 1)
+        penalty = L1(2.0)
+        fitted = case.estimator(penalty).fit(case.cohort.X, case.y)
+        judged = case.judge(fitted.coef_, penalty)
+        assert judged.objective == pytest.approx(fitted.objective_, rel=1e-12)
+        assert judged.kkt <= 1e-8
+        assert judged.n_nonzero == np.count_nonzero(fitted.coef_)
+        assert case.judge(np.full(6, np.nan), penalty).objective == np.inf
+
+
+def test_crossval(tmp_path: Path) -> None:
+    experiment = CrossValidate(
+        rows=(300,), columns=5, density=0.2, folds=3, repeats=1, threads=(1, 2),
+        variances=(0.01, 0.1),
+    )  # fmt: skip
+    records = ran(experiment, tmp_path)
+    assert [(r.model, r.threads) for r in records] == [
+        ("cox", 1), ("cox", 2), ("finegray", 1), ("finegray", 2)
+    ]  # fmt: skip
+    agree(records, 0.0)
+    assert {r.l1 for r in records} <= {np.sqrt(2 / 0.01), np.sqrt(2 / 0.1)}
+    assert {r.note for r in records} == {"2 penalties"}
+    assert all(r.kkt is not None and r.kkt <= 1e-5 for r in records)
+
+
+def test_solvers(tmp_path: Path) -> None:
+    records = ran(Solvers(rows=(400,), columns=8, density=0.2, tols=(1e-3, 1e-8)), tmp_path)
+    assert {r.tool for r in records} == set(METHODS)
+    for record in records:
+        assert record.kkt is not None
+        assert record.tol is not None
+        assert record.kkt <= record.tol
+        assert record.passes is not None
+        assert record.passes > 1
+    agree([r for r in records if r.tol == 1e-8], 1e-7)
+
+
+@pytest.mark.parametrize("l2", [0.0, 3.0])
+def test_accelerated_gradient_reaches_the_minimum(l2: float) -> None:
+    case = Case.draw("x", "cox", 500, 12, 0.2, 5)
+    strength = np.full(12, 4.0)
+    strength[3] = 0.0
+    expected = rs.Cox(
+        rs.ElasticNet(l1=4.0, l2=l2, factor={"x3": 0.0}), tol=1e-10
+    ).fit(case.design, case.y)  # fmt: skip
+    ridge = np.where(strength > 0, l2, 0.0)
+    found = newton.fit(
+        case.design, case.loss, strength, ridge, tol=1e-9, max_iter=5000, method=Accelerated
+    )
+    assert found.status == "converged"
+    np.testing.assert_allclose(found.coef, expected.coef_, atol=1e-6)
+    np.testing.assert_array_equal(found.coef == 0, expected.coef_ == 0)
+    stopped = newton.fit(case.design, case.loss, strength, ridge, max_iter=2, method=Accelerated)
+    assert stopped.status == "max_iter"
+    assert stopped.n_iter == 2
+
+
+def test_passes_are_counted() -> None:
+    case = Case.draw("x", "cox", 100, 4, 0.25, 1)
+    design = CountedDesign.of(case.design, np.array([25, 25, 25, 25]))
+    runtime = case.loss.runtime
+    design.cross(np.ones(100), runtime=runtime)
+    assert design.reads == [100]
+    design.cross(np.ones(100), np.array([0, 2]), runtime=runtime)
+    assert design.reads == [150]
+    eta = design.product(np.array([1.0, 0.0, 0.0, 2.0]), runtime=runtime)
+    assert design.reads == [200]
+    np.testing.assert_array_equal(eta, case.cohort.X @ [1.0, 0.0, 0.0, 2.0])
+
+
+def test_fusion(tmp_path: Path) -> None:
+    records = ran(Fusion(rows=(50, 500), repeats=2), tmp_path)
+    whole = [r for r in records if r.step == "in all"]
+    assert [r.tool for r in whole] == [f"{form}, cpu" for form in FORMS] * 2
+    assert all(r.gap is not None and r.gap < 1e-12 for r in whole)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_fused_sums_are_those_of_the_formulas(device: str) -> None:
+    v = Vectors.draw(1000, 7)
+    s0, s1, s2 = np.cumsum(v.r), np.cumsum(v.xr), np.cumsum(v.xxr)
+    g = s1 / s0
+    expected = (v.event @ g, v.event @ (s2 / s0 - g**2))
+    forms = DEVICES[device](v)
+    assert tuple(forms) == FORMS
+    for form in forms.values():
+        assert form.result() == pytest.approx(expected, rel=1e-10)
+
+
+def test_unknown_device() -> None:
+    with pytest.raises(rs.InputError, match="`device` must be .*cpu"):
+        Fusion(device="tpu")
+
+
+def test_cohort(tmp_path: Path) -> None:
+    small = Cohort(rows=1500, columns=25, folds=2, repeats=1, replicates=39)
+    records = ran(small, tmp_path)
+    steps = ["draw", "design", "2 folds x 1, and the fit", "profile interval"]
+    steps.append("39 bootstrap replicates")
+    assert [r.step for r in records] == steps * 2
+    for record in records:
+        assert (record.n_rows, record.n_columns) == (1500, 25)
+        if record.step.endswith("the fit"):
+            assert record.kkt is not None
+            assert record.kkt <= 1e-5
+        if "interval" in record.step or "bootstrap" in record.step:
+            lower, upper = record.note.split(",")[0].split(" to ")
+            assert float(lower) < float(upper)
+
+
+def test_scaling(tmp_path: Path) -> None:
+    small = Scaling(
+        rows=300, columns=5, density=0.2, factors=(0.5, 1.0), shares=(0.5, 1.0), repeats=1
+    )
+    records = ran(small, tmp_path)
+    assert {r.note for r in records} == {"threads", "rows", "columns", "density", "events"}
+    varied = {r.note: [] for r in records}
+    for r in records:
+        varied[r.note].append(r)
+    assert [r.n_rows for r in varied["rows"]] == [150, 300]
+    assert [r.n_columns for r in varied["columns"]] == [2, 5]
+    assert [r.n_entries for r in varied["density"]] == [5 * 30, 5 * 60]
+    few, all_events = (r.n_events for r in varied["events"])
+    assert few < 0.7 * all_events
+    assert all(r.kkt is not None and r.kkt <= 1e-8 for r in records)
+
+
+def test_the_paper_s_strength() -> None:
+    assert pytest.approx(rs.L1.from_variance(1.414).strength) == STRENGTH
+
+
+def test_every_experiment_says_what_a_reader_needs() -> None:
+    for kind in (Fixed, CrossValidate, Solvers, Fusion, Cohort, Scaling):
+        assert dataclasses.is_dataclass(kind)
+        assert len(kind.words) > 80
