@@ -24,7 +24,7 @@ from riskset.model.penalty import Penalty
 from riskset.simulate import Simulation, simulate_cox, simulate_finegray
 from riskset.solve.optimality import Problem
 
-__all__ = ["ESTIMATORS", "MODELS", "SELECTORS", "Case", "Judged", "warm_up"]
+__all__ = ["ESTIMATORS", "MODELS", "SELECTORS", "Case", "Judged", "called", "warm_up"]
 
 ESTIMATORS: Mapping[str, type[Cox] | type[FineGray]] = {"cox": Cox, "finegray": FineGray}
 SELECTORS: Mapping[str, type[CoxCV] | type[FineGrayCV]] = {"cox": CoxCV, "finegray": FineGrayCV}
@@ -99,7 +99,7 @@ class Case:
     def loss(self) -> Loss:
         """The log partial likelihood, with Breslow's ties."""
         outcome = Outcome.build(self.cohort.time, self.cohort.event, cause=1)
-        runtime = Runtime.select()
+        runtime = Runtime.select("cpu")
         if self.model == "cox":
             return CoxLoss(outcome, "breslow", runtime)
         return FineGrayLoss(outcome, Censoring.estimate(outcome), runtime)
@@ -139,6 +139,11 @@ class Case:
             "processor": processor(),
         }
         return Record(**(facts | known))
+
+
+def called(device: str) -> str:
+    """What tables call riskset on a device."""
+    return "riskset" if device == "cpu" else f"riskset, {device}"
 
 
 def warm_up(model: str, **options: Any) -> None:

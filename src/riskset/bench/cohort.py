@@ -6,9 +6,9 @@ and the same density (`riskset.simulate_cohort`), and the truth is known.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from riskset.bench.case import MODELS, SELECTORS, Case
+from riskset.bench.case import MODELS, SELECTORS, Case, called
 from riskset.bench.experiment import Tell
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
@@ -49,6 +49,7 @@ class Cohort:
     repeats: int = 10
     replicates: int = 200
     threads: int | None = None
+    device: str = "cpu"
     seed: int = 123
     peers: ClassVar[None] = None
 
@@ -76,7 +77,8 @@ class Cohort:
         judged = case.judge(fitted.coef_, penalty)
         found = fitted.cross_validation_
         step = f"{self.folds} folds x {self.repeats}, and the fit"
-        facts = {"threads": case.loss.runtime.n_threads if self.threads is None else self.threads}
+        threads = case.loss.runtime.n_threads if self.threads is None else self.threads
+        facts: dict[str, Any] = {"threads": threads, "tool": called(self.device)}
         kkt = max(judged.kkt, float(found.kkt.max()))
         note = f"{len(found.penalties)} penalties"
         yield 0.0, "", case.record(
@@ -110,7 +112,7 @@ class Cohort:
     def _selector(self, model: str, folds: int, repeats: int) -> CoxCV | FineGrayCV:
         return SELECTORS[model](
             L1(1.0, unpenalized=[TREATMENT]), folds=folds, repeats=repeats, seed=self.seed,
-            n_threads=self.threads, max_iter=1000,
+            n_threads=self.threads, max_iter=1000, device=self.device,
         )  # fmt: skip
 
     def _warm_up(self, model: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from riskset._runtime import available_threads
-from riskset.bench.case import SELECTORS, Case
+from riskset.bench.case import SELECTORS, Case, called
 from riskset.bench.experiment import Tell
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
@@ -40,6 +40,7 @@ class CrossValidate:
     repeats: int = 10
     variances: Sequence[float] = ()
     threads: Sequence[int] = ()
+    device: str = "cpu"
     seed: int = 123
     peers: Peers | None = None
 
@@ -77,6 +78,7 @@ class CrossValidate:
             folds=folds,
             repeats=repeats,
             n_threads=threads,
+            device=self.device,
             seed=self.seed,
         )
 
@@ -91,6 +93,7 @@ class CrossValidate:
         found = model.cross_validation_
         judged = case.judge(model.coef_, model.best_penalty_)
         return case.record(
+            tool=called(self.device),
             threads=threads,
             step=self._step,
             prepare=case.seconds_to_build,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riskset._runtime import available_threads
-from riskset.bench.case import MODELS, Case, warm_up
+from riskset.bench.case import MODELS, Case, called, warm_up
 from riskset.bench.experiment import STRENGTH, TOL, Tell
 from riskset.bench.measure import measure, version
 from riskset.bench.peers import Peers
@@ -43,6 +43,7 @@ class Fixed:
     strength: float = STRENGTH
     threads: Sequence[int] = ()
     repeats: int = 3
+    device: str = "cpu"
     seed: int = 123
     solvers: Sequence[str] = ("newton",)
     peers: Peers | None = None
@@ -82,13 +83,14 @@ class Fixed:
             "tol": TOL,
             "solver": solver,
             "max_iter": 1000,
+            "device": self.device,
         }
         warm_up(case.model, **options)
         for threads in self._threads:
             model = case.estimator(n_threads=threads, **options)
             done = measure(partial(model.fit, case.design, case.y), self.repeats)
             yield case.record(
-                tool="riskset" if solver == "newton" else f"riskset {solver}",
+                tool=called(self.device) + ("" if solver == "newton" else f" {solver}"),
                 threads=threads,
                 l1=self.strength,
                 tol=TOL,

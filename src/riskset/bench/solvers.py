@@ -42,7 +42,9 @@ class CountedDesign(Design):
     @classmethod
     def of(cls, design: Design, sizes: Index) -> "CountedDesign":
         """The same covariates, with the number of non-zeros in each column."""
-        return cls(**{f.name: getattr(design, f.name) for f in fields(Design)}, sizes=sizes)
+        return cls(
+            **{f.name: getattr(design, f.name) for f in fields(Design) if f.init}, sizes=sizes
+        )
 
     def select(self, columns: Index | None = None) -> list[tuple[Part, Index, Index]]:
         """What every operation but a product begins with."""

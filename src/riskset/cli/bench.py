@@ -48,6 +48,7 @@ Threads = Annotated[
 Repeats = Annotated[int, typer.Option("--repeats", help="Repetitions of each measurement.")]
 Folds = Annotated[int, typer.Option("--folds", help="Folds of the cross-validation.")]
 Repetitions = Annotated[int, typer.Option("--repeats", help="Repetitions of the cross-validation.")]
+Device = Annotated[opt.Device, typer.Option("--device", help="Where riskset computes.")]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed, the same data.")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for NAME.csv, .md, .png.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing.")]
@@ -85,6 +86,7 @@ def fixed(
     peers: AskPeers = False,
     limit: Limit = LIMIT,
     python: Interpreter = None,
+    device: Device = opt.Device.cpu,
     seed: Seed = 123,
     out: Out = OUT,
     quiet: Quiet = False,
@@ -99,7 +101,8 @@ def fixed(
         columns=columns, repeats=repeats,
     )  # fmt: skip
     found = _peers(peers, limit, python)
-    _run(Fixed(density=density, seed=seed, peers=found, **given), out, quiet)
+    experiment = Fixed(density=density, device=device.value, seed=seed, peers=found, **given)
+    _run(experiment, out, quiet)
 
 
 @bench.command()
@@ -118,6 +121,7 @@ def crossval(
     peers: AskPeers = False,
     limit: Limit = LIMIT,
     python: Interpreter = None,
+    device: Device = opt.Device.cpu,
     seed: Seed = 123,
     out: Out = OUT,
     quiet: Quiet = False,
@@ -131,7 +135,10 @@ def crossval(
         repeats=repeats,
     )  # fmt: skip
     found = _peers(peers, limit, python)
-    _run(CrossValidate(density=density, seed=seed, peers=found, **given), out, quiet)
+    experiment = CrossValidate(
+        density=density, device=device.value, seed=seed, peers=found, **given
+    )
+    _run(experiment, out, quiet)
 
 
 @bench.command()
@@ -185,6 +192,7 @@ def cohort(
         int, typer.Option("--replicates", help="Of the bootstrap of the treatment.")
     ] = 200,
     threads: Annotated[int | None, typer.Option("--threads", help="Default: every core.")] = None,
+    device: Device = opt.Device.cpu,
     seed: Seed = 123,
     out: Out = OUT,
     quiet: Quiet = False,
@@ -197,7 +205,7 @@ def cohort(
         model=model, rows=rows, columns=columns, folds=folds, repeats=repeats,
         replicates=replicates, threads=threads,
     )  # fmt: skip
-    _run(Cohort(seed=seed, **given), out, quiet)
+    _run(Cohort(device=device.value, seed=seed, **given), out, quiet)
 
 
 @bench.command()
