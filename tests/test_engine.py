@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from joblib.externals.loky import get_reusable_executor
+from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
 from riskset import engine
@@ -120,6 +121,22 @@ def test_a_design_is_written_once_and_one_in_a_file_never(
     save(cohort.design, tmp_path / "x.rsd")
     rs.CoxCV(KIND, **options, engine="dask").fit(rs.Design.open(tmp_path / "x.rsd"), y)
     assert len(written) == 1
+
+
+def test_several_models_of_the_same_data(name: str, cohort: rs.Dataset) -> None:
+    cv = {"folds": 3, "repeats": 1, "penalties": [10.0, 30.0]}
+    models = [rs.Cox(rs.L1(10.0)), rs.FineGray(KIND, n_threads=2), rs.CoxCV(KIND, **cv)]
+    here = rs.fit_each(models, cohort)
+    there = rs.fit_each(models, cohort, engine=name)
+    for model, one, other in zip(models, here, there, strict=True):
+        assert one.coef_.tobytes() == other.coef_.tobytes()
+        assert one.status_ == other.status_ == "converged"
+        assert str(other.get_params()) == str(model.get_params())
+        assert not hasattr(model, "coef_")
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        rs.fit_each([rs.Cox(max_iter=1)], cohort, engine=name)
+    with pytest.raises(rs.InputError, match="number 1 is a str"):
+        rs.fit_each([rs.Cox(), "Cox"], cohort)  # type: ignore[list-item]
 
 
 class _Deadly:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from riskset.estimators.path import PathResult, path
     from riskset.estimators.profiling import Profile, profile
     from riskset.estimators.reading import load
+    from riskset.estimators.together import fit_each
     from riskset.infer.crossval.result import CrossValidation
     from riskset.model.incidence import check_total_incidence
     from riskset.model.penalty import L1, L2, ElasticNet
@@ -66,6 +67,7 @@ _HOMES = {
     "aalen_johansen": "riskset.curves.aalen_johansen",
     "check_total_incidence": "riskset.model.incidence",
     "cross_validate": "riskset.estimators.crossval",
+    "fit_each": "riskset.estimators.together",
     "gray_test": "riskset.curves.comparison",
     "kaplan_meier": "riskset.curves.kaplan_meier",
     "load": "riskset.estimators.reading",
@@ -113,6 +115,7 @@ __all__ = [
     "aalen_johansen",
     "check_total_incidence",
     "cross_validate",
+    "fit_each",
     "gray_test",
     "kaplan_meier",
     "load",
