@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def test_small_data_clusters_and_retuning(dask: object) -> None:
     here = rs.CoxCV(kind, folds=3, repeats=1, penalties=[5.0, 15.0]).fit(X, y)
     cluster = np.arange(rows.size) // 2
     for options in ({"cluster": cluster}, {"retune": True}):
-        found = [here.bootstrap(3, engine=e, **options) for e in (None, name)]
+        found = [here.bootstrap(2, engine=e, **options) for e in (None, name)]
         assert same(*found)
         assert found[0].penalties == found[1].penalties
     model = rs.Cox(rs.L1(8.0))
@@ -179,10 +180,6 @@ def test_a_killed_worker_costs_its_replicates_and_not_the_result(
     assert (tmp_path / "killed").exists()
 
 
-def _always_dies(item: int) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def _fails(item: int) -> None:
     raise rs.InputError("row 3 is wrong.", hint="correct it.")
 
@@ -195,12 +192,35 @@ def test_errors_of_the_work_come_back(name: str) -> None:
         assert list(workers.map(abs, [-3, 2, -1])) == [3, 2, 1]
 
 
-def test_work_that_kills_every_worker_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "ATTEMPTS", 2)
-    with engine.workers("joblib", 1) as workers:
-        assert workers is not None
-        with pytest.raises(rs.RisksetError, match="died 2 times at the same piece of work"):
-            list(workers.map(_always_dies, [1]))
+class _Dying:
+    """An engine whose workers all die."""
+
+    n_workers = 1
+    lost = (BrokenProcessPool,)
+    n_begun = 0
+
+    def submit(self, function: Callable[..., Any], *args: object) -> None:
+        self.n_begun += 1
+
+    def result(self, handle: None) -> None:
+        raise BrokenProcessPool("killed")
+
+    def is_lost(self, handle: None) -> bool:
+        return True
+
+    def cancel(self, handle: None) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_work_that_kills_every_worker_is_given_up(tmp_path: Path) -> None:
+    pool = _Dying()
+    workers = engine.Workers(pool, tmp_path)
+    with pytest.raises(rs.RisksetError, match="died 5 times at the same piece of work .*killed"):
+        list(workers.map(abs, [1, 2]))
+    assert pool.n_begun == 2 * 5
 
 
 def test_what_is_not_there_is_told(cohort: rs.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,9 @@ class _Pool(Protocol):
     def result(self, handle: Any) -> Any:
         """Wait for an answer."""
 
+    def is_lost(self, handle: Any) -> bool:
+        """Whether a call went down with a worker that had another one."""
+
     def cancel(self, handle: Any) -> None:
         """Forget a call, if that can be."""
 
@@ -75,7 +78,11 @@ class Workers:
         A task must not use more than one thread, nor hold the workers.
         """
         place = self._written(task)
-        handles = [self._pool.submit(_call, __version__, place, item) for item in items]
+
+        def begin(item: S) -> Any:
+            return self._pool.submit(_call, __version__, place, item)
+
+        handles = [begin(item) for item in items]
         n_taken = 0
         try:
             for k, item in enumerate(items):
@@ -90,7 +97,10 @@ class Workers:
                                 f"({type(error).__name__}: {error}).",
                                 hint="they may have too little memory: use fewer of them.",
                             ) from error
-                        handles[k] = self._pool.submit(_call, __version__, place, item)
+                        handles[k] = begin(item)
+                        for later in range(k + 1, len(items)):
+                            if self._pool.is_lost(handles[later]):
+                                handles[later] = begin(items[later])
                 n_taken = k + 1
                 yield found
         finally:
@@ -184,6 +194,9 @@ class _Joblib:
     def result(self, handle: Any) -> Any:
         return handle.result()
 
+    def is_lost(self, handle: Any) -> bool:
+        return handle.done() and isinstance(handle.exception(), self.lost)
+
     def cancel(self, handle: Any) -> None:
         handle.cancel()
 
@@ -228,6 +241,9 @@ class _Dask:
     def result(self, handle: Any) -> Any:
         return handle.result()
 
+    def is_lost(self, handle: Any) -> bool:
+        return False  # Dask does these again by itself
+
     def cancel(self, handle: Any) -> None:
         handle.release()
 
@@ -264,6 +280,9 @@ class _Ray:
             return self._ray.get(handle)
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause or error from None
+
+    def is_lost(self, handle: Any) -> bool:
+        return False  # so does Ray
 
     def cancel(self, handle: Any) -> None:
         """What waits will not find its task; ray.cancel may abort this process (Ray 2.60)."""
