@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 
@@ -384,3 +385,24 @@ def test_many_nearly_equal_columns_of_weighted_rows(seed: int) -> None:
     with warnings.catch_warnings(action="ignore"):
         model = rs.Cox().fit(x, rs.Surv(time, event), sample_weight=weight)
     assert model.log_likelihood_ >= model.null_log_likelihood_
+
+
+# ---------------------------------------------------------------------------- weak penalties
+
+
+def test_a_weak_lasso_with_many_more_columns_than_events() -> None:
+    # A few rows carry most of the risk, so that a sample of rows says little of the curvature.
+    rng = np.random.default_rng(0)
+    n, p = 2000, 600
+    x = sp.random(n, p, 0.05, format="csc", random_state=1)
+    x.data[:] = 1
+    dead = np.zeros(n, int)
+    dead[rng.permutation(n)[:50]] = 1
+    y = rs.Surv(rng.exponential(size=n), dead)
+    model = rs.Cox(rs.L1(0.03), max_iter=60).fit(x, y)
+    assert model.status_ == "converged"
+    score = x.T @ model.residuals(x, y)
+    moved = model.coef_ != 0
+    unit = np.abs(x.T @ rs.Cox(rs.L1(1e3)).fit(x, y).residuals(x, y)).max()
+    assert_allclose(score[moved], 0.03 * np.sign(model.coef_[moved]), atol=2e-8 * unit)
+    assert np.abs(score[~moved]).max() <= 0.03 + 2e-8 * unit

@@ -15,7 +15,10 @@ EXACT_WORK = 3e8
 FEW_NEW = 0.1
 """A working set that grows by less keeps its curvature; the new columns get their own block."""
 SLOW_STEPS = 3
-"""Steps that did not halve the residual before the curvature is sampled anew."""
+"""Steps that did not halve the residual before the curvature is made anew."""
+EXACT_WORK_IF_SLOW = 2e10
+"""Then it is exact below this many multiplications: a sample says little where few rows carry much
+of the risk, as with weak penalties and few events."""
 
 
 class CurvatureModel:
@@ -33,6 +36,7 @@ class CurvatureModel:
         self.columns: Index = np.zeros(0, dtype=np.int64)
         self.matrix: Matrix = np.zeros((0, 0))
         self._is_coarse = False
+        self._work = EXACT_WORK
         self._n_slow = 0
         self._last = np.inf
 
@@ -40,7 +44,7 @@ class CurvatureModel:
         """The same for a fit that starts here: neighbouring penalties have much the same."""
         other = CurvatureModel(self.problem)
         other.columns, other.matrix = self.columns, self.matrix.copy()
-        other._is_coarse = self._is_coarse
+        other._is_coarse, other._work = self._is_coarse, self._work
         return other
 
     def at(self, columns: Index, eta: Rows, residual: float, *, is_cold: bool) -> Matrix:
@@ -58,6 +62,10 @@ class CurvatureModel:
             return self.matrix
         self._n_slow = self._n_slow + 1 if residual > 0.5 * self._last else 0
         self._last = residual
+        if self._n_slow >= SLOW_STEPS and not self._is_coarse:
+            self._work = EXACT_WORK_IF_SLOW
+            if self._is_exact(columns):
+                return self.at(columns, eta, residual, is_cold=is_cold)
         if self._is_coarse or self._n_slow >= SLOW_STEPS or not self._extend(columns, eta):
             self._take(columns, self._sample(columns, eta, is_coarse=is_cold))
             self._is_coarse, self._n_slow = is_cold, 0
@@ -83,7 +91,7 @@ class CurvatureModel:
     def _is_exact(self, columns: Index) -> bool:
         """Whether exact curvature is cheap, or no dearer than a sample."""
         n, q = self.problem.design.n_rows, columns.size
-        if float(n) * q**2 <= EXACT_WORK:
+        if float(n) * q**2 <= self._work:
             return True
         n_samples = affordable(self.problem.design, columns, self._n_samples(columns))
         share = float(np.mean(~self.problem.design.is_binary[columns]))
