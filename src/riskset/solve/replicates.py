@@ -37,8 +37,9 @@ included, and, if their estimates are infinite, the directions of the one; one a
 
 LEAST_ROWS = 5_000
 """Smaller data are fitted one replicate after the other, with exact curvature."""
-MOST_COLUMNS = 4096
-"""Larger working sets have no curvature matrix."""
+MOST_COLUMNS = 12_288
+"""Of a working set, three times the support: its curvature takes 1.2 GB. With more, replicates are
+fitted alone, each with a curvature of its own."""
 MOST_LANES = 256
 """On a device; more gain nothing, and their rows pass through the memory of the host."""
 MOST_PER_EVENT = 10.0
