@@ -11,7 +11,7 @@ from emulator.build import Launch, Library, libraries
 from riskset.kernels.cuda.backend import Array, Memory, Shape
 from riskset.kernels.cuda.signatures import Kernel
 
-C_NUMBERS = {"int": ctypes.c_int, "double": ctypes.c_double}
+C_NUMBERS = {"int": ctypes.c_int, "double": ctypes.c_double, "Pointer": ctypes.c_longlong}
 UNWRITTEN = 0xCB
 
 

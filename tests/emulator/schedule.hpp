@@ -34,6 +34,7 @@ struct Thread {
   Dim index;
   int number = 0;
   State state = State::ready;
+  int held = 0;  // rounds that it is left behind
   long warp_epoch() const;
   std::string name() const;
 };
@@ -88,6 +89,7 @@ struct Machine {
   Fiber* fiber = nullptr;     // and its stack
   long n_moves = 0;           // barriers passed, flags set, threads ended
   std::string failure;
+  std::mt19937* random = nullptr;  // unless threads go on in order
   jmp_buf place;              // of the scheduler
 };
 
@@ -168,6 +170,15 @@ inline void warp_barrier(const char* site) {
 // Let others run: where a thread looks at what another may have changed.
 inline void pause() { leave(); }
 
+// Let others run, sometimes for very long: where a thread told them to.
+inline void rest() {
+  if (machine.random) {
+    std::mt19937& random = *machine.random;
+    machine.now->held = random() % (1u << random() % 10);
+  }
+  leave();
+}
+
 inline void finish() {
   Thread& me = *machine.now;
   Block& block = *me.block;
@@ -222,7 +233,7 @@ struct Resident {
     for (size_t w = 0; w < block.warps.size(); ++w)
       block.warps[w].meeting = {std::min(32, n - 32 * (int)w), 0, nullptr, 0};
     for (int t = 0; t < n; ++t) {
-      block.threads[t] = {&block, place_of(t, machine.block), t, State::ready};
+      block.threads[t] = {&block, place_of(t, machine.block), t};
       fibers[t]->thread = &block.threads[t];
     }
   }
@@ -232,7 +243,9 @@ struct Resident {
 
 class Scheduler {
  public:
-  explicit Scheduler(const Launch& launch) : launch_(launch), random_(launch.seed) {}
+  explicit Scheduler(const Launch& launch) : launch_(launch), random_(launch.seed) {
+    machine.random = launch.seed ? &random_ : nullptr;
+  }
 
   void run() {
     const long n_blocks = machine.grid.size(), n_threads = machine.block.size();
@@ -271,7 +284,7 @@ class Scheduler {
   void round(Resident& resident) {
     ready_.clear();
     for (auto& fiber : resident.fibers)
-      if (fiber->thread->state == State::ready) ready_.push_back(fiber.get());
+      if (fiber->thread->state == State::ready && fiber->thread->held-- <= 0) ready_.push_back(fiber.get());
     if (launch_.seed) {
       std::shuffle(ready_.begin(), ready_.end(), random_);
       // Some are left behind.

@@ -92,10 +92,11 @@ inline int load_acquire(const int* flag) {
 inline void store_release(int* flag, int value) {
   *flag = value;
   ++emulator::machine.n_moves;
-  emulator::pause();
+  emulator::rest();
 }
 
 inline int __popcll(unsigned long long word) { return __builtin_popcountll(word); }
+using std::copysign;
 using std::exp;
 using std::fabs;
 using std::fmax;

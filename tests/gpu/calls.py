@@ -5,6 +5,7 @@ import functools
 import numpy as np
 
 from emulator.backend import Recorded, Recorder
+from gpu.coordinates import COORDINATES, visit
 from gpu.problems import DESIGNS, LIKELIHOODS, QUADRATICS, Quadratic
 from riskset.data.device import DeviceDesign
 from riskset.kernels.cuda.launch import Launcher
@@ -27,6 +28,8 @@ def records(name: str) -> list[Recorded]:
         multiply(recorder, name)
     elif name in QUADRATICS:
         minimise(recorder, QUADRATICS[name])
+    elif name in COORDINATES:
+        visit(recorder, COORDINATES[name])
     elif name == "steps":
         for q, n_lanes, seed in ((1, 1, 71), (40, 5, 72), (300, 2, 73)):
             take_steps(recorder, q, n_lanes, seed)
@@ -37,7 +40,7 @@ def records(name: str) -> list[Recorded]:
     return recorder.records
 
 
-NAMES = [*LIKELIHOODS, *DESIGNS, *QUADRATICS, "steps", "gram"]
+NAMES = [*LIKELIHOODS, *DESIGNS, *QUADRATICS, *COORDINATES, "steps", "gram"]
 
 
 def multiply(recorder: Recorder, name: str) -> None:

@@ -41,7 +41,7 @@ from riskset.solve.result import Solution
 from riskset.solve.risk_columns import RiskColumns
 from riskset.solve.run import AT_REST, Report, Run
 
-__all__ = ["Sweeps", "fit"]
+__all__ = ["MOST_GAIN", "TINY", "Sweeps", "fit", "stay_of"]
 
 LEAST_WIDTH = 1e-3
 """Trust regions stay wider than this share of their first width, as in Cyclops: a coefficient that
@@ -124,7 +124,7 @@ class Sweeps(Run):
         """Sweep until no column violates its condition."""
         first_width = 1.0 / self.problem.spread
         self.width, self.second = first_width.copy(), np.zeros(self.beta.size)
-        objective = self._objective(self.now, self.beta)
+        objective = self._value()
         least_residual, n_idle, n_rises = np.inf, 0, 0
         while self.n_iter < self.max_iter:
             v = self._violations()
@@ -145,7 +145,7 @@ class Sweeps(Run):
             if risen:
                 self.width = NARROWER * kept
             else:
-                objective = self._objective(self.now, self.beta)
+                objective = self._value()
                 np.maximum(self.width, LEAST_WIDTH * first_width, out=self.width)
             is_idle = residual >= least_residual and before - objective <= self._rounding(before)
             n_idle = n_idle + 1 if is_idle and not risen else 0
@@ -153,6 +153,10 @@ class Sweeps(Run):
             if n_idle > MAX_IDLE or n_rises > MAX_RISES:
                 self.stalled = True
                 return
+
+    def _value(self) -> float:
+        """Objective where the run is."""
+        return self._objective(self.now, self.beta)
 
     def _may_move(self) -> bool:
         """As `run._may_move`: a small violation where there is hardly any curvature."""
@@ -190,7 +194,7 @@ class Sweeps(Run):
         shift = float(eta.max())
         if late or shift - float(eta.min()) >= SPAN:
             return False
-        rule = _stay(loss) if loss.tails else loss.efron
+        rule = stay_of(loss) if loss.tails else loss.efron
         make_state, sweep = _kernels(loss)
         state = make_state(eta, shift, loss.risk, rule)
         if state.total[loss.risk.group_tied > 0].min(initial=np.inf) < LEAST:
@@ -227,7 +231,7 @@ def _kernels(loss: Loss) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return cox.cox_state, cox.cox_sweep
 
 
-def _stay(loss: Loss) -> finegray.Stay:
+def stay_of(loss: Loss) -> finegray.Stay:
     """Rows with a competing event by their place in risk order, from the tails."""
     n = loss.risk.order.size
     later, curve = np.zeros(n), np.zeros(n, dtype=np.int32)

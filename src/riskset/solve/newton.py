@@ -7,7 +7,7 @@ secant (BFGS) updates correct from the gradients met. Lee, Sun & Saunders (2014)
 doi:10.1111/j.1467-9868.2011.01004.x.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -53,7 +53,7 @@ def fit(
     aliased: NDArray[np.bool_] | None = None,
     report: Report | None = None,
     separate: bool = True,
-    method: type[Run] = Run,
+    method: Callable[..., Run] = Run,
 ) -> Solution:
     """Minimise the penalised negative log likelihood.
 
@@ -77,9 +77,9 @@ def fit(
     separate : bool
         Whether to look for infinite estimates; if not, theirs is a finite value that satisfies the
         conditions to `tol`.
-    method : type of Run
-        How the minimum is approached; `solve.ccd` has another. The limit of an infinite estimate is
-        always found by Newton steps.
+    method : callable
+        Makes the `Run` that approaches the minimum; `solve.ccd` has another. The limit of an
+        infinite estimate is always found by Newton steps.
 
     Returns
     -------

@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping
 from riskset.kernels.cuda.backend import Array, Backend, Shape
 from riskset.kernels.cuda.signatures import Kernel, signatures
 
-__all__ = ["SHAPES", "Launcher", "shape_of"]
+__all__ = ["SHAPES", "TILE_ROWS", "Launcher", "shape_of"]
 
 THREADS = 256
 """Of every block, as `prelude.cuh` has it."""
 STRIDE = 64
 TILE = 16
+TILE_ROWS = 4 * THREADS
+"""Rows of a tile of `fused.cuh`."""
 
 Sizes = Mapping[str, int]
 Form = Callable[[Sizes], tuple[Shape, Shape]]
@@ -62,6 +64,15 @@ def _flat(a: str, b: str) -> Form:
     return lambda n: ((_ceil(n[a] * n[b], THREADS), 1, 1), (THREADS, 1, 1))
 
 
+def _blocks(size: str, each: int = 1) -> Form:
+    """One block for each `each` of something."""
+    return lambda n: ((_ceil(n[size], each), 1, 1), (THREADS, 1, 1))
+
+
+def _one_block(n: Sizes) -> tuple[Shape, Shape]:
+    return (1, 1, 1), (THREADS, 1, 1)
+
+
 SHAPES: dict[str, Form] = {
     "risks": _over("n_places"),
     "sum_pieces": _over("n_pieces"),
@@ -110,6 +121,12 @@ SHAPES: dict[str, Form] = {
     "bin_counts": _flat("n_bins", "n_columns"),
     "dense_gram": _tiles("n_right", "n_left"),
     "mixed_gram": _flat("n_columns", "n_dense"),
+    "spread_column": _blocks("n_entries", THREADS),
+    "move_column": _blocks("n_entries", THREADS),
+    "take_step": _one_block,
+    "cox_fused": _blocks("n_tiles"),
+    "efron_fused": _blocks("n_tiles"),
+    "fg_fused": _blocks("n_tiles"),
 }
 """How the threads of each kernel are laid out: grid and block from the numbers it is given."""
 
