@@ -1,11 +1,12 @@
-"""Small pieces, so that small problems have many of them."""
+"""Small pieces, so that small problems have many of them, and a GPU in place of one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from emulator.backend import HostMemory
 from riskset.data import device as data
-from riskset.kernels.cuda import plan
+from riskset.kernels.cuda import device, plan
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +17,9 @@ def small_pieces() -> Iterator[None]:
         patch.setattr(data, "PANEL_ROWS", 32)
         patch.setattr(data, "PARTIAL_NUMBERS", 1000)
         yield
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[HostMemory], None]:
+    """Make a backend the GPU of this machine."""
+    return lambda backend: monkeypatch.setattr(device, "open_device", lambda: backend)

@@ -25,15 +25,9 @@ from riskset.solve.replicates import Part, Replicate, fit_replicates
 from solve.test_replicates import KINDS, Cohort, N, multipliers, penalties
 
 
-@pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[HostMemory], None]:
-    """Make a backend the GPU of this machine."""
+@pytest.fixture(autouse=True)
+def many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "LEAST_ROWS", 1)
-
-    def use(backend: HostMemory) -> None:
-        monkeypatch.setattr(device, "open_device", lambda: backend)
-
-    return use
 
 
 def on(

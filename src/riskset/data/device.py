@@ -231,6 +231,36 @@ class DeviceDesign:
         name = "product_valued" if isinstance(part, ValuedPart) else "product_binary"
         self._launch(name, v=v, n_rows=n_rows, n_lanes=n_lanes, out=out, **listed.rows)
 
+    # ------------------------------------------------------------------------- samples of rows
+
+    def bits(
+        self,
+        part: BinaryPart,
+        slots: Index,
+        is_drawn: AnyArray,
+        start: Index,
+        place: Index,
+        n_words: int,
+    ) -> Array:
+        """Sampled rows of some columns of a part, as `gram_ref.fill_bits` has them."""
+        (stored,) = [s for s in self._stored if s.part is part]
+        out = self.backend.empty((slots.size, n_words), np.dtype(np.uint64))
+        self._launch(
+            "fill_bits",
+            **stored.arrays,
+            slots=self.backend.upload(slots.astype(np.int32)),
+            is_drawn=self.backend.upload(is_drawn),
+            start=self.backend.upload(start.astype(np.int32)),
+            place=self.backend.upload(place.astype(np.int32)),
+            n_slots=part.columns.size,
+            n_columns=slots.size,
+            shift=part.shift,
+            n_blocks=part.block_ptr.shape[0],
+            n_words=n_words,
+            bits=out,
+        )
+        return out
+
 
 def _panel_blocks(block_rows: int) -> int:
     return max(1, PANEL_ROWS // block_rows)

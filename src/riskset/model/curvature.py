@@ -20,6 +20,7 @@ from riskset.kernels.risk_sets_cpu import SPAN
 from riskset.model.cox import Evaluation
 from riskset.model.finegray import FineGrayEvaluation
 from riskset.model.loss import Loss
+from riskset.model.sums import HostSums, Sums
 
 __all__ = ["affordable", "ranges_after", "ranges_at_risk", "sampled_information"]
 
@@ -39,6 +40,7 @@ def sampled_information(
     n_samples: int,
     *,
     raise_rare: bool = True,
+    sums: Sums | None = None,
 ) -> Matrix:
     """Positive semidefinite model of `Loss.information`.
 
@@ -51,6 +53,8 @@ def sampled_information(
         Rows to draw, about 50 for each column or more.
     raise_rare : bool
         Give columns too rare for the sample a safe diagonal; not for judging collinearity.
+    sums : Sums, optional
+        Who reads the design; by default the host.
 
     Returns
     -------
@@ -61,19 +65,19 @@ def sampled_information(
     O(non-zeros of the columns + n_samples q^2 / 64) for binary columns. Fixed points of
     low-discrepancy sequences take the place of random numbers: same input, same bits.
     """
-    risk = loss.risk
+    risk, sums = loss.risk, sums or HostSums(design, loss.runtime)
     # Beyond SPAN below its maximum a row weighs nothing in the model, and exp is safe.
     eta = np.maximum(eta, eta.max() - 0.9 * SPAN)
     now = loss.evaluate(eta)
     n_samples = affordable(design, columns, n_samples)
     row, group, mass = _draw(loss, now, n_samples)
     if np.count_nonzero(risk.starts_stratum) > N_BINS and not loss.tails:
-        out = _pairs(loss, design, eta, columns, row, group)
+        out = _pairs(loss, sums, eta, columns, row, group)
     else:
-        out = _binned(loss, design, columns, row, group)
+        out = _binned(loss, sums, columns, row, group)
     out *= mass / n_samples
     if raise_rare:
-        _raise_rare(out, loss, design, columns, now.expected, n_samples)
+        _raise_rare(out, sums, columns, now.expected, n_samples)
     return out
 
 
@@ -112,7 +116,7 @@ def _draw(loss: Loss, now: Evaluation, n_samples: int) -> tuple[Index, Index, fl
     return np.concatenate(rows), np.concatenate(groups), total
 
 
-def _binned(loss: Loss, design: Design, columns: Index, row: Index, group: Index) -> Matrix:
+def _binned(loss: Loss, sums: Sums, columns: Index, row: Index, group: Index) -> Matrix:
     """Sum of squares about the mean of each bin of risk sets."""
     risk = loss.risk
     bin_of = np.searchsorted(_bins(risk, row.size), group, side="right")
@@ -126,19 +130,17 @@ def _binned(loss: Loss, design: Design, columns: Index, row: Index, group: Index
     slot = np.empty(row.size, dtype=np.int64)
     slot[order] = first_slot + within
     bin_word = np.append(0, np.cumsum(words))
-    sample = _sample(design, columns, row, slot, int(bin_word[-1]), loss)
+    sample = _sample(sums, columns, row, slot, int(bin_word[-1]))
 
     root = 1.0 / np.sqrt(counts)[:, None]
-    sums = np.zeros((counts.size, columns.size))
-    sums[:, sample.binary_at] = kernels.bin_counts(sample.bits, bin_word)
-    sums[:, sample.other_at] = np.add.reduceat(sample.z, 64 * bin_word[:-1], axis=0)
-    sums *= root
-    return _squares(sample, loss) - sums.T @ sums
+    totals = np.zeros((counts.size, columns.size))
+    totals[:, sample.binary_at] = sums.bin_counts(sample.bits, bin_word)
+    totals[:, sample.other_at] = np.add.reduceat(sample.z, 64 * bin_word[:-1], axis=0)
+    totals *= root
+    return _squares(sample, sums) - totals.T @ totals
 
 
-def _pairs(
-    loss: Loss, design: Design, eta: Rows, columns: Index, row: Index, group: Index
-) -> Matrix:
+def _pairs(loss: Loss, sums: Sums, eta: Rows, columns: Index, row: Index, group: Index) -> Matrix:
     """Half the squared differences of two rows of the same risk set: right for tiny strata.
 
     With a, b the two samples, sum (a - b)(a - b)' = a'a + b'b - a'b - b'a.
@@ -149,15 +151,15 @@ def _pairs(
     mate = np.where(mate < 0, row, risk.order[mate])
     slot = np.arange(row.size)
     n_words = -(-row.size // 64)
-    a = _sample(design, columns, row, slot, n_words, loss)
-    b = _sample(design, columns, mate, slot, n_words, loss)
+    a = _sample(sums, columns, row, slot, n_words)
+    b = _sample(sums, columns, mate, slot, n_words)
     both = _Sample(
         np.concatenate([a.binary_at, a.binary_at + columns.size]),
         np.concatenate([a.other_at, a.other_at + columns.size]),
         np.concatenate([a.bits, b.bits]),
         np.concatenate([a.z, b.z], axis=1),
     )
-    squares = _squares(both, loss)
+    squares = _squares(both, sums)
     q = columns.size
     cross = squares[:q, q:]
     return (squares[:q, :q] + squares[q:, q:] - cross - cross.T) / 2
@@ -176,9 +178,8 @@ class _Sample:
     z: Matrix
 
 
-def _sample(
-    design: Design, columns: Index, rows: Index, slot: Index, n_words: int, loss: Loss
-) -> _Sample:
+def _sample(sums: Sums, columns: Index, rows: Index, slot: Index, n_words: int) -> _Sample:
+    design = sums.design
     by_row = np.argsort(rows, kind="stable")
     copies = np.bincount(rows, minlength=design.n_rows)
     start = np.append(0, np.cumsum(copies))
@@ -190,18 +191,7 @@ def _sample(
     for part, slots, at in design.select(columns):
         if isinstance(part, BinaryPart):
             binary_at.append(at)
-            bits.append(np.zeros((at.size, n_words), dtype=np.uint64))
-            kernels.fill_bits(
-                part.block_ptr,
-                part.row,
-                part.shift,
-                slots,
-                has_copy,
-                start,
-                slot_by_row,
-                bits[-1],
-                loss.runtime,
-            )
+            bits.append(sums.bits(part, slots, has_copy, start, slot_by_row, n_words))
             continue
         picked = np.zeros((rows.size, at.size))
         part.fill(slots, rows, picked)
@@ -216,22 +206,18 @@ def _sample(
     )
 
 
-def _squares(sample: _Sample, loss: Loss) -> Matrix:
+def _squares(sample: _Sample, sums: Sums) -> Matrix:
     """Sums over the slots of the products of all pairs of columns."""
     b, o = sample.binary_at, sample.other_at
     out = np.empty((b.size + o.size, b.size + o.size))
     if b.size:
-        out[np.ix_(b, b)] = kernels.binary_gram(sample.bits, loss.runtime)
+        out[np.ix_(b, b)] = sums.binary_gram(sample.bits)
     if o.size:
-        out[np.ix_(o, o)] = sample.z.T @ sample.z
+        out[np.ix_(o, o)] = sums.gram(sample.z)
     if b.size and o.size:
-        step = max(1, (1 << 24) // (64 * sample.bits.shape[1]))
-        for k in range(0, b.size, step):
-            chunk = sample.bits[k : k + step].view(np.uint8)
-            ones = np.unpackbits(chunk, axis=1, bitorder="little")
-            cross = ones.astype(np.float64) @ sample.z
-            out[np.ix_(b[k : k + step], o)] = cross
-            out[np.ix_(o, b[k : k + step])] = cross.T
+        cross = sums.mixed_gram(sample.bits, sample.z)
+        out[np.ix_(b, o)] = cross
+        out[np.ix_(o, b)] = cross.T
     return out
 
 
@@ -282,14 +268,12 @@ def _bins(risk: RiskSets, n_samples: int) -> Index:
     return np.array(kept, dtype=np.int64)
 
 
-def _raise_rare(
-    out: Matrix, loss: Loss, design: Design, columns: Index, expected: Rows, n_samples: int
-) -> None:
+def _raise_rare(out: Matrix, sums: Sums, columns: Index, expected: Rows, n_samples: int) -> None:
     """Raise the diagonal of columns too rare for the sample to their variance over all rows."""
-    first: NDArray[np.float64] = design.cross(expected, columns, runtime=loss.runtime)
+    first = sums.cross(expected, columns)
     square = first.copy()  # of binary columns
-    others = np.flatnonzero(~design.is_binary[columns])
-    square[others] = design.cross(expected, columns[others], runtime=loss.runtime, power=2)
+    others = np.flatnonzero(~sums.design.is_binary[columns])
+    square[others] = sums.cross(expected, columns[others], power=2)
     events = float(expected.sum())
     rare = square * n_samples < RARE * events
     pooled = np.maximum(square - first**2 / events, 0.0)

@@ -37,6 +37,7 @@ from riskset.kernels.risk_sets_cpu import LEAST, SPAN
 from riskset.model.loss import Loss
 from riskset.solve import newton
 from riskset.solve.optimality import Problem, violations
+from riskset.solve.passes import HostPasses, Passes
 from riskset.solve.result import Solution
 from riskset.solve.risk_columns import RiskColumns
 from riskset.solve.run import AT_REST, Report, Run
@@ -119,6 +120,9 @@ class Sweeps(Run):
     second: Features = field(init=False)
     """Second derivatives as last met; 0 before."""
     columns: RiskColumns | None = None
+
+    def _fastest_passes(self) -> Passes:
+        return HostPasses(self.problem)
 
     def solve(self) -> None:
         """Sweep until no column violates its condition."""

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.kernels import descent_cpu
+from riskset.kernels.cuda.backend import Array
 from riskset.model.curvature import affordable, sampled_information
 from riskset.solve.optimality import Problem
 
@@ -47,11 +48,13 @@ class CurvatureModel:
         other._is_coarse, other._work = self._is_coarse, self._work
         return other
 
-    def at(self, columns: Index, eta: Rows, residual: float, *, is_cold: bool) -> Matrix:
+    def at(self, columns: Index, eta: Rows | Array, residual: float, *, is_cold: bool) -> Matrix:
         """The curvature to use for the next step.
 
         Parameters
         ----------
+        eta : (n,) float64, or Array (n, 1)
+            Of the host, or of the device of the problem.
         residual : float
             Relative KKT residual now; that it shrinks too slowly is the sign of a bad model.
         is_cold : bool
@@ -105,7 +108,7 @@ class CurvatureModel:
     def _take(self, columns: Index, matrix: Matrix) -> None:
         self.columns, self.matrix = columns, matrix
 
-    def _extend(self, columns: Index, eta: Rows) -> bool:
+    def _extend(self, columns: Index, eta: Rows | Array) -> bool:
         """Leave out columns and make room for a few new ones; False if too many are new."""
         if np.array_equal(columns, self.columns):
             return True
@@ -117,19 +120,34 @@ class CurvatureModel:
         matrix = np.zeros((columns.size, columns.size))
         matrix[np.ix_(old, old)] = self.matrix[np.ix_(at, at)]
         if n_new:
-            matrix[np.ix_(~old, ~old)] = self._exact(columns[~old], eta)
+            matrix[np.ix_(~old, ~old)] = self._block(columns[~old], eta)
         self._take(columns, matrix)
         return True
 
-    def _exact(self, columns: Index, eta: Rows) -> Matrix:
+    def _block(self, columns: Index, eta: Rows | Array) -> Matrix:
+        """Exact by the host, which takes long beside the passes of a device."""
+        is_cheap = float(self.problem.design.n_rows) * columns.size**2 <= EXACT_WORK
+        if self.problem.on_device is None or is_cheap:
+            return self._exact(columns, eta)
+        return self._sample(columns, eta, is_coarse=False)
+
+    def _at_home(self, eta: Rows | Array) -> Rows:
+        if not isinstance(eta, Array):
+            return eta
+        assert self.problem.on_device is not None
+        return np.asarray(self.problem.on_device.backend.download(eta)[:, 0])
+
+    def _exact(self, columns: Index, eta: Rows | Array) -> Matrix:
+        eta = self._at_home(eta)
         out = self.problem.loss.information(self.problem.design, eta, columns)
         out[np.diag_indices(columns.size)] *= 1.0 + 1e-12
         return out
 
-    def _sample(self, columns: Index, eta: Rows, *, is_coarse: bool) -> Matrix:
+    def _sample(self, columns: Index, eta: Rows | Array, *, is_coarse: bool) -> Matrix:
         loss, design = self.problem.loss, self.problem.design
         n_samples = self._n_samples(columns, is_coarse=is_coarse)
-        return sampled_information(loss, design, eta, columns, n_samples)
+        sums = self.problem.sums
+        return sampled_information(loss, design, self._at_home(eta), columns, n_samples, sums=sums)
 
 
 def largest(candidates: NDArray[np.bool_], size: Features, most: int) -> NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """When is an answer an answer: the optimality conditions and the residual that certifies them."""
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,9 @@ from riskset.kernels.cuda import device
 from riskset.model.cox import Evaluation
 from riskset.model.curvature import ranges_after, ranges_at_risk
 from riskset.model.device import DeviceLoss
+from riskset.model.lanes import Part
 from riskset.model.loss import Loss
+from riskset.model.sums import DeviceSums, HostSums, Sums
 
 __all__ = ["Problem", "varies", "violations"]
 
@@ -87,9 +89,24 @@ class Problem:
         backend = device.backend_for(self.loss.runtime.device, self.design.nbytes)
         return None if backend is None else DeviceDesign(self.design, backend)
 
+    @functools.cached_property
+    def device_loss(self) -> DeviceLoss:
+        """The likelihood there."""
+        assert self.on_device is not None
+        part = Part(self.loss.outcome.weight)
+        return DeviceLoss(self.loss, [part], self.on_device.backend)
+
+    @functools.cached_property
+    def sums(self) -> Sums:
+        """Who reads the design."""
+        if self.on_device is None:
+            return HostSums(self.design, self.loss.runtime)
+        return DeviceSums(self.on_device)
+
     def __getstate__(self) -> dict[str, Any]:
         """Another process has memory of its own."""
-        return {name: value for name, value in vars(self).items() if name != "on_device"}
+        own = {field.name for field in fields(self)}
+        return {name: value for name, value in vars(self).items() if name in own}
 
     def without(self, left_out: NDArray[np.bool_]) -> "Problem":
         """The same with some coefficients held at 0, whatever their columns would gain."""
@@ -114,21 +131,29 @@ class Problem:
         beta: Features,
         l1: Features,
         l2: Features,
+        sums: Sums | None = None,
     ) -> Features:
         """Violations per spread (p,), from stored units; 0 for columns that vary nowhere.
 
         The spread among those expected to fail counts where it is smaller: a row far from all
         others must not hide the slope that the others see.
         """
-        spread = np.minimum(self.spread, self.spread_at_risk(now))
+        spread = np.minimum(self.spread, self.spread_at_risk(now, sums))
         return np.where(self.informative, violations(gradient, beta, l1, l2), 0.0) / spread
 
-    def spread_at_risk(self, now: Evaluation) -> Features:
-        """Standard deviation of each stored column among those expected to fail, 1 if binary."""
+    def spread_at_risk(self, now: Evaluation, sums: Sums | None = None) -> Features:
+        """Standard deviation of each stored column among those expected to fail, 1 if binary.
+
+        Parameters
+        ----------
+        sums : Sums, optional
+            Who reads the design; by default the host.
+        """
         spread = self.spread.copy()
         others = np.flatnonzero(~self.design.is_binary)
         if others.size:
-            weighted = _deviation(self.design, now.expected, others, self.loss.runtime)
+            sums = sums or HostSums(self.design, self.loss.runtime)
+            weighted = _deviation(sums, now.expected, others)
             spread[others] = np.where(weighted > 0, weighted, spread[others])
         return spread
 
@@ -147,18 +172,18 @@ def _spread(design: Design, loss: Loss) -> Features:
     spread = np.ones(design.n_features)
     others = np.flatnonzero(~design.is_binary)
     if others.size:
-        spread[others] = _deviation(design, loss.outcome.weight, others, loss.runtime)
+        spread[others] = _deviation(HostSums(design, loss.runtime), loss.outcome.weight, others)
     return spread
 
 
-def _deviation(design: Design, weight: Rows, columns: Index, runtime: Runtime) -> Features:
+def _deviation(sums: Sums, weight: Rows, columns: Index) -> Features:
     """Weighted standard deviation of stored columns."""
     total = float(weight.sum()) or 1.0  # training rows without an event expect none
-    mean = design.cross(weight, columns, runtime=runtime) / total
-    square = design.cross(weight, columns, runtime=runtime, power=2) / total
+    mean = sums.cross(weight, columns) / total
+    square = sums.cross(weight, columns, power=2) / total
     variance = square - mean**2
     for k in np.flatnonzero(variance < FEW_DIGITS * square):
-        z = design.stored(columns[k : k + 1])[:, 0] - mean[k]
+        z = sums.design.stored(columns[k : k + 1])[:, 0] - mean[k]
         variance[k] = weight @ z**2 / total
     seen = variance > NOTHING_LEFT * square
     return np.asarray(np.sqrt(np.where(seen, variance, 0.0)))

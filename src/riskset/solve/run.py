@@ -1,16 +1,17 @@
 """One minimisation: proximal Newton steps on working sets, until the certificate holds."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Features, Index, Matrix, Rows
-from riskset.model.cox import Evaluation
+from riskset._types import Features, Index, Matrix
 from riskset.solve.curvature import CurvatureModel, largest
 from riskset.solve.optimality import Problem, violations
+from riskset.solve.passes import DevicePasses, HostPasses, Passes, TooWide
 from riskset.solve.quadratic import conjugate_step, newton_step
 from riskset.solve.result import Note, Solution
 
@@ -36,7 +37,10 @@ LEAST_BOX = 0.1
 
 @dataclass
 class Run:
-    """One minimisation: everything that changes while it goes on."""
+    """One minimisation: everything that changes while it goes on.
+
+    On a device, `eta` and `now` are what `passes` makes of them, until `solve` has ended.
+    """
 
     unit: ClassVar[str] = "steps"
     """What is counted."""
@@ -51,8 +55,9 @@ class Run:
     model: CurvatureModel = field(init=False)
     last_step: Features = field(init=False)
     beta: Features = field(init=False)
-    eta: Rows = field(init=False)
-    now: Evaluation = field(init=False)
+    passes: Passes = field(init=False)
+    eta: Any = field(init=False)
+    now: Any = field(init=False)
     gradient: Features = field(init=False)
     n_iter: int = 0
     n_passes: int = 0
@@ -62,38 +67,52 @@ class Run:
 
     def begin(self, start: Solution | None) -> None:
         """Start at 0, or where another fit ended."""
+        try:
+            self._begin(start, self._fastest_passes())
+        except TooWide:
+            self._begin(start, HostPasses(self.problem))
+
+    def _fastest_passes(self) -> Passes:
+        if self.problem.on_device is not None:
+            return DevicePasses(self.problem)
+        return HostPasses(self.problem)
+
+    def _begin(self, start: Solution | None, passes: Passes) -> None:
         problem, design = self.problem, self.problem.design
         self.model = CurvatureModel(problem)
         self.last_step = np.zeros(design.n_features)
         self.beta = np.zeros(design.n_features)
-        self.eta, self.now = problem.loss.offset.copy(), problem.null
-        self.gradient = problem.gradient_at_zero
+        if start is not None and start.coef.any():
+            finite = np.isfinite(start.coef) & self.allowed
+            self.beta = np.where(finite, start.coef, 0.0) * design.scale
+            self.beta[~finite] = 0.0
+        self._stand(passes)
         if start is None or not start.coef.any():
             return
-        finite = np.isfinite(start.coef) & self.allowed
-        self.beta = np.where(finite, start.coef, 0.0) * design.scale
-        self.beta[~finite] = 0.0
-        self.eta = problem.loss.offset + design.product(self.beta, runtime=problem.loss.runtime)
-        self._evaluate()
         self.warm = True
         if start.curvature is not None and start.curvature.problem is problem:
             self.model = start.curvature.copy()
         if self._objective(self.now, self.beta) > self._objective(
             problem.null, np.zeros(self.beta.size)
         ):
-            self.begin(None)  # worse than nothing, as after a change of the data
+            self._begin(None, passes)  # worse than nothing, as after a change of the data
             self.warm = False
 
-    def _evaluate(self) -> None:
-        self.now = self.problem.loss.evaluate(self.eta)
-        self.gradient = self.problem.design.cross(
-            self.now.residual, runtime=self.problem.loss.runtime
-        )
+    def _stand(self, passes: Passes) -> None:
+        """Evaluate where `beta` is."""
+        problem = self.problem
+        self.passes = passes
+        self.eta = passes.at(self.beta)
+        if isinstance(passes, HostPasses) and not self.beta.any():
+            self.now, self.gradient = problem.null, problem.gradient_at_zero
+            return
+        self.now = passes.evaluate(self.eta)
+        self.gradient = passes.cross(self.now)
         self.n_passes += 1
 
-    def _objective(self, now: Evaluation, beta: Features) -> float:
+    def _objective(self, now: Any, beta: Features) -> float:
         penalty = float(self.l1 @ np.abs(beta) + 0.5 * (self.l2 @ beta**2))
-        return -now.log_likelihood + penalty
+        return penalty - float(now.log_likelihood)
 
     def _rounding(self, objective: float) -> float:
         """Changes of the objective that may be rounding of it, or of terms that cancel in it."""
@@ -101,13 +120,23 @@ class Run:
 
     def _violations(self) -> Features:
         """Violations per spread; 0 for columns that are left out, because others stand for them."""
-        v = self.problem.residual(self.now, self.gradient, self.beta, self.l1, self.l2)
+        v = self.problem.residual(
+            self.now, self.gradient, self.beta, self.l1, self.l2, self.passes.sums
+        )
         return np.where(self.allowed, v, 0.0)
 
     def _residual(self) -> float:
         return float(self._violations().max(initial=0.0)) / self.problem.kkt_scale
 
     def solve(self) -> None:
+        """Solve where the passes are fastest; the host has the last word."""
+        if isinstance(self.passes, DevicePasses):
+            with suppress(TooWide):
+                self._solve()
+            self._stand(HostPasses(self.problem))
+        self._solve()
+
+    def _solve(self) -> None:
         """Solve on growing working sets until no column outside violates its condition."""
         problem = self.problem
         working = self._first_working_set()
@@ -129,9 +158,7 @@ class Run:
                 self.stalled = strictness < 1e-9
             self._solve_on(columns, target)
             if columns.size < self.beta.size:
-                self.gradient = problem.design.cross(
-                    self.now.residual, runtime=problem.loss.runtime
-                )
+                self.gradient = self.passes.cross(self.now)
             v = self._violations()
             fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
             most = max(LEAST_WORKING, int(np.count_nonzero(working)))
@@ -153,12 +180,12 @@ class Run:
     # ------------------------------------------------------------------ on one working set
 
     def _solve_on(self, columns: Index, target: float) -> None:
-        problem = self.problem
-        design, loss = problem.design, problem.loss
+        problem, passes = self.problem, self.passes
         q = columns.size
         l1, l2 = self.l1[columns], self.l2[columns]
         # As in the certificate: a row far from all others must not set the unit.
-        spread = np.minimum(problem.spread, problem.spread_at_risk(self.now))[columns]
+        at_risk = problem.spread_at_risk(self.now, passes.sums)
+        spread = np.minimum(problem.spread, at_risk)[columns]
         beta, gradient = self.beta[columns], self.gradient[columns]
         box = np.full(q, 2.0) / spread
         objective = self._objective(self.now, self.beta)
@@ -172,7 +199,8 @@ class Run:
             if residual <= target and not _may_move(v * spread, curvature, l2):
                 break
             if q > MOST_IN_MATRIX and not l1.any():
-                step, image = conjugate_step(problem, columns, self.eta, gradient, beta, l2)
+                eta = passes.home(self.eta)
+                step, image = conjugate_step(problem, columns, eta, gradient, beta, l2)
             else:
                 is_cold = self.n_iter == 0 and not self.warm
                 curvature = self.model.at(columns, self.eta, residual, is_cold=is_cold)
@@ -188,16 +216,16 @@ class Run:
             if n_idle > MAX_IDLE:
                 self.stalled |= residual > target
                 break
-            along = design.product(step, columns, runtime=loss.runtime)
+            along = passes.along(step, columns)
             moved = self._search(columns, beta, step, along, predicted, objective)
             if moved is None:
                 self.stalled |= residual > target
                 break
             share, objective = moved
             before = gradient
-            gradient = design.cross(self.now.residual, columns, runtime=loss.runtime)
+            gradient = passes.cross(self.now, columns)
             beta = self.beta[columns]
-            self.last_move = share * float(np.ptp(along))
+            self.last_move = share * passes.span(along)
             self.last_step[columns] = share * step
             box = np.maximum(np.maximum(2 * np.abs(share * step), box / 2), LEAST_BOX / spread)
             if image.size:
@@ -210,7 +238,7 @@ class Run:
         columns: Index,
         beta: Features,
         step: Features,
-        along: Rows,
+        along: Any,
         predicted: float,
         objective: float,
     ) -> tuple[float, float] | None:
@@ -220,8 +248,8 @@ class Run:
         share = 1.0
         for _ in range(MAX_HALVINGS):
             trial[columns] = beta + share * step
-            eta = self.eta + share * along
-            now = self.problem.loss.evaluate(eta)
+            eta = self.passes.moved(self.eta, share, along)
+            now = self.passes.evaluate(eta)
             self.n_passes += 1
             value = self._objective(now, trial)
             if value <= objective - 1e-4 * share * predicted + slack:

@@ -1,0 +1,210 @@
+"""Fits, paths, cross-validation and the bootstrap on a device give what the CPU gives."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import riskset as rs
+from emulator.backend import HostMemory, Reference
+from gpu.backends import each_backend, emulated
+from riskset._errors import DeviceError
+from riskset._runtime import Runtime
+from riskset.data.design import Design
+from riskset.kernels.cuda import device
+from riskset.model.loss import Loss
+from riskset.solve import curvature, newton, path, run
+from riskset.solve import replicates as engine
+from riskset.solve.optimality import Problem
+from riskset.solve.passes import DevicePasses, HostPasses
+from riskset.solve.result import Solution
+from solve.test_replicates import KINDS, Cohort, N, P, penalties
+
+Use = Callable[[HostMemory], None]
+
+
+class Passes:
+    """Evaluations of the likelihood on a device and on the host."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.n_device = self.n_host = 0
+        on_device, on_host = DevicePasses.evaluate, HostPasses.evaluate
+
+        def there(passes: DevicePasses, eta: object) -> object:
+            self.n_device += 1
+            return on_device(passes, eta)
+
+        def here(passes: HostPasses, eta: object) -> object:
+            self.n_host += 1
+            return on_host(passes, eta)
+
+        monkeypatch.setattr(DevicePasses, "evaluate", there)
+        monkeypatch.setattr(HostPasses, "evaluate", here)
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
+    return Passes(monkeypatch)
+
+
+def likelihood(kind: str, where: str, cohort: Cohort | None = None) -> Loss:
+    cohort = cohort or Cohort(kind)
+    return cohort.loss(np.arange(N), cohort.weight, Runtime(1, where))
+
+
+def assert_same(found: Solution, expected: Solution, tol: float = 1e-9) -> None:
+    assert found.status == expected.status
+    assert found.kkt <= tol
+    assert_allclose(found.objective, expected.objective, rtol=1e-9)
+    assert_allclose(found.coef, expected.coef, rtol=1e-5, atol=1e-7)
+    assert [note.code for note in found.notes] == [note.code for note in expected.notes]
+
+
+@each_backend
+@pytest.mark.parametrize("sampled", [False, True], ids=["exact", "sampled"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fit(
+    kind: str,
+    sampled: bool,
+    make: type[HostMemory],
+    use: Use,
+    passes: Passes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    design, (l1, l2) = Design.from_dense(Cohort(kind).x), penalties(kind)
+    expected = newton.fit(design, likelihood(kind, "cpu"), l1, l2, tol=1e-9)
+    if sampled:
+        monkeypatch.setattr(curvature, "EXACT_WORK", 0)
+    use(make())
+    passes.n_host = 0
+    found = newton.fit(design, likelihood(kind, "cuda"), l1, l2, tol=1e-9)
+    assert_same(found, expected)
+    # The host evaluates the answer alone, to certify it.
+    assert passes.n_host == 1
+    assert passes.n_device > 2
+
+
+@pytest.mark.parametrize("kind", ["efron", "finegray"])
+def test_working_sets_grow_along_a_path(
+    kind: str, use: Use, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(curvature, "EXACT_WORK", 0)
+    monkeypatch.setattr(run, "ALL_AT_ONCE", 1)
+    monkeypatch.setattr(run, "LEAST_WORKING", 2)
+    design = Design.from_dense(Cohort(kind).x)
+    strengths = [(np.full(P, s), np.zeros(P)) for s in (20.0, 8.0, 3.0, 0.5)]
+    expected = path.fit_path(design, likelihood(kind, "cpu"), strengths)
+    use(Reference())
+    passes.n_host = 0
+    found = path.fit_path(design, likelihood(kind, "cuda"), strengths)
+    for a, b in zip(found, expected, strict=True):
+        assert_same(a, b, 1e-8)
+    assert np.count_nonzero(found[-1].coef) > np.count_nonzero(found[0].coef)
+    assert passes.n_host == 4
+
+
+@emulated
+def test_an_infinite_estimate_and_columns_that_cannot_be_estimated(
+    make: type[HostMemory], use: Use
+) -> None:
+    cohort = Cohort("breslow")
+    cohort.event[cohort.x[:, 0] == 1] = 0
+    cohort.x[:, 3] = 1.0
+    cohort.x[:, 4] = cohort.x[:, 5]
+    design, zero = Design.from_dense(cohort.x), np.zeros(P)
+    expected = newton.fit(design, likelihood("breslow", "cpu", cohort), zero, zero)
+    use(make())
+    found = newton.fit(design, likelihood("breslow", "cuda", cohort), zero, zero)
+    assert found.status == expected.status == "infinite_estimate"
+    assert [note.message for note in found.notes] == [note.message for note in expected.notes]
+    assert found.coef[0] == -np.inf
+    assert_allclose(found.coef, expected.coef, rtol=1e-5, atol=1e-7)
+    assert_allclose(found.log_likelihood, expected.log_likelihood, rtol=1e-9)
+
+
+@pytest.mark.parametrize("where", ["offset", "on the way"])
+def test_a_wide_range_of_eta_is_left_to_the_cpu(
+    where: str, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cohort, (l1, l2) = Cohort("breslow"), penalties("breslow")
+    if where == "offset":
+        cohort.offset = np.where(np.arange(N) == 7, -600.0, cohort.offset)
+    else:
+        monkeypatch.setattr("riskset.model.device.SPAN", 2.3)
+    design = Design.from_dense(cohort.x)
+    expected = newton.fit(design, likelihood("breslow", "cpu", cohort), l1, l2)
+    use(Reference())
+    assert_same(newton.fit(design, likelihood("breslow", "cuda", cohort), l1, l2), expected, 1e-8)
+
+
+def test_only_large_designs_are_sent_to_a_gpu_by_default(
+    use: Use, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(Reference())
+    design, strengths = Design.from_dense(Cohort("breslow").x), penalties("breslow")
+    newton.fit(design, likelihood("breslow", "auto"), *strengths)
+    assert passes.n_device == 0
+    monkeypatch.setattr(device, "WORTHWHILE", design.nbytes)
+    newton.fit(design, likelihood("breslow", "auto"), *strengths)
+    assert passes.n_device > 0
+
+
+def test_a_problem_is_sent_to_other_processes_without_its_device(use: Use) -> None:
+    import pickle
+
+    use(Reference())
+    problem = Problem.prepare(Design.from_dense(Cohort("breslow").x), likelihood("breslow", "cuda"))
+    assert problem.on_device is not None
+    _ = problem.device_loss, problem.sums
+    assert "on_device" not in vars(pickle.loads(pickle.dumps(problem)))
+
+
+# ---------------------------------------------------------------------------------- the estimators
+
+
+def sample(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    cohort = Cohort(kind)
+    y = rs.Surv(cohort.time, cohort.event)
+    return cohort.x, y
+
+
+@emulated
+@pytest.mark.parametrize("kind", ["breslow", "finegray"])
+def test_cross_validation_and_the_bootstrap(
+    kind: str, make: type[HostMemory], use: Use, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+    x, y = sample(kind)
+    cv, one = {
+        "breslow": (rs.CoxCV, rs.Cox),
+        "finegray": (rs.FineGrayCV, rs.FineGray),
+    }[kind]
+    use(make())
+    grid = [rs.L1(8.0), rs.L1(2.0)]
+    validated, drawn = {}, {}
+    for where in ("cpu", "cuda"):
+        options = {"device": where, "n_threads": 1, "cause": 1}
+        validated[where] = cv(penalties=grid, search="grid", folds=3, seed=1, **options).fit(x, y)
+        model = one(rs.L1(2.0), **options).fit(x, y)
+        drawn[where] = model.bootstrap(replicates=2, parameters=["x1", "x9"], seed=1)
+    a, b = (validated[where].cross_validation_ for where in ("cuda", "cpu"))
+    assert_allclose(a.scores, b.scores, rtol=1e-6)
+    assert validated["cuda"].best_penalty_ == validated["cpu"].best_penalty_
+    assert_allclose(validated["cuda"].coef_, validated["cpu"].coef_, rtol=1e-6, atol=1e-8)
+    assert_allclose(drawn["cuda"].replicates, drawn["cpu"].replicates, rtol=1e-4, atol=1e-5)
+    assert passes.n_device > 0
+
+
+def test_a_fitted_model_predicts_without_a_gpu(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = sample("breslow")
+    use(Reference())
+    model = rs.Cox(rs.L1(2.0), device="cuda", cause=1).fit(x, y)
+
+    def absent() -> None:
+        raise DeviceError("there is none.")
+
+    monkeypatch.setattr(device, "open_device", absent)
+    assert np.isfinite(model.predict(x)).all()
+    with pytest.raises(DeviceError):
+        model.fit(x, y)
