@@ -9,6 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ROWS ?= 100000
 COLUMNS ?= 1000
 REPEATS ?= 5
+VARIANCES ?= 0.0001 0.001 0.0042 0.01 0.1
 
 .PHONY: demo test check bench format clean help
 .DEFAULT_GOAL := help
@@ -17,7 +18,7 @@ help:
 	@echo "make demo    the main job on a real cohort: a treatment effect with 70 covariates"
 	@echo "make test    every test, doctests included"
 	@echo "make check   ruff and mypy --strict"
-	@echo "make bench   time and memory of the fit; ROWS=1000000 for the large one"
+	@echo "make bench   time and memory of fits and cross-validation; ROWS=1000000 for the large ones"
 	@echo "make format  let ruff rewrite the sources"
 	@echo "make clean   remove everything the other targets made"
 
@@ -33,13 +34,10 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.run
-	@for model in cox finegray; do \
-	    $(BIN)/python bench/fit.py --model $$model --rows $(ROWS) --columns $(COLUMNS) \
-	        --repeats $(REPEATS) || exit 1; \
-	done
-	@for model in cox finegray; do \
-	    $(BIN)/python bench/resampling.py --model $$model || exit 1; \
-	done
+	$(BIN)/riskset bench fixed --rows $(ROWS) --columns $(COLUMNS) --repeats $(REPEATS) \
+	    --out bench-output
+	$(BIN)/riskset bench crossval --rows $(ROWS) --columns $(COLUMNS) --repeats 1 \
+	    $(VARIANCES:%=--variance %) --out bench-output
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

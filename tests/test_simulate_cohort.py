@@ -69,10 +69,9 @@ def test_hazard_ratios_are_those_claimed() -> None:
 
 
 def test_treatment_is_confounded() -> None:
-    cohort = rs.simulate_cohort(50_000, 40, events=0.2, seed=8)
+    cohort = rs.simulate_cohort(50_000, 40, events=0.2, confounding=0.5, seed=8)
     risk = cohort.X[:, :-1] @ cohort.coef[:-1]
     treated = cohort.X[:, [-1]].toarray().ravel() == 1
-    # Log odds of treatment rise by one half for each standard deviation of the risk.
     model = rs.Cox(penalty=None).fit(cohort.X[:, [-1]], cohort.y)
     assert risk[treated].mean() > risk[~treated].mean() + 0.4 * risk.std()
     assert model.coef_[0] > cohort.coef[-1] + 0.1

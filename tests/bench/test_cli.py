@@ -1,13 +1,16 @@
 """``riskset bench`` on the command line."""
 
+import re
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 
 from riskset.bench.record import read_csv
+from riskset.cli.bench import bench as bench_app
 from riskset.cli.main import main
 
 
@@ -68,3 +71,12 @@ def test_refusals(
     assert said in err
     assert out == ""
     assert [p.name for p in Path().iterdir()] == ["file"]
+
+
+def test_the_page_names_every_experiment_and_option() -> None:
+    group = typer.main.get_command(bench_app)
+    commands = group.commands  # type: ignore[attr-defined]
+    page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text("utf-8")
+    assert set(re.findall(r"`riskset bench ([a-z]+)`", page)) == set(commands)
+    known = {name for command in commands.values() for o in command.params for name in o.opts}
+    assert set(re.findall(r"(?<![\w-])--[a-z-]+", page)) <= known

@@ -24,8 +24,6 @@ COMMON = 0.002
 """Covariates with an effect are at least as prevalent, if so many are."""
 TREATED = 0.5
 """About the share of rows with the treatment."""
-CONFOUNDING = 0.5
-"""Of what makes the event more likely, in its standard deviations, on the log odds of treatment."""
 BISECTIONS = 60
 
 
@@ -42,6 +40,7 @@ class CohortDesign:
         competing: float = 0.0,
         n_effects: int = 200,
         treatment: float = -0.2,
+        confounding: float = 0.1,
         seed: int = 123,
     ) -> None:
         self.n_rows = as_count("n_rows", n_rows)
@@ -61,6 +60,7 @@ class CohortDesign:
         self._prevalence = _prevalences(self._rng, rare, as_share("density", density), self.n_rows)
         self.coef: Features = np.zeros(self.n_covariates)
         self.coef[-1] = treatment
+        self.confounding = confounding
         common = np.flatnonzero(self._prevalence >= COMMON)
         chosen = common if common.size >= n_effects else np.arange(rare)
         chosen = self._rng.choice(chosen, min(n_effects, chosen.size), replace=False)
@@ -83,7 +83,7 @@ class CohortDesign:
             yield rows
         risk = self._eta - self._eta.mean()
         risk /= risk.std() or 1.0
-        odds = TREATED / (1 - TREATED) * np.exp(CONFOUNDING * risk)
+        odds = TREATED / (1 - TREATED) * np.exp(self.confounding * risk)
         treated = np.flatnonzero(self._rng.random(self.n_rows) < odds / (1 + odds))
         self._eta[treated] += self.coef[-1]
         yield treated.astype(np.int32)
@@ -123,6 +123,7 @@ def simulate_cohort(
     competing: float = 0.0,
     n_effects: int = 200,
     treatment: float = -0.2,
+    confounding: float = 0.1,
 ) -> Simulation:
     r"""A cohort as claims data give it: most covariates rare, few events, and a treatment.
 
@@ -153,6 +154,9 @@ def simulate_cohort(
         Covariates with an effect beside the treatment.
     treatment : float
         Log (subdistribution) hazard ratio of the treatment.
+    confounding : float
+        How much the log odds of treatment rise with each standard deviation of what makes the event
+        more likely. The default is a little, as may be left after matching.
 
     Returns
     -------
@@ -179,7 +183,7 @@ def simulate_cohort(
     >>> import riskset as rs
     >>> cohort = rs.simulate_cohort(5000, 50, seed=1)
     >>> cohort.X.shape, int(cohort.event.sum())
-    ((5000, 50), 83)
+    ((5000, 50), 84)
     """
     design = CohortDesign(
         n_rows,
@@ -189,6 +193,7 @@ def simulate_cohort(
         competing=competing,
         n_effects=n_effects,
         treatment=treatment,
+        confounding=confounding,
         seed=seed,
     )
     return collect(design)
