@@ -78,5 +78,7 @@ def test_the_page_names_every_experiment_and_option() -> None:
     commands = group.commands  # type: ignore[attr-defined]
     page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text("utf-8")
     assert set(re.findall(r"`riskset bench ([a-z]+)`", page)) == set(commands)
-    known = {name for command in commands.values() for o in command.params for name in o.opts}
-    assert set(re.findall(r"(?<![\w-])--[a-z-]+", page)) <= known
+    known = {name for command in commands.values() for o in command.params for name in o.opts} | {
+        "--help"
+    }
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page)) <= known

@@ -7,15 +7,17 @@ import matplotlib
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from riskset._errors import InputError
 from riskset.plot._style import COLOURS, FAINT, STYLE, frame, short
 
 __all__ = ["Panel", "time_bars", "time_curves"]
 
-MARKERS = "osD^vP*X"
+MARKERS = "osD^vP*Xh<>"
 PER_ROW = 3
+LEAST_SPAN = 5.0
+"""Ratio of the ends of a vertical axis."""
 DECADES = 1.0
 """An axis of fewer has its own values as ticks, not powers of ten."""
 
@@ -61,7 +63,7 @@ def time_curves(panels: Sequence[Panel], *, ylabel: str = "seconds") -> Figure:
     """
     _check(panels)
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
-    n_columns = min(PER_ROW, len(panels))
+    n_columns = 2 if len(panels) == 4 else min(PER_ROW, len(panels))
     n_rows = -(-len(panels) // n_columns)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(4.2 * n_columns, 3.4 * n_rows + 0.4), layout="constrained")
@@ -159,14 +161,18 @@ def _curves(axes: Axes, panel: Panel, names: Sequence[str], ylabel: str) -> None
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
         axes.tick_params(axis="x", which="minor", length=0)
     low, high = axes.get_ylim()
-    if high < 10**DECADES * low:
-        axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: _plain(value)))
+    wider = max(1.0, (LEAST_SPAN * low / high) ** 0.5)  # no small difference fills the picture
+    axes.set_ylim(low / wider, high * wider)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
     frame(axes, panel.title)
 
 
 def _plain(value: float) -> str:
-    """1, 0.25, 250,000, 1.5e+06: short, as ticks are."""
+    """0.25, 100, 250k, 1.5M, 1e-06: short, as ticks are."""
+    if value < 1e-3:
+        return f"{value:.1e}".replace(".0e", "e")
     if value >= 1e6 and value % 1e5 == 0:
         return f"{value / 1e6:g}M"
     if value >= 1e4 and value % 1e3 == 0:
