@@ -20,6 +20,7 @@ LAYERS = (
     ("solve",),
     ("infer",),
     ("curves", "estimators", "metrics", "simulate", "datasets", "persistence"),
+    ("cohort",),
     ("fit_file", "plot"),
     ("bench", "demo"),
     ("__init__",),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from riskset._errors import (
+        CohortError,
         DeviceError,
         InputError,
         MissingDependencyError,
@@ -40,6 +41,7 @@ _HOMES = {
     "AalenJohansen": "riskset.curves.aalen_johansen",
     "Bootstrap": "riskset.estimators.bootstrap",
     "CauseSpecificCox": "riskset.estimators.cause_specific",
+    "CohortError": "riskset._errors",
     "Cox": "riskset.estimators.cox",
     "CoxCV": "riskset.estimators.crossval",
     "CrossValidation": "riskset.infer.crossval.result",
@@ -82,12 +84,13 @@ _HOMES = {
 }
 
 # Modules that are used by name, as in ``riskset.metrics.concordance``.
-_MODULES = ("metrics", "plot")
+_MODULES = ("cohort", "metrics", "plot")
 
 __all__ = [
     "AalenJohansen",
     "Bootstrap",
     "CauseSpecificCox",
+    "CohortError",
     "Cox",
     "CoxCV",
     "CrossValidation",

@@ -4,7 +4,8 @@
 
     RisksetError
     ├── InputError (ValueError)                    what the caller gave is wrong
-    │   └── NotDefinedError (AttributeError)       a fit has no such answer
+    │   ├── NotDefinedError (AttributeError)       a fit has no such answer
+    │   └── CohortError                            a study cannot go on; has a code and details
     ├── DeviceError (RuntimeError)                 a device or its memory
     └── MissingDependencyError (ImportError)       an optional package is absent
 
@@ -15,9 +16,10 @@ line of its own that starts with "Hint:", what to do.
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
+    "CohortError",
     "DeviceError",
     "InputError",
     "MissingDependencyError",
@@ -80,6 +82,30 @@ class InputError(RisksetError, ValueError):
 
 class NotDefinedError(InputError, AttributeError):
     """A fit does not have this answer; to `hasattr` the attribute is absent."""
+
+
+class CohortError(InputError):
+    """Data or settings of a cohort study that it cannot go on with.
+
+    Attributes
+    ----------
+    code : str
+        A short name of the kind of fault, such as "DuplicateId", for programs.
+    details : dict
+        The numbers and ids that the message speaks of.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        hint: str | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+        self.details = dict(details or {})
 
 
 class DeviceError(RisksetError, RuntimeError):

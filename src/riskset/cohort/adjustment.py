@@ -1,0 +1,247 @@
+"""What makes the arms comparable, as one object that balance, curves and models all use.
+
+Every way of adjusting ends in a weight for each row (0 = left out) and, for matching and
+stratification, a set. Nobody downstream guesses from the names of columns which weights are meant.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import CohortError, counted
+from riskset._types import Index, Rows
+from riskset.cohort.population import Population
+from riskset.data.checks import Places, as_array
+from riskset.solve.result import Note
+
+__all__ = [
+    "Adjustment",
+    "AdjustmentStatus",
+    "Estimand",
+    "Kind",
+    "People",
+    "Step",
+    "effective_size",
+    "restrict",
+    "start",
+]
+
+Kind = Literal["none", "trimming", "matching", "stratification", "weighting"]
+Estimand = Literal["ate", "att", "atu", "ato", "matching"]
+AdjustmentStatus = Literal["ok", "empty", "one_arm_empty", "no_matches"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Numbers left after one step of making a population: a row of its attrition.
+
+    Attributes
+    ----------
+    step : str
+    target_persons, comparator_persons, target_exposures, comparator_exposures : int
+    removed_target, removed_comparator : int
+        Exposures that this step removed.
+    """
+
+    step: str
+    target_persons: int
+    comparator_persons: int
+    target_exposures: int
+    comparator_exposures: int
+    removed_target: int = 0
+    removed_comparator: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Adjustment:
+    """Weights and sets of all rows of a population.
+
+    Attributes
+    ----------
+    kind : {"none", "trimming", "matching", "stratification", "weighting"}
+    estimand : str or None
+        Whom the effect is about: "ate" all, "att" the target, "atu" the comparators, "ato" those in
+        equipoise; None where nothing but trimming was done.
+    population : Population
+    weight : (n,) float64, >= 0
+        0: left out.
+    set_id : (n,) int64 or None
+        Matched set (row id of its target, or comparator if reversed), or stratum (1, 2, ...);
+        -1 where the weight is 0.
+    status : {"ok", "empty", "one_arm_empty", "no_matches"}
+    notes : tuple of Note
+    attrition : tuple of Step
+        What was left after each step, from the population on.
+    settings : mapping
+        The arguments that it was made with.
+    details : mapping
+        What the step found on its way, such as cut-offs, the caliper or numbers of sets.
+    """
+
+    kind: Kind
+    estimand: Estimand | None
+    population: Population
+    weight: Rows
+    set_id: Index | None = None
+    status: AdjustmentStatus = "ok"
+    notes: tuple[Note, ...] = ()
+    attrition: tuple[Step, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+    details: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Rows of positive weight (n,)."""
+        return self.weight > 0
+
+    @property
+    def n_target(self) -> int:
+        """Rows kept of the target."""
+        return int(np.count_nonzero(self.kept & self.population.is_target))
+
+    @property
+    def n_comparator(self) -> int:
+        """Rows kept of the comparator."""
+        return int(np.count_nonzero(self.kept & ~self.population.is_target))
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows of one arm have different weights."""
+        arms = (self.weight[self.kept & (self.population.treatment == a)] for a in (0, 1))
+        return any(w.size > 0 and bool((w != w[0]).any()) for w in arms)
+
+    @property
+    def cluster(self) -> Index:
+        """Rows that belong together: the matched set, else the person (n,)."""
+        if self.kind == "matching" and self.set_id is not None:
+            return self.set_id
+        return self.population.person_id
+
+    def effective_sizes(self) -> tuple[float, float]:
+        """Effective sample size of target and comparator, by `effective_size`."""
+        arms = (self.weight[self.population.treatment == a] for a in (1, 0))
+        target, comparator = (effective_size(w) for w in arms)
+        return target, comparator
+
+    def __repr__(self) -> str:
+        found = "" if self.status == "ok" else f", status {self.status!r}"
+        about = "" if self.estimand is None else f", {self.estimand}"
+        noted = "".join(f"\n  {note.code}: {note.message}" for note in self.notes)
+        return (
+            f"Adjustment({self.kind}{about}: {counted(self.n_target, 'target')}, "
+            f"{counted(self.n_comparator, 'comparator')}{found}){noted}"
+        )
+
+
+People: TypeAlias = Population | Adjustment
+"""A population, or what trimming left of it."""
+
+
+def start(people: People, *, allow_weights: bool = False) -> Adjustment:
+    """What a step starts from: everybody, or those that trimming left.
+
+    Raises
+    ------
+    CohortError
+        "AlreadyAdjusted", if the people have weights or sets, which a further step would undo.
+    """
+    if isinstance(people, Population):
+        everyone = np.ones(people.n_rows)
+        first = _count("population", people, everyone > 0)
+        return Adjustment("none", None, people, everyone, status=_status(first), attrition=(first,))
+    if not isinstance(people, Adjustment):
+        raise CohortError(
+            "BadPopulation",
+            f"expected a Population or an Adjustment, but got {type(people).__name__}.",
+            hint="make one with riskset.cohort.Population(treatment, score).",
+        )
+    if people.kind not in ("none", "trimming") and not allow_weights:
+        raise CohortError(
+            "AlreadyAdjusted",
+            f"the people are already adjusted by {people.kind}.",
+            hint="start from the Population, or from what `trim` left of it.",
+        )
+    return people
+
+
+def narrowed(
+    before: Adjustment,
+    kind: Kind,
+    steps: list[tuple[str, NDArray[np.bool_]]],
+    **changes: object,
+) -> Adjustment:
+    """An adjustment after further steps, each with the rows that it keeps.
+
+    `changes` are further attributes; without a weight the rows kept weigh 1.
+    """
+    people = before.population
+    attrition = list(before.attrition)
+    kept = before.kept
+    for name, keeps in steps:
+        kept = kept & keeps
+        attrition.append(_count(name, people, kept, attrition[-1]))
+    given: dict[str, object] = {"weight": kept.astype(np.float64), "estimand": None}
+    given |= {"status": _status(attrition[-1]), "notes": ()} | changes
+    given["notes"] = (*before.notes, *given["notes"])  # type: ignore[misc]
+    if before.status != "ok":  # what went wrong first is the reason
+        given["status"] = before.status
+    return Adjustment(kind=kind, population=people, attrition=tuple(attrition), **given)  # type: ignore[arg-type]
+
+
+def restrict(people: People, keep: object, step: str) -> Adjustment:
+    """Keep some rows for a reason of your own, with a row in the attrition.
+
+    Parameters
+    ----------
+    people : Population or Adjustment
+    keep : (n,) bool
+    step : str
+        The reason, as the attrition shows it.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 0])
+    >>> rs.cohort.restrict(people, [True, True, False], "no prior outcome")
+    Adjustment(trimming: 1 target, 1 comparator)
+    """
+    before = start(people)
+    chosen = as_array(keep, "`keep`", Places())
+    if chosen.dtype.kind != "b" or chosen.shape != before.weight.shape:
+        raise CohortError(
+            "BadSelection",
+            f"`keep` must be True or False for each of the {before.weight.size:,} rows, but it has "
+            f"shape {chosen.shape} and type {chosen.dtype}.",
+            hint="compare a column with a value, for example age >= 65.",
+        )
+    return narrowed(before, "trimming", [(step, chosen)], settings={"step": step})
+
+
+def effective_size(weight: Rows) -> float:
+    r"""Kish's effective sample size :math:`(\sum w)^2 / \sum w^2`; 0 without weight."""
+    squares = float(weight @ weight)
+    return float(weight.sum()) ** 2 / squares if squares > 0 else 0.0
+
+
+def _count(
+    step: str, people: Population, kept: NDArray[np.bool_], before: Step | None = None
+) -> Step:
+    persons, exposures = [], []
+    for arm in (1, 0):
+        own = kept & (people.treatment == arm)
+        exposures.append(int(np.count_nonzero(own)))
+        alone = people.person_id is people.row_id
+        persons.append(exposures[-1] if alone else np.unique(people.person_id[own]).size)
+    last = exposures if before is None else [before.target_exposures, before.comparator_exposures]
+    removed = [old - new for old, new in zip(last, exposures, strict=True)]
+    return Step(step, persons[0], persons[1], exposures[0], exposures[1], removed[0], removed[1])
+
+
+def _status(last: Step) -> AdjustmentStatus:
+    target, comparator = last.target_exposures, last.comparator_exposures
+    if not target and not comparator:
+        return "empty"
+    return "ok" if target and comparator else "one_arm_empty"

@@ -1,0 +1,228 @@
+"""Matching comparators to the target by their propensity scores, the closest pairs first."""
+
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import CohortError, InputError
+from riskset._types import Index, Rows, is_number
+from riskset.cohort.adjustment import Adjustment, People, effective_size, narrowed, start
+from riskset.cohort.population import Population, block_codes, logit
+from riskset.kernels.matching_cpu import match_closest
+from riskset.solve.result import Note
+
+__all__ = ["Scale", "match"]
+
+Scale = Literal["standardized logit", "standardized", "propensity score"]
+
+QUANTUM = 1e10
+"""Scores are matched as whole numbers of 1e-10, so that distances and ties are exact."""
+
+NO_LIMIT = int(np.iinfo(np.int64).max)
+
+CONSTANT = "all scores are equal, so there is no standard deviation and no caliper was used."
+
+
+def match(
+    people: People,
+    ratio: int = 1,
+    caliper: float | None = 0.2,
+    *,
+    scale: Scale = "standardized logit",
+    within: object = (),
+    allow_reverse: bool = False,
+    caliper_sd: Literal["all", "within"] = "all",
+) -> Adjustment:
+    r"""Sets of one target and up to `ratio` comparators, without replacement, closest pairs first.
+
+    In round r = 1, 2, ..., `ratio` all pairs of a target with r - 1 comparators and an unused
+    comparator of its block, at most the caliper apart, are taken in the order of (distance, row id
+    of the target, row id of the comparator); a pair is accepted if neither was taken in this round.
+
+    Parameters
+    ----------
+    people : Population or Adjustment
+        With scores; of trimmed people those that are left.
+    ratio : int
+        Most comparators in a set; 0: no limit.
+    caliper : float or None
+        Largest distance, inclusive. None or 0: no limit.
+    scale : {"standardized logit", "standardized", "propensity score"}
+        The distance is one of logits, with the caliper in their standard deviations; or of scores,
+        with the caliper in theirs; or of scores, with the caliper as it is. The same scale holds
+        within blocks.
+    within : (n,) labels, or a sequence of label arrays
+        Match only people with the same labels; missing labels are a label of their own.
+    allow_reverse : bool
+        If the target is the larger arm, look for targets for each comparator instead.
+    caliper_sd : {"all", "within"}
+        Standard deviation of everybody, or :math:`\sqrt{(s_1^2 + s_0^2) / 2}` within the arms.
+        Scores of 0 and 1 are left out of both.
+
+    Returns
+    -------
+    Adjustment
+        A target weighs 1, its comparators 1 over their number: the effect in the target ("att"; if
+        reversed, "atu"). ``details``: ``caliper`` and ``sd`` on the scale of the distance,
+        ``distance_sum``, ``distance_max``, ``sets`` (their number by number of members found),
+        ``unmatched_target``, ``unmatched_comparator``, ``unmatched_blocks`` (people in blocks that
+        lack an arm), ``effective_size``, ``reversed``.
+
+    Raises
+    ------
+    CohortError
+        "BadSetting" or "BadBlock".
+
+    Notes
+    -----
+    O(n log n) time for each round. Results do not depend on the order of rows. If nobody is within
+    the caliper of anybody, `status` is "no_matches".
+
+    References
+    ----------
+    Rassen et al. (2012), Pharmacoepidemiology and Drug Safety 21 S2, 69-80, doi:10.1002/pds.3263.
+    Austin (2011), Pharmaceutical Statistics 10, 150-161, doi:10.1002/pst.433.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0], [0.50, 0.40, 0.49, 0.10])
+    >>> matched = rs.cohort.match(people)
+    >>> matched
+    Adjustment(matching, att: 1 target, 1 comparator)
+    >>> matched.set_id
+    array([ 0, -1,  0, -1])
+    """
+    _check(ratio, caliper, scale, caliper_sd)
+    before = start(people)
+    population = before.population
+    rows = np.flatnonzero(before.kept)
+    arm = population.treatment[rows]
+    reverse = allow_reverse and 2 * int(arm.sum()) > rows.size
+    position = logit(population.score) if scale == "standardized logit" else population.score
+    limit, spread = _limit(population, rows, position[rows], caliper, scale, caliper_sd)
+    block = block_codes(within, population.n_rows)[0][rows]
+    sets = _form_sets(
+        population.row_id[rows], 1 - arm if reverse else arm, position[rows], block, limit, ratio
+    )
+    weight, set_id = np.zeros(population.n_rows), np.full(population.n_rows, -1, dtype=np.int64)
+    weight[rows], set_id[rows] = sets.weight, sets.set_id
+    is_constant = caliper and spread == 0 and rows.size > 0
+    notes = (Note("ps_constant", (), CONSTANT),) if is_constant and limit == NO_LIMIT else ()
+    return narrowed(
+        before,
+        "matching",
+        [("matched", weight > 0)],
+        weight=weight,
+        set_id=set_id,
+        estimand="atu" if reverse else "att",
+        status="ok" if sets.weight.any() else "no_matches",
+        notes=notes,
+        settings={
+            "ratio": ratio,
+            "caliper": caliper,
+            "scale": scale,
+            "allow_reverse": allow_reverse,
+            "caliper_sd": caliper_sd,
+        },
+        details={
+            **before.details,
+            **_quality(sets, arm, block),
+            "caliper": None if limit == NO_LIMIT else limit / QUANTUM,
+            "sd": spread,
+            "reversed": reverse,
+        },
+    )
+
+
+class _Sets(NamedTuple):
+    """Of the rows that were to be matched: `first` are those whose partners are sought."""
+
+    first: NDArray[np.bool_]
+    weight: Rows
+    set_id: Index
+    size: Index
+    distance: Rows
+
+
+def _form_sets(
+    row_id: Index, first: Index, position: Rows, block: Index, limit: int, ratio: int
+) -> _Sets:
+    whole = np.rint(position * QUANTUM).astype(np.int64)
+    order = np.lexsort((row_id, first, whole, block)).astype(np.int64)
+    of, distance = match_closest(order, row_id, first, whole, block, limit, ratio)
+    matched, partner = of >= 0, (of >= 0) & (first == 0)
+    size = np.bincount(of[partner], minlength=of.size)
+    weight = np.where(matched, 1.0, 0.0)
+    weight[partner] = 1.0 / size[of[partner]]
+    set_id = np.where(matched, row_id[of], -1)
+    return _Sets(first == 1, weight, set_id, size.astype(np.int64), distance / QUANTUM)
+
+
+def _quality(sets: _Sets, arm: Index, block: Index) -> dict[str, object]:
+    """What was found: distances, sizes of sets, and who is left over."""
+    partner = ~sets.first & (sets.weight > 0)
+    sizes, numbers = np.unique(sets.size[sets.size > 0], return_counts=True)
+    alone = sets.weight == 0
+    per_arm = [
+        np.bincount(block[arm == a], minlength=int(block.max(initial=0)) + 1) for a in (0, 1)
+    ]
+    lacks_arm = (per_arm[0] == 0) | (per_arm[1] == 0)
+    return {
+        "distance_sum": float(sets.distance[partner].sum()),
+        "distance_max": float(sets.distance[partner].max(initial=0.0)),
+        "sets": dict(zip(sizes.tolist(), numbers.tolist(), strict=True)),
+        "unmatched_target": int(np.count_nonzero(alone & (arm == 1))),
+        "unmatched_comparator": int(np.count_nonzero(alone & (arm == 0))),
+        "unmatched_blocks": int(np.count_nonzero(lacks_arm[block])),
+        "effective_size": effective_size(sets.weight[partner]),
+    }
+
+
+def _limit(
+    population: Population,
+    rows: Index,
+    position: Rows,
+    caliper: float | None,
+    scale: str,
+    caliper_sd: str,
+) -> tuple[int, float]:
+    """The caliper in quanta, and the standard deviation that it is counted in."""
+    inside = (population.score[rows] > 0) & (population.score[rows] < 1)
+    target = population.is_target[rows]
+    if caliper_sd == "within":
+        squares = [_variance(position[inside & (target == a)]) for a in (True, False)]
+        spread = float(np.sqrt(np.mean(squares)))
+    else:
+        spread = float(np.sqrt(_variance(position[inside])))
+    if not caliper:
+        return NO_LIMIT, spread
+    if scale == "propensity score":
+        return int(np.floor(caliper * QUANTUM)), spread
+    if not spread > 0:
+        return NO_LIMIT, spread
+    return int(np.floor(caliper * spread * QUANTUM)), spread
+
+
+def _variance(values: Rows) -> float:
+    return float(values.var(ddof=1)) if values.size > 1 else 0.0
+
+
+def _check(ratio: int, caliper: float | None, scale: str, caliper_sd: str) -> None:
+    if not (is_number(ratio) and float(ratio).is_integer() and ratio >= 0):
+        raise CohortError(
+            "BadSetting",
+            f"`ratio` must be a whole number of at least 0, but it is {ratio!r}.",
+            hint="1 for pairs; 0 for as many comparators as there are within the caliper.",
+        )
+    if caliper is not None and not (is_number(caliper) and 0 <= caliper < np.inf):
+        raise CohortError(
+            "BadSetting",
+            f"`caliper` must be a number of at least 0 or None, but it is {caliper!r}.",
+            hint="0.2 standard deviations of the logit is usual; None is no limit.",
+        )
+    if scale not in get_args(Scale):
+        raise InputError.wrong_option("scale", scale, get_args(Scale))
+    if caliper_sd not in ("all", "within"):
+        raise InputError.wrong_option("caliper_sd", caliper_sd, ("all", "within"))

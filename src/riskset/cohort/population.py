@@ -1,0 +1,252 @@
+"""The people of a study, before any outcome is known.
+
+A `Population` holds who was treated and with which propensity score, and nothing of what happened
+later, so that nothing that is chosen by it can have looked at the outcome.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import CohortError, counted
+from riskset._types import AnyArray, Index, Rows
+from riskset.data.checks import Places, as_array, as_numbers, is_missing, shown
+
+__all__ = ["EXTREME_LOGIT", "Population", "block_codes", "logit"]
+
+EXTREME_LOGIT = 34.5
+"""A score of 0 or 1 counts as one of 1e-15 or 1 - 1e-15."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Population:
+    """Who was treated, and their propensity scores: one row an exposure.
+
+    Parameters
+    ----------
+    treatment : (n,) 0 or 1
+        1 = target, 0 = comparator.
+    score : (n,) numbers in [0, 1], optional
+        Probability of the target given the covariates. It is used as it is, never rounded.
+    row_id : (n,) whole numbers, optional
+        Identity of the row; it breaks ties, so that results do not depend on the order of rows.
+        Default: 0, 1, 2, ...
+    person_id : (n,) whole numbers, optional
+        Default: the row, for people who enter once.
+
+    Raises
+    ------
+    CohortError
+        "BadTreatment", "BadScore", "BadId" or "DuplicateId".
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> rs.cohort.Population([1, 0, 0], score=[0.5, 0.4, 0.1])
+    Population(1 target, 2 comparators, with scores)
+    """
+
+    treatment: NDArray[np.int64]
+    row_id: Index
+    person_id: Index
+    _score: Rows | None
+
+    def __init__(
+        self,
+        treatment: object,
+        score: object = None,
+        *,
+        row_id: object = None,
+        person_id: object = None,
+    ) -> None:
+        arms = _arms(treatment)
+        n = arms.size
+        ids = np.arange(n) if row_id is None else _ids(row_id, "row_id", n)
+        _check_unique(ids)
+        persons = ids if person_id is None else _ids(person_id, "person_id", n)
+        values = None if score is None else _scores(score, n)
+        for name, array in (
+            ("treatment", arms),
+            ("row_id", ids),
+            ("person_id", persons),
+            ("_score", values),
+        ):
+            object.__setattr__(self, name, array)
+
+    def __repr__(self) -> str:
+        target, comparator = np.bincount(self.treatment, minlength=2)[::-1]
+        scores = "without" if self._score is None else "with"
+        return (
+            f"Population({counted(target, 'target')}, {counted(comparator, 'comparator')}, "
+            f"{scores} scores)"
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.treatment.size)
+
+    @property
+    def is_target(self) -> NDArray[np.bool_]:
+        """Rows of the target (n,)."""
+        return np.equal(self.treatment, 1)
+
+    @property
+    def score(self) -> Rows:
+        """Propensity scores (n,).
+
+        Raises
+        ------
+        CohortError
+            "NoScore", if none were given.
+        """
+        if self._score is None:
+            raise CohortError(
+                "NoScore",
+                "this step needs propensity scores, but the population has none.",
+                hint="pass `score` when the Population is made.",
+            )
+        return self._score
+
+    def with_score(self, score: object) -> Self:
+        """The same people with other scores, such as those of a model fitted after trimming."""
+        return type(self)(self.treatment, score, row_id=self.row_id, person_id=self.person_id)
+
+
+def logit(score: Rows) -> Rows:
+    """Log odds, at most `EXTREME_LOGIT` in size."""
+    with np.errstate(divide="ignore"):
+        odds = np.log(score) - np.log1p(-score)
+    return np.asarray(np.clip(odds, -EXTREME_LOGIT, EXTREME_LOGIT))
+
+
+def block_codes(within: object, n_rows: int) -> tuple[Index, tuple[tuple[object, ...], ...]]:
+    """Blocks by the combinations of labels, missing labels being labels of their own.
+
+    Parameters
+    ----------
+    within : (n,) labels, or a sequence of label arrays
+        An empty sequence: one block.
+
+    Returns
+    -------
+    codes : (n,) int64
+    labels : tuple of tuple
+        The combination of each code.
+    """
+    columns = _label_columns(within, n_rows)
+    codes = np.zeros(n_rows, dtype=np.int64)
+    labels: list[tuple[object, ...]] = [()]
+    for column in columns:
+        own, names = _with_missing(column)
+        pairs, codes = np.unique(codes * len(names) + own, return_inverse=True)
+        codes = codes.reshape(-1).astype(np.int64)
+        labels = [(*labels[k // len(names)], names[k % len(names)]) for k in pairs.tolist()]
+    return codes, tuple(labels)
+
+
+def _label_columns(within: object, n_rows: int) -> list[AnyArray]:
+    is_one = isinstance(within, np.ndarray) and within.ndim == 1
+    listed: Sequence[object] = [within] if is_one else list(within)  # type: ignore[call-overload]
+    if listed and (isinstance(listed[0], str) or not hasattr(listed[0], "__len__")):
+        listed = [listed]
+    columns = [as_array(labels, "`within`", Places()) for labels in listed]
+    for column in columns:
+        if column.shape != (n_rows,):
+            raise CohortError(
+                "BadBlock",
+                f"`within` must have one label for each of the {n_rows:,} rows, but its shape is "
+                f"{column.shape}.",
+                hint="pass labels of the rows of the population, or a list of such arrays.",
+            )
+    return columns
+
+
+def _with_missing(column: AnyArray) -> tuple[Index, list[object]]:
+    """Codes in sorted order, the missing last."""
+    if column.dtype.kind == "f":
+        missing = np.isnan(column)
+    elif column.dtype == object:
+        missing = np.array([is_missing(v) for v in column], dtype=bool)
+    else:
+        missing = np.zeros(column.size, dtype=bool)
+    present = column[~missing]
+    if present.dtype == object and len({type(v) for v in present}) > 1:
+        present = present.astype(str)
+    names, own = np.unique(present, return_inverse=True)
+    codes = np.full(column.size, names.size, dtype=np.int64)
+    codes[~missing] = own.reshape(-1)
+    return codes, [*names.tolist(), *(["missing"] if missing.any() else [])]
+
+
+def _arms(treatment: object) -> NDArray[np.int64]:
+    array = as_array(treatment, "`treatment`", Places())
+    try:
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError):
+        numbers = np.full(array.shape, np.nan)
+    bad = ~((numbers == 0) | (numbers == 1))
+    if array.ndim != 1 or bad.any():
+        where = "" if array.ndim != 1 else _first(bad, array)
+        raise CohortError(
+            "BadTreatment",
+            "`treatment` must be one column of 1 (target) and 0 (comparator)"
+            + (f", but {where}." if where else f", but its shape is {array.shape}."),
+            hint="code the arms, for example (drug == 'target').astype(int).",
+        )
+    return numbers.astype(np.int64)
+
+
+def _scores(score: object, n: int) -> Rows:
+    array = as_array(score, "`score`", Places())
+    if array.shape == (n,) and array.dtype.kind in "iuf":
+        bad = ~((array >= 0) & (array <= 1))
+        if bad.any():
+            raise CohortError(
+                "BadScore",
+                f"`score` must be a probability of each row, but {_first(bad, array)}.",
+                hint="leave rows without a score out, and check the model that made it.",
+                details={"rows": np.flatnonzero(bad)[:3].tolist(), "count": int(bad.sum())},
+            )
+    return as_numbers(score, "score", n, Places())
+
+
+def _ids(values: object, name: str, n: int) -> Index:
+    array = as_array(values, f"`{name}`", Places())
+    whole = array.dtype.kind in "iu" or (
+        array.dtype.kind == "f" and bool((array == np.floor(array)).all())
+    )
+    if array.shape != (n,) or not whole:
+        raise CohortError(
+            "BadId",
+            f"`{name}` must be a whole number for each of the {n:,} rows, but it has shape "
+            f"{array.shape} and type {array.dtype}.",
+            hint="number the rows, or leave it out.",
+        )
+    return array.astype(np.int64)
+
+
+def _check_unique(ids: Index) -> None:
+    names, times = np.unique(ids, return_counts=True)
+    again = names[times > 1]
+    if again.size:
+        listed = ", ".join(map(str, again[:3].tolist()))
+        raise CohortError(
+            "DuplicateId",
+            f"`row_id` must be unique, but {counted(again.size, 'id')} "
+            f"{'occurs' if again.size == 1 else 'occur'} more than once (first: {listed}).",
+            hint="give people who enter twice two row ids and one person_id.",
+            details={"ids": again[:3].tolist(), "count": int(again.size)},
+        )
+
+
+def _first(bad: NDArray[np.bool_], values: AnyArray) -> str:
+    k = int(np.argmax(bad))
+    n = int(bad.sum())
+    return (
+        f"{n:,} of {bad.size:,} rows {'is' if n == 1 else 'are'} not "
+        f"(first: row {k}, value {shown(values[k])})"
+    )

@@ -1,0 +1,160 @@
+"""What propensity scores say about the overlap of two arms.
+
+The model that makes the scores is no part of this module: any probabilities will do.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, ndtri
+from scipy.stats import rankdata
+
+from riskset._errors import CohortError
+from riskset._types import Rows
+from riskset.cohort.adjustment import People, start
+from riskset.cohort.population import Population, logit
+
+__all__ = ["Discrimination", "auc", "check_range", "equipoise", "in_range", "preference_score"]
+
+ROUNDING = 1e-12
+"""A preference score is computed, so one that should equal a bound may lie this far outside it."""
+
+
+@dataclass(frozen=True)
+class Discrimination:
+    """How well scores tell the arms apart.
+
+    Attributes
+    ----------
+    auc : float
+        0.5: not at all; 1: completely. NaN if an arm is empty.
+    standard_error : float
+        By DeLong's method; NaN with fewer than two rows in an arm.
+    """
+
+    auc: float
+    standard_error: float
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Normal interval, not cut at 0 and 1."""
+        half = float(ndtri(0.5 + level / 2)) * self.standard_error
+        return self.auc - half, self.auc + half
+
+
+def auc(people: People) -> Discrimination:
+    r"""Probability that a target has a higher score than a comparator.
+
+    .. math:: AUC = \frac{R_1 - n_1 (n_1 + 1) / 2}{n_1 n_0}, \qquad
+        se^2 = \frac{s^2(V_{10})}{n_1} + \frac{s^2(V_{01})}{n_0}
+
+    with :math:`R_1` the sum of the mid-ranks of the target, and the placements :math:`V_{10}` the
+    shares of comparators below each target (ties count one half), :math:`V_{01}` those of targets
+    above each comparator.
+
+    Parameters
+    ----------
+    people : Population or Adjustment
+        With scores; of an adjustment, those kept, each counting once.
+
+    Returns
+    -------
+    Discrimination
+
+    Notes
+    -----
+    O(n log n).
+
+    References
+    ----------
+    DeLong, DeLong and Clarke-Pearson (1988), Biometrics 44, 837-845, doi:10.2307/2531595.
+    Sun and Xu (2014), IEEE Signal Processing Letters 21, 1389-1393, doi:10.1109/LSP.2014.2337313.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> rs.cohort.auc(rs.cohort.Population([1, 1, 0, 0], [0.9, 0.4, 0.5, 0.1])).auc
+    0.75
+    """
+    begun = start(people, allow_weights=True)
+    kept = begun.kept
+    score = begun.population.score[kept]
+    target = begun.population.is_target[kept]
+    n1, n0 = int(target.sum()), int((~target).sum())
+    if not n1 or not n0:
+        return Discrimination(np.nan, np.nan)
+    rank = rankdata(score)
+    above = (rank[target] - rankdata(score[target])) / n0
+    below = 1.0 - (rank[~target] - rankdata(score[~target])) / n1
+    area = float(above.mean())
+    if min(n1, n0) < 2:
+        return Discrimination(area, np.nan)
+    error = np.sqrt(above.var(ddof=1) / n1 + below.var(ddof=1) / n0)
+    return Discrimination(area, float(error))
+
+
+def preference_score(population: Population) -> Rows:
+    r"""Propensity score with the preference for one treatment over all taken out (n,).
+
+    .. math:: logit(F) = logit(e) - logit(p)
+
+    with p the share of the target among all rows. NaN if an arm is empty.
+
+    Parameters
+    ----------
+    population : Population
+        The people whom the scores were estimated for. It stays as it is when people are trimmed or
+        matched later.
+
+    References
+    ----------
+    Walker et al. (2013), Comparative Effectiveness Research 3, 11-20, doi:10.2147/CER.S40357.
+    """
+    share = float(population.is_target.mean()) if population.n_rows else np.nan
+    score = population.score
+    if not 0 < share < 1:
+        return np.full(score.size, np.nan)
+    return np.asarray(expit(logit(score) - logit(np.array([share]))[0]))
+
+
+def equipoise(people: People, bounds: tuple[float, float] = (0.3, 0.7)) -> float:
+    """Share of people, of both arms together, whose preference score is within bounds, inclusive.
+
+    Parameters
+    ----------
+    people : Population or Adjustment
+        Of an adjustment, those kept; preference scores are those of its whole population.
+    bounds : (float, float)
+
+    Returns
+    -------
+    float
+        NaN if nobody is left, or an arm of the population is empty.
+    """
+    low, high = check_range("bounds", bounds)
+    begun = start(people, allow_weights=True)
+    preference = preference_score(begun.population)[begun.kept]
+    if not preference.size or np.isnan(preference).any():
+        return float("nan")
+    return float(in_range(preference, low, high).mean())
+
+
+def in_range(preference: Rows, low: float, high: float) -> NDArray[np.bool_]:
+    """Preference scores between two bounds, inclusive up to rounding."""
+    return (preference >= low - ROUNDING) & (preference <= high + ROUNDING)
+
+
+def check_range(name: str, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Two numbers in [0, 1], the lower first."""
+    try:
+        low, high = (float(b) for b in bounds)
+        fine = 0 <= low < high <= 1
+    except (TypeError, ValueError):
+        fine = False
+    if not fine:
+        raise CohortError(
+            "BadSetting",
+            f"`{name}` must be two numbers between 0 and 1, the lower first, but it is {bounds!r}.",
+            hint="for example (0.3, 0.7).",
+        )
+    return low, high

@@ -1,0 +1,196 @@
+"""Leaving out people whom the other arm has no like of, by their propensity scores."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import CohortError
+from riskset._types import Rows, is_number
+from riskset.cohort.adjustment import Adjustment, People, narrowed, start
+from riskset.cohort.propensity import check_range, in_range, preference_score
+
+__all__ = ["crump_limit", "trim"]
+
+Keep = NDArray[np.bool_]
+
+
+def trim(
+    people: People,
+    *,
+    symmetric: float | None = None,
+    asymmetric: float | None = None,
+    reverse_asymmetric: float | None = None,
+    overlap: bool = False,
+    equipoise: tuple[float, float] | None = None,
+    crump: bool = False,
+    max_weight: float | None = None,
+    weights: Adjustment | None = None,
+) -> Adjustment:
+    r"""Keep the people whose propensity score e lies where both arms are found.
+
+    Several rules are applied in the order below, each to those that the one before has left.
+
+    Parameters
+    ----------
+    people : Population or Adjustment
+        With scores.
+    symmetric : float, optional
+        f: keep :math:`f < e < 1 - f`.
+    asymmetric : float, optional
+        f: keep the overlap; of those then the target with e at least its quantile f, and the
+        comparators with e at most their quantile 1 - f.
+    reverse_asymmetric : float, optional
+        f: keep the overlap; of those then the target with e at most its quantile 1 - f, and the
+        comparators with e at least their quantile f.
+    overlap : bool
+        Keep e between the larger of the two smallest and the smaller of the two largest scores of
+        the arms, inclusive.
+    equipoise : (float, float), optional
+        Keep preference scores within these bounds, inclusive.
+    crump : bool
+        Keep :math:`\alpha \le e \le 1 - \alpha` with the :math:`\alpha` of `crump_limit`.
+    max_weight : float, optional
+        Keep weights up to it, inclusive.
+    weights : Adjustment, optional
+        The weights that `max_weight` speaks of, as made by `weight`.
+
+    Returns
+    -------
+    Adjustment
+        Rows kept weigh 1. ``details`` has the cut-offs. Scores are those given: for weighting, fit
+        them again for the people left and pass them with ``population.with_score``.
+
+    Raises
+    ------
+    CohortError
+        "BadSetting".
+
+    Notes
+    -----
+    Quantiles are of type 7. If an arm is empty, `status` says so, and later rules are not applied.
+
+    References
+    ----------
+    Stürmer et al. (2010), American Journal of Epidemiology 172, 843-854, doi:10.1093/aje/kwq198.
+    Crump et al. (2009), Biometrika 96, 187-199, doi:10.1093/biomet/asn055.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0], [0.97, 0.6, 0.5, 0.2])
+    >>> rs.cohort.trim(people, symmetric=0.05)
+    Adjustment(trimming: 1 target, 2 comparators)
+    """
+    settings = {
+        "symmetric": _share("symmetric", symmetric),
+        "asymmetric": _share("asymmetric", asymmetric),
+        "reverse_asymmetric": _share("reverse_asymmetric", reverse_asymmetric),
+        "overlap": overlap,
+        "equipoise": None if equipoise is None else check_range("equipoise", equipoise),
+        "crump": crump,
+        "max_weight": _most(max_weight, weights),
+    }
+    result = before = start(people)
+    details = dict(before.details)
+    score, target = before.population.score, before.population.is_target
+    for name, value in settings.items():
+        if value is None or value is False:
+            continue
+        if result.status != "ok":
+            break
+        kept = result.kept
+        if name == "equipoise":
+            low, high = value  # type: ignore[misc]
+            keep = in_range(preference_score(before.population), low, high)
+            steps = iter([(f"preference score {low:g} to {high:g}", keep)])
+        elif name == "max_weight":
+            assert weights is not None
+            if weights.weight.shape != score.shape:
+                raise CohortError(
+                    "BadSetting",
+                    f"`weights` must be of the {score.size:,} rows of the population, but it has "
+                    f"{weights.weight.size:,}.",
+                    hint="make both from the same Population.",
+                )
+            steps = iter([(f"weight at most {value:g}", weights.weight <= value)])
+        else:
+            steps = _by_score(name, float(value), score, target, kept, details)  # type: ignore[arg-type]
+        result = narrowed(result, "trimming", list(steps))
+    return narrowed(result, "trimming", [], settings=settings, details=details)
+
+
+def _by_score(
+    name: str, f: float, score: Rows, target: Keep, kept: Keep, details: dict[str, object]
+) -> Iterator[tuple[str, Keep]]:
+    """Steps of the rules that look at the score alone."""
+    if name == "symmetric":
+        yield f"score above {f:g} and below {1 - f:g}", (score > f) & (score < 1 - f)
+        return
+    if name == "crump":
+        alpha = details["crump"] = crump_limit(score[kept])
+        yield f"score {alpha:.4g} to {1 - alpha:.4g}", (score >= alpha) & (score <= 1 - alpha)
+        return
+    ones, zeros = score[kept & target], score[kept & ~target]
+    low, high = max(ones.min(), zeros.min()), min(ones.max(), zeros.max())
+    common = (score >= low) & (score <= high)
+    details["overlap"] = (float(low), float(high))
+    yield "overlap of the scores", common
+    left = kept & common
+    if name == "overlap" or not (left & target).any() or not (left & ~target).any():
+        return
+    at = f if name == "asymmetric" else 1 - f
+    cut1 = float(np.quantile(score[left & target], at))
+    cut0 = float(np.quantile(score[left & ~target], 1 - at))
+    details[name] = {"target": cut1, "comparator": cut0}
+    if name == "asymmetric":
+        yield f"asymmetric trimming of {f:g}", np.where(target, score >= cut1, score <= cut0)
+    else:
+        yield f"reverse trimming of {f:g}", np.where(target, score <= cut1, score >= cut0)
+
+
+def crump_limit(score: Rows) -> float:
+    r"""The :math:`\alpha` that keeps the estimate of least variance.
+
+    .. math:: \frac{1}{\alpha (1 - \alpha)} = 2 \, \mathrm{mean}\left[\frac{1}{e (1 - e)} \,\Big|\,
+        \frac{1}{e (1 - e)} \le \frac{1}{\alpha (1 - \alpha)}\right]
+
+    0 if nobody need go.
+
+    References
+    ----------
+    Crump et al. (2009), Biometrika 96, 187-199, doi:10.1093/biomet/asn055.
+    """
+    with np.errstate(divide="ignore"):
+        spread = np.sort(1.0 / (score * (1.0 - score)))
+    spread = spread[np.isfinite(spread)]  # a score of 0 or 1 goes in any case
+    if not spread.size:
+        return 0.0
+    means = np.cumsum(spread) / np.arange(1, spread.size + 1)
+    if spread.size == score.size and spread[-1] <= 2 * means[-1]:
+        return 0.0
+    last = int(np.flatnonzero(spread <= 2 * means)[-1])
+    return float(0.5 - np.sqrt(0.25 - 1.0 / spread[last]))
+
+
+def _share(name: str, f: float | None) -> float | None:
+    if f is not None and not (is_number(f) and 0 < f < 0.5):
+        raise CohortError(
+            "BadSetting",
+            f"`{name}` must be between 0 and 0.5, but it is {f!r}.",
+            hint="for example 0.05.",
+        )
+    return f
+
+
+def _most(max_weight: float | None, weights: Adjustment | None) -> float | None:
+    if max_weight is None:
+        return None
+    if not (is_number(max_weight) and max_weight > 0) or weights is None:
+        raise CohortError(
+            "BadSetting",
+            f"`max_weight` must be positive and come with `weights`, but it is {max_weight!r}"
+            + ("." if weights is not None else " and `weights` was not given."),
+            hint="make them with riskset.cohort.weight(people, ...).",
+        )
+    return float(max_weight)

@@ -1,0 +1,208 @@
+"""Weights by the inverse of the propensity score, and their kin."""
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from riskset._errors import CohortError, InputError, counted
+from riskset._types import Rows, is_number
+from riskset.cohort.adjustment import (
+    Adjustment,
+    Estimand,
+    People,
+    effective_size,
+    narrowed,
+    start,
+)
+from riskset.solve.result import Note
+
+__all__ = ["weight"]
+
+Stabilise = bool | Literal["cohortmethod"]
+
+SMALLEST = 1e-15
+"""Scores of 0 and 1 count as this far from them."""
+
+POSITIVE = 1e-10
+"""A person nearer than this to the other arm's certainty has no like in it."""
+
+# The estimands in which a target with a score of 0, or a comparator with one of 1, weighs too much.
+DIVIDES_BY = {"ate": (True, True), "att": (False, True), "atu": (True, False)}
+
+LOW_SHARE, HEAVY_SHARE, HEAVY_TIMES = 0.5, 0.01, 5
+
+
+def weight(
+    people: People,
+    estimand: Estimand = "ato",
+    *,
+    stabilise: Stabilise = False,
+    truncate: float | str | None = None,
+) -> Adjustment:
+    r"""Weight people so that both arms resemble the same population.
+
+    ============ ========================= =============================
+    estimand     target                    comparator
+    ============ ========================= =============================
+    "ate"        :math:`1/e`               :math:`1/(1-e)`
+    "att"        1                         :math:`e/(1-e)`
+    "atu"        :math:`(1-e)/e`           1
+    "ato"        :math:`1-e`               :math:`e`
+    "matching"   :math:`\min(e, 1-e)/e`    :math:`\min(e, 1-e)/(1-e)`
+    ============ ========================= =============================
+
+    Parameters
+    ----------
+    people : Population or Adjustment
+        With scores e; of trimmed people those that are left are weighted.
+    estimand : {"ate", "att", "atu", "ato", "matching"}
+        Default: overlap weights, which are bounded and, with scores of an unpenalised logistic
+        model, balance the mean of each of its covariates exactly.
+    stabilise : bool or "cohortmethod"
+        Multiply "ate" by the share of the person's arm; other estimands are left alone.
+        "cohortmethod" does so with "att", too, as that package, which changes the ratio of the
+        arms' totals.
+    truncate : float or str, optional
+        Cut weights at a number, or at a percentile such as "p99".
+
+    Returns
+    -------
+    Adjustment
+        ``details``: ``cap`` and ``n_truncated``, ``effective_size_target`` and
+        ``effective_size_comparator``. Notes tell of an arm whose effective size is less than half
+        its number ("low_effective_size") and of a person with more than 1 % of an arm's weight, if
+        that is over five times an equal share ("heavy_person").
+
+    Raises
+    ------
+    CohortError
+        "Positivity", if a person's own arm was practically impossible by the score; "BadSetting".
+
+    References
+    ----------
+    Li, Morgan and Zaslavsky (2018), Journal of the American Statistical Association 113, 390-400,
+    doi:10.1080/01621459.2016.1260466.
+    Li and Greene (2013), International Journal of Biostatistics 9, 215-234,
+    doi:10.1515/ijb-2012-0030.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 0, 0], [0.8, 0.5, 0.2])
+    >>> rs.cohort.weight(people, "ate").weight
+    array([1.25, 2.  , 1.25])
+    """
+    if estimand not in get_args(Estimand):
+        raise InputError.wrong_option("estimand", estimand, get_args(Estimand))
+    if stabilise not in (True, False, "cohortmethod"):
+        raise InputError.wrong_option("stabilise", stabilise, ("True", "False", "cohortmethod"))
+    before = start(people)
+    population, kept = before.population, before.kept
+    target = population.is_target[kept]
+    score = population.score[kept]
+    _check_positivity(score, target, estimand)
+    own = _weights(np.clip(score, SMALLEST, 1 - SMALLEST), target, estimand)
+    if stabilise and (estimand == "ate" or (estimand == "att" and stabilise == "cohortmethod")):
+        share = target.mean() if target.size else np.nan
+        own *= np.where(target, share, 1 - share)
+    cap = _cap(truncate, own)
+    details: dict[str, object] = dict(before.details)
+    if cap is not None:
+        details |= {"cap": cap, "n_truncated": int(np.count_nonzero(own > cap))}
+        own = np.minimum(own, cap)
+    weights = np.zeros(population.n_rows)
+    weights[kept] = own
+    details["effective_size_target"] = effective_size(own[target])
+    details["effective_size_comparator"] = effective_size(own[~target])
+    return narrowed(
+        before,
+        "weighting",
+        [],
+        weight=weights,
+        estimand=estimand,
+        notes=_notes(own, target),
+        settings={"estimand": estimand, "stabilise": stabilise, "truncate": truncate},
+        details=details,
+    )
+
+
+def _weights(e: Rows, target: np.ndarray, estimand: str) -> Rows:
+    both = {
+        "ate": np.ones(e.size),
+        "att": e,
+        "atu": 1 - e,
+        "ato": e * (1 - e),
+        "matching": np.minimum(e, 1 - e),
+    }[estimand]
+    if estimand == "ato":
+        return np.where(target, 1 - e, e)
+    ratio = both / np.where(target, e, 1 - e)
+    return np.asarray(ratio)
+
+
+def _check_positivity(score: Rows, target: np.ndarray, estimand: str) -> None:
+    of_target, of_comparator = DIVIDES_BY.get(estimand, (False, False))
+    low = target & (score < POSITIVE) & of_target
+    high = ~target & (score > 1 - POSITIVE) & of_comparator
+    if low.any() or high.any():
+        n_low, n_high = int(low.sum()), int(high.sum())
+        parts = [counted(n_low, "target with a score", "targets with scores") + " of about 0"] * (
+            n_low > 0
+        ) + [
+            counted(n_high, "comparator with a score", "comparators with scores") + " of about 1"
+        ] * (n_high > 0)
+        raise CohortError(
+            "Positivity",
+            f"weights for {estimand!r} would be beyond all bounds for {' and '.join(parts)}.",
+            hint="trim first, use estimand='ato', or match instead; and look for a covariate that "
+            "determines the treatment.",
+            details={"target": n_low, "comparator": n_high},
+        )
+
+
+def _cap(truncate: float | str | None, weights: Rows) -> float | None:
+    if truncate is None:
+        return None
+    percent: object = truncate
+    if isinstance(truncate, str) and truncate.startswith("p"):
+        try:
+            percent = float(truncate[1:])
+        except ValueError:
+            percent = None
+        if is_number(percent) and 0 < percent < 100:
+            return float(np.quantile(weights, percent / 100)) if weights.size else np.inf
+    elif is_number(truncate) and truncate > 0:
+        return float(truncate)
+    raise CohortError(
+        "BadSetting",
+        f"`truncate` must be a positive number or a percentile, but it is {truncate!r}.",
+        hint="for example 10, or 'p99' for the 99th percentile.",
+    )
+
+
+def _notes(weights: Rows, target: np.ndarray) -> tuple[Note, ...]:
+    notes = []
+    for name, arm in (("target", target), ("comparator", ~target)):
+        own = weights[arm]
+        if not own.size:
+            continue
+        size = effective_size(own)
+        if size < LOW_SHARE * own.size:
+            notes.append(
+                Note(
+                    "low_effective_size",
+                    (),
+                    f"the {name} has an effective size of {size:,.0f} only, of "
+                    f"{counted(own.size, 'person', 'people')}; consider trimming or 'ato'.",
+                )
+            )
+        heaviest = float(own.max() / own.sum())
+        if heaviest > max(HEAVY_SHARE, HEAVY_TIMES / own.size):
+            notes.append(
+                Note(
+                    "heavy_person",
+                    (),
+                    f"one person holds {heaviest:.1%} of the weight of the {name}.",
+                )
+            )
+    return tuple(notes)
