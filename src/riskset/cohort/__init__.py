@@ -5,7 +5,12 @@ whose weights balance, curves and models then share.
 """
 
 from riskset.cohort.adjustment import Adjustment, Step, restrict
+from riskset.cohort.balance import Balance, balance
+from riskset.cohort.curves import ArmCurves, gray, incidence, survival
+from riskset.cohort.estimate import Estimate
 from riskset.cohort.matching import match
+from riskset.cohort.outcome_model import fit_outcome
+from riskset.cohort.outcomes import expected_se, followup, mdrr
 from riskset.cohort.population import Population
 from riskset.cohort.propensity import Discrimination, auc, equipoise, preference_score
 from riskset.cohort.stratification import stratify
@@ -14,15 +19,26 @@ from riskset.cohort.weighting import weight
 
 __all__ = [
     "Adjustment",
+    "ArmCurves",
+    "Balance",
     "Discrimination",
+    "Estimate",
     "Population",
     "Step",
     "auc",
+    "balance",
     "equipoise",
+    "expected_se",
+    "fit_outcome",
+    "followup",
+    "gray",
+    "incidence",
     "match",
+    "mdrr",
     "preference_score",
     "restrict",
     "stratify",
+    "survival",
     "trim",
     "weight",
 ]

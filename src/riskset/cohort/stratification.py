@@ -108,7 +108,7 @@ def stratify(
         weight=weight,
         set_id=set_id,
         estimand=ESTIMAND[base] if kind == "equal" else kind,
-        notes=_notes(n_strata, int(k) * len(labels), left),
+        notes=_notes(int(np.count_nonzero(counts.any(axis=0))), int(k) * len(labels), left),
         settings={"k": k, "base": base, "weighting": kind},
         details={
             **before.details,

@@ -14,16 +14,18 @@ from riskset.curves.followup import Followup, check_level
 from riskset.curves.intervals import Interval, check_interval, probability_interval
 from riskset.curves.life_table import LifeTable, Steps
 from riskset.curves.variance import (
+    effective_at_risk,
     greenwood_variance,
     jackknife_hazard_variance,
     jackknife_variance,
     survival_before,
+    xie_liu_variance,
 )
 from riskset.data.causes import cause_code
 
 __all__ = ["KaplanMeier", "SurvivalCurve", "Variance", "choose_variance", "kaplan_meier"]
 
-Variance = Literal["auto", "counts", "robust"]
+Variance = Literal["auto", "counts", "robust", "xie-liu"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,10 +163,11 @@ def kaplan_meier(
         Coverage of the pointwise intervals.
     interval : {"log-log", "log", "plain"}
         Scale on which the interval is symmetric.
-    variance : {"auto", "counts", "robust"}
+    variance : {"auto", "counts", "robust", "xie-liu"}
         "counts": Greenwood's formula, which takes a weight of 2 for two rows. "robust": the
         infinitesimal jackknife over rows, for weights such as inverse probabilities of treatment
-        (taken as known). "auto": counts if all weights are whole numbers.
+        (taken as known). "xie-liu": Greenwood's formula with effective numbers at risk,
+        :math:`(\sum w)^2 / \sum w^2`. "auto": counts if all weights are whole numbers, else robust.
     cause : int, str or "any", optional
         The event code that counts, all others being censored, or "any" for survival free of every
         event. May be left out when codes are 0 and 1. With competing events,
@@ -261,6 +264,9 @@ def _curve(
     if variance == "counts":
         hazard_variance = np.cumsum(events / at_risk**2)
         squared = greenwood_variance(table, survival)
+    elif variance == "xie-liu":
+        hazard_variance = np.cumsum(events / at_risk / effective_at_risk(table))
+        squared = xie_liu_variance(table, survival)
     else:
         hazard_variance = jackknife_hazard_variance(table)
         squared = jackknife_variance(table, 0, 1.0 - survival)

@@ -13,10 +13,12 @@ from riskset.curves.life_table import LifeTable, Steps
 __all__ = [
     "aalen_variance",
     "delta_variance",
+    "effective_at_risk",
     "greenwood_variance",
     "jackknife_hazard_variance",
     "jackknife_variance",
     "survival_before",
+    "xie_liu_variance",
 ]
 
 
@@ -30,6 +32,28 @@ def survival_before(table: LifeTable) -> tuple[Steps, Steps]:
 def greenwood_variance(table: LifeTable, survival: Steps) -> Steps:
     r"""Variance of a survival curve: :math:`S(t)^2 \sum_{u \le t} d_u / (Y_u (Y_u - d_u))`."""
     return np.asarray(survival**2 * np.cumsum(_greenwood_terms(table)))
+
+
+def xie_liu_variance(table: LifeTable, survival: Steps) -> Steps:
+    r"""Variance of a weighted survival curve, the weights counting by what they are worth.
+
+    .. math:: S(t)^2 \sum_{u \le t} \frac{1 - s_u}{M_u s_u}, \qquad
+        s_u = 1 - \frac{d_u}{Y_u}, \quad M_u = \frac{(\sum w)^2}{\sum w^2}
+
+    with M over the rows at risk at u: their effective number. With equal weights it is Greenwood's.
+
+    References
+    ----------
+    Xie and Liu (2005), Statistics in Medicine 24, 3089-3110, doi:10.1002/sim.2174.
+    """
+    terms = _greenwood_terms(table) * table.at_risk / effective_at_risk(table)
+    return np.asarray(survival**2 * np.cumsum(terms))
+
+
+def effective_at_risk(table: LifeTable) -> Steps:
+    r"""Effective number at risk at each time, :math:`(\sum w)^2 / \sum w^2`."""
+    square = table.rows.weight**2
+    return np.asarray(table.at_risk**2 / (table.sum_staying(square) + table.sum_leaving(square)))
 
 
 def delta_variance(table: LifeTable, k: int, incidence: Steps) -> Steps:

@@ -1,0 +1,197 @@
+"""Survival and incidence of the arms, with the weights of an adjustment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import CohortError, InputError
+from riskset._types import AnyArray, Rows
+from riskset.cohort.adjustment import Adjustment, People, start
+from riskset.cohort.outcomes import Outcomes
+from riskset.curves._result import as_times
+from riskset.curves.aalen_johansen import AalenJohansen, aalen_johansen
+from riskset.curves.comparison import GroupTest, gray_test
+from riskset.curves.intervals import Interval
+from riskset.curves.kaplan_meier import KaplanMeier, kaplan_meier
+from riskset.data.outcome import Surv
+from riskset.data.output import data_frame
+
+__all__ = ["ArmCurves", "gray", "incidence", "survival"]
+
+ARMS = ("target", "comparator")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ArmCurves:
+    """Survival, or cumulative incidence, of the arms; `survival` and `incidence` make it.
+
+    Attributes
+    ----------
+    curves : KaplanMeier or AalenJohansen
+        ``curves["target"]`` and ``curves["comparator"]``; causes are 1, the outcome, and 2,
+        competing events.
+    limit : float
+        Show the curves up to here, where a tenth of the people are still followed.
+    """
+
+    curves: KaplanMeier | AalenJohansen
+    limit: float
+    _time: Mapping[str, Rows]
+
+    def __repr__(self) -> str:
+        return f"ArmCurves up to {self.limit:g}: {self.curves!r}"
+
+    def columns(self, times: object) -> dict[str, AnyArray]:
+        """A row for each arm (and cause) and time.
+
+        Returns
+        -------
+        dict
+            ``arm``, ``cause`` (of an incidence), ``time``, ``at_risk`` (weighted), ``survival`` or
+            ``incidence``, ``standard_error``, ``lower``, ``upper``, and ``people_at_risk``. Where
+            the survival is 1 the interval is [1, 1], where it is 0 it is [0, 0] and the standard
+            error NaN.
+        """
+        at = as_times(times)
+        parts: list[dict[str, AnyArray]] = []
+        for arm in ARMS:
+            own = self.curves[arm].columns(at)
+            size = own["time"].size
+            if "survival" in own:
+                gone = own["survival"] == 0
+                own |= {end: np.where(gone, 0.0, own[end]) for end in ("lower", "upper")}
+                own["standard_error"] = np.where(gone, np.nan, own["standard_error"])
+            own["people_at_risk"] = people_at_risk(self._time[arm], own["time"])
+            parts.append({"arm": np.full(size, arm, dtype=object)} | own)
+        wanted = [name for name in parts[0] if not name.startswith("cumulative_hazard")]
+        return {name: np.concatenate([part[name] for part in parts]) for name in wanted}
+
+    def to_frame(self, times: object, *, library: str | None = None) -> Any:
+        """`columns` as a data frame."""
+        return data_frame(self.columns(times), library)
+
+
+def survival(
+    y: object, adjustment: People, *, level: float = 0.95, interval: Interval = "log-log"
+) -> ArmCurves:
+    """Weighted Kaplan-Meier curves of the arms, the weights being those of the adjustment.
+
+    Standard errors are Xie and Liu's, Greenwood's where weights are equal.
+
+    Parameters
+    ----------
+    y : (n,) structured array
+        `riskset.Surv(time, status)` of the whole population.
+    adjustment : Adjustment or Population
+    level, interval
+        As of `riskset.kaplan_meier`.
+
+    Raises
+    ------
+    CohortError
+        "BadOutcome"; "EmptyArm", if an arm has nobody left; "CompetingEvents", because 1 - survival
+        is then no risk: use `incidence`.
+    """
+    adjustment = start(adjustment, allow_weights=True)
+    outcomes = Outcomes.read(y, adjustment)
+    _need_arms(adjustment)
+    if (outcomes.status[adjustment.kept] == 2).any():
+        raise CohortError(
+            "CompetingEvents",
+            "there are competing events, so one minus a survival curve is not a risk.",
+            hint="use riskset.cohort.incidence.",
+        )
+    names, time, limit = _arms(outcomes, adjustment)
+    curves = kaplan_meier(
+        Surv(outcomes.time, outcomes.status),
+        names,
+        adjustment.weight,
+        level,
+        interval=interval,
+        variance="xie-liu",
+        cause=1,
+    )
+    return ArmCurves(curves, limit, time)
+
+
+def incidence(
+    y: object, adjustment: People, *, level: float = 0.95, interval: Interval = "log-log"
+) -> ArmCurves:
+    """Weighted cumulative incidence of the outcome and of competing events by arm.
+
+    Standard errors are by the infinitesimal jackknife over rows, the weights taken as known.
+
+    Parameters
+    ----------
+    y, adjustment, level, interval
+        As of `survival`.
+
+    Raises
+    ------
+    CohortError
+        "BadOutcome", "EmptyArm"; "NoEvents", if nobody kept has any.
+    """
+    adjustment = start(adjustment, allow_weights=True)
+    outcomes = Outcomes.read(y, adjustment)
+    _need_arms(adjustment)
+    if not (outcomes.status[adjustment.kept] > 0).any():
+        raise CohortError(
+            "NoEvents", "nobody who is kept has an event.", hint="there is no incidence to show."
+        )
+    names, time, limit = _arms(outcomes, adjustment)
+    curves = aalen_johansen(
+        Surv(outcomes.time, outcomes.status),
+        names,
+        adjustment.weight,
+        level,
+        interval=interval,
+        variance="robust",
+    )
+    return ArmCurves(curves, limit, time)
+
+
+def gray(y: object, adjustment: People, cause: int = 1) -> GroupTest:
+    """Gray's test that the incidence of a cause is the same in both arms.
+
+    Raises
+    ------
+    InputError
+        If rows of an arm have different weights: the test has none.
+    """
+    adjustment = start(adjustment, allow_weights=True)
+    outcomes = Outcomes.read(y, adjustment)
+    _need_arms(adjustment)
+    if adjustment.is_weighted:
+        raise InputError(
+            f"Gray's test takes no weights, but the adjustment by {adjustment.kind} has them.",
+            hint="compare the incidences themselves, or match one to one.",
+        )
+    kept = adjustment.kept
+    arm = adjustment.population.treatment[kept]
+    return gray_test(Surv(outcomes.time[kept], outcomes.status[kept]), arm, cause=cause)
+
+
+def people_at_risk(time: Rows, at: NDArray[np.float64]) -> Rows:
+    """Number of people under observation just before each time; `time` ascends."""
+    return (time.size - np.searchsorted(time, at, side="left")).astype(np.float64)
+
+
+def _arms(outcomes: Outcomes, adjustment: Adjustment) -> tuple[AnyArray, dict[str, Rows], float]:
+    target, kept = adjustment.population.is_target, adjustment.kept
+    names = np.where(target, *ARMS).astype(object)
+    own = {ARMS[0]: target & kept, ARMS[1]: ~target & kept}
+    time = {arm: np.sort(outcomes.time[rows]) for arm, rows in own.items()}
+    return names, time, float(np.quantile(outcomes.time[kept], 0.9))
+
+
+def _need_arms(adjustment: Adjustment) -> None:
+    if not adjustment.n_target or not adjustment.n_comparator:
+        raise CohortError(
+            "EmptyArm",
+            f"the arms have {adjustment.n_target:,} and {adjustment.n_comparator:,} people left, "
+            "and cannot be compared.",
+            hint=f"look at the attrition; the status is {adjustment.status!r}.",
+        )

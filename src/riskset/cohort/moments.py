@@ -1,0 +1,186 @@
+r"""Weighted means and spreads of every covariate at once.
+
+With weights u that add to 1 and a covariate x,
+
+.. math:: m = \sum u x, \quad \sum u (x - m)^2 = \sum u x^2 - m^2, \quad
+    \sum u^2 (x - m)^2 = \sum u^2 x^2 - 2 m \sum u^2 x + m^2 \sum u^2
+
+So four sums over the stored entries are enough, although the left sides run over everybody, and
+eight lanes hold those of two arms before and after.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._runtime import Runtime
+from riskset._types import Features, Index, Matrix, Rows
+from riskset.data.design import Design
+
+__all__ = ["Moments", "arm_moments", "counts_of_ones", "stratum_variances"]
+
+LANES = 8
+CHUNK = 256
+"""Columns that a thread takes at a time."""
+
+LOST = 1e-8
+"""A spread this far below its raw sum of squares has lost too many digits."""
+
+NOTHING = 1e-13
+"""A standard deviation this far below the values themselves is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Of every column under one set of weights u, which add to 1.
+
+    Attributes
+    ----------
+    mean : (p,) float64
+    spread : (p,) float64
+        Sum of u (x - mean)^2.
+    squared : (p,) float64
+        Sum of u^2 (x - mean)^2.
+    concentration : float
+        Sum of u^2: 1 over the effective number of people.
+    """
+
+    mean: Features
+    spread: Features
+    squared: Features
+    concentration: float
+
+    @property
+    def variance(self) -> Features:
+        """Spread / (1 - concentration), the usual one if weights are equal; NaN for one row."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.spread / (1.0 - self.concentration)
+
+    def pooled(self, other: "Moments", share: float) -> "Moments":
+        """Moments of both groups together, this one with a share of the weight."""
+        rest, gap = 1.0 - share, self.mean - other.mean
+        mean = share * self.mean + rest * other.mean
+        spread = share * self.spread + rest * other.spread + share * rest * gap**2
+        concentration = share**2 * self.concentration + rest**2 * other.concentration
+        return Moments(mean, spread, np.full(mean.size, np.nan), concentration)
+
+
+def arm_moments(design: Design, weights: Matrix, runtime: Runtime) -> list[Moments]:
+    """Moments of every column under several sets of weights, in the user's units.
+
+    Parameters
+    ----------
+    weights : (n, k) float64, k <= 4
+        Each column adds to 1, or is all 0: then its moments are NaN.
+    """
+    k = weights.shape[1]
+    lanes = np.zeros((design.n_rows, LANES))
+    lanes[:, :k], lanes[:, k : 2 * k] = weights, weights**2
+    first = _sums(design, lanes, 1, runtime)
+    second = _sums(design, lanes, 2, runtime)
+    concentration = (weights**2).sum(axis=0)
+    found = []
+    for j in range(k):
+        mean, c, b, d = first[:, j], first[:, k + j], second[:, j], second[:, k + j]
+        spread = np.maximum(b - mean**2, 0.0)
+        squared = np.maximum(d - 2 * mean * c + mean**2 * concentration[j], 0.0)
+        lost = (spread < LOST * b) & ~design.is_binary
+        for column in np.flatnonzero(lost):
+            _again(design, int(column), weights[:, j], mean, spread, squared)
+        none = np.sqrt(spread) <= NOTHING * np.sqrt(b)
+        spread[none] = squared[none] = 0.0
+        ones = design.is_binary & (1.0 - mean < 1e-12)  # everybody has it
+        spread[ones] = squared[ones] = 0.0
+        if not concentration[j] > 0:
+            mean, spread, squared = (np.full(mean.size, np.nan) for _ in range(3))
+        scale = design.scale
+        found.append(
+            Moments(
+                mean * scale + design.center,
+                spread * scale**2,
+                squared * scale**2,
+                float(concentration[j]),
+            )
+        )
+    return found
+
+
+def _again(
+    design: Design, column: int, u: Rows, mean: Features, spread: Features, squared: Features
+) -> None:
+    """Spreads of one column about its mean, by two passes over its rows."""
+    used = np.flatnonzero(u)
+    x = design.stored(np.array([column]), used)[:, 0]
+    u = u[used]
+    # About a value of the column first, so that equal values give exactly 0.
+    origin = x[0] if x.size else 0.0
+    gap = float(u @ (x - origin))
+    mean[column] = origin + gap
+    away = (x - origin - gap) ** 2
+    spread[column], squared[column] = float(u @ away), float(u**2 @ away)
+
+
+def counts_of_ones(
+    design: Design, groups: list[NDArray[np.bool_]], runtime: Runtime
+) -> list[Features]:
+    """Number of ones of every binary column in groups of rows, NaN for other columns."""
+    binary = np.flatnonzero(design.is_binary)
+    lanes = np.zeros((design.n_rows, LANES))
+    for j, group in enumerate(groups):
+        lanes[:, j] = group
+    sums = _sums_of(design, lanes, 1, binary, runtime)
+    found = []
+    for j in range(len(groups)):
+        counts = np.full(design.n_features, np.nan)
+        counts[binary] = sums[:, j]
+        found.append(counts)
+    return found
+
+
+def stratum_variances(
+    design: Design, stratum: Index, arm: NDArray[np.bool_], runtime: Runtime
+) -> Iterator[tuple[int, Features]]:
+    """Variance of the mean of every column in each stratum of one arm: (stratum, variance).
+
+    Parameters
+    ----------
+    stratum : (n,) int64
+        1, 2, ...; others are left out.
+    arm : (n,) bool
+    """
+    numbers = np.unique(stratum[arm & (stratum > 0)])
+    for start in range(0, numbers.size, LANES):
+        own = numbers[start : start + LANES]
+        lanes = np.zeros((design.n_rows, LANES))
+        for j, s in enumerate(own):
+            lanes[:, j] = arm & (stratum == s)
+        sizes = lanes.sum(axis=0)
+        lanes /= np.maximum(sizes, 1.0)
+        first, second = (_sums(design, lanes, power, runtime) for power in (1, 2))
+        for j in range(own.size):
+            spread = np.maximum(second[:, j] - first[:, j] ** 2, 0.0)
+            alone = sizes[j] < 2
+            of_mean = np.zeros(spread.size) if alone else spread / (sizes[j] - 1)
+            yield int(own[j]), of_mean * design.scale**2
+
+
+def _sums(design: Design, lanes: Matrix, power: int, runtime: Runtime) -> Matrix:
+    every = np.arange(design.n_features, dtype=np.int64)
+    return _sums_of(design, lanes, power, every, runtime)
+
+
+def _sums_of(design: Design, lanes: Matrix, power: int, columns: Index, runtime: Runtime) -> Matrix:
+    """Sums of stored columns, to a power, times each lane; binary columns by threads."""
+    out = np.zeros((columns.size, LANES))
+    binary = design.is_binary[columns]
+    at = np.flatnonzero(binary)
+    chunks = [at[i : i + CHUNK] for i in range(0, at.size, CHUNK)]
+    parts = runtime.map(lambda chunk: design.cross_lanes(lanes, columns[chunk]), chunks)
+    for chunk, part in zip(chunks, parts, strict=True):
+        out[chunk] = part
+    others = np.flatnonzero(~binary)
+    if others.size:
+        out[others] = design.cross_lanes(lanes, columns[others], power=power)
+    return out

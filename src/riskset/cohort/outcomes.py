@@ -1,0 +1,266 @@
+"""What happened to the people of a study: checked once, counted by arm.
+
+The first module that may look at outcomes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv, ndtri
+
+from riskset._errors import CohortError, counted
+from riskset._types import Index, Rows, is_number
+from riskset.cohort.adjustment import Adjustment, People, start
+from riskset.curves.followup import Followup
+
+__all__ = [
+    "ArmCounts",
+    "FollowUpTime",
+    "Outcomes",
+    "count_arms",
+    "expected_se",
+    "followup",
+    "mdrr",
+    "poisson_interval",
+]
+
+DAYS_A_YEAR = 365.25
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """Follow-up of every row of a population.
+
+    Attributes
+    ----------
+    time : (n,) float64, > 0
+        Days at risk, the first and the last one counted.
+    status : (n,) int64
+        0 = censored, 1 = outcome, 2 = competing event.
+    """
+
+    time: Rows
+    status: Index
+
+    @classmethod
+    def read(cls, y: object, adjustment: Adjustment) -> "Outcomes":
+        """Check `riskset.Surv(time, status)` of all rows of a population.
+
+        Raises
+        ------
+        CohortError
+            "BadOutcome".
+        """
+        rows = Followup.read(y)
+        n = adjustment.population.n_rows
+        if rows.time.size != n:
+            raise CohortError(
+                "BadOutcome",
+                f"`y` must have the {n:,} rows of the population, but it has {rows.time.size:,} of "
+                "positive weight.",
+                hint="pass the outcome of everybody, before trimming and matching.",
+            )
+        if rows.entry is not None:
+            raise CohortError(
+                "BadOutcome",
+                "`y` has late entries, but people of a cohort study are followed from day 1.",
+                hint="leave `entry` out.",
+            )
+        for bad, what, hint in (
+            (rows.time <= 0, "times must be positive", "count the first day as 1."),
+            (
+                rows.event > 2,
+                "status must be 0 (censored), 1 (outcome) or 2 (competing event)",
+                "recode it; all competing events are 2.",
+            ),
+        ):
+            if bad.any():
+                k, count = int(np.argmax(bad)), int(np.count_nonzero(bad))
+                are = "is" if count == 1 else "are"
+                raise CohortError(
+                    "BadOutcome",
+                    f"{what}, but {counted(count, 'row')} of `y` {are} not (first: row {k}, time "
+                    f"{rows.time[k]:g}, status {rows.event[k]}).",
+                    hint=hint,
+                    details={"rows": np.flatnonzero(bad)[:3].tolist(), "count": count},
+                )
+        return cls(rows.time, rows.event)
+
+
+@dataclass(frozen=True)
+class ArmCounts:
+    """One arm, each row kept counting once.
+
+    Attributes
+    ----------
+    persons, exposures, outcomes, competing : int
+    days : float
+    rate, rate_lower, rate_upper : float
+        Outcomes per 1000 person-years, and its exact Poisson interval of 95 %; NaN without days.
+    weighted_rate, weighted_rate_lower, weighted_rate_upper : float
+        With the weights of the adjustment, and the interval of a ratio of two weighted sums on the
+        log scale; NaN where there are no days, its ends where there are no outcomes.
+    """
+
+    persons: int
+    exposures: int
+    days: float
+    outcomes: int
+    competing: int
+    rate: float
+    rate_lower: float
+    rate_upper: float
+    weighted_rate: float
+    weighted_rate_lower: float
+    weighted_rate_upper: float
+
+
+def count_arms(outcomes: Outcomes, adjustment: Adjustment) -> tuple[ArmCounts, ArmCounts]:
+    """Target and comparator of those whom an adjustment keeps."""
+    people, kept = adjustment.population, adjustment.kept
+    target, comparator = (
+        _count(outcomes, people.person_id, adjustment.weight, kept & (people.treatment == a))
+        for a in (1, 0)
+    )
+    return target, comparator
+
+
+def _count(outcomes: Outcomes, person: Index, weight: Rows, rows: NDArray[np.bool_]) -> ArmCounts:
+    time, status = outcomes.time[rows], outcomes.status[rows]
+    events, days = int(np.count_nonzero(status == 1)), float(time.sum())
+    years = days / DAYS_A_YEAR / 1000
+    lower, upper = poisson_interval(events)
+    rate, rate_lower, rate_upper = (
+        x / years if years > 0 else np.nan for x in (events, lower, upper)
+    )
+    weighted = _weighted_rate(time, status == 1, weight[rows])
+    return ArmCounts(
+        persons=np.unique(person[rows]).size,
+        exposures=time.size,
+        days=days,
+        outcomes=events,
+        competing=int(np.count_nonzero(status == 2)),
+        rate=rate,
+        rate_lower=rate_lower,
+        rate_upper=rate_upper,
+        weighted_rate=weighted[0],
+        weighted_rate_lower=weighted[1],
+        weighted_rate_upper=weighted[2],
+    )
+
+
+def _weighted_rate(
+    time: Rows, event: NDArray[np.bool_], weight: Rows
+) -> tuple[float, float, float]:
+    """Weighted outcomes over weighted time, and its ends by the delta method on the log scale."""
+    days, events = float(weight @ time), float(weight[event].sum())
+    if not days > 0:
+        return np.nan, np.nan, np.nan
+    rate = events / days
+    if not events:
+        return 0.0, np.nan, np.nan
+    error = np.sqrt((weight**2 * (event - rate * time) ** 2).sum()) / events
+    factor = float(np.exp(ndtri(0.975) * error))
+    rate *= 1000 * DAYS_A_YEAR
+    return rate, rate / factor, rate * factor
+
+
+def poisson_interval(events: int, level: float = 0.95) -> tuple[float, float]:
+    """Exact interval of the mean of a Poisson number.
+
+    References
+    ----------
+    Garwood (1936), Biometrika 28, 437-442, doi:10.1093/biomet/28.3-4.437.
+
+    Examples
+    --------
+    >>> poisson_interval(0)
+    (0.0, 3.688...)
+    """
+    tail = (1 - level) / 2
+    lower = 0.0 if events == 0 else float(gammaincinv(events, tail))
+    return lower, float(gammaincinv(events + 1, 1 - tail))
+
+
+def mdrr(
+    events: float,
+    share: float,
+    *,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    two_sided: bool = True,
+) -> float:
+    r"""Smallest hazard ratio above 1 that a study would detect.
+
+    .. math:: \exp \sqrt{\frac{(z_{power} + z_{1 - \alpha / 2})^2}{E \, \pi (1 - \pi)}}
+
+    Parameters
+    ----------
+    events : number
+        E, of both arms.
+    share : float in (0, 1)
+        :math:`\pi`, the share of the target.
+    alpha, power : float
+    two_sided : bool
+        Otherwise :math:`z_{1 - \alpha}`.
+
+    Returns
+    -------
+    float
+        Infinite without events, or without one of the arms.
+
+    References
+    ----------
+    Schoenfeld (1983), Biometrics 39, 499-503, doi:10.2307/2531021.
+
+    Examples
+    --------
+    >>> round(mdrr(100, 0.5), 4)
+    1.7512
+    """
+    for name, value in (("alpha", alpha), ("power", power)):
+        if not (is_number(value) and 0 < value < 1):
+            raise CohortError(
+                "BadSetting",
+                f"`{name}` must be between 0 and 1, but it is {value!r}.",
+                hint="alpha=0.05 and power=0.8 are usual.",
+            )
+    z = float(ndtri(power) + ndtri(1 - (alpha / 2 if two_sided else alpha)))
+    with np.errstate(over="ignore"):
+        return float(np.exp(z * expected_se(events, share)))
+
+
+def expected_se(events: float, share: float) -> float:
+    r"""Standard error to expect of a log hazard ratio of 0, :math:`1 / \sqrt{E \pi (1 - \pi)}`."""
+    information = events * share * (1 - share)
+    return float(1 / np.sqrt(information)) if information > 0 else float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class FollowUpTime:
+    """Follow-up of the arms.
+
+    Attributes
+    ----------
+    shares : tuple of float
+        Of the quantiles.
+    target, comparator : (k,) float64
+        Days at risk, quantiles of type 7; NaN for an empty arm.
+    """
+
+    shares: tuple[float, ...]
+    target: Rows
+    comparator: Rows
+
+
+def followup(y: object, adjustment: People) -> FollowUpTime:
+    """Quantiles of the time at risk by arm, of those kept, each counting once."""
+    adjustment = start(adjustment, allow_weights=True)
+    outcomes = Outcomes.read(y, adjustment)
+    found = []
+    for arm in (1, 0):
+        time = outcomes.time[adjustment.kept & (adjustment.population.treatment == arm)]
+        found.append(np.quantile(time, SHARES) if time.size else np.full(len(SHARES), np.nan))
+    return FollowUpTime(SHARES, found[0], found[1])

@@ -1,0 +1,287 @@
+"""Balance: R's numbers for 70 covariates at every step, by hand, and the variances row by row."""
+
+import functools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+import riskset as rs
+from cohort.golden import (
+    MATCHINGS,
+    RHC,
+    SMD,
+    STRATA,
+    TINY,
+    TRIMS,
+    WEIGHTS,
+    rhc_covariates,
+    rhc_matched,
+    rhc_people,
+    rhc_strata,
+    rhc_trimmed,
+    rhc_weighted,
+    table,
+)
+from reference import GOLDEN, read_json
+from riskset.cohort.adjustment import start
+
+TRUNCATED = {"ate_stab_truncated_p99": "ate_stab_p99", "ate_stab_truncated_3": "ate_stab_3"}
+
+
+@functools.cache
+def adjustments():
+    """Every step of the golden table: name -> adjustment, summary of the golden file."""
+    found = {"before": (start(rhc_people()), RHC["before"]["smd"])}
+    for name, key in MATCHINGS.items():
+        found[name] = (rhc_matched(name), RHC["match"][key]["smd_att_weighted"])
+    for name, (key, *_) in STRATA.items():
+        found[name] = (rhc_strata(name), RHC["strata"][key]["smd_weighted"])
+    for name in WEIGHTS:
+        found[f"w_{TRUNCATED.get(name, name)}"] = (rhc_weighted(name), RHC["weights"][name]["smd"])
+    for name, (column, _) in TRIMS.items():
+        adjusted = rs.cohort.weight(rhc_trimmed(name), "ate", stabilise=True)
+        found[f"trim_{column}"] = (adjusted, RHC["trim"][name]["ate_stab_ps_kept"]["smd"])
+    return found
+
+
+@functools.cache
+def golden_rows(step):
+    own = table("rhc_balance")
+    rows = own["step"] == step
+    return {name: values[rows] for name, values in own.items()}
+
+
+def test_every_step_of_the_golden_table_is_here():
+    assert set(adjustments()) == set(table("rhc_balance")["step"])
+
+
+@pytest.mark.parametrize("step", sorted(adjustments()))
+def test_golden_balance(step):
+    adjustment, summary = adjustments()[step]
+    expected = golden_rows(step)
+    found = rs.cohort.balance(rhc_covariates(), adjustment, sd="current", variance="weights")
+    assert list(found.names) == expected["covariate"].tolist()
+    after = found.after
+    # The table has 12 digits.
+    for name in ("mean_target", "mean_comparator", "sd_target", "sd_comparator"):
+        assert_allclose(getattr(after, name), expected[name], rtol=1e-11)
+    assert_allclose(after.smd, expected["smd_current_sd"], **SMD)
+    assert_allclose(after.smd_variance, expected["smd_current_variance"], rtol=1e-10)
+    by_before = rs.cohort.balance(rhc_covariates(), adjustment)
+    assert_allclose(by_before.after.smd, expected["smd_before_sd"], **SMD)
+    assert_allclose(by_before.after.smd_current_sd, expected["smd_current_sd"], **SMD)
+    assert_allclose(by_before.before.smd, golden_rows("before")["smd_before_sd"], **SMD)
+    check_summary(by_before, found, summary)
+
+
+def check_summary(by_before, by_current, expected):
+    own = by_before.summary()
+    assert_allclose(own["max"], expected["max_abs_before_sd"], **SMD)
+    assert_allclose(by_current.summary()["max"], expected["max_abs_current_sd"], **SMD)
+    assert own["n_above"] == expected["n_above_0.1_before_sd"]
+    if own["max"] > 1e-9:  # for overlap weights all differences are rounding
+        assert own["worst"] == expected["worst"]
+
+
+@pytest.mark.parametrize("name", STRATA)
+def test_weights_by_which_strata_count_alike(name):
+    expected = RHC["strata"][STRATA[name][0]]["smd_cohortmethod_weight"]
+    adjustment = rhc_strata(name, "equal")
+    found = rs.cohort.balance(rhc_covariates(), adjustment)
+    current = rs.cohort.balance(rhc_covariates(), adjustment, sd="current")
+    check_summary(found, current, expected)
+
+
+def test_overlap_weights_balance_every_mean():
+    found = rs.cohort.balance(rhc_covariates(), rhc_weighted("ato"))
+    assert found.summary()["max"] < 1e-7
+
+
+def test_differences_of_the_other_file():
+    expected = read_json(GOLDEN / "rhc.json")
+    found = rs.cohort.balance(rhc_covariates(), rhc_matched("r1"), sd="current")
+    assert_allclose(found.before.smd, list(expected["smd_before"].values()), **SMD)
+    after = expected["match_1to1_closest_pair_first"]["smd_after_max"]
+    assert_allclose(found.summary()["max"], after, **SMD)
+
+
+@pytest.mark.parametrize(
+    ("key", "adjustment", "variance"),
+    [
+        ("before", lambda: start(rhc_people()), "auto"),
+        ("iptw_ate_stab", lambda: rhc_weighted("ate_stab"), "auto"),
+        ("strata10_cohortmethod_weight", lambda: rhc_strata("s10_all", "equal"), "auto"),
+    ],
+)
+def test_golden_variances_and_p(key, adjustment, variance):
+    block = RHC["balance_test"]
+    expected = block[key]
+    found = rs.cohort.balance(
+        rhc_covariates(),
+        adjustment(),
+        sd="current",
+        variance=variance,
+        threshold=block["threshold"],
+    )
+    at = [found.names.index(name) for name in block["covariates"]]
+    assert_allclose(found.after.smd[at], expected["smd"], **SMD)
+    assert_allclose(found.after.smd_variance[at], expected["variance"], rtol=1e-10)
+    assert_allclose(found.after.p[at], expected["p"], rtol=1e-8)
+
+
+# ---------------------------------------------------------------------------------- by hand
+
+
+def tiny():
+    own = table("tiny_balance")
+    people = rs.cohort.Population(own["treat"], row_id=own["id"])
+    weight = np.where(np.isnan(own["set"]), 0.0, 1.0)
+    weight[1:3] = 0.5
+    matched = rs.cohort.Adjustment("matching", "att", people, weight)
+    return np.column_stack([own["x_binary"], own["y"]]), matched
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csc_array, sp.coo_matrix])
+def test_balance_by_hand(make):
+    x, matched = tiny()
+    assert matched.weight[matched.kept].tolist() == TINY["balance"]["after_weights"]
+    found = rs.cohort.balance(make(x), matched, variance="weights", sd="current")
+    for side, key in ((found.before, "before"), (found.after, "after")):
+        for j, expected in enumerate(TINY["balance"][key]):
+            for name in ("mean_target", "mean_comparator", "sd_target", "sd_comparator"):
+                assert_allclose(getattr(side, name)[j], expected[name], rtol=1e-12)
+            assert_allclose(side.smd_current_sd[j], expected["smd_current_sd"], **SMD)
+    expected = TINY["balance"]["after"]
+    assert_allclose(found.after.smd_variance, [e["smd_current_variance"] for e in expected], **SMD)
+    before = rs.cohort.balance(make(x), matched).after.smd
+    assert_allclose(before, [e["smd_before_sd"] for e in expected], **SMD)
+    assert found.before.count_target.tolist()[0] == 2
+    assert found.after.count_comparator.tolist()[0] == 1
+    assert np.isnan(found.after.count_comparator[1])
+
+
+def by_rows(x, weight, arm):
+    """Mean, variance and sum of u^2 (x - m)^2, as the formulas read."""
+    u = weight[arm] / weight[arm].sum()
+    m = (u * x[arm]).sum()
+    spread = (u * (x[arm] - m) ** 2).sum() / (1 - (u**2).sum())
+    return m, spread, (u**2 * (x[arm] - m) ** 2).sum()
+
+
+def test_far_from_zero_and_nearly_constant_columns():
+    """Sums of squares lose all digits of the spread; it is found all the same."""
+    rng = np.random.default_rng(5)
+    n = 400
+    treat = rng.integers(0, 2, n)
+    x = np.zeros((n, 3))
+    x[:, 0] = 1e9 + rng.normal(size=n)
+    x[:, 1] = np.where(rng.random(n) < 0.9, 1e7 + rng.normal(size=n), 0.0)
+    x[:, 1][treat == 1] = 1e7 + rng.normal(size=(treat == 1).sum())  # dense in one arm
+    x[:, 2] = 5.0
+    weight = rng.random(n) + 0.1
+    people = rs.cohort.Population(treat)
+    adjustment = rs.cohort.Adjustment("weighting", "ate", people, weight)
+    for make in (np.asarray, sp.csc_array):
+        found = rs.cohort.balance(make(x), adjustment, sd="current", variance="weights").after
+        for j in range(2):
+            m1, v1, s1 = by_rows(x[:, j], weight, treat == 1)
+            m0, v0, s0 = by_rows(x[:, j], weight, treat == 0)
+            assert_allclose(found.sd_target[j], np.sqrt(v1), rtol=1e-6)
+            assert_allclose(found.smd[j], (m1 - m0) / np.sqrt((v1 + v0) / 2), rtol=1e-6)
+            assert_allclose(found.smd_variance[j], (s1 + s0) / ((v1 + v0) / 2), rtol=1e-6)
+        assert found.smd[2] == 0.0
+        assert found.sd_target[2] == 0.0
+
+
+def test_a_covariate_that_separates_the_arms_is_infinite():
+    treat = np.array([1, 1, 0, 0])
+    x = np.column_stack([treat, 1 - treat, np.ones(4), np.zeros(4), 3.0 * treat])
+    found = rs.cohort.balance(x, start(rs.cohort.Population(treat)))
+    assert_array_equal(found.after.smd, [np.inf, -np.inf, 0, 0, np.inf])
+    assert_array_equal(found.after.balanced, [False, False, True, True, False])
+    assert found.summary()["max"] == np.inf
+    assert found.summary()["n_above"] == 3
+
+
+def test_generalisability_by_hand():
+    x = np.array([[0.0], [2.0], [4.0], [1.0], [3.0]])
+    people = rs.cohort.Population([1, 1, 1, 0, 0])
+    kept = rs.cohort.restrict(people, [True, True, False, True, True], "x")
+    found = rs.cohort.balance(x, kept)
+    # Target: mean 2 of variance 4, then mean 1 of variance 2.
+    assert_allclose(found.generalisability_target, 1 / np.sqrt(3), rtol=1e-14)
+    assert_allclose(found.generalisability_comparator, 0.0, atol=1e-15)
+    # Both: mean 2 of variance 2.5, then mean 1.5 of variance 5/3.
+    assert_allclose(found.generalisability_both, 0.5 / np.sqrt((2.5 + 5 / 3) / 2), rtol=1e-14)
+
+
+def test_pairs_have_the_variance_of_counts_and_sets_that_of_weights():
+    x = rhc_covariates()
+    found = rs.cohort.balance(x, rhc_matched("r1"))
+    assert found.variance == "counts"
+    n, smd = 1515, found.after.smd
+    assert_allclose(found.after.smd_variance, 2 / n + smd**2 / (2 * (2 * n - 2)), rtol=1e-12)
+    assert rs.cohort.balance(x, rhc_matched("r4")).variance == "weights"
+
+
+def test_family_wise_decision():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(200, 30))
+    x[:100, 0] += 1.5
+    people = rs.cohort.Population((np.arange(200) < 100).astype(int))
+    found = rs.cohort.balance(x, start(people), alpha=0.05)
+    # Chance differences of about 0.14 exceed 0.1, but not significantly so.
+    assert found.summary()["n_above"] > 3
+    assert_array_equal(found.after.balanced, [False] + [True] * 29)
+    assert found.summary()["min_p"] == pytest.approx(30 * found.after.p[0])
+
+
+def test_the_bits_do_not_depend_on_threads():
+    x = sp.random_array((3000, 700), density=0.05, rng=3, format="csc")
+    x.data[:] = 1.0
+    people = rs.cohort.Population(np.arange(3000) % 2)
+    columns = [
+        rs.cohort.balance(x, start(people), n_threads=k).after.smd.tobytes() for k in (1, 2, 3)
+    ]
+    assert columns[0] == columns[1] == columns[2]
+
+
+def test_frames_and_what_they_look_like():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [50, 60, 55, 70], "sex": ["f", "m", "m", "f"]})
+    found = rs.cohort.balance(frame, start(rs.cohort.Population([1, 1, 0, 0])))
+    assert found.names == ("age", "sex=m")
+    out = found.to_frame()
+    assert out.shape[0] == 2
+    assert list(out["name"]) == ["age", "sex=m"]
+    assert "largest difference" in repr(found)
+
+
+def test_without_matches_the_side_after_is_unknown():
+    people = rs.cohort.Population([1, 0, 0], [0.9, 0.1, 0.1])
+    nobody = rs.cohort.match(people, caliper=0.01)
+    found = rs.cohort.balance([[1.0], [2.0], [4.0]], nobody)
+    assert found.status == "no_matches"
+    assert np.isnan(found.after.smd).all()
+    assert found.summary()["max"] is None
+    assert "not known (status 'no_matches')" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sd": "after"}, "`sd`"),
+        ({"variance": "none"}, "`variance`"),
+        ({"variance": "strata"}, "needs strata"),
+        ({"threshold": 0}, "`threshold`"),
+        ({"alpha": 2}, "`alpha`"),
+    ],
+)
+def test_messages(options, words):
+    people = rs.cohort.Population([1, 0])
+    with pytest.raises(rs.InputError, match=words):
+        rs.cohort.balance([[1.0], [2.0]], start(people), **options)
+    with pytest.raises(rs.CohortError, match="have 3 rows, but the population has 2"):
+        rs.cohort.balance([[1.0], [2.0], [3.0]], start(people))
