@@ -6,9 +6,13 @@ whose weights balance, curves and models then share.
 
 from riskset.cohort.adjustment import Adjustment, Step, restrict
 from riskset.cohort.balance import Balance, balance
+from riskset.cohort.calibration import Calibration, Controls, calibrate
 from riskset.cohort.curves import ArmCurves, gray, incidence, survival
+from riskset.cohort.error_model import ErrorModel
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.matching import match
+from riskset.cohort.null import Null, fit_null_profiles
+from riskset.cohort.null_posterior import NullPosterior
 from riskset.cohort.outcome_model import fit_outcome
 from riskset.cohort.outcomes import expected_se, followup, mdrr
 from riskset.cohort.population import Population
@@ -21,14 +25,21 @@ __all__ = [
     "Adjustment",
     "ArmCurves",
     "Balance",
+    "Calibration",
+    "Controls",
     "Discrimination",
+    "ErrorModel",
     "Estimate",
+    "Null",
+    "NullPosterior",
     "Population",
     "Step",
     "auc",
     "balance",
+    "calibrate",
     "equipoise",
     "expected_se",
+    "fit_null_profiles",
     "fit_outcome",
     "followup",
     "gray",

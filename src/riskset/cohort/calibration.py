@@ -1,0 +1,318 @@
+"""Estimates corrected by what negative, and positive, controls say about systematic error."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from riskset._errors import CohortError, InputError, counted
+from riskset._types import AnyArray
+from riskset.cohort.error_model import ErrorModel, fit_error_model
+from riskset.cohort.null import Null, fit_null
+from riskset.cohort.null_posterior import NullPosterior, null_posterior
+from riskset.curves.followup import check_level
+from riskset.data.output import data_frame
+from riskset.solve.result import Note
+
+__all__ = ["Calibration", "Controls", "ErrorModel", "calibrate"]
+
+Numbers = NDArray[np.float64]
+Method = Literal["posterior", "likelihood"]
+
+TOO_FEW, FEW = 5, 20
+LARGEST = float(np.log(100))
+"""An estimate beyond a ratio of 100 is a failed fit."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Controls:
+    """Estimates of outcomes with a known effect.
+
+    Parameters
+    ----------
+    log_rr, se : (n,) numbers
+        Missing or infinite estimates, and ratios beyond 100, are set aside.
+    true_log_rr : (n,) numbers, optional
+        0, the default, for negative controls.
+    outcome_id : (n,) labels, optional
+        Default: 0, 1, 2, ...
+    usable : (n,) bool, optional
+        False: the estimate fails its own diagnostics and is set aside.
+
+    Attributes
+    ----------
+    log_rr, se, true_log_rr, outcome_id
+        Of the controls in use.
+    set_aside : (k,) labels
+    """
+
+    log_rr: Numbers
+    se: Numbers
+    true_log_rr: Numbers
+    outcome_id: AnyArray
+    set_aside: AnyArray
+
+    def __init__(
+        self,
+        log_rr: object,
+        se: object,
+        true_log_rr: object = None,
+        outcome_id: object = None,
+        usable: object = None,
+    ) -> None:
+        b = _column(log_rr, "log_rr", None)
+        s = _column(se, "se", b.size)
+        true = (
+            np.zeros(b.size) if true_log_rr is None else _column(true_log_rr, "true_log_rr", b.size)
+        )
+        ids = np.arange(b.size) if outcome_id is None else np.asarray(outcome_id)
+        fine = np.ones(b.size, dtype=bool) if usable is None else np.asarray(usable, dtype=bool)
+        if ids.shape != b.shape or fine.shape != b.shape:
+            raise CohortError(
+                "BadControls",
+                f"`outcome_id` and `usable` must have one value for each of the {b.size:,} "
+                "controls.",
+                hint="pass columns of one table.",
+            )
+        fine = fine & np.isfinite(b) & np.isfinite(s) & np.isfinite(true) & (np.abs(b) <= LARGEST)
+        fine &= s > 0
+        for name, values in (("log_rr", b), ("se", s), ("true_log_rr", true), ("outcome_id", ids)):
+            object.__setattr__(self, name, values[fine])
+        object.__setattr__(self, "set_aside", ids[~fine])
+
+    @property
+    def is_negative(self) -> NDArray[np.bool_]:
+        """Controls without an effect."""
+        return np.equal(self.true_log_rr, 0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration:
+    """Calibrated estimates.
+
+    Attributes
+    ----------
+    status : {"ok", "too_few_controls"}
+        Unless "ok", all calibrated numbers are NaN.
+    log_rr, lower, upper, se : (m,) float64
+        Calibrated, on the log scale.
+    p, one_sided_p : (m,) float64
+        Two-sided, and for a ratio above 1.
+    null : Null or None
+        By maximum likelihood.
+    posterior : NullPosterior or None
+        With ``method="posterior"``; p values are then its medians.
+    error_model : ErrorModel or None
+        Where there are five positive controls or more; the intervals are then its own.
+    ease : float
+        Expected absolute systematic error: of the posterior its median, if there is one.
+    coverage, calibrated_coverage : float
+        Share of negative controls whose interval holds 0: as they come, and calibrated by all
+        others.
+    controls : Controls
+    level : float
+    notes : tuple of Note
+    """
+
+    status: Literal["ok", "too_few_controls"]
+    log_rr: Numbers
+    lower: Numbers
+    upper: Numbers
+    se: Numbers
+    p: Numbers
+    one_sided_p: Numbers
+    controls: Controls
+    level: float
+    null: Null | None = None
+    posterior: NullPosterior | None = None
+    error_model: ErrorModel | None = None
+    ease: float = float("nan")
+    coverage: float = float("nan")
+    calibrated_coverage: float = float("nan")
+    notes: tuple[Note, ...] = ()
+
+    def columns(self) -> dict[str, AnyArray]:
+        """A row for each estimate."""
+        names = ("log_rr", "lower", "upper", "se", "p", "one_sided_p")
+        return {"estimate": np.arange(self.p.size)} | {n: getattr(self, n) for n in names}
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """`columns` as a data frame."""
+        return data_frame(self.columns(), library)
+
+    def __repr__(self) -> str:
+        n = int(self.controls.is_negative.sum())
+        if self.status != "ok":
+            return f"Calibration({counted(n, 'negative control')}: status {self.status!r})"
+        return (
+            f"Calibration({counted(n, 'negative control')}: expected absolute error "
+            f"{self.ease:.3f}; coverage {self.coverage:.0%}, calibrated "
+            f"{self.calibrated_coverage:.0%})"
+        )
+
+
+def calibrate(
+    controls: Controls,
+    log_rr: object,
+    se: object,
+    *,
+    method: Method = "posterior",
+    level: float = 0.95,
+) -> Calibration:
+    r"""Correct estimates and p values by the systematic error that controls show.
+
+    With the null distribution :math:`N(\mu, \sigma^2)` of the negative controls,
+    :math:`z = (b - \mu) / \sqrt{\sigma^2 + se^2}`, p is :math:`2 \Phi(-|z|)`, and the interval
+    :math:`b - \mu \pm z_{level} \sqrt{\sigma^2 + se^2}`. With five positive controls or more it is
+    that of an `ErrorModel` instead.
+
+    Parameters
+    ----------
+    controls : Controls
+    log_rr, se : (m,) numbers
+        The estimates of interest. Calibrated numbers are NaN where one is missing or infinite.
+    method : {"posterior", "likelihood"}
+        For p and EASE: medians of the posterior, which counts that few controls say little, or
+        maximum likelihood. Intervals are by maximum likelihood.
+    level : float
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    CohortError
+        "BadControls", "BadEstimates".
+
+    References
+    ----------
+    Schuemie, Ryan, DuMouchel, Suchard and Madigan (2014), Statistics in Medicine 33, 209-218,
+    doi:10.1002/sim.5925.
+    Schuemie, Hripcsak, Ryan, Madigan and Suchard (2018), Proceedings of the National Academy of
+    Sciences 115, 2571-2577, doi:10.1073/pnas.1708282114.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> controls = rs.cohort.Controls([0.2, -0.1, 0.3, 0.1, 0.0, 0.25], [0.1] * 6)
+    >>> found = rs.cohort.calibrate(controls, [0.5], [0.1], method="likelihood")
+    >>> found.p.round(3)
+    array([0.008])
+    """
+    if not isinstance(controls, Controls):
+        raise CohortError(
+            "BadControls",
+            f"expected Controls, but got {type(controls).__name__}.",
+            hint="make them with riskset.cohort.Controls(log_rr, se).",
+        )
+    if method not in get_args(Method):
+        raise InputError.wrong_option("method", method, get_args(Method))
+    check_level(level)
+    b = _column(log_rr, "log_rr", None, code="BadEstimates")
+    s = _column(se, "se", b.size, code="BadEstimates")
+    negative = controls.is_negative
+    n = int(negative.sum())
+    unknown = np.full(b.size, np.nan)
+    result = Calibration(
+        "too_few_controls",
+        unknown,
+        unknown,
+        unknown,
+        unknown,
+        unknown,
+        unknown,
+        controls=controls,
+        level=level,
+        notes=_notes(n),
+    )
+    if n < TOO_FEW:
+        return result
+    nb, ns = controls.log_rr[negative], controls.se[negative]
+    null = fit_null(nb, ns)
+    posterior = null_posterior(nb, ns) if method == "posterior" else None
+    model = None
+    if int((~negative).sum()) >= TOO_FEW:
+        model = fit_error_model(controls.log_rr, controls.se, controls.true_log_rr)
+    known = np.isfinite(b) & np.isfinite(s)
+    b, s = np.where(known, b, np.nan), np.where(known, s, np.nan)
+    estimate, lower, upper, error = _intervals(b, s, null, model, level)
+    p, one_sided = _p_values(b, s, null if posterior is None else posterior)
+    z = float(ndtri(0.5 + level / 2))
+    return replace(
+        result,
+        status="ok",
+        log_rr=estimate,
+        lower=lower,
+        upper=upper,
+        se=error,
+        p=p,
+        one_sided_p=one_sided,
+        null=null,
+        posterior=posterior,
+        error_model=model,
+        ease=null.ease if posterior is None else float(posterior.ease[0]),
+        coverage=float(np.mean(np.abs(nb) <= z * ns)),
+        calibrated_coverage=float(np.mean(leave_one_out(nb, ns) >= 1 - level)),
+    )
+
+
+def leave_one_out(log_rr: Numbers, se: Numbers) -> Numbers:
+    """Two-sided p of each negative control, calibrated by all others (n,)."""
+    every = np.arange(log_rr.size)
+    found = []
+    for k in every:
+        null = fit_null(log_rr[every != k], se[every != k])
+        found.append(_p_values(log_rr[k : k + 1], se[k : k + 1], null)[0][0])
+    return np.array(found)
+
+
+def _p_values(b: Numbers, s: Numbers, null: Null | NullPosterior) -> tuple[Numbers, Numbers]:
+    """Two-sided and upper one-sided p."""
+    if isinstance(null, Null):
+        z = (b - null.mean) / np.hypot(null.sd, s)
+        return np.asarray(2 * ndtr(-np.abs(z))), np.asarray(ndtr(-z))
+    found = np.full((2, b.size), np.nan)
+    for k in np.flatnonzero(np.isfinite(b)):
+        two, upper = null.p_values(float(b[k]), float(s[k]))
+        found[:, k] = two[0], upper[0]
+    return found[0], found[1]
+
+
+def _notes(n: int) -> tuple[Note, ...]:
+    have = counted(n, "usable negative control")
+    if n < TOO_FEW:
+        return (Note("too_few_controls", (), f"{have} only; {TOO_FEW} are needed."),)
+    return (Note("few_controls", (), f"{have} only."),) if n < FEW else ()
+
+
+def _intervals(
+    b: Numbers, s: Numbers, null: Null, model: ErrorModel | None, level: float
+) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    z = float(ndtri(0.5 + level / 2))
+    if model is None:
+        error = np.hypot(null.sd, s)
+        estimate = b - null.mean
+        return estimate, estimate - z * error, estimate + z * error, error
+    found = np.full((3, b.size), np.nan)
+    for k in np.flatnonzero(np.isfinite(b) & np.isfinite(s)):
+        found[:, k] = model.interval(float(b[k]), float(s[k]), level)
+    return found[0], found[1], found[2], (found[2] - found[1]) / (2 * z)
+
+
+def _column(values: object, name: str, n: int | None, code: str = "BadControls") -> Numbers:
+    """Numbers, where NaN and infinities are allowed and None is NaN."""
+    try:
+        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        array = np.zeros((0, 0))
+    if array.ndim != 1 or (n is not None and array.size != n):
+        raise CohortError(
+            code,
+            f"`{name}` must be one column of numbers"
+            + (f" of length {n:,}." if n is not None else "."),
+            hint="pass columns of one table.",
+        )
+    return array

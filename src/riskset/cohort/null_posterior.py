@@ -1,0 +1,117 @@
+"""How well negative controls determine the systematic error: its posterior, without random numbers.
+
+Given the precision the posterior of the mean is normal, so that one grid of precisions and one of
+normal deviates cover the distribution; results are the same in every run.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from riskset.cohort.null import expected_absolute_error
+
+__all__ = ["NullPosterior", "null_posterior"]
+
+Numbers = NDArray[np.float64]
+
+PRIOR = 1e-4
+"""Shape and rate of the gamma prior of the precision; the mean has a flat prior."""
+
+N_PRECISIONS, N_DEVIATES = 4001, 401
+LARGEST_PRECISION = 1e8
+NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NullPosterior:
+    """Posterior of the systematic error.
+
+    Attributes
+    ----------
+    mean, precision, sd, ease : (3,) float64
+        Median and ends of the central interval of 95 %.
+    n_controls : int
+    """
+
+    mean: Numbers
+    precision: Numbers
+    sd: Numbers
+    ease: Numbers
+    n_controls: int
+    _mean: Numbers = field(repr=False)
+    _sd: Numbers = field(repr=False)
+    _weight: Numbers = field(repr=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"NullPosterior({self.n_controls} controls: mean {self.mean[0]:.3f}, sd "
+            f"{self.sd[0]:.3f}, expected absolute error {self.ease[0]:.3f} "
+            f"({self.ease[1]:.3f} to {self.ease[2]:.3f}))"
+        )
+
+    def p_values(self, log_rr: float, se: float) -> tuple[Numbers, Numbers]:
+        """Two-sided and upper one-sided p of an estimate: median and 95 % interval of each (3,)."""
+        z = (log_rr - self._mean) / np.sqrt(self._sd**2 + se**2)
+        upper = ndtr(-z)
+        two = 2 * np.minimum(upper, 1 - upper)
+        return _quantiles(two, self._weight), _quantiles(upper, self._weight)
+
+
+def null_posterior(log_rr: Numbers, se: Numbers) -> NullPosterior:
+    r"""Posterior of the mean and the precision :math:`1 / \sigma^2` of the systematic error.
+
+    With :math:`b_i \sim N(\mu, \sigma^2 + se_i^2)`, a flat prior of the mean and the prior
+    Gamma(1e-4, 1e-4) of the precision.
+
+    Notes
+    -----
+    A grid of 4001 log precisions times 401 normal deviates of the mean.
+
+    References
+    ----------
+    Schuemie, Hripcsak, Ryan, Madigan and Suchard (2018), Proceedings of the National Academy of
+    Sciences 115, 2571-2577, doi:10.1073/pnas.1708282114, whose prior this is.
+    """
+    # From a sd of thrice the spread, at least sqrt(2), down to 1e-4.
+    lowest = min(np.log(0.5), -np.log(9 * max(float(np.ptp(log_rr)), 1e-6) ** 2))
+    log_precision = np.linspace(lowest, np.log(LARGEST_PRECISION), N_PRECISIONS)
+    precision = np.exp(log_precision)
+    w = 1 / (1 / precision[:, None] + se**2)
+    total = w.sum(axis=1)
+    center = (w * log_rr).sum(axis=1) / total
+    away = (w * (log_rr - center[:, None]) ** 2).sum(axis=1)
+    # The mean integrated out; of the prior on the log scale.
+    log_weight = 0.5 * (np.log(w).sum(axis=1) - np.log(total) - away)
+    log_weight += PRIOR * log_precision - PRIOR * precision
+    of_precision = np.exp(log_weight - log_weight.max())
+    of_precision /= of_precision.sum()
+
+    used = of_precision > NEGLIGIBLE * of_precision.max()
+    deviate = np.linspace(-6.0, 6.0, N_DEVIATES)
+    of_deviate = np.exp(-(deviate**2) / 2)
+    of_deviate /= of_deviate.sum()
+    mean = center[used, None] + deviate / np.sqrt(total[used, None])
+    sd = np.broadcast_to(1 / np.sqrt(precision[used, None]), mean.shape)
+    weight = of_precision[used, None] * of_deviate
+    mean, sd, weight = mean.ravel(), sd.ravel(), weight.ravel()
+    quantiles = _quantiles(precision, of_precision)
+    return NullPosterior(
+        mean=_quantiles(mean, weight),
+        precision=quantiles,
+        sd=1 / np.sqrt(quantiles[[0, 2, 1]]),
+        ease=_quantiles(expected_absolute_error(mean, sd), weight),
+        n_controls=log_rr.size,
+        _mean=mean,
+        _sd=sd,
+        _weight=weight,
+    )
+
+
+def _quantiles(values: Numbers, weight: Numbers) -> Numbers:
+    """Median, 2.5 % and 97.5 % of weighted values, each value in the middle of its weight."""
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weight[order])
+    middle = (share - weight[order] / 2) / share[-1]
+    return np.interp([0.5, 0.025, 0.975], middle, values[order])
