@@ -226,6 +226,22 @@ def test_pairs_have_the_variance_of_counts_and_sets_that_of_weights():
     assert rs.cohort.balance(x, rhc_matched("r4")).variance == "weights"
 
 
+def test_counts_are_of_people_whatever_their_weights():
+    x = (np.arange(12) % 3 == 0).astype(float)[:, None]
+    people = rs.cohort.Population(np.arange(12) < 5, np.linspace(0.2, 0.7, 12))
+    for adjusted in (
+        rs.cohort.weight(people),
+        rs.cohort.match(people, caliper=None),
+        rs.cohort.stratify(people, 2),
+    ):
+        found = rs.cohort.balance(x, adjusted)
+        target = people.is_target
+        assert found.before.count_target[0] == x[target].sum() == 2
+        assert found.before.count_comparator[0] == x[~target].sum() == 2
+        assert found.after.count_target[0] == x[target & adjusted.kept].sum()
+        assert found.after.count_comparator[0] == x[~target & adjusted.kept].sum()
+
+
 def test_family_wise_decision():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(200, 30))

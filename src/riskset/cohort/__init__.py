@@ -5,9 +5,11 @@ whose weights balance, curves and models then share.
 """
 
 from riskset.cohort.adjustment import Adjustment, Step, restrict
-from riskset.cohort.balance import Balance, balance
+from riskset.cohort.attrition_table import Attrition, attrition
+from riskset.cohort.balancing import Balance, balance
 from riskset.cohort.calibration import Calibration, Controls, calibrate
 from riskset.cohort.curves import ArmCurves, gray, incidence, survival
+from riskset.cohort.diagnostics import Diagnostic, Diagnostics, diagnose
 from riskset.cohort.error_model import ErrorModel
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.matching import match
@@ -17,6 +19,8 @@ from riskset.cohort.outcome_model import fit_outcome
 from riskset.cohort.outcomes import expected_se, followup, mdrr
 from riskset.cohort.population import Population
 from riskset.cohort.propensity import Discrimination, auc, equipoise, preference_score
+from riskset.cohort.sharing import share_balance, share_curves, share_estimate
+from riskset.cohort.small_cells import hide_small
 from riskset.cohort.stratification import stratify
 from riskset.cohort.trimming import trim
 from riskset.cohort.weighting import weight
@@ -24,9 +28,12 @@ from riskset.cohort.weighting import weight
 __all__ = [
     "Adjustment",
     "ArmCurves",
+    "Attrition",
     "Balance",
     "Calibration",
     "Controls",
+    "Diagnostic",
+    "Diagnostics",
     "Discrimination",
     "ErrorModel",
     "Estimate",
@@ -34,20 +41,26 @@ __all__ = [
     "NullPosterior",
     "Population",
     "Step",
+    "attrition",
     "auc",
     "balance",
     "calibrate",
+    "diagnose",
     "equipoise",
     "expected_se",
     "fit_null_profiles",
     "fit_outcome",
     "followup",
     "gray",
+    "hide_small",
     "incidence",
     "match",
     "mdrr",
     "preference_score",
     "restrict",
+    "share_balance",
+    "share_curves",
+    "share_estimate",
     "stratify",
     "survival",
     "trim",

@@ -54,6 +54,9 @@ class Estimate:
     log_likelihood, null_log_likelihood : float
     llr : float
         Log likelihood less that with a hazard ratio of 1.
+    proportionality_p : float
+        Of the test that the log hazard ratio does not change with the logarithm of time; NaN with a
+        penalty.
     target, comparator : ArmCounts
     informative_strata, informative_people : int or None
         Strata with both arms and an event, and the people in them, if stratified.
@@ -81,6 +84,7 @@ class Estimate:
     log_likelihood: float = float("nan")
     null_log_likelihood: float = float("nan")
     llr: float = float("nan")
+    proportionality_p: float = float("nan")
     informative_strata: int | None = None
     informative_people: int | None = None
     notes: tuple[Note, ...] = ()
@@ -114,6 +118,7 @@ class Estimate:
         row: dict[str, object] = {name: getattr(self, name) for name in names}
         numbers = ("hr", "hr_lower", "hr_upper", "p", "one_sided_p", "log_hr", "se", "llr", "mdrr")
         row |= {name: _known(getattr(self, name)) for name in numbers}
+        row["proportionality_p"] = _known(self.proportionality_p)
         for name, arm in (("target", self.target), ("comparator", self.comparator)):
             row |= {f"{name}_{f.name}": _known(getattr(arm, f.name)) for f in fields(arm)}
         row["informative_strata"] = self.informative_strata

@@ -1,19 +1,25 @@
 """The effect of the treatment on an outcome, with the weights and sets of an adjustment."""
 
 import warnings
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from riskset._errors import CohortError, InputError
+from riskset._errors import CohortError
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design
 from riskset.cohort.estimate import Estimate, EstimateStatus, Model, Reading
+from riskset.cohort.outcome_options import (
+    CensoringGroup,
+    Options,
+    OutcomeInterval,
+    check_options,
+    readings,
+)
 from riskset.cohort.outcomes import Outcomes, count_arms
-from riskset.curves.followup import check_level
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
 from riskset.estimators.cox import Cox
@@ -22,29 +28,10 @@ from riskset.estimators.profiling import profile
 from riskset.model.penalty import Penalty
 from riskset.solve.result import Note
 
-__all__ = ["CensoringGroup", "OutcomeInterval", "fit_outcome"]
-
-OutcomeInterval = Literal["auto", "profile", "robust", "wald", "bootstrap"]
-CensoringGroup = Literal["arm", "stratum"]
+__all__ = ["fit_outcome"]
 
 TREATMENT = "treatment"
 FEW_EVENTS = 5
-
-
-@dataclass(frozen=True)
-class _Options:
-    """What was asked for, the same for every reading."""
-
-    model: Model
-    interval: OutcomeInterval
-    level: float
-    ties: str
-    penalty: Penalty | None
-    censoring_weights: str
-    censoring_group: CensoringGroup | None
-    replicates: int
-    seed: int
-    tol: float
 
 
 def fit_outcome(
@@ -128,7 +115,7 @@ def fit_outcome(
     Estimate(cox, marginal: hazard ratio 0.434 (95% profile interval 0.020 to 4.574))
     """
     adjustment = start(adjustment, allow_weights=True)
-    options = _Options(
+    options = Options(
         model,
         interval,
         level,
@@ -140,11 +127,11 @@ def fit_outcome(
         seed,
         tol,
     )
-    readings = _readings(adjustment, reading)
-    _check(options, adjustment)
+    wanted = readings(adjustment, reading)
+    check_options(options, adjustment)
     outcomes = Outcomes.read(y, adjustment)
     extra = None if covariates is None else as_design(covariates, outcomes.time.size)
-    found = [_estimate(outcomes, adjustment, extra, r, options) for r in readings]
+    found = [_estimate(outcomes, adjustment, extra, r, options) for r in wanted]
     first = found[0] if len(found) == 1 else replace(found[0], sensitivity=found[1])
     if strict and first.status != "ok":
         raise CohortError(
@@ -155,52 +142,12 @@ def fit_outcome(
     return first
 
 
-def _readings(adjustment: Adjustment, reading: str) -> list[Reading]:
-    known = ("auto", *get_args(Reading))
-    if reading not in known:
-        raise InputError.wrong_option("reading", reading, known)
-    if reading == "stratified" and adjustment.set_id is None:
-        raise CohortError(
-            "BadSetting",
-            f"a stratified reading needs sets, but the adjustment is by {adjustment.kind}.",
-            hint="use reading='marginal', or match or stratify.",
-        )
-    if reading == "auto":
-        return ["marginal"] if adjustment.set_id is None else ["stratified", "marginal"]
-    return [reading]  # type: ignore[list-item]
-
-
-def _check(options: _Options, adjustment: Adjustment) -> None:
-    weight = adjustment.weight
-    if not (np.isfinite(weight) & (weight >= 0)).all():
-        raise CohortError(
-            "BadAdjustment",
-            "weights must be finite and not negative, but those of the adjustment are not.",
-            hint="make it with trim, match, stratify or weight.",
-        )
-    choices = {
-        "model": (options.model, get_args(Model)),
-        "interval": (options.interval, get_args(OutcomeInterval)),
-        "censoring_group": (options.censoring_group, (*get_args(CensoringGroup), None)),
-    }
-    for name, (value, known) in choices.items():
-        if value not in known:
-            raise InputError.wrong_option(name, value, [str(k) for k in known])
-    check_level(options.level)
-    if options.censoring_group == "stratum" and adjustment.set_id is None:
-        raise CohortError(
-            "BadSetting",
-            f"censoring by stratum needs strata, but the adjustment is by {adjustment.kind}.",
-            hint="use censoring_group='arm', or leave it out.",
-        )
-
-
 def _estimate(
     outcomes: Outcomes,
     adjustment: Adjustment,
     extra: Design | None,
     reading: Reading,
-    options: _Options,
+    options: Options,
 ) -> Estimate:
     target, comparator = count_arms(outcomes, adjustment)
     informative = _informative(outcomes, adjustment) if reading == "stratified" else None
@@ -252,7 +199,7 @@ def _fitted(
     outcomes: Outcomes,
     adjustment: Adjustment,
     extra: Design | None,
-    options: _Options,
+    options: Options,
     empty: Estimate,
 ) -> Estimate:
     rows = np.flatnonzero(adjustment.kept)
@@ -284,7 +231,7 @@ def _answer(
     y: AnyArray,
     arguments: dict[str, Any],
     kind: str,
-    options: _Options,
+    options: Options,
     empty: Estimate,
 ) -> Estimate:
     b = float(model.coef_[0])
@@ -321,6 +268,10 @@ def _answer(
         seed=options.seed,
     )
     lower, upper = (float(end) for end in ends[TREATMENT])
+    changing = float("nan")
+    if options.penalty is None:
+        test = model.test_proportionality(design, y, "log", **arguments)
+        changing = float(test.p_value[0])
     z = float(ndtri(0.5 + options.level / 2))
     se = {"robust": se_robust, "wald": se_model}.get(kind, (upper - lower) / (2 * z))
     if not np.isfinite(se):
@@ -336,6 +287,7 @@ def _answer(
         p=float(2 * ndtr(-abs(b / se))),
         one_sided_p=float(ndtr(-b / se)),
         llr=llr,
+        proportionality_p=changing,
     )
 
 
@@ -357,7 +309,7 @@ def _one_sided(found: Estimate, model: Cox | FineGray, arguments: dict[str, Any]
     )
 
 
-def _interval_kind(adjustment: Adjustment, rows: Index, reading: Reading, options: _Options) -> str:
+def _interval_kind(adjustment: Adjustment, rows: Index, reading: Reading, options: Options) -> str:
     if options.penalty is not None and options.interval in ("auto", "profile"):
         return "profile"
     if options.interval != "auto":
@@ -376,7 +328,7 @@ def _is_weighted(adjustment: Adjustment, reading: Reading) -> bool:
 
 
 def _estimator(
-    adjustment: Adjustment, rows: Index, options: _Options, design: Design
+    adjustment: Adjustment, rows: Index, options: Options, design: Design
 ) -> Cox | FineGray:
     if options.penalty is not None and any(a[0] for a in options.penalty.arrays(design.names)):
         raise CohortError(

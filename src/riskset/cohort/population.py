@@ -65,7 +65,8 @@ class Population:
         arms = _arms(treatment)
         n = arms.size
         ids = np.arange(n) if row_id is None else _ids(row_id, "row_id", n)
-        _check_unique(ids)
+        if row_id is not None:
+            _check_unique(ids)
         persons = ids if person_id is None else _ids(person_id, "person_id", n)
         values = None if score is None else _scores(score, n)
         for name, array in (

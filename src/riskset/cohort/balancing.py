@@ -233,12 +233,17 @@ def balance(
         [_share(w, arm) for w in (everyone, adjustment.weight) for arm in (target, ~target)]
     )
     t0, c0, t1, c1 = arm_moments(design, weights, runtime)
-    counts = counts_of_ones(design, [target, ~target, target & kept, ~target & kept], runtime)
+    n_target = int(np.count_nonzero(target))
+    counts = [_ones(t0, n_target, design), _ones(c0, target.size - n_target, design)]
+    if adjustment.is_weighted:
+        counts += counts_of_ones(design, [target & kept, ~target & kept], runtime)
+    else:
+        counts.append(_ones(t1, adjustment.n_target, design))
+        counts.append(_ones(c1, adjustment.n_comparator, design))
     kind = _variance_kind(variance, adjustment)
     old, new = _Arms(t0, c0, counts[0], counts[1]), _Arms(t1, c1, counts[2], counts[3])
     unit0, unit1 = _denominator(t0, c0), _denominator(t1, c1)
     unit = unit0 if sd == "before" else unit1
-    n_target = int(np.count_nonzero(target))
     variance0 = _counts_variance(_ratio(t0, c0, unit0), n_target, target.size - n_target)
     if kind == "counts":
         smd = _ratio(t1, c1, unit)
@@ -294,6 +299,11 @@ def _side(
         p=p,
         balanced=fine,
     )
+
+
+def _ones(moments: Moments, n: int, design: Design) -> Features:
+    """Number of ones of the binary columns among n rows of equal weight."""
+    return np.where(design.is_binary, np.rint(moments.mean * n), np.nan)
 
 
 def _share(weight: Rows, arm: NDArray[np.bool_]) -> Rows:

@@ -1,0 +1,94 @@
+"""Who is left after each step, by arm, as a table that may be shared."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riskset._types import AnyArray
+from riskset.cohort.adjustment import People, Step, start
+from riskset.cohort.small_cells import Mask, hide_small, is_small
+from riskset.data.output import data_frame
+
+__all__ = ["Attrition", "attrition"]
+
+ARMS = ("target", "comparator")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attrition:
+    """A row for every step, the first of which is the population itself.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+    """
+
+    steps: tuple[Step, ...]
+
+    def columns(self, min_cell_count: int = 0) -> dict[str, AnyArray]:
+        """The table.
+
+        Parameters
+        ----------
+        min_cell_count : int
+            Hide counts above 0 and below it, and those that would give one away: they are None,
+            and True in the column of the same name with ``_suppressed``. 0: all are shown.
+
+        Returns
+        -------
+        dict
+            ``step``, and for each arm ``target_exposures``, ``target_persons``, ``removed_target``.
+        """
+        columns: dict[str, AnyArray] = {
+            "step": np.array([s.step for s in self.steps], dtype=object)
+        }
+        for arm in ARMS:
+            names = (f"{arm}_exposures", f"{arm}_persons", f"removed_{arm}")
+            counts = [[getattr(step, name) for step in self.steps] for name in names]
+            hidden = _hidden(counts, min_cell_count)
+            for name, own, mask in zip(names, counts, hidden, strict=True):
+                shown = [None if h else n for n, h in zip(own, mask, strict=True)]
+                columns[name] = np.array(shown, dtype=object)
+                if min_cell_count:
+                    columns[f"{name}_suppressed"] = mask
+        return columns
+
+    def to_frame(self, min_cell_count: int = 0, *, library: str | None = None) -> Any:
+        """`columns` as a data frame."""
+        return data_frame(self.columns(min_cell_count), library)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  {s.step}: {s.target_exposures:,} target, {s.comparator_exposures:,} comparator"
+            for s in self.steps
+        ]
+        return "\n".join(["Attrition", *lines])
+
+
+def attrition(people: People) -> Attrition:
+    """The attrition of a population or an adjustment.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0], [0.99, 0.6, 0.5])
+    >>> rs.cohort.attrition(rs.cohort.trim(people, symmetric=0.05))
+    Attrition
+      population: 2 target, 1 comparator
+      score above 0.05 and below 0.95: 1 target, 1 comparator
+    """
+    return Attrition(start(people, allow_weights=True).attrition)
+
+
+def _hidden(counts: list[list[int]], min_cell_count: int) -> list[Mask]:
+    """Masks of exposures, persons and removed: exposures before are those left and removed.
+
+    Where persons equal exposures at every step, either would give the other away.
+    """
+    exposures, persons, removed = counts
+    m = len(exposures)
+    equations = [(k - 1, (k, m + k)) for k in range(1, m)]
+    flat = hide_small([*exposures, *removed], equations, min_cell_count)
+    alone = is_small(persons, min_cell_count)
+    return [flat[:m], flat[:m] if persons == exposures else alone, flat[m:]]

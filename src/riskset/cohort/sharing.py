@@ -1,0 +1,87 @@
+"""What of a study's results may leave the house: without small counts, and blind if need be."""
+
+from dataclasses import fields
+
+import numpy as np
+
+from riskset._types import AnyArray
+from riskset.cohort.balancing import Balance
+from riskset.cohort.curves import ArmCurves
+from riskset.cohort.estimate import Estimate
+from riskset.cohort.outcomes import ArmCounts
+from riskset.cohort.small_cells import is_small
+
+__all__ = ["share_balance", "share_curves", "share_estimate"]
+
+ARMS = ("target", "comparator")
+EFFECT = ("hr", "hr_lower", "hr_upper", "p", "one_sided_p", "log_hr", "se", "llr")
+RATES = tuple(f.name for f in fields(ArmCounts) if "rate" in f.name)
+
+
+def share_estimate(
+    estimate: Estimate, *, min_cell_count: int = 5, blind: bool = False
+) -> dict[str, object]:
+    """The row of an estimate as it may be shown.
+
+    Parameters
+    ----------
+    min_cell_count : int
+        Counts above 0 and below it are hidden, with the rates and the detectable ratio that tell
+        them; with fewer outcomes than that in both arms together, the effect, too.
+    blind : bool
+        Withhold the effect, because diagnostics failed.
+
+    Returns
+    -------
+    dict
+        As `Estimate.columns`; what is hidden is None, ``suppressed`` lists its names, and
+        ``blinded`` says whether the effect is withheld.
+    """
+    row = estimate.columns()
+    hidden: set[str] = set()
+    for arm in ARMS:
+        counts: ArmCounts = getattr(estimate, arm)
+        names = ("persons", "exposures", "outcomes", "competing")
+        small = {n for n in names if is_small(getattr(counts, n), min_cell_count)}
+        if small & {"persons", "exposures"} and counts.persons == counts.exposures:
+            small |= {"persons", "exposures"}
+        if small:
+            hidden |= {f"{arm}_{name}" for name in small}
+        if "outcomes" in small:
+            # Days times a rate are the outcomes, and so is the detectable ratio less the other arm.
+            hidden |= {f"{arm}_{name}" for name in RATES} | {"mdrr"}
+    if is_small(estimate.target.outcomes + estimate.comparator.outcomes, min_cell_count):
+        hidden |= set(EFFECT)
+    strata = estimate.informative_strata
+    if strata is not None and is_small(strata, min_cell_count):
+        hidden.add("informative_strata")
+    withheld = set(EFFECT) if blind else set()
+    shown = {name: None if name in hidden | withheld else value for name, value in row.items()}
+    return shown | {"suppressed": ", ".join(sorted(hidden)), "blinded": blind}
+
+
+def share_balance(balance: Balance, *, min_cell_count: int = 5) -> dict[str, AnyArray]:
+    """The table of a balance without small counts, and without the shares that tell them.
+
+    Standardised differences stay.
+    """
+    columns = balance.columns()
+    for side in ("before", "after"):
+        for arm in ARMS:
+            small = is_small(columns[f"{side}_count_{arm}"], min_cell_count)
+            for name in ("count", "mean", "sd"):
+                key = f"{side}_{name}_{arm}"
+                columns[key] = np.where(small, np.nan, columns[key])
+            columns[f"{side}_count_{arm}_suppressed"] = small
+    return columns
+
+
+def share_curves(
+    curves: ArmCurves, times: object, *, min_cell_count: int = 5
+) -> dict[str, AnyArray]:
+    """Curves at times, up to the last one at which each arm has enough people at risk."""
+    columns = curves.columns(times)
+    enough = columns["people_at_risk"] >= min_cell_count
+    short = columns["time"][~enough]
+    end = short.min() if short.size else np.inf
+    return {name: values[columns["time"] < end] for name, values in columns.items()}
