@@ -9,7 +9,7 @@ from emulator.backend import HostMemory
 from gpu.problems import cox, empty_strata, finegray
 from riskset.data.design import Design
 from riskset.model.loss import Loss
-from riskset.solve.ccd_device import Coordinates
+from riskset.solve.coordinates import Coordinates
 
 
 @dataclass(frozen=True)

@@ -1,38 +1,37 @@
 """Coordinate descent on a device: sweeps as on the CPU, and fits that end where others do."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import riskset as rs
 from emulator.backend import Emulator, HostMemory, Reference
 from emulator.build import MISSING, compiler
+from gpu.backends import each_backend
 from gpu.coordinates import COORDINATES, Visits
 from gpu.problems import cox, finegray
 from riskset._errors import DeviceError
+from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.kernels import ccd_cpu, ccd_finegray_cpu
-from riskset.kernels.cuda.backend import Backend
 from riskset.model.loss import Loss
 from riskset.solve import ccd, newton
-from riskset.solve.ccd_device import Coordinates, DeviceDescent
-from riskset.solve.optimality import Problem
+from riskset.solve.coordinates import Coordinates, stay_of
 from riskset.solve.risk_columns import RiskColumns
 
 needs_compiler = pytest.mark.skipif(compiler is None, reason=MISSING)
 
-BACKENDS = [
-    pytest.param(Reference, id="references"),
-    pytest.param(lambda: Emulator(seed=12, resident=3), id="emulator", marks=needs_compiler),
-]
-each_backend = pytest.mark.parametrize("make", BACKENDS)
-
 TOL = 1e-10
+Use = Callable[[HostMemory], None]
 
 
 def on_cpu(problem: Visits, state: tuple[np.ndarray, ...], l1: np.ndarray, l2: np.ndarray) -> None:
     """The sweep of `Coordinates.sweep`, by sums kept up to date rather than by scans."""
     loss, eta = problem.loss, problem.eta
-    rule = ccd.stay_of(loss) if loss.tails else loss.efron
+    rule = stay_of(loss) if loss.tails else loss.efron
     if loss.tails:
         make, sweep = ccd_finegray_cpu.fg_state, ccd_finegray_cpu.fg_sweep
     else:
@@ -84,17 +83,21 @@ def covariates(n: int) -> Design:
     return Design.from_dense(z)
 
 
+def on(loss: Loss, where: str) -> Loss:
+    return replace(loss, runtime=Runtime(1, where))
+
+
 def with_offset(loss: Loss) -> Loss:
     rng = np.random.default_rng(loss.outcome.n_rows)
     return loss.shifted(rng.normal(size=loss.outcome.n_rows), loss.runtime)
 
 
-def check_same(design: Design, loss: Loss, penalty: tuple[float, float], backend: Backend) -> None:
+def check_same(design: Design, loss: Loss, penalty: tuple[float, float]) -> None:
     size = design.to_dense().std(axis=0)
     l1, l2 = penalty[0] * size, penalty[1] * size**2
     exact = newton.fit(design, loss, l1, l2, tol=TOL)
     cpu = ccd.fit(design, loss, l1, l2, tol=TOL, max_iter=3000)
-    found = DeviceDescent(backend).fit(design, loss, l1, l2, tol=TOL, max_iter=3000)
+    found = ccd.fit(design, on(loss, "cuda"), l1, l2, tol=TOL, max_iter=3000)
     assert found.status == exact.status == cpu.status == "converged"
     assert found.kkt <= TOL
     assert_allclose(found.objective, exact.objective, rtol=1e-10)
@@ -104,69 +107,96 @@ def check_same(design: Design, loss: Loss, penalty: tuple[float, float], backend
     assert abs(found.n_iter - cpu.n_iter) <= 2 + cpu.n_iter // 10
 
 
+@pytest.fixture
+def n_sweeps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A number for each sweep on the device: of the coordinates in it."""
+    made, sweep = [], Coordinates.sweep
+
+    def counted(self: Coordinates, active: np.ndarray, *rest: object) -> None:
+        made.append(active.size)
+        sweep(self, active, *rest)
+
+    monkeypatch.setattr(Coordinates, "sweep", counted)
+    return made
+
+
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("name", FITS)
-def test_a_fit_by_the_references_is_newtons(name: str, penalty: str) -> None:
+def test_a_fit_by_the_references_is_newtons(
+    name: str, penalty: str, use: Use, n_sweeps: list[int]
+) -> None:
+    use(Reference())
     loss = FITS[name]
     if penalty == "both":
         loss = with_offset(loss)
-    check_same(covariates(loss.outcome.n_rows), loss, PENALTIES[penalty], Reference())
+    check_same(covariates(loss.outcome.n_rows), loss, PENALTIES[penalty])
+    assert len(n_sweeps) > 3
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", FITS)
-def test_a_fit_on_the_emulator_is_newtons(name: str) -> None:
+def test_a_fit_on_the_emulator_is_newtons(name: str, use: Use, n_sweeps: list[int]) -> None:
+    use(Emulator(seed=13))
     loss = with_offset(FITS[name])
-    check_same(covariates(loss.outcome.n_rows), loss, PENALTIES["both"], Emulator(seed=13))
+    check_same(covariates(loss.outcome.n_rows), loss, PENALTIES["both"])
+    assert len(n_sweeps) > 3
 
 
-def test_data_stay_on_the_device_along_a_path() -> None:
+def test_only_where_it_is_asked_for(use: Use, n_sweeps: list[int]) -> None:
+    use(Reference())
     loss = FITS["breslow"]
-    design, p = covariates(loss.outcome.n_rows), 5
-    problem = Problem.prepare(design, loss)
-    descent, start, uploaded = DeviceDescent(Reference()), None, set()
-    for l1 in (20.0, 8.0, 2.0):
-        options = {"tol": TOL, "max_iter": 1000, "problem": problem}
-        penalty = np.full(p, l1) * problem.spread * design.scale
-        found = descent.fit(design, loss, penalty, np.zeros(p), start=start, **options)
-        exact = newton.fit(design, loss, penalty, np.zeros(p), **options)
-        assert_allclose(found.objective, exact.objective, rtol=1e-10)
-        uploaded.add(id(descent._memory))
-        start = found
-    assert len(uploaded) == 1
+    design, zero = covariates(loss.outcome.n_rows), np.zeros(5)
+    ccd.fit(design, on(loss, "auto"), zero, zero)
+    assert not n_sweeps
 
 
-def test_sweeps_that_are_left_to_the_cpu() -> None:
+def test_wide_linear_predictors_are_left_to_the_cpu(use: Use, n_sweeps: list[int]) -> None:
     """An offset that spans more than one exponent holds."""
+    use(Reference())
     loss = FITS["efron_strata"]
     n = loss.outcome.n_rows
     loss = loss.shifted(np.where(np.arange(n) % 5 == 0, -900.0, 0.0), loss.runtime)
-    check_same(covariates(n), loss, PENALTIES["both"], Reference())
+    check_same(covariates(n), loss, PENALTIES["both"])
+    assert not n_sweeps
 
 
-def test_a_fit_that_runs_out_of_sweeps_says_so() -> None:
+def test_a_fit_that_runs_out_of_sweeps_says_so(use: Use) -> None:
+    use(Reference())
     loss = FITS["breslow"]
     design, zero = covariates(loss.outcome.n_rows), np.zeros(5)
-    found = DeviceDescent(Reference()).fit(design, loss, zero, zero, tol=TOL, max_iter=2)
+    found = ccd.fit(design, on(loss, "cuda"), zero, zero, tol=TOL, max_iter=2)
     assert found.status == "max_iter"
     assert "stopped after 2 sweeps" in found.notes[-1].message
     at_end = loss.evaluate(loss.offset + design.dot(found.coef, runtime=loss.runtime))
     assert_allclose(at_end.log_likelihood, found.log_likelihood, rtol=1e-12)
 
 
-def test_an_infinite_estimate_is_found() -> None:
+def test_an_infinite_estimate_is_found(use: Use) -> None:
+    use(Reference())
     loss = FITS["breslow"]
     x = np.column_stack([loss.outcome.is_event, np.arange(loss.outcome.n_rows) % 3 == 0])
     design, zero = Design.from_dense(x.astype(float)), np.zeros(2)
-    found = DeviceDescent(Reference()).fit(design, loss, zero, zero)
+    found = ccd.fit(design, on(loss, "cuda"), zero, zero)
     exact = newton.fit(design, loss, zero, zero)
     assert found.status == exact.status == "infinite_estimate"
     assert_array_equal(found.infinite, exact.infinite)
     assert_allclose(found.log_likelihood, exact.log_likelihood, rtol=1e-7)
 
 
-def test_late_entry_is_refused() -> None:
+def test_late_entry_is_refused(use: Use) -> None:
+    use(Reference())
     loss = cox(60, late=True, seed=45).loss
     design, zero = covariates(60), np.zeros(5)
-    with pytest.raises(DeviceError, match="enter later(.|\n)*Hint: use solver='newton'"):
-        DeviceDescent(Reference()).fit(design, loss, zero, zero)
+    with pytest.raises(DeviceError, match="enter later(.|\\n)*Hint: use solver='newton'"):
+        ccd.fit(design, on(loss, "cuda"), zero, zero)
+
+
+def test_an_estimator_takes_it(use: Use, n_sweeps: list[int]) -> None:
+    use(Reference())
+    rng = np.random.default_rng(46)
+    x = (rng.random((80, 3)) < 0.4).astype(float)
+    time, event = rng.exponential(np.exp(-x[:, 0])), rng.random(80) < 0.7
+    y = np.array(list(zip(event, time, strict=True)), dtype=[("event", bool), ("time", float)])
+    found = rs.Cox(solver="ccd", device="cuda").fit(x, y)
+    assert n_sweeps
+    assert_allclose(found.coef_, rs.Cox(device="cpu").fit(x, y).coef_, atol=1e-6)

@@ -36,13 +36,14 @@ from riskset.kernels.ccd_cpu import coordinate_step
 from riskset.kernels.risk_sets_cpu import LEAST, SPAN
 from riskset.model.loss import Loss
 from riskset.solve import newton
+from riskset.solve.coordinates import Coordinates, stay_of
 from riskset.solve.optimality import Problem, violations
-from riskset.solve.passes import HostPasses, Passes
+from riskset.solve.passes import DevicePasses, HostPasses, Passes
 from riskset.solve.result import Solution
 from riskset.solve.risk_columns import RiskColumns
 from riskset.solve.run import AT_REST, Report, Run
 
-__all__ = ["MOST_GAIN", "TINY", "Sweeps", "fit", "stay_of"]
+__all__ = ["Sweeps", "fit"]
 
 LEAST_WIDTH = 1e-3
 """Trust regions stay wider than this share of their first width, as in Cyclops: a coefficient that
@@ -93,6 +94,9 @@ def fit(
     there are groups of events in the strata in which it has some. With late entry, and where eta
     spans more than one exponent holds, every coordinate that moves costs two passes over all rows.
     The limit of an infinite estimate is left to `newton.fit`.
+
+    On a GPU (`solve.coordinates`) only where ``device="cuda"`` asks for it: a coordinate then costs
+    a pass over all rows, as in the paper. Rows that enter late are refused there.
     """
     return newton.fit(
         design,
@@ -120,15 +124,20 @@ class Sweeps(Run):
     second: Features = field(init=False)
     """Second derivatives as last met; 0 before."""
     columns: RiskColumns | None = None
+    coordinates: Coordinates | None = None
+    """On the device, if passes are made there."""
 
     def _fastest_passes(self) -> Passes:
+        # A coordinate by itself takes fewer operations on the host, unless it was asked otherwise.
+        if self.problem.loss.runtime.device == "cuda" and self.problem.on_device is not None:
+            return DevicePasses(self.problem)
         return HostPasses(self.problem)
 
-    def solve(self) -> None:
+    def _solve(self) -> None:
         """Sweep until no column violates its condition."""
         first_width = 1.0 / self.problem.spread
         self.width, self.second = first_width.copy(), np.zeros(self.beta.size)
-        objective = self._value()
+        objective = self._objective(self.now, self.beta)
         least_residual, n_idle, n_rises = np.inf, 0, 0
         while self.n_iter < self.max_iter:
             v = self._violations()
@@ -149,7 +158,7 @@ class Sweeps(Run):
             if risen:
                 self.width = NARROWER * kept
             else:
-                objective = self._value()
+                objective = self._objective(self.now, self.beta)
                 np.maximum(self.width, LEAST_WIDTH * first_width, out=self.width)
             is_idle = residual >= least_residual and before - objective <= self._rounding(before)
             n_idle = n_idle + 1 if is_idle and not risen else 0
@@ -157,10 +166,6 @@ class Sweeps(Run):
             if n_idle > MAX_IDLE or n_rises > MAX_RISES:
                 self.stalled = True
                 return
-
-    def _value(self) -> float:
-        """Objective where the run is."""
-        return self._objective(self.now, self.beta)
 
     def _may_move(self) -> bool:
         """As `run._may_move`: a small violation where there is hardly any curvature."""
@@ -170,16 +175,19 @@ class Sweeps(Run):
 
     def _accept(self, moved: Features, objective: float) -> bool:
         """Go where a sweep led, unless that is uphill."""
-        problem = self.problem
-        along = problem.design.product(moved, runtime=problem.loss.runtime)
-        beta, eta = self.beta + moved, self.eta + along
-        now = problem.loss.evaluate(eta) if np.isfinite(eta).all() else None
+        columns = np.flatnonzero(moved)
+        along = self.passes.along(moved[columns], columns)
+        span = self.passes.span(along)
+        if not np.isfinite(span):
+            return False
+        beta, eta = self.beta + moved, self.passes.moved(self.eta, 1.0, along)
+        now = self.passes.evaluate(eta)
         self.n_passes += 1
-        if now is None or not (self._objective(now, beta) <= objective + self._rounding(objective)):
+        if not (self._objective(now, beta) <= objective + self._rounding(objective)):
             return False
         self.beta, self.eta, self.now = beta, eta, now
-        self.gradient = problem.design.cross(now.residual, runtime=problem.loss.runtime)
-        self.last_step, self.last_move = moved, float(np.ptp(along))
+        self.gradient = self.passes.cross(now)
+        self.last_step, self.last_move = moved, span
         return True
 
     # ------------------------------------------------------------------------- a sweep
@@ -193,6 +201,9 @@ class Sweeps(Run):
 
     def _sweep_kept_sums(self, active: Index, beta: Features) -> bool:
         """By the kernels that keep sums up to date; False where they do not serve."""
+        if isinstance(self.passes, DevicePasses):
+            self._sweep_on_device(active, beta, self.passes)
+            return True
         loss, eta = self.problem.loss, self.eta
         late = loss.risk.own.size or any(tail.sets.own.size for tail in loss.tails)
         shift = float(eta.max())
@@ -205,10 +216,24 @@ class Sweeps(Run):
             return False
         if self.columns is None:
             self.columns = RiskColumns(self.problem.design, loss.risk.order)
-        np.minimum(self.width, MOST_GAIN / np.maximum(self.columns.reach, TINY), out=self.width)
+        self._bound(self.columns.reach)
         for entries in self.columns.batches(active):
             sweep(*entries, self.l1, self.l2, beta, self.width, self.second, state, loss.risk, rule)
         return True
+
+    def _sweep_on_device(self, active: Index, beta: Features, passes: DevicePasses) -> None:
+        """By scans over all rows; the linear predictor that moved along is left there."""
+        if self.coordinates is None:
+            problem = self.problem
+            self.coordinates = Coordinates(problem.design, problem.loss, passes.design.backend)
+        self._bound(self.coordinates.reach)
+        eta = passes.moved(self.eta, 0.0, self.eta)
+        shift = passes.loss.sums.extremes(eta)[1]
+        state = (beta, self.width, self.second)
+        self.coordinates.sweep(active, eta, shift, (self.l1, self.l2), state)
+
+    def _bound(self, reach: Features) -> None:
+        np.minimum(self.width, MOST_GAIN / np.maximum(reach, TINY), out=self.width)
 
     def _sweep_exactly(self, active: Index, beta: Features) -> None:
         """By passes over all rows, which know no exceptions."""
@@ -233,15 +258,3 @@ def _kernels(loss: Loss) -> tuple[Callable[..., Any], Callable[..., Any]]:
     if loss.tails:
         return finegray.fg_state, finegray.fg_sweep
     return cox.cox_state, cox.cox_sweep
-
-
-def stay_of(loss: Loss) -> finegray.Stay:
-    """Rows with a competing event by their place in risk order, from the tails."""
-    n = loss.risk.order.size
-    later, curve = np.zeros(n), np.zeros(n, dtype=np.int32)
-    place_of = np.empty(int(loss.risk.order.max()) + 1, dtype=np.int64)
-    place_of[loss.risk.order] = np.arange(n)
-    for k, tail in enumerate(loss.tails):
-        place = place_of[tail.sets.order]
-        later[place], curve[place] = tail.sets.weight / loss.risk.weight[place], k
-    return finegray.Stay(later, curve, np.array([tail.survival for tail in loss.tails]))
