@@ -19,6 +19,7 @@ from riskset.cohort.outcome_model import fit_outcome
 from riskset.cohort.outcomes import expected_se, followup, mdrr
 from riskset.cohort.population import Population
 from riskset.cohort.propensity import Discrimination, auc, equipoise, preference_score
+from riskset.cohort.propensity_model import PropensityScore, propensity_score
 from riskset.cohort.sharing import share_balance, share_curves, share_estimate
 from riskset.cohort.small_cells import hide_small
 from riskset.cohort.stratification import stratify
@@ -40,6 +41,7 @@ __all__ = [
     "Null",
     "NullPosterior",
     "Population",
+    "PropensityScore",
     "Step",
     "attrition",
     "auc",
@@ -57,6 +59,7 @@ __all__ = [
     "match",
     "mdrr",
     "preference_score",
+    "propensity_score",
     "restrict",
     "share_balance",
     "share_curves",

@@ -25,6 +25,7 @@ __all__ = [
     "dense_blocks",
     "dense_part",
     "power_of_two",
+    "take_columns",
     "take_rows",
 ]
 
@@ -213,6 +214,29 @@ def take_rows(parts: Sequence[Part], rows: Index, place: Index) -> tuple[Part, .
             taken.append(ValuedPart(part.columns, ptr, row, kept, SHIFT))
         else:
             taken.append(BinaryPart(part.columns, ptr, row, SHIFT))
+    return tuple(taken)
+
+
+def take_columns(parts: Sequence[Part], columns: Index, n_rows: int) -> tuple[Part, ...]:
+    """Parts of some columns, given in ascending order, which become 0, 1, ..."""
+    runtime, every = Runtime.select(), np.arange(n_rows)
+    taken: list[Part] = []
+    for part in parts:
+        slots = np.flatnonzero(np.isin(part.columns, columns))
+        if not slots.size:
+            continue
+        at = np.searchsorted(columns, part.columns[slots])
+        if isinstance(part, DensePart):
+            taken.append(DensePart(at, np.ascontiguousarray(part.blocks[:, slots]), n_rows))
+            continue
+        assert isinstance(part, (BinaryPart, ValuedPart))
+        value = part.value if isinstance(part, ValuedPart) else np.zeros(0)
+        csc = columns_cpu.to_csc(part.block_ptr, part.row, value, part.shift, every)
+        ptr, row, kept = sparse_layout(*csc, slots, n_rows, SHIFT, runtime)
+        if isinstance(part, ValuedPart):
+            taken.append(ValuedPart(at, ptr, row, kept, SHIFT))
+        else:
+            taken.append(BinaryPart(at, ptr, row, SHIFT))
     return tuple(taken)
 
 
