@@ -139,12 +139,9 @@ def test_trimming_by_hand(key, options):
     people = tiny("tiny_trim", "ps", 1)
     found = rs.cohort.trim(people, **options)
     assert people.row_id[found.kept].tolist() == TINY["trim"][key]
-    for name, cutoffs in (
-        ("asymmetric", "asymmetric"),
-        ("reverse_asymmetric", "reverse_asymmetric"),
-    ):
+    for name in ("asymmetric", "reverse_asymmetric"):
         if name in options:
-            assert found.details[name] == pytest.approx(TINY["trim"][f"cutoffs_{cutoffs}_0.25"])
+            assert found.details[name] == pytest.approx(TINY["trim"][f"cutoffs_{name}_0.25"])
             assert_allclose(found.details["overlap"], list(TINY["trim"]["overlap"].values()))
 
 
@@ -315,6 +312,15 @@ def test_persons_and_exposures():
         (lambda c: c.match(c.Population([1, 0], [0.5, 0.5]), caliper=-1), "BadSetting", r"-1"),
         (lambda c: c.trim(c.Population([1, 0], [0.5, 0.5]), symmetric=0.6), "BadSetting", r"0.6"),
         (lambda c: c.trim(c.Population([1, 0], [0.5, 0.5]), max_weight=3), "BadSetting", "weights"),
+        (
+            lambda c: c.trim(
+                c.Population([1, 0], [0.5, 0.5]),
+                max_weight=3,
+                weights=c.weight(c.Population([1], [0.5])),
+            ),
+            "BadSetting",
+            "2 rows of the population, but it has 1",
+        ),
         (
             lambda c: c.trim(c.Population([1, 0], [0.5, 0.5]), equipoise=(0.7, 0.3)),
             "BadSetting",

@@ -309,10 +309,11 @@ def _column(values: object, name: str, n: int | None, code: str = "BadControls")
     except (TypeError, ValueError):
         array = np.zeros((0, 0))
     if array.ndim != 1 or (n is not None and array.size != n):
+        length = "" if n is None else f" of length {n:,}"
+        found = f"its shape is {array.shape}" if array.size else "it is not"
         raise CohortError(
             code,
-            f"`{name}` must be one column of numbers"
-            + (f" of length {n:,}." if n is not None else "."),
+            f"`{name}` must be one column of numbers{length}, but {found}.",
             hint="pass columns of one table.",
         )
     return array

@@ -38,8 +38,9 @@ class Estimate:
     estimand : str or None
         Of the adjustment.
     status : str
-        "ok", or why there is no number: a normal result. With "events_in_one_arm" the log hazard
-        ratio is infinite, and one end of the interval may be finite.
+        "ok", or why there is no number: a normal result. With "events_in_one_arm" (of the whole, or
+        within every stratum that tells anything) the log hazard ratio is infinite, and one end of
+        the interval may be finite.
     log_hr, lower, upper : float
         On the log scale; `hr`, `hr_lower` and `hr_upper` are their exponentials.
     se : float

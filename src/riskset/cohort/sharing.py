@@ -21,7 +21,7 @@ RATES = tuple(f.name for f in fields(ArmCounts) if "rate" in f.name)
 def share_estimate(
     estimate: Estimate, *, min_cell_count: int = 5, blind: bool = False
 ) -> dict[str, object]:
-    """The row of an estimate as it may be shown.
+    """The row of an estimate as it may be shown; ask for that of its `sensitivity` alike.
 
     Parameters
     ----------

@@ -82,6 +82,7 @@ def trim(
     >>> rs.cohort.trim(people, symmetric=0.05)
     Adjustment(trimming: 1 target, 2 comparators)
     """
+    before = start(people)
     settings = {
         "symmetric": _share("symmetric", symmetric),
         "asymmetric": _share("asymmetric", asymmetric),
@@ -89,41 +90,31 @@ def trim(
         "overlap": overlap,
         "equipoise": None if equipoise is None else check_range("equipoise", equipoise),
         "crump": crump,
-        "max_weight": _most(max_weight, weights),
+        "max_weight": _most(max_weight, weights, before.weight.size),
     }
-    result = before = start(people)
     details = dict(before.details)
-    score, target = before.population.score, before.population.is_target
+    result = before
     for name, value in settings.items():
-        if value is None or value is False:
+        if value is None or value is False or result.status != "ok":
             continue
-        if result.status != "ok":
-            break
-        kept = result.kept
         if name == "equipoise":
             low, high = value  # type: ignore[misc]
             keep = in_range(preference_score(before.population), low, high)
-            steps = iter([(f"preference score {low:g} to {high:g}", keep)])
+            steps = [(f"preference score {low:g} to {high:g}", keep)]
         elif name == "max_weight":
             assert weights is not None
-            if weights.weight.shape != score.shape:
-                raise CohortError(
-                    "BadSetting",
-                    f"`weights` must be of the {score.size:,} rows of the population, but it has "
-                    f"{weights.weight.size:,}.",
-                    hint="make both from the same Population.",
-                )
-            steps = iter([(f"weight at most {value:g}", weights.weight <= value)])
+            steps = [(f"weight at most {value:g}", weights.weight <= value)]
         else:
-            steps = _by_score(name, float(value), score, target, kept, details)  # type: ignore[arg-type]
-        result = narrowed(result, "trimming", list(steps))
+            steps = list(_by_score(name, float(value), result, details))  # type: ignore[arg-type]
+        result = narrowed(result, "trimming", steps)
     return narrowed(result, "trimming", [], settings=settings, details=details)
 
 
 def _by_score(
-    name: str, f: float, score: Rows, target: Keep, kept: Keep, details: dict[str, object]
+    name: str, f: float, before: Adjustment, details: dict[str, object]
 ) -> Iterator[tuple[str, Keep]]:
     """Steps of the rules that look at the score alone."""
+    score, target, kept = before.population.score, before.population.is_target, before.kept
     if name == "symmetric":
         yield f"score above {f:g} and below {1 - f:g}", (score > f) & (score < 1 - f)
         return
@@ -183,7 +174,7 @@ def _share(name: str, f: float | None) -> float | None:
     return f
 
 
-def _most(max_weight: float | None, weights: Adjustment | None) -> float | None:
+def _most(max_weight: float | None, weights: Adjustment | None, n_rows: int) -> float | None:
     if max_weight is None:
         return None
     if not (is_number(max_weight) and max_weight > 0) or weights is None:
@@ -192,5 +183,12 @@ def _most(max_weight: float | None, weights: Adjustment | None) -> float | None:
             f"`max_weight` must be positive and come with `weights`, but it is {max_weight!r}"
             + ("." if weights is not None else " and `weights` was not given."),
             hint="make them with riskset.cohort.weight(people, ...).",
+        )
+    if weights.weight.size != n_rows:
+        raise CohortError(
+            "BadSetting",
+            f"`weights` must be of the {n_rows:,} rows of the population, but it has "
+            f"{weights.weight.size:,}.",
+            hint="make both from the same Population.",
         )
     return float(max_weight)

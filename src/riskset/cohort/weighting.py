@@ -3,6 +3,7 @@
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from riskset._errors import CohortError, InputError, counted
 from riskset._types import Rows, is_number
@@ -126,7 +127,7 @@ def weight(
     )
 
 
-def _weights(e: Rows, target: np.ndarray, estimand: str) -> Rows:
+def _weights(e: Rows, target: NDArray[np.bool_], estimand: str) -> Rows:
     both = {
         "ate": np.ones(e.size),
         "att": e,
@@ -140,23 +141,22 @@ def _weights(e: Rows, target: np.ndarray, estimand: str) -> Rows:
     return np.asarray(ratio)
 
 
-def _check_positivity(score: Rows, target: np.ndarray, estimand: str) -> None:
+def _check_positivity(score: Rows, target: NDArray[np.bool_], estimand: str) -> None:
     of_target, of_comparator = DIVIDES_BY.get(estimand, (False, False))
     low = target & (score < POSITIVE) & of_target
     high = ~target & (score > 1 - POSITIVE) & of_comparator
-    if low.any() or high.any():
-        n_low, n_high = int(low.sum()), int(high.sum())
-        parts = [counted(n_low, "target with a score", "targets with scores") + " of about 0"] * (
-            n_low > 0
-        ) + [
-            counted(n_high, "comparator with a score", "comparators with scores") + " of about 1"
-        ] * (n_high > 0)
+    found = {
+        "target": (int(low.sum()), "target with a score", "targets with scores", "0"),
+        "comparator": (int(high.sum()), "comparator with a score", "comparators with scores", "1"),
+    }
+    listed = [f"{counted(n, one, many)} of about {e}" for n, one, many, e in found.values() if n]
+    if listed:
         raise CohortError(
             "Positivity",
-            f"weights for {estimand!r} would be beyond all bounds for {' and '.join(parts)}.",
+            f"weights for {estimand!r} would be beyond all bounds for {' and '.join(listed)}.",
             hint="trim first, use estimand='ato', or match instead; and look for a covariate that "
             "determines the treatment.",
-            details={"target": n_low, "comparator": n_high},
+            details={arm: n for arm, (n, *_) in found.items()},
         )
 
 
@@ -180,7 +180,7 @@ def _cap(truncate: float | str | None, weights: Rows) -> float | None:
     )
 
 
-def _notes(weights: Rows, target: np.ndarray) -> tuple[Note, ...]:
+def _notes(weights: Rows, target: NDArray[np.bool_]) -> tuple[Note, ...]:
     notes = []
     for name, arm in (("target", target), ("comparator", ~target)):
         own = weights[arm]
