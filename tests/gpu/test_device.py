@@ -54,7 +54,7 @@ def test_without_the_packages_it_is_said_how_to_get_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-    device.open_device.cache_clear()
+    device._opened.cache_clear()
     with pytest.raises(MissingDependencyError, match=r'Hint: pip install "riskset\[cuda\]"'):
         device.open_device()
     told = device.why_no_device()

@@ -176,6 +176,7 @@ class _Source:
             start=start,
             problem=self.problem,
         )
+        self.problem.leave_device()
         model._store(self.data, self.loss, solution, is_penalized=bool(l1.any() or l2.any()))
         model._library = self.library
         model.n_features_in_ = self.template.n_features_in_
@@ -268,6 +269,7 @@ def path(
         if not chosen:
             raise InputError("`penalties` is empty.", hint="leave it out for a path of 100.")
     result = _collect(source, chosen, start, started)
+    problem.leave_device()  # the result may live long
     _warn(result)
     return result
 

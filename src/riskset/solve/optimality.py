@@ -103,6 +103,11 @@ class Problem:
             return HostSums(self.design, self.loss.runtime)
         return DeviceSums(self.on_device)
 
+    def leave_device(self) -> None:
+        """Give its memory back; it is taken again when it is needed."""
+        for name in ("on_device", "device_loss", "sums"):
+            vars(self).pop(name, None)
+
     def __getstate__(self) -> dict[str, Any]:
         """Another process has memory of its own."""
         own = {field.name for field in fields(self)}

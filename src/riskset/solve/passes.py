@@ -110,7 +110,8 @@ class DevicePasses:
         self.loss, self.design = problem.device_loss, problem.on_device
         self.sums = problem.sums
         self._backend = self.design.backend
-        self._latest: tuple[_Evaluated, Array] | None = None
+        self._latest: tuple[Array, Array] | None = None
+        """Where residuals were computed last, and they."""
         self._chosen = self.design.choose(np.zeros(0, dtype=np.int64))
 
     def column(self, x: Array) -> Rows:
@@ -127,15 +128,15 @@ class DevicePasses:
         """See `Passes`; raises `TooWide`."""
         now = self.loss.evaluate(eta)
         if not now.is_safe[0]:
+            self._latest = None
             raise TooWide
-        evaluated = _Evaluated(self, eta, float(now.log_likelihood[0]))
-        self._latest = evaluated, now.residual
-        return evaluated
+        self._latest = eta, now.residual
+        return _Evaluated(self, eta, float(now.log_likelihood[0]))
 
     def residual(self, now: Any) -> Array:
         """Residuals (n, 1), which another evaluation may have written over."""
-        if self._latest is None or self._latest[0] is not now:
-            self._latest = now, self.loss.evaluate(now.eta).residual
+        if self._latest is None or self._latest[0] is not now.eta:
+            self._latest = now.eta, self.loss.evaluate(now.eta).residual
         return self._latest[1]
 
     def cross(self, now: Any, columns: Index | None = None) -> Features:

@@ -41,7 +41,9 @@ MOST_COLUMNS = 12_288
 """Of a working set, three times the support: its curvature takes 1.2 GB. With more, replicates are
 fitted alone, each with a curvature of its own."""
 MOST_LANES = 256
-"""On a device; more gain nothing, and their rows pass through the memory of the host."""
+"""On a device; more gain nothing."""
+MOST_NUMBERS = 1 << 27
+"""Rows times lanes: weights and linear predictors of a batch pass through the host's memory."""
 MOST_PER_EVENT = 10.0
 """Spreads by which an event adds to a gradient, at most, when all are taken together."""
 
@@ -191,7 +193,8 @@ class _Tasks:
                 f"but {free:,} are free.",
                 hint="use device='cpu', or end other programs that use the GPU (nvidia-smi).",
             )
-        return min(count, MOST_LANES) // 4 * 4 or min(count, 1)
+        most = max(4, min(MOST_LANES, MOST_NUMBERS // design.design.n_rows))
+        return min(count, most) // 4 * 4 or min(count, 1)
 
     def bundles(self, n_threads: int) -> list[range]:
         """Replicates by the bundle, shared out evenly among the threads."""

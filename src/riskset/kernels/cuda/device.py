@@ -51,9 +51,8 @@ def device_name() -> str:
     return str(open_device().name)
 
 
-@functools.cache
 def open_device() -> "Device":
-    """The current GPU, its kernels compiled and loaded.
+    """The current GPU, its kernels compiled and loaded, for use in the thread that calls.
 
     Raises
     ------
@@ -62,6 +61,13 @@ def open_device() -> "Device":
     DeviceError
         Without a driver or a GPU, or if the GPU is one that riskset cannot compile for.
     """
+    opened = _opened()
+    opened.use()
+    return opened
+
+
+@functools.cache
+def _opened() -> "Device":
     compiler.architectures()  # which says what to install
     from cuda import core
 
@@ -99,6 +105,10 @@ class Device:
         major, minor = device.compute_capability
         self._code = core.ObjectCode.from_cubin(compiler.machine_code(10 * major + minor))
         self._kernels: dict[str, Any] = {}
+
+    def use(self) -> None:
+        """Make it that of the current thread: a driver knows one for each."""
+        self._device.set_current()
 
     def _call(self, function: Any, *arguments: Any) -> tuple[Any, ...]:
         """Call the driver, and raise what it complains about."""

@@ -1,0 +1,33 @@
+"""A backend that counts its memory."""
+
+import weakref
+
+import numpy as np
+
+from emulator.backend import Reference
+from riskset.kernels.cuda.backend import Array, Memory
+
+
+class Counting(Reference):
+    """Memory with an end."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.used, self.most, self.batches = limit, 0, 0, []
+
+    def _count(self, array: Array) -> Array:
+        self.used += array.nbytes
+        self.most = max(self.most, self.used)
+        weakref.finalize(array, self._give_back, array.nbytes)
+        return array
+
+    def _give_back(self, n_bytes: int) -> None:
+        self.used -= n_bytes
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+        return self._count(super().empty(shape, dtype))
+
+    def upload(self, array: np.ndarray) -> Array:
+        return self._count(super().upload(array))
+
+    def memory(self) -> Memory:
+        return Memory(self.limit - self.used, self.limit)
