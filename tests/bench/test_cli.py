@@ -57,7 +57,7 @@ def test_quiet(bench: Callable[..., tuple[int, str, str]]) -> None:
         (("fixed", "--rows", 0), "--rows must be positive, but 0 was given"),
         (("fixed", "--strength", -1), "--strength must not be negative, but -1.0 was given"),
         (("solvers", "--tol", -1), "--tol must be positive, but -1.0 was given"),
-        (("fusion", "--device", "tpu"), "--device must be 'cpu', but it is 'tpu'"),
+        (("fusion", "--device", "tpu"), "--device must be 'cpu' or 'cuda', but it is 'tpu'"),
         (("cohort", "--columns", 0), "--columns must be"),
         (("fixed", "--out", "file"), "it is a file"),
     ],

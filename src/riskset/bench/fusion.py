@@ -15,6 +15,7 @@ from riskset._types import Rows
 from riskset._version import __version__
 from riskset.bench import fusion_kernels as kernels
 from riskset.bench.experiment import Tell
+from riskset.bench.fusion_device import device_forms
 from riskset.bench.measure import measure, processor
 from riskset.bench.record import Record, grouped
 from riskset.plot import Figure, Panel, time_curves
@@ -109,7 +110,10 @@ def cpu_forms(v: Vectors) -> dict[str, Form]:
     }
 
 
-DEVICES: dict[str, Callable[[Vectors], Mapping[str, Form]]] = {"cpu": cpu_forms}
+DEVICES: dict[str, Callable[[Vectors], Mapping[str, Form]]] = {
+    "cpu": cpu_forms,
+    "cuda": device_forms,
+}
 """Every form of `FORMS` on each device; their calls return when the result is there."""
 
 

@@ -168,7 +168,7 @@ def solvers(
 @bench.command()
 def fusion(
     rows: Rows = None,
-    device: Annotated[str, typer.Option("--device", help="Where: cpu.")] = "cpu",
+    device: Annotated[str, typer.Option("--device", help="Where: cpu or cuda.")] = "cpu",
     repeats: Repeats = 5,
     seed: Seed = 123,
     out: Out = OUT,

@@ -40,15 +40,15 @@ def architectures() -> list[int]:
     return [arch for arch in known if arch >= OLDEST]
 
 
-def _compile(arch: str, logs: io.StringIO | None = None) -> bytes:
+def _compile(source: str, arch: str, logs: io.StringIO | None = None) -> bytes:
     from cuda.core import Program, ProgramOptions
 
     verbose = {} if logs is None else {"ptxas_options": ["-v"]}
     options = ProgramOptions(arch=arch, **OPTIONS, **verbose)
-    return bytes(Program(program(), "c++", options).compile("cubin", logs=logs).code)
+    return bytes(Program(source, "c++", options).compile("cubin", logs=logs).code)
 
 
-def machine_code(arch: int, folder: Path | None = None) -> bytes:
+def machine_code(arch: int, folder: Path | None = None, more: str = "") -> bytes:
     """The kernels for one architecture, from the cache if they are there.
 
     Parameters
@@ -57,6 +57,8 @@ def machine_code(arch: int, folder: Path | None = None) -> bytes:
         As 90 for sm_90.
     folder : Path, optional
         Where compiled kernels are kept; by default in the user's cache.
+    more : str
+        A source of other kernels, to follow them.
 
     Raises
     ------
@@ -73,12 +75,13 @@ def machine_code(arch: int, folder: Path | None = None) -> bytes:
         )
     from cuda.bindings import nvrtc
 
-    key = "\0".join([program(), str(OPTIONS), str(nvrtc.nvrtcVersion()), str(arch)])
+    source = program() + more
+    key = "\0".join([source, str(OPTIONS), str(nvrtc.nvrtcVersion()), str(arch)])
     folder = folder or cache_folder()
     path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.cubin"
     if path.exists():
         return path.read_bytes()
-    code = _compile(f"sm_{arch}")
+    code = _compile(source, f"sm_{arch}")
     _keep(code, path)
     return code
 
@@ -107,10 +110,10 @@ class Used(NamedTuple):
     spilled_bytes: int
 
 
-def registers_used(arch: int) -> dict[str, Used]:
+def registers_used(arch: int, more: str = "") -> dict[str, Used]:
     """Registers of each kernel, and what did not fit into them."""
     logs = io.StringIO()
-    _compile(f"sm_{arch}", logs)
+    _compile(program() + more, f"sm_{arch}", logs)
     found: dict[str, Used] = {}
     name, spilled = "", 0
     for line in logs.getvalue().splitlines():

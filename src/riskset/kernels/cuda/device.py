@@ -51,8 +51,13 @@ def device_name() -> str:
     return str(open_device().name)
 
 
-def open_device() -> "Device":
+def open_device(more: str = "") -> "Device":
     """The current GPU, its kernels compiled and loaded, for use in the thread that calls.
+
+    Parameters
+    ----------
+    more : str
+        A source of other kernels, to follow those of the package.
 
     Raises
     ------
@@ -61,13 +66,13 @@ def open_device() -> "Device":
     DeviceError
         Without a driver or a GPU, or if the GPU is one that riskset cannot compile for.
     """
-    opened = _opened()
+    opened = _opened(more)
     opened.use()
     return opened
 
 
 @functools.cache
-def _opened() -> "Device":
+def _opened(more: str) -> "Device":
     compiler.architectures()  # which says what to install
     from cuda import core
 
@@ -81,13 +86,13 @@ def _opened() -> "Device":
         ) from None
     if not devices:
         raise DeviceError("there is no NVIDIA GPU here.", hint="use device='cpu'.")
-    return Device(core.Device())
+    return Device(core.Device(), more)
 
 
 class Device:
     """One GPU: memory from a pool of its own, and one queue of work."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, more: str = "") -> None:
         from cuda import core
         from cuda.bindings import driver
 
@@ -103,7 +108,9 @@ class Device:
             driver.cuMemPoolSetAttribute, self._pool.handle, keep, driver.cuuint64_t(2**64 - 1)
         )
         major, minor = device.compute_capability
-        self._code = core.ObjectCode.from_cubin(compiler.machine_code(10 * major + minor))
+        self._code = core.ObjectCode.from_cubin(
+            compiler.machine_code(10 * major + minor, more=more)
+        )
         self._kernels: dict[str, Any] = {}
 
     def use(self) -> None:

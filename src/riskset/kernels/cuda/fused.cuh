@@ -41,8 +41,8 @@ __device__ inline Run<N> nothing() {
 template <int N>
 __device__ inline Run<N> then(Run<N> a, Run<N> b) {
 #pragma unroll
-  for (int k = 0; k < 3; ++k) {
-    const double rest = N == 6 && b.closed ? a.sum[k] + a.sum[N - 3 + k] : a.sum[k];
+  for (int k = 0; k < min(N, 3); ++k) {
+    const double rest = N == 6 && b.closed ? a.sum[k] + a.sum[(k + 3) % N] : a.sum[k];
     b.sum[k] = b.cut ? b.sum[k] : rest + b.sum[k];
   }
 #pragma unroll
