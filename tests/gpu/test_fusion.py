@@ -62,7 +62,12 @@ def test_every_form_fits_into_registers() -> None:
     assert all(u.spilled_bytes == 0 for u in used.values())
 
 
-def test_machine_code_of_more_kernels_is_another(tmp_path: Path) -> None:
+def test_machine_code_of_more_kernels_is_kept_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("cuda.core", reason="the packages of the extra `cuda` are not installed")
-    assert nvrtc.machine_code(90, tmp_path) != nvrtc.machine_code(90, tmp_path, SOURCE)
+    monkeypatch.setattr(nvrtc, "_compile", lambda source, _: source.encode())
+    for _ in range(2):
+        assert nvrtc.machine_code(90, tmp_path) == nvrtc.program().encode()
+        assert nvrtc.machine_code(90, tmp_path, SOURCE).endswith(SOURCE.encode())
     assert len(list(tmp_path.iterdir())) == 2
