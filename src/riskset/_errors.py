@@ -26,6 +26,7 @@ __all__ = [
     "NotDefinedError",
     "RisksetError",
     "RisksetWarning",
+    "check_once",
     "counted",
 ]
 
@@ -118,3 +119,12 @@ class MissingDependencyError(RisksetError, ImportError):
 
 class RisksetWarning(UserWarning):
     """The answer stands, but something about the data or the result deserves attention."""
+
+
+def check_once(what: str, names: Sequence[str]) -> None:
+    """Complain about a name that is given more than once."""
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"{what} {name!r} is named {names.count(name)} times.", hint="name it once."
+        )

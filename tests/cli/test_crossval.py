@@ -150,15 +150,27 @@ def test_fine_gray_on_a_grid(run: Run) -> None:
         (["--cv", "--fold", "fold", "--folds", "5"], "--folds and --fold were given together"),
         (["--stratify", "--strength", "1"], "--stratify needs --cv"),
         (["--cv", "--fold", "fold", "--stratify"], "--stratify and --fold were given together"),
-        (["--cv", "--fold", "foldd"], "'foldd' was not found"),
+        (["--cv", "--fold", "foldd"], "--fold column 'foldd' was not found in input.csv"),
+        (["--cv", "--groups", "zz"], "--groups column 'zz' was not found in input.csv"),
+        (["--cv", "--fold", "one"], "--fold must have at least two different ids"),
+        (["--cv", "--strength", "3", "--search", "grid"], "--search was given beside 1 penalty"),
+        (["--cv", "--strength", "3", "--strength", "5", "--n-penalties", "7"], "beside 2 penalt"),
+        (["--cv", "--variance", "3", "--min-ratio", "0.1"], "--min-ratio was given beside"),
+        (["--cv", "--strength", "3", "--rule", "1se"], "--rule chooses among penalties"),
+        (["--cv", "--n-penalties", "7"], "--n-penalties needs --search grid"),
+        (["--cv", "--censoring", "full"], "--censoring needs --model finegray"),
+        (["--cv", "--fold", "fold", "--seed", "3"], "--seed and --fold were given together"),
+        (["--cv", "--folds", "20"], "take fewer folds, or --score difference"),
         (["--cv", "--folds", "50"], "20 rows of positive weight, too few for 50 folds"),
         (["--cv", "--penalty", "none"], "--cv needs a penalty"),
     ],
 )
 def test_what_does_not_go_together(run: Run, options: list[str], message: str) -> None:
-    ended = run("fit", CASE / "input.csv", *COMMON, *options)
+    frame = pd.read_csv(CASE / "input.csv")
+    frame.assign(one=1).to_csv("input.csv", index=False)
+    ended = run("fit", "input.csv", *COMMON, *options)
     assert ended.code == 2
-    assert message in ended.err
+    assert message in " ".join(ended.err.split())
     assert not Path("fit.json").exists()
 
 
@@ -174,3 +186,29 @@ def test_an_engine_gives_the_same_answer(run: Run) -> None:
     ended = run(*fit, "--strength", 1, "--engine", "dask")
     assert ended.code == 2
     assert "--engine needs --interval bootstrap or --cv" in ended.err
+
+
+def test_one_penalty_is_scored_not_chosen(run: Run, lung: Path) -> None:
+    asked = ("--penalty", "l1", "--cv", "--folds", 3, "--repeats", 1, "--out", "fit.json")
+    one = run("fit", lung, "--id", "id", *asked, "--strength", 5)
+    two = run("fit", lung, "--id", "id", *asked, "--strength", 5, "--strength", 9)
+    assert "l2 = 0, given, and scored by cross-validation" in one.out
+    assert "l2 = 0, chosen by cross-validation" in two.out
+
+
+def test_a_column_of_groups_keeps_its_other_role(run: Run, lung: Path) -> None:
+    """Also one that OHDSI's names give it, or that concerns censoring."""
+    frame = pd.read_csv(lung).dropna()
+    site = np.arange(len(frame)) % 5
+    frame = frame.rename(columns={"id": "rowId"}).assign(stratumId=site, site=site % 3)
+    frame.to_csv("ohdsi.csv", index=False)
+    asked = ("fit", "ohdsi.csv", "--penalty", "l1", "--cv", "--folds", 3, "--repeats", 1)
+    ended = run(
+        *asked, "--strength", 5, "--groups", "stratumId", "--out", "fit.json", "--drop", "site"
+    )
+    assert ended.code == 0, ended.err
+    assert "5 strata" in ended.out
+    options = ("--groups", "site", "--censoring-group", "site", "--model", "finegray")
+    ended = run(*asked, "--strength", 5, *options, "--out", "fit.json")
+    assert ended.code == 0, ended.err
+    assert "site" not in fit_json()["coef"]

@@ -38,6 +38,10 @@ BAD = [
     ),
     (["--penalty", "l2", "--strength", "1", "--interval", "profile"], "'age' is penalised"),
     (["--parameter", "age"], "--parameter needs --interval"),
+    (
+        ["--interval", "wald", "--parameter", "age", "--parameter", "age"],
+        "--parameter 'age' is named 2 times",
+    ),
     (["--level", "0.9"], "--level needs --interval"),
     (["--interval", "wald", "--level", "95"], "--level must be between 0 and 1"),
     (["--interval", "bootstraps"], "bootstrap"),

@@ -283,12 +283,77 @@ def test_retuning_finegray(weights):
     assert_allclose(chosen.replicates, kept.replicates, rtol=1e-4, atol=1e-5)
 
 
-def test_a_resample_that_cannot_be_divided_is_named():
-    x, y = simulated(np.random.default_rng(2), n=30)
-    kind = rs.L1(1.0, unpenalized=["x0"])
-    cv = rs.CoxCV(kind, penalties=[3.0], folds=30, repeats=1).fit(x, y)
-    with pytest.raises(rs.InputError, match="in resample 0: there are .* too few for 30 folds"):
-        cv.bootstrap(3, retune=True)
+def retunable(n=60, n_events=3, **parameters):
+    g = np.random.default_rng(0)
+    x, time, event = g.normal(size=(n, 3)), g.exponential(size=n), np.zeros(n, int)
+    event[:n_events] = 1
+    cv = rs.CoxCV(rs.L1(1.0, unpenalized=["x0"]), **({"folds": 3, "repeats": 1} | parameters))
+    return cv.fit(x, rs.Surv(time, event)), event
+
+
+def drawn(cv, replicates):
+    """How often each replicate draws each row."""
+    resampling, _ = _bootstraps._resampling(cv._fitted.training, None, False)
+    return np.array([resampling.counts(1, k) for k in range(replicates)])
+
+
+def test_resamples_in_which_no_penalty_can_be_chosen_are_counted():
+    cv, event = retunable()
+    with pytest.warns(rs.RisksetWarning, match=r"no estimate of 'x0' \(.*no_penalty") as record:
+        found = cv.bootstrap(60, retune=True)
+    without = np.array([status == "no_penalty" for status in found.statuses])
+    # Whoever draws no event has nothing to choose by: (1 - 3/60)^60 = 4.6 % of resamples.
+    no_events = drawn(cv, 60)[:, event == 1].sum(axis=1) == 0
+    assert no_events.any()
+    assert without[no_events].all()
+    assert not without.all()
+    assert found.n_failed == found.status_counts["no_penalty"] == without.sum()
+    assert_array_equal(np.isnan(found.replicates[:, 0]), without)
+    assert [penalty is None for penalty in found.penalties] == without.tolist()
+    assert [bool(reason) for reason in found.reasons] == without.tolist()
+    first = int(np.flatnonzero(without)[0])
+    assert f"in replicate {first}, for example: no penalised covariate" in str(record[0].message)
+    assert record[0].filename == __file__
+    again = pickle.loads(pickle.dumps(found))
+    assert again.reasons == found.reasons
+
+
+def test_given_penalties_need_no_events():
+    cv, event = retunable(penalties=[1.0, 10.0])
+    with pytest.warns(rs.RisksetWarning, match="not_estimable"):
+        found = cv.bootstrap(40, retune=True)
+    no_events = drawn(cv, 40)[:, event == 1].sum(axis=1) == 0
+    assert no_events.any()
+    assert {found.statuses[k] for k in np.flatnonzero(no_events)} == {"not_estimable"}
+    assert set(found.reasons) == {""}
+
+
+@pytest.mark.parametrize(
+    ("folds", "reason"),
+    [
+        (np.arange(60) // 59, "`folds` must have at least two different ids"),
+        (37, "rows of positive weight, too few for 37 folds"),
+    ],
+)
+def test_resamples_that_cannot_be_divided_are_counted(folds, reason):
+    cv, _ = retunable(n_events=40, penalties=[3.0], folds=folds, score="difference")
+    with pytest.warns(rs.RisksetWarning, match=reason):
+        found = cv.bootstrap(40, retune=True)
+    counts = drawn(cv, 40)
+    lost = (counts > 0).sum(axis=1) < 37 if isinstance(folds, int) else counts[:, 59] == 0
+    assert 0 < lost.sum() < 40
+    assert_array_equal(lost, [status == "no_penalty" for status in found.statuses])
+    assert all(reason in found.reasons[k] for k in np.flatnonzero(lost))
+    assert np.isfinite(found.replicates[~lost]).all()
+
+
+def test_folds_that_no_resample_has_are_refused_before_any_fit(monkeypatch):
+    cv, _ = retunable(n_events=40, penalties=[3.0], folds=60, score="difference")
+    monkeypatch.setattr(_bootstraps, "retuned_estimates", None)
+    with pytest.raises(rs.InputError, match="none of the 30 resamples can be divided") as error:
+        cv.bootstrap(30, retune=True)
+    assert f"there are {(drawn(cv, 1) > 0).sum()} rows" in str(error.value)
+    assert "take fewer folds" in str(error.value)
 
 
 def test_a_cross_validated_model_keeps_its_penalty_otherwise():
@@ -408,6 +473,7 @@ def test_a_covariate_that_repeats_another():
         ({"replicates": 2.5}, "`replicates` must be a whole number"),
         ({"seed": -1}, "`seed` must be a whole number of at least 0, but it is -1"),
         ({"parameters": ["x9"]}, "covariate 'x9' was not found"),
+        ({"parameters": ["x0", "x1", "x0"]}, "covariate 'x0' is named 2 times"),
         ({"cluster": np.arange(7)}, r"`cluster` must have one label for each of the 120 rows"),
         ({"cluster": [np.nan] * 120}, "must not be missing"),
         ({"cluster": np.zeros(120)}, "only one cluster of positive weight"),

@@ -93,6 +93,14 @@ def test_penalised_fits_have_no_standard_errors(data):
         ),
         ({"parameters": "x7"}, "'x7' was not found"),
         ({"parameters": 7}, "'7' was not found"),
+        ({"parameters": ["x1", "x1"]}, "'x1' is named 2 times"),
+        ({"method": "profile", "parameters": ["x1", "x1"]}, "'x1' is named 2 times"),
+        # What another method uses is not passed over.
+        ({"replicates": 200}, "`replicates` was given, but it is for method='bootstrap' alone"),
+        ({"seed": 1}, "`seed` was given, .* and `method` is 'wald'"),
+        ({"method": "profile", "type": "percentile"}, "`type` was given, .* is 'profile'"),
+        ({"method": "robust", "penalized": True}, "`penalized` .* method='profile' alone"),
+        ({"method": "bootstrap", "penalized": True}, "`penalized` .* is 'bootstrap'"),
         ({"level": 95}, "`level` must be between 0 and 1"),
     ],
 )

@@ -12,12 +12,10 @@ from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer.bootstrap import (
-    Chosen,
     Estimate,
     Resampling,
     acceleration,
     resample_estimates,
-    retuned_estimates,
 )
 from riskset.infer.bootstrap_intervals import (
     Ends,
@@ -29,6 +27,7 @@ from riskset.infer.bootstrap_intervals import (
 from riskset.infer.crossval.engine import Engine
 from riskset.infer.crossval.folds import given_folds
 from riskset.infer.crossval.scores import CensoringFrom, Score, Scorer
+from riskset.infer.retuning import Chosen, retuned_estimates
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import Censoring, FineGrayLoss
 from riskset.model.loss import Loss

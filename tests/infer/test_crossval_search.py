@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import riskset as rs
 from riskset.infer.crossval.search import maximise, strongest_within
@@ -221,6 +222,13 @@ def test_the_strongest_penalty_leaves_the_unpenalised_covariates_alone(given):
         ({"penalties": []}, "`penalties` is empty"),
         ({"penalties": 3.0}, "must be a sequence of penalties or strengths, not 3.0"),
         ({"penalties": [1.0], "l1_ratio": 0.5}, "`l1_ratio` was given beside `penalties`"),
+        ({"penalties": [1.0], "start": 2.0}, "`start` was given beside `penalties`"),
+        ({"penalties": [1.0], "n_penalties": 20}, "`n_penalties` was given beside `penalties`"),
+        ({"penalties": [1.0], "min_ratio": 0.1}, "`min_ratio` was given beside `penalties`"),
+        ({"penalties": [1.0], "search": "grid"}, "`search` was given beside `penalties`"),
+        ({"search": "grid", "start": 2.0}, "`start` is 2.0, but .* search='auto' alone"),
+        ({"n_penalties": 20}, "`n_penalties` is 20, but .* search='grid' alone"),
+        ({"censoring": "full"}, "`censoring` is 'full', but a Cox model estimates no"),
         ({"penalty": rs.L1(1.0, unpenalized=range(8))}, "no penalised covariate carries"),
     ],
 )
@@ -228,3 +236,66 @@ def test_what_cannot_be_searched(given, message):
     x, y = cohort(1)
     with pytest.raises(rs.InputError, match=message):
         rs.CoxCV(folds=3, repeats=1, **given).fit(x, y)
+
+
+# ------------------------------------------------------------------ scores that choose nothing
+
+
+@pytest.mark.parametrize("strata", [None, np.arange(40) % 2])
+def test_a_row_by_itself_has_no_held_out_score(strata):
+    x, y = cohort(1)
+    x, y = x[:40], y[:40]
+    folds = np.arange(40) if strata is None else np.arange(40) // 2  # one row of each stratum
+    message = "a single row" if strata is None else "at most one row of each stratum"
+    for model in (rs.CoxCV(folds=folds), rs.CoxCV(folds=folds, penalties=[1.0])):
+        with pytest.raises(rs.InputError, match=f"every fold has {message}") as error:
+            model.fit(x, y, strata=strata)
+        assert "score='difference'" in str(error.value)
+    with pytest.raises(rs.InputError, match=f"every fold has {message}"):
+        rs.cross_validate(rs.Cox(), x, y, folds=folds, strata=strata)
+    other = rs.CoxCV(folds=folds, score="difference", penalties=[1.0, 30.0])
+    other.fit(x, y, strata=strata)
+    assert np.ptp(other.cross_validation_.mean) > 1e-6
+    # A single fold with two rows of a stratum says something.
+    folds[folds == folds[-1]] = folds[0]
+    assert np.ptp(rs.CoxCV(folds=folds).fit(x, y, strata=strata).cross_validation_.mean) > 0
+
+
+def test_too_many_folds_are_not_sent_to_one_row_a_fold():
+    x, y = cohort(1)
+    n = len(x)
+    with pytest.raises(rs.InputError, match=f"too few for {n + 1} folds") as error:
+        rs.CoxCV(folds=n + 1, repeats=1).fit(x, y)
+    assert f"at most {n}" not in str(error.value)
+    assert "unless score='difference'" in str(error.value)
+
+
+def test_equal_scores_are_told():
+    """Two rows a fold, of which the second is censored before the first has its event."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(60, 2))
+    time = np.where(np.arange(60) % 2, 1.0, 2.0 + rng.random(60))
+    y = rs.Surv(time, np.arange(60) % 2 == 0)
+    folds = np.arange(60) // 2
+    model = rs.CoxCV(folds=folds, penalties=[1.0, 8.0]).fit(x, y)
+    assert_allclose(model.cross_validation_.scores, 0, atol=1e-12)
+    assert model.best_penalty_.l1 == 8.0
+    (note,) = [note for note in model.notes_ if note.code == "equal_scores"]
+    assert "all 2 penalties have the same mean score (0)" in note.message
+    assert "score='difference'" in note.message
+    assert "edge_of_search" not in {note.code for note in model.notes_}
+    other = rs.CoxCV(folds=folds, penalties=[1.0, 8.0], score="difference").fit(x, y)
+    assert "equal_scores" not in {note.code for note in other.notes_}
+
+
+def test_equal_models_are_told_apart_from_equal_scores():
+    x, y = cohort(1)
+    model = rs.CoxCV(folds=3, repeats=1, penalties=[1e5, 1e6]).fit(x, y)
+    (note,) = [note for note in model.notes_ if note.code == "equal_scores"]
+    assert "they lead to the same model" in note.message
+    assert "difference" not in note.message
+
+
+def test_a_preset_start_is_for_a_search():
+    assert rs.CoxCV.ohdsi(search="grid").start is None
+    assert rs.CoxCV.ohdsi(penalties=[1.0]).start is None

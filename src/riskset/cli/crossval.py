@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import riskset as rs
-from riskset._errors import InputError
-from riskset.cli.inputs import Columns, Tables
+from riskset._errors import InputError, counted
+from riskset.cli import options as opt
+from riskset.cli.inputs import Columns, Tables, check_readable
 from riskset.cli.resampling import Resampling
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["CrossValidating", "as_typed"]
 
 PANEL = "Cross-validation"
+ROLES = ("time", "event", "entry", "weight", "offset", "cluster", "id")
 TRIED = re.compile(r"(?<=that was tried \()(?:L1|L2|ElasticNet)\(.*\)(?=\): )")
 """A penalty in a note, as Python shows it."""
 
@@ -65,8 +67,8 @@ class CrossValidating:
         bool,
         _option(
             "--cv",
-            help="Choose the penalty by cross-validation; strengths or variances given, more than "
-            "one, are compared instead of a search.",
+            help="Choose the penalty by cross-validation; strengths or variances that are given "
+            "are compared instead of a search, and a single one is scored.",
         ),
     ] = False
     folds: Annotated[int | None, _option(metavar="K", help="Folds (default 10).")] = None
@@ -126,28 +128,79 @@ class CrossValidating:
                         hint="--fold says which rows are left out; leave one of them out.",
                     )
 
-    def without(self, columns: Columns) -> Columns:
-        """The columns of folds and groups, unless they have another role, are no covariates."""
-        used = {columns.time, columns.event, columns.entry, columns.weight, columns.cluster}
-        used |= {columns.offset, columns.id, *(columns.strata or ()), *(columns.drop or ())}
-        own = [name for name in self._names() if name not in used]
-        return replace(columns, drop=[*(columns.drop or ()), *own]) if own else columns
+    def check(self, n_given: int, model: opt.Model, *, has_idle_seed: bool) -> None:
+        """Refuse what would not be looked at.
 
-    def _names(self) -> list[str]:
-        return [*(self.fold or ()), *([self.groups] if self.groups else ())]
+        Parameters
+        ----------
+        n_given : int
+            Penalties that were given.
+        has_idle_seed : bool
+            Whether a seed was given that is for folds alone.
+        """
+        if n_given:
+            for option, value in (
+                ("--search", self.search),
+                ("--n-penalties", self.n_penalties),
+                ("--min-ratio", self.min_ratio),
+            ):
+                if value is not None:
+                    raise InputError(
+                        f"{option} was given beside {counted(n_given, 'penalty', 'penalties')} "
+                        "to be scored.",
+                        hint="it is for penalties that are looked for; leave one of them out.",
+                    )
+        if n_given == 1 and self.rule is not None:
+            raise InputError(
+                "--rule chooses among penalties, but one was given.",
+                hint="give several, or none for a search; or leave it out.",
+            )
+        if self.n_penalties is not None and self.search is not Search.grid:
+            raise InputError("--n-penalties needs --search grid.", hint="add it, or leave it out.")
+        if self.censoring is not None and model is not opt.Model.finegray:
+            raise InputError("--censoring needs --model finegray.", hint="leave it out.")
+        if self.fold and has_idle_seed:
+            raise InputError(
+                "--seed and --fold were given together.",
+                hint="--fold says which rows are left out; leave one of them out.",
+            )
+
+    def read(
+        self, rows: Path, columns: Columns, tables: Tables, censoring_group: str | None
+    ) -> "tuple[Columns, list[AnyArray]]":
+        """The labels of folds and groups, and what the columns mean beside them.
+
+        They are no covariates, but keep any role that they have otherwise.
+        """
+        named = [("--fold", name) for name in self.fold or ()]
+        named += [("--groups", self.groups)] if self.groups else []
+        if not named:
+            return columns, []
+        # Here, because it brings DuckDB and pyarrow.
+        from riskset.data.columns import read_labels
+        from riskset.data.roles import Roles
+
+        check_readable(rows)
+        labels, known = read_labels(rows, named, table=tables.table, query=tables.query)
+        roles = Roles.find(
+            known,
+            rows.name,
+            strata=columns.strata or None,
+            drop=tuple(columns.drop or ()),
+            censoring_group=censoring_group,
+            **{role: getattr(columns, role) for role in ROLES},
+        )
+        own = {name for _, name in named} & set(roles.covariates(known))
+        return replace(columns, drop=[*(columns.drop or ()), *sorted(own)]), labels
 
     def estimator(
         self,
         model: "rs.Cox | rs.FineGray",
         penalties: "Sequence[Penalty]",
-        rows: Path,
-        tables: Tables,
+        labels: "Sequence[AnyArray]",
         resampling: Resampling,
     ) -> "rs.CoxCV | rs.FineGrayCV":
         """The same model, its penalty to be chosen."""
-        # Here, because it brings DuckDB and pyarrow.
-        from riskset.data.columns import read_labels
-
         options: dict[str, Any] = {
             "n_penalties": self.n_penalties,
             "min_ratio": self.min_ratio,
@@ -163,13 +216,10 @@ class CrossValidating:
             "seed": resampling.seed,
             "engine": resampling.engine and resampling.engine.value,
         }
-        labels: list[AnyArray] = []
-        if self._names():
-            labels = read_labels(rows, self._names(), table=tables.table, query=tables.query)
         if self.fold:
-            options["folds"] = _stacked(labels[: len(self.fold)])
+            options["folds"] = _stacked(labels)
         elif self.groups:
-            options["groups"] = labels[-1]
+            (options["groups"],) = labels
         kind = rs.CoxCV if isinstance(model, rs.Cox) else rs.FineGrayCV
         chosen = {name: value for name, value in options.items() if value is not None}
         return kind(**model.get_params(deep=False), **chosen)

@@ -231,6 +231,11 @@ class Strength(Shape):
                 "chooses one.",
             )
 
+    @property
+    def n_given(self) -> int:
+        """How many strengths were given, on whatever scale."""
+        return sum(len(values or ()) for values in self._scales().values())
+
     def spelled(self, penalty: "Penalty", given: "Sequence[Penalty]") -> str:
         """One of the given penalties as it was typed; any other by its strengths."""
         for option, values in self._scales().items():

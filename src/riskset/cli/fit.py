@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from riskset._errors import InputError
+from riskset._errors import InputError, check_once
 from riskset.cli import options as opt
 from riskset.cli.crossval import CrossValidating, as_typed
 from riskset.cli.estimation import Chosen, Running, Strength
@@ -86,6 +86,7 @@ class Intervals:
 
     def check_names(self, names: tuple[str, ...], penalty: "Penalty | None") -> None:
         """Covariates that were asked for must be there and fit, which shows before the fit."""
+        check_once("--parameter", self.parameter or ())
         for name in self.parameter or ():
             if name not in names:
                 raise InputError.unknown_name("--parameter", name, names)
@@ -146,19 +147,26 @@ def fit(
 
     strength.check(crossval.cv)
     intervals.check_penalty(strength.penalty)
+    is_resampled = intervals.interval is opt.Interval.bootstrap
+    crossval.check(
+        strength.n_given,
+        chosen.model,
+        has_idle_seed=resampling.seed is not None and not is_resampled,
+    )
     resampling.check(intervals.interval, intervals.level, is_cross_validated=crossval.cv)
     check_target(out, suffixes=(".json",), inputs=tables.inputs(patients))
     check_folder(plot)
     announce_compiling(run.quiet)
     started = clock.perf_counter()
-    data = tables.read(patients, crossval.without(columns), chosen.censoring_group)
+    columns, labels = crossval.read(patients, columns, tables, chosen.censoring_group)
+    data = tables.read(patients, columns, chosen.censoring_group)
     read = clock.perf_counter() - started
     penalties = strength.penalties_for(data)
     penalty = strength.at_strength(1.0) if crossval.cv else next(iter(penalties), None)
     intervals.check_names(data.design.names, penalty)
     estimator = chosen.estimator(penalty, run)
     if crossval.cv:
-        estimator = crossval.estimator(estimator, penalties, patients, tables, resampling)
+        estimator = crossval.estimator(estimator, penalties, labels, resampling)
     fitted = estimator.fit(data)
     if crossval.cv:
         as_typed(fitted, lambda found: strength.spelled(found, penalties))

@@ -51,7 +51,8 @@ def print_fit(
     table.add_row("model", _model(model))
     if isinstance(model, (rs.CoxCV, rs.FineGrayCV)):
         best, found = model.best_penalty_, model.cross_validation_
-        table.add_row("penalty", f"l1 = {best.l1:g}, l2 = {best.l2:g}, by cross-validation")
+        how = "chosen" if len(found) > 1 else "given, and scored"
+        table.add_row("penalty", f"l1 = {best.l1:g}, l2 = {best.l2:g}, {how} by cross-validation")
         table.add_row(
             "score",
             f"{found.score_name}: mean {model.best_score_:,.4f}, se {found.se[found.chosen]:,.4f}; "

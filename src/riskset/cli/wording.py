@@ -9,6 +9,7 @@ __all__ = ["in_options"]
 OPTIONS = {
     "cause": "--cause",
     "censored": "--censored",
+    "censoring": "--censoring",
     "censoring_beyond": "--censoring-beyond",
     "censoring_group": "--censoring-group",
     "censoring_ties": "--censoring-ties",
@@ -48,6 +49,8 @@ OPTIONS = {
     "retune": "--retune",
     "sample_weight": "--weight",
     "rule": "--rule",
+    "score": "--score",
+    "search": "--search",
     "seed": "--seed",
     "solver": "--solver",
     "strata": "--strata",
@@ -86,6 +89,7 @@ PHRASES = {
     ),
     r" \(of riskset\.Surv, or where the data are read\)": "",
     r", or name causes by making `y` with riskset\.Surv\(time, labels, censored=\.\.\.\)": "",
+    r"`folds` must have at least two different ids": "--fold must have at least two different ids",
     r"`y`": "the table",
 }
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from riskset._errors import InputError, NotDefinedError
+from riskset._errors import InputError, NotDefinedError, check_once
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
@@ -14,7 +14,7 @@ from riskset.data.output import data_frame
 from riskset.estimators._bootstraps import Bootstraps
 from riskset.estimators._fitted import Fitted, ModelTests
 from riskset.estimators._input import Columns, Data
-from riskset.estimators._interval import Interval
+from riskset.estimators._interval import Interval, check_used
 from riskset.estimators.bootstrap import check_interval
 from riskset.estimators.profiling import profiled_interval
 from riskset.infer import residuals as residual
@@ -174,9 +174,9 @@ class Answers(Bootstraps):
         method: str = "wald",
         level: float = 0.95,
         penalized: bool = False,
-        replicates: int = 200,
-        seed: int = 1,
-        type: IntervalType = "percentile",
+        replicates: int | None = None,
+        seed: int | None = None,
+        type: IntervalType | None = None,
     ) -> Interval:
         r"""Confidence intervals of log hazard ratios.
 
@@ -195,8 +195,9 @@ class Answers(Bootstraps):
             Coverage.
         penalized : bool
             Profile covariates that have a penalty themselves, with their penalty.
-        replicates, seed, type
-            Of a bootstrap, and its interval: "percentile", "basic", "normal" or "bca".
+        replicates, seed, type : optional
+            Of a bootstrap (200 and 1 unless given), and its interval: "percentile" (unless given),
+            "basic", "normal" or "bca".
 
         Returns
         -------
@@ -206,7 +207,8 @@ class Answers(Bootstraps):
         Raises
         ------
         InputError
-            If a name is unknown, or the method does not exist; for Wald and robust intervals, if
+            If a name is unknown or given twice, the method does not exist, or has no use for an
+            argument that was given; for Wald and robust intervals, if
             the fit is penalised; for profile intervals, if a covariate is, and for a model that was
             pickled or saved and has lost its data: use `riskset.profile`.
 
@@ -216,14 +218,17 @@ class Answers(Bootstraps):
         estimate is. NaN stands for covariates that are constant or repeat others, as for Wald
         intervals. The threads share the ends.
         """
+        if method not in METHODS:
+            raise InputError.wrong_option("method", method, METHODS)
+        check_used(method, penalized, {"replicates": replicates, "seed": seed, "type": type})
         if method == "profile":
             return self._profiled(parameters, level, penalized)
         if method == "bootstrap":
-            check_interval(replicates, level, type)
-            found = self.bootstrap(replicates, seed, parameters=parameters)
-            return found.interval(level, type)
-        if method not in METHODS:
-            raise InputError.wrong_option("method", method, METHODS)
+            replicates = 200 if replicates is None else replicates
+            kind: IntervalType = "percentile" if type is None else type
+            check_interval(replicates, level, kind)
+            found = self.bootstrap(replicates, 1 if seed is None else seed, parameters=parameters)
+            return found.interval(level, kind)
         self._defined(f"a {method} interval" if method == "robust" else "a Wald interval")
         columns = self._positions(parameters)
         errors = self.standard_error_ if method == "wald" else self.robust_standard_error_
@@ -269,6 +274,7 @@ class Answers(Bootstraps):
         for name in names:
             if name not in where:
                 raise InputError.unknown_name("covariate", str(name), self.covariates_)
+        check_once("covariate", names)
         return np.array([where[name] for name in names], dtype=np.int64)
 
     # ------------------------------------------------------------------------ diagnostics

@@ -21,8 +21,8 @@ from riskset.infer.bootstrap import (
     Resampling,
     acceleration,
     resample_estimates,
-    retuned_estimates,
 )
+from riskset.infer.retuning import check_divisible, retuned_estimates
 from riskset.solve.optimality import Problem
 
 __all__ = ["Bootstraps"]
@@ -81,7 +81,8 @@ class Bootstraps:
             rows.
         retune : bool
             Choose the penalty anew in each resample, as the fit did: for `CoxCV` and `FineGrayCV`.
-            A row that was drawn twice is in one fold. Otherwise the penalty stays as it is.
+            A row that was drawn twice is in one fold. A replicate in which none can be chosen, as
+            without events, has the status "no_penalty". Otherwise the penalty stays as it is.
         parameters : str or sequence of str, optional
             Covariates; default: all without a penalty.
         within_strata : bool
@@ -97,8 +98,9 @@ class Bootstraps:
         Raises
         ------
         InputError
-            If a covariate is unknown, no covariate is without a penalty and none is named, clusters
-            do not fit the rows, or the model was pickled or saved and has lost its data.
+            If a covariate is unknown or named twice, no covariate is without a penalty and none is
+            named, clusters do not fit the rows, the model was pickled or saved and has lost its
+            data, or, with `retune`, no resample can be divided into the folds of the fit.
 
         Warns
         -----
@@ -140,16 +142,17 @@ class Bootstraps:
         common: Any = {
             "replicates": int(replicates),
             "seed": int(seed),
-            "max_iter": self.max_iter,
         }
+        choose = training.choose if retune else None
+        if choose is not None:
+            check_divisible(problem.loss.outcome, choose.divide, resampling, **common)
+        common["max_iter"] = self.max_iter
         with workers(engine, problem.loss.runtime.n_threads) as common["workers"]:
-            if retune:
-                assert training.choose is not None
-                found = retuned_estimates(problem, training.choose, resampling, columns, **common)
+            if choose is not None:
+                found = retuned_estimates(problem, choose, resampling, columns, **common)
             else:
                 found = resample_estimates(problem, solution, l1, l2, resampling, columns, **common)
             estimates = self._reported(found, int(replicates))
-        penalties = tuple(e.penalty for e in estimates if e.penalty is not None)
         result = Bootstrap(
             names=tuple(training.design.names[j] for j in columns),
             coef=np.where((solution.aliased & free)[columns], np.nan, solution.coef[columns]),
@@ -158,7 +161,8 @@ class Bootstraps:
             seed=int(seed),
             n_units=resampling.n_units,
             unit=unit,
-            penalties=penalties if retune else None,
+            penalties=tuple(e.penalty for e in estimates) if retune else None,
+            reasons=tuple(e.reason for e in estimates),
             _accelerate=partial(acceleration, problem, solution, l2, free, resampling, columns),
             _library=self._library,
         )
@@ -230,11 +234,15 @@ def _warn_of_failures(result: Bootstrap) -> None:
         return
     lost = np.isnan(result.replicates).sum(axis=0)
     worst = int(np.argmax(lost))
-    reasons = [f"{n:,} {s}" for s, n in result.status_counts.items() if s in FAILED]
+    counts = [f"{n:,} {s}" for s, n in result.status_counts.items() if s in FAILED]
+    first = next((k for k, reason in enumerate(result.reasons) if reason), None)
+    why = "" if first is None else f" No penalty can be chosen in replicate {first}, for example: "
     warn(
         f"{lost[worst]:,} of {len(result.statuses):,} replicates have no estimate of "
-        f"{result.names[worst]!r} ({', '.join(reasons)}); bias, standard error and intervals are "
-        "made of the others.",
+        f"{result.names[worst]!r} ({', '.join(counts)}); bias, standard error and intervals are "
+        f"made of the others.{why}{'' if first is None else result.reasons[first]}",
         "a covariate that resamples often lose has too few subjects for a bootstrap; a penalty or "
-        "a profile-likelihood interval does not have this problem.",
+        "a profile-likelihood interval does not have this problem."
+        if first is None
+        else "fewer folds leave fewer out; without `retune` the penalty of the fit is kept.",
     )

@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -11,15 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from riskset._types import AnyArray, Features
 from riskset.data.design import Design
+from riskset.data.outcome import Outcome
 from riskset.estimators._base import HazardModel
 from riskset.estimators._fitted import Fitted
 from riskset.estimators._folding import Folding
 from riskset.estimators._input import Data, frame_library
 from riskset.estimators._saved import penalty_from_dict, penalty_to_dict
-from riskset.infer.bootstrap import Choose, Chosen
+from riskset.estimators.finegray import FineGray
 from riskset.infer.crossval.explore import Plan, Rule, Search, explore
+from riskset.infer.crossval.folds import Folds
 from riskset.infer.crossval.result import CrossValidation
 from riskset.infer.crossval.scores import CensoringFrom, Score
+from riskset.infer.retuning import Chosen
 from riskset.model.penalty import L1, L2, Penalty
 from riskset.solve import newton
 from riskset.solve.optimality import Problem
@@ -57,7 +60,7 @@ class CrossValidated(HazardModel):
     groups: object
     stratify: bool
     censoring: CensoringFrom
-    n_penalties: int
+    n_penalties: int | None
     min_ratio: float | None
     start: float | None
     l1_ratio: Any
@@ -119,7 +122,9 @@ class CrossValidated(HazardModel):
         """
         kind = penalty if penalty is not None else L1(1.0)
         start = 1 / OHDSI_VARIANCE if isinstance(kind, L2) else math.sqrt(2 / OHDSI_VARIANCE)
-        preset = {"folds": 10, "repeats": 10, "search": "auto", "start": start, "seed": 1}
+        preset = {"folds": 10, "repeats": 10, "search": "auto", "seed": 1}
+        if parameters.get("penalties") is None and parameters.get("search") != "grid":
+            preset["start"] = start
         return cls(penalty, **(preset | parameters))
 
     def _folding(self) -> Folding:
@@ -178,7 +183,7 @@ class CrossValidated(HazardModel):
         runtime = self._checked_runtime()
         self._check_can_repeat("cross-validation")
         folding, plan = self._folding(), self._plan()
-        folding.check()
+        folding.check(has_censoring=isinstance(self, FineGray))
         data = self._read(X, y, sample_weight, strata, offset, cluster, None)
         loss = self._loss(data, runtime)
         problem = Problem.prepare(data.design, loss)
@@ -215,7 +220,9 @@ class CrossValidated(HazardModel):
             problem=problem,
         )
         self._store(data, loss, solution, is_penalized=bool(l1.any() or l2.any()))
-        choose = self._chooser(data, folding, plan)
+        # Of a resample nothing is kept, and it has one process.
+        again = replace(folding, checkpoint=None, engine=None)
+        choose = _Chooser(data, again, plan, self.max_iter)
         self._fitted = Fitted(replace(self._fitted.training, choose=choose))
         self.cross_validation_ = result
         self.notes_ = [*self.notes_, *result.notes(), *_note_on_start(plan, result)]
@@ -227,23 +234,6 @@ class CrossValidated(HazardModel):
         }
         self._warn()
         return self
-
-    def _chooser(self, data: Data, folding: Folding, plan: Plan) -> Choose:
-        """The choice of the penalty for the same rows with other case weights."""
-        folding = replace(folding, checkpoint=None, engine=None)
-        max_iter = self.max_iter
-
-        def choose(problem: Problem) -> Chosen:
-            rows = data._replace(outcome=problem.loss.outcome)
-            with folding.scoring(
-                problem, rows, max_iter=max_iter, progress=False, n_penalties=None
-            ) as engine:
-                scored, _, chosen = explore(engine, plan)
-            penalty = scored[chosen].penalty
-            assert penalty is not None
-            return Chosen(penalty, engine.start_for(penalty))
-
-        return choose
 
     def _strengths(self, design: Design) -> tuple[Features, Features]:
         return self.best_penalty_.arrays(design.names)
@@ -308,6 +298,29 @@ class CrossValidated(HazardModel):
             kept["chosen"],
             self._library,
         )
+
+
+@dataclass(frozen=True)
+class _Chooser:
+    """The choice of the penalty for the same rows with other case weights."""
+
+    data: Data
+    folding: Folding
+    plan: Plan
+    max_iter: int
+
+    def __call__(self, problem: Problem) -> Chosen:
+        rows = self.data._replace(outcome=problem.loss.outcome)
+        with self.folding.scoring(
+            problem, rows, max_iter=self.max_iter, progress=False, n_penalties=None
+        ) as engine:
+            scored, _, chosen = explore(engine, self.plan)
+        penalty = scored[chosen].penalty
+        assert penalty is not None
+        return Chosen(penalty, engine.start_for(penalty))
+
+    def divide(self, outcome: Outcome) -> Folds:
+        return self.folding.divide(self.data._replace(outcome=outcome))
 
 
 def _note_on_start(plan: Plan, result: CrossValidation) -> list[Note]:

@@ -17,8 +17,9 @@ from riskset.estimators._input import Data
 from riskset.estimators.finegray import column_labels
 from riskset.infer.crossval.checkpoint import Checkpoint, fingerprint
 from riskset.infer.crossval.engine import Engine
-from riskset.infer.crossval.folds import Folds, draw_folds, given_folds
+from riskset.infer.crossval.folds import Folds, check_comparable, draw_folds, given_folds
 from riskset.infer.crossval.scores import Scorer
+from riskset.model.logistic import LogisticLoss
 from riskset.solve.optimality import Problem
 
 __all__ = ["Folding"]
@@ -42,13 +43,24 @@ class Folding:
     tol_replicates: float
     engine: str | None = None
 
-    def check(self) -> None:
-        """Refuse values that cannot be meant, before the data are looked at."""
+    def check(self, *, has_censoring: bool) -> None:
+        """Refuse values that cannot be meant, before the data are looked at.
+
+        Parameters
+        ----------
+        has_censoring : bool
+            Whether the model has a distribution of censoring to estimate.
+        """
         check_engine(self.engine)
         if self.score not in ("held_out", "difference"):
             raise InputError.wrong_option("score", self.score, ("held_out", "difference"))
         if self.censoring not in ("training", "full"):
             raise InputError.wrong_option("censoring", self.censoring, ("training", "full"))
+        if self.censoring == "full" and not has_censoring:
+            raise InputError(
+                "`censoring` is 'full', but a Cox model estimates no distribution of censoring.",
+                hint="leave it out; it is for Fine and Gray's model.",
+            )
         if not isinstance(self.stratify, (bool, np.bool_)):
             raise InputError.wrong_option("stratify", self.stratify, ("True", "False"))
         if not (is_number(self.tol_replicates) and 0 < self.tol_replicates < 1):
@@ -112,6 +124,8 @@ class Folding:
     ) -> Iterator[Engine]:
         """What scores penalties, with a progress bar while it does."""
         folds = self.divide(data)
+        if self.score == "held_out" and not isinstance(problem.loss, LogisticLoss):
+            check_comparable(folds, data.outcome)
         scorer = Scorer(
             problem.design,
             problem.loss,

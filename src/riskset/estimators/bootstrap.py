@@ -18,7 +18,7 @@ from riskset.model.penalty import Penalty
 
 __all__ = ["FAILED", "Bootstrap", "check_interval", "warn"]
 
-FAILED = ("not_estimable", "max_iter")
+FAILED = ("not_estimable", "max_iter", "no_penalty")
 """Statuses of replicates without an estimate."""
 
 
@@ -35,14 +35,17 @@ class Bootstrap:
     replicates : (B, q) float64
         Estimates in each resample: infinite where they are, NaN where there is none.
     statuses : tuple of str
-        Of each replicate: "converged", "infinite_estimate", "max_iter", or "not_estimable" if a
-        covariate varies in no risk set of the resample or repeats others there.
+        Of each replicate: "converged", "infinite_estimate", "max_iter", "not_estimable" if a
+        covariate varies in no risk set of the resample or repeats others there, or, with `retune`,
+        "no_penalty" if none could be chosen in the resample.
     seed : int
     n_units : int
         How many rows, or clusters, each resample draws.
     unit : {"row", "cluster"}
-    penalties : tuple of Penalty, or None
+    penalties : tuple of Penalty or None, or None
         Those chosen in each resample, with `retune`.
+    reasons : tuple of str
+        Why no penalty could be chosen in a resample; empty for the others.
     """
 
     names: tuple[str, ...]
@@ -52,7 +55,8 @@ class Bootstrap:
     seed: int
     n_units: int
     unit: str
-    penalties: tuple[Penalty, ...] | None
+    penalties: tuple[Penalty | None, ...] | None
+    reasons: tuple[str, ...]
     _accelerate: Callable[[], Features]
     _library: str | None = field(default=None, repr=False)
 

@@ -53,19 +53,20 @@ class CoxCV(CrossValidated, Cox):
     score : {"held_out", "difference"}
         The log partial likelihood of the rows left out by themselves, risk sets restricted to them
         (Cyclops; glmnet's ``grouped=FALSE``); or that of all rows minus that of the training rows
-        (Verweij and van Houwelingen; glmnet's default). A fold without events adds 0 to the first.
+        (Verweij and van Houwelingen; glmnet's default). A fold without events, or
+        of a single row, adds 0 to the first: to leave out one row at a time takes the second.
     groups : (n,) labels or str, optional
         Rows of one group stay together. "cluster", "strata", or the name of a covariate or of a
         column of the `Dataset` with a role.
     stratify : bool
         Spread events evenly over the folds.
     censoring : {"training", "full"}
-        For `FineGrayCV`: estimate the distribution of censoring anew from the training rows of each
-        replicate, or once from all.
-    n_penalties, min_ratio : int, float
-        Of a grid; `min_ratio` is the weakest strength over the smallest that leaves no penalised
-        covariate: 1e-4 unless given, or 0.01 with more columns than rows. A search goes no further
-        down than that either; without `min_ratio`, than 1e-5.
+        Estimate the distribution of censoring anew from the training rows of each replicate, or
+        once from all. "full" is for `FineGrayCV` alone.
+    n_penalties, min_ratio : int, float, optional
+        Of a grid: 20 strengths unless given; `min_ratio` is the weakest over the smallest that
+        leaves no penalised covariate, 1e-4 unless given, or 0.01 with more columns than rows. A
+        search goes no further down than that either; without `min_ratio`, than 1e-5.
     start : float, optional
         Strength (l1 + l2) at which a search starts; one outside its range is not used, and the
         note ``start_of_search`` says so. Default: a tenth of that smallest strength.
@@ -152,7 +153,7 @@ class CoxCV(CrossValidated, Cox):
         groups: object = None,
         stratify: bool = False,
         censoring: CensoringFrom = "training",
-        n_penalties: int = 20,
+        n_penalties: int | None = None,
         min_ratio: float | None = None,
         start: float | None = None,
         l1_ratio: object = None,
@@ -248,7 +249,7 @@ class FineGrayCV(CrossValidated, FineGray):
         groups: object = None,
         stratify: bool = False,
         censoring: CensoringFrom = "training",
-        n_penalties: int = 20,
+        n_penalties: int | None = None,
         min_ratio: float | None = None,
         start: float | None = None,
         l1_ratio: object = None,
@@ -368,7 +369,7 @@ def cross_validate(
     folding = Folding(
         folds, repeats, score, groups, stratify, censoring, checkpoint, seed, tol_replicates, engine
     )
-    folding.check()
+    folding.check(has_censoring=isinstance(model, FineGray))
     data = model._read(X, y, sample_weight, strata, offset, cluster, None)
     problem = Problem.prepare(data.design, model._loss(data, runtime))
     with folding.scoring(

@@ -10,9 +10,9 @@ Efron (1981), Journal of the American Statistical Association 76, 312-319, for c
 doi:10.1080/01621459.1981.10477650.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,20 +25,18 @@ from riskset.infer.variance import GeneralizedInverse, cluster_sums, generalized
 from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
-from riskset.solve import aliasing, newton
+from riskset.solve import aliasing
 from riskset.solve.optimality import Problem
 from riskset.solve.replicates import Part, Replicate, fit_replicates
 from riskset.solve.result import Solution, Status
 
 __all__ = [
-    "Choose",
-    "Chosen",
     "Estimate",
     "Resampling",
     "acceleration",
+    "estimate_of",
     "for_resampling",
     "resample_estimates",
-    "retuned_estimates",
 ]
 
 TOL = 1e-6
@@ -168,24 +166,18 @@ class Estimate(NamedTuple):
     coef : (q,) float64
         NaN where there is none; infinite estimates are infinite.
     status : str
-        As of a `Solution`; "not_estimable" also if only some of `coef` are.
+        As of a `Solution`; "not_estimable" also if only some of `coef` are; "no_penalty" if none
+        could be chosen.
     penalty : Penalty or None
         If it was chosen for the resample.
+    reason : str
+        Why no penalty could be chosen.
     """
 
     coef: Features
-    status: Status
+    status: Status | Literal["no_penalty"]
     penalty: Penalty | None = None
-
-
-class Chosen(NamedTuple):
-    """A penalty that was chosen, and a solution to start from."""
-
-    penalty: Penalty
-    start: Solution | None
-
-
-Choose = Callable[[Problem], Chosen]
+    reason: str = ""
 
 
 def resample_estimates(
@@ -250,48 +242,7 @@ def resample_estimates(
         # Only a column that was left out has a coefficient of exactly 0, but for coincidences.
         if (free & ~lost & (found.coef == 0)).any():
             lost = _left_out(problem, part(number), l1, l2) & free
-        yield _estimate(found, lost, columns)
-
-
-def retuned_estimates(
-    problem: Problem,
-    choose: Choose,
-    resampling: Resampling,
-    columns: Index,
-    *,
-    replicates: int,
-    seed: int,
-    tol: float = TOL,
-    max_iter: int = 200,
-    workers: Workers | None = None,
-) -> Iterator[Estimate]:
-    """As `resample_estimates`, with a penalty that is chosen for each resample.
-
-    Parameters
-    ----------
-    choose : callable
-        Called with the problem of a resample, in which a row that was drawn twice is one row of
-        twice the weight, so that no fold can separate it from itself.
-    """
-    loss, count_censoring = for_resampling(problem.loss)
-    design = problem.design
-
-    def one(number: int) -> Estimate:
-        part = resampling.part(seed, number, count_censoring=count_censoring)
-        resample = Problem.prepare(design, loss.replicate(part.weight, part.censoring))
-        try:
-            penalty, start = choose(resample)
-        except InputError as error:
-            raise InputError(f"no penalty can be chosen in resample {number}: {error}") from error
-        l1, l2 = penalty.arrays(design.names)
-        found = newton.fit(
-            design, resample.loss, l1, l2, tol=tol, max_iter=max_iter, start=start, problem=resample
-        )
-        lost = found.aliased & (l1 == 0) & (l2 == 0)
-        return _estimate(found, lost, columns)._replace(penalty=penalty)
-
-    numbers = range(replicates)
-    yield from map(one, numbers) if workers is None else workers.map(one, numbers)
+        yield estimate_of(found, lost, columns)
 
 
 def _left_out(problem: Problem, part: Part, l1: Features, l2: Features) -> NDArray[np.bool_]:
@@ -300,7 +251,8 @@ def _left_out(problem: Problem, part: Part, l1: Features, l2: Features) -> NDArr
     return aliasing.find(resample, l1 / design.scale, l2 / design.scale / design.scale)[0]
 
 
-def _estimate(found: Replicate | Solution, lost: NDArray[np.bool_], columns: Index) -> Estimate:
+def estimate_of(found: Replicate | Solution, lost: NDArray[np.bool_], columns: Index) -> Estimate:
+    """What is kept of a fit; `lost` are the coefficients (p,) that are not identified."""
     if found.status in ("max_iter", "not_estimable"):
         return Estimate(np.full(columns.size, np.nan), found.status)
     coef = np.where(lost, np.nan, found.coef)[columns]

@@ -18,7 +18,7 @@ from riskset.solve.replicates import fit_replicates
 from riskset.solve.result import Solution
 from riskset.solve.run import CompleteRun
 
-__all__ = ["WHOLE_TOL", "Engine", "Report", "Scored"]
+__all__ = ["WHOLE_TOL", "Engine", "Report", "Scored", "are_equal"]
 
 WHOLE_TOL = 1e-6
 """Relative KKT residual of the fits on all rows, from which replicates start."""
@@ -179,3 +179,8 @@ def mean_and_error(scores: Features, repeats: Index) -> tuple[float, float]:
         return -np.inf, np.inf
     parts = [scores[repeats == r] for r in np.unique(repeats)]
     return float(scores.mean()), float(np.sqrt(np.mean([x.var(ddof=1) / x.size for x in parts])))
+
+
+def are_equal(values: Features) -> bool:
+    """Whether they are the same, but for the tolerance of fits and for rounding."""
+    return bool(np.allclose(values, values[0], rtol=1e-9, atol=1e-9))

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
+import numpy as np
+
 from riskset._errors import InputError
 from riskset._types import is_count, is_number
-from riskset.infer.crossval.engine import WHOLE_TOL, Engine, Scored
+from riskset.infer.crossval.engine import WHOLE_TOL, Engine, Scored, are_equal
 from riskset.infer.crossval.search import Peak, maximise, strongest_within
 from riskset.model.penalty import ElasticNet, Penalty
 from riskset.solve.path import strength_max
@@ -20,6 +22,8 @@ Rule = Literal["min", "1se"]
 NEIGHBOUR = 1.1
 """A search ends when the best strength has neighbours within this factor that score no better."""
 STEP = 0.5 * math.log(10.0)
+N_PENALTIES = 20
+"""Strengths of a grid unless told."""
 START = 0.1
 """Where a search starts unless told: a share of the smallest strength that leaves nothing."""
 LEAST_RATIO = {"grid": 1e-4, "auto": 1e-5}
@@ -60,7 +64,7 @@ class Plan:
     penalties: tuple[Penalty, ...] | None = None
     search: Search = "auto"
     rule: Rule = "min"
-    n_penalties: int = 20
+    n_penalties: int = N_PENALTIES
     min_ratio: float | None = None
     start: float | None = None
     l1_ratio: tuple[float, ...] | Literal["auto"] | None = None
@@ -73,7 +77,7 @@ class Plan:
         penalties: object = None,
         search: str = "auto",
         rule: str = "min",
-        n_penalties: object = 20,
+        n_penalties: object = None,
         min_ratio: object = None,
         start: object = None,
         l1_ratio: object = None,
@@ -89,7 +93,7 @@ class Plan:
             raise InputError.wrong_option("search", search, ("auto", "grid"))
         if rule not in ("min", "1se"):
             raise InputError.wrong_option("rule", rule, ("min", "1se"))
-        if not is_count(n_penalties) or n_penalties < 2:
+        if n_penalties is not None and not (is_count(n_penalties) and n_penalties >= 2):
             raise InputError(
                 f"`n_penalties` must be a whole number of at least 2, but it is {n_penalties!r}.",
                 hint="it counts the strengths of a grid; 20 is usual.",
@@ -105,17 +109,18 @@ class Plan:
                 hint="it is the strength (l1 + l2) at which a search starts.",
             )
         given = None if penalties is None else _as_penalties(penalties, kind)
-        if given is not None and l1_ratio is not None:
-            raise InputError(
-                "`l1_ratio` was given beside `penalties`, which have theirs.",
-                hint="leave one of them out.",
-            )
+        _check_used(
+            search,
+            given is not None,
+            {"n_penalties": n_penalties, "min_ratio": min_ratio, "start": start},
+            l1_ratio,
+        )
         return cls(
             kind,
             given,
             cast(Search, search),
             cast(Rule, rule),
-            int(n_penalties),
+            N_PENALTIES if n_penalties is None else int(n_penalties),
             None if min_ratio is None else float(min_ratio),
             None if start is None else float(start),
             _as_ratios(l1_ratio),
@@ -157,7 +162,9 @@ def explore(engine: Engine, plan: Plan) -> tuple[list[Scored], int, int]:
     else:
         _Explorer(engine, plan).run()
     scored = sorted(engine.done.values(), key=_order)
-    best = max(range(len(scored)), key=lambda k: scored[k].mean)
+    means = np.array([one.mean for one in scored])
+    # What tells none apart is rounding: then the strongest, which keeps least.
+    best = 0 if are_equal(means) else int(means.argmax())
     return scored, best, best if plan.rule == "min" else _within_one_error(scored, best)
 
 
@@ -255,6 +262,27 @@ class _Explorer:
             self._top(ratio),
             step=STEP,
             tol=math.log(NEIGHBOUR),
+        )
+
+
+def _check_used(
+    search: str, has_penalties: bool, numbers: dict[str, object], l1_ratio: object
+) -> None:
+    """Refuse what would not be looked at."""
+    if has_penalties:
+        beside = {"search": "grid" if search == "grid" else None, "l1_ratio": l1_ratio, **numbers}
+        for name, value in beside.items():
+            if value is not None:
+                raise InputError(
+                    f"`{name}` was given beside `penalties`, which are compared as they are.",
+                    hint="leave one of them out.",
+                )
+    name, other = ("start", "auto") if search == "grid" else ("n_penalties", "grid")
+    if numbers[name] is not None:
+        raise InputError(
+            f"`{name}` is {numbers[name]!r}, but it is used by search={other!r} alone, and "
+            f"`search` is {search!r}.",
+            hint="leave one of them out.",
         )
 
 

@@ -11,7 +11,7 @@ from riskset._types import AnyArray, Index, is_count, is_number
 from riskset.data.checks import Places, as_codes
 from riskset.data.outcome import Outcome
 
-__all__ = ["Folds", "draw_folds", "given_folds"]
+__all__ = ["Folds", "check_comparable", "draw_folds", "given_folds"]
 
 OUT = -1
 """Fold of a row of weight 0."""
@@ -133,6 +133,25 @@ def given_folds(ids: object, outcome: Outcome) -> Folds:
     return Folds(assigned, tuple(labels))
 
 
+def check_comparable(folds: Folds, outcome: Outcome) -> None:
+    """Complain if no fold has two rows of one stratum, so that none has a risk set of two.
+
+    The partial likelihood of such a fold by itself is 1, whatever the coefficients.
+    """
+    present, n_strata = outcome.weight > 0, outcome.n_strata
+    stratum = outcome.stratum[present]
+    for assigned, labels in zip(folds.assigned, folds.labels, strict=True):
+        cell = assigned[present] * n_strata + stratum
+        if cell.size > len(labels) * n_strata or np.unique(cell).size < cell.size:
+            return
+    rows = "at most one row of each stratum" if n_strata > 1 else "a single row"
+    raise InputError(
+        f"every fold has {rows}, to be compared with no other, so that score='held_out' is 0 for "
+        "every penalty.",
+        hint="take fewer folds, or score='difference', which compares with the training rows, too.",
+    )
+
+
 def _check_size(folds: int, n_units: int, unit: str) -> None:
     if n_units == 1:
         raise InputError(
@@ -143,7 +162,8 @@ def _check_size(folds: int, n_units: int, unit: str) -> None:
     if folds > n_units:
         raise InputError(
             f"there are {n_units:,} {unit}s of positive weight, too few for {folds:,} folds.",
-            hint=f"take at most {n_units:,} folds; with as many, one {unit} is left out at a time.",
+            hint="5 or 10 folds are usual; every fold needs rows to compare with each other, "
+            "unless score='difference'.",
         )
 
 

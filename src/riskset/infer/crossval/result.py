@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Features, Index, Matrix
 from riskset.data.output import data_frame
-from riskset.infer.crossval.engine import Scored
+from riskset.infer.crossval.engine import Scored, are_equal
 from riskset.infer.crossval.folds import Folds
 from riskset.infer.crossval.scores import ReplicateScore, Score
 from riskset.model.penalty import Penalty
@@ -188,7 +188,32 @@ class CrossValidation:
 
     def notes(self) -> list[Note]:
         """What there is to know about the choice."""
-        return [*self._note_on_edge(), *self._note_on_infinite(), *self._note_on_failures()]
+        found = self._note_on_equal_scores() or self._note_on_edge()
+        return [*found, *self._note_on_infinite(), *self._note_on_failures()]
+
+    def _note_on_equal_scores(self) -> list[Note]:
+        """Scores that are all the same, but for the tolerance of the fits, choose nothing."""
+        if len(self) == 1 or not are_equal(self.mean):
+            return []
+        # The same models fit the training rows alike; then no other score would tell them apart.
+        if all(map(are_equal, self.log_likelihoods.T)):
+            advice = "they lead to the same model; try weaker ones."
+        elif self.score_name == "held_out":
+            advice = (
+                "hardly any fold has an event with others at risk; take fewer folds, or "
+                "score='difference', which compares with the training rows, too."
+            )
+        else:
+            advice = "the rows left out say nothing of the penalised covariates."
+        mean = round(float(self.mean[0]), 9) + 0.0
+        return [
+            Note(
+                "equal_scores",
+                (),
+                f"all {len(self):,} penalties have the same mean score ({mean:.6g}), which "
+                f"does not tell them apart, and the strongest was chosen: {advice}",
+            )
+        ]
 
     def _note_on_edge(self) -> list[Note]:
         ratios = np.array([1.0 if p is None else round(p.l1_ratio, 9) for p in self.penalties])

@@ -1,0 +1,119 @@
+"""The bootstrap of a fit whose penalty was chosen: the choice is repeated in every resample."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import Index
+from riskset.data.outcome import Outcome
+from riskset.engine import Workers
+from riskset.infer.bootstrap import TOL, Estimate, Resampling, estimate_of, for_resampling
+from riskset.model.penalty import Penalty
+from riskset.solve import newton
+from riskset.solve.optimality import Problem
+from riskset.solve.result import Solution
+
+__all__ = ["Choose", "Chosen", "check_divisible", "retuned_estimates"]
+
+
+class Chosen(NamedTuple):
+    """A penalty that was chosen, and a solution to start from."""
+
+    penalty: Penalty
+    start: Solution | None
+
+
+class Choose(Protocol):
+    """Chooses the penalty anew for other case weights, as a fit did.
+
+    Both raise an `InputError` if that cannot be done with these weights.
+    """
+
+    def __call__(self, problem: Problem) -> Chosen:
+        """The penalty of a problem."""
+
+    def divide(self, outcome: Outcome) -> object:
+        """Divide the rows into folds, without a fit."""
+
+
+def retuned_estimates(
+    problem: Problem,
+    choose: Callable[[Problem], Chosen],
+    resampling: Resampling,
+    columns: Index,
+    *,
+    replicates: int,
+    seed: int,
+    tol: float = TOL,
+    max_iter: int = 200,
+    workers: Workers | None = None,
+) -> Iterator[Estimate]:
+    """As `resample_estimates`, with a penalty that is chosen for each resample.
+
+    Parameters
+    ----------
+    choose : callable
+        Called with the problem of a resample, in which a row that was drawn twice is one row of
+        twice the weight, so that no fold can separate it from itself. A resample for which it
+        cannot choose has no estimate.
+    """
+    loss, count_censoring = for_resampling(problem.loss)
+    design = problem.design
+
+    def one(number: int) -> Estimate:
+        part = resampling.part(seed, number, count_censoring=count_censoring)
+        resample = Problem.prepare(design, loss.replicate(part.weight, part.censoring))
+        try:
+            penalty, start = choose(resample)
+        except InputError as error:
+            return Estimate(
+                np.full(columns.size, np.nan), "no_penalty", reason=_without_hint(error)
+            )
+        l1, l2 = penalty.arrays(design.names)
+        found = newton.fit(
+            design, resample.loss, l1, l2, tol=tol, max_iter=max_iter, start=start, problem=resample
+        )
+        lost = found.aliased & (l1 == 0) & (l2 == 0)
+        return estimate_of(found, lost, columns)._replace(penalty=penalty)
+
+    numbers = range(replicates)
+    yield from map(one, numbers) if workers is None else workers.map(one, numbers)
+
+
+def check_divisible(
+    outcome: Outcome,
+    divide: Callable[[Outcome], object],
+    resampling: Resampling,
+    *,
+    replicates: int,
+    seed: int,
+) -> None:
+    """Complain if no resample can be divided into folds; the first that can ends the check.
+
+    Raises
+    ------
+    InputError
+        With what `divide` says of the first.
+    """
+    first = None
+    for number in range(replicates):
+        weight = outcome.weight * resampling.counts(seed, number)
+        try:
+            divide(outcome.reweighted(weight))
+        except InputError as error:
+            first = first or error
+        else:
+            return
+    raise InputError(
+        f"none of the {replicates:,} resamples can be divided into folds as the rows of the fit "
+        f"were: in the first, {_without_hint(first)}",
+        hint="rows that are drawn several times are one row of a larger weight, so that a resample "
+        "has fewer; take fewer folds, or keep the penalty by leaving `retune` out.",
+    )
+
+
+def _without_hint(error: Exception | None) -> str:
+    """What is wrong: the remedies for a fit are none for a resample of it."""
+    return str(error).partition("\nHint: ")[0]
