@@ -74,7 +74,6 @@ class CrossValidate:
         given = [L1.from_variance(v) for v in self.variances]
         return SELECTORS[model](
             penalties=given or None,
-            search="grid" if given else "auto",
             folds=folds,
             repeats=repeats,
             n_threads=threads,
