@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
+import riskset as rs
 from riskset.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language: str, text: str = README) -> list[str]:
     """Code blocks marked with a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def test_python_examples() -> None:
@@ -25,6 +26,15 @@ def test_python_examples() -> None:
     assert seen["model"].status_ == "converged"
     assert seen["adjusted"].status_ == "converged"
     assert len(seen["path"]) == 20
+    assert seen["resampled"].n_failed == 0
+
+
+def test_the_example_for_users_of_cyclops() -> None:
+    (example,) = blocks("python", (ROOT / "docs/cyclops.md").read_text("utf-8"))
+    seen: dict[str, object] = {}
+    exec(compile(example, "docs/cyclops.md", "exec"), seen)
+    model, variance = seen["model"], seen["variance"]
+    assert rs.L1.from_variance(variance).l1 == pytest.approx(model.best_penalty_.l1, rel=1e-12)
 
 
 def test_command_line_examples(
@@ -39,9 +49,9 @@ def test_command_line_examples(
         with pytest.raises(SystemExit) as ended:
             main()
         assert not ended.value.code, (command, capsys.readouterr().err)
-    assert {"cohort", "path.csv", "fit.json", "predictions.parquet", "survival.png"} <= {
-        path.name for path in tmp_path.iterdir()
-    }
+    written = {path.name for path in tmp_path.iterdir()}
+    assert {"cohort", "path.csv", "fit.json", "predictions.parquet", "survival.png"} <= written
+    assert {"chosen.json", "resampled.json", "work.jsonl", "pictures"} <= written
 
 
 def test_make_targets_exist() -> None:

@@ -100,7 +100,8 @@ class CrossValidated(HazardModel):
         Notes
         -----
         The held-out score of a Cox model is Cyclops', and for the same folds and variance the
-        values agree. What is chosen can differ from Cyclops' choice, because
+        values agree (see also ``docs/cyclops.md``). What is chosen can differ from Cyclops' choice,
+        because
 
         * folds are drawn by another random number generator;
         * Cyclops evaluates three or four variances, tenfold apart, and returns the vertex of a
