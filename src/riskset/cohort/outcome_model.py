@@ -260,12 +260,13 @@ def _answer(
     else:
         at_one = profile(model, design, y, TREATMENT, grid=[0.0], **arguments)
         llr = at_one.log_likelihood_maximum - float(at_one.log_likelihood[0])
+    is_drawn = kind == "bootstrap"
     ends = model.confidence_interval(
         [TREATMENT],
         method=kind,
         level=options.level,
-        replicates=options.replicates,
-        seed=options.seed,
+        replicates=options.replicates if is_drawn else None,
+        seed=options.seed if is_drawn else None,
     )
     lower, upper = (float(end) for end in ends[TREATMENT])
     changing = float("nan")

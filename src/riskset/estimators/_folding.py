@@ -43,7 +43,7 @@ class Folding:
     tol_replicates: float
     engine: str | None = None
 
-    def check(self, *, has_censoring: bool) -> None:
+    def check(self, *, has_censoring: bool = False) -> None:
         """Refuse values that cannot be meant, before the data are looked at.
 
         Parameters
