@@ -12,6 +12,8 @@ from gpu.counting import Counting
 from riskset._errors import DeviceError
 from riskset._runtime import Runtime
 from riskset.data.design import Design
+from riskset.infer.crossval.folds import Folds
+from riskset.infer.crossval.scores import Scorer
 from riskset.kernels.cuda import device
 from riskset.model.device import DeviceLoss
 from riskset.solve import lanes as shared_lanes
@@ -195,3 +197,20 @@ def test_by_default_too_little_memory_means_the_cpu(
     use(Counting(150_000))
     for a, b in zip(on("auto", kind, chosen), expected, strict=True):
         assert_array_equal(a.coef, b.coef)
+
+
+@each_backend
+@pytest.mark.parametrize("score", ["held_out", "difference"])
+@pytest.mark.parametrize("kind", ["efron", "entry", "finegray-groups"])
+def test_rows_left_out_are_scored_as_by_the_cpu(
+    kind: str, score: str, make: type[HostMemory]
+) -> None:
+    cohort, rng = Cohort(kind), np.random.default_rng(8)
+    loss = cohort.loss(np.arange(N), cohort.weight)
+    folds = Folds(rng.integers(0, 3, (1, N)), (np.arange(3),))
+    scorer = Scorer(Design.from_dense(cohort.x), loss, folds, score)
+    parts = [scorer.part(*pair) for pair in scorer.folds]
+    eta = rng.normal(size=(N, 3)) + loss.offset[:, None]
+    eta[5, 1] += 600.0  # too wide for lanes
+    found = scorer.measure(parts, eta, (), make())
+    assert_allclose(found, scorer.measure(parts, eta), rtol=1e-10)

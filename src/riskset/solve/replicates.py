@@ -18,6 +18,7 @@ from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix
 from riskset.data.device import DeviceDesign
 from riskset.engine import Workers
+from riskset.kernels.cuda.backend import Backend
 from riskset.model.device import DeviceLoss
 from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
@@ -31,9 +32,10 @@ from riskset.solve.result import Solution, Status
 
 __all__ = ["Part", "Replicate", "fit_replicates"]
 
-Measure = Callable[[Sequence[Part], Matrix, Sequence[Features]], Sequence[Any]]
+Measure = Callable[[Sequence[Part], Matrix, Sequence[Features], Backend | None], Sequence[Any]]
 """Called with the rows of some replicates, their linear predictors on *all* rows (n, m), offset
-included, and, if their estimates are infinite, the directions of the one; one answer for each."""
+included, if their estimates are infinite the directions of the one, and the device that fitted
+them, if any; one answer for each."""
 
 LEAST_ROWS = 5_000
 """Smaller data are fitted one replicate after the other, with exact curvature."""
@@ -219,9 +221,11 @@ class _Tasks:
             range(len(parts)),
         )
         good = [k for k, plain in enumerate(is_plain) if plain]
+        del lanes  # which would take the memory of a device
+        backend = None if self.on_device is None else self.on_device.backend
         measured = runtime.map(
-            lambda own: self._measure([parts[k] for k in own], found.eta[:, own]),
-            [good[a : a + LANES] for a in range(0, len(good), LANES)],
+            lambda own: self._measure([parts[k] for k in own], found.eta[:, own], (), backend),
+            [good[a : a + self.batch] for a in range(0, len(good), self.batch)],
         )
         of_lanes = {
             lane: self._of_lane(found, lane, value)
@@ -236,11 +240,15 @@ class _Tasks:
         return DeviceLanes(shared, self.on_device, loss)
 
     def _measure(
-        self, parts: Sequence[Part], eta: Matrix, directions: Sequence[Features] = ()
+        self,
+        parts: Sequence[Part],
+        eta: Matrix,
+        directions: Sequence[Features] = (),
+        backend: Backend | None = None,
     ) -> Sequence[Any]:
         if self.measure is None or not parts:
             return [None] * len(parts)
-        return self.measure(parts, eta, directions)
+        return self.measure(parts, eta, directions, backend)
 
     def _of_lane(self, found: LaneAnswers, lane: int, measured: object) -> Replicate:
         return Replicate(

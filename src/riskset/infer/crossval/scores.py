@@ -39,6 +39,8 @@ from riskset._runtime import Runtime
 from riskset._types import Features, Matrix, Rows, is_number
 from riskset.data.design import Design
 from riskset.infer.crossval.folds import Folds
+from riskset.kernels.cuda.backend import Backend
+from riskset.model.device import DeviceLoss
 from riskset.model.finegray import FineGrayLoss
 from riskset.model.lanes import LANES, LaneLoss, LogisticLanes, Part
 from riskset.model.logistic import LogisticLoss
@@ -148,7 +150,11 @@ class Scorer:
         return Part(weight, weight if counting is None else np.where(out, 0.0, counting))
 
     def measure(
-        self, parts: Sequence[Part], eta: Matrix, directions: Sequence[Features] = ()
+        self,
+        parts: Sequence[Part],
+        eta: Matrix,
+        directions: Sequence[Features] = (),
+        backend: Backend | None = None,
     ) -> list[Measured]:
         """Scores of linear predictors of all rows (n, m), each made without the rows left out.
 
@@ -156,17 +162,20 @@ class Scorer:
         ----------
         directions : sequence of (p,) float64
             As of a `Solution`, of one replicate alone.
+        backend : Backend, optional
+            The device to evaluate them on; None: the host, no more than eight.
         """
         if directions:
             return [self._in_limit(part, eta[:, k], directions) for k, part in enumerate(parts)]
         weight = self.loss.outcome.weight
         if isinstance(self.loss, LogisticLoss):
             return self._at_training_intercept(parts, eta)
+        at = (parts, eta, backend)
         if self.score == "held_out":
             weights = [weight - part.weight for part in parts]
-            return [Measured(value) for value in self._log_likelihoods(weights, parts, eta)]
-        of_all = self._log_likelihoods([weight] * len(parts), parts, eta)
-        of_training = self._log_likelihoods([part.weight for part in parts], parts, eta)
+            return [Measured(value) for value in self._log_likelihoods(weights, *at)]
+        of_all = self._log_likelihoods([weight] * len(parts), *at)
+        of_training = self._log_likelihoods([part.weight for part in parts], *at)
         return [Measured(a - b) for a, b in zip(of_all, of_training, strict=True)]
 
     def _at_training_intercept(self, parts: Sequence[Part], eta: Matrix) -> list[Measured]:
@@ -192,13 +201,18 @@ class Scorer:
         return Measured(values[0] - sum(values[1:]), int(np.count_nonzero(left_out)))
 
     def _log_likelihoods(
-        self, weights: list[Rows], parts: Sequence[Part], eta: Matrix
+        self, weights: list[Rows], parts: Sequence[Part], eta: Matrix, backend: Backend | None
     ) -> list[float]:
         rows = [Part(w, part.censoring) for w, part in zip(weights, parts, strict=True)]
-        if not LaneLoss.can_be_made(self.loss):
+        carry_on = self.censoring == "training"
+        if backend is not None:
+            on_device = DeviceLoss(self.loss, rows, backend, carry_on=carry_on)
+            values, _, is_safe = on_device.evaluate(backend.upload(_padded(eta, on_device.n_lanes)))
+        elif LaneLoss.can_be_made(self.loss):
+            lanes = LaneLoss.build(self.loss, rows, carry_on=carry_on)
+            values, is_safe = lanes.log_likelihood(_padded(eta))
+        else:
             return [self._alone(part, eta[:, k]) for k, part in enumerate(rows)]
-        lanes = LaneLoss.build(self.loss, rows, carry_on=self.censoring == "training")
-        values, is_safe = lanes.log_likelihood(_padded(eta))
         return [
             float(values[k]) if is_safe[k] else self._alone(part, eta[:, k])
             for k, part in enumerate(rows)
@@ -212,8 +226,8 @@ class Scorer:
         return self.loss.replicate(*part, carry_on=carry_on, runtime=Runtime(1))
 
 
-def _padded(eta: Matrix) -> Matrix:
-    """With lanes of zeros, so that there are eight."""
-    out = np.zeros((eta.shape[0], LANES))
+def _padded(eta: Matrix, n_lanes: int = LANES) -> Matrix:
+    """With lanes of zeros, so that there are as many."""
+    out = np.zeros((eta.shape[0], n_lanes))
     out[:, : eta.shape[1]] = eta
     return out

@@ -17,8 +17,9 @@ __all__ = ["WORTHWHILE", "Device", "backend_for", "device_name", "open_device", 
 WORTHWHILE = 20_000_000
 """Bytes of a smaller design, about two for each number in it, are left to the CPU by default: an
 estimate, which takes launches to cost 5 microseconds each and a pass to need 50 of them."""
-LEAST_FREE = 3
-"""Times the size of the design that has to be free by default: rows and sums need room, too."""
+LEAST_FREE, LEAST_ROOM = 3, 1 << 30
+"""So many times the size of the design has to be free by default, and so many bytes beside it: rows
+and partial sums need room, too."""
 
 
 def backend_for(device: str, n_bytes: int) -> Backend | None:
@@ -34,7 +35,7 @@ def backend_for(device: str, n_bytes: int) -> Backend | None:
     if device == "cpu" or n_bytes < WORTHWHILE or why_no_device() is not None:
         return None
     backend = open_device()
-    return backend if backend.memory().free >= LEAST_FREE * n_bytes else None
+    return backend if backend.memory().free >= LEAST_FREE * n_bytes + LEAST_ROOM else None
 
 
 def why_no_device() -> str | None:
