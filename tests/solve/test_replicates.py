@@ -181,6 +181,7 @@ def test_company_changes_no_bit_where_some_are_done_at_once(
     # With a loose tolerance the whole data's own weights need no step, others do.
     monkeypatch.setattr(engine, "LEAST_ROWS", 1)
     monkeypatch.setattr(shared_lanes, "STRONG", 1.0)  # so that lanes find columns on their way
+    monkeypatch.setattr(shared_lanes, "ALL_AT_ONCE", 1)
     cohort = Cohort("breslow")
     loss = cohort.loss(np.arange(N), cohort.weight)
     l1, l2 = np.full(P, 4.0), np.zeros(P)
@@ -194,6 +195,28 @@ def test_company_changes_no_bit_where_some_are_done_at_once(
             (alone,) = fit_replicates(problem, whole, l1, l2, [maker], tol=tol)
             assert_array_equal(alone.coef, found.coef)
             assert alone.n_iter == found.n_iter
+
+
+@pytest.mark.parametrize("seed", [9, 16])
+def test_a_step_that_is_halved_changes_no_bit_of_others(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Some rows of forty times their weight: curvature of the whole data is far too small there.
+    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+    cohort, rng = Cohort("breslow"), np.random.default_rng(seed)
+    loss = cohort.loss(np.arange(N), cohort.weight)
+    l1, l2 = np.full(P, 0.5), np.zeros(P)
+    problem = Problem.prepare(Design.from_dense(cohort.x), loss)
+    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
+    chosen = [
+        np.where(rng.random(N) < 0.5, 0.0, 1.0) * np.where(rng.random(N) < 0.03, 40.0, 1.0)
+        for _ in range(4)
+    ]
+    makers = [lambda m=m: Part(cohort.weight * m) for m in chosen]
+    together = list(fit_replicates(problem, whole, l1, l2, makers, tol=1e-4))
+    for maker, found in zip(makers, together, strict=True):
+        (alone,) = fit_replicates(problem, whole, l1, l2, [maker], tol=1e-4)
+        assert_array_equal(alone.coef, found.coef)
 
 
 def test_a_bad_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
