@@ -206,7 +206,7 @@ def test_cross_validation_and_the_bootstrap(
     validated, drawn = {}, {}
     for where in ("cpu", "cuda"):
         options = {"device": where, "n_threads": 1, "cause": 1}
-        validated[where] = cv(penalties=grid, search="grid", folds=3, seed=1, **options).fit(x, y)
+        validated[where] = cv(penalties=grid, folds=3, seed=1, **options).fit(x, y)
         model = one(rs.L1(2.0), **options).fit(x, y)
         drawn[where] = model.bootstrap(replicates=2, parameters=["x1", "x9"], seed=1)
     a, b = (validated[where].cross_validation_ for where in ("cuda", "cpu"))
@@ -230,7 +230,7 @@ def test_memory_is_given_back_when_the_work_is_done(
         "path": lambda: rs.path(model, x, y, n_penalties=3),
         "model of a path": lambda: rs.path(model, x, y, n_penalties=3).model(1),
         "cross-validation": lambda: rs.CoxCV(
-            penalties=[rs.L1(8.0), rs.L1(2.0)], search="grid", folds=3, **on_gpu
+            penalties=[rs.L1(8.0), rs.L1(2.0)], folds=3, **on_gpu
         ).fit(x, y),
     }
     gc.collect()
