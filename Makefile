@@ -36,8 +36,11 @@ check: $(VENV)/.dev
 bench: $(VENV)/.run
 	$(BIN)/riskset bench fixed --rows $(ROWS) --columns $(COLUMNS) --repeats $(REPEATS) \
 	    --out bench-output
-	$(BIN)/riskset bench crossval --rows $(ROWS) --columns $(COLUMNS) --repeats 1 \
-	    $(VARIANCES:%=--variance %) --out bench-output
+	for repeats in 1 10; do \
+	    $(BIN)/riskset bench crossval --rows $(ROWS) --columns $(COLUMNS) --repeats $$repeats \
+	        $(VARIANCES:%=--variance %) --out bench-output/10x$$repeats || exit 1; \
+	done
+	$(BIN)/riskset bench bootstrap --rows $(ROWS) --columns $(COLUMNS) --out bench-output
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import riskset as rs
+from riskset.bench.bootstrap import Resample
 from riskset.bench.case import Case
 from riskset.bench.cohort import Cohort
 from riskset.bench.crossval import CrossValidate
@@ -90,6 +91,16 @@ def test_crossval(tmp_path: Path) -> None:
     assert {r.l1 for r in records} <= {np.sqrt(2 / 0.01), np.sqrt(2 / 0.1)}
     assert {r.note for r in records} == {"2 penalties"}
     assert all(r.kkt is not None and r.kkt <= 1e-5 for r in records)
+
+
+def test_bootstrap(tmp_path: Path) -> None:
+    records = ran(Resample(rows=(300,), columns=5, density=0.2, replicates=7), tmp_path)
+    assert [(r.model, r.step) for r in records] == [
+        (model, step) for model in ("cox", "finegray") for step in ("fit", "7 replicates")
+    ]
+    agree(records, 0.0)
+    assert {r.note for r in records} == {"", "0 not converged"}
+    assert all(r.kkt is not None and r.kkt <= 1e-8 for r in records)
 
 
 def test_solvers(tmp_path: Path) -> None:
@@ -199,6 +210,6 @@ def test_the_paper_s_strength() -> None:
 
 
 def test_every_experiment_says_what_a_reader_needs() -> None:
-    for kind in (Fixed, CrossValidate, Solvers, Fusion, Cohort, Scaling):
+    for kind in (Fixed, CrossValidate, Resample, Solvers, Fusion, Cohort, Scaling):
         assert dataclasses.is_dataclass(kind)
         assert len(kind.words) > 80

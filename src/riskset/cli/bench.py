@@ -142,6 +142,28 @@ def crossval(
 
 
 @bench.command()
+def bootstrap(
+    model: Models = None,
+    rows: Annotated[
+        list[int] | None, typer.Option("--rows", help="Sizes; repeat (default 100,000).")
+    ] = None,
+    columns: Columns = 1000,
+    density: Density = 0.05,
+    replicates: Annotated[int, typer.Option("--replicates", help="Resamples.")] = 200,
+    device: Device = opt.Device.cpu,
+    seed: Seed = 123,
+    out: Out = OUT,
+    quiet: Quiet = False,
+) -> None:
+    """Bootstrap replicates of a fit with a fixed L1 penalty, beside that fit."""
+    check_folder(out)
+    from riskset.bench.bootstrap import Resample
+
+    given = _given(model=model, rows=rows, columns=columns, replicates=replicates)
+    _run(Resample(density=density, device=device.value, seed=seed, **given), out, quiet)
+
+
+@bench.command()
 def solvers(
     model: Models = None,
     rows: Annotated[
