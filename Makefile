@@ -26,7 +26,7 @@ demo: $(VENV)/.run
 	$(BIN)/riskset demo --out demo-output
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
