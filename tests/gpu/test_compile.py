@@ -60,8 +60,39 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     assert compiler.machine_code(80, tmp_path / "file" / "cache")[:4] == b"\x7fELF"
 
 
+def test_a_file_that_is_no_machine_code_is_compiled_again(tmp_path: Path) -> None:
+    code = compiler.machine_code(80, tmp_path)
+    (kept,) = tmp_path.iterdir()
+    for nonsense in (b"", b"no machine code"):
+        kept.write_bytes(nonsense)
+        assert compiler.machine_code(80, tmp_path) == code
+        assert kept.read_bytes() == code
+
+
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", fail)
+    monkeypatch.setattr(compiler, "_compile", lambda *_: b"code")
+    assert compiler.machine_code(80) == b"code"
+
+
+def test_a_full_disk_keeps_no_part_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    compiler._keep(b"code", tmp_path / "code.cubin")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_unknown_gpu_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        DeviceError, match="has compute capability 6.0, and riskset compiles for 7.0"
+        DeviceError,
+        match=r"has compute capability 6.0, and the installed NVRTC compiles for 7.0(.|\n)*nvidia-cuda-nvrtc",
     ):
         compiler.machine_code(60, tmp_path)

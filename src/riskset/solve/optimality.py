@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._errors import DeviceError
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Rows
 from riskset.data.design import Design
@@ -86,8 +87,14 @@ class Problem:
         """The design in the memory of a GPU, if that is where its passes should be made."""
         if not DeviceLoss.can_be_made(self.loss):
             return None
-        backend = device.backend_for(self.loss.runtime.device, self.design.nbytes)
-        return None if backend is None else DeviceDesign(self.design, backend)
+        where = self.loss.runtime.device
+        try:
+            backend = device.backend_for(where, self.design.nbytes, self.design.n_rows)
+            return None if backend is None else DeviceDesign(self.design, backend)
+        except DeviceError:
+            if where == "cuda":
+                raise
+            return None
 
     @functools.cached_property
     def device_loss(self) -> DeviceLoss:
@@ -102,6 +109,14 @@ class Problem:
         if self.on_device is None:
             return HostSums(self.design, self.loss.runtime)
         return DeviceSums(self.on_device)
+
+    def give_up_device(self) -> bool:
+        """Do without the device from now on, unless it was asked for by name; whether it is so."""
+        if self.loss.runtime.device == "cuda":
+            return False
+        self.leave_device()
+        vars(self)["on_device"] = None
+        return True
 
     def leave_device(self) -> None:
         """Give its memory back; it is taken again when it is needed."""

@@ -5,6 +5,7 @@ import io
 import os
 import re
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ OLDEST = 70
 OPTIONS = {"std": "c++17"}
 
 INSTALL = 'pip install "riskset[cuda]"'
+ELF = b"\x7fELF"
+"""How machine code begins."""
 
 
 def program() -> str:
@@ -29,6 +32,7 @@ def program() -> str:
 def architectures() -> list[int]:
     """What the installed NVRTC can compile for, as 90 for sm_90."""
     try:
+        import cuda.core  # noqa: F401
         from cuda.bindings import nvrtc
     except ImportError as error:
         raise MissingDependencyError(
@@ -36,7 +40,13 @@ def architectures() -> list[int]:
             f"all of them are installed ({error}).",
             hint=INSTALL,
         ) from None
-    _, known = nvrtc.nvrtcGetSupportedArchs()
+    try:
+        _, known = nvrtc.nvrtcGetSupportedArchs()
+    except Exception as error:  # its library is looked for at the first call
+        raise DeviceError(
+            f"NVRTC, which compiles for a GPU, cannot be used ({type(error).__name__}: {error}).",
+            hint=f"{INSTALL} brings it (nvidia-cuda-nvrtc-cu12); or use device='cpu'.",
+        ) from None
     return [arch for arch in known if arch >= OLDEST]
 
 
@@ -68,39 +78,54 @@ def machine_code(arch: int, folder: Path | None = None, more: str = "") -> bytes
     known = architectures()
     if arch not in known:
         raise DeviceError(
-            f"this GPU has compute capability {arch // 10}.{arch % 10}, and riskset compiles for "
-            + ", ".join(f"{a // 10}.{a % 10}" for a in known)
-            + ".",
-            hint="use device='cpu', or for a newer GPU a newer riskset.",
+            f"this GPU has compute capability {arch // 10}.{arch % 10}, and the installed "
+            "NVRTC compiles for " + ", ".join(f"{a // 10}.{a % 10}" for a in known) + ".",
+            hint="use device='cpu', or for a newer GPU a newer nvidia-cuda-nvrtc.",
         )
     from cuda.bindings import nvrtc
 
     source = program() + more
     key = "\0".join([source, str(OPTIONS), str(nvrtc.nvrtcVersion()), str(arch)])
     folder = folder or cache_folder()
+    if folder is None:
+        return _compile(source, f"sm_{arch}")
     path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.cubin"
-    if path.exists():
-        return path.read_bytes()
-    code = _compile(source, f"sm_{arch}")
-    _keep(code, path)
+    code = _kept(path)
+    if code is None:
+        code = _compile(source, f"sm_{arch}")
+        _keep(code, path)
     return code
 
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept between runs."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+def cache_folder() -> Path | None:
+    """Where compiled kernels are kept between runs; None: nowhere, for a user without a home."""
+    try:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
     return Path(home) / "riskset" / "cuda"
+
+
+def _kept(path: Path) -> bytes | None:
+    """Machine code from the cache, if it is there and is some."""
+    try:
+        code = path.read_bytes()
+    except OSError:
+        return None
+    return code if code.startswith(ELF) else None
 
 
 def _keep(code: bytes, path: Path) -> None:
     """Write a file that other processes see whole or not at all; without a cache, go without."""
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(code)
-        Path(file.name).replace(path)
-    except OSError:
-        return
+        file = tempfile.NamedTemporaryFile(dir=path.parent, delete=False)  # noqa: SIM115
+        try:
+            with file:
+                file.write(code)
+            Path(file.name).replace(path)
+        except OSError:  # a full disk
+            Path(file.name).unlink()
 
 
 class Used(NamedTuple):

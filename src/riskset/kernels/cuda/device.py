@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from riskset._errors import DeviceError, MissingDependencyError
+from riskset._errors import DeviceError, MissingDependencyError, RisksetError
 from riskset._types import AnyArray
 from riskset.kernels.cuda import compile as compiler
 from riskset.kernels.cuda.backend import Array, Backend, Memory, Shape
+from riskset.kernels.cuda.launch import Launcher
 from riskset.kernels.cuda.signatures import Kernel
 
 __all__ = ["WORTHWHILE", "Device", "backend_for", "device_name", "open_device", "why_no_device"]
@@ -18,12 +19,14 @@ WORTHWHILE = 20_000_000
 """Bytes of a smaller design, about two for each number in it, are left to the CPU by default: an
 estimate, which takes launches to cost 5 microseconds each and a pass to need 50 of them."""
 LEAST_FREE, LEAST_ROOM = 3, 1 << 30
-"""So many times the size of the design has to be free by default, and so many bytes beside it: rows
-and partial sums need room, too."""
+"""So many times the size of the design has to be free by default, and so many bytes beside it, for
+partial sums."""
+ROW = 500
+"""And so many bytes a row: the likelihood of a fit holds up to 60 numbers of each."""
 
 
-def backend_for(device: str, n_bytes: int) -> Backend | None:
-    """The GPU if passes over a design of so many bytes should be made there, else None.
+def backend_for(device: str, n_bytes: int, n_rows: int) -> Backend | None:
+    """The GPU if passes over a design of so many bytes and rows should be made there, else None.
 
     Parameters
     ----------
@@ -35,7 +38,8 @@ def backend_for(device: str, n_bytes: int) -> Backend | None:
     if device == "cpu" or n_bytes < WORTHWHILE or why_no_device() is not None:
         return None
     backend = open_device()
-    return backend if backend.memory().free >= LEAST_FREE * n_bytes + LEAST_ROOM else None
+    least = LEAST_FREE * n_bytes + ROW * n_rows + LEAST_ROOM
+    return backend if backend.memory().free >= least else None
 
 
 def why_no_device() -> str | None:
@@ -65,7 +69,7 @@ def open_device(more: str = "") -> "Device":
     MissingDependencyError
         Without the packages of the `cuda` extra.
     DeviceError
-        Without a driver or a GPU, or if the GPU is one that riskset cannot compile for.
+        Without a driver or a GPU, or if anything goes wrong until a first kernel has run on it.
     """
     opened = _opened(more)
     opened.use()
@@ -74,20 +78,38 @@ def open_device(more: str = "") -> "Device":
 
 @functools.cache
 def _opened(more: str) -> "Device":
+    try:
+        return _open(more)
+    except RisksetError:
+        raise
+    except Exception as error:  # each layer of the driver has its own class
+        raise _failure("be opened", error) from None
+
+
+def _open(more: str) -> "Device":
     compiler.architectures()  # which says what to install
     from cuda import core
 
     try:
         devices = core.Device.get_all_devices()
-    except Exception as error:  # each layer of the driver has its own class
+    except Exception as error:
         raise DeviceError(
-            f"no NVIDIA driver answers ({type(error).__name__}).",
-            hint="install the driver of your GPU (nvidia-smi shows whether it works), or use "
-            "device='cpu'.",
+            f"no NVIDIA GPU is found ({type(error).__name__}: {error}).",
+            hint="see whether nvidia-smi, which comes with the driver, lists it, and whether "
+            "CUDA_VISIBLE_DEVICES hides it; or use device='cpu'.",
         ) from None
     if not devices:
         raise DeviceError("there is no NVIDIA GPU here.", hint="use device='cpu'.")
     return Device(core.Device(), more)
+
+
+def _failure(what: str, error: Exception) -> DeviceError:
+    """What the packages of NVIDIA complain about, as an error of riskset."""
+    return DeviceError(
+        f"the GPU cannot {what} ({type(error).__name__}: {error}).",
+        hint="use device='cpu', or see whether the GPU works and is free (nvidia-smi), and its "
+        "driver is recent.",
+    )
 
 
 class Device:
@@ -113,10 +135,26 @@ class Device:
             compiler.machine_code(10 * major + minor, more=more)
         )
         self._kernels: dict[str, Any] = {}
+        self._try_out()
+
+    def _try_out(self) -> None:
+        """Run a kernel: only then does the driver read the machine code."""
+        n_rows = 8
+        x = self.empty((n_rows, 1), np.dtype(np.float64))
+        Launcher(self)("fill", value=1.0, n_rows=n_rows, n_lanes=1, x=x)
+        self.synchronise()
+        if (self.download(x) != 1.0).any():
+            raise DeviceError(
+                "what the kernels compute on the GPU is wrong.",
+                hint="use device='cpu'.",
+            )
 
     def use(self) -> None:
         """Make it that of the current thread: a driver knows one for each."""
-        self._device.set_current()
+        try:
+            self._device.set_current()
+        except Exception as error:
+            raise _failure("be used", error) from None
 
     def _call(self, function: Any, *arguments: Any) -> tuple[Any, ...]:
         """Call the driver, and raise what it complains about."""
@@ -135,7 +173,7 @@ class Device:
             buffer = self._pool.allocate(n_bytes, stream=self._stream)
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error):
-                raise
+                raise _failure("give memory", error) from None
             raise DeviceError(
                 f"the GPU has {self.memory().free:,} bytes free, but {n_bytes:,} are needed.",
                 hint="use device='cpu', or end other programs that use the GPU.",
@@ -163,18 +201,24 @@ class Device:
         self, kernel: Kernel, grid: Shape, block: Shape, arguments: Sequence[Array | int | float]
     ) -> None:
         """See `Backend.launch`."""
-        if kernel.name not in self._kernels:
-            self._kernels[kernel.name] = self._code.get_kernel(kernel.name)
         passed = [
             value.handle if isinstance(value, Array) else parameter.dtype.type(value)
             for parameter, value in zip(kernel.parameters, arguments, strict=True)
         ]
-        config = self._core.LaunchConfig(grid=grid, block=block)
-        self._core.launch(self._stream, config, self._kernels[kernel.name], *passed)
+        try:
+            if kernel.name not in self._kernels:
+                self._kernels[kernel.name] = self._code.get_kernel(kernel.name)
+            config = self._core.LaunchConfig(grid=grid, block=block)
+            self._core.launch(self._stream, config, self._kernels[kernel.name], *passed)
+        except Exception as error:
+            raise _failure(f"run {kernel.name!r}", error) from None
 
     def synchronise(self) -> None:
         """See `Backend.synchronise`."""
-        self._stream.sync()
+        try:
+            self._stream.sync()
+        except Exception as error:
+            raise _failure("end its work", error) from None
 
     def memory(self) -> Memory:
         """See `Backend.memory`; memory that the pool keeps and nobody uses is free."""
