@@ -187,6 +187,25 @@ def test_columns_that_differ_in_one_row() -> None:
 # --------------------------------------------------------------------- extreme values and rows
 
 
+@pytest.mark.parametrize("model", [rs.Cox(), rs.FineGray()], ids=["cox", "finegray"])
+def test_offsets_that_leave_no_information_at_0(model: rs.Cox | rs.FineGray) -> None:
+    # x0 -> inf makes the first event certain; x1 and x2 follow, so that rows 3 and 7 have each the
+    # 1/7 of the chances that fits their event among the seven of time 3. Five rows share the rest.
+    x = np.zeros((8, 3))
+    x[[1, 3, 7], 0] = 0.1, 0.5, -0.2
+    x[7, 1] = x[3, 2] = 1.0
+    offset = np.array([33.0, -92, -55, 1, 32, -80, 19, 54])
+    y = rs.Surv([3, 1, 3, 3, 3, 3, 3, 3], np.ones(8, int))
+    with pytest.warns(UserWarning, match="infinity"):
+        model.fit(x, y, offset=offset)
+    rest = offset[[0, 2, 4, 5, 6]]
+    total = np.logaddexp.reduce(rest)
+    expected = rest.sum() + 2 * (total - np.log(5)) - 7 * (total + np.log(7 / 5))
+    assert model.status_ == "infinite_estimate"
+    assert model.coef_.tolist() == [np.inf, np.inf, -np.inf]
+    assert_allclose(model.log_likelihood_, expected, rtol=1e-13)
+
+
 def test_offsets_that_hide_the_curvature_at_0() -> None:
     # 2 log p(b - 40) + log p(-b - 80), p the logistic function: the last term is linear in b up to
     # rounding, so 2 (1 - p(b - 40)) = 1.

@@ -15,7 +15,7 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from riskset._runtime import one_blas_thread
-from riskset._types import Features, Index
+from riskset._types import Features, Index, Matrix
 from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.solve import aliasing, separation
@@ -144,16 +144,35 @@ def _moving(run: Run, free: NDArray[np.bool_], solution: Solution) -> Features |
     # A direction in which the likelihood flattens out has lost its information on the way.
     before = problem.loss.information(design, problem.loss.offset, columns)
     now = problem.loss.information(design, run.eta, columns)
-    scale = np.sqrt(np.maximum(np.diag(before), 1e-300))
-    before, now = before / np.outer(scale, scale), now / np.outer(scale, scale)
-    before[np.diag_indices(columns.size)] += 1e-9
-    left, directions = sla.eigh(now, before, check_finite=False)
-    if left[0] > INFORMATION_LEFT:
-        return None
     hint = np.zeros(design.n_features)
-    lost = directions[:, 0] / scale
+    found = _flattest(before, now)
+    if found is None:
+        hint[columns] = run.beta[columns]
+        return hint
+    left, lost = found
+    if left > INFORMATION_LEFT:
+        return None
     hint[columns] = lost * np.copysign(1.0, lost @ run.beta[columns])
     return hint
+
+
+def _flattest(before: Matrix, now: Matrix) -> tuple[float, Features] | None:
+    """Least share of its information that a direction has left, and that direction.
+
+    None if some direction had none to begin with, as far as floating point can see: where an offset
+    gives all the chances to one row, what is left of the others is rounding.
+    """
+    had = np.diag(before)
+    if not had.size or had.min() <= 0.0:
+        return None
+    scale = np.sqrt(had)
+    before, now = before / np.outer(scale, scale), now / np.outer(scale, scale)
+    before[np.diag_indices(scale.size)] += 1e-9
+    try:
+        left, directions = sla.eigh(now, before, check_finite=False)
+    except sla.LinAlgError:
+        return None
+    return float(left[0]), directions[:, 0] / scale
 
 
 def _unless_finite(run: Run, columns: Index) -> Features | None:
