@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import softmax
 
 import riskset as rs
 
@@ -225,6 +226,21 @@ def test_a_row_that_alone_is_expected_to_fail(model: rs.Cox | rs.FineGray) -> No
     model.fit(x, rs.Surv(np.arange(1.0, 31), event), offset=offset)
     assert model.status_ == "converged"
     assert_allclose(model.coef_, (x[event] - x[-1]).sum(axis=0) / 0.7, rtol=1e-12)
+
+
+@pytest.mark.parametrize("far", [62.5, 64.0, 90.0, 300.0])
+def test_a_row_that_leaves_the_others_next_to_nothing(far: float) -> None:
+    # Nothing of the column's spread is left among those expected to fail at 0. All fail at once:
+    # the score is the sum of x less eight times its mean under exp(offset + x b).
+    x = np.array([0.0, 0.3, -0.5, 0.7, 0, 0, 0.9, -0.2])
+    offset = np.array([far, 0, 0, 0, 1, 2, 0, 0])
+
+    def score(b: float) -> float:
+        return float(x.sum() - 8 * softmax(offset + x * b) @ x)
+
+    model = rs.Cox().fit(x[:, None], rs.Surv(np.ones(8), np.ones(8, int)), offset=offset)
+    assert model.status_ == "converged"
+    assert_allclose(model.coef_, brentq(score, 0.0, 500.0, xtol=1e-12), rtol=1e-8)
 
 
 @pytest.mark.parametrize("exposure", [False, True])

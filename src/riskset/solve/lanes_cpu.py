@@ -11,7 +11,7 @@ from riskset.kernels import lanes_cpu as kernels
 from riskset.kernels._vector import lane_rows
 from riskset.model.lanes import LANES, LaneLoss
 from riskset.solve.lanes import FIRST_BOX, LEAST_BOX, N_PAIRS, SWEEPS, LaneValues, Shared, joined
-from riskset.solve.optimality import violations
+from riskset.solve.optimality import LEAST_AT_RISK, violations
 
 __all__ = ["CpuLanes"]
 
@@ -163,7 +163,8 @@ class CpuLanes:
         others = np.flatnonzero(~design.is_binary)
         if others.size:
             weighted = _deviation(design, self.loss.expected(self._rows), others)
-            spread[others] = np.where(weighted > 0, weighted, spread[others])
+            own = spread[others]
+            spread[others] = np.where(weighted > LEAST_AT_RISK * own, weighted, own)
         return spread
 
     def take(self, fresh: NDArray[np.bool_]) -> None:

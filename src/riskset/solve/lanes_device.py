@@ -16,6 +16,7 @@ from riskset.kernels.cuda.launch import Launcher
 from riskset.model.device import DeviceEvaluation, DeviceLoss
 from riskset.model.loss import Loss
 from riskset.solve.lanes import FIRST_BOX, LEAST_BOX, N_PAIRS, SWEEPS, LaneValues, Shared, joined
+from riskset.solve.optimality import LEAST_AT_RISK
 
 __all__ = ["DeviceLanes", "bytes_needed"]
 
@@ -242,7 +243,8 @@ class DeviceLanes:
             weighted = self._deviation(expected, self.loss.sums.total(expected))
             spread = spread.copy()
             own = spread[:, others]
-            spread[:, others] = np.where(weighted > 0, np.minimum(own, weighted), own)
+            seen = weighted > LEAST_AT_RISK * own
+            spread[:, others] = np.where(seen, np.minimum(own, weighted), own)
         return spread
 
     def _placed(self, x: Array, to: Index, width: int) -> Array:

@@ -20,13 +20,15 @@ from riskset.model.lanes import Part
 from riskset.model.loss import Loss
 from riskset.model.sums import DeviceSums, HostSums, Sums
 
-__all__ = ["Problem", "varies", "violations"]
+__all__ = ["LEAST_AT_RISK", "Problem", "varies", "violations"]
 
 NO_SIGNAL = 1e-12
 FEW_DIGITS = 1e-6
 """A variance that is less of the second moment is not taken as a difference."""
 NOTHING_LEFT = 1e-16
 """One that is less yet counts as none: rounding of gradients is no smaller than that of z."""
+LEAST_AT_RISK = 64 * float(np.finfo(np.float64).eps)
+"""Nor does a spread at risk that is less of that of all rows: gradients have no such digits."""
 
 
 def violations(gradient: Features, beta: Features, l1: Features, l2: Features) -> Features:
@@ -174,7 +176,8 @@ class Problem:
         if others.size:
             sums = sums or HostSums(self.design, self.loss.runtime)
             weighted = _deviation(sums, now.expected, others)
-            spread[others] = np.where(weighted > 0, weighted, spread[others])
+            own = spread[others]
+            spread[others] = np.where(weighted > LEAST_AT_RISK * own, weighted, own)
         return spread
 
 

@@ -26,7 +26,7 @@ LEAST_WORKING = 256
 """Size of a first working set, and of what is added to it at once."""
 MOST_IN_MATRIX = 2048
 """Without an L1 part, larger working sets have steps by conjugate gradients, without a matrix."""
-MAX_HALVINGS = 40
+MAX_HALVINGS = 60
 AT_REST = 1e-3
 """A coefficient that the last curvature would move by more of its standard error is not at rest."""
 MAX_IDLE = 8
