@@ -5,6 +5,7 @@ import weakref
 import numpy as np
 
 from emulator.backend import Reference
+from riskset._errors import DeviceError
 from riskset.kernels.cuda.backend import Array, Memory
 
 
@@ -31,3 +32,17 @@ class Counting(Reference):
 
     def memory(self) -> Memory:
         return Memory(self.limit - self.used, self.limit)
+
+
+class Failing(Counting):
+    """Memory that says there is plenty, and ends after so many arrays."""
+
+    def __init__(self, n_arrays: int) -> None:
+        super().__init__(1 << 40)
+        self.n_arrays = n_arrays
+
+    def _count(self, array: Array) -> Array:
+        self.n_arrays -= 1
+        if self.n_arrays < 0:
+            raise DeviceError("the GPU has 0 bytes free, but some are needed.")
+        return super()._count(array)

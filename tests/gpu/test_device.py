@@ -183,13 +183,17 @@ def test_kernels_that_compute_nonsense_are_found_out(fake: Callable[[str, object
         device.open_device()
 
 
-def test_without_cuda_core_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cuda_core_it_is_said_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("cuda.bindings")
     monkeypatch.setitem(sys.modules, "cuda.core", None)
     device._opened.cache_clear()
     told = device.why_no_device()
     assert told is not None
     assert 'pip install "riskset[cuda]"' in told
+    info()
+    assert 'pip install "riskset[cuda]"' in capsys.readouterr().out
 
 
 def test_without_the_library_of_nvrtc_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 import riskset as rs
 from emulator.backend import HostMemory, Reference
 from gpu.backends import each_backend, emulated
-from gpu.counting import Counting
+from gpu.counting import Counting, Failing
 from riskset._errors import DeviceError
 from riskset._runtime import Runtime
 from riskset.data.design import Design
@@ -245,6 +245,46 @@ def test_memory_is_given_back_when_the_work_is_done(
             del kept
     finally:
         gc.enable()
+
+
+def work(model: str, where: str) -> np.ndarray:
+    """Coefficients, or what else there is of numbers."""
+    x, y = sample("breslow")
+    options = {"device": where, "n_threads": 1, "cause": 1}
+    one = rs.Cox(rs.L1(2.0, unpenalized=["x1"]), **options)
+    grid = [rs.L1(8.0), rs.L1(2.0)]
+    if model == "fit":
+        return one.fit(x, y).coef_
+    if model == "path":
+        return rs.path(one, x, y, n_penalties=3).model(2).coef_
+    if model == "cross-validation":
+        cv = rs.CoxCV(penalties=grid, folds=3, seed=1, **options).fit(x, y)
+        return cv.cross_validation_.scores
+    return one.fit(x, y).bootstrap(replicates=2, parameters=["x1"], seed=1).replicates
+
+
+@pytest.mark.parametrize("model", ["fit", "path", "cross-validation", "bootstrap"])
+def test_by_default_the_cpu_takes_over_wherever_the_memory_ends(
+    model: str, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+    monkeypatch.setattr(curvature, "EXACT_WORK", 0)  # and curvature is sampled
+    monkeypatch.setattr(device, "WORTHWHILE", 0)
+    expected = work(model, "cpu")
+    plenty = 1 << 30
+    backend = Failing(plenty)
+    use(backend)
+    work(model, "auto")
+    n_arrays = plenty - backend.n_arrays
+    assert n_arrays > 100
+    for most in {0, 1, 5, 10, 20, *np.linspace(30, n_arrays - 1, 8).astype(int)}:
+        backend = Failing(most)
+        use(backend)
+        assert_allclose(work(model, "auto"), expected, rtol=1e-4, atol=1e-6)
+        assert backend.n_arrays < 0
+    use(Failing(n_arrays // 2))
+    with pytest.raises(DeviceError, match="0 bytes free"):
+        work(model, "cuda")
 
 
 def test_a_fitted_model_predicts_without_a_gpu(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:

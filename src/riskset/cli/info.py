@@ -3,6 +3,8 @@
 import importlib.metadata
 import platform
 
+from rich.markup import escape
+
 from riskset._runtime import available_threads
 from riskset._version import __version__
 from riskset.cli.terminal import facts, output
@@ -31,7 +33,7 @@ def info() -> None:
 def _gpu() -> str:
     reason = device.why_no_device()
     if reason is not None:
-        return f"not used: {reason}"
+        return escape(f"not used: {reason}")
     memory = device.open_device().memory()
     return (
         f"{device.device_name()}, {memory.free / 1e9:.1f} of {memory.total / 1e9:.1f} GB free; "

@@ -176,13 +176,28 @@ class _Tasks:
         stored = self.problem.design.stored
         one_by_one = np.arange(self.free.size if self.separation else 0)[:, None]
         self.ranges = np.array([np.ptp(stored(self.free[k])) for k in one_by_one])
-        self.shared = Shared.prepare(self.problem, self.whole, self.l1, self.l2)
+        self.shared = self._prepared()
         if self.on_device is None:
             return
         self.batch = self._batch(self.shared, self.on_device)
         if self.batch == 0:
-            self.on_device, self.batch = None, LANES
-            self.shared = self.shared if LaneLoss.can_be_made(self.problem.loss) else None
+            self._go_home()
+
+    def _prepared(self) -> Shared:
+        def prepare() -> Shared:
+            return Shared.prepare(self.problem, self.whole, self.l1, self.l2)
+
+        try:
+            return prepare()
+        except DeviceError:
+            if not self.problem.give_up_device():
+                raise
+            return prepare()
+
+    def _go_home(self) -> None:
+        """Fit on the host."""
+        self.on_device, self.batch = None, LANES
+        self.shared = self.shared if LaneLoss.can_be_made(self.problem.loss) else None
 
     def _batch(self, shared: Shared, design: DeviceDesign) -> int:
         """How many lanes the device has memory for; 0: none, and it need not be the device."""
@@ -208,6 +223,20 @@ class _Tasks:
         return [range(n * b // count, n * (b + 1) // count) for b in range(count)]
 
     def run(self, numbers: range) -> list[Replicate]:
+        """Fit a bundle, on the host if a device fails that was not asked for by name."""
+        if self.on_device is not None:
+            try:
+                return self._run(numbers)
+            except DeviceError:
+                if not self.problem.give_up_device():
+                    raise
+            self._go_home()
+        # A bundle of a device may be larger than those of the host.
+        size = 1 if self.shared is None else self.batch
+        starts = range(numbers.start, numbers.stop, size)
+        return [one for a in starts for one in self._run(range(a, min(a + size, numbers.stop)))]
+
+    def _run(self, numbers: range) -> list[Replicate]:
         """Fit a bundle, and alone whoever has to be."""
         parts = [self.parts[k]() for k in numbers]
         if self.shared is None:

@@ -1,13 +1,13 @@
 """One minimisation: proximal Newton steps on working sets, until the certificate holds."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._errors import DeviceError
 from riskset._types import Features, Index, Matrix
 from riskset.solve.curvature import CurvatureModel, largest
 from riskset.solve.optimality import Problem, violations
@@ -71,6 +71,10 @@ class Run:
             self._begin(start, self._fastest_passes())
         except TooWide:
             self._begin(start, HostPasses(self.problem))
+        except DeviceError:
+            if not self.problem.give_up_device():
+                raise
+            self._begin(start, HostPasses(self.problem))
 
     def _fastest_passes(self) -> Passes:
         if self.problem.on_device is not None:
@@ -131,8 +135,13 @@ class Run:
     def solve(self) -> None:
         """Solve where the passes are fastest; the host has the last word."""
         if isinstance(self.passes, DevicePasses):
-            with suppress(TooWide):
+            try:
                 self._solve()
+            except TooWide:
+                pass
+            except DeviceError:
+                if not self.problem.give_up_device():
+                    raise
             self._stand(HostPasses(self.problem))
         self._solve()
 
