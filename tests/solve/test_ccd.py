@@ -231,6 +231,20 @@ def test_weights_so_small_that_totals_would_underflow() -> None:
     check_same(Design.from_dense(x), CoxLoss(rows, "breslow", RUNTIME), np.ones(2), np.zeros(2))
 
 
+@pytest.mark.parametrize("n_causes", [1, 2], ids=["cox", "finegray"])
+def test_totals_whose_squares_would_underflow(n_causes: int) -> None:
+    # The rows of one stratum are far below those of the others: exp(-400)^2 is 0.
+    rng = np.random.default_rng(10)
+    x = covariates(rng)
+    rows = outcome(rng, x, n_causes, strata=True)
+    rows = rows.replace(offset=np.where(rows.stratum == 0, -400.0, 0.0))
+    loss: Loss = CoxLoss(rows, "breslow", RUNTIME)
+    if n_causes > 1:
+        loss = FineGrayLoss(rows, Censoring.estimate(rows), RUNTIME)
+    size = x.std(axis=0)
+    check_same(Design.from_dense(x), loss, size, 0 * size)
+
+
 def test_an_infinite_estimate_is_found_and_its_limit() -> None:
     rng = np.random.default_rng(9)
     x = covariates(rng)

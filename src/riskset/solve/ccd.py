@@ -33,7 +33,7 @@ from riskset.data.design import Design
 from riskset.kernels import ccd_cpu as cox
 from riskset.kernels import ccd_finegray_cpu as finegray
 from riskset.kernels.ccd_cpu import coordinate_step
-from riskset.kernels.risk_sets_cpu import LEAST, SPAN
+from riskset.kernels.risk_sets_cpu import SPAN
 from riskset.model.loss import Loss
 from riskset.solve import newton
 from riskset.solve.coordinates import Coordinates, stay_of
@@ -51,6 +51,8 @@ rested for long may still set off."""
 MOST_GAIN = 8.0
 """No step changes the log hazard of a row by more. Sums within a group of events are corrected, not
 summed anew, and keep all but four digits."""
+LEAST_TOTAL = 1e-140
+"""Kept sums hold squares of totals over risk sets, which must not underflow."""
 TINY = 1e-300
 NARROWER = 0.25
 """Of trust regions after a sweep that raised the objective."""
@@ -212,7 +214,7 @@ class Sweeps(Run):
         rule = stay_of(loss) if loss.tails else loss.efron
         make_state, sweep = _kernels(loss)
         state = make_state(eta, shift, loss.risk, rule)
-        if state.total[loss.risk.group_tied > 0].min(initial=np.inf) < LEAST:
+        if state.total[loss.risk.group_tied > 0].min(initial=np.inf) < LEAST_TOTAL:
             return False
         if self.columns is None:
             self.columns = RiskColumns(self.problem.design, loss.risk.order)
