@@ -154,6 +154,18 @@ def test_only_large_designs_are_sent_to_a_gpu_by_default(
     assert passes.n_device > 0
 
 
+def test_by_default_a_gpu_needs_room_for_the_design_and_for_rows(
+    use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "WORTHWHILE", 0)
+    needed = 3 * 1000 + 400 * 50 + 2**30
+    for limit, is_enough in ((needed - 1, False), (needed, True)):
+        backend = Counting(limit)
+        use(backend)
+        assert (device.backend_for("auto", 1000, 50) is backend) == is_enough
+        assert device.backend_for("cuda", 1000, 50) is backend
+
+
 def test_a_problem_is_sent_to_other_processes_without_its_device(use: Use) -> None:
     use(Reference())
     problem = Problem.prepare(Design.from_dense(Cohort("breslow").x), likelihood("breslow", "cuda"))

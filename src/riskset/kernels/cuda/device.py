@@ -21,8 +21,9 @@ estimate, which takes launches to cost 5 microseconds each and a pass to need 50
 LEAST_FREE, LEAST_ROOM = 3, 1 << 30
 """So many times the size of the design has to be free by default, and so many bytes beside it, for
 partial sums."""
-ROW = 500
-"""And so many bytes a row: the likelihood of a fit holds up to 60 numbers of each."""
+ROW = 400
+"""And so many bytes a row: the likelihood of a fit holds 30 to 70, with late entry up to 260 (if
+all rows have events), and its passes take some 60 more."""
 
 
 def backend_for(device: str, n_bytes: int, n_rows: int) -> Backend | None:
