@@ -9,7 +9,7 @@ from riskset.bench.experiment import Tell
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.peers import Peers
-from riskset.bench.record import Record, grouped
+from riskset.bench.record import Record, grouped, line
 from riskset.model.penalty import L1
 from riskset.plot import Figure, Panel, time_curves
 
@@ -71,12 +71,6 @@ class Resample:
         """Seconds against rows, one panel for each model."""
         panels = []
         for (model,), found in grouped(records, "model"):
-            lines = {
-                str(step): (
-                    [float(r.n_rows or 0) for r in some],
-                    [float(r.seconds or 0) for r in some],
-                )
-                for (step,), some in grouped(found, "step")
-            }
+            lines = {str(step): line(some, "n_rows") for (step,), some in grouped(found, "step")}
             panels.append(Panel(titled(str(model)), "rows", lines))
         return time_curves(panels)

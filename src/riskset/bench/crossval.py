@@ -10,7 +10,7 @@ from riskset.bench.experiment import Tell
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.peers import Peers
-from riskset.bench.record import Record, grouped
+from riskset.bench.record import Record, grouped, line
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.model.penalty import L1
 from riskset.plot import Figure, Panel, time_curves
@@ -112,9 +112,6 @@ class CrossValidate:
             for (tool, n), some in grouped(found, "tool", "n_rows"):
                 timed = [r for r in some if r.seconds is not None]
                 if timed:
-                    lines[f"{tool}, {n:,} rows"] = (
-                        [float(r.threads or 1) for r in timed],
-                        [float(r.seconds or 0) for r in timed],
-                    )
+                    lines[f"{tool}, {n:,} rows"] = line(timed, "threads")
             panels.append(Panel(titled(str(model)), "threads", lines))
         return time_curves(panels)

@@ -12,7 +12,7 @@ from riskset.bench.case import MODELS, Case, called, warm_up
 from riskset.bench.experiment import STRENGTH, TOL, Tell
 from riskset.bench.measure import measure, version
 from riskset.bench.peers import Peers
-from riskset.bench.record import Record, grouped
+from riskset.bench.record import Record, grouped, line
 from riskset.model.penalty import L1
 from riskset.plot import Figure, Panel, time_curves
 
@@ -109,10 +109,7 @@ class Fixed:
                 timed = [r for r in some if r.seconds is not None and r.is_as_good]
                 if timed:
                     suffix = f", {threads} threads" if threads != 1 else ""
-                    lines[f"{tool}{suffix}"] = (
-                        [float(r.n_rows or 0) for r in timed],
-                        [float(r.seconds or 0) for r in timed],
-                    )
+                    lines[f"{tool}{suffix}"] = line(timed, "n_rows")
             panels.append(Panel(titled(str(model)), "rows", lines))
         return time_curves(panels)
 

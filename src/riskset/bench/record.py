@@ -9,7 +9,16 @@ from typing import Any, get_args, get_type_hints
 
 from riskset.data.writers import replacing
 
-__all__ = ["AS_GOOD", "Record", "grouped", "markdown", "read_csv", "with_gaps", "write_csv"]
+__all__ = [
+    "AS_GOOD",
+    "Record",
+    "grouped",
+    "line",
+    "markdown",
+    "read_csv",
+    "with_gaps",
+    "write_csv",
+]
 
 AS_GOOD = 0.01
 """Objectives further apart are not equally good: a likelihood ratio of one per cent."""
@@ -222,3 +231,9 @@ def grouped(
     for record in records:
         found.setdefault(tuple(getattr(record, name) for name in names), []).append(record)
     return list(found.items())
+
+
+def line(records: Iterable[Record], x: str, y: str = "seconds") -> tuple[list[float], list[float]]:
+    """Two fields of some records, as a line of a picture; None counts as 0."""
+    pairs = [(float(getattr(r, x) or 0), float(getattr(r, y) or 0)) for r in records]
+    return [a for a, _ in pairs], [b for _, b in pairs]

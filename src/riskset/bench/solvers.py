@@ -16,7 +16,7 @@ from riskset.bench.experiment import STRENGTH, Tell
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.proximal import Accelerated
-from riskset.bench.record import Record, grouped
+from riskset.bench.record import Record, grouped, line
 from riskset.data.design import Design
 from riskset.data.parts import Part
 from riskset.model.penalty import L1
@@ -159,10 +159,7 @@ class Solvers:
                 for (tool,), some in grouped(found, "tool"):
                     ended = [r for r in some if r.note.count(",") == 0 or "max_iter" not in r.note]
                     if ended:
-                        lines[str(tool)] = (
-                            [float(r.tol or 0) for r in ended],
-                            [float(getattr(r, what)) for r in ended],
-                        )
+                        lines[str(tool)] = line(ended, "tol", what)
                 title = f"{titled(str(model))}, {n:,} rows: {what}"
                 panels.append(Panel(title, "KKT residual at most", lines))
         return time_curves(panels, ylabel="")
