@@ -84,7 +84,7 @@ _HOMES = {
 }
 
 # Modules that are used by name, as in ``riskset.metrics.concordance``.
-_MODULES = ("cohort", "metrics", "plot")
+_MODULES = ("cohort", "metrics", "plot", "study")
 
 __all__ = [
     "AalenJohansen",

@@ -1,0 +1,8 @@
+"""A whole comparative cohort study from one specification, and the results it leaves.
+
+`Study` is what to do, `run` does it, and `StudyResults` is all that a report needs to know of it.
+"""
+
+from riskset.study.results import StudyResults
+
+__all__ = ["StudyResults"]

@@ -1,0 +1,84 @@
+"""A folder of results is whole and as described, or refused with a reason."""
+
+import json
+import math
+
+import pytest
+
+import riskset as rs
+from riskset.study.results import RUN_KEYS, STUDY_KEYS, TABLES, StudyResults, write_results
+
+STUDY = dict.fromkeys(set(STUDY_KEYS) - {"format", "tables"}) | {
+    "title": "Small",
+    "settings_hash": "abc",
+}
+LAST = dict.fromkeys(set(RUN_KEYS) - {"study"})
+WHO = {"target": "a", "comparator": "b", "outcome": "death", "analysis": "one"}
+
+
+def written(folder, **tables):
+    write_results(folder, STUDY, LAST, tables)
+    return StudyResults.open(folder)
+
+
+def test_what_was_written_is_read_with_its_types(tmp_path):
+    row = WHO | {"name": "mdrr", "value": math.inf, "limit": 10, "verdict": "fail"}
+    other = WHO | {"name": "ease", "value": math.nan, "verdict": "not_evaluated"}
+    found = written(tmp_path / "results", diagnostics=[row, other])
+    assert found.rows("diagnostics", name="mdrr") == [row]
+    assert found.rows("diagnostics")[1]["value"] is None
+    assert found.rows("runs") == []
+    assert StudyResults.open(tmp_path).study["title"] == "Small"
+    with pytest.raises(rs.InputError, match=r"'nane' was not found in diagnostics.*\n.*name"):
+        found.rows("diagnostics", nane="ease")
+
+
+def test_no_table_names_a_column_twice():
+    for table in TABLES.values():
+        assert len(table.types) == len(table.columns), table.name
+
+
+def test_columns_and_values_that_do_not_belong_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"unknown column of follow_up: \['day'\]"):
+        written(tmp_path / "r", follow_up=[WHO | {"arm": "target", "share": 0.5, "day": 3}])
+    with pytest.raises(ValueError, match="column 'share' is missing"):
+        written(tmp_path / "r", follow_up=[WHO | {"arm": "target"}])
+    assert not (tmp_path / "r").exists()
+
+
+def test_the_same_results_have_the_same_bytes_and_replace_older_ones(tmp_path):
+    folder = tmp_path / "results"
+    written(folder, follow_up=[WHO | {"arm": "target", "share": 0.5, "days": 3}])
+    first = {p.name: p.read_bytes() for p in folder.iterdir()}
+    (folder / "left over").touch()
+    written(folder, follow_up=[WHO | {"arm": "target", "share": 0.5, "days": 3}])
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == first
+    assert [p.name for p in tmp_path.iterdir()] == ["results"]
+
+
+def test_unfinished_and_damaged_folders_are_told(tmp_path):
+    folder = tmp_path / "results"
+    with pytest.raises(rs.InputError, match=r"there is no folder.*\n.*--out"):
+        StudyResults.open(folder)
+    folder.mkdir()
+    with pytest.raises(rs.InputError, match=r"has no study.json.*has not ended.*\n.*goes on where"):
+        StudyResults.open(folder)
+
+    def damaged(name, change, words):
+        written(folder)
+        change(folder / name)
+        with pytest.raises(rs.InputError, match=words):
+            StudyResults.open(folder)
+
+    def half(path):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+    def other_format(path):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
+
+    damaged("runs.parquet", half, "runs.parquet' is damaged: its checksum")
+    damaged("runs.parquet", lambda p: p.unlink(), "'runs.parquet' of the results is missing")
+    damaged("study.json", half, "study.json' is damaged")
+    damaged("study.json", other_format, "has the format 99, but .* reads format 1")
+    damaged("study.json", lambda p: p.write_text("{}"), "lacks the key 'format'")
+    damaged("run.json", lambda p: p.unlink(), "'run.json' of the results is missing")
