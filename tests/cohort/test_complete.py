@@ -9,7 +9,17 @@ ABOUT = {"versions", "note", "se_note"}
 # Block of a file -> keys that the tests of this folder hold against.
 TESTED = {
     "rhc": {"ps", "before", "match", "strata", "weights", "trim", "follow_up", "balance_test"},
-    "tiny": {"match", "match_ties", "match_blocks", "trim", "balance", "km", "aj", "mdrr"},
+    "tiny": {
+        "match",
+        "match_ties",
+        "match_blocks",
+        "trim",
+        "balance",
+        "km",
+        "aj",
+        "mdrr",
+        "tidy",
+    },
     "competing": {
         "n_by_status",
         "fine_gray",
@@ -33,7 +43,7 @@ TESTED = {
     },
 }
 LATER = {
-    "tiny": {"tidy", "population"},  # reading and tidying tables of covariates
+    "tiny": {"population"},  # reading tables of a database
 }
 LATER_IN_TRIMS = {"ate_stab_ps_refitted", "ps_refit_range"}  # the propensity model
 

@@ -23,6 +23,7 @@ from riskset.cohort.propensity_model import PropensityScore, propensity_score
 from riskset.cohort.sharing import share_balance, share_curves, share_estimate
 from riskset.cohort.small_cells import hide_small
 from riskset.cohort.stratification import stratify
+from riskset.cohort.tidying import TidyInfo, tidy
 from riskset.cohort.trimming import trim
 from riskset.cohort.weighting import weight
 
@@ -43,6 +44,7 @@ __all__ = [
     "Population",
     "PropensityScore",
     "Step",
+    "TidyInfo",
     "attrition",
     "auc",
     "balance",
@@ -66,6 +68,7 @@ __all__ = [
     "share_estimate",
     "stratify",
     "survival",
+    "tidy",
     "trim",
     "weight",
 ]

@@ -10,13 +10,15 @@ from riskset.data.frame import FrameEncoder
 __all__ = ["as_design"]
 
 
-def as_design(X: object, n_rows: int) -> Design:
+def as_design(X: object, n_rows: int | None = None) -> Design:
     """The covariates of the rows of a population, in its order.
 
     Parameters
     ----------
     X : Design, Dataset, data frame, sparse matrix or array (n, p)
         Categories of a frame become ``column=level``, for every level but the first.
+    n_rows : int, optional
+        Default: any number.
 
     Raises
     ------
@@ -33,7 +35,7 @@ def as_design(X: object, n_rows: int) -> Design:
         design = FrameEncoder.fit(X)[1]
     else:
         design = Design.from_dense(X)
-    if design.n_rows != n_rows:
+    if n_rows is not None and design.n_rows != n_rows:
         raise CohortError(
             "BadCovariates",
             f"the covariates have {design.n_rows:,} rows, but the population has {n_rows:,}.",

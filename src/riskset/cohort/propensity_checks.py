@@ -10,7 +10,7 @@ from riskset._errors import CohortError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, is_number
 from riskset.cohort.population import Population
-from riskset.data.assemble import take_columns
+from riskset.data.column_facts import select_columns
 from riskset.data.design import Design
 from riskset.data.output import data_frame
 from riskset.data.parts import DensePart
@@ -171,7 +171,7 @@ class Covariates:
         rare = TreatmentCovariates.of(design, people, alone)
         notes = [*_notes_on_high(high, action, limit), *_notes_on_rare(rare)]
         if action == "exclude" and at.size:
-            design = _without(design, at)
+            design = select_columns(design, np.setdiff1d(np.arange(design.n_features), at))
         return cls(design, high, rare, high.names if action == "exclude" else (), tuple(notes))
 
 
@@ -211,15 +211,3 @@ def _notes_on_rare(found: TreatmentCovariates) -> list[Note]:
 def _named(found: TreatmentCovariates) -> str:
     shown = [f"{name!r} ({r:.2f})" for name, r in zip(found.names, found.correlation, strict=True)]
     return ", ".join(shown[:5]) + (f" and {len(shown) - 5:,} more" if len(shown) > 5 else "")
-
-
-def _without(design: Design, columns: Index) -> Design:
-    kept = np.setdiff1d(np.arange(design.n_features), columns)
-    return Design(
-        design.n_rows,
-        tuple(design.names[j] for j in kept),
-        tuple(design.keys[j] for j in kept),
-        design.center[kept],
-        design.scale[kept],
-        take_columns(design.parts, kept, design.n_rows),
-    )

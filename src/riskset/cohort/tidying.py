@@ -1,0 +1,323 @@
+"""Covariates made fit for a model: without those that say nothing, and on one scale."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import CohortError, InputError, counted
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Features, Index, is_number
+from riskset.cohort.adjustment import People, start
+from riskset.cohort.covariates import as_design
+from riskset.data.column_facts import (
+    digests,
+    divided,
+    entry_counts,
+    largest_values,
+    select_columns,
+)
+from riskset.data.design import Design
+
+__all__ = ["TidyInfo", "tidy"]
+
+Key = int | str
+Analyses = Sequence[Hashable] | Mapping[Key, Hashable] | Literal["ohdsi"]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TidyInfo:
+    """What `tidy` left of the covariates, and how to do the same to other people's.
+
+    Attributes
+    ----------
+    design : Design
+        The tidy covariates of all rows.
+    kept : tuple
+        Keys of its columns.
+    removed_empty, removed_redundant, removed_rare : tuple
+        Keys of the columns that were left out, by the reason.
+    aliases : mapping
+        Key of each column that was left out as a copy -> key of the column that it equals.
+    norm_factors : mapping
+        Key -> what the values were divided by; columns of zeros and ones have none.
+    """
+
+    design: Design
+    kept: tuple[Key, ...]
+    removed_empty: tuple[Key, ...]
+    removed_redundant: tuple[Key, ...]
+    removed_rare: tuple[Key, ...]
+    aliases: Mapping[Key, Key]
+    norm_factors: Mapping[Key, float]
+
+    def apply(self, X: object) -> Design:
+        """The same columns of other people on the same scale, for predictions.
+
+        Parameters
+        ----------
+        X : Design, Dataset, data frame, sparse matrix or array
+            With every covariate of `kept`, found by its key, in any order; others are left out.
+
+        Raises
+        ------
+        InputError
+            If a covariate is absent.
+        """
+        design = as_design(X)
+        place = {key: j for j, key in enumerate(design.keys)}
+        absent = [key for key in self.kept if key not in place]
+        if absent:
+            raise InputError.unknown_name("covariate", str(absent[0]), map(str, design.keys))
+        wanted = np.array([place[key] for key in self.kept], dtype=np.int64)
+        return divided(select_columns(design, wanted), self._factors())
+
+    def original_coef(self, coef: object) -> Features:
+        """Coefficients per unit of the covariates as they were given (p,)."""
+        return np.asarray(coef, dtype=np.float64) / self._factors()
+
+    def _factors(self) -> Features:
+        return np.array([self.norm_factors.get(key, 1.0) for key in self.kept])
+
+    def __repr__(self) -> str:
+        gone = {
+            "empty": self.removed_empty,
+            "redundant": self.removed_redundant,
+            "rare": self.removed_rare,
+            "copies": self.aliases,
+        }
+        listed = ", ".join(f"{len(keys):,} {word}" for word, keys in gone.items())
+        return f"TidyInfo({counted(len(self.kept), 'covariate')} kept; removed: {listed})"
+
+
+def tidy(
+    X: object,
+    people: People | None = None,
+    *,
+    analysis: Analyses | None = None,
+    min_fraction: float = 0.001,
+    min_count: int = 0,
+    remove_redundant: bool = True,
+    remove_duplicates: bool = False,
+    normalise: bool = True,
+    keep_ids: Sequence[Key] = (),
+) -> TidyInfo:
+    r"""Leave out covariates that say nothing, and divide the others by their largest size.
+
+    In this order, everything counted among the people who are kept:
+
+    1. columns without any value other than 0 go;
+    2. redundant: columns that are 1 for everybody go; of the columns of zeros and ones of one
+       `analysis` of which every row has exactly one, as age groups, the most frequent goes (of
+       equally frequent ones that of the smallest key), and the others stay however rare;
+    3. rare: columns other than 0 in fewer than the larger of :math:`\lfloor f n \rfloor`, f being
+       `min_fraction`, and `min_count` rows go;
+    4. copies, if wanted: of columns equal in every bit that of the smallest key stays;
+    5. values are divided by the largest size of the column.
+
+    Parameters
+    ----------
+    X : Design, Dataset, data frame, sparse matrix or array (n, p)
+        Covariates of the whole population.
+    people : Population or Adjustment, optional
+        Default: all rows.
+    analysis : (p,) labels, mapping of key to label, or "ohdsi", optional
+        Which covariates belong together; "ohdsi": covariate ids modulo 1000. Without it only
+        columns that are 1 for everybody count as redundant.
+    min_fraction : float in [0, 1)
+    min_count : int
+    remove_redundant, remove_duplicates, normalise : bool
+    keep_ids : sequence of keys
+        These are never redundant, rare or a copy of others.
+
+    Returns
+    -------
+    TidyInfo
+        Its `design` has all rows.
+
+    Raises
+    ------
+    CohortError
+        "BadSetting", "BadCovariates".
+    InputError
+        If values are missing or infinite, or one of `keep_ids` does not occur.
+
+    Notes
+    -----
+    O(non-zeros).
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> x = [[1, 0, 20.0], [1, 0, 80.0], [0, 1, 40.0]]
+    >>> found = rs.cohort.tidy(x, analysis=["sex", "sex", "age"])
+    >>> found.removed_redundant, found.norm_factors
+    (('x0',), {'x2': 80.0})
+    >>> found.design.to_dense()
+    array([[0.  , 0.25],
+           [0.  , 1.  ],
+           [1.  , 0.5 ]])
+    """
+    _check(min_fraction, min_count)
+    design = as_design(X)
+    if people is not None:
+        kept = start(people, allow_weights=True).kept
+        design = as_design(design, kept.size)
+        here = design if kept.all() else design.take_rows(np.flatnonzero(kept))
+    else:
+        here = design
+    counts, n = entry_counts(here), here.n_rows
+    protected = _protected(design, keep_ids)
+    empty = counts == 0
+    redundant = exempt = np.zeros_like(empty)
+    if remove_redundant:
+        redundant, exempt = _redundant(here, counts, analysis, protected)
+    least = max(int(np.floor(min_fraction * n)), int(min_count))
+    rare = (counts < least) & ~empty & ~redundant & ~exempt & ~protected
+    left = ~(empty | redundant | rare)
+    aliases = _copies(here, np.flatnonzero(left), protected) if remove_duplicates else {}
+    left[list(aliases)] = False
+    columns = np.flatnonzero(left)
+    chosen, factors = select_columns(design, columns), np.ones(columns.size)
+    if normalise:
+        valued = ~design.is_binary[columns]
+        factors[valued] = largest_values(here)[columns[valued]]
+    keys = design.keys
+
+    def named(mask: Mask) -> tuple[Key, ...]:
+        return tuple(keys[j] for j in np.flatnonzero(mask))
+
+    return TidyInfo(
+        design=divided(chosen, factors) if (factors != 1).any() else chosen,
+        kept=named(left),
+        removed_empty=named(empty),
+        removed_redundant=named(redundant),
+        removed_rare=named(rare),
+        aliases={keys[a]: keys[b] for a, b in aliases.items()},
+        norm_factors={
+            keys[j]: float(f)
+            for j, f in zip(columns, factors, strict=True)
+            if normalise and not design.is_binary[j]
+        },
+    )
+
+
+def _redundant(
+    design: Design, counts: Index, analysis: Analyses | None, protected: Mask
+) -> tuple[Mask, Mask]:
+    """Columns that the others make up for, and those that make up a partition."""
+    usable = design.is_binary & (counts > 0)
+    redundant = usable & (counts == design.n_rows) & ~protected
+    exempt = np.zeros_like(redundant)
+    if analysis is not None:
+        for group in _groups(_labels(design, analysis), usable & ~redundant):
+            if _is_partition(design, counts, group):
+                exempt[group] = True
+                redundant[_most_frequent(design, counts, group, protected)] = True
+    return redundant, exempt
+
+
+def _groups(labels: AnyArray, wanted: Mask) -> list[Index]:
+    """Columns of each label, of at least two."""
+    at = np.flatnonzero(wanted)
+    order = at[np.argsort(labels[at], kind="stable")]
+    ends = np.flatnonzero(np.diff(labels[order])) + 1
+    return [group for group in np.split(order, ends) if group.size > 1]
+
+
+def _is_partition(design: Design, counts: Index, group: Index) -> bool:
+    """Whether every row has exactly one of some columns of zeros and ones.
+
+    Counts that add up to the number of rows do not tell: columns may overlap.
+    """
+    if counts[group].sum() != design.n_rows:
+        return False
+    hits = design.product(np.ones(group.size), group, runtime=Runtime.select())
+    return bool(hits.max(initial=0.0) == 1)
+
+
+def _most_frequent(design: Design, counts: Index, group: Index, protected: Mask) -> Index:
+    """The column of a partition that the others make up for; none, if all are to be kept."""
+    free = group[~protected[group]]
+    if not free.size:
+        return free
+    most = free[counts[free] == counts[free].max()]
+    first = min(most.tolist(), key=lambda j: _order(design.keys[j]))
+    return np.array([first], dtype=np.int64)
+
+
+def _copies(design: Design, columns: Index, protected: Mask) -> dict[int, int]:
+    """Column -> the one it equals and that stays."""
+    found, prints = {}, digests(design)
+    stays: dict[bytes, int] = {}
+    # Those to be kept first, then the smallest key.
+    for j in sorted(columns.tolist(), key=lambda j: (not protected[j], _order(design.keys[j]))):
+        first = stays.setdefault(prints[j], j)
+        if first != j and not protected[j]:
+            found[j] = first
+    return found
+
+
+def _order(key: Key) -> tuple[bool, Key]:
+    return isinstance(key, str), key
+
+
+def _labels(design: Design, analysis: Analyses) -> AnyArray:
+    """A number for the analysis of each column (p,)."""
+    p = design.n_features
+    given: Sequence[Hashable]
+    if isinstance(analysis, str):
+        if analysis != "ohdsi":
+            raise InputError.wrong_option("analysis", analysis, ("ohdsi",))
+        others = [key for key in design.keys if isinstance(key, str)]
+        if others:
+            raise CohortError(
+                "BadSetting",
+                f"analysis='ohdsi' needs covariate ids that are whole numbers, but there is "
+                f"{others[0]!r}.",
+                hint="pass the analysis of each covariate.",
+            )
+        given = [int(key) % 1000 for key in design.keys]
+    elif isinstance(analysis, Mapping):
+        absent = [key for key in design.keys if key not in analysis]
+        if absent:
+            raise InputError.unknown_name("covariate", str(absent[0]), map(str, analysis))
+        given = [analysis[key] for key in design.keys]
+    else:
+        given = list(analysis)
+    if len(given) != p:
+        raise CohortError(
+            "BadSetting",
+            f"`analysis` must have one label for each of the {p:,} covariates, but it has "
+            f"{len(given):,}.",
+            hint="or pass a mapping of key to label.",
+        )
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in given], dtype=np.int64)
+
+
+def _protected(design: Design, keep_ids: Sequence[Key]) -> Mask:
+    known = set(design.keys)
+    for key in keep_ids:
+        if key not in known:
+            raise InputError.unknown_name("covariate", str(key), map(str, design.keys))
+    wanted = set(keep_ids)
+    return np.array([key in wanted for key in design.keys], dtype=bool)
+
+
+def _check(min_fraction: float, min_count: int) -> None:
+    if not (is_number(min_fraction) and 0 <= min_fraction < 1):
+        raise CohortError(
+            "BadSetting",
+            f"`min_fraction` must be at least 0 and below 1, but it is {min_fraction!r}.",
+            hint="0.001 is usual.",
+        )
+    if not (is_number(min_count) and float(min_count).is_integer() and min_count >= 0):
+        raise CohortError(
+            "BadSetting",
+            f"`min_count` must be a whole number of at least 0, but it is {min_count!r}.",
+            hint="for example 10; 0 leaves the matter to `min_fraction`.",
+        )

@@ -1,0 +1,118 @@
+"""What is known of the columns of a `Design` one by one, and designs of some of them."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from riskset._runtime import Runtime
+from riskset._types import AnyArray, Features, Index, Rows
+from riskset.data.assemble import power_of_two, take_columns
+from riskset.data.design import Design
+from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
+from riskset.kernels import columns_cpu
+
+__all__ = ["digests", "divided", "entry_counts", "largest_values", "select_columns"]
+
+
+def select_columns(design: Design, columns: Index) -> Design:
+    """A design of some columns, in the order given."""
+    where = np.argsort(columns)
+    if columns.size == design.n_features and (columns == where).all():
+        return design
+    parts = take_columns(design.parts, columns[where], design.n_rows)
+    return Design(
+        design.n_rows,
+        tuple(design.names[j] for j in columns),
+        tuple(design.keys[j] for j in columns),
+        design.center[columns],
+        design.scale[columns],
+        # Every kind of part is a dataclass with this field.
+        tuple(replace(part, columns=where[part.columns]) for part in parts),  # type: ignore[type-var]
+    )
+
+
+def entry_counts(design: Design) -> Index:
+    """Rows in which each column is other than 0 (p,)."""
+    every = np.ones(design.n_rows)
+    counts = design.cross(every, runtime=Runtime.select(), power=0).astype(np.int64)
+    for j, x in _dense_columns(design):
+        counts[j] = np.count_nonzero(x)
+    return counts
+
+
+def largest_values(design: Design) -> Features:
+    """Largest size of a value of each column (p,); 0 for a column of zeros."""
+    largest = np.zeros(design.n_features)
+    for part in design.parts:
+        if isinstance(part, BinaryPart):
+            largest[part.columns] = np.diff(part.block_ptr, axis=1).any(axis=0)
+        elif isinstance(part, ValuedPart):
+            size = np.abs(part.value)
+            for pointer in part.block_ptr:
+                slots = np.flatnonzero(np.diff(pointer))
+                if slots.size:
+                    inside = size[: pointer[-1]]
+                    peak = np.maximum.reduceat(inside, pointer[slots])
+                    at = part.columns[slots]
+                    largest[at] = np.maximum(largest[at], peak * design.scale[at])
+    for j, x in _dense_columns(design):
+        largest[j] = np.abs(x).max(initial=0.0)
+    return largest
+
+
+def divided(design: Design, by: Features) -> Design:
+    """Columns divided by positive numbers; those of zeros and ones must have 1."""
+    scale = power_of_two(design.scale / by)
+    parts: list[Part] = []
+    for part in design.parts:
+        if isinstance(part, BinaryPart):
+            parts.append(part)
+            continue
+        at = part.columns
+        # Scales are powers of two, so that this is the one rounding of x / by.
+        step = by[at] / design.scale[at] * scale[at]
+        if isinstance(part, DensePart):
+            parts.append(DensePart(at, part.blocks / step[:, None], part.n_rows))
+        else:
+            assert isinstance(part, ValuedPart)
+            value = np.array(part.value)
+            columns_cpu.divide(part.block_ptr, value, step)
+            parts.append(ValuedPart(at, part.block_ptr, part.row, value, part.shift))
+    return Design(design.n_rows, design.names, design.keys, design.center / by, scale, tuple(parts))
+
+
+def digests(design: Design) -> list[bytes]:
+    """A fingerprint of the rows and values of each column: equal ones are equal columns."""
+    found = [b""] * design.n_features
+    every = np.arange(design.n_rows)
+    for part in design.parts:
+        if isinstance(part, DensePart):
+            continue
+        assert isinstance(part, (BinaryPart, ValuedPart))
+        value = part.value if isinstance(part, ValuedPart) else np.zeros(0)
+        indptr, row, values = columns_cpu.to_csc(part.block_ptr, part.row, value, part.shift, every)
+        for s, j in enumerate(part.columns.tolist()):
+            own = slice(indptr[s], indptr[s + 1])
+            found[j] = _digest(row[own], values[own] * design.scale[j])
+    for j, x in _dense_columns(design):
+        at = np.flatnonzero(x)
+        found[j] = _digest(at, x[at])
+    return found
+
+
+def _digest(rows: Index, values: Rows) -> bytes:
+    found = hashlib.blake2b(np.ascontiguousarray(rows, dtype=np.int64).tobytes(), digest_size=16)
+    if (values != 1).any():  # however its zeros and ones are stored
+        found.update(b"values" + np.ascontiguousarray(values).tobytes())
+    return found.digest()
+
+
+def _dense_columns(design: Design) -> Iterator[tuple[int, AnyArray]]:
+    """Each column that is stored dense, in the user's units."""
+    for part in design.parts:
+        if isinstance(part, DensePart):
+            for s, j in enumerate(part.columns.tolist()):
+                x = part.blocks[:, s].reshape(-1)[: design.n_rows]
+                yield j, x * design.scale[j] + design.center[j]
