@@ -42,6 +42,7 @@ def expected_sets(block):
 )
 def test_matching_by_hand(key, ratio, caliper):
     limit = None if caliper is None else caliper / 2000
+    assert caliper in (TINY["match"]["caliper"], None) or str(caliper) in key
     found = rs.cohort.match(tiny("tiny_match"), ratio, limit, scale="propensity score")
     assert found_sets(found) == expected_sets(TINY["match"][key])
     assert found_sets(found) != expected_sets(TINY["match"]["in_id_order_instead"])
@@ -49,14 +50,16 @@ def test_matching_by_hand(key, ratio, caliper):
 
 @pytest.mark.parametrize("ratio", [1, 2])
 def test_ties_go_by_distance_target_and_comparator(ratio):
-    found = rs.cohort.match(tiny("tiny_match_ties"), ratio, 50 / 2000, scale="propensity score")
-    assert found_sets(found) == expected_sets(TINY["match_ties"][f"ratio{ratio}"])
+    expected = TINY["match_ties"]
+    limit = expected["caliper"] / 2000
+    found = rs.cohort.match(tiny("tiny_match_ties"), ratio, limit, scale="propensity score")
+    assert found_sets(found) == expected_sets(expected[f"ratio{ratio}"])
 
 
 def test_blocks():
     people, labels = tiny("tiny_match_blocks"), table("tiny_match_blocks")["block"]
-    options = {"caliper": 100 / 2000, "scale": "propensity score"}
     expected = TINY["match_blocks"]
+    options = {"caliper": expected["caliper"] / 2000, "scale": "propensity score"}
     within = rs.cohort.match(people, within=labels, **options)
     assert found_sets(within) == expected_sets(expected["ratio1"])
     assert found_sets(rs.cohort.match(people, within=[labels, labels], **options)) == found_sets(

@@ -37,7 +37,9 @@ def test_overlap_of_the_scores():
     assert_allclose(preference[:5], expected["preference_head"], rtol=1e-13)
     share = expected["equipoise_0.3_0.7"]
     assert_allclose(rs.cohort.equipoise(people), share, rtol=1e-14)
-    head = read_json(GOLDEN / "rhc.json")["ps_head"]
+    file = read_json(GOLDEN / "rhc.json")
+    assert [people.n_rows, people.is_target.sum()] == [file["n"], file["treated"]]
+    head = file["ps_head"]
     assert_allclose(people.score[:10], head, rtol=1e-12)
 
 
@@ -51,6 +53,7 @@ def test_matched_sets(name):
     assert matched.n_target == expected["treated_matched"]
     assert matched.n_comparator == expected["controls_matched"]
     found = matched.details
+    assert matched.settings["ratio"] == expected["ratio"]
     assert {str(k): n for k, n in found["sets"].items()} == expected["sets_by_controls"]
     # Distances are in whole numbers of 1e-10, of which each may be half a number off.
     slack = 1e-10 * matched.n_comparator
@@ -71,6 +74,7 @@ def test_matching_is_stated_to_be_the_same_in_whole_numbers():
 def test_standard_deviations_of_the_logit():
     expected = RHC["ps"]
     assert_allclose(rhc_matched("r1").details["sd"], expected["sd_logit_everybody"], rtol=1e-13)
+    assert_allclose(rhc_matched("r1").details["caliper"], expected["caliper"], atol=1e-10, rtol=0)
     within = rs.cohort.match(rhc_people(), caliper_sd="within")
     assert_allclose(within.details["sd"], expected["sd_logit_pooled_within"], rtol=1e-13)
     assert_allclose(

@@ -155,8 +155,13 @@ def test_balance_by_hand(make):
             assert_allclose(side.smd_current_sd[j], expected["smd_current_sd"], **SMD)
     expected = TINY["balance"]["after"]
     assert_allclose(found.after.smd_variance, [e["smd_current_variance"] for e in expected], **SMD)
-    before = rs.cohort.balance(make(x), matched).after.smd
-    assert_allclose(before, [e["smd_before_sd"] for e in expected], **SMD)
+    usual = rs.cohort.balance(make(x), matched)
+    assert_allclose(usual.after.smd, [e["smd_before_sd"] for e in expected], **SMD)
+    expected = TINY["balance"]["before"]
+    assert_allclose(usual.before.smd, [e["smd_before_sd"] for e in expected], **SMD)
+    everybody = rs.cohort.balance(make(x), matched.population, variance="weights")
+    variances = [e["smd_current_variance"] for e in expected]
+    assert_allclose(everybody.after.smd_variance, variances, **SMD)
     assert found.before.count_target.tolist()[0] == 2
     assert found.after.count_comparator.tolist()[0] == 1
     assert np.isnan(found.after.count_comparator[1])

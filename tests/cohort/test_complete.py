@@ -45,7 +45,6 @@ TESTED = {
 LATER = {
     "tiny": {"population"},  # reading tables of a database
 }
-LATER_IN_TRIMS = {"ate_stab_ps_refitted", "ps_refit_range"}  # the propensity model
 
 FILES = {"rhc": RHC, "tiny": TINY, "competing": COMPETING, "controls": CONTROLS}
 
@@ -81,8 +80,14 @@ def test_every_number_of_a_step_is_tested():
         assert set(block) - {"cap", "n_truncated"} == of_weights
     for name in TRIMS:
         block = RHC["trim"][name]
-        own = {"n_target", "n_comparator", "cox_unweighted", "ate_stab_ps_kept"}
-        assert set(block) - {"alpha"} == own | LATER_IN_TRIMS
+        assert set(block) - {"alpha"} == {
+            "n_target",
+            "n_comparator",
+            "cox_unweighted",
+            "ate_stab_ps_kept",
+            "ate_stab_ps_refitted",
+            "ps_refit_range",
+        }
         assert set(block["ate_stab_ps_kept"]) == of_weights
     assert set(COMPETING["fine_gray"]) == {
         "crr_unadjusted",

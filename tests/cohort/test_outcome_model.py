@@ -84,10 +84,10 @@ def test_matched(name):
     assert_allclose(found.mdrr, expected["mdrr"], rtol=1e-12)
 
 
-def test_matched_without_clusters():
+@pytest.mark.parametrize("name", MATCHINGS)
+def test_matched_without_clusters(name):
     """The sandwich by person instead of by set."""
-    expected = RHC["match"]["ratio4"]
-    matched = rhc_matched("r4")
+    matched, expected = rhc_matched(name), RHC["match"][MATCHINGS[name]]
     people = rs.cohort.Adjustment("weighting", "att", matched.population, matched.weight)
     check(fit(people), expected["cox_att_weighted_cluster_set"])
     everyone = rs.cohort.restrict(matched.population, matched.kept, "matched")

@@ -1,5 +1,6 @@
 """Propensity scores: R's, and what is said where covariates determine the treatment."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -9,7 +10,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 
 import riskset as rs
-from cohort.golden import RHC, SMD, WEIGHTS, rhc_covariates, rhc_people, rhc_weighted, table
+from cohort.golden import (
+    ERROR,
+    HAZARD,
+    RHC,
+    SMD,
+    TRIMS,
+    WEIGHTS,
+    rhc_covariates,
+    rhc_outcome,
+    rhc_people,
+    rhc_trimmed,
+    rhc_weighted,
+    table,
+)
 from reference import GOLDEN, read_json
 from riskset.cohort.propensity_checks import correlations, one_arm_only
 
@@ -66,6 +80,83 @@ def test_lasso_as_in_glmnet():
     listed = found.coefficients("polars")
     assert listed.height == len(coef) - 1
     assert listed["name"][0] == "fac_cat1_MOSF_w.Sepsis"
+
+
+@functools.cache
+def refitted(name):
+    """The model of those whom trimming left, by maximum likelihood."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rs.RisksetWarning)  # rare covariates of one arm
+        return score(rhc_trimmed(name), rhc_covariates())
+
+
+@pytest.mark.parametrize("name", TRIMS)
+def test_a_model_of_those_left_by_trimming(name):
+    expected, found = RHC["trim"][name], refitted(name)
+    trimmed = rhc_trimmed(name)
+    kept = trimmed.kept
+    own = found.score[kept]
+    assert_allclose([own.min(), own.max()], expected["ps_refit_range"], rtol=1e-7, atol=1e-9)
+    assert_array_equal(found.people.kept, kept)
+    assert found.people.attrition == trimmed.attrition
+    weighted = rs.cohort.weight(found.people, "ate", stabilise=True)
+    result = rs.cohort.fit_outcome(rhc_outcome(), weighted, tol=1e-11)
+    by_r = expected["ate_stab_ps_refitted"]
+    assert result.target.exposures + result.comparator.exposures == by_r["n"]
+    assert result.target.outcomes + result.comparator.outcomes == by_r["events"]
+    assert result.target.outcomes == by_r["events_target"]
+    assert_allclose(result.log_hr, by_r["log_hr"], **HAZARD)
+    assert_allclose(result.log_likelihood, by_r["loglik"], **HAZARD)
+    assert_allclose(result.null_log_likelihood, by_r["loglik_null"], **HAZARD)
+    assert_allclose(result.se_model, by_r["se_model"], **ERROR)
+    assert_allclose(result.se_robust, by_r["se_robust"], **ERROR)
+
+
+def test_scores_of_people_beside_the_model():
+    found = refitted("symmetric_0.1")
+    kept = rhc_trimmed("symmetric_0.1").kept
+    x, t = rhc_covariates().to_dense(), rhc_people().is_target
+    assert np.isfinite(found.coef).all()
+    assert_allclose(found.score, expit(found.intercept + x @ found.coef), rtol=1e-9)
+    # The equations of maximum likelihood hold for those left alone.
+    assert abs((t - found.score)[kept].sum()) < 1e-6
+    assert abs((t - found.score).sum()) > 1
+    share = t[kept].mean()
+    assert found.population.share == share
+    assert_allclose(found.preference, expit(found.logit - logit(share)), rtol=1e-12)
+
+
+def test_a_model_of_a_sample():
+    t, x = simulated(3000, seed=2)
+    ids = np.random.default_rng(0).permutation(3000)
+    people = rs.cohort.Population(t, row_id=ids)
+    found = score(people, x, max_rows=400)
+    rows = []
+    for arm in (0, 1):
+        own = np.flatnonzero(t == arm)
+        own = own[np.argsort(ids[own])]
+        # Position 1 + k (n - 1) / (m - 1), rounded down and counted from 1.
+        rows += [own[k * (own.size - 1) // 399] for k in range(400)]
+    rows = np.sort(rows)
+    alone = score(t[rows], x[rows])
+    assert_allclose(found.coef, alone.coef, rtol=1e-6)
+    assert_allclose(found.intercept, alone.intercept + logit(t.mean()), rtol=1e-9)
+    assert_allclose(found.score, expit(found.intercept + x @ found.coef), rtol=1e-9)
+    assert found.population.share == t.mean()
+    # As many as there are: the same as without a limit.
+    assert score(people, x, max_rows=3000).score.tobytes() == score(people, x).score.tobytes()
+    with pytest.raises(rs.CohortError, match="`max_rows` must be"):
+        score(people, x, max_rows=1)
+
+
+def test_nobody_left_to_model():
+    t, x = simulated(100)
+    empty = rs.cohort.restrict(rs.cohort.Population(t, np.full(100, 0.5)), t == 1, "target")
+    with pytest.warns(rs.RisksetWarning, match="an arm has nobody"):
+        found = score(empty, x)
+    assert found.status == "one_arm_empty"
+    with pytest.raises(rs.CohortError, match="scores"):
+        _ = found.score  # the old ones are gone
 
 
 def simulated(n, p=6, seed=0):

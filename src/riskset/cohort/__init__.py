@@ -19,7 +19,8 @@ from riskset.cohort.outcome_model import fit_outcome
 from riskset.cohort.outcomes import expected_se, followup, mdrr
 from riskset.cohort.population import Population
 from riskset.cohort.propensity import Discrimination, auc, equipoise, preference_score
-from riskset.cohort.propensity_model import PropensityScore, propensity_score
+from riskset.cohort.propensity_model import propensity_score
+from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.sharing import share_balance, share_curves, share_estimate
 from riskset.cohort.small_cells import hide_small
 from riskset.cohort.stratification import stratify

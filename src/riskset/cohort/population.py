@@ -36,6 +36,9 @@ class Population:
         Default: 0, 1, 2, ...
     person_id : (n,) whole numbers, optional
         Default: the row, for people who enter once.
+    share : number in (0, 1), optional
+        Share of the target among those whom the scores were estimated for, if these are not all
+        rows: preference scores are relative to it.
 
     Raises
     ------
@@ -53,6 +56,7 @@ class Population:
     row_id: Index
     person_id: Index
     _score: Rows | None
+    _share: float | None
 
     def __init__(
         self,
@@ -61,6 +65,7 @@ class Population:
         *,
         row_id: object = None,
         person_id: object = None,
+        share: float | None = None,
     ) -> None:
         arms = _arms(treatment)
         n = arms.size
@@ -74,6 +79,7 @@ class Population:
             ("row_id", ids),
             ("person_id", persons),
             ("_score", values),
+            ("_share", share),
         ):
             object.__setattr__(self, name, array)
 
@@ -112,9 +118,24 @@ class Population:
             )
         return self._score
 
-    def with_score(self, score: object) -> Self:
-        """The same people with other scores, such as those of a model fitted after trimming."""
-        return type(self)(self.treatment, score, row_id=self.row_id, person_id=self.person_id)
+    @property
+    def share(self) -> float:
+        """Share of the target among those whom the scores were estimated for; NaN of nobody."""
+        if self._share is not None:
+            return self._share
+        return float(self.is_target.mean()) if self.n_rows else float("nan")
+
+    def with_score(self, score: object, share: float | None = None) -> Self:
+        """The same people with other scores, or None, estimated for people of another share."""
+        return type(self)(
+            self.treatment, score, row_id=self.row_id, person_id=self.person_id, share=share
+        )
+
+    def take(self, rows: Index) -> Self:
+        """Some of the people, without scores."""
+        return type(self)(
+            self.treatment[rows], row_id=self.row_id[rows], person_id=self.person_id[rows]
+        )
 
 
 def logit(score: Rows) -> Rows:

@@ -98,20 +98,18 @@ def preference_score(population: Population) -> Rows:
 
     .. math:: logit(F) = logit(e) - logit(p)
 
-    with p the share of the target among all rows. NaN if an arm is empty.
+    with p the share of the target among those whom the scores were estimated for, which stays when
+    people are trimmed or matched later. NaN if an arm is empty.
 
     Parameters
     ----------
     population : Population
-        The people whom the scores were estimated for. It stays as it is when people are trimmed or
-        matched later.
 
     References
     ----------
     Walker et al. (2013), Comparative Effectiveness Research 3, 11-20, doi:10.2147/CER.S40357.
     """
-    share = float(population.is_target.mean()) if population.n_rows else np.nan
-    score = population.score
+    share, score = population.share, population.score
     if not 0 < share < 1:
         return np.full(score.size, np.nan)
     return np.asarray(expit(logit(score) - logit(np.array([share]))[0]))

@@ -4,19 +4,20 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from scipy.special import expit
 
-from riskset._errors import InputError, RisksetWarning
+from riskset._errors import CohortError, InputError, RisksetWarning
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Rows
+from riskset._types import AnyArray, Index, is_count
+from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design
-from riskset.cohort.population import EXTREME_LOGIT, Population
-from riskset.cohort.propensity import preference_score
-from riskset.cohort.propensity_checks import Covariates, OnHighCorrelation, TreatmentCovariates
-from riskset.data.output import data_frame
+from riskset.cohort.population import EXTREME_LOGIT, Population, logit
+from riskset.cohort.propensity_checks import Covariates, OnHighCorrelation
+from riskset.cohort.propensity_result import PropensityScore, ScoreStatus
+from riskset.data.design import Design
 from riskset.estimators._folding import Folding
 from riskset.estimators._input import Columns, Data
 from riskset.infer.crossval.explore import Plan, Rule, Search, explore
@@ -27,11 +28,8 @@ from riskset.solve import newton
 from riskset.solve.optimality import NO_SIGNAL, Problem
 from riskset.solve.result import Note, Solution
 
-__all__ = ["PropensityScore", "ScoreStatus", "propensity_score"]
+__all__ = ["propensity_score"]
 
-ScoreStatus = Literal[
-    "ok", "one_arm_empty", "no_covariates", "ps_constant", "separated", "not_converged"
-]
 TOL_REPLICATES = 1e-5
 """Bound on the relative KKT residual of each replicate."""
 REASONS = {
@@ -44,100 +42,8 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PropensityScore:
-    """What `propensity_score` found.
-
-    Attributes
-    ----------
-    population : Population
-        With the scores, if there are any: for `trim`, `match`, `stratify`, `weight` and `balance`.
-    status : str
-        "ok", or why there are no scores ("one_arm_empty", "no_covariates"), or why they should not
-        be used as they are ("ps_constant", "separated", "not_converged").
-    logit : (n,) float64
-        Log odds of the scores, at most 34.5 in size; NaN without scores.
-    intercept : float
-    coef : (p,) float64
-        Of the covariates `names`, in the user's units; infinite where the estimate is.
-    names, keys : tuple
-        Covariates of the model, those excluded not among them.
-    penalty : Penalty or None
-        As chosen, or as given.
-    cross_validation : CrossValidation or None
-    log_likelihood, kkt : float
-        Of the fit, and its certificate, the largest relative violation of the optimality
-        conditions over all covariates.
-    high_correlation : TreatmentCovariates
-        Covariates that nearly determine the treatment.
-    one_arm_only : TreatmentCovariates
-        Covariates that at least 25 people have, all of one arm; they stay in the model.
-    excluded : tuple of str
-        Covariates left out because of `high_correlation`.
-    notes : tuple of Note
-    """
-
-    population: Population
-    status: ScoreStatus
-    logit: Rows
-    intercept: float
-    coef: Features
-    names: tuple[str, ...]
-    keys: tuple[int | str, ...]
-    penalty: Penalty | None
-    cross_validation: CrossValidation | None
-    log_likelihood: float
-    kkt: float
-    high_correlation: TreatmentCovariates
-    one_arm_only: TreatmentCovariates
-    excluded: tuple[str, ...]
-    notes: tuple[Note, ...]
-
-    @property
-    def score(self) -> Rows:
-        """Probability of the target given the covariates (n,)."""
-        return self.population.score
-
-    @property
-    def preference(self) -> Rows:
-        """See `preference_score` (n,)."""
-        return preference_score(self.population)
-
-    def columns(self) -> dict[str, AnyArray]:
-        """The scores as columns of a table."""
-        people = self.population
-        return {
-            "row_id": people.row_id,
-            "person_id": people.person_id,
-            "treatment": people.treatment,
-            "ps": people.score,
-            "logit": self.logit,
-            "preference": self.preference,
-        }
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with a row for each person; "pandas", "polars" or "pyarrow"."""
-        return data_frame(self.columns(), library)
-
-    def coefficients(self, library: str | None = None) -> Any:
-        """A data frame of the coefficients other than 0, the largest in size first."""
-        used = np.flatnonzero(self.coef)
-        used = used[np.argsort(-np.abs(self.coef[used]), kind="stable")]
-        columns: dict[str, AnyArray] = {
-            "covariate_id": np.array([self.keys[j] for j in used], dtype=object),
-            "name": np.array([self.names[j] for j in used], dtype=object),
-            "coef": self.coef[used],
-        }
-        return data_frame(columns, library)
-
-    def __repr__(self) -> str:
-        chosen = f"{int(np.count_nonzero(self.coef)):,} of {len(self.names):,} covariates"
-        noted = "".join(f"\n  {note.code}: {note.message}" for note in self.notes)
-        return f"PropensityScore({self.status!r}, {chosen}, penalty {self.penalty!r}){noted}"
-
-
 def propensity_score(
-    population: Population | Sequence[int] | AnyArray,
+    people: People | Sequence[int] | AnyArray,
     X: object,
     penalty: Penalty | None = None,
     *,
@@ -150,6 +56,7 @@ def propensity_score(
     seed: int = 1,
     on_high_correlation: OnHighCorrelation = "error",
     max_correlation: float = 0.5,
+    max_rows: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     n_threads: int | None = None,
     tol: float = 1e-8,
@@ -167,7 +74,9 @@ def propensity_score(
 
     Parameters
     ----------
-    population : Population, or treatment (n,) of 1 (target) and 0 (comparator)
+    people : Population, Adjustment, or treatment (n,) of 1 (target) and 0 (comparator)
+        Of trimmed people the model is of those left, as is advisable before weighting; scores of
+        the others are its predictions, and preference scores are relative to those left.
     X : Design, Dataset, data frame, sparse matrix or array (n, p)
         Covariates of everybody, in the order of the population.
     penalty : L1, L2 or ElasticNet, optional
@@ -183,6 +92,10 @@ def propensity_score(
         `max_correlation` in size: they may be the treatment by another name, and weighting or
         matching on them leaves nobody. They are named in any case.
     max_correlation : float
+    max_rows : int, optional
+        Fit the model to at most so many rows of each arm, evenly spaced by `row_id`, to save time.
+        The intercept is then corrected for the share of the target among them, and everybody has
+        a score.
     n_threads, tol, max_iter, progress
         As for `riskset.Cox`. Results have the same bits for any number of threads.
 
@@ -212,6 +125,8 @@ def propensity_score(
     Rosenbaum and Rubin (1983), Biometrika 70, 41-55, doi:10.1093/biomet/70.1.41.
     Tian, Schuemie and Suchard (2018), International Journal of Epidemiology 47, 2005-2014,
     doi:10.1093/ije/dyy120.
+    King and Zeng (2001), Political Analysis 9, 137-163,
+    doi:10.1093/oxfordjournals.pan.a004868, equation 7, for the correction of the intercept.
 
     Examples
     --------
@@ -231,17 +146,77 @@ def propensity_score(
         folds, repeats, "held_out", None, stratify, "training", checkpoint, seed, TOL_REPLICATES
     )
     folding.check()
-    people = population if isinstance(population, Population) else Population(population)
-    design = as_design(X, people.n_rows)
-    covariates = Covariates.check(design, people, on_high_correlation, max_correlation)
-    runtime = Runtime.select(n_threads=n_threads)
-    task = _Task(people, covariates, runtime, tol, max_iter, progress)
+    given = people if isinstance(people, (Population, Adjustment)) else Population(people)
+    everybody = start(given)
+    population = everybody.population
+    design = as_design(X, population.n_rows)
+    rows = _sampled(everybody, max_rows)
+    is_part = rows.size < population.n_rows
+    fitted = population.take(rows) if is_part else population
+    covariates = Covariates.check(
+        design.take_rows(rows) if is_part else design,
+        fitted,
+        on_high_correlation,
+        max_correlation,
+    )
+    task = _Task(fitted, covariates, Runtime.select(n_threads=n_threads), tol, max_iter, progress)
     found = task.run(penalty, plan, folding) if cross_validate else task.run(penalty)
+    if is_part:
+        found = _for_everybody(found, given, everybody, design, rows)
     for note in found.notes:
         is_kept = note.code == "high_correlation" and on_high_correlation == "warn"
         if is_kept or note.code == found.status:
             warnings.warn(note.message, RisksetWarning, stacklevel=2)
     return found
+
+
+def _sampled(everybody: Adjustment, max_rows: int | None) -> Index:
+    """Rows kept, at most so many of each arm."""
+    if max_rows is not None and not (is_count(max_rows) and max_rows >= 2):
+        raise CohortError(
+            "BadSetting",
+            f"`max_rows` must be a whole number of at least 2, but it is {max_rows!r}.",
+            hint="for example 250_000; None is no limit.",
+        )
+    people, chosen = everybody.population, everybody.kept
+    if max_rows is not None:
+        for arm in (0, 1):
+            own = np.flatnonzero(chosen & (people.treatment == arm))
+            if own.size > max_rows:
+                own = own[np.argsort(people.row_id[own])]
+                taken = np.arange(max_rows) * (own.size - 1) // (max_rows - 1)
+                chosen[np.delete(own, taken)] = False
+    return np.flatnonzero(chosen)
+
+
+def _for_everybody(
+    found: PropensityScore, given: People, everybody: Adjustment, design: Design, rows: Index
+) -> PropensityScore:
+    """A model of some rows, applied to all; where it is of a sample, the intercept corrected."""
+    kept, target = everybody.kept, everybody.population.is_target
+    share, sampled = float(target[kept].mean()) if kept.any() else np.nan, target[rows]
+    score, log_odds = None, np.full(kept.size, np.nan)
+    intercept = found.intercept
+    if np.isfinite(found.logit).all() and rows.size:
+        known = {name: j for j, name in enumerate(design.names)}
+        used = np.flatnonzero(np.isfinite(found.coef) & (found.coef != 0))
+        columns = np.array([known[found.names[j]] for j in used], dtype=np.int64)
+        # Infinite coefficients tell the fitted rows apart, and nothing of the others.
+        log_odds = found.intercept + design.dot(found.coef[used], columns)
+        own = found.score
+        log_odds[rows] = np.where((own > 0) & (own < 1), found.logit, (2 * own - 1) * np.inf)
+        correction = float(logit(np.array([share]))[0] - logit(np.array([sampled.mean()]))[0])
+        log_odds, intercept = log_odds + correction, intercept + correction
+        score = expit(log_odds)
+    population = everybody.population.with_score(score, share)
+    return replace(
+        found,
+        people=population
+        if isinstance(given, Population)
+        else replace(given, population=population),
+        logit=np.clip(log_odds, -EXTREME_LOGIT, EXTREME_LOGIT),
+        intercept=intercept,
+    )
 
 
 @dataclass(frozen=True)
@@ -325,7 +300,7 @@ class _Task:
         return self._found(
             status,
             [*notes, *map(_reworded, solution.notes)],
-            population=self.people.with_score(expit(log_odds)),
+            people=self.people.with_score(expit(log_odds)),
             logit=np.clip(log_odds, -EXTREME_LOGIT, EXTREME_LOGIT),
             intercept=intercept - float(design.center @ solution.finite_part),
             coef=solution.coef,
@@ -340,7 +315,7 @@ class _Task:
         return self._found(
             status,
             [],
-            population=self.people,
+            people=self.people.with_score(None),
             logit=np.full(self.people.n_rows, nan),
             intercept=nan,
             coef=np.zeros(self.covariates.design.n_features),

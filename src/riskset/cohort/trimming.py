@@ -59,7 +59,7 @@ def trim(
     -------
     Adjustment
         Rows kept weigh 1. ``details`` has the cut-offs. Scores are those given: for weighting, fit
-        them again for the people left and pass them with ``population.with_score``.
+        them again for the people left, ``propensity_score(trimmed, X).people``.
 
     Raises
     ------
