@@ -21,6 +21,7 @@ from riskset.cohort.population import Population
 from riskset.cohort.propensity import Discrimination, auc, equipoise, preference_score
 from riskset.cohort.propensity_model import propensity_score
 from riskset.cohort.propensity_result import PropensityScore
+from riskset.cohort.saving import load, save
 from riskset.cohort.sharing import share_balance, share_curves, share_estimate
 from riskset.cohort.small_cells import hide_small
 from riskset.cohort.stratification import stratify
@@ -59,11 +60,13 @@ __all__ = [
     "gray",
     "hide_small",
     "incidence",
+    "load",
     "match",
     "mdrr",
     "preference_score",
     "propensity_score",
     "restrict",
+    "save",
     "share_balance",
     "share_curves",
     "share_estimate",

@@ -1,0 +1,116 @@
+"""Results of a study on disk, and back."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from riskset.cohort.adjustment import Adjustment, Step
+from riskset.cohort.attrition_table import Attrition
+from riskset.cohort.balancing import Balance, Side
+from riskset.cohort.calibration import Calibration, Controls
+from riskset.cohort.curves import ArmCurves
+from riskset.cohort.diagnostics import Diagnostic, Diagnostics
+from riskset.cohort.error_model import ErrorModel
+from riskset.cohort.estimate import Estimate
+from riskset.cohort.null import Null
+from riskset.cohort.null_posterior import NullPosterior
+from riskset.cohort.outcomes import ArmCounts, FollowUpTime
+from riskset.cohort.population import Population
+from riskset.cohort.propensity import Discrimination
+from riskset.cohort.propensity_checks import TreatmentCovariates
+from riskset.cohort.propensity_result import PropensityScore
+from riskset.cohort.tidying import TidyInfo
+from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve
+from riskset.curves.comparison import GroupTest
+from riskset.curves.followup import Followup
+from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve
+from riskset.curves.life_table import LifeTable
+from riskset.data.object_file import read_object, write_object
+from riskset.infer.crossval.result import CrossValidation
+from riskset.model.penalty import L1, L2, ElasticNet
+from riskset.solve.result import Note
+
+__all__ = ["load", "save"]
+
+CLASSES: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        AalenJohansen,
+        Adjustment,
+        ArmCounts,
+        ArmCurves,
+        Attrition,
+        Balance,
+        Calibration,
+        Controls,
+        CrossValidation,
+        Diagnostic,
+        Diagnostics,
+        Discrimination,
+        ElasticNet,
+        ErrorModel,
+        Estimate,
+        FollowUpTime,
+        Followup,
+        GroupTest,
+        IncidenceCurve,
+        KaplanMeier,
+        L1,
+        L2,
+        LifeTable,
+        Note,
+        Null,
+        NullPosterior,
+        Population,
+        PropensityScore,
+        Side,
+        Step,
+        SurvivalCurve,
+        TidyInfo,
+        TreatmentCovariates,
+    )
+}
+"""What a folder may hold."""
+
+
+def save(result: object, folder: str | os.PathLike[str]) -> None:
+    """Write any result of `riskset.cohort`, or a list or mapping of results, to a folder.
+
+    ``object.json`` shows its fields and settings; its arrays are columns of Parquet files, one file
+    for each length, for other programs to read. The folder appears whole or not at all.
+
+    Parameters
+    ----------
+    result : Population, Adjustment, PropensityScore, TidyInfo, Balance, Estimate, ...
+    folder : path
+        A new folder, an empty one, or one that was saved before, which is replaced.
+
+    Raises
+    ------
+    InputError
+        If something else is there, or `result` is none of these.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0], [0.50, 0.40, 0.49, 0.10])
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     rs.cohort.save(rs.cohort.match(people), place)
+    ...     rs.cohort.load(place)
+    Adjustment(matching, att: 1 target, 1 comparator)
+    """
+    write_object(Path(folder), result, CLASSES)
+
+
+def load(folder: str | os.PathLike[str]) -> Any:
+    """What `save` has written, every number with the bits it had.
+
+    Covariates of a `TidyInfo` stay in their file and are read when they are used. No code is run.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder, or it is damaged, or from another version.
+    """
+    return read_object(Path(folder), CLASSES)
