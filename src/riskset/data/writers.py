@@ -19,7 +19,15 @@ import pyarrow.parquet
 from riskset._errors import InputError
 from riskset._types import AnyArray
 
-__all__ = ["check_folder", "check_target", "replacing", "write_json", "write_pairs", "write_table"]
+__all__ = [
+    "arrow_table",
+    "check_folder",
+    "check_target",
+    "replacing",
+    "write_json",
+    "write_pairs",
+    "write_table",
+]
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 ROW_GROUP = 1 << 20
@@ -140,9 +148,14 @@ def _json(content: object, margin: str) -> str:
     return "{\n" + ",\n".join(lines) + "\n" + margin + "}"
 
 
+def arrow_table(columns: Mapping[str, AnyArray]) -> pyarrow.Table:
+    """Columns of equal length as an Arrow table; masked values are missing."""
+    return pyarrow.table({name: pyarrow.array(values) for name, values in columns.items()})
+
+
 def write_table(path: Path, columns: Mapping[str, AnyArray]) -> None:
     """Write columns of equal length as CSV or Parquet, by the ending of the name."""
-    table = pyarrow.table({name: pyarrow.array(values) for name, values in columns.items()})
+    table = arrow_table(columns)
     with replacing(path) as (temporary,):
         if path.suffix.lower() == ".csv":
             pyarrow.csv.write_csv(table, temporary)

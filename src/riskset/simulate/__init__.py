@@ -1,8 +1,9 @@
-"""Large artificial cohorts with known truth: the paper's designs, and one like its real study."""
+"""Artificial data with known truth: the paper's designs, one like its study, a toy OMOP CDM."""
 
 from riskset.simulate.cohort import CohortDesign, simulate_cohort
 from riskset.simulate.drawing import Drawing, Simulation, save_cohort
 from riskset.simulate.paper import CoxDesign, FineGrayDesign, simulate_cox, simulate_finegray
+from riskset.simulate.toy_cdm import toy_cdm, toy_tables
 
 __all__ = [
     "CohortDesign",
@@ -14,4 +15,6 @@ __all__ = [
     "simulate_cohort",
     "simulate_cox",
     "simulate_finegray",
+    "toy_cdm",
+    "toy_tables",
 ]
