@@ -84,7 +84,7 @@ _HOMES = {
 }
 
 # Modules that are used by name, as in ``riskset.metrics.concordance``.
-_MODULES = ("cohort", "metrics", "plot", "study")
+_MODULES = ("cohort", "metrics", "omop", "plot", "simulate", "study")
 
 __all__ = [
     "AalenJohansen",

@@ -19,6 +19,7 @@ TESTED = {
         "aj",
         "mdrr",
         "tidy",
+        "population",  # in tests/omop
     },
     "competing": {
         "n_by_status",
@@ -42,9 +43,7 @@ TESTED = {
         "boundary",
     },
 }
-LATER = {
-    "tiny": {"population"},  # reading tables of a database
-}
+LATER: dict[str, set[str]] = {}
 
 FILES = {"rhc": RHC, "tiny": TINY, "competing": COMPETING, "controls": CONTROLS}
 

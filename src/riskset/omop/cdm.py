@@ -1,0 +1,333 @@
+"""An OMOP Common Data Model as the package reads it: views of clean columns over what is there.
+
+Nothing of a CDM is changed or copied as a whole; a table is opened when a question first needs it,
+and only the columns of that question are cast and checked.
+"""
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
+
+from riskset._errors import CohortError, RisksetWarning, counted
+from riskset.data.database import Database, StoredTable, quoted
+from riskset.omop.columns import absent, cast, kind
+from riskset.omop.sources import find_tables, open_table_file
+from riskset.solve.result import Note
+
+__all__ = ["Cdm", "Scratch"]
+
+VERSIONS = ("5.3", "5.4")
+CODES = {"id": "BadId", "date": "BadDate", "number": "BadNumber", "whole number": "BadNumber"}
+EXPECTED = {
+    "id": "a whole number of 64 bits",
+    "date": "a date, as 2020-01-31 or 20200131",
+    "number": "a number",
+    "whole number": "a whole number",
+}
+
+
+class Cdm:
+    """An OMOP CDM 5.3 or 5.4, open for reading; a context manager.
+
+    Parameters
+    ----------
+    source : path or mapping
+        A folder of Parquet, CSV or Arrow files, one a table; a zip archive of such files; a DuckDB
+        file; or a mapping of table names to data frames. Names of tables and columns match in any
+        case, and only what a question needs has to be there.
+    schema : str or sequence of str
+        Of a DuckDB file; the tables of several schemas together, the first one first.
+
+    Raises
+    ------
+    CohortError
+        When a table is first used: "MissingTable", "MissingColumn", "BadFile", "BadId" (an
+        identifier is no whole number of 64 bits), "BadDate" (neither ISO nor YYYYMMDD), "BadNumber"
+        or "AmbiguousTable" (two files for one table).
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(200)) as cdm:
+    ...     print(cdm)
+    Cdm(200 persons, version 5.4, 13 tables)
+    """
+
+    def __init__(self, source: object, *, schema: str | Sequence[str] = "main") -> None:
+        self._database = Database()
+        self._folder = TemporaryDirectory(prefix="riskset-cdm-")
+        self._opened: dict[str, StoredTable] = {}
+        self._views: dict[tuple[str, ...], str] = {}
+        self._notes: dict[str, Note] = {}
+        try:
+            self.source = str(source) if isinstance(source, str | Path) else "data frames"
+            self._tables = find_tables(self._database, source, schema, Path(self._folder.name))
+            self.version = self._version()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files and of everything that was computed from them."""
+        self._database.close()
+        self._folder.cleanup()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables that are there, in lower case."""
+        return tuple(sorted(self._tables))
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was found on the way, such as optional tables that are missing."""
+        return tuple(self._notes.values())
+
+    def __repr__(self) -> str:
+        version = "unknown version" if self.version is None else f"version {self.version}"
+        persons = counted(self.n_rows("person"), "person")
+        return f"Cdm({persons}, {version}, {counted(len(self._tables), 'table')})"
+
+    def n_rows(self, table: str) -> int:
+        """Rows of a table; 0 if it is missing."""
+        if table not in self._tables:
+            return 0
+        (n,) = self._database.row(f"SELECT count(*) FROM {self._open(table).view}")
+        return int(n)
+
+    def arrow(self, table: str) -> Any:
+        """A table as it is, as an Arrow table.
+
+        Raises
+        ------
+        CohortError
+            "MissingTable".
+        """
+        return self._database.sql(f"SELECT * FROM {self._open(table).view}").to_arrow_table()
+
+    # ---------------------------------------------------------------- for the questions
+
+    def note(self, code: str, message: str) -> None:
+        """Remember something that the user should know, once."""
+        self._notes.setdefault(f"{code}: {message}", Note(code, (), message))
+
+    def view(
+        self,
+        source: object,
+        columns: Sequence[str],
+        optional: Sequence[str] = (),
+        *,
+        needed: bool = True,
+    ) -> str:
+        """SQL name of the clean columns of a table.
+
+        Parameters
+        ----------
+        source : str, path or data frame
+            The name of a table of the CDM, or a table from elsewhere.
+        columns, optional : sequence of str
+            Columns that must be there, and those that are NULL if they are not.
+        needed : bool
+            Otherwise a table that is not there is empty, with a note.
+        """
+        if isinstance(source, str) and source not in self._tables and not needed:
+            self.note("missing_table", f"the CDM has no table {source}; it counts as empty.")
+            listed = ", ".join(f"{absent(c)} AS {c}" for c in (*columns, *optional))
+            return f"(SELECT {listed} WHERE false)"
+        if not isinstance(source, str):
+            return self._cast(self._open(source), _called(source), columns, optional)
+        key = (source, *columns, "", *optional)
+        if key not in self._views:
+            self._views[key] = self._cast(self._open(source), source, columns, optional)
+        return self._views[key]
+
+    @contextmanager
+    def scratch(self) -> Iterator["Scratch"]:
+        """Temporary tables for one question, gone when it is answered."""
+        own = Scratch(self._database)
+        try:
+            yield own
+        finally:
+            own.drop()
+
+    @property
+    def database(self) -> Database:
+        """For tables that outlive a question."""
+        return self._database
+
+    # ---------------------------------------------------------------- opening and casting
+
+    def _open(self, source: object) -> StoredTable:
+        if isinstance(source, Path):
+            return open_table_file(self._database, source)
+        if not isinstance(source, str):
+            return self._database.add(source)
+        if source not in self._tables:
+            listed = ", ".join(self.tables[:12]) or "none"
+            raise CohortError(
+                "MissingTable",
+                f"{self.source} has no table {source}.",
+                hint=f"a file of that name is needed; there are: {listed}"
+                f"{', ...' if len(self.tables) > 12 else ''}.",
+                details={"table": source},
+            )
+        if source not in self._opened:
+            self._opened[source] = self._tables[source]()
+        return self._opened[source]
+
+    def _cast(
+        self, stored: StoredTable, name: str, columns: Sequence[str], optional: Sequence[str]
+    ) -> str:
+        place = f"table {name} ({stored.file})" if stored.file else f"table {name}"
+        there = {column.lower(): column for column in stored.columns}
+        for column in columns:
+            if column not in there:
+                raise CohortError(
+                    "MissingColumn",
+                    f"{place} has no column {column}.",
+                    hint=f"it has {', '.join(stored.columns)}.",
+                    details={"table": name, "file": stored.file, "column": column},
+                )
+        wanted = [c for c in (*columns, *optional) if c in there]
+        casts = {c: cast(quoted(there[c]), stored.types[there[c]], c) for c in wanted}
+        checks = {c: own for c, own in casts.items() if own.present is not None}
+        if checks:
+            bad = {c: f"{x.present} IS NOT NULL AND {x.value} IS NULL" for c, x in checks.items()}
+            counts = ", ".join(f"count(*) FILTER ({test})" for test in bad.values())
+            found = self._database.row(f"SELECT {counts} FROM {stored.view}")
+            for column, n in zip(bad, found, strict=True):
+                if n:
+                    raise self._complaint(stored, place, name, there[column], bad[column], n)
+        listed = [
+            f"{casts[c].value if c in casts else absent(c)} AS {c}" for c in (*columns, *optional)
+        ]
+        view = self._database.new_name()
+        self._database.execute(
+            f"CREATE TEMP VIEW {view} AS SELECT {', '.join(listed)} FROM {stored.view}"
+        )
+        return view
+
+    def _complaint(
+        self, stored: StoredTable, place: str, name: str, column: str, bad: str, n: int
+    ) -> CohortError:
+        what = kind(column.lower())
+        examples = [
+            str(value)
+            for (value,) in self._database.sql(
+                f"SELECT DISTINCT CAST({quoted(column)} AS VARCHAR) FROM {stored.view} WHERE {bad} "
+                "ORDER BY 1 LIMIT 3"
+            ).fetchall()
+        ]
+        return CohortError(
+            CODES[what],
+            f"column {column} of {place} must hold {EXPECTED[what]}, but {counted(n, 'value')} "
+            f"{'is' if n == 1 else 'are'} not one (such as {', '.join(map(repr, examples))}).",
+            hint="correct these rows where the CDM is made, or leave them out.",
+            details={
+                "table": name,
+                "file": stored.file,
+                "column": column,
+                "count": n,
+                "examples": examples,
+            },
+        )
+
+    def _version(self) -> str | None:
+        """The number in cdm_source, which may be written 5.4 or v5.4."""
+        if "cdm_source" not in self._tables:
+            return None
+        view = self.view("cdm_source", (), ("cdm_version",))
+        rows = self._database.sql(f"SELECT cdm_version FROM {view} LIMIT 1").fetchall()
+        written = str(rows[0][0]) if rows and rows[0][0] is not None else ""
+        number = re.search(r"\d+\.\d+", written)
+        if number is not None and number[0] in VERSIONS:
+            return number[0]
+        message = (
+            f"table cdm_source says version {written!r}, but riskset knows "
+            f"{' and '.join(VERSIONS)}; columns are taken by the names they have there."
+        )
+        self.note("unknown_version", message)
+        warnings.warn(message, RisksetWarning, stacklevel=3)
+        return number[0] if number else None
+
+
+def _called(source: object) -> str:
+    if isinstance(source, Path):
+        return source.name
+    return source if isinstance(source, str) else "from a data frame"
+
+
+class Scratch:
+    """Temporary tables of a database that are dropped together."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._kept: list[str] = []
+        self._frames: list[StoredTable] = []
+
+    def keep(self, query: str) -> str:
+        """The answer of a query as a temporary table; its name."""
+        name = self._database.new_name()
+        self._database.execute(f"CREATE TEMP TABLE {name} AS {query}")
+        self._kept.append(name)
+        return name
+
+    def add(self, frame: object) -> str:
+        """A data frame as a view; its name."""
+        self._frames.append(self._database.add(frame))
+        return self._frames[-1].view
+
+    def values(self, columns: str, rows: Iterable[Sequence[object]], types: Sequence[str]) -> str:
+        """A few rows as a table ``name(columns)``, of SQL types."""
+        lines = [
+            "("
+            + ", ".join(f"CAST({_literal(v)} AS {t})" for v, t in zip(row, types, strict=True))
+            + ")"
+            for row in rows
+        ]
+        if not lines:
+            named = zip(columns.split(","), types, strict=True)
+            none = ", ".join(f"CAST(NULL AS {t}) AS {c}" for c, t in named)
+            return self.keep(f"SELECT {none} WHERE false")
+        return self.keep(f"SELECT * FROM (VALUES {', '.join(lines)}) AS v({columns})")
+
+    def arrow(self, query: str) -> Any:
+        """The answer of a query as an Arrow table."""
+        return self._database.sql(query).to_arrow_table()
+
+    def row(self, query: str) -> tuple[Any, ...]:
+        """The only row of a query."""
+        return self._database.row(query)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """The few rows of a query."""
+        return [tuple(row) for row in self._database.sql(query).fetchall()]
+
+    def drop(self) -> None:
+        """Forget them all."""
+        for name in self._kept:
+            self._database.execute(f"DROP TABLE IF EXISTS {name}")
+        for stored in self._frames:
+            self._database.forget(stored)
+        self._kept, self._frames = [], []
+
+
+def _literal(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return "'" + str(value).replace("'", "''") + "'"

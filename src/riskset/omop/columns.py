@@ -1,0 +1,127 @@
+"""Columns of a CDM table as the types that the package computes with, checked as they are cast.
+
+What a column holds follows from its name, so no list of tables is needed: the standard is strict
+about names, and databases are loose about types.
+"""
+
+from typing import Literal, NamedTuple
+
+__all__ = ["Cast", "Kind", "cast", "kind"]
+
+Kind = Literal["id", "whole number", "date", "number", "text"]
+
+TEXTS = {"relationship_id", "domain_id", "vocabulary_id", "concept_class_id"}
+NUMBERS = {"value_as_number", "range_low", "range_high"}
+WHOLE = {
+    "year_of_birth",
+    "month_of_birth",
+    "day_of_birth",
+    "days_supply",
+    "min_levels_of_separation",
+    "max_levels_of_separation",
+}
+DAYS = {
+    "days_from_obs_start",
+    "days_to_cohort_end",
+    "days_to_obs_end",
+}
+
+# A column without any value has the type "NULL".
+INTEGERS: tuple[str, ...] = ('"NULL"', "TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+INTEGERS += ("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT", "UHUGEINT")
+EXACT = 2**53
+"""A float from here on may stand for several whole numbers."""
+
+SQL_TYPE = {
+    "id": "BIGINT",
+    "whole number": "BIGINT",
+    "date": "DATE",
+    "number": "DOUBLE",
+    "text": "VARCHAR",
+}
+ISO = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:.*)?"
+COMPACT = r"\d{8}"
+
+
+class Cast(NamedTuple):
+    """How a column is cast.
+
+    Attributes
+    ----------
+    value : str
+        SQL of the value, NULL where it is missing or bad.
+    present : str or None
+        SQL of what should have a value; None if no value of the type can be bad.
+    """
+
+    value: str
+    present: str | None
+
+
+def kind(column: str) -> Kind:
+    """What a column of this name holds."""
+    if column in TEXTS:
+        return "text"
+    if column.endswith("_id"):
+        return "id"
+    if column.endswith("_date"):
+        return "date"
+    if column in WHOLE or column in DAYS:
+        return "whole number"
+    return "number" if column in NUMBERS else "text"
+
+
+def absent(column: str) -> str:
+    """The value of a column that a table need not have."""
+    return f"CAST(NULL AS {SQL_TYPE[kind(column)]})"
+
+
+def cast(sql: str, type_: str, column: str) -> Cast:
+    """The cast of `sql`, of the database's type `type_`, to what `column` holds."""
+    what = kind(column)
+    if what == "text":
+        return Cast(f"CAST({sql} AS VARCHAR)", None)
+    if type_ == "VARCHAR" or type_.startswith("ENUM"):
+        sql, type_ = f"nullif(trim(CAST({sql} AS VARCHAR)), '')", "VARCHAR"
+    elif type_ in ("DOUBLE", "FLOAT"):
+        sql = f"(CASE WHEN NOT isnan({sql}) THEN {sql} END)"
+    if what == "date":
+        return _date(sql, type_)
+    if what == "number":
+        known = type_ in (*INTEGERS, "DOUBLE", "FLOAT", "VARCHAR") or type_.startswith("DECIMAL")
+        return Cast(f"TRY_CAST({sql} AS DOUBLE)" if known else "NULL::DOUBLE", sql)
+    return _whole(sql, type_)
+
+
+def _whole(sql: str, type_: str) -> Cast:
+    tried = f"TRY_CAST({sql} AS BIGINT)"
+    if type_ in INTEGERS:
+        is_wide = type_ in ("UBIGINT", "HUGEINT", "UHUGEINT")
+        return Cast(tried, sql if is_wide else None)
+    if type_ == "VARCHAR":
+        return Cast(rf"(CASE WHEN regexp_full_match({sql}, '[+-]?\d+') THEN {tried} END)", sql)
+    if type_ in ("DOUBLE", "FLOAT"):
+        is_exact = f"{sql} = floor({sql}) AND abs({sql}) < {EXACT}"
+        return Cast(f"(CASE WHEN {is_exact} THEN {tried} END)", sql)
+    if type_.startswith("DECIMAL"):
+        return Cast(f"(CASE WHEN {sql} = floor({sql}) THEN {tried} END)", sql)
+    return Cast("NULL::BIGINT", sql)
+
+
+def _date(sql: str, type_: str) -> Cast:
+    if type_ in ("DATE", '"NULL"'):
+        return Cast(f"CAST({sql} AS DATE)", None)
+    if type_.startswith("TIMESTAMP"):
+        if "TIME ZONE" in type_:  # as written, whatever the zone of this machine
+            sql = f"({sql} AT TIME ZONE 'UTC')"
+        return Cast(f"CAST({sql} AS DATE)", None)
+    if type_ == "VARCHAR":
+        iso = f"TRY_CAST(left({sql}, 10) AS DATE)"
+        compact = f"CAST(try_strptime({sql}, '%Y%m%d') AS DATE)"
+        return Cast(
+            f"(CASE WHEN regexp_full_match({sql}, '{ISO}') THEN {iso} "
+            f"WHEN regexp_full_match({sql}, '{COMPACT}') THEN {compact} END)",
+            sql,
+        )
+    number = _whole(sql, type_).value
+    return Cast(f"CAST(try_strptime(CAST({number} AS VARCHAR), '%Y%m%d') AS DATE)", sql)

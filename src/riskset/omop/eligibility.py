@@ -1,0 +1,357 @@
+"""Who may enter a study: every step a query over the episodes, with a row in the attrition.
+
+Nothing here looks at outcomes, so one study cohort, and its covariates, serve all of them.
+"""
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from riskset._errors import CohortError, InputError, counted
+from riskset._types import is_count
+from riskset.cohort.adjustment import Step
+from riskset.cohort.attrition_table import Attrition
+from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.concepts import ConceptSet
+from riskset.omop.events import CohortRecords
+from riskset.omop.exposures import Cohorts, check_days, read_cohort_table
+from riskset.omop.people import BIRTH, AgeMethod, age_sql, check_ages, check_known, date_sql
+from riskset.omop.settings import plain
+from riskset.solve.result import Note
+
+__all__ = ["Duplicates", "Eligibility", "StudyCohort", "StudyStatus", "count_step", "status_of"]
+
+Duplicates = Literal["keep first, truncate to second", "keep first", "remove all", "keep all"]
+StudyStatus = Literal["ok", "empty", "one_arm_empty"]
+DUPLICATES = ("keep first, truncate to second", "keep first", "remove all", "keep all")
+AGE_METHODS = ("completed_years", "year_difference")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyCohort:
+    """People at the start of a study, before anything is known of what follows.
+
+    Attributes
+    ----------
+    table : Arrow table
+        One row an exposure, in the order of ``row_id`` (1, 2, ... by person and date):
+        ``row_id``, ``person_id``, ``treatment`` (1 = target), ``index_date``, days relative to it
+        ``days_from_obs_start``, ``days_to_cohort_end``, ``days_to_obs_end``, and
+        ``cohort_end_reason`` ("cohort end" or "second cohort") and ``obs_end_reason``
+        ("observation end" or "study end").
+    attrition : Attrition
+    status : {"ok", "empty", "one_arm_empty"}
+    notes : tuple of Note
+    drugs : tuple of ConceptSet
+        What the arms take, where that is known.
+    settings : mapping
+    """
+
+    table: Any
+    attrition: Attrition
+    status: StudyStatus
+    notes: tuple[Note, ...] = ()
+    drugs: tuple[ConceptSet, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return described("StudyCohort", self.attrition.steps[-1], self.status)
+
+
+@dataclass(frozen=True)
+class Eligibility:
+    """Rules of entry; `select` applies them in the order in which they stand here.
+
+    Parameters
+    ----------
+    remove_duplicates : str
+        Of people in both arms: "keep first, truncate to second" keeps the arm that came first, its
+        episodes before the other began, and ends them the day before that; "keep first" does not
+        end them; "remove all" leaves these people out; "keep all" does nothing. Whoever starts both
+        on one day is out, but for "keep all".
+    first_exposure_only : bool
+        The first episode of each arm, even if it is outside observation.
+    washout_days : int
+        Days observed before index, at least; 0: no such rule.
+    restrict_to_common_period : bool
+        Index between the later first and the earlier last start of the two arms.
+    min_age, max_age : int, optional
+        Completed years at index.
+    gender_concept_ids : sequence of int, optional
+    nesting_cohort : int or CohortRecords, optional
+        Index within a record of this cohort.
+    study_start, study_end : date or ISO text, optional
+        Index from the first to the last; follow-up ends with the last, too.
+    max_cohort_size : int, optional
+        Of each arm; a larger one is thinned evenly by person and date, without random numbers.
+    age_method : {"completed_years", "year_difference"}
+        Missing months and days of birth count as 1; the difference of years is what OHDSI's
+        FeatureExtraction computes, wrong by up to a year.
+    """
+
+    remove_duplicates: Duplicates = "keep first, truncate to second"
+    first_exposure_only: bool = True
+    washout_days: int = 365
+    restrict_to_common_period: bool = True
+    min_age: int | None = None
+    max_age: int | None = None
+    gender_concept_ids: tuple[int, ...] | None = None
+    nesting_cohort: int | CohortRecords | None = None
+    study_start: datetime.date | str | None = None
+    study_end: datetime.date | str | None = None
+    max_cohort_size: int | None = None
+    age_method: AgeMethod = "completed_years"
+
+    def __post_init__(self) -> None:
+        if self.remove_duplicates not in DUPLICATES:
+            raise InputError.wrong_option("remove_duplicates", self.remove_duplicates, DUPLICATES)
+        if self.age_method not in AGE_METHODS:
+            raise InputError.wrong_option("age_method", self.age_method, AGE_METHODS)
+        check_days("washout_days", self.washout_days, least=0)
+        if self.max_cohort_size is not None and not is_count(self.max_cohort_size):
+            raise CohortError(
+                "BadSetting",
+                f"`max_cohort_size` must be at least 1, but it is {self.max_cohort_size!r}.",
+                hint="None takes everybody.",
+            )
+        for name in ("study_start", "study_end"):
+            object.__setattr__(self, name, _as_date(name, getattr(self, name)))
+
+    def select(self, cdm: Cdm, cohorts: Cohorts) -> StudyCohort:
+        """The people who may enter.
+
+        Raises
+        ------
+        CohortError
+            "UnknownPerson", if somebody has no row in table person; "BadBirthDate", if an age that
+            is needed is negative or above 125; and those of reading tables.
+        """
+        with cdm.scratch() as work:
+            own = "SELECT row_number() OVER (ORDER BY person_id, start_date, treatment DESC, "
+            raw = work.keep(
+                f"{own} end_date) AS key, treatment AS arm, person_id, start_date, end_date, "
+                f"false AS is_cut FROM {work.add(cohorts.table)}"
+            )
+            check_known(cdm, work, raw)
+            query = _Query(self, cdm, work, raw)
+            steps = [count_step(work, "original cohorts", raw)]
+            table = raw
+            for name, narrow in query.steps():
+                table = work.keep(narrow(table))
+                steps.append(count_step(work, name, table, steps[-1]))
+            end = date_sql(self.study_end)
+            rows = work.arrow(
+                "SELECT row_number() OVER (ORDER BY key) AS row_id, person_id, arm AS treatment, "
+                "start_date AS index_date, "
+                "CAST(start_date - obs_start AS INTEGER) AS days_from_obs_start, "
+                "CAST(end_date - start_date AS INTEGER) AS days_to_cohort_end, "
+                f"CAST(least(obs_end, {end}) - start_date AS INTEGER) AS days_to_obs_end, "
+                "CASE WHEN is_cut THEN 'second cohort' ELSE 'cohort end' END AS cohort_end_reason, "
+                f"CASE WHEN {end} < obs_end THEN 'study end' ELSE 'observation end' END "
+                f"AS obs_end_reason FROM {table} ORDER BY row_id"
+            )
+        return StudyCohort(
+            rows,
+            Attrition(tuple(steps)),
+            status_of(steps[-1]),
+            (*cohorts.notes, *query.notes),
+            cohorts.drugs,
+            {**cohorts.settings, "eligibility": plain(self)},
+        )
+
+
+Narrow = Callable[[str], str]
+"""The name of a table -> the query of those left."""
+
+
+class _Query:
+    """The steps of one selection as queries."""
+
+    def __init__(self, rules: Eligibility, cdm: Cdm, work: Scratch, raw: str) -> None:
+        self._rules, self._cdm, self._work, self._raw = rules, cdm, work, raw
+        self.notes: list[Note] = []
+
+    def steps(self) -> Iterator[tuple[str, Narrow]]:
+        """Name and query of every step that applies, in order."""
+        rules = self._rules
+        yield f"both cohorts: {rules.remove_duplicates}", self._duplicates
+        if rules.first_exposure_only:
+            yield "first exposure only", _first_exposure
+        yield "observed at index", self._observed
+        if rules.washout_days:
+            days = counted(rules.washout_days, "day")
+            yield (
+                f"{days} of prior observation",
+                lambda t: f"SELECT * FROM {t} WHERE start_date - obs_start >= {rules.washout_days}",
+            )
+        if rules.restrict_to_common_period:
+            yield "period common to both cohorts", self._common_period
+        if rules.min_age is not None or rules.max_age is not None:
+            yield _age_name(rules.min_age, rules.max_age), self._age
+        if rules.gender_concept_ids is not None:
+            yield "sex", self._sex
+        if rules.nesting_cohort is not None:
+            yield "within the nesting cohort", self._nested
+        if rules.study_start is not None or rules.study_end is not None:
+            yield "study window", self._window
+        if rules.max_cohort_size is not None:
+            yield f"sample of at most {rules.max_cohort_size:,} an arm", self._sample
+
+    def _duplicates(self, table: str) -> str:
+        how = self._rules.remove_duplicates
+        if how == "keep all":
+            return f"SELECT * FROM {table}"
+        firsts = self._work.keep(
+            f"SELECT person_id, arm, min(start_date) AS first FROM {table} GROUP BY ALL"
+        )
+        joined = (
+            f"FROM {table} e JOIN {firsts} m ON m.person_id = e.person_id AND m.arm = e.arm "
+            f"LEFT JOIN {firsts} o ON o.person_id = e.person_id AND o.arm <> e.arm "
+            "WHERE o.first IS NULL"
+        )
+        if how == "remove all":
+            return f"SELECT e.* {joined}"
+        kept = f"{joined} OR (m.first < o.first AND e.start_date < o.first)"
+        if how == "keep first":
+            return f"SELECT e.* {kept}"
+        is_cut = "coalesce(o.first <= e.end_date, false)"
+        end = f"CASE WHEN {is_cut} THEN o.first - 1 ELSE e.end_date END"
+        return f"SELECT e.* REPLACE ({end} AS end_date, {is_cut} AS is_cut) {kept}"
+
+    def _observed(self, table: str) -> str:
+        start, end = "observation_period_start_date", "observation_period_end_date"
+        periods = self._cdm.view("observation_period", ("person_id", start, end))
+        found = self._work.keep(
+            f"SELECT t.*, o.{start} AS obs_start, o.{end} AS obs_end, "
+            f"row_number() OVER (PARTITION BY t.key ORDER BY o.{start}, o.{end}) AS choice "
+            f"FROM {table} t JOIN {periods} o ON o.person_id = t.person_id "
+            f"AND t.start_date BETWEEN o.{start} AND o.{end}"
+        )
+        (twice,) = self._work.row(f"SELECT count(*) FROM {found} WHERE choice = 2")
+        if twice:
+            self.notes.append(
+                Note(
+                    "overlapping_observation_periods",
+                    (),
+                    f"{counted(twice, 'exposure')} {'is' if twice == 1 else 'are'} in several "
+                    "observation periods; the one that began first counts.",
+                )
+            )
+        return f"SELECT * EXCLUDE (choice) FROM {found} WHERE choice = 1"
+
+    def _common_period(self, table: str) -> str:
+        return (
+            f"SELECT t.* FROM {table} t, (SELECT max(first) AS first, min(last) AS last FROM "
+            f"(SELECT min(start_date) AS first, max(start_date) AS last FROM {self._raw} "
+            "GROUP BY arm)) p WHERE t.start_date BETWEEN p.first AND p.last"
+        )
+
+    def _age(self, table: str) -> str:
+        rules = self._rules
+        person = self._cdm.view("person", *BIRTH)
+        age = age_sql("p", "t.start_date", rules.age_method)
+        aged = self._work.keep(
+            f"SELECT t.*, {age} AS age FROM {table} t JOIN {person} p USING (person_id)"
+        )
+        check_ages(self._work, aged)
+        low = 0 if rules.min_age is None else rules.min_age
+        high = "" if rules.max_age is None else f" AND age <= {int(rules.max_age)}"
+        return f"SELECT * EXCLUDE (age) FROM {aged} WHERE age >= {int(low)}{high}"
+
+    def _sex(self, table: str) -> str:
+        chosen = ", ".join(str(int(c)) for c in self._rules.gender_concept_ids or ())
+        person = self._cdm.view("person", ("person_id", "gender_concept_id"))
+        return (
+            f"SELECT t.* FROM {table} t SEMI JOIN (SELECT person_id FROM {person} "
+            f"WHERE gender_concept_id IN ({chosen or 'NULL'})) USING (person_id)"
+        )
+
+    def _nested(self, table: str) -> str:
+        nesting = self._rules.nesting_cohort
+        records = nesting if isinstance(nesting, CohortRecords) else CohortRecords(nesting)
+        name = read_cohort_table(self._cdm, self._work, records.source, records.definition_id)
+        return (
+            f"SELECT t.* FROM {table} t WHERE EXISTS (SELECT 1 FROM {name} n WHERE "
+            "n.person_id = t.person_id AND t.start_date BETWEEN n.start_date AND n.end_date)"
+        )
+
+    def _window(self, table: str) -> str:
+        start, end = self._rules.study_start, self._rules.study_end
+        tests = [] if start is None else [f"start_date >= {date_sql(start)}"]
+        tests += [] if end is None else [f"start_date <= {date_sql(end)}"]
+        return f"SELECT * FROM {table} WHERE {' AND '.join(tests)}"
+
+    def _sample(self, table: str) -> str:
+        """Positions 1 + k (n - 1) / (m - 1), rounded down, for k = 0, ..., m - 1."""
+        m = int(self._rules.max_cohort_size or 0)
+        placed = (
+            "SELECT *, row_number() OVER (PARTITION BY arm ORDER BY key) AS place, "
+            f"count(*) OVER (PARTITION BY arm) AS n FROM {table}"
+        )
+        chosen = self._work.keep(
+            f"SELECT a.arm, 1 + (k.range * (a.n - 1)) // {max(m - 1, 1)} AS place FROM "
+            f"(SELECT arm, count(*) AS n FROM {table} GROUP BY 1) a, range({m}) k WHERE a.n > {m}"
+        )
+        return (
+            f"SELECT t.* EXCLUDE (place, n) FROM ({placed}) t WHERE t.n <= {m} OR EXISTS "
+            f"(SELECT 1 FROM {chosen} c WHERE c.arm = t.arm AND c.place = t.place)"
+        )
+
+
+def _first_exposure(table: str) -> str:
+    return (
+        f"SELECT * FROM {table} "
+        "QUALIFY row_number() OVER (PARTITION BY person_id, arm ORDER BY key) = 1"
+    )
+
+
+def _age_name(low: int | None, high: int | None) -> str:
+    if high is None:
+        return f"age of at least {low}"
+    return f"age of at most {high}" if low is None else f"age {low} to {high}"
+
+
+def _as_date(name: str, value: datetime.date | str | None) -> datetime.date | None:
+    if isinstance(value, datetime.datetime):
+        return value.date()
+    if value is None or isinstance(value, datetime.date):
+        return value
+    try:
+        return datetime.date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise CohortError(
+            "BadSetting",
+            f"`{name}` must be a date, but it is {value!r}.",
+            hint="write it as '2015-01-31'.",
+        ) from None
+
+
+def count_step(work: Scratch, name: str, table: str, before: Step | None = None) -> Step:
+    """What a step left, from a table with ``arm`` and ``person_id``."""
+    counts = work.row(
+        "SELECT count(DISTINCT person_id) FILTER (arm = 1), "
+        "count(DISTINCT person_id) FILTER (arm = 0), count(*) FILTER (arm = 1), "
+        f"count(*) FILTER (arm = 0) FROM {table}"
+    )
+    *persons, target, comparator = map(int, counts)
+    if before is None:
+        return Step(name, persons[0], persons[1], target, comparator)
+    removed = before.target_exposures - target, before.comparator_exposures - comparator
+    return Step(name, persons[0], persons[1], target, comparator, *removed)
+
+
+def status_of(last: Step) -> StudyStatus:
+    """Whether anybody is left in both arms."""
+    if not last.target_exposures and not last.comparator_exposures:
+        return "empty"
+    return "ok" if last.target_exposures and last.comparator_exposures else "one_arm_empty"
+
+
+def described(what: str, last: Step, status: StudyStatus) -> str:
+    """One line for people."""
+    found = "" if status == "ok" else f", status {status!r}"
+    return (
+        f"{what}({counted(last.target_exposures, 'target')}, "
+        f"{counted(last.comparator_exposures, 'comparator')}{found})"
+    )

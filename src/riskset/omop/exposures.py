@@ -1,0 +1,302 @@
+"""The cohorts of a study: episodes of use of two treatments, from drug records or from a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from riskset._errors import CohortError, InputError, counted
+from riskset._types import is_number
+from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.concepts import ConceptSet
+from riskset.omop.settings import plain
+from riskset.solve.result import Note
+
+__all__ = ["CohortTable", "Cohorts", "NewUserCohort", "joined", "read_cohort_table"]
+
+Source = Literal["drug_exposure", "drug_era"]
+LONG_SUPPLY = 365
+EARLY_DAYS = 30
+"""Somebody who starts so soon after observation began may have used the drug before."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cohorts:
+    """Episodes of exposure of two arms, before anybody is left out.
+
+    Attributes
+    ----------
+    table : Arrow table
+        ``treatment`` (1 = target, 0 = comparator), ``person_id``, ``start_date``, ``end_date``; by
+        person and date.
+    drugs : tuple of ConceptSet
+        What the arms take, where that is known; these drugs can be no covariates.
+    early : mapping
+        Arm -> share of the first exposures within 30 days after observation began, a sign of use
+        that began before it; NaN for an arm without any.
+    notes : tuple of Note
+    settings : mapping
+    """
+
+    table: Any
+    drugs: tuple[ConceptSet, ...] = ()
+    early: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        target = self.table.column("treatment").to_pylist().count(1)
+        return (
+            f"Cohorts({counted(target, 'target exposure')}, "
+            f"{counted(self.table.num_rows - target, 'comparator exposure')})"
+        )
+
+
+@dataclass(frozen=True)
+class NewUserCohort:
+    """Episodes of use of two drugs, or classes of drugs, from the drug records of a CDM.
+
+    Records of a class count as one drug; they belong to one episode when the next starts at most
+    `gap_days` after the last day so far. A record ends on its end date, else after its days of
+    supply, else on the day it starts.
+
+    Parameters
+    ----------
+    target, comparator : ConceptSet
+    gap_days : int
+    end_extension_days : int
+        Added to the end of every episode, at most up to the next one.
+    source : {"drug_exposure", "drug_era"}
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> new_users = rs.omop.NewUserCohort(
+    ...     target=rs.omop.ConceptSet([974166, 1395058]),
+    ...     comparator=rs.omop.ConceptSet([1308216, 1341927]),
+    ... )
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(2000)) as cdm:
+    ...     new_users.read(cdm)
+    Cohorts(503 target exposures, 835 comparator exposures)
+    """
+
+    target: ConceptSet
+    comparator: ConceptSet
+    gap_days: int = 30
+    end_extension_days: int = 0
+    source: Source = "drug_exposure"
+
+    def __post_init__(self) -> None:
+        for name in ("gap_days", "end_extension_days"):
+            check_days(name, getattr(self, name), least=0)
+        if self.source not in ("drug_exposure", "drug_era"):
+            raise InputError.wrong_option("source", self.source, ("drug_exposure", "drug_era"))
+
+    def read(self, cdm: Cdm) -> Cohorts:
+        """The episodes of both arms.
+
+        Raises
+        ------
+        CohortError
+            "MissingTable", "MissingColumn", "EmptyConceptAncestor", and those of the casts.
+        """
+        notes: list[Note] = []
+        with cdm.scratch() as work:
+            sets = [s.stage(cdm, work) for s in (self.target, self.comparator)]
+            arms = work.keep(
+                f"SELECT 1 AS arm, concept_id FROM {sets[0]} UNION ALL SELECT 0, concept_id "
+                f"FROM {sets[1]}"
+            )
+            self._note_concepts(work, arms, notes)
+            records = work.keep(
+                "SELECT DISTINCT x.person_id, a.arm, x.s, x.e FROM "
+                f"({exposures(cdm, self.source)}) x JOIN {arms} a USING (concept_id)"
+            )
+            (long,) = work.row(f"SELECT count(*) FROM {records} WHERE e - s >= {LONG_SUPPLY}")
+            if long:
+                notes.append(
+                    Note(
+                        "long_exposures",
+                        (),
+                        f"{counted(long, 'exposure')} of the arms "
+                        f"{'lasts' if long == 1 else 'last'} more than {LONG_SUPPLY} days; check "
+                        "the days of supply.",
+                    )
+                )
+            episodes = joined(records, "person_id, arm", self.gap_days)
+            more = self.end_extension_days
+            table = work.arrow(
+                f"SELECT CAST(arm AS TINYINT) AS treatment, person_id, s AS start_date, "
+                f"greatest(e, least(e + {more}, lead(s) OVER (PARTITION BY person_id, arm "
+                f"ORDER BY s) - 1)) AS end_date FROM ({episodes}) "
+                "ORDER BY person_id, start_date, treatment DESC"
+            )
+            early = _early_starts(cdm, work, table)
+        drugs = (self.target, self.comparator)
+        return Cohorts(table, drugs, early, tuple(notes), {"new_users": plain(self)})
+
+    def _note_concepts(self, work: Scratch, arms: str, notes: list[Note]) -> None:
+        (shared,) = work.row(
+            f"SELECT count(*) FROM (SELECT concept_id FROM {arms} GROUP BY 1 HAVING count(*) > 1)"
+        )
+        if shared:
+            notes.append(
+                Note(
+                    "shared_concepts",
+                    (),
+                    f"{counted(shared, 'concept')} of both arms, such as combinations of their "
+                    "drugs: whoever takes one starts both arms on one day.",
+                )
+            )
+
+
+@dataclass(frozen=True)
+class CohortTable:
+    """Cohorts that another program has made, such as ATLAS.
+
+    Parameters
+    ----------
+    target, comparator : int
+        Their ``cohort_definition_id``.
+    source : str, path or data frame
+        A table of the CDM, a file, or a frame, with ``cohort_definition_id, subject_id,
+        cohort_start_date, cohort_end_date``. A missing end, or one before the start, is the start.
+    drugs : sequence of ConceptSet
+        What the arms take, so that these drugs become no covariates.
+    """
+
+    target: int
+    comparator: int
+    source: object = "cohort"
+    drugs: tuple[ConceptSet, ...] = ()
+
+    def read(self, cdm: Cdm) -> Cohorts:
+        """The records of both arms.
+
+        Raises
+        ------
+        CohortError
+            "BadCohort", if a record has no person or start; and those of reading a table.
+        """
+        if self.target == self.comparator:
+            raise CohortError(
+                "BadCohort",
+                f"target and comparator are both cohort {self.target}.",
+                hint="name two different values of cohort_definition_id.",
+            )
+        with cdm.scratch() as work:
+            found = [
+                read_cohort_table(cdm, work, self.source, number)
+                for number in (self.target, self.comparator)
+            ]
+            both = work.keep(
+                f"SELECT 1 AS arm, * FROM {found[0]} UNION ALL SELECT 0, * FROM {found[1]}"
+            )
+            (early_end,) = work.row(f"SELECT count(*) FROM {both} WHERE end_date < start_date")
+            table = work.arrow(
+                "SELECT CAST(arm AS TINYINT) AS treatment, person_id, start_date, "
+                f"greatest(end_date, start_date) AS end_date FROM {both} "
+                "ORDER BY person_id, start_date, treatment DESC, end_date"
+            )
+            early = _early_starts(cdm, work, table)
+        notes: tuple[Note, ...] = ()
+        if early_end:
+            record = counted(early_end, "record")
+            message = f"{record} of the cohorts ended before the start, and now end on it."
+            notes = (Note("end_before_start", (), message),)
+        return Cohorts(table, tuple(self.drugs), early, notes, {"cohort_table": plain(self)})
+
+
+def read_cohort_table(cdm: Cdm, work: Scratch, source: object, number: int | None) -> str:
+    """Records of a cohort as ``person_id, start_date, end_date``; None: of all cohorts."""
+    if number is None:
+        columns: tuple[str, ...] = ("subject_id", "cohort_start_date")
+    else:
+        columns = ("cohort_definition_id", "subject_id", "cohort_start_date")
+    view = cdm.view(source, columns, ("cohort_end_date",))
+    where = "" if number is None else f" WHERE cohort_definition_id = {int(number)}"
+    name = work.keep(
+        "SELECT subject_id AS person_id, cohort_start_date AS start_date, "
+        f"coalesce(cohort_end_date, cohort_start_date) AS end_date FROM {view}{where}"
+    )
+    (missing,) = work.row(
+        f"SELECT count(*) FROM {name} WHERE person_id IS NULL OR start_date IS NULL"
+    )
+    if missing:
+        of = "the cohort table" if number is None else f"cohort {number}"
+        raise CohortError(
+            "BadCohort",
+            f"{counted(missing, 'record')} of {of} {'has' if missing == 1 else 'have'} no "
+            "subject_id or no cohort_start_date.",
+            hint="every record needs both; complete or remove these.",
+            details={"count": missing},
+        )
+    return name
+
+
+def exposures(cdm: Cdm, source: str) -> str:
+    """Query of the drug records: ``person_id, concept_id``, first day s and last day e."""
+    if source == "drug_era":
+        view = cdm.view(
+            "drug_era",
+            ("person_id", "drug_concept_id", "drug_era_start_date", "drug_era_end_date"),
+        )
+        start, end = "drug_era_start_date", "coalesce(drug_era_end_date, drug_era_start_date)"
+    else:
+        view = cdm.view(
+            "drug_exposure",
+            ("person_id", "drug_concept_id", "drug_exposure_start_date"),
+            ("drug_exposure_end_date", "days_supply"),
+        )
+        start = "drug_exposure_start_date"
+        # greatest() passes over NULL: without days of supply the record ends where it starts.
+        supply = f"{start} + CAST(greatest(days_supply, 1) - 1 AS INTEGER)"
+        end = f"coalesce(drug_exposure_end_date, {supply})"
+    return (
+        f"SELECT person_id, drug_concept_id AS concept_id, {start} AS s, "
+        f"greatest({end}, {start}) AS e FROM {view} WHERE drug_concept_id <> 0 "
+        f"AND person_id IS NOT NULL AND {start} IS NOT NULL"
+    )
+
+
+def joined(records: str, keys: str, gap_days: int) -> str:
+    """Query of episodes ``keys, s, e``: records join up to `gap_days` after the running end."""
+    window = f"PARTITION BY {keys} ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND"
+    return (
+        f"SELECT {keys}, min(s) AS s, max(e) AS e FROM (SELECT *, sum(CASE WHEN before IS NULL "
+        f"OR s > before + {gap_days} THEN 1 ELSE 0 END) OVER ({window} CURRENT ROW) AS episode "
+        f"FROM (SELECT *, max(e) OVER ({window} 1 PRECEDING) AS before FROM {records})) "
+        f"GROUP BY {keys}, episode"
+    )
+
+
+def check_days(name: str, value: object, *, least: int | None = None) -> None:
+    """Refuse what is no whole number of days."""
+    whole = is_number(value) and float(value).is_integer()
+    if not whole or (least is not None and float(value) < least):  # type: ignore[arg-type]
+        raise CohortError(
+            "BadSetting",
+            f"`{name}` must be a whole number of days"
+            f"{'' if least is None else f' of at least {least}'}, but it is {value!r}.",
+            details={"setting": name, "value": value},
+        )
+
+
+def _early_starts(cdm: Cdm, work: Scratch, table: object) -> dict[str, float]:
+    """Share of the first exposures of each arm soon after observation began."""
+    columns = ("person_id", "observation_period_start_date", "observation_period_end_date")
+    periods = cdm.view("observation_period", columns)
+    found = work.rows(
+        "SELECT treatment, avg(CAST(first - observed < "
+        f"{EARLY_DAYS + 1} AS INTEGER)) FROM (SELECT f.treatment, f.first, "
+        f"max(o.observation_period_start_date) AS observed FROM (SELECT treatment, person_id, "
+        f"min(start_date) AS first FROM {work.add(table)} GROUP BY ALL) f JOIN {periods} o "
+        "ON o.person_id = f.person_id AND f.first BETWEEN o.observation_period_start_date AND "
+        "o.observation_period_end_date GROUP BY f.treatment, f.person_id, f.first) GROUP BY 1"
+    )
+    shares = {"target": float("nan"), "comparator": float("nan")}
+    return shares | {"target" if arm else "comparator": float(share) for arm, share in found}
+
+
+def as_sequence(value: object) -> Sequence[object]:
+    """One or several of something as a sequence."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,)

@@ -1,0 +1,331 @@
+"""Time at risk: from a study cohort to a population with outcomes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from riskset._errors import InputError, counted
+from riskset._types import AnyArray
+from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.attrition_table import Attrition
+from riskset.cohort.population import Population
+from riskset.data.outcome import Surv
+from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.eligibility import StudyCohort, StudyStatus, count_step, described, status_of
+from riskset.omop.events import Event, stage_deaths, stage_events
+from riskset.omop.exposures import check_days
+from riskset.omop.settings import plain
+from riskset.solve.result import Note
+
+__all__ = ["StudyPopulation", "TimeAtRisk"]
+
+StartAnchor = Literal["cohort start", "cohort end"]
+EndAnchor = Literal["cohort start", "cohort end", "observation end"]
+START_ANCHORS = ("cohort start", "cohort end")
+END_ANCHORS = (*START_ANCHORS, "observation end")
+REASONS = (
+    "outcome",
+    "competing event",
+    "cohort end",
+    "observation end",
+    "study end",
+    "second cohort",
+    "maximum days",
+    "new time at risk",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyPopulation:
+    """People of a study with their follow-up.
+
+    Attributes
+    ----------
+    table : Arrow table
+        The rows of the study cohort that are left, with ``risk_start`` and ``risk_end`` (days
+        relative to index), ``time_at_risk`` (days, both included), ``status`` (0 = censored, 1 =
+        outcome, 2 = competing event), ``survival_time`` (days, at least 1) and ``end_reason``.
+    attrition : Attrition
+        From the original cohorts on.
+    status : {"ok", "empty", "one_arm_empty"}
+    notes : tuple of Note
+    events_outside_observation : int
+        Events after death or outside the observation period, which do not count.
+    settings : mapping
+    """
+
+    table: Any
+    attrition: Attrition
+    status: StudyStatus
+    notes: tuple[Note, ...] = ()
+    events_outside_observation: int = 0
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def column(self, name: str) -> AnyArray:
+        """A column of the table as an array."""
+        array: AnyArray = self.table.column(name).to_numpy(zero_copy_only=False)
+        return array
+
+    @property
+    def people(self) -> Adjustment:
+        """Arms and identities, for `riskset.cohort`, with the attrition so far."""
+        population = Population(
+            self.column("treatment"),
+            row_id=self.column("row_id"),
+            person_id=self.column("person_id"),
+        )
+        return Adjustment(
+            "none",
+            None,
+            population,
+            np.ones(population.n_rows),
+            status=self.status,
+            notes=self.notes,
+            attrition=self.attrition.steps,
+            settings=self.settings,
+        )
+
+    @property
+    def outcome(self) -> AnyArray:
+        """Survival times and status of the rows, as `riskset.Surv` makes them."""
+        return Surv(self.column("survival_time"), self.column("status"))
+
+    def __repr__(self) -> str:
+        return described("StudyPopulation", self.attrition.steps[-1], self.status)
+
+
+@dataclass(frozen=True)
+class TimeAtRisk:
+    """When people are at risk of an outcome, in days relative to index (day 0).
+
+    ``risk_end = min(anchor + risk_end, end of observation, end of study,
+    risk_start + max_days - 1)`` and ``time_at_risk = risk_end - risk_start + 1``: the first and the
+    last day count. The event on day d gives the survival time ``d - risk_start + 1``; on one day
+    the outcome comes before the competing event.
+
+    Parameters
+    ----------
+    risk_start : int
+        Days after the start anchor. By default day 1: what is recorded on the day of the first
+        prescription is its reason rather than its effect.
+    start_anchor : {"cohort start", "cohort end"}
+    risk_end : int or None
+        Days after the end anchor; None: no limit but the observation period.
+    end_anchor : {"cohort end", "cohort start", "observation end"}
+        By default people are followed while on treatment; ``risk_end=None`` follows them as they
+        started, whatever they take later.
+    max_days : int, optional
+    min_days_at_risk : int
+    remove_prior_outcome : bool
+        Leave out those with an outcome before their time at risk, in the observation period.
+    prior_outcome_lookback : int, optional
+        Only outcomes fewer than so many days before index.
+    censor_at_new_risk_window : bool
+        End the time at risk of a row before the next one of the person begins.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> rs.omop.TimeAtRisk(risk_end=None).words
+    'as started: from 1 day after the start of exposure to the end of observation'
+    """
+
+    risk_start: int = 1
+    start_anchor: StartAnchor = "cohort start"
+    risk_end: int | None = 0
+    end_anchor: EndAnchor = "cohort end"
+    max_days: int | None = None
+    min_days_at_risk: int = 1
+    remove_prior_outcome: bool = True
+    prior_outcome_lookback: int | None = None
+    censor_at_new_risk_window: bool = False
+
+    def __post_init__(self) -> None:
+        if self.start_anchor not in START_ANCHORS:
+            raise InputError.wrong_option("start_anchor", self.start_anchor, START_ANCHORS)
+        if self.end_anchor not in END_ANCHORS:
+            raise InputError.wrong_option("end_anchor", self.end_anchor, END_ANCHORS)
+        check_days("risk_start", self.risk_start)
+        check_days("min_days_at_risk", self.min_days_at_risk, least=1)
+        if self.risk_end is not None:
+            check_days("risk_end", self.risk_end)
+        if self.max_days is not None:
+            check_days("max_days", self.max_days, least=1)
+        if self.prior_outcome_lookback is not None:
+            check_days("prior_outcome_lookback", self.prior_outcome_lookback, least=0)
+
+    @property
+    def words(self) -> str:
+        """The time at risk in a sentence, for reports."""
+        on_treatment = self.risk_end is not None and self.end_anchor == "cohort end"
+        start = _after(self.risk_start, self.start_anchor)
+        end = "the end of observation"
+        if self.risk_end is not None:
+            end = _after(self.risk_end, self.end_anchor)
+        most = "" if self.max_days is None else f", at most {counted(self.max_days, 'day')}"
+        return f"{'on treatment' if on_treatment else 'as started'}: from {start} to {end}{most}"
+
+    def follow(
+        self,
+        cdm: Cdm,
+        cohort: StudyCohort,
+        outcome: Event | Sequence[Event],
+        competing: Event | Sequence[Event] = (),
+    ) -> StudyPopulation:
+        """Follow the people of a study to an outcome.
+
+        Parameters
+        ----------
+        outcome, competing : event or sequence of events
+            A `ConceptSet` (diagnoses of it), a `Diagnosis`, "death", a ``cohort_definition_id`` of
+            the CDM's cohort table, `CohortRecords`, or a data frame with ``person_id`` and
+            ``event_date``.
+
+        Raises
+        ------
+        CohortError
+            Those of reading tables.
+        """
+        with cdm.scratch() as work:
+            rows = work.add(cohort.table)
+            events = _Events(cdm, work, rows, outcome, competing)
+            table = work.keep(self._windows(rows))
+            steps = list(cohort.attrition.steps)
+            if self.remove_prior_outcome:
+                table = work.keep(self._without_prior(table, events.inside))
+                steps.append(count_step(work, "no prior outcome", table, steps[-1]))
+            if self.censor_at_new_risk_window:
+                table = work.keep(_until_next(table))
+                steps.append(count_step(work, "new time at risk", table, steps[-1]))
+            least = self.min_days_at_risk
+            table = work.keep(f"SELECT * FROM {table} WHERE risk_end - risk_start + 1 >= {least}")
+            name = f"at least {counted(least, 'day')} at risk"
+            steps.append(count_step(work, name, table, steps[-1]))
+            found = work.arrow(_outcomes(table, events.inside))
+        notes = events.notes()
+        return StudyPopulation(
+            found,
+            Attrition(tuple(steps)),
+            status_of(steps[-1]),
+            (*cohort.notes, *notes),
+            events.n_outside,
+            {
+                **cohort.settings,
+                "time_at_risk": plain(self),
+                "outcome": plain(outcome),
+                "competing": plain(competing),
+            },
+        )
+
+    def _windows(self, rows: str) -> str:
+        """Rows with the days and the reason of the end of their time at risk."""
+        anchors = {"cohort start": "0", "cohort end": "days_to_cohort_end"}
+        start = f"{anchors[self.start_anchor]} + {self.risk_start}"
+        reason = {
+            "cohort start": "'maximum days'",
+            "cohort end": "cohort_end_reason",
+            "observation end": "obs_end_reason",
+        }[self.end_anchor]
+        own = "NULL::INTEGER"
+        if self.risk_end is not None:
+            anchor = {**anchors, "observation end": "days_to_obs_end"}[self.end_anchor]
+            own = f"{anchor} + {self.risk_end}"
+        most = "NULL" if self.max_days is None else f"risk_start + {self.max_days} - 1"
+        # least() passes over NULL.
+        return (
+            "SELECT *, treatment AS arm, CASE WHEN risk_end = own_end THEN own_reason "
+            "WHEN risk_end = most_end THEN 'maximum days' ELSE obs_end_reason END AS base_reason "
+            "FROM (SELECT *, least(own_end, most_end, days_to_obs_end) AS risk_end FROM "
+            f"(SELECT *, CAST({most} AS INTEGER) AS most_end FROM "
+            f"(SELECT *, CAST({start} AS INTEGER) AS risk_start, "
+            f"CAST({own} AS INTEGER) AS own_end, {reason} AS own_reason FROM {rows})))"
+        )
+
+    def _without_prior(self, table: str, events: str) -> str:
+        back = ""
+        if self.prior_outcome_lookback is not None:
+            back = f" AND e.day > {-self.prior_outcome_lookback}"
+        return (
+            f"SELECT t.* FROM {table} t WHERE NOT EXISTS (SELECT 1 FROM {events} e "
+            f"WHERE e.row_id = t.row_id AND e.kind = 1 AND e.day < t.risk_start{back})"
+        )
+
+
+class _Events:
+    """Outcomes (kind 1) and competing events (2) of rows by day; those that count are inside."""
+
+    def __init__(
+        self,
+        cdm: Cdm,
+        work: Scratch,
+        rows: str,
+        outcome: Event | Sequence[Event],
+        competing: Event | Sequence[Event],
+    ) -> None:
+        own, other = (stage_events(cdm, work, events) for events in (outcome, competing))
+        deaths = stage_deaths(cdm, work)
+        both = f"(SELECT 1 AS kind, * FROM {own} UNION ALL SELECT 2, * FROM {other})"
+        everything = work.keep(
+            "SELECT row_id, kind, day, day BETWEEN -days_from_obs_start AND days_to_obs_end "
+            "AND is_alive AS is_inside FROM (SELECT DISTINCT c.row_id, c.days_from_obs_start, "
+            "c.days_to_obs_end, x.kind, CAST(x.event_date - c.index_date AS INTEGER) AS day, "
+            "x.event_date <= coalesce(d.event_date, x.event_date) AS is_alive "
+            f"FROM {rows} c JOIN {both} x USING (person_id) LEFT JOIN {deaths} d USING (person_id))"
+        )
+        self.inside = work.keep(f"SELECT row_id, kind, day FROM {everything} WHERE is_inside")
+        (self.n_outside,) = work.row(f"SELECT count(*) FROM {everything} WHERE NOT is_inside")
+
+    def notes(self) -> tuple[Note, ...]:
+        """That some do not count."""
+        if not self.n_outside:
+            return ()
+        message = (
+            f"{counted(self.n_outside, 'event')} outside observation or after death "
+            f"{'does' if self.n_outside == 1 else 'do'} not count."
+        )
+        return (Note("events_outside_observation", (), message),)
+
+
+def _until_next(table: str) -> str:
+    """Time at risk that ends before the next row of the person begins; rows without any are out."""
+    following = (
+        f"SELECT *, lead(index_date + risk_start) OVER (PARTITION BY person_id "
+        f"ORDER BY index_date + risk_start, row_id) - 1 - index_date AS last FROM {table}"
+    )
+    return (
+        "SELECT * EXCLUDE (last) REPLACE (CAST(least(risk_end, last) AS INTEGER) AS risk_end, "
+        "CASE WHEN last < risk_end THEN 'new time at risk' ELSE base_reason END AS base_reason) "
+        f"FROM ({following}) WHERE least(risk_end, last) >= risk_start OR risk_end < risk_start"
+    )
+
+
+def _outcomes(table: str, events: str) -> str:
+    reasons = ", ".join(f"'{reason}'" for reason in REASONS)
+    firsts = (
+        "SELECT t.row_id, min(e.day) FILTER (e.kind = 1) AS first, min(e.day) FILTER (e.kind = 2) "
+        f"AS other FROM {table} t JOIN {events} e USING (row_id) "
+        "WHERE e.day BETWEEN t.risk_start AND t.risk_end GROUP BY 1"
+    )
+    return (
+        "SELECT row_id, person_id, treatment, index_date, days_from_obs_start, days_to_cohort_end, "
+        "days_to_obs_end, risk_start, risk_end, risk_end - risk_start + 1 AS time_at_risk, "
+        "CAST(status AS TINYINT) AS status, "
+        "coalesce(least(first, other), risk_end) - risk_start + 1 AS survival_time, "
+        "CAST(CASE status WHEN 1 THEN 'outcome' WHEN 2 THEN 'competing event' ELSE base_reason END "
+        f"AS ENUM({reasons})) AS end_reason FROM (SELECT t.*, f.first, f.other, CASE "
+        "WHEN f.first <= coalesce(f.other, f.first) THEN 1 WHEN f.other IS NOT NULL THEN 2 ELSE 0 "
+        f"END AS status FROM {table} t LEFT JOIN ({firsts}) f USING (row_id)) ORDER BY row_id"
+    )
+
+
+def _after(days: int, anchor: str) -> str:
+    point = {
+        "cohort start": "the start of exposure",
+        "cohort end": "the end of exposure",
+        "observation end": "the end of observation",
+    }[anchor]
+    if days == 0:
+        return point
+    return f"{counted(abs(days), 'day')} {'after' if days > 0 else 'before'} {point}"

@@ -1,0 +1,167 @@
+"""Where the tables of a CDM are: a folder, a zip archive, a DuckDB file, or data frames.
+
+Tables are found by their exact names, in any case, and opened when they are first used. What else
+lies there is left alone.
+"""
+
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from riskset._errors import CohortError, InputError
+from riskset.data.database import Database, StoredTable, quoted, text
+from riskset.data.files import FORMATS, open_file
+from riskset.omop.columns import kind
+
+__all__ = ["Openers", "find_tables", "open_table_file"]
+
+Openers = Mapping[str, Callable[[], StoredTable]]
+"""Name of a table, in lower case -> what opens it."""
+
+ENDINGS = tuple(e for name, own in FORMATS.items() if name != "duckdb" for e in own)
+
+
+def find_tables(
+    database: Database,
+    source: object,
+    schema: str | Sequence[str],
+    scratch: Path,
+) -> Openers:
+    """The tables of a source; archives are unpacked into `scratch`, a table at a time."""
+    if isinstance(source, Mapping):
+        return {str(name).lower(): _frame(database, frame) for name, frame in source.items()}
+    if not isinstance(source, str | Path):
+        raise InputError(
+            "a CDM is read from a path or a mapping of table names to data frames, but this is "
+            f"{type(source).__name__}.",
+            hint="for example Cdm('folder'), or Cdm({'person': frame, ...}).",
+        )
+    path = Path(source)
+    if not path.exists():
+        raise InputError(
+            f"there is no file or folder {str(path)!r}.", hint="check the path of the CDM."
+        )
+    if path.is_dir():
+        return _folder(database, path)
+    if path.suffix.lower() == ".zip":
+        return _archive(database, path, scratch)
+    if path.suffix.lower() in FORMATS["duckdb"]:
+        return _attached(database, path, [schema] if isinstance(schema, str) else schema)
+    raise InputError(
+        f"{path.name} is one file, but a CDM has many tables.",
+        hint="pass the folder it is in, a zip archive, or a DuckDB file "
+        f"({', '.join(FORMATS['duckdb'])}).",
+    )
+
+
+def open_table_file(database: Database, path: Path) -> StoredTable:
+    """A file as a table.
+
+    Raises
+    ------
+    CohortError
+        "BadFile".
+    """
+    try:
+        return open_file(
+            database, path, identifiers=lambda names: [n for n in names if _is_text(n)]
+        )
+    except InputError as error:
+        raise CohortError(
+            "BadFile", str(error).replace("\nHint: ", " "), details={"file": str(path)}
+        ) from None
+
+
+def _is_text(column: str) -> bool:
+    return kind(column.lower()) == "text"
+
+
+def _frame(database: Database, frame: object) -> Callable[[], StoredTable]:
+    if isinstance(frame, str | Path):
+        return lambda: open_table_file(database, Path(frame))
+    return lambda: database.add(frame)
+
+
+def _folder(database: Database, folder: Path) -> Openers:
+    entries = sorted(p for p in folder.iterdir() if not _is_hidden(p.name))
+    files = [p for p in entries if p.is_file() and p.name.lower().endswith(ENDINGS)]
+    inner = [p for p in entries if p.is_dir()]
+    if not files and len(inner) == 1:
+        return _folder(database, inner[0])
+    named = _by_table(files, str(folder))
+    return {name: _opener(database, path) for name, path in named.items()}
+
+
+def _opener(database: Database, path: Path) -> Callable[[], StoredTable]:
+    return lambda: open_table_file(database, path)
+
+
+def _archive(database: Database, path: Path, scratch: Path) -> Openers:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [PurePosixPath(name) for name in archive.namelist()]
+    except (zipfile.BadZipFile, OSError) as error:
+        raise CohortError(
+            "BadFile",
+            f"{path.name} is not a complete zip archive: {error}",
+            hint="download it again.",
+            details={"file": str(path)},
+        ) from None
+    tables = [m for m in members if not any(map(_is_hidden, m.parts))]
+    named = _by_table([m for m in tables if m.name.lower().endswith(ENDINGS)], path.name)
+
+    def opener(member: PurePosixPath) -> Callable[[], StoredTable]:
+        def unpack() -> StoredTable:
+            with zipfile.ZipFile(path) as archive:
+                return open_table_file(database, Path(archive.extract(str(member), scratch)))
+
+        return unpack
+
+    return {name: opener(member) for name, member in named.items()}
+
+
+def _is_hidden(name: str) -> bool:
+    """Apple's archiver puts files like ._person.parquet, which are no tables, beside the true."""
+    return name.startswith(".") or name == "__MACOSX"
+
+
+Place = TypeVar("Place", Path, PurePosixPath)
+
+
+def _by_table(paths: Iterable[Place], place: str) -> dict[str, Place]:
+    found: dict[str, Place] = {}
+    for path in paths:
+        name = path.name.split(".")[0].lower()
+        if name in found:
+            raise CohortError(
+                "AmbiguousTable",
+                f"{place} has two files for the table {name}: {str(found[name])!r} and "
+                f"{str(path)!r}.",
+                hint="keep one of them.",
+            )
+        found[name] = path
+    return found
+
+
+def _attached(database: Database, path: Path, schemas: Sequence[str]) -> Openers:
+    """Tables and views of some schemas of a DuckDB file; the first that has a table counts."""
+    alias = database.attach(path)
+    rows = database.sql(
+        "SELECT table_schema, table_name FROM information_schema.tables "
+        f"WHERE table_catalog = {text(alias)} ORDER BY ALL"
+    ).fetchall()
+    known = {schema.lower(): schema for schema, _ in rows}
+    found: dict[str, Callable[[], StoredTable]] = {}
+    for wanted in schemas:
+        if wanted.lower() not in known:
+            raise InputError.unknown_name("schema", wanted, known.values(), place=path.name)
+        for schema, name in rows:
+            if schema.lower() == wanted.lower():
+                view = ".".join(map(quoted, (alias, schema, name)))
+                found.setdefault(name.lower(), _view(database, view, path.name))
+    return found
+
+
+def _view(database: Database, view: str, file: str) -> Callable[[], StoredTable]:
+    return lambda: database.stored(view, file)
