@@ -10,7 +10,7 @@ from riskset.cohort.adjustment import People, Step, start
 from riskset.cohort.small_cells import Mask, hide_small, is_small
 from riskset.data.output import data_frame
 
-__all__ = ["Attrition", "attrition"]
+__all__ = ["Attrition", "attrition", "hide_attrition"]
 
 ARMS = ("target", "comparator")
 
@@ -46,7 +46,7 @@ class Attrition:
         for arm in ARMS:
             names = (f"{arm}_exposures", f"{arm}_persons", f"removed_{arm}")
             counts = [[getattr(step, name) for step in self.steps] for name in names]
-            hidden = _hidden(counts, min_cell_count)
+            hidden = hide_attrition(counts, min_cell_count)
             for name, own, mask in zip(names, counts, hidden, strict=True):
                 shown = [None if h else n for n, h in zip(own, mask, strict=True)]
                 columns[name] = np.array(shown, dtype=object)
@@ -81,7 +81,7 @@ def attrition(people: People) -> Attrition:
     return Attrition(start(people, allow_weights=True).attrition)
 
 
-def _hidden(counts: list[list[int]], min_cell_count: int) -> list[Mask]:
+def hide_attrition(counts: list[list[int]], min_cell_count: int) -> list[Mask]:
     """Masks of exposures, persons and removed: exposures before are those left and removed.
 
     Where persons equal exposures at every step, either would give the other away.

@@ -16,7 +16,7 @@ from riskset.curves.followup import check_level
 from riskset.data.output import data_frame
 from riskset.solve.result import Note
 
-__all__ = ["Calibration", "Controls", "ErrorModel", "calibrate"]
+__all__ = ["Calibration", "Controls", "ErrorModel", "calibrate", "leave_one_out"]
 
 Numbers = NDArray[np.float64]
 Method = Literal["posterior", "likelihood"]

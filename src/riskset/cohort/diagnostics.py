@@ -10,7 +10,7 @@ from riskset._types import AnyArray, is_number
 from riskset.cohort.balancing import Balance
 from riskset.data.output import data_frame
 
-__all__ = ["Diagnostic", "Diagnostics", "diagnose"]
+__all__ = ["Diagnostic", "Diagnostics", "check", "diagnose"]
 
 Verdict = Literal["pass", "fail", "not_evaluated"]
 
@@ -131,18 +131,19 @@ def diagnose(
             )
     checks = [
         _balance(balance, max_smd),
-        _check("equipoise", equipoise, min_equipoise, at_least=True),
-        _check("mdrr", mdrr, max_mdrr),
-        _check("ease", ease, max_ease),
-        _check("generalisability", _generalisability(balance), max_generalisability),
-        _check("proportional_hazards", proportionality_p, None),
+        check("equipoise", equipoise, min_equipoise, at_least=True),
+        check("mdrr", mdrr, max_mdrr),
+        check("ease", ease, max_ease),
+        check("generalisability", _generalisability(balance), max_generalisability),
+        check("proportional_hazards", proportionality_p, None),
     ]
     return Diagnostics(tuple(checks))
 
 
-def _check(
+def check(
     name: str, value: float | None, limit: float | None, *, at_least: bool = False
 ) -> Diagnostic:
+    """Whether a value is below its limit, or at least the limit."""
     if value is None or np.isnan(value):
         return Diagnostic(name, None, limit, "not_evaluated")
     if limit is None:
@@ -154,7 +155,7 @@ def _check(
 def _balance(balance: Balance | None, max_smd: float) -> Diagnostic:
     if balance is None or balance.summary()["max"] is None:
         return Diagnostic("balance", None, max_smd, "not_evaluated")
-    found = _check("balance", float(np.nanmax(np.abs(balance.after.smd))), max_smd)
+    found = check("balance", float(np.nanmax(np.abs(balance.after.smd))), max_smd)
     if balance.alpha is None:
         return found
     known = ~np.isnan(balance.after.p)

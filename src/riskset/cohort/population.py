@@ -102,6 +102,11 @@ class Population:
         return np.equal(self.treatment, 1)
 
     @property
+    def has_score(self) -> bool:
+        """Whether there are propensity scores."""
+        return self._score is not None
+
+    @property
     def score(self) -> Rows:
         """Propensity scores (n,).
 

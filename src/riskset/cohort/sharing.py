@@ -1,6 +1,8 @@
 """What of a study's results may leave the house: without small counts, and blind if need be."""
 
+from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcomes import ArmCounts
 from riskset.cohort.small_cells import is_small
 
-__all__ = ["share_balance", "share_curves", "share_estimate"]
+__all__ = ["share_balance", "share_curves", "share_estimate", "share_row"]
 
 ARMS = ("target", "comparator")
 EFFECT = ("hr", "hr_lower", "hr_upper", "p", "one_sided_p", "log_hr", "se", "llr")
@@ -37,27 +39,38 @@ def share_estimate(
         As `Estimate.columns`; what is hidden is None, ``suppressed`` lists its names, and
         ``blinded`` says whether the effect is withheld.
     """
-    row = estimate.columns()
+    shown = share_row(estimate.columns(), min_cell_count=min_cell_count)
+    withheld = dict.fromkeys(EFFECT) if blind else {}
+    return shown | withheld | {"blinded": blind}
+
+
+def share_row(row: Mapping[str, Any], *, min_cell_count: int = 5) -> dict[str, Any]:
+    """A row with the counts of both arms, and perhaps an effect, as it may be shown.
+
+    Parameters
+    ----------
+    row : mapping
+        As `Estimate.columns`; of columns that it lacks nothing can be hidden.
+    """
     hidden: set[str] = set()
     for arm in ARMS:
-        counts: ArmCounts = getattr(estimate, arm)
         names = ("persons", "exposures", "outcomes", "competing")
-        small = {n for n in names if is_small(getattr(counts, n), min_cell_count)}
-        if small & {"persons", "exposures"} and counts.persons == counts.exposures:
+        small = {n for n in names if is_small(row[f"{arm}_{n}"], min_cell_count)}
+        if small & {"persons", "exposures"} and row[f"{arm}_persons"] == row[f"{arm}_exposures"]:
             small |= {"persons", "exposures"}
         if small:
             hidden |= {f"{arm}_{name}" for name in small}
         if "outcomes" in small:
             # Days times a rate are the outcomes, and so is the detectable ratio less the other arm.
-            hidden |= {f"{arm}_{name}" for name in RATES} | {"mdrr"}
-    if is_small(estimate.target.outcomes + estimate.comparator.outcomes, min_cell_count):
+            hidden |= {f"{arm}_{name}" for name in RATES} | {"mdrr", "expected_se"}
+    if is_small(sum(row[f"{arm}_outcomes"] for arm in ARMS), min_cell_count):
         hidden |= set(EFFECT)
-    strata = estimate.informative_strata
+    strata = row.get("informative_strata")
     if strata is not None and is_small(strata, min_cell_count):
         hidden.add("informative_strata")
-    withheld = set(EFFECT) if blind else set()
-    shown = {name: None if name in hidden | withheld else value for name, value in row.items()}
-    return shown | {"suppressed": ", ".join(sorted(hidden)), "blinded": blind}
+    hidden &= set(row)
+    shown = {name: None if name in hidden else value for name, value in row.items()}
+    return shown | {"suppressed": ", ".join(sorted(hidden))}
 
 
 def share_balance(balance: Balance, *, min_cell_count: int = 5) -> dict[str, AnyArray]:

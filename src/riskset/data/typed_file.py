@@ -4,7 +4,8 @@ A missing value is null, never NaN; so that NaN in a file can only mean damage, 
 as null where they are NaN. Infinities stay.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ TYPES = {
     "numbers": pa.list_(pa.field("element", pa.float64())),  # as Parquet calls it
 }
 """Names of types in schemas -> how they are stored; "numbers" is a list of numbers."""
+
+ROW_GROUP = 1 << 14
 
 NAMES = {stored: name for name, stored in TYPES.items()}
 
@@ -53,14 +56,19 @@ class TypedTable:
         return found
 
 
-def write_typed(path: Path, types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> None:
-    """Write rows; a column that a row lacks is null."""
-    arrays = [
-        pa.array([_value(row.get(name), kind) for row in rows], TYPES[kind])
-        for name, kind in types.items()
-    ]
-    table = pa.table(arrays, names=list(types))
-    pyarrow.parquet.write_table(table, path, compression="zstd")
+def write_typed(path: Path, types: Mapping[str, str], rows: Iterable[Mapping[str, object]]) -> int:
+    """Write rows, some at a time, and count them; a column that a row lacks is null."""
+    schema = pa.schema([(name, TYPES[kind]) for name, kind in types.items()])
+    left, n_rows = iter(rows), 0
+    with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        while chunk := list(islice(left, ROW_GROUP)):
+            arrays = [
+                pa.array([_value(row.get(name), kind) for row in chunk], TYPES[kind])
+                for name, kind in types.items()
+            ]
+            writer.write_table(pa.table(arrays, schema=schema), row_group_size=ROW_GROUP)
+            n_rows += len(chunk)
+    return n_rows
 
 
 def read_typed(path: Path) -> TypedTable:

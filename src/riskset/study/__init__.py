@@ -4,5 +4,7 @@
 """
 
 from riskset.study.results import StudyResults
+from riskset.study.run import run
+from riskset.study.specification import Study
 
-__all__ = ["StudyResults"]
+__all__ = ["Study", "StudyResults", "run"]

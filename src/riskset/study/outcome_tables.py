@@ -76,12 +76,12 @@ comparator_at_risk     int?    people of the comparator still followed
 """
         + SUPPRESSED
         + """
-blinded                bool    adjusted risks are withheld
+blinded                bool    the risks are withheld
 """,
     ),
     table(
         "curves",
-        "A step of a curve: the value from a time on. It ends where people at risk are few.",
+        "A step of a curve: the value from a time on. It ends where an arm has few people left.",
         RUN
         + """
 adjusted               bool    with the weights of the adjustment

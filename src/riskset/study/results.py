@@ -15,7 +15,7 @@ adjustment or its propensity score; `riskset.study.schema` explains which.
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -166,7 +166,7 @@ def write_results(
     folder: Path,
     study: Mapping[str, object],
     run: Mapping[str, object],
-    tables: Mapping[str, Sequence[Mapping[str, object]]],
+    tables: Mapping[str, Iterable[Mapping[str, object]]],
 ) -> None:
     """Write a folder of results, whole or not at all; an older one is replaced.
 
@@ -176,7 +176,8 @@ def write_results(
     study, run : mapping
         `STUDY_KEYS` but for ``format`` and ``tables``, `RUN_KEYS` but for ``study``.
     tables : mapping
-        Rows of the tables; a table that is absent is empty. A column that a row lacks is missing.
+        Rows of the tables, read once; a table that is absent is empty, and a column that a row
+        lacks is missing.
 
     Raises
     ------
@@ -190,10 +191,9 @@ def write_results(
     temporary.mkdir(parents=True)
     known: dict[str, object] = {}
     for name in TABLES:
-        rows = tables.get(name, ())
-        _check_rows(name, rows)
-        write_typed(_file(temporary, name), TABLES[name].types, rows)
-        known[name] = {"rows": len(rows), "sha256": _checksum(_file(temporary, name))}
+        path = _file(temporary, name)
+        n_rows = write_typed(path, TABLES[name].types, _checked(name, tables.get(name, ())))
+        known[name] = {"rows": n_rows, "sha256": _checksum(path)}
     content = {"format": FORMAT, **study, "tables": known}
     write_json(temporary / STUDY, {key: content[key] for key in STUDY_KEYS})
     write_json(temporary / RUN, {"study": study["settings_hash"], **run})
@@ -205,7 +205,7 @@ def write_results(
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _check_rows(name: str, rows: Sequence[Mapping[str, object]]) -> None:
+def _checked(name: str, rows: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
     columns = TABLES[name].columns
     required = [column.name for column in columns if not column.is_optional]
     for row in rows:
@@ -213,6 +213,7 @@ def _check_rows(name: str, rows: Sequence[Mapping[str, object]]) -> None:
         for column in required:
             if row.get(column) is None:
                 raise ValueError(f"{name}: column {column!r} is missing in {row!r}")
+        yield row
 
 
 def _check_names(what: str, given: Iterable[str], known: Mapping[str, object]) -> None:

@@ -1,0 +1,154 @@
+"""The table of people of a cohort study: columns with a meaning, and covariates kept in a file."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from riskset._errors import InputError
+from riskset._types import AnyArray
+from riskset.data.beside import LongInput, StoredDesign, beside
+from riskset.data.database import Database
+from riskset.data.design import Design
+from riskset.data.design_file import is_design_file
+from riskset.data.files import open_file
+from riskset.data.frame import FrameEncoder
+from riskset.data.long_table import Duplicates, UnknownRows, find_columns
+from riskset.data.outcome_columns import identified
+from riskset.data.remarks import Remark
+from riskset.data.schema import LongOptions
+from riskset.data.table import Table, check_present, keys, kind_of, labels, numbers, type_words
+
+__all__ = ["ColumnKind", "PeopleFile", "columns_of", "covariates_of", "read_columns"]
+
+ColumnKind = Literal["number", "label", "key", "year"]
+
+
+@dataclass(frozen=True)
+class PeopleFile:
+    """Where a table of people is.
+
+    Attributes
+    ----------
+    path : Path
+    table : str or None
+        Of a DuckDB file.
+    id : str or None
+        The column that identifies rows.
+    """
+
+    path: Path
+    table: str | None = None
+    id: str | None = None
+
+    def open(self, database: Database, exact: Sequence[str] = ()) -> Table:
+        """The table; columns `exact` are kept as they are written."""
+        wanted = (*exact, *([] if self.id is None else [self.id]))
+        stored = open_file(database, self.path, table=self.table, identifiers=lambda _: wanted)
+        return stored.table()
+
+
+def columns_of(people: PeopleFile) -> tuple[str, ...]:
+    """Names of its columns."""
+    with Database() as database:
+        return people.open(database).columns
+
+
+def read_columns(people: PeopleFile, wanted: Mapping[str, ColumnKind]) -> dict[str, AnyArray]:
+    """Some columns of a table of people.
+
+    Parameters
+    ----------
+    wanted : mapping of str to {"number", "label", "key", "year"}
+        Numbers, labels of groups, exact identifiers, or dates, of which the year is read.
+
+    Returns
+    -------
+    dict of (n,) arrays
+
+    Raises
+    ------
+    InputError
+        If a column is absent, a value is missing, or of another kind; names the row.
+    """
+    readers: dict[str, Callable[[Table, str, pa.ChunkedArray], AnyArray]] = {
+        "number": numbers,
+        "label": labels,
+        "key": keys,
+        "year": _years,
+    }
+    with Database() as database:
+        exact = [name for name, kind in wanted.items() if kind == "key"]
+        table = people.open(database, exact)
+        return {n: readers[kind](table, n, table.array(n)) for n, kind in wanted.items()}
+
+
+def covariates_of(
+    people: PeopleFile,
+    columns: Sequence[str],
+    long: Path | None,
+    design_file: Path,
+    *,
+    duplicates: Duplicates = "error",
+    unknown_rows: UnknownRows = "error",
+) -> tuple[Design, tuple[Remark, ...]]:
+    """Covariates of everybody, in a file that is mapped into memory.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Columns of the table that are covariates.
+    long : Path or None
+        A long table (row, covariate, value), or a design in a file, beside it.
+    design_file : Path
+        Where to keep them (.rsd); if the file is there it is opened.
+    duplicates, unknown_rows
+        See `riskset.Dataset.from_long`.
+
+    Raises
+    ------
+    InputError
+        See `riskset.read_dataset`.
+    """
+    if design_file.exists():
+        return Design.open(design_file, verify=False), ()
+    beside_it = design_file.with_name(f".{design_file.stem}-long.rsd")
+    with Database() as database:
+        table = identified(people.open(database), people.id, must_be_unique=long is not None)
+        wide = FrameEncoder.fit(table, columns)[1]
+        added: LongInput | None = None
+        if long is not None and is_design_file(long):
+            added = StoredDesign.open(long)
+        elif long is not None:
+            stored = open_file(
+                database,
+                long,
+                identifiers=lambda c: (lambda f: (f.row, f.covariate))(
+                    find_columns(c, long.name, None, people.id)
+                ),
+            )
+            names = find_columns(stored.columns, long.name, None, people.id)
+            added = (stored, LongOptions(names, duplicates, unknown_rows))
+        design, _, _, notes = beside(wide, table, added, beside_it)
+        if beside_it.exists() and not wide.n_features:
+            os.replace(beside_it, design_file)
+        else:
+            design.save(design_file)
+            beside_it.unlink(missing_ok=True)
+    return Design.open(design_file, verify=False), notes
+
+
+def _years(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
+    check_present(table, name, array)
+    if kind_of(array.type) != "date":
+        raise InputError(
+            f"{table.words.column(name)} must hold dates, but its type is "
+            f"{type_words(array.type)}.",
+            hint="store dates as dates, or in a CSV file as YYYY-MM-DD.",
+        )
+    return np.asarray(pc.year(array).to_numpy()).astype(np.int64)

@@ -1,0 +1,251 @@
+"""The tables of results, row by row, from what the steps of a run have stored."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from riskset.study.adjusting import adjustment_of, balance_rows, summary_row, table1_rows
+from riskset.study.cohorts import TableSource
+from riskset.study.estimate_run import AnalysisRuns, Run
+from riskset.study.results import TABLES
+from riskset.study.specification import Study
+from riskset.study.steps import Steps
+
+__all__ = ["Tables"]
+
+Row = dict[str, Any]
+ARMS = ("target", "comparator")
+
+
+class Tables:
+    """The rows of every table, before anything is hidden.
+
+    Rows may have helper columns that `hide` needs and takes away.
+
+    Parameters
+    ----------
+    study : Study
+    source : TableSource
+    steps : Steps
+    analyses : list of AnalysisRuns
+    """
+
+    def __init__(
+        self, study: Study, source: TableSource, steps: Steps, analyses: list[AnalysisRuns]
+    ) -> None:
+        self._study, self._source, self._steps = study, source, steps
+        self._analyses = analyses
+        self._runs = [run for own in analyses for run in own.runs]
+        self._ps = _numbers(run.ps for run in self._runs)
+        self._adjustments = _numbers(run.adjustment for run in self._runs)
+        self._first = {run.adjustment: run for run in reversed(self._runs)}
+        self._score = {run.ps: run for run in reversed(self._runs)}
+
+    def rows(self, name: str, blind: bool) -> Iterator[Row]:
+        """Rows of a table; `blind`: those of effects that fail diagnostics say so."""
+        makers: dict[str, Callable[[bool], Iterator[Row]]] = {
+            "runs": self._of_runs,
+            "attrition": self._attrition,
+            "arms": self._described("arms"),
+            "ps": self._scores,
+            "ps_coefficients": self._of_score("coefficients"),
+            "ps_cross_validation": self._of_score("cross_validation"),
+            "ps_flagged": self._of_score("flagged"),
+            "adjustments": self._of_adjustments,
+            "preference": self._preference,
+            "balance": self._balance,
+            "table1": self._table1,
+            "estimates": self._estimates,
+            "absolute_risks": self._described("risks"),
+            "curves": self._described("curves"),
+            "numbers_at_risk": self._described("at_risk"),
+            "controls": self._controls,
+            "calibration": self._calibration,
+            "diagnostics": self._diagnostics,
+            "follow_up": self._described("follow_up"),
+            "follow_up_ends": self._described("ends"),
+            "event_weeks": self._described("weeks"),
+            "calendar": self._calendar,
+            "warnings": self._warnings,
+        }
+        known = set(TABLES[name].types) | {"counts", "people"}
+        if name not in makers:
+            return
+        for row in makers[name](blind):
+            yield {column: value for column, value in row.items() if column in known}
+
+    def _of_runs(self, blind: bool) -> Iterator[Row]:
+        for run in self._runs:
+            facts = {} if run.adjustment is None else self._facts("adjustment", run.adjustment)
+            yield run.names | {
+                "outcome_kind": run.outcome.kind,
+                "true_hr": run.true_hr,
+                "status": run.status,
+                "step": run.step,
+                "reason": run.reason,
+                "estimand": facts.get("estimand"),
+                "adjustment_kind": facts.get("kind"),
+                "ps": self._ps.get(run.ps or ""),
+                "adjustment": self._adjustments.get(run.adjustment or ""),
+                "unblind": run.unblind,
+                "blinded": blind and run.fails,
+            }
+
+    def _facts(self, step: str, key: str) -> dict[str, Any]:
+        return self._steps.again(step, key).facts
+
+    def _each_adjustment(self) -> Iterator[tuple[int, str, Run]]:
+        for key, number in self._adjustments.items():
+            yield number, key, self._first[key]
+
+    def _attrition(self, blind: bool) -> Iterator[Row]:
+        for number, key, _ in self._each_adjustment():
+            for k, step in enumerate(self._facts("adjustment", key)["attrition"], start=1):
+                yield {"adjustment": number, "number": k} | step
+
+    def _scores(self, blind: bool) -> Iterator[Row]:
+        for key, number in self._ps.items():
+            comparison = self._score[key].comparison
+            row = {"ps": number, "target": comparison.target, "comparator": comparison.comparator}
+            yield row | self._facts("propensity score", key)["row"]
+
+    def _of_score(self, name: str) -> Callable[[bool], Iterator[Row]]:
+        def rows(blind: bool) -> Iterator[Row]:
+            for key, number in self._ps.items():
+                facts = self._facts("propensity score", key)
+                for row in facts[name]:
+                    counts = {}
+                    if row.get("is_binary", name == "flagged"):
+                        for arm in ARMS:
+                            n, mean = facts["row"][f"n_{arm}"], row[f"mean_{arm}"]
+                            counts[arm] = None if mean is None else round(mean * n)
+                    yield {"ps": number, "counts": counts} | row
+
+        return rows
+
+    def _of_adjustments(self, blind: bool) -> Iterator[Row]:
+        for number, key, run in self._each_adjustment():
+            cohort = self._source.cohort(run.comparison)
+            population = cohort.people.population
+            if run.ps is not None and not population.has_score:
+                score = self._steps.again("propensity score", run.ps).arrays.get("score")
+                population = population.with_score(score)
+            found = self._steps.again("adjustment", key)
+            row = {
+                "adjustment": number,
+                "target": run.comparison.target,
+                "comparator": run.comparison.comparator,
+                "ps": self._ps.get(run.ps or ""),
+                "has_balance": run.balance is not None and self._has_balance(key),
+            }
+            yield row | summary_row(adjustment_of(found, population)) | (run.balance_facts or {})
+
+    def _has_balance(self, key: str) -> bool:
+        """The covariates of adjustments for controls alone are not listed: there may be many."""
+        kinds = {run.outcome.kind for run in self._runs if run.adjustment == key}
+        return "outcome" in kinds
+
+    def _preference(self, blind: bool) -> Iterator[Row]:
+        for number, key, _ in self._each_adjustment():
+            if self._has_balance(key):
+                for row in self._facts("adjustment", key)["preference"]:
+                    yield {"adjustment": number} | row
+
+    def _balance(self, blind: bool) -> Iterator[Row]:
+        for number, key, run in self._each_adjustment():
+            if run.balance is None or not self._has_balance(key):
+                continue
+            analyses = self._source.cohort(run.comparison).analyses
+            for row in balance_rows(self._steps.again("balance", run.balance), analyses):
+                counts = {
+                    f"{side}_{arm}": row[f"{side}_count_{arm}"]
+                    for side in ("before", "after")
+                    for arm in ARMS
+                }
+                yield {"adjustment": number, "counts": counts} | row
+
+    def _table1(self, blind: bool) -> Iterator[Row]:
+        for number, key, run in self._each_adjustment():
+            if run.balance is None or not self._has_balance(key):
+                continue
+            for row in table1_rows(self._steps.again("balance", run.balance)):
+                counts = {
+                    f"{side}_{arm}": row.pop(f"{side}_{arm}_count", None)
+                    for side in ("before", "after")
+                    for arm in ARMS
+                }
+                yield {"adjustment": number, "counts": counts} | row
+
+    def _described(self, name: str) -> Callable[[bool], Iterator[Row]]:
+        def rows(blind: bool) -> Iterator[Row]:
+            for run in self._runs:
+                if run.description is None:
+                    continue
+                for row in self._facts("follow-up", run.description)[name]:
+                    if name != "curves" or not (blind and run.fails):
+                        yield run.names | {"blinded": blind and run.fails} | row
+
+        return rows
+
+    def _estimates(self, blind: bool) -> Iterator[Row]:
+        for run in self._runs:
+            for row in run.rows:
+                yield run.names | row | {"blinded": blind and run.fails}
+
+    def _controls(self, blind: bool) -> Iterator[Row]:
+        for own in self._analyses:
+            for row in own.controls:
+                yield own.runs[0].names | row
+
+    def _calibration(self, blind: bool) -> Iterator[Row]:
+        for own in self._analyses:
+            for row in own.calibration:
+                yield own.runs[0].names | row
+
+    def _diagnostics(self, blind: bool) -> Iterator[Row]:
+        for run in self._runs:
+            for check in run.diagnostics:
+                yield run.names | {
+                    "name": check.name,
+                    "value": check.value,
+                    "limit": check.limit,
+                    "verdict": check.verdict,
+                }
+
+    def _calendar(self, blind: bool) -> Iterator[Row]:
+        for comparison in self._study.specification.comparisons:
+            cohort = self._source.cohort(comparison)
+            if cohort.years is None:
+                continue
+            is_target = cohort.people.population.is_target
+            for arm, own in (("target", is_target), ("comparator", ~is_target)):
+                for year, n in zip(*np.unique(cohort.years[own], return_counts=True), strict=True):
+                    yield {
+                        "target": comparison.target,
+                        "comparator": comparison.comparator,
+                        "arm": arm,
+                        "year": int(year),
+                        "starts": int(n),
+                    }
+
+    def _warnings(self, blind: bool) -> Iterator[Row]:
+        found: dict[tuple[str, str, str], Row] = {}
+        for code, _, message in self._source.notes:
+            found["read", code, message] = {"count": len(self._runs), "where": "the data"}
+        for run in self._runs:
+            for step, note in run.notes:
+                where = ", ".join(run.names.values())
+                key = (step, note["code"], note["message"])
+                found.setdefault(key, {"count": 0, "where": where})["count"] += 1
+        for (step, code, message), row in found.items():
+            yield {"step": step, "code": code, "message": message} | row
+
+
+def _numbers(keys: Iterator[str | None]) -> dict[str, int]:
+    """1, 2, ... for each key in the order in which they come."""
+    found: dict[str, int] = {}
+    for key in keys:
+        if key is not None:
+            found.setdefault(key, len(found) + 1)
+    return found

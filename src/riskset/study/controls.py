@@ -1,0 +1,176 @@
+"""What control outcomes say about the estimates of an analysis, and whether these may be seen."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riskset.cohort.calibration import Calibration, Controls, calibrate, leave_one_out
+from riskset.cohort.diagnostics import Diagnostic, check
+from riskset.study.specification import Limits
+
+__all__ = ["Checked", "calibrated", "checks"]
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """An estimate of a control or an outcome of interest.
+
+    Attributes
+    ----------
+    outcome : str
+    true_hr : float or None
+        Of a control.
+    rows : list of dict
+        Its estimates; calibration adds to them.
+    passes : bool
+        Its own diagnostics.
+    """
+
+    outcome: str
+    true_hr: float | None
+    rows: list[Row]
+    passes: bool
+
+
+def calibrated(found: Sequence[Checked], method: str, level: float) -> tuple[list[Row], list[Row]]:
+    """Rows of the tables `controls` and `calibration` of an analysis, for every model in it."""
+    controls = [one for one in found if one.true_hr is not None]
+    if not controls:
+        return [], []
+    kinds = dict.fromkeys(
+        (row["model"], row["reading"]) for one in found for row in one.rows if _counts(row)
+    )
+    of_controls, summaries = [], []
+    for kind in kinds:
+        own = [(one, row) for one in controls for row in one.rows if _is(row, kind)]
+        table = Controls(
+            [_number(row["log_hr"]) for _, row in own],
+            [_number(row["se"]) for _, row in own],
+            [np.log(_number(one.true_hr)) for one, _ in own],
+            [one.outcome for one, _ in own],
+            [one.passes and row["status"] == "ok" for one, row in own],
+        )
+        wanted = [row for one in found for row in one.rows if _is(row, kind)]
+        result = calibrate(
+            table,
+            [_number(row["log_hr"]) for row in wanted],
+            [_number(row["se"]) for row in wanted],
+            method=method,  # type: ignore[arg-type]
+            level=level,
+        )
+        _add(wanted, result)
+        names = {"model": kind[0], "reading": kind[1]}
+        of_controls += [row | names for row in _control_rows(own, result)]
+        summaries.append(_summary(result) | names)
+    return of_controls, summaries
+
+
+def _counts(row: Row) -> bool:
+    return row["role"] in ("main", "sensitivity", "model")
+
+
+def _is(row: Row, kind: tuple[str, str]) -> bool:
+    return _counts(row) and (row["model"], row["reading"]) == kind
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _add(rows: Iterable[Row], result: Calibration) -> None:
+    for k, row in enumerate(rows):
+        row |= {
+            "calibrated_log_hr": result.log_rr[k],
+            "calibrated_hr": np.exp(result.log_rr[k]),
+            "calibrated_hr_lower": np.exp(result.lower[k]),
+            "calibrated_hr_upper": np.exp(result.upper[k]),
+            "calibrated_se": result.se[k],
+            "calibrated_p": result.p[k],
+            "calibrated_one_sided_p": result.one_sided_p[k],
+        }
+
+
+def _control_rows(own: list[tuple[Checked, Row]], result: Calibration) -> list[Row]:
+    used = set(result.controls.outcome_id.tolist())
+    own_p: dict[str, float] = {}
+    if result.status == "ok":
+        negative = result.controls.is_negative
+        p = leave_one_out(result.controls.log_rr[negative], result.controls.se[negative])
+        own_p = dict(zip(result.controls.outcome_id[negative].tolist(), p.tolist(), strict=True))
+    rows = []
+    for one, row in own:
+        names = ("status", "hr", "hr_lower", "hr_upper", "log_hr", "se", "p")
+        reason = None
+        if one.outcome not in used:
+            reason = "its diagnostics fail" if not one.passes else "no usable estimate"
+        rows.append(
+            {name: row[name] for name in names}
+            | {"outcome": one.outcome, "true_hr": one.true_hr}
+            | {"used": one.outcome in used, "reason": reason}
+            | {"calibrated_p": own_p.get(one.outcome)}
+        )
+    return rows
+
+
+def _summary(result: Calibration) -> Row:
+    n = int(result.controls.is_negative.sum())
+    row: Row = {
+        "status": result.status,
+        "n_negative": n,
+        "n_positive": result.controls.log_rr.size - n,
+        "ease": result.ease,
+        "coverage": result.coverage,
+        "calibrated_coverage": result.calibrated_coverage,
+        "interval_level": result.level,
+    }
+    if result.null is not None:
+        row |= {"null_mean": result.null.mean, "null_sd": result.null.sd}
+    if result.posterior is not None:
+        for name, values in (
+            ("posterior_mean", result.posterior.mean),
+            ("posterior_sd", result.posterior.sd),
+            ("ease", result.posterior.ease),
+        ):
+            row |= {name: values[0], f"{name}_lower": values[1], f"{name}_upper": values[2]}
+    if result.error_model is not None:
+        for name in ("mean_intercept", "mean_slope", "sd_intercept", "sd_slope"):
+            row[f"error_{name}"] = getattr(result.error_model, name)
+    return row
+
+
+def checks(
+    limits: Limits,
+    *,
+    balance: Row | None,
+    equipoise: float | None,
+    mdrr: float | None,
+    ease: float | None,
+    proportionality_p: float | None,
+    by_significance: bool,
+) -> list[Diagnostic]:
+    """The diagnostics of an estimate, as `riskset.cohort.diagnose` has them.
+
+    Parameters
+    ----------
+    balance : dict or None
+        Facts of the step of that name.
+    by_significance : bool
+        Balance is judged by significance over all covariates instead of by the limit.
+    """
+    facts = {} if balance is None else balance
+    of_balance = check("balance", facts.get("after_max"), limits.max_smd)
+    if by_significance and facts.get("balanced") is not None:
+        verdict = "pass" if facts["balanced"] else "fail"
+        of_balance = Diagnostic("balance", of_balance.value, of_balance.limit, verdict)  # type: ignore[arg-type]
+    return [
+        of_balance,
+        check("equipoise", equipoise, limits.min_equipoise, at_least=True),
+        check("mdrr", mdrr, limits.max_mdrr),
+        check("ease", ease, limits.max_ease),
+        check("generalisability", facts.get("generalisability_max"), limits.max_generalisability),
+        check("proportional_hazards", proportionality_p, None),
+    ]

@@ -1,0 +1,235 @@
+"""Going through a study: every comparison, analysis and outcome, each step once."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from riskset._progress import ProgressBar
+from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.diagnostics import Diagnostic
+from riskset.study.adjusting import adjust, adjustment_of, balance_of
+from riskset.study.analysis_sections import Analysis
+from riskset.study.cohorts import Cohort, Followed, TableSource
+from riskset.study.controls import Checked, calibrated, checks
+from riskset.study.effects import crude, estimates, numbered, subgroup_estimates
+from riskset.study.estimate_run import AnalysisRuns, Run
+from riskset.study.following import describe
+from riskset.study.scores import USABLE, fit_score, given_score
+from riskset.study.specification import Comparison, Outcome, Study
+from riskset.study.steps import Result, Steps
+
+__all__ = ["Doing"]
+
+
+@dataclass(eq=False)
+class Doing:
+    """A run of a study.
+
+    Attributes
+    ----------
+    study : Study
+    source : TableSource
+    steps : Steps
+    bar : ProgressBar
+    done : int
+        Estimates so far.
+    """
+
+    study: Study
+    source: TableSource
+    steps: Steps
+    bar: ProgressBar
+    done: int = 0
+
+    def all(self) -> Iterator[AnalysisRuns]:
+        """Every analysis of every comparison, comparisons first: covariates are read once."""
+        own = self.study.specification
+        total = len(own.comparisons) * len(own.analyses) * len(own.outcomes)
+        for comparison in own.comparisons:
+            for name, analysis in own.analyses.items():
+                found = []
+                for outcome_name, outcome in own.outcomes.items():
+                    what = f"{comparison.target}, {comparison.comparator}, {outcome_name}, {name}"
+                    self.bar.update(self.done / total, what)
+                    found.append(self.one(comparison, outcome_name, outcome, name, analysis))
+                    self.done += 1
+                yield self.judge(found, analysis)
+
+    def one(
+        self, comparison: Comparison, outcome_name: str, outcome: Outcome, name: str, own: Analysis
+    ) -> Run:
+        """One estimate, with all that it needs and all that describes it."""
+        run = Run(comparison, outcome_name, outcome, name)
+        what = ", ".join(run.names.values())
+        cohort = self.source.cohort(comparison)
+        followed = self.source.follow(comparison, outcome)
+        if cohort.problem is not None:
+            run.stop("population", dict(zip(("status", "reason"), cohort.problem, strict=True)))
+        followed = self._scored(run, cohort, followed, own, what)
+        made = self._adjust(run, cohort, followed, own, what)
+        if run.status == "ok":
+            self._balance(run, cohort, made, own, what)
+        specification = self.study.specification
+        if outcome.kind == "outcome" and run.status != "empty":
+            key = [run.adjustment, followed.key, specification.risk_times, own.model.level]
+            found = self.steps.do(
+                "follow-up",
+                what,
+                key,
+                lambda: describe(followed, made, specification.risk_times, own.model.level),
+            )
+            run.description = found.key
+            run.notes += [("follow-up", note) for note in found.facts["notes"]]
+        self._estimate(run, cohort, followed, made, own, what)
+        return run
+
+    def _scored(
+        self, run: Run, cohort: Cohort, followed: Followed, own: Analysis, what: str
+    ) -> Followed:
+        """Those who are followed, with scores if there can be any."""
+        population = cohort.people.population
+        given = population.has_score
+        if run.status != "ok" or (own.propensity is None and not given):
+            return followed
+        seed = self.study.specification.seed
+        if given:
+            found = self.steps.do("propensity score", what, cohort.key, lambda: given_score(cohort))
+        else:
+            model = own.propensity
+            assert model is not None
+            found = self.steps.do(
+                "propensity score",
+                what,
+                [cohort.key, dataclasses.asdict(own.tidy), dataclasses.asdict(model), seed],
+                lambda: fit_score(cohort, cohort.people, model, own.tidy, seed, False),
+            )
+        run.ps, run.equipoise = found.key, found.facts["row"].get("equipoise")
+        usable = found.facts["status"] in USABLE
+        run.stop("propensity score", found.facts | ({"status": "ok"} if usable else {}))
+        if "score" not in found.arrays or given:
+            return followed
+        scored = population.with_score(found.arrays["score"])
+        people = dataclasses.replace(followed.people, population=scored)
+        return dataclasses.replace(followed, people=people)
+
+    def _adjust(
+        self, run: Run, cohort: Cohort, followed: Followed, own: Analysis, what: str
+    ) -> Adjustment:
+        """Trimmed, matched, stratified or weighted; as they are, where that cannot be."""
+        seed = self.study.specification.seed
+        plain = dataclasses.replace(own, trim=None, match=None, stratify=None, weight=None)
+        used = own if run.status == "ok" else plain
+        ways = [getattr(used, name) for name in ("trim", "match", "stratify", "weight")]
+        key: list[object] = [cohort.key, run.ps, followed.people_key]
+        key += [None if way is None else dataclasses.asdict(way) for way in ways]
+        if used.trim is not None and used.trim.refit:
+            key += [dataclasses.asdict(own.tidy), seed]
+        found = self.steps.do(
+            "adjustment",
+            what,
+            key,
+            lambda: adjust(cohort, followed.people, used, seed, False),
+        )
+        run.adjustment = found.key
+        run.stop("adjustment", found.facts)
+        return adjustment_of(found, followed.people.population)
+
+    def _balance(
+        self, run: Run, cohort: Cohort, made: Adjustment, own: Analysis, what: str
+    ) -> None:
+        sections = self.study.specification.table1
+        settings = dataclasses.asdict(own.balance)
+        found = self.steps.do(
+            "balance",
+            what,
+            [run.adjustment, settings, [dataclasses.asdict(section) for section in sections]],
+            lambda: balance_of(cohort, made, own.balance, sections),
+        )
+        run.balance, run.balance_facts = found.key, found.facts
+
+    def _estimate(
+        self,
+        run: Run,
+        cohort: Cohort,
+        followed: Followed,
+        made: Adjustment,
+        own: Analysis,
+        what: str,
+    ) -> None:
+        specification, seed = self.study.specification, self.study.specification.seed
+        model = dataclasses.asdict(own.model)
+        parts: list[Result] = []
+        if run.status != "empty":
+            plain = {name: model[name] for name in ("kind", "interval", "level", "ties")}
+            if model["interval"] == "bootstrap":
+                plain |= {"replicates": model["replicates"], "seed": seed}
+            if model["kind"] == "finegray":
+                plain |= {"censoring_weights": model["censoring_weights"]}
+            key: list[object] = [cohort.key, followed.key, plain]
+            parts.append(
+                self.steps.do("crude estimate", what, key, lambda: crude(followed, own.model, seed))
+            )
+        if run.status == "ok":
+            key = [run.adjustment, followed.key, model, dataclasses.asdict(own.tidy), seed]
+            main = self.steps.do(
+                "estimate", what, key, lambda: estimates(cohort, followed, made, own, seed)
+            )
+            run.stop("estimate", main.facts)
+            parts.insert(0, main)
+            if run.outcome.kind == "outcome":
+                parts += self._subgroups(cohort, followed, made, own, key, what)
+        for row in numbered(parts):
+            if "column" in row:
+                names = [n for n, s in specification.subgroups.items() if s.column == row["column"]]
+                row = {k: v for k, v in row.items() if k != "column"} | {"subgroup": names[0]}
+            run.rows.append(row)
+
+    def _subgroups(
+        self,
+        cohort: Cohort,
+        followed: Followed,
+        made: Adjustment,
+        own: Analysis,
+        key: list[object],
+        what: str,
+    ) -> Iterator[Result]:
+        seed = self.study.specification.seed
+        for subgroup in self.study.specification.subgroups.values():
+            compute = functools.partial(
+                subgroup_estimates, cohort, followed, made, own.model, subgroup.column, seed
+            )
+            yield self.steps.do("subgroups", what, [*key, subgroup.column], compute)
+
+    def judge(self, found: list[Run], own: Analysis) -> AnalysisRuns:
+        """Calibrate the estimates of an analysis by its controls, and check them all."""
+        specification = self.study.specification
+        limits = specification.diagnostics
+
+        def verdicts(run: Run, ease: float | None) -> list[Diagnostic]:
+            main = next((row for row in run.rows if row["role"] == "main"), {})
+            return checks(
+                limits,
+                balance=run.balance_facts,
+                equipoise=run.equipoise,
+                mdrr=main.get("mdrr"),
+                ease=ease,
+                proportionality_p=main.get("proportionality_p"),
+                by_significance=own.balance.alpha is not None,
+            )
+
+        def passes(run: Run) -> bool:
+            named = ("balance", "equipoise", "generalisability")
+            return all(v.verdict != "fail" for v in verdicts(run, None) if v.name in named)
+
+        of_controls, summaries = calibrated(
+            [Checked(r.outcome_name, r.true_hr, r.rows, passes(r)) for r in found],
+            specification.calibration,
+            own.model.level,
+        )
+        for run in found:
+            main = next((row for row in run.rows if row["role"] == "main"), None)
+            kind = None if main is None else (main["model"], main["reading"])
+            ease = [row["ease"] for row in summaries if (row["model"], row["reading"]) == kind]
+            run.diagnostics = verdicts(run, ease[0] if ease else None)
+        return AnalysisRuns(found, of_controls, summaries)

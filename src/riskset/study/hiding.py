@@ -1,0 +1,197 @@
+"""What of the tables may be shared: without small counts, and without effects that are withheld.
+
+The rules are those of `riskset.cohort.hide_small` and its kin; they work on rows, because the rows
+are all that is left of the people.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from riskset.cohort.attrition_table import hide_attrition
+from riskset.cohort.sharing import share_row
+from riskset.cohort.small_cells import hide_small, is_small
+
+__all__ = ["hide"]
+
+Row = dict[str, Any]
+ARMS = ("target", "comparator")
+EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
+CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
+
+
+def hide(name: str, rows: Iterable[Row], least: int) -> Iterator[Row]:
+    """Rows of a table as they may be shared.
+
+    Parameters
+    ----------
+    name : str
+        Of the table.
+    rows : iterable of dict
+        In the order of the table; with helper columns that are no part of it, which go.
+    least : int
+        Counts above 0 and below it are hidden; 0 hides nothing.
+    """
+    return HIDERS.get(name, _as_they_are)(rows, least)
+
+
+def _as_they_are(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    yield from rows
+
+
+def _without(row: Row, names: Iterable[str]) -> Row:
+    """The row with columns hidden, and told as hidden."""
+    hidden = sorted({name for name in names if row.get(name) is not None})
+    return row | dict.fromkeys(hidden) | {"suppressed": ", ".join(hidden)}
+
+
+def _attrition(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    for _, group in groupby(rows, key=lambda row: row["adjustment"]):
+        steps = list(group)
+        hidden: list[set[str]] = [set() for _ in steps]
+        for arm in ARMS:
+            names = (f"{arm}_exposures", f"{arm}_persons", f"removed_{arm}")
+            masks = hide_attrition([[s[n] for s in steps] for n in names], least)
+            for column, mask in zip(names, masks, strict=True):
+                for k in np.flatnonzero(mask):
+                    hidden[k].add(column)
+        for step, names_hidden in zip(steps, hidden, strict=True):
+            yield _without(step, names_hidden)
+
+
+def _estimates(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    for row in rows:
+        shown = share_row(row, min_cell_count=least)
+        if any(name in shown["suppressed"].split(", ") for name in EFFECT):
+            shown |= dict.fromkeys(CALIBRATED)
+        yield shown | (dict.fromkeys((*EFFECT, *CALIBRATED)) if row["blinded"] else {})
+
+
+def _arms(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    for row in rows:
+        yield share_row(row, min_cell_count=least)
+
+
+def _means(sides: tuple[str, ...]) -> Callable[[Iterable[Row], int], Iterator[Row]]:
+    """Hide shares whose numerator is small; the number of people of an arm tells it."""
+
+    def hidden(rows: Iterable[Row], least: int) -> Iterator[Row]:
+        for row in rows:
+            counts = row.pop("counts")
+            gone = []
+            for side in sides:
+                for arm in ARMS:
+                    count = counts.get(f"{side}{arm}")
+                    if count is not None and is_small(count, least):
+                        gone += [f"{side}mean_{arm}", f"{side}sd_{arm}", f"{side}count_{arm}"]
+                        gone += [f"{side}{arm}", f"{side}{arm}_sd"]
+            yield _without(row, gone)
+
+    return hidden
+
+
+def _preference(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    """Bars joined until each has no small count, neither of those kept nor of those who went."""
+    for _, group in groupby(rows, key=lambda row: (row["adjustment"], row["arm"])):
+        bars = list(group)
+        joined: list[Row] = []
+        for bar in bars:
+            if joined and _tells(joined[-1], least):
+                joined[-1] = _join(joined[-1], bar)
+            else:
+                joined.append(dict(bar))
+        while len(joined) > 1 and _tells(joined[-1], least):
+            last = joined.pop()
+            joined[-1] = _join(joined[-1], last)
+        for bar in joined:
+            yield _without(bar, ("count", "kept", "weight") if _tells(bar, least) else ())
+
+
+def _tells(bar: Row, least: int) -> bool:
+    return bool(is_small([bar["kept"], bar["count"] - bar["kept"]], least).any())
+
+
+def _join(bar: Row, following: Row) -> Row:
+    sums = {name: bar[name] + following[name] for name in ("count", "kept", "weight")}
+    return bar | sums | {"upper": following["upper"]}
+
+
+def _curves(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    """Up to the first time at which an arm has fewer people."""
+    for row in rows:
+        if row.pop("people") >= max(least, 1):
+            yield row
+
+
+def _risks(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    for row in rows:
+        few = [arm for arm in ARMS if row[f"{arm}_at_risk"] < least]
+        names = []
+        for arm in few:
+            names += [f"{arm}_{word}" for word in ("at_risk", "risk", "lower", "upper")]
+            names += [f"difference{end}" for end in ("", "_lower", "_upper")]
+        shown = _without(row, names)
+        if row["blinded"]:
+            shown |= dict.fromkeys(n for n in row if n.split("_")[-1] in ("risk", "lower", "upper"))
+            shown["difference"] = None
+            shown |= {f"{arm}_at_risk": row[f"{arm}_at_risk"] for arm in ARMS if arm not in few}
+        yield shown
+
+
+def _counts(*names: str, beside: tuple[str, ...] = ()) -> Callable[..., Iterator[Row]]:
+    """Hide counts, each by itself, and what is shown beside them."""
+
+    def hidden(rows: Iterable[Row], least: int) -> Iterator[Row]:
+        for row in rows:
+            small = [n for n in names if row[n] is not None and is_small(row[n], least)]
+            yield _without(row, [*small, *(beside if small else ())])
+
+    return hidden
+
+
+def _adjustments(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    """Small whole numbers go from the details, too."""
+
+    def shown(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: shown(own) for name, own in value.items()}
+        is_count = isinstance(value, int) and not isinstance(value, bool)
+        return None if is_count and is_small(value, least) else value
+
+    for row in _counts("target_rows", "comparator_rows")(rows, least):
+        details = json.dumps(shown(json.loads(row["details"])), sort_keys=True)
+        yield row | {"details": details}
+
+
+def _ends(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    """Reasons add up to the people of the arm, who are known."""
+    by = ("target", "comparator", "outcome", "analysis", "arm")
+    for _, group in groupby(rows, key=lambda row: tuple(row[n] for n in by)):
+        own = list(group)
+        counts = [row["count"] for row in own]
+        mask = hide_small([*counts, sum(counts)], [(len(own), range(len(own)))], least)
+        for row, is_hidden in zip(own, mask, strict=False):
+            yield _without(row, ("count",) if is_hidden else ())
+
+
+HIDERS: dict[str, Callable[[Iterable[Row], int], Iterator[Row]]] = {
+    "attrition": _attrition,
+    "estimates": _estimates,
+    "arms": _arms,
+    "ps": _counts("n_target", "n_comparator"),
+    "ps_coefficients": _means(("",)),
+    "ps_flagged": _means(("",)),
+    "adjustments": _adjustments,
+    "preference": _preference,
+    "balance": _means(("before_", "after_")),
+    "table1": _means(("before_", "after_")),
+    "absolute_risks": _risks,
+    "curves": _curves,
+    "numbers_at_risk": _counts("people", beside=("weighted", "effective")),
+    "follow_up_ends": _ends,
+    "event_weeks": _counts("events", "people"),
+    "calendar": _counts("starts"),
+}

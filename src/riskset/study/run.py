@@ -1,0 +1,80 @@
+"""Doing a study, and writing what it found."""
+
+import datetime
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from riskset._progress import ProgressBar
+from riskset.data.writers import check_folder
+from riskset.study.assembling import Tables
+from riskset.study.cohorts import TableSource
+from riskset.study.doing import Doing
+from riskset.study.hiding import hide
+from riskset.study.results import TABLES, StudyResults, write_results
+from riskset.study.specification import Study
+from riskset.study.steps import Steps
+from riskset.study.words import study_document
+
+__all__ = ["run"]
+
+
+def run(
+    study: Study | Mapping[str, Any] | str | Path,
+    out: str | Path,
+    *,
+    progress: bool | None = None,
+    date: datetime.date | None = None,
+) -> StudyResults:
+    """Do a study, or what of it is not done yet.
+
+    Parameters
+    ----------
+    study : Study, mapping or path
+        Or the content or the file of its specification.
+    out : str or Path
+        The folder to write to, made if it is absent: ``results`` (`StudyResults`; may be shared),
+        ``private`` (the same without anything hidden or withheld) and ``steps`` (data of single
+        people, for going on after a stop; may be deleted).
+    progress : bool, optional
+        Show a bar; default: on a terminal.
+    date : date, optional
+        Of the run; default: today.
+
+    Returns
+    -------
+    StudyResults
+
+    Raises
+    ------
+    InputError
+        If the specification or the data cannot be used. An estimate that cannot be made is no
+        error: its status in the table `runs` says why.
+    """
+    if isinstance(study, str | Path):
+        study = Study.read(study)
+    elif not isinstance(study, Study):
+        study = Study(study)
+    folder = Path(out)
+    check_folder(folder)
+    started = time.perf_counter()
+    steps = Steps(folder / "steps")
+    source = TableSource(study, steps)
+    with ProgressBar("study", progress) as bar:
+        analyses = list(Doing(study, source, steps, bar).all())
+    tables = Tables(study, source, steps, analyses)
+    own = study.specification.sharing
+    document = study_document(study, source.sources)
+    last = {
+        "date": (date or datetime.date.today()).isoformat(),
+        "seconds": round(time.perf_counter() - started, 3),
+        "steps": steps.times,
+    }
+    for name, least, blind in (
+        ("private", 0, False),
+        ("results", own.min_cell_count, own.blind),
+    ):
+        shown = {table: hide(table, tables.rows(table, blind), least) for table in TABLES}
+        write_results(folder / name, document, last, shown)
+    return StudyResults.open(folder / "results")

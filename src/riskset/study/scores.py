@@ -1,0 +1,268 @@
+"""The step of the propensity score: tidy covariates, the model, and what both say of themselves."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from riskset._errors import CohortError, InputError, RisksetWarning
+from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.propensity import auc, equipoise
+from riskset.cohort.propensity_checks import TreatmentCovariates
+from riskset.cohort.propensity_model import propensity_score
+from riskset.cohort.propensity_result import PropensityScore
+from riskset.cohort.tidying import TidyInfo, tidy
+from riskset.data.column_facts import select_columns
+from riskset.data.design import Design
+from riskset.model.penalty import L1, L2, Penalty
+from riskset.solve.result import Note
+from riskset.study.analysis_sections import PropensityModel, Tidy
+from riskset.study.cohorts import Cohort
+from riskset.study.steps import Result
+
+__all__ = ["fit_score", "given_score", "penalty_of", "snake", "status_of", "tidy_covariates"]
+
+USABLE = ("ok", "ps_constant", "separated")
+"""Statuses of scores with which a study can go on."""
+
+
+def status_of(error: InputError) -> dict[str, str]:
+    """Status and reason of a step that could not be done."""
+    code = snake(error.code) if isinstance(error, CohortError) else "bad_input"
+    return {"status": code, "reason": str(error).replace("\nHint: ", " Hint: ")}
+
+
+def snake(code: str) -> str:
+    """HighCorrelation -> high_correlation."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in code).removeprefix("_")
+
+
+def notes_of(notes: tuple[Note, ...]) -> list[dict[str, str]]:
+    """Remarks as JSON has them."""
+    return [{"code": note.code, "message": note.message} for note in notes]
+
+
+def given_score(cohort: Cohort) -> Result:
+    """The facts of scores that came with the data."""
+    facts = _facts("ok", cohort, source="given")
+    population = cohort.people.population
+    facts["row"] |= _overlap(population)
+    return Result(facts, {"score": population.score})
+
+
+def fit_score(
+    cohort: Cohort,
+    people: Adjustment,
+    own: PropensityModel,
+    tidying: Tidy,
+    seed: int,
+    progress: bool | None,
+) -> Result:
+    """Fit the score to those of a cohort who are left, and predict everybody's."""
+    try:
+        info, design = tidy_covariates(cohort, people, tidying, own.exclude)
+        penalty = penalty_of(own)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RisksetWarning)  # the notes say it
+            found = propensity_score(
+                people,
+                design,
+                penalty,
+                cross_validate=own.cross_validate,
+                folds=own.folds,
+                repeats=own.repeats,
+                rule=own.rule,
+                seed=seed,
+                on_high_correlation=own.on_high_correlation,
+                max_correlation=own.max_correlation,
+                progress=progress,
+            )
+    except InputError as error:
+        facts = _facts("", cohort, "fitted") | status_of(error)
+        facts["row"] |= status_of(error)
+        if isinstance(error, CohortError) and error.code == "HighCorrelation":
+            facts["flagged"] = _flagged_by(error.details)
+        return Result(facts)
+    return _described(cohort, found, info, own, seed)
+
+
+def tidy_covariates(
+    cohort: Cohort, people: Adjustment, own: Tidy, exclude: tuple[str, ...] = ()
+) -> tuple[TidyInfo, Design]:
+    """The covariates that a model may use."""
+    design = cohort.design
+    unwanted = set(exclude)
+    known = {*design.names, *map(str, design.keys)}
+    for name in exclude:
+        if name not in known:
+            raise InputError.unknown_name("covariate to exclude", name, design.names)
+    if unwanted:
+        kept = [
+            j
+            for j, (name, key) in enumerate(zip(design.names, design.keys, strict=True))
+            if not {name, str(key)} & unwanted
+        ]
+        design = select_columns(design, np.array(kept, dtype=np.int64))
+    analyses = {key: made[0] for key, made in cohort.analyses.items()}
+    info = tidy(
+        design,
+        people,
+        analysis=analyses or None,
+        min_fraction=own.min_fraction,
+        min_count=own.min_count,
+        remove_redundant=own.remove_redundant,
+        remove_duplicates=own.remove_duplicates,
+    )
+    return info, info.design
+
+
+def penalty_of(own: PropensityModel) -> Penalty | None:
+    """The penalty asked for; of cross-validation the kind."""
+    if own.penalty == "none":
+        return None
+    kind = L1 if own.penalty == "l1" else L2
+    if own.variance is not None:
+        return kind.from_variance(own.variance)
+    return kind(1.0 if own.strength is None else own.strength)
+
+
+def _facts(status: str, cohort: Cohort, source: str) -> dict[str, Any]:
+    people = cohort.people
+    row: dict[str, object] = {"status": status, "source": source}
+    row |= {"n_target": people.n_target, "n_comparator": people.n_comparator}
+    return {"status": status, "reason": None, "row": row, "notes": []} | {
+        name: [] for name in ("coefficients", "cross_validation", "flagged")
+    }
+
+
+def _described(
+    cohort: Cohort, found: PropensityScore, info: TidyInfo, own: PropensityModel, seed: int
+) -> Result:
+    facts = _facts(found.status, cohort, "fitted")
+    if found.status not in USABLE:
+        facts["reason"] = next(n.message for n in found.notes if n.code == found.status)
+    facts["notes"] = notes_of(found.notes)
+    facts["row"] |= {
+        "reason": next((n.message for n in found.notes if n.code == found.status), None),
+        "n_covariates": len(found.names),
+        "n_used": int(np.count_nonzero(found.coef)),
+        "n_excluded": len(found.excluded),
+        "penalty": own.penalty,
+        "chosen_by": "cross-validation" if found.cross_validation is not None else "given",
+        "intercept": found.intercept,
+        "log_likelihood": found.log_likelihood,
+        "kkt": found.kkt,
+        "removed_empty": len(info.removed_empty),
+        "removed_redundant": len(info.removed_redundant),
+        "removed_rare": len(info.removed_rare),
+        "removed_duplicate": len(info.aliases),
+    }
+    if found.penalty is not None:
+        facts["row"] |= _strengths(found.penalty)
+    if found.cross_validation is not None:
+        facts["row"] |= {"folds": own.folds, "repeats": own.repeats, "seed": seed}
+        facts["cross_validation"] = _curve(found)
+    for kind, flagged in (
+        ("high_correlation", found.high_correlation),
+        ("one_arm_only", found.one_arm_only),
+    ):
+        facts["flagged"] += _flagged(kind, flagged, found.excluded)
+    if found.status in ("one_arm_empty", "no_covariates"):
+        return Result(facts)
+    facts["row"] |= _overlap(found.population)
+    facts["coefficients"] = _coefficients(cohort, found, info)
+    facts["share"] = found.population.share
+    return Result(facts, {"score": found.score})
+
+
+def _overlap(people: Any) -> dict[str, object]:
+    found = auc(people)
+    lower, upper = found.interval()
+    return {
+        "auc": found.auc,
+        "auc_lower": lower,
+        "auc_upper": upper,
+        "equipoise": equipoise(people),
+    }
+
+
+def _strengths(penalty: Penalty) -> dict[str, object]:
+    """Strengths on the total log likelihood, and the variance that Cyclops calls them by."""
+    l1, l2 = penalty.l1, penalty.l2
+    return {"l1": l1, "l2": l2, "variance": _variance(l1, l2)}
+
+
+def _variance(l1: float, l2: float) -> float | None:
+    if (l1 > 0) == (l2 > 0):
+        return None
+    return 2 / l1**2 if l1 > 0 else 1 / l2
+
+
+def _curve(found: PropensityScore) -> list[dict[str, object]]:
+    curve = found.cross_validation
+    assert curve is not None
+    rows = []
+    for k, penalty in enumerate(curve.penalties):
+        assert penalty is not None
+        rows.append(
+            _strengths(penalty)
+            | {"mean": float(curve.mean[k]), "se": float(curve.se[k]), "chosen": k == curve.chosen}
+        )
+    return sorted(rows, key=lambda row: (-float(row["l1"]), -float(row["l2"])))  # type: ignore[arg-type]
+
+
+def _coefficients(
+    cohort: Cohort, found: PropensityScore, info: TidyInfo
+) -> list[dict[str, object]]:
+    """Coefficients per unit of the covariates as they came, the largest first."""
+    at = np.flatnonzero(found.coef)
+    if not at.size:
+        return []
+    factors = np.array([info.norm_factors.get(found.keys[j], 1.0) for j in at])
+    place = {key: j for j, key in enumerate(cohort.design.keys)}
+    columns = np.array([place[found.keys[j]] for j in at], dtype=np.int64)
+    means = TreatmentCovariates.of(cohort.design, cohort.people.population, columns)
+    coef = found.coef[at] / factors
+    is_binary = cohort.design.is_binary[columns]
+    rows: list[dict[str, object]] = []
+    for rank, k in enumerate(np.lexsort((at, -np.abs(coef))), start=1):
+        rows.append(
+            {
+                "rank": rank,
+                "covariate_id": str(means.keys[k]),
+                "name": means.names[k],
+                "coef": float(coef[k]),
+                "mean_target": float(means.mean_target[k]),
+                "mean_comparator": float(means.mean_comparator[k]),
+                "is_binary": bool(is_binary[k]),
+            }
+        )
+    return rows
+
+
+def _flagged(
+    kind: str, found: TreatmentCovariates, excluded: tuple[str, ...]
+) -> list[dict[str, object]]:
+    return [
+        {
+            "kind": kind,
+            "covariate_id": str(found.keys[k]),
+            "name": name,
+            "correlation": float(found.correlation[k]),
+            "mean_target": float(found.mean_target[k]),
+            "mean_comparator": float(found.mean_comparator[k]),
+            "excluded": kind == "high_correlation" and name in excluded,
+        }
+        for k, name in enumerate(found.names)
+    ]
+
+
+def _flagged_by(details: Mapping[str, Any]) -> list[dict[str, object]]:
+    """The covariates that an error names."""
+    names = ("name", "correlation", "mean_target", "mean_comparator")
+    return [
+        {"kind": "high_correlation", "covariate_id": str(id_), "excluded": False}
+        | {name: details[name][k] for name in names}
+        for k, id_ in enumerate(details["covariate_id"])
+    ]

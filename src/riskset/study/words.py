@@ -1,0 +1,189 @@
+"""What a study asks and does, in sentences for readers of its results."""
+
+import dataclasses
+import importlib.metadata
+import platform
+from typing import Any
+
+from riskset._version import __version__
+from riskset.study.analysis_sections import Analysis
+from riskset.study.specification import Study
+
+__all__ = ["analysis_words", "study_document", "versions"]
+
+ESTIMANDS = {
+    "ate": "the effect if everybody had the target rather than the comparator",
+    "att": "the effect in people like those who had the target",
+    "atu": "the effect in people like those who had the comparator",
+    "ato": "the effect in people who might well have had either",
+    "matching": "the effect in people whom one-to-one matching would keep",
+}
+MODELS = {
+    "cox": "Cox's proportional hazards model",
+    "cause-specific": "Cox's model of the cause-specific hazard, competing events censoring it",
+    "finegray": "Fine and Gray's model of the subdistribution hazard",
+}
+PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "duckdb")
+
+
+def versions() -> dict[str, str]:
+    """Versions of the programs whose numbers these are."""
+    found = {"riskset": __version__, "python": platform.python_version()}
+    return found | {name: importlib.metadata.version(name) for name in PACKAGES}
+
+
+def study_document(study: Study, sources: list[dict[str, object]]) -> dict[str, Any]:
+    """What ``study.json`` says of a study: all of `STUDY_KEYS` that the results do not add."""
+    own = study.specification
+    described: dict[str, dict[str, dict[str, str]]] = {}
+    for role in ("target", "comparator"):
+        names = dict.fromkeys(getattr(comparison, role) for comparison in own.comparisons)
+        described[f"{role}s"] = {
+            name: {
+                "label": own.exposures[name].label or name,
+                "description": own.exposures[name].description,
+            }
+            for name in names
+        }
+    return {
+        "title": own.title,
+        "description": own.description,
+        **described,
+        "comparisons": [dataclasses.asdict(comparison) for comparison in own.comparisons],
+        "outcomes": {
+            name: {
+                "label": outcome.label or name,
+                "description": outcome.description,
+                "kind": outcome.kind,
+                "true_hr": 1.0 if outcome.kind == "negative control" else outcome.true_hr,
+            }
+            for name, outcome in own.outcomes.items()
+        },
+        "competing": own.competing,
+        "analyses": {
+            name: {
+                "label": analysis.label or name,
+                "words": analysis_words(study, analysis),
+                "settings": study.settings["analyses"][name],
+            }
+            for name, analysis in own.analyses.items()
+        },
+        "subgroups": {
+            name: {"label": subgroup.label or name} for name, subgroup in own.subgroups.items()
+        },
+        "data": _data(study, sources),
+        "min_cell_count": own.sharing.min_cell_count,
+        "blind": own.sharing.blind,
+        "settings": study.settings,
+        "settings_hash": study.settings_hash,
+        "versions": versions(),
+    }
+
+
+def _data(study: Study, sources: list[dict[str, object]]) -> dict[str, object]:
+    data = study.specification.data
+    return {
+        "name": data.name or sources[0]["name"],
+        "description": data.description,
+        "kind": "tables",
+        "start": None if data.start is None else data.start.isoformat(),
+        "end": None if data.end is None else data.end.isoformat(),
+        "sources": sources,
+    }
+
+
+def analysis_words(study: Study, analysis: Analysis) -> dict[str, str | None]:
+    """Each part of an analysis in a sentence; None where it has no such part."""
+    estimand = None
+    if analysis.match is not None:
+        estimand = ESTIMANDS["atu" if analysis.match.allow_reverse else "att"]
+    elif analysis.stratify is not None:
+        bases = {"all": "ate", "target": "att", "comparator": "atu"}
+        estimand = ESTIMANDS[bases[analysis.stratify.base]]
+    elif analysis.weight is not None:
+        estimand = ESTIMANDS[analysis.weight.estimand]
+    return {
+        "population": _population(study),
+        "time_at_risk": "days at risk as the data have them, the first and the last one counted",
+        "washout": None,
+        "estimand": estimand,
+        "propensity_score": _score(study, analysis),
+        "adjustment": _adjustment(analysis),
+        "model": _model(analysis),
+        "covariates": _covariates(analysis),
+    }
+
+
+def _population(study: Study) -> str:
+    own = study.specification
+    text = "everybody in the data who has the target or the comparator"
+    if any(outcome.prior is not None for outcome in own.outcomes.values()):
+        text += ", but those who had the outcome before"
+    return text
+
+
+def _score(study: Study, analysis: Analysis) -> str | None:
+    own = analysis.propensity
+    if study.specification.data.score is not None:
+        return "given with the data"
+    if own is None:
+        return None
+    model = "logistic regression of the treatment on the covariates"
+    if own.penalty == "none":
+        return f"{model}, by maximum likelihood"
+    how = f"{model} with an {own.penalty.upper()} penalty"
+    if own.cross_validate:
+        return f"{how} chosen by {own.repeats} times {own.folds}-fold cross-validation"
+    if own.variance is not None:
+        return f"{how} of prior variance {own.variance:g}"
+    return f"{how} of strength {own.strength:g}"
+
+
+def _adjustment(analysis: Analysis) -> str:
+    parts = []
+    if analysis.trim is not None:
+        rules = dataclasses.asdict(analysis.trim)
+        refit = rules.pop("refit")
+        named = [
+            name.replace("_", " ") if value is True else f"{name.replace('_', ' ')} {_plain(value)}"
+            for name, value in rules.items()
+            if value not in (None, False)
+        ]
+        parts.append(f"trimmed ({', '.join(named)}){', scores then fitted again' * refit}")
+    if analysis.match is not None:
+        own = analysis.match
+        ratio = f"1 to {own.ratio}" if own.ratio else "1 to any number"
+        caliper = f", caliper {own.caliper:g}" if own.caliper else ", without a caliper"
+        within = f", within {', '.join(own.within)}" if own.within else ""
+        parts.append(f"matched {ratio} on the {own.scale}{caliper}{within}")
+    if analysis.stratify is not None:
+        own_strata = analysis.stratify
+        within = f" within {', '.join(own_strata.within)}" if own_strata.within else ""
+        people = {"all": "everybody", "target": "the target", "comparator": "the comparator"}
+        whose = people[own_strata.base]
+        parts.append(f"{own_strata.k} strata by quantiles of the score of {whose}{within}")
+    if analysis.weight is not None:
+        truncated = analysis.weight.truncate
+        cut = "" if truncated is None else f", cut at {truncated}"
+        parts.append(f"weighted by the score ({analysis.weight.estimand}){cut}")
+    return "; ".join(parts) if parts else "none"
+
+
+def _plain(value: object) -> str:
+    return " to ".join(f"{v:g}" for v in value) if isinstance(value, tuple) else f"{value:g}"
+
+
+def _model(analysis: Analysis) -> str:
+    own = analysis.model
+    others = f"; also {' and '.join(MODELS[kind] for kind in own.also)}" if own.also else ""
+    has_sets = analysis.match is not None or analysis.stratify is not None
+    stratified = own.reading == "stratified" or (own.reading == "auto" and has_sets)
+    how = ", stratified by the sets" if stratified else ""
+    return f"{MODELS[own.kind]}{how}{others}"
+
+
+def _covariates(analysis: Analysis) -> str | None:
+    if analysis.model.covariates == "none":
+        return None
+    chosen = "chosen by cross-validation" if analysis.model.strength is None else "as given"
+    return f"all tidy covariates with an L1 penalty {chosen}, none on the treatment"
