@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import riskset as rs
-from cohort.golden import TINY, WEIGHT, table
+from cohort.golden import TINY, WEIGHT, rhc_covariates, rhc_people, table
 
 
 def tiny(name, score="score", divisor=2000):
@@ -67,6 +67,31 @@ def test_blocks():
     )
     alone = rs.cohort.match(people, **options)
     assert found_sets(alone) == expected_sets(expected["without_blocks"])
+
+
+def test_exact_covariates():
+    people = rs.cohort.Population([1, 1, 0, 0], [0.5, 0.6, 0.5, 0.6])
+    x = rs.Design.from_dense(np.array([[0, 7.5], [1, 7.5], [1, 7.5], [0, 7.5]]), keys=[11, 12])
+    free = rs.cohort.match(people, caliper=None)
+    assert_array_equal(free.set_id, [0, 1, 0, 1])
+    found = rs.cohort.match(people, caliper=None, exact_covariates=[11, 12], X=x)
+    assert_array_equal(found.set_id, [0, 1, 1, 0])
+    assert found.settings["exact_covariates"] == (11, 12)
+    # Together with labels: only rows 0 and 3 have both in common.
+    both = rs.cohort.match(people, caliper=None, within=[1, 2, 3, 1], exact_covariates=[11], X=x)
+    assert_array_equal(both.set_id, [0, -1, -1, 0])
+    with pytest.raises(rs.InputError, match="covariate '13' was not found"):
+        rs.cohort.match(people, exact_covariates=[13], X=x)
+    with pytest.raises(rs.CohortError, match="`exact_covariates` names 11, but `X` was not given"):
+        rs.cohort.match(people, exact_covariates=[11])
+
+
+def test_exact_covariates_are_blocks():
+    own, names = rhc_covariates(), ["fac_sex_Male"]
+    found = rs.cohort.match(rhc_people(), exact_covariates=names, X=own)
+    assert_array_equal(
+        found.set_id, rs.cohort.match(rhc_people(), within=table("rhc_ps")["sex_male"]).set_id
+    )
 
 
 def test_a_missing_label_is_a_label():

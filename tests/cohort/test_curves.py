@@ -173,7 +173,22 @@ def test_follow_up():
     target, comparator = count_arms(Outcomes.read(rhc_outcome(), everyone), everyone)
     days, events = expected["person_time"], expected["events"]
     assert (target.days, comparator.days) == (days["target"], days["comparator"])
+    assert (found.days_target, found.days_comparator) == (days["target"], days["comparator"])
+    assert found.ends_target == {}
     assert (target.outcomes, comparator.outcomes) == (events["target"], events["comparator"])
+
+
+def test_reasons_for_the_end_of_follow_up():
+    everyone = rs.cohort.Population([1, 1, 0, 0, 0])
+    people = rs.cohort.restrict(everyone, np.arange(5) < 4, "the last leaves")
+    y = rs.Surv([1.0, 2.0, 3.0, 4.0, 5.0], [1, 0, 1, 0, 0])
+    words = ["outcome", "cohort end", "outcome", "outcome", "study end"]
+    found = rs.cohort.followup(y, people, words)
+    assert found.ends_target == {"cohort end": 1, "outcome": 1}
+    assert found.ends_comparator == {"outcome": 2}
+    assert (found.days_target, found.days_comparator) == (3, 7)
+    with pytest.raises(rs.CohortError, match="one word for each of the 5 rows"):
+        rs.cohort.followup(y, people, words[:4])
 
 
 @pytest.mark.parametrize("block", TINY["mdrr"], ids=str)

@@ -40,7 +40,8 @@ def small_study():
         "Adjustment": matched,
         "Attrition": rs.cohort.attrition(matched),
         "Balance": balance,
-        "Estimate": rs.cohort.fit_outcome(y, matched),
+        "Estimate": rs.cohort.fit_outcome(y, matched, interactions=x[:, :1], profile="grid"),
+        "RiskDifference": rs.cohort.risk_difference(y, matched, [20.0], replicates=5),
         "ArmCurves": rs.cohort.survival(alone, matched),
         "incidence": rs.cohort.incidence(y, matched),
         "gray": rs.cohort.gray(y, people),
@@ -115,9 +116,11 @@ def test_every_public_result_is_known(study):
     assert {type(result).__name__ for result in study.values()} >= public - {
         "Diagnostic",
         "ErrorModel",
+        "LikelihoodProfile",
         "Null",
         "NullPosterior",
         "Step",
+        "Subgroup",
     }
 
 

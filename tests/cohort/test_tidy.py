@@ -205,5 +205,6 @@ def test_messages(options, words):
 
 
 def test_missing_values_are_refused():
-    with pytest.raises(rs.InputError, match="NaN"):
+    with pytest.raises(rs.CohortError, match="'x0' contains NaN: 1 of 2 rows") as caught:
         rs.cohort.tidy([[np.nan], [1.0]])
+    assert caught.value.code == "BadCovariates"

@@ -11,7 +11,7 @@ from riskset.cohort.calibration import Calibration, Controls, calibrate
 from riskset.cohort.curves import ArmCurves, gray, incidence, survival
 from riskset.cohort.diagnostics import Diagnostic, Diagnostics, diagnose
 from riskset.cohort.error_model import ErrorModel
-from riskset.cohort.estimate import Estimate
+from riskset.cohort.estimate import Estimate, LikelihoodProfile, Subgroup
 from riskset.cohort.matching import match
 from riskset.cohort.null import Null, fit_null_profiles
 from riskset.cohort.null_posterior import NullPosterior
@@ -21,6 +21,7 @@ from riskset.cohort.population import Population
 from riskset.cohort.propensity import Discrimination, auc, equipoise, preference_score
 from riskset.cohort.propensity_model import propensity_score
 from riskset.cohort.propensity_result import PropensityScore
+from riskset.cohort.risks import RiskDifference, risk_difference
 from riskset.cohort.saving import load, save
 from riskset.cohort.sharing import share_balance, share_curves, share_estimate
 from riskset.cohort.small_cells import hide_small
@@ -41,11 +42,14 @@ __all__ = [
     "Discrimination",
     "ErrorModel",
     "Estimate",
+    "LikelihoodProfile",
     "Null",
     "NullPosterior",
     "Population",
     "PropensityScore",
+    "RiskDifference",
     "Step",
+    "Subgroup",
     "TidyInfo",
     "attrition",
     "auc",
@@ -66,6 +70,7 @@ __all__ = [
     "preference_score",
     "propensity_score",
     "restrict",
+    "risk_difference",
     "save",
     "share_balance",
     "share_curves",

@@ -197,6 +197,7 @@ def restrict(people: People, keep: object, step: str) -> Adjustment:
     Parameters
     ----------
     people : Population or Adjustment
+        Weights and sets stay as they are, as one looks at the balance or the effect in a subgroup.
     keep : (n,) bool
     step : str
         The reason, as the attrition shows it.
@@ -208,7 +209,7 @@ def restrict(people: People, keep: object, step: str) -> Adjustment:
     >>> rs.cohort.restrict(people, [True, True, False], "no prior outcome")
     Adjustment(trimming: 1 target, 1 comparator)
     """
-    before = start(people)
+    before = start(people, allow_weights=True)
     chosen = as_array(keep, "`keep`", Places())
     if chosen.dtype.kind != "b" or chosen.shape != before.weight.shape:
         raise CohortError(
@@ -217,7 +218,18 @@ def restrict(people: People, keep: object, step: str) -> Adjustment:
             f"shape {chosen.shape} and type {chosen.dtype}.",
             hint="compare a column with a value, for example age >= 65.",
         )
-    return narrowed(before, "trimming", [(step, chosen)], settings={"step": step})
+    if before.kind in ("none", "trimming"):
+        return narrowed(before, "trimming", [(step, chosen)], settings={"step": step})
+    return narrowed(
+        before,
+        before.kind,
+        [(step, chosen)],
+        weight=np.where(chosen, before.weight, 0.0),
+        set_id=None if before.set_id is None else np.where(chosen, before.set_id, -1),
+        estimand=before.estimand,
+        settings={**before.settings, "step": step},
+        details=before.details,
+    )
 
 
 def effective_size(weight: Rows) -> float:

@@ -2,7 +2,7 @@
 
 import scipy.sparse as sp
 
-from riskset._errors import CohortError
+from riskset._errors import CohortError, InputError
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder
@@ -23,18 +23,12 @@ def as_design(X: object, n_rows: int | None = None) -> Design:
     Raises
     ------
     CohortError
-        "BadCovariates", if it has another number of rows.
+        "BadCovariates", if it has another number of rows, or missing or infinite values.
     """
-    if isinstance(X, Dataset):
-        design = X.design
-    elif isinstance(X, Design):
-        design = X
-    elif sp.issparse(X):
-        design = Design.from_sparse(X)
-    elif hasattr(X, "columns") or hasattr(X, "__arrow_c_stream__"):
-        design = FrameEncoder.fit(X)[1]
-    else:
-        design = Design.from_dense(X)
+    try:
+        design = _design(X)
+    except InputError as error:  # such as missing values
+        raise CohortError("BadCovariates", str(error)) from None
     if n_rows is not None and design.n_rows != n_rows:
         raise CohortError(
             "BadCovariates",
@@ -43,3 +37,15 @@ def as_design(X: object, n_rows: int | None = None) -> Design:
             "the population.",
         )
     return design
+
+
+def _design(X: object) -> Design:
+    if isinstance(X, Dataset):
+        return X.design
+    if isinstance(X, Design):
+        return X
+    if sp.issparse(X):
+        return Design.from_sparse(X)
+    if hasattr(X, "columns") or hasattr(X, "__arrow_c_stream__"):
+        return FrameEncoder.fit(X)[1]
+    return Design.from_dense(X)

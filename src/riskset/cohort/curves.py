@@ -19,7 +19,7 @@ from riskset.curves.kaplan_meier import KaplanMeier, kaplan_meier
 from riskset.data.outcome import Surv
 from riskset.data.output import data_frame
 
-__all__ = ["ArmCurves", "gray", "incidence", "survival"]
+__all__ = ["ArmCurves", "gray", "incidence", "need_arms", "survival"]
 
 ARMS = ("target", "comparator")
 
@@ -97,7 +97,7 @@ def survival(
     """
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment)
-    _need_arms(adjustment)
+    need_arms(adjustment)
     if (outcomes.status[adjustment.kept] == 2).any():
         raise CohortError(
             "CompetingEvents",
@@ -136,7 +136,7 @@ def incidence(
     """
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment)
-    _need_arms(adjustment)
+    need_arms(adjustment)
     if not (outcomes.status[adjustment.kept] > 0).any():
         raise CohortError(
             "NoEvents", "nobody who is kept has an event.", hint="there is no incidence to show."
@@ -163,7 +163,7 @@ def gray(y: object, adjustment: People, cause: int = 1) -> GroupTest:
     """
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment)
-    _need_arms(adjustment)
+    need_arms(adjustment)
     if adjustment.is_weighted:
         raise InputError(
             f"Gray's test takes no weights, but the adjustment by {adjustment.kind} has them.",
@@ -187,7 +187,8 @@ def _arms(outcomes: Outcomes, adjustment: Adjustment) -> tuple[AnyArray, dict[st
     return names, time, float(np.quantile(outcomes.time[kept], 0.9))
 
 
-def _need_arms(adjustment: Adjustment) -> None:
+def need_arms(adjustment: Adjustment) -> None:
+    """Complain if an arm has nobody left."""
     if not adjustment.n_target or not adjustment.n_comparator:
         raise CohortError(
             "EmptyArm",

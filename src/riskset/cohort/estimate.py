@@ -5,13 +5,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from riskset._types import AnyArray
+from riskset._errors import counted
+from riskset._types import AnyArray, Rows
 from riskset.cohort.adjustment import Estimand
 from riskset.cohort.outcomes import ArmCounts, mdrr
 from riskset.data.output import data_frame
+from riskset.infer.crossval.result import CrossValidation
+from riskset.model.penalty import Penalty
 from riskset.solve.result import Note
 
-__all__ = ["Estimate", "EstimateStatus", "Model", "Reading"]
+__all__ = ["Estimate", "EstimateStatus", "LikelihoodProfile", "Model", "Reading", "Subgroup"]
 
 Model = Literal["cox", "cause-specific", "finegray"]
 Reading = Literal["stratified", "marginal", "pooled"]
@@ -24,7 +27,70 @@ EstimateStatus = Literal[
     "no_informative_strata",
     "not_estimable",
     "not_converged",
+    "too_few_strata_for_cv",
 ]
+REASONS: dict[str, str] = {
+    "no_people": "nobody is left.",
+    "one_arm_empty": "one arm has nobody left.",
+    "no_events": "nobody who is left has the outcome.",
+    "events_in_one_arm": "only one arm has the outcome while the other is at risk, so that the "
+    "hazard ratio is 0 or infinite.",
+    "no_informative_strata": "no stratum or set has both arms at risk at an outcome.",
+    "not_estimable": "the effect cannot be told from the baseline or from the covariates (see the "
+    "notes for their names): leave those out.",
+    "not_converged": "the fit did not converge (see the notes): leave covariates out, or add a "
+    "penalty.",
+    "too_few_strata_for_cv": "there are fewer strata or people that tell anything than folds: ask "
+    "for fewer folds, or give a penalty of your own.",
+}
+"""Why there is no number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subgroup:
+    """How the effect differs with a covariate.
+
+    Attributes
+    ----------
+    name : str
+        The covariate; the people of the subgroup are those in whom it is not 0.
+    log_ratio, lower, upper, se, p : float
+        Of the interaction: the log hazard ratio of the treatment grows by `log_ratio` for each unit
+        of the covariate. NaN where it was left out.
+    log_hr, se_log_hr : float
+        Of the treatment where the covariate is 1 and all others of the interactions are 0; NaN with
+        a penalty.
+    target, comparator : ArmCounts
+    is_separable : bool
+        It was left out, because the subgroup, or an arm of it, has no outcome, or it is constant.
+    """
+
+    name: str
+    target: ArmCounts
+    comparator: ArmCounts
+    log_ratio: float = float("nan")
+    lower: float = float("nan")
+    upper: float = float("nan")
+    se: float = float("nan")
+    p: float = float("nan")
+    log_hr: float = float("nan")
+    se_log_hr: float = float("nan")
+    is_separable: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class LikelihoodProfile:
+    """The profile log likelihood of the log hazard ratio, for evidence synthesis.
+
+    Attributes
+    ----------
+    log_hr, log_likelihood, derivative : (k,) float64
+        The derivative is that of the profile.
+    """
+
+    log_hr: Rows
+    log_likelihood: Rows
+    derivative: Rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +130,13 @@ class Estimate:
     notes : tuple of Note
     sensitivity : Estimate or None
         The same with the other reading.
+    subgroups : tuple of Subgroup
+        With interactions, in which case `log_hr` is the effect where all their covariates are 0.
+    penalty : Penalty or None
+        Of the covariates, as given or as chosen.
+    cross_validation : CrossValidation or None
+        That chose it.
+    profile : LikelihoodProfile or None
     """
 
     model: Model
@@ -90,6 +163,15 @@ class Estimate:
     informative_people: int | None = None
     notes: tuple[Note, ...] = ()
     sensitivity: "Estimate | None" = None
+    subgroups: tuple[Subgroup, ...] = ()
+    penalty: Penalty | None = None
+    cross_validation: CrossValidation | None = None
+    profile: LikelihoodProfile | None = None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the status is not "ok", and what to do."""
+        return REASONS.get(self.status)
 
     @property
     def hr(self) -> float:
@@ -126,6 +208,19 @@ class Estimate:
         row["note"] = "; ".join(note.code for note in self.notes)
         return row
 
+    def subgroup_frame(self, library: str | None = None) -> Any:
+        """A data frame with a row for each interaction."""
+        names = [f.name for f in fields(Subgroup) if f.name not in ("target", "comparator")]
+        columns: dict[str, AnyArray] = {
+            name: np.array([_known(getattr(s, name)) for s in self.subgroups], dtype=object)
+            for name in names
+        }
+        for arm in ("target", "comparator"):
+            for name in ("persons", "outcomes"):
+                counts = [getattr(getattr(s, arm), name) for s in self.subgroups]
+                columns[f"{arm}_{name}"] = np.array(counts, dtype=object)
+        return data_frame(columns, library)
+
     def to_frame(self, library: str | None = None) -> Any:
         """A data frame with a row for this reading, and one for the other."""
         rows = [e.columns() for e in (self, self.sensitivity) if e is not None]
@@ -136,14 +231,15 @@ class Estimate:
 
     def __repr__(self) -> str:
         if self.status != "ok":
-            found = f"status {self.status!r}"
+            found = f"status {self.status!r}: {self.reason}"
         else:
             found = (
                 f"hazard ratio {self.hr:.3f} ({self.level:.0%} {self.interval} interval "
                 f"{self.hr_lower:.3f} to {self.hr_upper:.3f})"
             )
+        more = f"; {counted(len(self.subgroups), 'interaction')}" if self.subgroups else ""
         other = "" if self.sensitivity is None else f"\n  other reading: {self.sensitivity!r}"
-        return f"Estimate({self.model}, {self.reading}: {found}){other}"
+        return f"Estimate({self.model}, {self.reading}: {found}{more}){other}"
 
 
 def _known(value: object) -> object:

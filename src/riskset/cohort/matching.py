@@ -1,5 +1,6 @@
 """Matching comparators to the target by their propensity scores, the closest pairs first."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from riskset._errors import CohortError, InputError
 from riskset._types import Index, Rows, is_number
 from riskset.cohort.adjustment import Adjustment, People, effective_size, narrowed, start
+from riskset.cohort.covariates import as_design
 from riskset.cohort.population import Population, block_codes, logit
 from riskset.kernels.matching_cpu import match_closest
 from riskset.solve.result import Note
@@ -31,6 +33,8 @@ def match(
     *,
     scale: Scale = "standardized logit",
     within: object = (),
+    exact_covariates: Sequence[int | str] = (),
+    X: object = None,
     allow_reverse: bool = False,
     caliper_sd: Literal["all", "within"] = "all",
 ) -> Adjustment:
@@ -54,6 +58,8 @@ def match(
         within blocks.
     within : (n,) labels, or a sequence of label arrays
         Match only people with the same labels; missing labels are a label of their own.
+    exact_covariates : sequence of keys, X : covariates of the population
+        Match only people with the same values of these columns of X, too.
     allow_reverse : bool
         If the target is the larger arm, look for targets for each comparator instead.
     caliper_sd : {"all", "within"}
@@ -102,7 +108,7 @@ def match(
     reverse = allow_reverse and 2 * int(arm.sum()) > rows.size
     position = logit(population.score) if scale == "standardized logit" else population.score
     limit, spread = _limit(population, rows, position[rows], caliper, scale, caliper_sd)
-    block = block_codes(within, population.n_rows)[0][rows]
+    block = _blocks(within, exact_covariates, X, population.n_rows)[rows]
     sets = _form_sets(
         population.row_id[rows], 1 - arm if reverse else arm, position[rows], block, limit, ratio
     )
@@ -123,6 +129,7 @@ def match(
             "ratio": ratio,
             "caliper": caliper,
             "scale": scale,
+            "exact_covariates": tuple(exact_covariates),
             "allow_reverse": allow_reverse,
             "caliper_sd": caliper_sd,
         },
@@ -134,6 +141,26 @@ def match(
             "reversed": reverse,
         },
     )
+
+
+def _blocks(within: object, exact_covariates: Sequence[int | str], X: object, n_rows: int) -> Index:
+    """A number for each combination of labels and of values of covariates (n,)."""
+    labels = block_codes(within, n_rows)[0]
+    if not exact_covariates:
+        return labels
+    if X is None:
+        raise CohortError(
+            "BadSetting",
+            f"`exact_covariates` names {exact_covariates[0]!r}, but `X` was not given.",
+            hint="pass the covariates of the population as `X`, or labels as `within`.",
+        )
+    design = as_design(X, n_rows)
+    place = {key: j for j, key in enumerate(design.keys)}
+    for key in exact_covariates:
+        if key not in place:
+            raise InputError.unknown_name("covariate", str(key), map(str, design.keys))
+    columns = np.array([place[key] for key in exact_covariates], dtype=np.int64)
+    return block_codes([labels, *design.to_dense(columns).T], n_rows)[0]
 
 
 class _Sets(NamedTuple):

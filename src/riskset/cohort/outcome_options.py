@@ -1,20 +1,34 @@
 """What an outcome model may be asked for, and what goes with which adjustment."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
-from riskset._errors import CohortError, InputError
-from riskset.cohort.adjustment import Adjustment
+from riskset._errors import CohortError, InputError, counted
+from riskset._types import Index, is_count
+from riskset.cohort.adjustment import Adjustment, People
 from riskset.cohort.estimate import Model, Reading
 from riskset.curves.followup import check_level
 from riskset.model.penalty import Penalty
 
-__all__ = ["CensoringGroup", "Options", "OutcomeInterval", "check_options", "readings"]
+__all__ = [
+    "CensoringGroup",
+    "Options",
+    "OutcomeInterval",
+    "ProfileGrid",
+    "Readjust",
+    "check_options",
+    "check_resampling",
+    "readings",
+]
 
 OutcomeInterval = Literal["auto", "profile", "robust", "wald", "bootstrap"]
 CensoringGroup = Literal["arm", "stratum"]
+ProfileGrid = Literal["adaptive", "grid"]
+Readjust = Callable[[Index], People]
+"""Rows of a resample of the population -> the adjustment of these rows."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +40,21 @@ class Options:
     level: float
     ties: str
     penalty: Penalty | None
+    cross_validate: bool
+    folds: int
+    repeats: int
     censoring_weights: str
     censoring_group: CensoringGroup | None
+    profile: ProfileGrid | None
     replicates: int
+    readjust: Readjust | None
     seed: int
     tol: float
+
+    @property
+    def is_penalized(self) -> bool:
+        """Whether covariates have a penalty."""
+        return self.cross_validate or self.penalty is not None
 
 
 def readings(adjustment: Adjustment, reading: str) -> list[Reading]:
@@ -50,7 +74,51 @@ def readings(adjustment: Adjustment, reading: str) -> list[Reading]:
 
 
 def check_options(options: Options, adjustment: Adjustment) -> None:
-    """Refuse values that an option does not have, and weights that are none."""
+    """Refuse values that an option does not have, and weights and sets that are none."""
+    _check_adjustment(adjustment)
+    choices = {
+        "model": (options.model, get_args(Model)),
+        "interval": (options.interval, get_args(OutcomeInterval)),
+        "censoring_group": (options.censoring_group, (*get_args(CensoringGroup), None)),
+        "profile": (options.profile, (*get_args(ProfileGrid), None)),
+    }
+    for name, (value, known) in choices.items():
+        if value not in known:
+            raise InputError.wrong_option(name, value, [str(k) for k in known])
+    check_resampling(options.level, options.replicates)
+    for name, count, least in (("folds", options.folds, 2), ("repeats", options.repeats, 1)):
+        if not (is_count(count) and count >= least):
+            raise CohortError(
+                "BadSetting",
+                f"`{name}` must be a whole number of at least {least}, but it is {count!r}.",
+                hint="10 is usual.",
+            )
+    if options.censoring_group == "stratum" and adjustment.set_id is None:
+        raise CohortError(
+            "BadSetting",
+            f"censoring by stratum needs strata, but the adjustment is by {adjustment.kind}.",
+            hint="use censoring_group='arm', or leave it out.",
+        )
+    if options.readjust is not None and options.interval != "bootstrap":
+        raise CohortError(
+            "BadSetting",
+            "`readjust` is for resamples, but the interval is not to be found by them.",
+            hint="add interval='bootstrap', or leave `readjust` out.",
+        )
+
+
+def check_resampling(level: float, replicates: int) -> None:
+    """Refuse a coverage that is none, and too few resamples for an interval."""
+    check_level(level)
+    if not (is_count(replicates) and replicates >= 2):
+        raise CohortError(
+            "BadSetting",
+            f"`replicates` must be a whole number of at least 2, but it is {replicates!r}.",
+            hint="200 are usual, 1,000 for publication.",
+        )
+
+
+def _check_adjustment(adjustment: Adjustment) -> None:
     weight = adjustment.weight
     if not (np.isfinite(weight) & (weight >= 0)).all():
         raise CohortError(
@@ -58,18 +126,19 @@ def check_options(options: Options, adjustment: Adjustment) -> None:
             "weights must be finite and not negative, but those of the adjustment are not.",
             hint="make it with trim, match, stratify or weight.",
         )
-    choices = {
-        "model": (options.model, get_args(Model)),
-        "interval": (options.interval, get_args(OutcomeInterval)),
-        "censoring_group": (options.censoring_group, (*get_args(CensoringGroup), None)),
-    }
-    for name, (value, known) in choices.items():
-        if value not in known:
-            raise InputError.wrong_option(name, value, [str(k) for k in known])
-    check_level(options.level)
-    if options.censoring_group == "stratum" and adjustment.set_id is None:
+    if adjustment.kind != "matching" or adjustment.set_id is None:
+        return
+    alone = 0 if adjustment.estimand == "atu" else 1
+    own = adjustment.kept & (adjustment.population.treatment == alone)
+    sets, times = np.unique(adjustment.set_id[own], return_counts=True)
+    several = sets[times > 1]
+    if several.size:
+        word = "target" if alone else "comparator"
+        have = "has" if several.size == 1 else "have"
         raise CohortError(
-            "BadSetting",
-            f"censoring by stratum needs strata, but the adjustment is by {adjustment.kind}.",
-            hint="use censoring_group='arm', or leave it out.",
+            "BadAdjustment",
+            f"{counted(several.size, 'matched set')} {have} more than one {word} (first: set "
+            f"{several[0]}).",
+            hint="make sets with riskset.cohort.match, or call the adjustment a stratification.",
+            details={"sets": several[:3].tolist(), "count": int(several.size)},
         )

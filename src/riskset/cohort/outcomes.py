@@ -3,6 +3,8 @@
 The first module that may look at outcomes.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,7 @@ from riskset._errors import CohortError, counted
 from riskset._types import Index, Rows, is_number
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.curves.followup import Followup
+from riskset.data.checks import Places, as_array
 
 __all__ = [
     "ArmCounts",
@@ -248,19 +251,52 @@ class FollowUpTime:
         Of the quantiles.
     target, comparator : (k,) float64
         Days at risk, quantiles of type 7; NaN for an empty arm.
+    days_target, days_comparator : float
+        Their sum.
+    ends_target, ends_comparator : mapping of str to int
+        How many end for each reason; empty unless reasons were given.
     """
 
     shares: tuple[float, ...]
     target: Rows
     comparator: Rows
+    days_target: float
+    days_comparator: float
+    ends_target: Mapping[str, int]
+    ends_comparator: Mapping[str, int]
 
 
-def followup(y: object, adjustment: People) -> FollowUpTime:
-    """Quantiles of the time at risk by arm, of those kept, each counting once."""
+def followup(y: object, adjustment: People, end_reason: object = None) -> FollowUpTime:
+    """Follow-up by arm, of those kept, each row counting once.
+
+    Parameters
+    ----------
+    y : (n,) structured array
+        `riskset.Surv(time, status)` of the whole population.
+    adjustment : Adjustment or Population
+    end_reason : (n,) text, optional
+        Why the follow-up of each row ends.
+
+    Raises
+    ------
+    CohortError
+        "BadOutcome".
+    """
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment)
-    found = []
+    reasons = None if end_reason is None else as_array(end_reason, "`end_reason`", Places())
+    if reasons is not None and reasons.shape != outcomes.time.shape:
+        raise CohortError(
+            "BadOutcome",
+            f"`end_reason` must have one word for each of the {outcomes.time.size:,} rows, but its "
+            f"shape is {reasons.shape}.",
+            hint="pass that of everybody, before trimming and matching.",
+        )
+    quantiles, days, ends = [], [], []
     for arm in (1, 0):
-        time = outcomes.time[adjustment.kept & (adjustment.population.treatment == arm)]
-        found.append(np.quantile(time, SHARES) if time.size else np.full(len(SHARES), np.nan))
-    return FollowUpTime(SHARES, found[0], found[1])
+        rows = adjustment.kept & (adjustment.population.treatment == arm)
+        time = outcomes.time[rows]
+        quantiles.append(np.quantile(time, SHARES) if time.size else np.full(len(SHARES), np.nan))
+        days.append(float(time.sum()))
+        ends.append({} if reasons is None else dict(Counter(sorted(map(str, reasons[rows])))))
+    return FollowUpTime(SHARES, quantiles[0], quantiles[1], days[0], days[1], ends[0], ends[1])

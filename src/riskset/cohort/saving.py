@@ -11,7 +11,7 @@ from riskset.cohort.calibration import Calibration, Controls
 from riskset.cohort.curves import ArmCurves
 from riskset.cohort.diagnostics import Diagnostic, Diagnostics
 from riskset.cohort.error_model import ErrorModel
-from riskset.cohort.estimate import Estimate
+from riskset.cohort.estimate import Estimate, LikelihoodProfile, Subgroup
 from riskset.cohort.null import Null
 from riskset.cohort.null_posterior import NullPosterior
 from riskset.cohort.outcomes import ArmCounts, FollowUpTime
@@ -19,6 +19,7 @@ from riskset.cohort.population import Population
 from riskset.cohort.propensity import Discrimination
 from riskset.cohort.propensity_checks import TreatmentCovariates
 from riskset.cohort.propensity_result import PropensityScore
+from riskset.cohort.risks import RiskDifference
 from riskset.cohort.tidying import TidyInfo
 from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve
 from riskset.curves.comparison import GroupTest
@@ -58,13 +59,16 @@ CLASSES: dict[str, type] = {
         L1,
         L2,
         LifeTable,
+        LikelihoodProfile,
         Note,
         Null,
         NullPosterior,
         Population,
         PropensityScore,
+        RiskDifference,
         Side,
         Step,
+        Subgroup,
         SurvivalCurve,
         TidyInfo,
         TreatmentCovariates,

@@ -141,9 +141,9 @@ def tidy(
     Raises
     ------
     CohortError
-        "BadSetting", "BadCovariates".
+        "BadSetting"; "BadCovariates", also if values are missing or infinite.
     InputError
-        If values are missing or infinite, or one of `keep_ids` does not occur.
+        If one of `keep_ids` does not occur.
 
     Notes
     -----

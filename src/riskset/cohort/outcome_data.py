@@ -1,0 +1,221 @@
+"""The rows, columns and strata that one reading of an adjustment gives to an outcome model."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._types import AnyArray, Index, Rows
+from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.estimate import Reading
+from riskset.cohort.outcome_options import Options
+from riskset.cohort.outcomes import Outcomes
+from riskset.cohort.tidying import tidy
+from riskset.data.column_facts import select_columns
+from riskset.data.design import Design
+from riskset.data.outcome import Surv
+from riskset.estimators.cox import Cox
+from riskset.estimators.crossval import CoxCV, FineGrayCV
+from riskset.estimators.finegray import FineGray
+from riskset.infer.crossval.result import CrossValidation
+from riskset.model.penalty import L1, Penalty
+from riskset.solve.result import Note
+
+__all__ = ["TREATMENT", "Covariates", "FitData", "fit_data", "interval_kind"]
+
+TREATMENT = "treatment"
+WEIGHTS_AS_COUNTS = (
+    "the interval takes the weights for numbers of people and is too narrow or too wide; "
+    "interval='bootstrap' does not."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Covariates:
+    """Covariates of a whole population beside the treatment.
+
+    Attributes
+    ----------
+    extra : Design or None
+        To adjust for.
+    groups : Design or None
+        Those with which the effect may differ.
+    """
+
+    extra: Design | None
+    groups: Design | None
+
+
+@dataclass(frozen=True, eq=False)
+class FitData:
+    """What one model is fitted to.
+
+    Attributes
+    ----------
+    design : Design
+        The treatment, interactions, and covariates.
+    interactions : mapping of str to str
+        Name of each covariate of `groups` -> that of its product with the treatment.
+    y : structured array
+    arguments : dict
+        Weights, strata and clusters as `Cox.fit` calls them.
+    kind : str
+        How intervals are found.
+    estimator : Cox or FineGray
+        Not fitted.
+    notes : tuple of Note
+    cross_validation : CrossValidation or None
+    """
+
+    design: Design
+    interactions: dict[str, str]
+    y: AnyArray
+    arguments: dict[str, Any]
+    kind: str
+    estimator: Cox | FineGray
+    notes: tuple[Note, ...] = ()
+    cross_validation: CrossValidation | None = None
+
+    def without(self, names: Sequence[str]) -> "FitData":
+        """The same without some of the interactions."""
+        gone = {self.interactions[name] for name in names}
+        kept = [j for j, name in enumerate(self.design.names) if name not in gone]
+        left = {name: own for name, own in self.interactions.items() if name not in names}
+        design = select_columns(self.design, np.array(kept, dtype=np.int64))
+        penalty = _spared(self.estimator.penalty, [], without=gone)
+        estimator = copy.copy(self.estimator).set_params(penalty=penalty)
+        return replace(self, design=design, interactions=left, estimator=estimator)
+
+
+def fit_data(
+    outcomes: Outcomes,
+    adjustment: Adjustment,
+    covariates: Covariates,
+    reading: Reading,
+    options: Options,
+) -> FitData:
+    """The data of a reading; where a penalty is to be chosen, it is."""
+    rows = np.flatnonzero(adjustment.kept)
+    treatment = adjustment.population.treatment[rows].astype(np.float64)
+    parts = [Design.from_columns({TREATMENT: treatment})]
+    interactions, spared, notes = {}, [TREATMENT], []
+    extra = covariates.extra
+    if extra is not None and options.cross_validate:
+        extra = tidy(extra, adjustment).design
+    if extra is None or not extra.n_features:
+        if extra is not None:
+            notes.append(Note("no_covariates", (), "no covariate says anything: there is none."))
+        options, extra = replace(options, penalty=None, cross_validate=False), None
+    if covariates.groups is not None:
+        groups = covariates.groups
+        known = () if extra is None else extra.names
+        interactions = {name: f"{TREATMENT}:{name}" for name in groups.names}
+        columns = dict(zip(groups.names, groups.to_dense(rows=rows).T, strict=True))
+        made = {interactions[name]: treatment * x for name, x in columns.items()}
+        made |= {name: x for name, x in columns.items() if name not in known}
+        parts.append(Design.from_columns(made))
+        spared += [*interactions.values(), *groups.names]
+    if extra is not None:
+        parts.append(extra.take_rows(rows))
+    kind = interval_kind(adjustment, rows, reading, options)
+    if kind == "profile" and _is_weighted(adjustment, reading):
+        notes.append(Note("weights_as_counts", (), WEIGHTS_AS_COUNTS))
+    is_stratified = reading == "stratified" and adjustment.set_id is not None
+    found = FitData(
+        design=Design.stack(parts),
+        interactions=interactions,
+        y=Surv(outcomes.time[rows], outcomes.status[rows]),
+        arguments={
+            "sample_weight": adjustment.weight[rows] if _is_weighted(adjustment, reading) else None,
+            "strata": adjustment.set_id[rows] if is_stratified else None,  # type: ignore[index]
+            "cluster": adjustment.cluster[rows] if kind != "profile" else None,
+        },
+        kind=kind,
+        estimator=_estimator(adjustment, rows, options, _spared(options.penalty, spared)),
+        notes=tuple(notes),
+    )
+    if not options.cross_validate:
+        return found
+    try:
+        return _with_chosen_penalty(found, adjustment.cluster[rows], options, spared)
+    except InputError as error:  # such as none that carries information
+        text = f"no penalty can be chosen, so the covariates are left out: {error}"
+        alone = Covariates(None, covariates.groups)
+        found = fit_data(outcomes, adjustment, alone, reading, options)
+        return replace(found, notes=(*found.notes, Note("no_penalty", (), text)))
+
+
+def _with_chosen_penalty(
+    data: FitData, unit: Index, options: Options, spared: Sequence[str]
+) -> FitData:
+    kind = _spared(L1(1.0) if options.penalty is None else options.penalty, spared)
+    several = np.unique(unit).size < unit.size
+    common: dict[str, Any] = {
+        "folds": options.folds,
+        "repeats": options.repeats,
+        "groups": unit if several else None,
+        "seed": options.seed,
+    }
+    own = data.estimator.get_params(deep=False)
+    chooser = FineGrayCV if isinstance(data.estimator, FineGray) else CoxCV
+    chosen = chooser(**{**own, "penalty": kind}, **common)
+    chosen.fit(data.design, data.y, **data.arguments)
+    estimator = copy.copy(data.estimator).set_params(penalty=chosen.best_penalty_)
+    return replace(data, estimator=estimator, cross_validation=chosen.cross_validation_)
+
+
+def interval_kind(adjustment: Adjustment, rows: Index, reading: Reading, options: Options) -> str:
+    """How intervals are found: where rows are weighted or belong together not by the profile."""
+    if options.is_penalized and options.interval in ("auto", "profile"):
+        return "profile"
+    if options.interval != "auto":
+        return options.interval
+    person = adjustment.population.person_id[rows]
+    repeats = np.unique(person).size < person.size
+    in_sets = adjustment.kind == "matching" and reading != "stratified"
+    weighted = _is_weighted(adjustment, reading)
+    robust = repeats or in_sets or weighted or options.model == "finegray"
+    return "robust" if robust else "profile"
+
+
+def _is_weighted(adjustment: Adjustment, reading: Reading) -> bool:
+    weight = adjustment.weight[adjustment.kept]
+    return reading == "marginal" and bool((weight != 1).any())
+
+
+def _spared(
+    penalty: Penalty | None,
+    names: Sequence[str],
+    *,
+    without: set[str] = frozenset(),  # type: ignore[assignment]
+) -> Penalty | None:
+    """A penalty that leaves some columns alone: to shrink the effect would bias it."""
+    if penalty is None:
+        return None
+    own = [name for name in penalty.unpenalized if name not in without]
+    other = copy.copy(penalty)
+    object.__setattr__(other, "unpenalized", (*own, *(n for n in names if n not in own)))
+    return other
+
+
+def _estimator(
+    adjustment: Adjustment, rows: Index, options: Options, penalty: Penalty | None
+) -> Cox | FineGray:
+    if options.model != "finegray":
+        return Cox(penalty, ties=options.ties, cause=1, tol=options.tol)  # type: ignore[arg-type]
+    groups: dict[str | None, Rows | Index | None] = {
+        None: None,
+        "arm": adjustment.population.treatment,
+        "stratum": adjustment.set_id,
+    }
+    group = groups[options.censoring_group]
+    return FineGray(
+        penalty,
+        cause=1,
+        censoring_weights=options.censoring_weights,  # type: ignore[arg-type]
+        censoring_group=None if group is None else group[rows],
+        tol=options.tol,
+    )

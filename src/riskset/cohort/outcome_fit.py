@@ -1,0 +1,264 @@
+"""One fit of an outcome model, and what it says of the treatment."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from riskset._types import Rows
+from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.estimate import Estimate, LikelihoodProfile, Subgroup
+from riskset.cohort.outcome_data import TREATMENT, Covariates, FitData, fit_data
+from riskset.cohort.outcome_options import Options
+from riskset.cohort.outcomes import Outcomes, count_arms
+from riskset.cohort.resampling import readjusted
+from riskset.estimators.cox import Cox
+from riskset.estimators.finegray import FineGray
+from riskset.estimators.profiling import BOUNDS, profile
+from riskset.solve.result import Note
+
+__all__ = ["fitted"]
+
+GRID_VALUES = 8
+"""Values of the coarse profile, with whose derivatives it is known well enough in between."""
+
+NAN = float("nan")
+
+
+def fitted(
+    outcomes: Outcomes,
+    adjustment: Adjustment,
+    covariates: Covariates,
+    options: Options,
+    empty: Estimate,
+) -> Estimate:
+    """The estimate of one reading, whose counts are there already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the status and the notes say it
+        data = fit_data(outcomes, adjustment, covariates, empty.reading, options)
+        model, data, separable = _fit(data)
+        found = replace(
+            empty,
+            notes=(*empty.notes, *data.notes, *_separable_notes(separable), *model.notes_),
+            penalty=model.penalty,
+            cross_validation=data.cross_validation,
+        )
+        found = _answer(model, data, options, found)
+        if covariates.groups is not None:
+            inside = dict(
+                zip(covariates.groups.names, covariates.groups.to_dense().T != 0, strict=True)
+            )
+            counts = {name: _part(adjustment, rows) for name, rows in inside.items()}
+            groups = [
+                _subgroup(name, model, data, options, found, *count_arms(outcomes, part))
+                for name, part in counts.items()
+            ]
+            found = replace(found, subgroups=tuple(groups))
+        if options.readjust is not None and found.status == "ok":
+            found = _resampled(found, outcomes, adjustment, options)
+    return found
+
+
+def _fit(data: FitData) -> tuple[Cox | FineGray, FitData, list[str]]:
+    """The model without those interactions that have no finite estimate."""
+    separable: list[str] = []
+    while True:
+        model = data.estimator.fit(data.design, data.y, **data.arguments)
+        aliased = {name for note in model.notes_ if _is_aliased(note) for name in note.columns}
+        lost = [
+            name
+            for name, product in data.interactions.items()
+            if product in aliased or np.isinf(model.coef_[data.design.index_of(product)])
+        ]
+        if not lost:
+            return model, data, separable
+        separable += lost
+        data = data.without(lost)
+
+
+def _is_aliased(note: Note) -> bool:
+    return note.code in ("constant", "collinear")
+
+
+def _separable_notes(names: Sequence[str]) -> list[Note]:
+    if not names:
+        return []
+    text = (
+        f"no finite interaction with {', '.join(map(repr, names))}, which were left out: an arm of "
+        "the subgroup has no outcome, or nobody."
+    )
+    return [Note("separable_interaction", tuple(names), text)]
+
+
+def _answer(model: Cox | FineGray, data: FitData, options: Options, found: Estimate) -> Estimate:
+    b = float(model.coef_[0])
+    if model.status_ == "max_iter":
+        return replace(found, status="not_converged")
+    aliased = any(TREATMENT in n.columns for n in model.notes_ if _is_aliased(n))
+    if model.status_ == "not_estimable" or (aliased and not np.isinf(b)):
+        stratified = found.reading == "stratified" and data.design.n_features == 1
+        return replace(found, status="no_informative_strata" if stratified else "not_estimable")
+    found = replace(
+        found,
+        log_hr=b,
+        interval=data.kind,
+        log_likelihood=model.log_likelihood_,
+        null_log_likelihood=model.null_log_likelihood_,
+    )
+    if options.profile is not None:
+        found = replace(found, profile=_profile(model, data, options.profile))
+    if np.isinf(b):
+        return _one_sided(found, model, data)
+    changing = NAN
+    if not model._is_penalized:
+        test = model.test_proportionality(data.design, data.y, "log", **data.arguments)
+        changing = float(test.p_value[0])
+    se_model, se_robust = float(model.standard_error_[0]), float(model.robust_standard_error_[0])
+    found = replace(
+        found,
+        llr=_llr(model, data),
+        proportionality_p=changing,
+        se_model=se_model,
+        se_robust=se_robust,
+    )
+    if options.readjust is not None:
+        return found  # its interval is still to come
+    lower, upper = _ends(model, TREATMENT, data.kind, options)
+    se = {"robust": se_robust, "wald": se_model}.get(data.kind, NAN)
+    return _with_interval(found, lower, upper, se)
+
+
+def _llr(model: Cox | FineGray, data: FitData) -> float:
+    """Log likelihood less that without the treatment, other columns re-estimated."""
+    if data.design.n_features == 1:
+        return float(model.log_likelihood_ - model.null_log_likelihood_)
+    at_one = profile(model, data.design, data.y, TREATMENT, grid=[0.0], **data.arguments)
+    return at_one.log_likelihood_maximum - float(at_one.log_likelihood[0])
+
+
+def _with_interval(found: Estimate, lower: float, upper: float, se: float) -> Estimate:
+    """With an interval, the standard error that it stands for unless there is one, and p."""
+    if np.isnan(se):
+        se = (upper - lower) / (2 * float(ndtri(0.5 + found.level / 2)))
+    if not np.isfinite(se):
+        open_end = Note("ci_open", (), "the interval has no end on one side.")
+        found, se = replace(found, notes=(*found.notes, open_end)), NAN
+    b = found.log_hr
+    with np.errstate(divide="ignore"):
+        p, one_sided_p = 2 * ndtr(-np.abs(np.divide(b, se))), ndtr(-np.divide(b, se))
+    return replace(
+        found, lower=lower, upper=upper, se=se, p=float(p), one_sided_p=float(one_sided_p)
+    )
+
+
+def _ends(model: Cox | FineGray, name: str, kind: str, options: Options) -> tuple[float, float]:
+    is_drawn = kind == "bootstrap"
+    ends = model.confidence_interval(
+        [name],
+        method=kind,
+        level=options.level,
+        replicates=options.replicates if is_drawn else None,
+        seed=options.seed if is_drawn else None,
+    )
+    lower, upper = (float(end) for end in ends[name])
+    return lower, upper
+
+
+def _one_sided(found: Estimate, model: Cox | FineGray, data: FitData) -> Estimate:
+    """An infinite estimate: the profile likelihood bounds it on one side, weights being counts."""
+    lower = upper = NAN
+    kind = None
+    if data.arguments["sample_weight"] is None:
+        ends = model.confidence_interval([TREATMENT], method="profile", level=found.level)
+        lower, upper = (float(end) for end in ends[TREATMENT])
+        kind = "profile"
+    return replace(
+        found,
+        status="events_in_one_arm",
+        lower=lower,
+        upper=upper,
+        interval=kind,
+        llr=model.log_likelihood_ - model.null_log_likelihood_,
+    )
+
+
+def _profile(model: Cox | FineGray, data: FitData, kind: str) -> LikelihoodProfile:
+    grid = np.linspace(*BOUNDS, GRID_VALUES).tolist() if kind == "grid" else None
+    own = profile(model, data.design, data.y, TREATMENT, grid=grid, **data.arguments)
+    return LikelihoodProfile(own.values, own.log_likelihood, own.derivative)
+
+
+def _part(adjustment: Adjustment, rows: object) -> Adjustment:
+    """Those kept of some rows, with their weights."""
+    return replace(adjustment, weight=np.where(rows, adjustment.weight, 0.0))  # type: ignore[call-overload]
+
+
+def _subgroup(
+    name: str,
+    model: Cox | FineGray,
+    data: FitData,
+    options: Options,
+    found: Estimate,
+    target: object,
+    comparator: object,
+) -> Subgroup:
+    empty = Subgroup(name, target, comparator)  # type: ignore[arg-type]
+    if name not in data.interactions:
+        return replace(empty, is_separable=True)
+    if found.status != "ok":
+        return empty
+    product = data.interactions[name]
+    j = data.design.index_of(product)
+    own = replace(found, log_hr=float(model.coef_[j]), notes=())
+    lower, upper = _ends(model, product, data.kind, options)
+    errors = {"robust": model.robust_standard_error_, "wald": model.standard_error_}
+    se = float(errors[data.kind][j]) if data.kind in errors else NAN
+    own = _with_interval(own, lower, upper, se)
+    variance = model.robust_variance_ if data.kind == "robust" else model.variance_
+    both = float(variance[0, 0] + variance[j, j] + 2 * variance[0, j])
+    return replace(
+        empty,
+        log_ratio=own.log_hr,
+        lower=lower,
+        upper=upper,
+        se=own.se,
+        p=own.p,
+        log_hr=found.log_hr + own.log_hr,
+        se_log_hr=float(np.sqrt(both)),
+    )
+
+
+def _resampled(
+    found: Estimate, outcomes: Outcomes, adjustment: Adjustment, options: Options
+) -> Estimate:
+    """The percentile interval of resamples that are adjusted anew."""
+    assert options.readjust is not None
+    draws = []
+    plain = replace(options, readjust=None, interval="wald")
+    for rows, made in readjusted(adjustment, options.readjust, options.replicates, options.seed):
+        people = Outcomes(outcomes.time[rows], outcomes.status[rows])
+        draws.append(_log_hr(people, made, plain, found))
+    finite: Rows = np.array([b for b in draws if np.isfinite(b)])
+    notes = found.notes
+    if finite.size < len(draws):
+        text = f"{len(draws) - finite.size:,} of {len(draws):,} resamples have no finite estimate."
+        notes = (*notes, Note("replicates_left_out", (), text))
+    if finite.size < 2:
+        return replace(found, notes=notes)
+    tail = (1 - options.level) / 2
+    lower, upper = np.quantile(finite, [tail, 1 - tail])
+    found = replace(found, notes=notes)
+    return _with_interval(found, float(lower), float(upper), float(finite.std(ddof=1)))
+
+
+def _log_hr(outcomes: Outcomes, made: Adjustment, options: Options, found: Estimate) -> float:
+    arms = count_arms(outcomes, made)
+    if min(arm.exposures for arm in arms) == 0 or sum(arm.outcomes for arm in arms) == 0:
+        return NAN
+    if found.reading == "stratified" and made.set_id is None:
+        return NAN
+    data = fit_data(outcomes, made, Covariates(None, None), found.reading, options)
+    model = data.estimator.fit(data.design, data.y, **data.arguments)
+    return float(model.coef_[0]) if model.status_ == "converged" else NAN

@@ -1,0 +1,203 @@
+"""Risks of the arms by some times, and their difference with an interval from resamples."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import counted
+from riskset._types import AnyArray, Index, Rows
+from riskset.cohort.adjustment import Adjustment, People, start
+from riskset.cohort.curves import need_arms
+from riskset.cohort.outcome_options import Readjust, check_resampling
+from riskset.cohort.outcomes import Outcomes
+from riskset.cohort.resampling import counts_of_resamples, readjusted
+from riskset.curves._result import as_times
+from riskset.data.output import data_frame
+
+__all__ = ["RiskDifference", "risk_difference"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskDifference:
+    """Risks of the outcome by some times; all (k,).
+
+    Attributes
+    ----------
+    times : float64
+    target, comparator : float64
+        Risk of each arm, with the weights of the adjustment; competing events count as such.
+    difference : float64
+        Target less comparator.
+    se, lower, upper : float64
+        Of the difference, from the resamples: standard deviation and percentiles. NaN if fewer than
+        two could be used.
+    level : float
+    n_left_out : int
+        Resamples that lack an arm.
+    """
+
+    times: Rows
+    target: Rows
+    comparator: Rows
+    difference: Rows
+    se: Rows
+    lower: Rows
+    upper: Rows
+    level: float
+    n_left_out: int
+
+    def columns(self) -> dict[str, AnyArray]:
+        """A row for each time."""
+        names = ("target", "comparator", "difference", "se", "lower", "upper")
+        return {"time": self.times} | {name: getattr(self, name) for name in names}
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """`columns` as a data frame."""
+        return data_frame(self.columns(), library)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  by {t:g}: {a:.4f} - {b:.4f} = {d:.4f} ({low:.4f} to {high:.4f})"
+            for t, a, b, d, low, high in zip(
+                self.times,
+                self.target,
+                self.comparator,
+                self.difference,
+                self.lower,
+                self.upper,
+                strict=True,
+            )
+        ]
+        left = counted(self.n_left_out, "resample")
+        more = [f"  {left} left out"] if self.n_left_out else []
+        return "\n".join([f"RiskDifference ({self.level:.0%} intervals)", *lines, *more])
+
+
+def risk_difference(
+    y: object,
+    adjustment: People,
+    times: object,
+    *,
+    level: float = 0.95,
+    replicates: int = 200,
+    readjust: Readjust | None = None,
+    seed: int = 1,
+) -> RiskDifference:
+    r"""Difference of the arms' risks of the outcome, with an interval by the bootstrap.
+
+    .. math:: RD(t) = F_1(t) - F_0(t), \qquad
+        F(t) = \sum_{s \le t} S(s-) \frac{d_1(s)}{Y(s)}
+
+    with the weighted numbers :math:`d_1` of outcomes and :math:`Y` at risk, and S the probability
+    of no event of any kind: the Aalen-Johansen estimate, 1 - Kaplan-Meier if nothing competes.
+
+    Parameters
+    ----------
+    y : (n,) structured array
+        `riskset.Surv(time, status)` of the whole population.
+    adjustment : Adjustment or Population
+    times : number or (k,) numbers
+    level : float
+    replicates : int
+        Resamples, of matched sets or else of persons with all their rows; the interval goes from
+        their percentile (1 - level) / 2 to that of (1 + level) / 2, of type 7.
+    readjust : callable, optional
+        As of `fit_outcome`; persons of the whole population are then drawn.
+    seed : int
+
+    Raises
+    ------
+    CohortError
+        "BadOutcome", "BadSetting"; "EmptyArm", if an arm has nobody left.
+
+    References
+    ----------
+    Aalen and Johansen (1978), Scandinavian Journal of Statistics 5, 141-150.
+    Austin and Small (2014), Statistics in Medicine 33, 4306-4319, doi:10.1002/sim.6276, on drawing
+    matched sets.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> people = rs.cohort.Population([1, 1, 0, 0])
+    >>> y = rs.Surv([1.0, 4.0, 2.0, 4.0], [1, 0, 0, 1])
+    >>> rs.cohort.risk_difference(y, people, 3, replicates=50).difference
+    array([0.5])
+    """
+    check_resampling(level, replicates)
+    adjustment = start(adjustment, allow_weights=True)
+    outcomes = Outcomes.read(y, adjustment)
+    need_arms(adjustment)
+    at = as_times(times)
+    arms = _arms(outcomes, adjustment, at)
+    target, comparator = (arm.risk(adjustment.weight) for arm in arms)
+    draws = []
+    if readjust is None:
+        rows = np.flatnonzero(adjustment.kept)
+        weight = np.zeros(adjustment.weight.size)
+        for counts in counts_of_resamples(adjustment.cluster[rows], replicates, seed):
+            weight[rows] = adjustment.weight[rows] * counts
+            draws.append(arms[0].risk(weight) - arms[1].risk(weight))
+    else:
+        for own, made in readjusted(adjustment, readjust, replicates, seed):
+            again = _arms(Outcomes(outcomes.time[own], outcomes.status[own]), made, at)
+            draws.append(again[0].risk(made.weight) - again[1].risk(made.weight))
+    found = np.array(draws)
+    good = found[~np.isnan(found).any(axis=1)]
+    se, lower, upper = (np.full(at.size, np.nan) for _ in range(3))
+    if len(good) > 1:
+        tail = (1 - level) / 2
+        se = good.std(axis=0, ddof=1)
+        lower, upper = np.quantile(good, [tail, 1 - tail], axis=0)
+    return RiskDifference(
+        at, target, comparator, target - comparator, se, lower, upper, level, len(found) - len(good)
+    )
+
+
+class _Arm(NamedTuple):
+    """Rows of an arm in the order of their times, ready for any weights.
+
+    Attributes
+    ----------
+    rows : (m,) int64
+    any_event, outcome : (m,) bool
+    first : (g,) int64
+        The first row of each distinct time.
+    place : (k,) int64
+        Number of distinct times up to each time asked for.
+    """
+
+    rows: Index
+    any_event: NDArray[np.bool_]
+    outcome: NDArray[np.bool_]
+    first: Index
+    place: Index
+
+    def risk(self, weight: Rows) -> Rows:
+        """Risk by each time (k,); NaN without weight."""
+        own = weight[self.rows]
+        if not own.sum() > 0:
+            return np.full(self.place.size, np.nan)
+        # Added up from the end, so that nothing is ever subtracted.
+        at_risk = np.cumsum(np.add.reduceat(own, self.first)[::-1])[::-1]
+        shares = []
+        for event in (self.any_event, self.outcome):
+            events = np.add.reduceat(own * event, self.first)
+            shares.append(np.divide(events, at_risk, out=np.zeros_like(events), where=at_risk > 0))
+        free = np.cumprod(1 - shares[0])
+        risk = np.cumsum(np.append(1.0, free[:-1]) * shares[1])
+        return np.append(0.0, risk)[self.place]
+
+
+def _arms(outcomes: Outcomes, adjustment: Adjustment, times: Rows) -> list[_Arm]:
+    found = []
+    for arm in (1, 0):
+        rows = np.flatnonzero(adjustment.kept & (adjustment.population.treatment == arm))
+        rows = rows[np.argsort(outcomes.time[rows], kind="stable")]
+        distinct, first = np.unique(outcomes.time[rows], return_index=True)
+        status = outcomes.status[rows]
+        place = np.searchsorted(distinct, times, side="right")
+        found.append(_Arm(rows, status > 0, status == 1, first, place))
+    return found
