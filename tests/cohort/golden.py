@@ -12,6 +12,7 @@ RHC = read_json(FOLDER / "rhc_cohort.json")
 TINY = read_json(FOLDER / "tiny.json")
 COMPETING = read_json(FOLDER / "cr_cohort.json")
 CONTROLS = read_json(FOLDER / "negative_controls.json")
+INTERACTIONS = read_json(FOLDER / "interactions.json")
 
 WEIGHT = {"rtol": 1e-10}
 HAZARD = {"rtol": 1e-7}

@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 import riskset as rs
 from cohort.golden import (
     ERROR,
-    FOLDER,
     HAZARD,
+    INTERACTIONS,
     rhc_matched,
     rhc_outcome,
     rhc_people,
@@ -17,9 +17,7 @@ from cohort.golden import (
     table,
 )
 from cohort.test_curves import competing_outcome, competing_people
-from reference import read_json
 
-BY_R = read_json(FOLDER / "interactions.json")
 TOL = 1e-11
 
 
@@ -39,7 +37,7 @@ READINGS = {
 @pytest.mark.parametrize("key", READINGS)
 def test_as_in_r(key):
     make, reading, interval = READINGS[key]
-    expected = BY_R[key]
+    expected = INTERACTIONS[key]
     found = rs.cohort.fit_outcome(
         rhc_outcome(), make(), reading=reading, interactions=groups(), interval=interval, tol=TOL
     )
@@ -68,7 +66,7 @@ def test_as_in_r(key):
 
 def test_profile_interval_of_an_interaction():
     found = rs.cohort.fit_outcome(rhc_outcome(), rhc_people(), interactions=groups(), tol=TOL)
-    own, expected = found.subgroups[0], BY_R["profile_treat_sex"]
+    own, expected = found.subgroups[0], INTERACTIONS["profile_treat_sex"]
     assert_allclose([own.lower, own.upper], [expected["lower"], expected["upper"]], **ERROR)
 
 
@@ -81,7 +79,7 @@ def test_fine_gray_as_crr():
         interactions=rs.Design.from_columns({"x1": x1}),
         tol=TOL,
     )
-    expected, own = BY_R["fine_gray_crr"], found.subgroups[0]
+    expected, own = INTERACTIONS["fine_gray_crr"], found.subgroups[0]
     assert_allclose(found.log_hr, expected["coef"]["treat"], rtol=0, atol=1e-6)
     assert_allclose(found.se, expected["se"]["treat"], **ERROR)
     assert_allclose(own.log_ratio, expected["coef"]["inter"], rtol=0, atol=1e-6)
