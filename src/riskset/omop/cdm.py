@@ -156,6 +156,10 @@ class Cdm:
             self._views[key] = self._cast(self._open(source), source, columns, optional)
         return self._views[key]
 
+    def whole(self, table: str) -> str:
+        """SQL name of all columns of a table, clean."""
+        return self.view(table, tuple(column.lower() for column in self._open(table).columns))
+
     @contextmanager
     def scratch(self) -> Iterator["Scratch"]:
         """Temporary tables for one question, gone when it is answered."""

@@ -16,7 +16,15 @@ from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.events import CohortRecords
 from riskset.omop.exposures import Cohorts, check_days, read_cohort_table
-from riskset.omop.people import BIRTH, AgeMethod, age_sql, check_ages, check_known, date_sql
+from riskset.omop.people import (
+    AGE_METHODS,
+    BIRTH,
+    AgeMethod,
+    age_sql,
+    check_ages,
+    check_known,
+    date_sql,
+)
 from riskset.omop.settings import plain
 from riskset.solve.result import Note
 
@@ -25,7 +33,6 @@ __all__ = ["Duplicates", "Eligibility", "StudyCohort", "StudyStatus", "count_ste
 Duplicates = Literal["keep first, truncate to second", "keep first", "remove all", "keep all"]
 StudyStatus = Literal["ok", "empty", "one_arm_empty"]
 DUPLICATES = ("keep first, truncate to second", "keep first", "remove all", "keep all")
-AGE_METHODS = ("completed_years", "year_difference")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

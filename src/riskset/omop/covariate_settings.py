@@ -1,0 +1,141 @@
+"""Which covariates to extract from a CDM."""
+
+from dataclasses import dataclass, field
+
+from riskset._errors import CohortError, InputError
+from riskset.omop.analyses import CUSTOM, DEFAULT_ANALYSES, check_analyses
+from riskset.omop.concepts import ConceptSet
+from riskset.omop.exposures import check_days
+from riskset.omop.groups import ConditionGroups, DrugGroups
+from riskset.omop.people import AGE_METHODS, AgeMethod
+
+__all__ = ["CovariateSettings", "CustomCovariates"]
+
+
+@dataclass(frozen=True)
+class CustomCovariates:
+    """Covariates by a query of the user's.
+
+    Parameters
+    ----------
+    analysis_id : int
+        950 to 999; the id of a covariate is ``concept_id * 1000 + analysis_id``.
+    query : str
+        A SELECT of ``row_id, concept_id, value``, one row a person and concept at most, where
+        ``{cohort}`` stands for a table ``row_id, person_id, index_date`` and ``{name}`` for any
+        table of the CDM.
+    name : str
+        What the covariates are about; names of concepts follow it where there are any.
+    is_binary : bool
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> visits = rs.omop.CustomCovariates(
+    ...     950,
+    ...     '''SELECT c.row_id, v.visit_concept_id AS concept_id, count(*) AS value FROM {cohort} c
+    ...     JOIN {visit_occurrence} v ON v.person_id = c.person_id
+    ...     AND v.visit_start_date < c.index_date GROUP BY ALL''',
+    ...     name="number of visits",
+    ...     is_binary=False,
+    ... )
+    """
+
+    analysis_id: int
+    query: str
+    name: str = "custom"
+    is_binary: bool = True
+
+    def __post_init__(self) -> None:
+        if self.analysis_id not in CUSTOM:
+            raise CohortError(
+                "BadSetting",
+                f"`analysis_id` of custom covariates must be {CUSTOM.start} to {CUSTOM.stop - 1}, "
+                f"but it is {self.analysis_id!r}.",
+                hint="the other numbers are those of FeatureExtraction.",
+            )
+
+
+@dataclass(frozen=True)
+class CovariateSettings:
+    """Which covariates `Covariates.extract` makes.
+
+    A record counts when its days overlap a window, which are days relative to index. Concept 0 is
+    never a covariate.
+
+    Parameters
+    ----------
+    analyses : sequence of int
+        Of `ANALYSES`. Roll-ups (210 to 213, 410 to 413) switch themselves off, with a note, where
+        the CDM has no ``concept_ancestor``.
+    long_days, medium_days, short_days, end_day : int
+        The windows. With 0 the index day belongs to them; -1 ends them the day before.
+    exclude : ConceptSet, optional
+        These concepts are no covariates.
+    exclude_arms : bool
+        Nor are the drugs of the arms, their descendants, and the ingredients of those listed.
+    within_observation : bool
+        Only records that reach into the observation period.
+    age_method : {"completed_years", "year_difference"}
+    condition_groups : ConditionGroups
+    drug_groups : DrugGroups
+    custom : sequence of CustomCovariates
+    """
+
+    analyses: tuple[int, ...] = DEFAULT_ANALYSES
+    long_days: int = -365
+    medium_days: int = -180
+    short_days: int = -30
+    end_day: int = 0
+    exclude: ConceptSet | None = None
+    exclude_arms: bool = True
+    within_observation: bool = False
+    age_method: AgeMethod = "completed_years"
+    condition_groups: ConditionGroups = field(default_factory=ConditionGroups)
+    drug_groups: DrugGroups = field(default_factory=DrugGroups)
+    custom: tuple[CustomCovariates, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "analyses", tuple(self.analyses))
+        object.__setattr__(self, "custom", tuple(self.custom))
+        check_analyses(self.analyses)
+        if self.age_method not in AGE_METHODS:
+            raise InputError.wrong_option("age_method", self.age_method, AGE_METHODS)
+        for name in ("long_days", "medium_days", "short_days", "end_day"):
+            check_days(name, getattr(self, name))
+            self._check_before(name, "index", 0)
+        for name in ("long_days", "medium_days", "short_days"):
+            self._check_before(name, "`end_day`", self.end_day)
+        numbers = [custom.analysis_id for custom in self.custom]
+        twice = [number for number in numbers if numbers.count(number) > 1]
+        if twice:
+            raise CohortError(
+                "CovariateIdCollision",
+                f"two custom covariates have the analysis {twice[0]}, so their ids would be the "
+                "same.",
+                hint=f"number them {CUSTOM.start} to {CUSTOM.stop - 1}, each once.",
+                details={"analysis_id": twice[0]},
+            )
+
+    def _check_before(self, name: str, what: str, day: int) -> None:
+        value = getattr(self, name)
+        if value > day:
+            raise CohortError(
+                "BadSetting",
+                f"`{name}` must not be after {what}, but it is {value!r}.",
+                hint="covariates describe people before the treatment; days before index are "
+                "negative.",
+                details={"setting": name, "value": value},
+            )
+
+    def window(self, name: str) -> tuple[int | None, int | None]:
+        """First and last day of a window; none for what is known at index."""
+        first = {
+            "long": self.long_days,
+            "medium": self.medium_days,
+            "short": self.short_days,
+            "overlap": 0,
+        }
+        if name == "index":
+            return None, None
+        return first[name], 0 if name == "overlap" else self.end_day

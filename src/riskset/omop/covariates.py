@@ -1,0 +1,186 @@
+"""Covariates of the people of a study, from what was recorded before they entered it.
+
+Entries stay in the database, which sorts and spills as needed; only numbers of covariates, never of
+entries, pass through Python.
+"""
+
+import functools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from riskset._errors import CohortError, counted
+from riskset._types import AnyArray, Index
+from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.population import Population
+from riskset.data.database import Database, StoredTable
+from riskset.data.design import Design
+from riskset.data.long_query import LongColumns
+from riskset.data.long_table import long_design
+from riskset.omop.cdm import Cdm
+from riskset.omop.covariate_entries import extract
+from riskset.omop.covariate_ref import reference
+from riskset.omop.covariate_settings import CovariateSettings
+from riskset.omop.eligibility import StudyCohort
+from riskset.omop.risk import StudyPopulation
+from riskset.omop.settings import plain
+from riskset.solve.result import Note
+
+__all__ = ["Covariates"]
+
+LONG = LongColumns("row_id", "covariate_id", "value")
+Rows = StudyCohort | StudyPopulation | Adjustment | Population | object
+"""What has row ids, or the row ids themselves."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Covariates:
+    """Covariates of a study cohort as a long table.
+
+    Those that were extracted are in the database of the `Cdm`, and readable while it is open.
+
+    Attributes
+    ----------
+    ref : Arrow table
+        A row for each covariate, by id: ``covariate_id``, ``name``, ``analysis_id``,
+        ``concept_id``, ``domain``, ``start_day``, ``end_day``, ``is_binary``,
+        ``missing_means_zero`` and ``column``, its place in a design.
+    row_id : (n,) int64
+        Of the whole cohort.
+    notes : tuple of Note
+    settings : mapping
+    """
+
+    ref: Any
+    row_id: Index
+    entries: StoredTable | Any = field(repr=False)
+    notes: tuple[Note, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def extract(
+        cls, cdm: Cdm, cohort: StudyCohort, settings: CovariateSettings | None = None
+    ) -> "Covariates":
+        """The covariates of a study cohort; what they are, `CovariateSettings` says.
+
+        Raises
+        ------
+        CohortError
+            "CovariateIdCollision" (two covariates of one id, such as a measurement in two units
+            whose numbers are 1000 apart), "BadBirthDate", "BadCustomCovariates", and those of
+            reading tables.
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> arms = [rs.omop.ConceptSet(ids) for ids in ([974166, 1395058], [1308216, 1341927])]
+        >>> with rs.omop.Cdm(rs.simulate.toy_tables(500)) as cdm:
+        ...     cohort = rs.omop.Eligibility().select(cdm, rs.omop.NewUserCohort(*arms).read(cdm))
+        ...     covariates = rs.omop.Covariates.extract(cdm, cohort)
+        ...     design = covariates.design()
+        >>> design.n_rows == cohort.table.num_rows
+        True
+        >>> [name for name in design.names if name.startswith("sex")]
+        ['sex MALE', 'sex FEMALE']
+        """
+        settings = settings or CovariateSettings()
+        known = set(cdm.notes)
+        entries = extract(cdm, cohort, settings)
+        ref = reference(cdm, entries, settings)
+        notes = (note for note in cdm.notes if note not in known)
+        return cls(
+            ref,
+            cohort.table.column("row_id").to_numpy(),
+            cdm.database.stored(entries.name, ""),
+            (*notes, *entries.notes),
+            {**cohort.settings, "covariates": plain(settings)},
+        )
+
+    @classmethod
+    def from_tables(cls, entries: object, ref: object, row_id: object) -> "Covariates":
+        """From a long table (``row_id, covariate_id, value``) and its `ref`, such as saved ones."""
+        with Database() as database:
+            view = database.add(ref).view
+            known = database.sql(f"SELECT * FROM {view} ORDER BY covariate_id").to_arrow_table()
+        return cls(known, np.asarray(row_id, dtype=np.int64), entries)
+
+    @contextmanager
+    def _stored(self) -> Iterator[StoredTable]:
+        if isinstance(self.entries, StoredTable):
+            yield self.entries
+        else:
+            with Database() as database:
+                yield database.add(self.entries)
+
+    @property
+    def n_entries(self) -> int:
+        """Entries of the long table."""
+        with self._stored() as stored:
+            return int(stored.database.row(f"SELECT count(*) FROM {stored.view}")[0])
+
+    @property
+    def table(self) -> Any:
+        """The long table, ``row_id, covariate_id, value``, by covariate and row, in Arrow."""
+        with self._stored() as stored:
+            return stored.database.sql(
+                f"SELECT row_id, covariate_id, value FROM {stored.view} "
+                "ORDER BY covariate_id, row_id"
+            ).to_arrow_table()
+
+    @functools.cached_property
+    def ids(self) -> tuple[int, ...]:
+        """Ids of the covariates, sorted."""
+        return tuple(self.ref.column("covariate_id").to_pylist())
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the covariates, in the order of `ids`."""
+        return tuple(self.ref.column("name").to_pylist())
+
+    def design(self, rows: Rows = None) -> Design:
+        """The covariates as a `Design`, every covariate of `ref` in a column.
+
+        Parameters
+        ----------
+        rows : StudyPopulation, StudyCohort, Adjustment, Population or (n,) row ids, optional
+            The rows wanted, in their order; default: the whole cohort.
+
+        Raises
+        ------
+        CohortError
+            "UnknownRow", if one of them is not of this cohort.
+        """
+        wanted = self.row_id if rows is None else _row_ids(rows)
+        strange = ~np.isin(wanted, self.row_id)
+        if strange.any():
+            raise CohortError(
+                "UnknownRow",
+                f"{counted(int(strange.sum()), 'row')} of the population "
+                f"{'is' if strange.sum() == 1 else 'are'} not of the cohort of these covariates "
+                f"(such as row_id {wanted[strange][0]}).",
+                hint="extract covariates from the study cohort that the population comes from.",
+                details={"ids": wanted[strange][:3].tolist()},
+            )
+        with self._stored() as stored:
+            long = long_design(stored, LONG, wanted, keys=self.ids, unknown_rows="drop")
+        return replace(long.design, names=self.names)
+
+    def __repr__(self) -> str:
+        return (
+            f"Covariates({counted(len(self.ids), 'covariate')}, "
+            f"{counted(self.n_entries, 'entry', 'entries')} of {counted(self.row_id.size, 'row')})"
+        )
+
+
+def _row_ids(rows: object) -> Index:
+    if isinstance(rows, StudyCohort | StudyPopulation):
+        own: AnyArray = rows.table.column("row_id").to_numpy()
+        return own.astype(np.int64)
+    if isinstance(rows, Adjustment):
+        rows = rows.population
+    if isinstance(rows, Population):
+        return rows.row_id
+    return np.asarray(rows, dtype=np.int64)

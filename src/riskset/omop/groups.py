@@ -1,0 +1,148 @@
+"""Roll-ups: which ancestors of conditions and drugs are covariates of their own."""
+
+from dataclasses import dataclass
+
+from riskset.data.database import text
+from riskset.omop.cdm import Cdm, Scratch
+
+__all__ = ["ConditionGroups", "DrugGroups", "ancestors_known"]
+
+CLINICAL_FINDING = 441840
+
+
+@dataclass(frozen=True)
+class ConditionGroups:
+    """Ancestors of conditions that are covariates, by default those of FeatureExtraction.
+
+    Parameters
+    ----------
+    root : int
+        Groups descend from this concept, SNOMED's clinical finding.
+    min_levels : int
+        By more levels than this.
+    always : sequence of int
+        Groups whatever their level.
+    unless_like : sequence of str
+        Patterns (with %) of names that are containers rather than diseases.
+    """
+
+    root: int = CLINICAL_FINDING
+    min_levels: int = 2
+    always: tuple[int, ...] = (
+        72404,
+        76784,
+        137977,
+        192671,
+        258449,
+        313878,
+        375258,
+        433595,
+        433736,
+        433778,
+        434157,
+        434621,
+        437312,
+        438555,
+        439847,
+        441408,
+        4145627,
+        4171917,
+        4299449,
+        40483532,
+    )
+    unless_like: tuple[str, ...] = (
+        "%finding",
+        "Finding of%",
+        "Disorder of%",
+        "Disease of%",
+        "Injury of%",
+        "%by site",
+        "%by body site",
+        "%by mechanism",
+        "%of body region",
+        "%of anatomical site",
+        "%of specific body structure%",
+    )
+
+    def stage(self, cdm: Cdm, work: Scratch) -> str:
+        """Pairs ``concept_id, group_id`` as a temporary table."""
+        ancestors, concepts = _vocabulary(cdm)
+        always = ", ".join(str(int(c)) for c in (0, *self.always))
+        unless = "".join(f" AND c.concept_name NOT LIKE {text(p)}" for p in self.unless_like)
+        return work.keep(
+            "SELECT DISTINCT a.descendant_concept_id AS concept_id, "
+            f"a.ancestor_concept_id AS group_id FROM {ancestors} a SEMI JOIN "
+            f"(SELECT r.descendant_concept_id AS group_id FROM {ancestors} r JOIN {concepts} c "
+            f"ON c.concept_id = r.descendant_concept_id WHERE r.ancestor_concept_id = {self.root} "
+            f"AND (r.min_levels_of_separation > {self.min_levels} "
+            f"OR r.descendant_concept_id IN ({always})) AND c.domain_id = 'Condition'{unless}) g "
+            "ON g.group_id = a.ancestor_concept_id"
+        )
+
+
+@dataclass(frozen=True)
+class DrugGroups:
+    """Ancestors of drugs that are covariates: ingredients, and classes of the ATC.
+
+    Parameters
+    ----------
+    code_lengths : sequence of int
+        Of the classes: 1 (anatomical) to 5 (chemical).
+    ingredients : bool
+    """
+
+    code_lengths: tuple[int, ...] = (1, 3, 4, 5)
+    ingredients: bool = True
+
+    def stage(self, cdm: Cdm, work: Scratch) -> str:
+        """Pairs ``concept_id, group_id`` as a temporary table."""
+        ancestors, concepts = _vocabulary(cdm)
+        lengths = ", ".join(str(int(n)) for n in (0, *self.code_lengths))
+        is_class = f"c.vocabulary_id = 'ATC' AND length(c.concept_code) IN ({lengths})"
+        if self.ingredients:
+            is_class += f" OR {is_ingredient('c')}"
+        return work.keep(
+            "SELECT DISTINCT a.descendant_concept_id AS concept_id, "
+            f"a.ancestor_concept_id AS group_id FROM {ancestors} a JOIN {concepts} c "
+            f"ON c.concept_id = a.ancestor_concept_id WHERE c.concept_id <> 0 AND ({is_class})"
+        )
+
+
+def is_ingredient(concept: str) -> str:
+    """Whether a row of table concept is an active substance."""
+    return (
+        f"({concept}.concept_class_id = 'Ingredient' AND {concept}.standard_concept = 'S' "
+        f"AND {concept}.domain_id = 'Drug')"
+    )
+
+
+def ancestors_known(cdm: Cdm) -> bool:
+    """Whether the CDM says what descends from what."""
+    return cdm.n_rows("concept_ancestor") > 0 and cdm.n_rows("concept") > 0
+
+
+def _vocabulary(cdm: Cdm) -> tuple[str, str]:
+    ancestors = cdm.view(
+        "concept_ancestor",
+        ("ancestor_concept_id", "descendant_concept_id"),
+        ("min_levels_of_separation",),
+        needed=False,
+    )
+    return ancestors, concept_view(cdm)
+
+
+def concept_view(cdm: Cdm) -> str:
+    """Table concept; empty if the CDM has none."""
+    return cdm.view(
+        "concept",
+        ("concept_id",),
+        (
+            "concept_name",
+            "domain_id",
+            "vocabulary_id",
+            "concept_class_id",
+            "standard_concept",
+            "concept_code",
+        ),
+        needed=False,
+    )

@@ -1,0 +1,58 @@
+"""What a CDM holds, domain by domain: read it before a study, for washout by observation is blind.
+
+People can be observed for decades before the first procedure was ever recorded.
+"""
+
+from typing import Any
+
+from riskset.omop.cdm import Cdm
+
+__all__ = ["overview"]
+
+DATES = {
+    "condition_occurrence": ("condition_concept_id", "condition_start_date"),
+    "drug_exposure": ("drug_concept_id", "drug_exposure_start_date"),
+    "procedure_occurrence": ("procedure_concept_id", "procedure_date"),
+    "measurement": ("measurement_concept_id", "measurement_date"),
+    "observation": ("observation_concept_id", "observation_date"),
+    "visit_occurrence": ("visit_concept_id", "visit_start_date"),
+    "death": ("cause_concept_id", "death_date"),
+}
+
+
+def overview(cdm: Cdm) -> Any:
+    """The tables of records, as an Arrow table.
+
+    Returns
+    -------
+    Arrow table
+        ``table``, ``rows``, ``persons``, ``first_date``, ``last_date``, ``unmapped`` (rows of
+        concept 0 or none) and ``outside_observation`` (rows dated within no observation period of
+        the person); tables that are missing have 0 rows.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(200)) as cdm:
+    ...     found = rs.omop.overview(cdm)
+    >>> found.column("table").to_pylist()[0], found.column("outside_observation").to_pylist()[0]
+    ('condition_occurrence', 46)
+    """
+    start, end = "observation_period_start_date", "observation_period_end_date"
+    periods = cdm.view("observation_period", ("person_id", start, end))
+    queries = []
+    for k, (name, (concept, date)) in enumerate(DATES.items()):
+        view = cdm.view(name, ("person_id", date), (concept,), needed=False)
+        inside = (
+            f"EXISTS (SELECT 1 FROM {periods} o WHERE o.person_id = x.person_id "
+            f"AND x.{date} BETWEEN o.{start} AND o.{end})"
+        )
+        queries.append(
+            f"SELECT {k} AS k, '{name}' AS \"table\", count(*) AS rows, "
+            f"count(DISTINCT person_id) AS persons, min({date}) AS first_date, "
+            f"max({date}) AS last_date, count(*) FILTER (coalesce({concept}, 0) = 0) AS unmapped, "
+            "count(*) FILTER (NOT is_inside) AS outside_observation "
+            f"FROM (SELECT x.*, {inside} AS is_inside FROM {view} x)"
+        )
+    with cdm.scratch() as work:
+        return work.arrow(f"SELECT * EXCLUDE (k) FROM ({' UNION ALL '.join(queries)}) ORDER BY k")
