@@ -170,7 +170,7 @@ def change(place, edit):
 
 
 def test_damage_is_told(study, tmp_path):
-    with pytest.raises(rs.InputError, match=r"holds nothing that riskset.cohort.save"):
+    with pytest.raises(rs.InputError, match="holds nothing that riskset has saved"):
         rs.cohort.load(tmp_path)
     place = tmp_path / "b"
 

@@ -31,7 +31,7 @@ from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import L1, L2, ElasticNet
 from riskset.solve.result import Note
 
-__all__ = ["load", "save"]
+__all__ = ["CLASSES", "load", "save"]
 
 CLASSES: dict[str, type] = {
     kind.__name__: kind

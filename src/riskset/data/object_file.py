@@ -7,10 +7,11 @@ comes back with the bits it had. Reading makes objects of classes that the calle
 fields, and runs nothing.
 """
 
+import datetime
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ import pyarrow.parquet
 from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset._version import __version__
+from riskset.data.database import StoredTable, batches
 from riskset.data.design import Design
 from riskset.data.writers import check_folder, write_json
 
@@ -88,7 +90,7 @@ class _Writer:
         self._folder, self._names = folder, {kind: name for name, kind in classes.items()}
         self._arrays: dict[int, dict[str, AnyArray]] = {}
         self._known: dict[int, tuple[AnyArray, dict[str, object]]] = {}
-        self._n_designs = 0
+        self._n_files = 0
 
     def plain(self, value: Any, path: str) -> Any:
         """A value whose field is called `path`."""
@@ -101,7 +103,13 @@ class _Writer:
         if isinstance(value, np.ndarray):
             return self._array(value, path)
         if isinstance(value, Design):
-            return self._design(value)
+            return {"design": self._apart("design", "riskset", value.save)}
+        if isinstance(value, pa.Table):
+            return {"table": self._apart("table", "parquet", lambda path: _write(value, path))}
+        if isinstance(value, StoredTable):
+            return {"table": self._apart("table", "parquet", lambda path: _copy(value, path))}
+        if isinstance(value, datetime.date):
+            return {"date": value.isoformat()}
         if type(value) in self._names:
             names = _field_names(type(value))
             content = {n: self.plain(getattr(value, n), _join(path, n)) for n in names}
@@ -116,7 +124,7 @@ class _Writer:
             return {"mapping": pairs}
         raise InputError(
             f"{path or 'the object'} is a {type(value).__name__}, which cannot be saved.",
-            hint="riskset.cohort.save takes the results that riskset.cohort makes.",
+            hint="what riskset.cohort and riskset.omop make can be saved.",
         )
 
     def _array(self, array: AnyArray, path: str) -> dict[str, object]:
@@ -138,18 +146,18 @@ class _Writer:
         self._known[id(array)] = array, about
         return about
 
-    def _design(self, design: Design) -> dict[str, object]:
-        self._n_designs += 1
-        name = f"design_{self._n_designs}.riskset"
-        design.save(self._folder / name)
-        return {"design": name}
+    def _apart(self, kind: str, suffix: str, write: Callable[[Path], None]) -> str:
+        """Name of a file of its own."""
+        self._n_files += 1
+        name = f"{kind}_{self._n_files}.{suffix}"
+        write(self._folder / name)
+        return name
 
     def finish(self) -> None:
         """Write the arrays."""
         for rows, columns in self._arrays.items():
             table = pa.table({name: pa.array(array) for name, array in columns.items()})
-            path = self._folder / _file(rows)
-            pyarrow.parquet.write_table(table, path, compression="zstd", write_page_checksum=True)
+            _write(table, self._folder / _file(rows))
 
 
 class _Reader:
@@ -178,6 +186,10 @@ class _Reader:
             return array.reshape(content["shape"])
         if "design" in content:
             return Design.open(self._folder / content["design"])
+        if "table" in content:
+            return _read(self._folder / content["table"])
+        if "date" in content:
+            return datetime.date.fromisoformat(content["date"])
         if "column" in content:
             return self._array(content)
         return self._object(content)
@@ -186,9 +198,7 @@ class _Reader:
         rows, name = about["rows"], about["column"]
         if (rows, name) not in self._known:
             if rows not in self._tables:
-                self._tables[rows] = pyarrow.parquet.read_table(
-                    self._folder / _file(rows), page_checksum_verification=True
-                )
+                self._tables[rows] = _read(self._folder / _file(rows))
             column = self._tables[rows].column(name)
             values = column.to_numpy() if column.null_count == 0 else None
             if values is None or values.size != rows:
@@ -227,6 +237,28 @@ def _field_names(kind: Any) -> list[str]:
     return [f.name for f in fields(kind)] if is_dataclass(kind) else list(kind._fields)
 
 
+def _write(table: pa.Table, path: Path) -> None:
+    pyarrow.parquet.write_table(table, path, compression="zstd", write_page_checksum=True)
+
+
+def _copy(stored: StoredTable, path: Path) -> None:
+    """Write a table of a database, which may be larger than memory."""
+    query = f"SELECT * FROM {stored.view}"
+    schema = stored.database.sql(f"{query} LIMIT 0").to_arrow_table().schema
+    with (
+        batches(stored.database.sql(query)) as found,
+        pyarrow.parquet.ParquetWriter(
+            path, schema, compression="zstd", write_page_checksum=True
+        ) as writer,
+    ):
+        for batch in found:
+            writer.write_batch(batch)
+
+
+def _read(path: Path) -> pa.Table:
+    return pyarrow.parquet.read_table(path, page_checksum_verification=True)
+
+
 def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
@@ -254,7 +286,7 @@ def _document(folder: Path) -> dict[str, Any]:
     path = folder / DOCUMENT
     if not path.is_file():
         raise InputError(
-            f"{str(folder)!r} holds nothing that riskset.cohort.save has written.",
+            f"{str(folder)!r} holds nothing that riskset has saved.",
             hint=f"name a folder with a file {DOCUMENT}.",
         )
     try:

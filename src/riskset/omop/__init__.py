@@ -17,6 +17,7 @@ from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.groups import ConditionGroups, DrugGroups
 from riskset.omop.overview import overview
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
+from riskset.omop.saving import load, save
 
 __all__ = [
     "ANALYSES",
@@ -37,5 +38,7 @@ __all__ = [
     "StudyCohort",
     "StudyPopulation",
     "TimeAtRisk",
+    "load",
     "overview",
+    "save",
 ]
