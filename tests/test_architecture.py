@@ -16,6 +16,7 @@ LAYERS = (
     ("kernels",),
     ("data",),
     ("engine",),
+    ("actors",),
     ("model",),
     ("solve",),
     ("infer",),

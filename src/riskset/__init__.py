@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from riskset.data.outcome import Outcome, Surv
     from riskset.data.readers import read_dataset
     from riskset.datasets import load_rhc
+    from riskset.estimators.blocks import Blocks
     from riskset.estimators.bootstrap import Bootstrap
     from riskset.estimators.cause_specific import CauseSpecificCox
     from riskset.estimators.cox import Cox
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 # and the command line do not wait for numba, scikit-learn and DuckDB.
 _HOMES = {
     "AalenJohansen": "riskset.curves.aalen_johansen",
+    "Blocks": "riskset.estimators.blocks",
     "Bootstrap": "riskset.estimators.bootstrap",
     "CauseSpecificCox": "riskset.estimators.cause_specific",
     "CohortError": "riskset._errors",
@@ -88,6 +90,7 @@ _MODULES = ("cohort", "metrics", "omop", "plot", "simulate", "study")
 
 __all__ = [
     "AalenJohansen",
+    "Blocks",
     "Bootstrap",
     "CauseSpecificCox",
     "CohortError",

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -24,7 +24,7 @@ from riskset._runtime import one_blas_thread
 from riskset._version import __version__
 from riskset.data.design import Design
 
-__all__ = ["ENGINES", "Workers", "check_engine", "workers"]
+__all__ = ["ENGINES", "Workers", "check_engine", "dask_client", "wait_for_worker", "workers"]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -208,30 +208,9 @@ class _Dask:
     """The current Dask client, that of a scheduler named in Dask's settings, or a local cluster."""
 
     def __init__(self, n_threads: int) -> None:
-        try:
-            import dask
-            import distributed
-        except ImportError:
-            raise _missing("dask", "dask and distributed") from None
+        self._client, self.close = dask_client(n_threads)
+        import distributed
 
-        self._cluster: Any = None
-        self._is_ours = False
-        try:
-            self._client = distributed.default_client()
-        except ValueError:
-            self._is_ours = True
-            if not dask.config.get("scheduler-address", None):
-                self._cluster = distributed.LocalCluster(
-                    n_workers=n_threads, threads_per_worker=1, dashboard_address=None
-                )
-            self._client = distributed.Client(self._cluster)
-        try:
-            self._client.wait_for_workers(1, timeout=WAIT)
-        except TimeoutError:
-            self.close()
-            raise RisksetError(
-                f"the Dask cluster has had no worker for {WAIT} seconds.", hint="start some."
-            ) from None
         self.n_workers = sum(self._client.nthreads().values())
         self.lost: Lost = (CancelledError, distributed.KilledWorker)
 
@@ -247,11 +226,45 @@ class _Dask:
     def cancel(self, handle: Any) -> None:
         handle.release()
 
-    def close(self) -> None:
-        if self._is_ours:
-            self._client.close()
-        if self._cluster is not None:
-            self._cluster.close()
+
+def dask_client(n_workers: int) -> tuple[Any, Callable[[], None]]:
+    """A client of Dask, with at least one worker, and what gives back what was started for it.
+
+    The current one; else of the scheduler named in Dask's settings; else of a local cluster.
+    """
+    try:
+        import dask
+        import distributed
+    except ImportError:
+        raise _missing("dask", "dask and distributed") from None
+    opened = ExitStack()
+    try:
+        client = distributed.default_client()
+    except ValueError:
+        cluster = None
+        if not dask.config.get("scheduler-address", None):
+            cluster = opened.enter_context(
+                distributed.LocalCluster(
+                    n_workers=n_workers, threads_per_worker=1, dashboard_address=None
+                )
+            )
+        client = opened.enter_context(distributed.Client(cluster))
+    try:
+        wait_for_worker(client)
+    except RisksetError:
+        opened.close()
+        raise
+    return client, opened.close
+
+
+def wait_for_worker(client: Any) -> None:
+    """Wait until a client of Dask has at least one worker."""
+    try:
+        client.wait_for_workers(1, timeout=WAIT)
+    except TimeoutError:
+        raise RisksetError(
+            f"the Dask cluster has had no worker for {WAIT} seconds.", hint="start some."
+        ) from None
 
 
 class _Ray:

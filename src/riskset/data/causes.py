@@ -9,10 +9,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Index
-from riskset.data.checks import Places, is_missing, shown
+from riskset._types import AnyArray, Index, Rows
+from riskset.data.checks import Places, complain_rows, is_missing, shown
 
-__all__ = ["Labels", "cause_code", "code_labels", "holds_text", "labels_of", "named_causes"]
+__all__ = [
+    "Labels",
+    "cause_code",
+    "choose_cause",
+    "code_labels",
+    "holds_text",
+    "labels_of",
+    "named_causes",
+]
 
 Labels = Mapping[int, str]
 """The label of each code; empty if events are numbers."""
@@ -149,3 +157,58 @@ def named_causes(codes: Index, labels: Labels) -> AnyArray:
 def _listed(names: object) -> str:
     listed = list(map(repr, names))  # type: ignore[call-overload]
     return ", ".join(listed[:10]) + (f" and {len(listed) - 10:,} more" if listed[10:] else "")
+
+
+def choose_cause(
+    codes: Index, weight: Rows, cause: object, labels: Labels, places: Places, *, is_part: bool
+) -> int:
+    """The code to study; see `Outcome.build`."""
+    present = np.unique(codes[weight > 0])
+    column = places.column("event")
+    if labels or codes.any():
+        cause = cause_code(cause, labels)
+    elif isinstance(cause, str):
+        cause = 1  # nobody had an event, so that nobody knows the labels
+    if cause is None:
+        complain_rows(
+            codes > 1,
+            codes,
+            column,
+            "must be 0 (censored) or 1 (event)",
+            places,
+            hint="pass `cause` to say which code is the event, all others counting as censored, "
+            "or recode the column.",
+        )
+        cause = 1
+    elif isinstance(cause, bool) or not isinstance(cause, (int, np.integer)) or cause < 1:
+        raise InputError(
+            f"`cause` must be a positive whole number, but it is {cause!r}.",
+            hint=f"the codes that occur are {_codes(present)}.",
+        )
+    if cause not in present and not is_part:
+        if present.size == 0:
+            raise InputError(
+                "every row has weight 0, so nobody is left.", hint="check the weights."
+            )
+        raise _no_events(int(cause), present, int(np.count_nonzero(weight > 0)), labels, column)
+    return int(cause)
+
+
+def _no_events(cause: int, present: Index, n: int, labels: Labels, column: str) -> InputError:
+    occur, others = f"codes that occur: {_codes(present)}", _codes(present[present > 0])
+    if labels:
+        others = _codes(np.array([repr(labels[code]) for code in present.tolist() if code]))
+        occur = f"labels that occur: {others or 'only that of censoring'}"
+    hint = "a model needs at least one event; check the coding and the filters before it."
+    if others:
+        hint = f"pass the event to study as `cause` (one of {others}), or check the filters."
+    what = repr(labels[cause]) if labels else f"code {cause}"
+    return InputError(
+        f"{column} has no events: none of the {n:,} rows with positive weight has {what} "
+        f"({occur}).",
+        hint=hint,
+    )
+
+
+def _codes(codes: AnyArray) -> str:
+    return ", ".join(map(str, codes[:10])) + (", ..." if codes.size > 10 else "")

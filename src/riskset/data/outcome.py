@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, RiskSets, Rows
-from riskset.data.causes import Labels, cause_code, code_labels, holds_text
+from riskset.data.causes import Labels, choose_cause, code_labels, holds_text
 from riskset.data.checks import Places, as_array, as_codes, as_numbers, complain_rows
 from riskset.data.risk_order import into_risk_sets, risk_order
 
@@ -188,6 +188,7 @@ class Outcome:
         cause: int | str | None = None,
         labels: Labels | None = None,
         places: Places | None = None,
+        is_part: bool = False,
     ) -> "Outcome":
         """Validate columns of any numeric type and sort them.
 
@@ -201,6 +202,8 @@ class Outcome:
             The label of each code.
         places
             How messages call columns and rows.
+        is_part
+            Whether these are some of the rows, which need not have an event.
 
         Raises
         ------
@@ -232,7 +235,7 @@ class Outcome:
             hint="a weight of 0 removes a row; check how the weights were made.",
         )
         strata, stratum_labels = _strata(stratum, n_rows, places)
-        chosen = _choose_cause(codes, weights, cause, labels, places)
+        chosen = choose_cause(codes, weights, cause, labels, places, is_part=is_part)
         return cls(
             time=times,
             event=codes,
@@ -339,58 +342,6 @@ def _plain(label: object) -> object:
 
 def _is_array(value: object) -> bool:
     return not isinstance(value, (str, bytes)) and hasattr(value, "__len__")
-
-
-def _choose_cause(codes: Index, weight: Rows, cause: object, labels: Labels, places: Places) -> int:
-    present = np.unique(codes[weight > 0])
-    column = places.column("event")
-    if labels or codes.any():
-        cause = cause_code(cause, labels)
-    elif isinstance(cause, str):
-        cause = 1  # nobody had an event, so that nobody knows the labels
-    if cause is None:
-        complain_rows(
-            codes > 1,
-            codes,
-            column,
-            "must be 0 (censored) or 1 (event)",
-            places,
-            hint="pass `cause` to say which code is the event, all others counting as censored, "
-            "or recode the column.",
-        )
-        cause = 1
-    elif isinstance(cause, bool) or not isinstance(cause, (int, np.integer)) or cause < 1:
-        raise InputError(
-            f"`cause` must be a positive whole number, but it is {cause!r}.",
-            hint=f"the codes that occur are {_listed(present)}.",
-        )
-    if cause not in present:
-        if present.size == 0:
-            raise InputError(
-                "every row has weight 0, so nobody is left.", hint="check the weights."
-            )
-        raise _no_events(int(cause), present, int(np.count_nonzero(weight > 0)), labels, column)
-    return int(cause)
-
-
-def _no_events(cause: int, present: Index, n: int, labels: Labels, column: str) -> InputError:
-    occur, others = f"codes that occur: {_listed(present)}", _listed(present[present > 0])
-    if labels:
-        others = _listed(np.array([repr(labels[code]) for code in present.tolist() if code]))
-        occur = f"labels that occur: {others or 'only that of censoring'}"
-    hint = "a model needs at least one event; check the coding and the filters before it."
-    if others:
-        hint = f"pass the event to study as `cause` (one of {others}), or check the filters."
-    what = repr(labels[cause]) if labels else f"code {cause}"
-    return InputError(
-        f"{column} has no events: none of the {n:,} rows with positive weight has {what} "
-        f"({occur}).",
-        hint=hint,
-    )
-
-
-def _listed(codes: AnyArray) -> str:
-    return ", ".join(map(str, codes[:10])) + (", ..." if codes.size > 10 else "")
 
 
 def _count_near_ties(time: Rows, codes: Index) -> int:

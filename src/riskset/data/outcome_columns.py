@@ -76,7 +76,13 @@ class OutcomeColumns:
         return cls(offset=_number(table, roles.offset), strata=_strata(table, roles))
 
     def outcome(
-        self, roles: Roles, words: Words, *, time_digits: int | None, cause: int | str | None
+        self,
+        roles: Roles,
+        words: Words,
+        *,
+        time_digits: int | None,
+        cause: int | str | None,
+        is_part: bool = False,
     ) -> Outcome:
         """Validate and sort; messages name the columns of the table."""
         if self.time is None or self.event is None:
@@ -95,6 +101,7 @@ class OutcomeColumns:
             cause=cause,
             labels=self.event_labels,
             places=_places(roles, words, time_digits),
+            is_part=is_part,
         )
 
 

@@ -1,11 +1,13 @@
 """The one place that sorts rows into risk sets, and cuts them into chunks and levels."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import Index, RiskSets, Rows
 
-__all__ = ["by_level", "into_risk_sets", "risk_order"]
+__all__ = ["Link", "by_level", "into_risk_sets", "joined", "risk_order"]
 
 CHUNK_ROWS = 8192
 MAX_CHUNKS = 32
@@ -67,6 +69,52 @@ def into_risk_sets(
         end=end,
         level_rows=level_rows,
         level_ptr=level_ptr,
+    )
+
+
+class Link(NamedTuple):
+    """How a block of rows hangs together with the blocks before and after it in risk order.
+
+    Attributes
+    ----------
+    continues : bool
+        Its first stratum began in a block before.
+    incoming : float
+        Weighted number of events that rows of blocks before had at its first time.
+    is_tied_on : bool
+        Its last time goes on in the next block, which counts the events at it.
+    """
+
+    continues: bool = False
+    incoming: float = 0.0
+    is_tied_on: bool = False
+
+
+def joined(risk: RiskSets, n_first: int, link: Link) -> RiskSets:
+    """Risk sets of a block as a part of all: a time that is cut ends with its last row anywhere.
+
+    Parameters
+    ----------
+    n_first : int
+        Rows of the first stratum at its first time.
+    """
+    group_ptr, events, tied = risk.group_ptr, risk.group_events.copy(), risk.group_tied.copy()
+    starts = risk.starts_stratum.copy()
+    if link.incoming > 0:
+        if group_ptr[1] > n_first:  # nobody has an event at that time here
+            group_ptr = np.insert(group_ptr, 1, n_first)
+            events, tied = np.insert(events, 0, 0.0), np.insert(tied, 0, 0)
+            starts = np.insert(starts, 1, False)
+        events[0] += link.incoming
+        tied[0] += 1
+    if link.is_tied_on:
+        events[-1], tied[-1] = 0.0, 0
+    return risk._replace(
+        group_ptr=group_ptr,
+        group_events=events,
+        group_tied=tied,
+        starts_stratum=starts,
+        chunk_ptr=_chunks(group_ptr),
     )
 
 

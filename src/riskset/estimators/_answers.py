@@ -243,8 +243,8 @@ class Answers(Bootstraps):
         columns = self._positions(parameters)
         if not self._fitted.has_training:
             raise NotDefinedError(
-                "a profile interval needs the training data, which a saved or pickled model does "
-                "not carry.",
+                "a profile interval needs the training data, which a model that was saved, "
+                "pickled or fitted in blocks does not carry.",
                 hint="use riskset.profile(model, X, y, parameter).interval() with the data.",
             )
         training = self._fitted.training

@@ -6,6 +6,8 @@ It holds no mathematics, and never changes the parameters of an estimator.
 import os
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -18,11 +20,13 @@ from riskset._errors import InputError, RisksetWarning
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, is_count, is_number
+from riskset.data.assemble import column_names
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.estimators._answers import Answers
 from riskset.estimators._fitted import Fitted, Training
+from riskset.estimators._in_blocks import NO_ROBUST, fit_blocks
 from riskset.estimators._input import (
     Columns,
     Data,
@@ -33,11 +37,14 @@ from riskset.estimators._input import (
 )
 from riskset.estimators._predictions import Predictions
 from riskset.estimators._saved import save
+from riskset.estimators.blocks import Blocks
 from riskset.kernels.cuda import device
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
 from riskset.solve import ccd, newton
+from riskset.solve.block_join import Subdistribution
 from riskset.solve.result import Note, Solution
+from riskset.solve.run import Report
 
 __all__ = ["SOLVERS", "HazardModel"]
 
@@ -74,9 +81,10 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, `Design` or `Dataset` (n, p)
+        X : array, sparse matrix, data frame, `Design`, `Dataset` or `Blocks` (n, p)
             Covariates. Of a data frame, text and categories are encoded as ``column=level``, and
-            booleans as 0 and 1. A `Dataset` brings all other arguments with it.
+            booleans as 0 and 1. A `Dataset` brings all other arguments with it, and so do
+            `Blocks`, whose rows lie on several machines.
         y : (n,) structured array
             `riskset.Surv`, with events 0 (censored), 1, 2, ... (causes) or labels, or
             scikit-survival's arrays of (bool, float). Plain numbers are times at which everybody
@@ -106,6 +114,12 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         RisksetWarning
             About collinear covariates and times that are nearly tied.
         """
+        if isinstance(X, Blocks):
+            _refuse_beside(
+                "Blocks, which bring their own",
+                y=y, sample_weight=sample_weight, strata=strata, offset=offset, cluster=cluster,
+            )  # fmt: skip
+            return self._fit_blocks(X)
         started = time.perf_counter()
         runtime = self._checked_runtime()
         data = self._read(X, y, sample_weight, strata, offset, cluster, None)
@@ -113,15 +127,9 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         loss = self._loss(data, runtime)
         _ = data.outcome.risk  # sorted here, so that the times below mean what they say
         prepared = time.perf_counter()
-        with ProgressBar(f"Fitting {type(self).__name__}", self.progress) as bar:
+        with self._bar() as report:
             solution = SOLVERS[self.solver](
-                data.design,
-                loss,
-                l1,
-                l2,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                report=lambda steps, kkt: bar.update(_share(kkt, self.tol), _detail(steps, kkt)),
+                data.design, loss, l1, l2, tol=self.tol, max_iter=self.max_iter, report=report
             )
         done = time.perf_counter()
         self._store(data, loss, solution, is_penalized=bool(l1.any() or l2.any()))
@@ -129,6 +137,48 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         self.seconds_ = {"prepare": prepared - started, "fit": done - prepared}
         self._warn()
         return self
+
+    def _fit_blocks(self, blocks: Blocks) -> Self:
+        """Fit rows that lie elsewhere."""
+        started = time.perf_counter()
+        self._checked_runtime()
+        for name, value in (("solver", "ccd"), ("device", "cuda")):
+            if getattr(self, name) == value:
+                raise InputError(
+                    f"{name}={value!r} does not fit in blocks.", hint=f"leave out `{name}`."
+                )
+        censoring = self._block_censoring()
+        with self._bar() as report:
+            joined, solution, kept, is_penalized = fit_blocks(
+                blocks, self.cause, censoring, self._strengths, self.tol, self.max_iter, report
+            )
+        facts, names = joined.facts, joined.rows.head.names
+        self.n_features_in_ = len(names)
+        if names != column_names(None, None, len(names)):  # columns of an array have none
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._keep(solution, Columns(names), is_penalized, has_counts=joined.has_counts)
+        self.n_rows_ = joined.rows.head.n_rows
+        self.n_events_ = sum(fact.n_events for fact in facts)
+        self.n_strata_ = len(joined.strata)
+        self.n_dropped_ = joined.n_dropped
+        self.notes_ = [*joined.notes, *solution.notes, *([NO_ROBUST] * self._is_robust)]
+        self._fitted = Fitted(None, kept)
+        self._library = None
+        self.seconds_ = {"prepare": 0.0, "fit": time.perf_counter() - started}
+        self._warn()
+        return self
+
+    def _block_censoring(self) -> Subdistribution | None:
+        """How to weight competing events in blocks; an error if this model does not fit there."""
+        raise NotImplementedError
+
+    @contextmanager
+    def _bar(self) -> Iterator[Report]:
+        """A progress bar, as the report of a fit."""
+        with ProgressBar(f"Fitting {type(self).__name__}", self.progress) as bar:
+            yield lambda steps, kkt: bar.update(_share(kkt, self.tol), _detail(steps, kkt))
 
     def _options(self) -> dict[str, tuple[str, ...]]:
         """The values of each parameter that has a few."""
@@ -175,13 +225,23 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         cluster: object,
         known: Columns | None,
     ) -> Data:
+        if isinstance(X, Blocks):
+            raise InputError(
+                "rows in Blocks can only be fitted, by Cox and FineGray.",
+                hint="pass rows that are on this machine.",
+            )
         given, X = X, X if known is None else lift(X, known, outcome=y is None)
         design, columns = read_covariates(self, X, known)
         notes: list[Note] = []
         n_dropped: dict[str, int] = {}
         if isinstance(X, Dataset) and (X is given or y is None):
-            _refuse_beside_dataset(
-                y=y, sample_weight=sample_weight, strata=strata, offset=offset, cluster=cluster
+            _refuse_beside(
+                "a Dataset, which brings its own",
+                y=y,
+                sample_weight=sample_weight,
+                strata=strata,
+                offset=offset,
+                cluster=cluster,
             )
             outcome = X.outcome(self.cause)
             notes += [Note(*note) for note in X.notes]
@@ -214,28 +274,33 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
 
     def _store(self, data: Data, loss: Loss, solution: Solution, *, is_penalized: bool) -> None:
         outcome = data.outcome
+        # Weights that are not counts (as of inverse probabilities) need the robust variance; R too.
+        counts = bool((outcome.weight == np.floor(outcome.weight)).all())
+        is_plain = counts and outcome.cluster is None
+        self._keep(solution, data.columns, is_penalized, has_counts=is_plain)
+        self.n_rows_ = outcome.n_rows
+        self.n_events_ = outcome.n_events
+        self.n_strata_ = outcome.n_strata
+        self.n_dropped_ = data.n_dropped
+        self.notes_ = [*data.notes, *solution.notes]
+        solution = replace(solution, curvature=None)  # a matrix that only a fit needs
+        training = Training(data.design, loss, solution, is_penalized, self._is_robust)
+        self._fitted = Fitted(training)
+
+    def _keep(
+        self, solution: Solution, columns: Columns, is_penalized: bool, *, has_counts: bool
+    ) -> None:
         self.coef_ = solution.coef
-        self.covariates_ = data.design.names
+        self.covariates_ = columns.names
         self.status_ = solution.status
         self.kkt_ = solution.kkt
         self.log_likelihood_ = solution.log_likelihood
         self.null_log_likelihood_ = solution.null_log_likelihood
         self.objective_ = solution.objective
         self.n_iter_ = solution.n_iter
-        self.n_rows_ = outcome.n_rows
-        self.n_events_ = outcome.n_events
-        self.n_strata_ = outcome.n_strata
-        self.n_dropped_ = data.n_dropped
-        self.notes_ = [*data.notes, *solution.notes]
-        self._columns = data.columns
+        self._columns = columns
         self._is_penalized = is_penalized
-        # Weights that are not counts (as of inverse probabilities) need the robust variance; R too.
-        counts = bool((outcome.weight == np.floor(outcome.weight)).all())
-        asked = self.robust_by_default or outcome.cluster is not None or not counts
-        self._is_robust = not self._is_penalized and asked
-        solution = replace(solution, curvature=None)  # a matrix that only a fit needs
-        training = Training(data.design, loss, solution, is_penalized, self._is_robust)
-        self._fitted = Fitted(training)
+        self._is_robust = not is_penalized and (self.robust_by_default or not has_counts)
 
     def _warn(self) -> None:
         serious = {"infinite", "max_iter", "not_estimable", "undecided"}
@@ -285,11 +350,11 @@ def _detail(steps: int, kkt: float) -> str:
     return f"step {steps}, residual {kkt:.1e}"
 
 
-def _refuse_beside_dataset(**given: object) -> None:
+def _refuse_beside(what: str, **given: object) -> None:
     for name, value in given.items():
         if value is not None:
             raise InputError(
-                f"`{name}` was given beside a Dataset, which brings its own.",
+                f"`{name}` was given beside {what}.",
                 hint="name the column when the data are read.",
             )
 

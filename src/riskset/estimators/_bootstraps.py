@@ -184,8 +184,8 @@ class Bootstraps:
     def _training_for_bootstrap(self, retune: bool) -> Training:
         if not self._fitted.has_training:
             raise NotDefinedError(
-                "a bootstrap needs the training data, which a saved or pickled model does not "
-                "carry.",
+                "a bootstrap needs the training data, which a model that was saved, pickled or "
+                "fitted in blocks does not carry.",
                 hint="fit again, and bootstrap before saving.",
             )
         if retune and self._fitted.training.choose is None:

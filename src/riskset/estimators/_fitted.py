@@ -21,7 +21,7 @@ from riskset.model.baseline import Baseline
 from riskset.model.loss import Loss
 from riskset.solve.result import Solution
 
-__all__ = ["Fitted", "ModelTests", "Training"]
+__all__ = ["KEEP_VARIANCE", "Fitted", "ModelTests", "Training", "tests_to_array"]
 
 FAR = 1e3
 """Least difference of linear predictors that is infinite in the limit: exp(-1000) is 0."""
@@ -119,8 +119,9 @@ class Fitted:
         """
         if self._training is None:
             raise NotDefinedError(
-                "this needs the training data, which a saved or pickled model does not carry.",
-                hint="ask before saving, or fit again.",
+                "this needs the training data, which a model that was saved, pickled or fitted in "
+                "blocks does not carry.",
+                hint="ask before saving, or fit again on one machine.",
             )
         return self._training
 
@@ -255,9 +256,10 @@ class Fitted:
     def _stored(self, name: str) -> AnyArray:
         if name not in self._kept:
             raise NotDefinedError(
-                f"the {name.replace('_', ' ')} was not kept with this saved or pickled model, "
-                f"which has more than {KEEP_VARIANCE:,} covariates.",
-                hint="read it from the model before saving, or fit again.",
+                f"the {name.replace('_', ' ')} was not kept with this model, which was saved or "
+                f"pickled and has more than {KEEP_VARIANCE:,} covariates, or was fitted in blocks "
+                "and has too many for so many rows.",
+                hint="read it from the model before saving, or fit again on one machine.",
             )
         return self._kept[name]
 
@@ -298,7 +300,7 @@ class Fitted:
         if not training.is_penalized and training.design.n_features <= KEEP_VARIANCE:
             for name in VARIANCES:
                 arrays[name] = getattr(self, name)
-            arrays["tests"] = _tests_to_array(self.tests)
+            arrays["tests"] = tests_to_array(self.tests)
         return arrays
 
     def check(self) -> None:
@@ -332,7 +334,7 @@ def _too_far(n_stages: int) -> InputError:
     )
 
 
-def _tests_to_array(tests: ModelTests) -> AnyArray:
+def tests_to_array(tests: ModelTests) -> AnyArray:
     pairs = [getattr(tests, field.name) for field in fields(ModelTests)]
     return np.array([(t.statistic, t.df) if t else (np.nan, -1) for t in pairs], dtype=np.float64)
 

@@ -286,6 +286,7 @@ def as_outcome(
     offset: object = None,
     cluster: object = None,
     cause: int | str | None = None,
+    is_part: bool = False,
 ) -> Outcome:
     """The outcome of rows given by `y` and the arguments of ``fit``.
 
@@ -302,7 +303,7 @@ def as_outcome(
         )
     if sample_weight is not None:
         weight = as_numbers(sample_weight, "weight", n_rows, places)
-        if n_rows and not weight.any():
+        if n_rows and not weight.any() and not is_part:
             raise InputError(
                 "`sample_weight` is zero for every row, so nobody is left.",
                 hint="a weight of zero removes a row; check how the weights were made.",
@@ -318,6 +319,7 @@ def as_outcome(
         cause=cause,
         labels=labels,
         places=places,
+        is_part=is_part,
     )
 
 

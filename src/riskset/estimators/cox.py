@@ -2,6 +2,7 @@
 
 from typing import get_args
 
+from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset.estimators._base import HazardModel
 from riskset.estimators._input import Data
@@ -129,3 +130,10 @@ class Cox(HazardModel):
 
     def _loss(self, data: Data, runtime: Runtime) -> CoxLoss:
         return CoxLoss(data.outcome, self.ties, runtime)
+
+    def _block_censoring(self) -> None:
+        if self.ties != "breslow":
+            raise InputError(
+                f"ties={self.ties!r} does not fit in blocks, whose borders may cut a time.",
+                hint="use ties='breslow', or fit on one machine.",
+            )

@@ -15,6 +15,7 @@ from riskset.estimators._predictions import as_times
 from riskset.model.censoring import CensoringTies
 from riskset.model.finegray import Beyond, Censoring, CensoringWeights, FineGrayLoss
 from riskset.model.penalty import Penalty
+from riskset.solve.block_join import Subdistribution
 
 __all__ = ["FineGray", "column_labels"]
 
@@ -199,6 +200,15 @@ class FineGray(HazardModel):
         if outcome.entry is not None:  # everybody was there before anything happened
             outcome = outcome.replace(entry=None)
         return FineGrayLoss(outcome, self._censoring(data, outcome), runtime)
+
+    def _block_censoring(self) -> Subdistribution:
+        for name in ("censoring_group", "censoring_probability"):
+            if getattr(self, name) is not None:
+                raise InputError(
+                    f"`{name}` does not fit in blocks.",
+                    hint="leave it out, or fit on one machine.",
+                )
+        return Subdistribution(self.censoring_ties, self.censoring_beyond, self.censoring_weights)
 
     def _censoring(self, data: Data, outcome: Outcome) -> Censoring:
         group = self._group(data)

@@ -23,6 +23,7 @@ from riskset.model.loss import Loss
 __all__ = [
     "Covariance",
     "GeneralizedInverse",
+    "among",
     "cluster_sums",
     "dfbeta_residuals",
     "generalized_inverse",
@@ -31,6 +32,7 @@ __all__ = [
     "model_covariance",
     "null_score",
     "robust_covariance",
+    "rounding_of",
 ]
 
 RANK_TOLERANCE = 1e-13
@@ -191,13 +193,22 @@ def information_inverse(
     eta = below_highest(eta, loss.outcome)
     information = loss.information(design, eta, columns)
     reference = _second_moments(loss, design, loss.evaluate(eta).expected, columns)
-    inner = generalized_inverse(information, reference)
-    shape = (design.n_features, inner.rank)
+    return among(generalized_inverse(information, reference), columns, design.n_features)
+
+
+def among(inner: GeneralizedInverse, columns: Index, n_features: int) -> GeneralizedInverse:
+    """The inverse for some columns as one of all, 0 and not identified for the others."""
+    shape = (n_features, inner.rank)
     basis, contrasts = np.zeros(shape), np.zeros(shape)
-    identified = np.zeros(design.n_features, dtype=bool)
+    identified = np.zeros(n_features, dtype=bool)
     basis[columns], contrasts[columns] = inner.basis, inner.contrasts
     identified[columns] = inner.identified
     return GeneralizedInverse(basis, contrasts, identified)
+
+
+def rounding_of(second_moments: Features) -> Features:
+    """What information that is a sum of squares may be lost in, for `generalized_inverse`."""
+    return second_moments * (NOISE**2 / RANK_TOLERANCE)
 
 
 def _second_moments(loss: Loss, design: Design, expected: Rows, columns: Index) -> Features:
@@ -207,7 +218,7 @@ def _second_moments(loss: Loss, design: Design, expected: Rows, columns: Index) 
     entry it is a difference of second moments within strata (`Loss.information`).
     """
     raw = design.cross(expected, columns, runtime=loss.runtime, power=2)
-    out = raw * (NOISE**2 / RANK_TOLERANCE)
+    out = rounding_of(raw)
     if not loss.risk.own.size:
         return out
     for block in column_blocks(design.n_rows, columns):

@@ -8,6 +8,7 @@ both scans only add.
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,11 @@ from riskset.kernels.subdistribution_wide_cpu import finegray_pass_wide
 from riskset.kernels.term_means_cpu import _move
 
 __all__ = [
+    "Before",
     "finegray_information",
     "finegray_means",
     "finegray_pass",
+    "nested_information",
     "seen_after",
     "seen_up_to",
     "sum_before",
@@ -223,11 +226,45 @@ def finegray_information(
         x = x - h @ x / (float(h.sum()) or 1.0)
         means, weights = finegray_means(eta, risk, tails, x)
         return x.T @ (h[:, None] * x) - means.T @ (weights[:, None] * means)
+    return nested_information(eta, risk, tails, x, now)
+
+
+class Before(NamedTuple):
+    """Rows beyond those at hand that are in the first risk sets of a scan: their mean and size.
+
+    Attributes
+    ----------
+    mean : (q,) float64
+    log_size : float
+        Log of the sum of their w e^eta; -inf for nobody.
+    """
+
+    mean: NDArray[np.float64]
+    log_size: float
+
+
+def nested_information(
+    eta: Rows,
+    risk: RiskSets,
+    tails: Sequence[Tail],
+    x: Matrix,
+    now: FineGrayPass,
+    before: Sequence[Before] | None = None,
+) -> Matrix:
+    """`finegray_information` without late entry, of a pass that was made.
+
+    Parameters
+    ----------
+    before : sequence of Before, optional
+        Of the rows up to their time and of each tail, where the rows at hand are a block of more.
+    """
+    if before is None:
+        before = [Before(np.zeros(x.shape[1]), -math.inf)] * (1 + len(tails))
     used = risk.group_events > 0
-    out, mean, log_size = _part_information(eta, now.expected, x, risk, True)
+    out, mean, log_size = _part_information(eta, now.expected, x, risk, True, before[0])
     mean, log_size = mean[used], log_size[used]
-    for tail, expected in zip(tails, now.expected_tail, strict=True):
-        inside, other, log_other = _part_information(eta, expected, x, tail.sets, False)
+    for tail, expected, more in zip(tails, now.expected_tail, before[1:], strict=True):
+        inside, other, log_other = _part_information(eta, expected, x, tail.sets, False, more)
         with np.errstate(divide="ignore"):
             log_other = log_other[used] + np.log(tail.survival[used])
         both = np.logaddexp(log_size, log_other)
@@ -240,7 +277,7 @@ def finegray_information(
 
 
 def _part_information(
-    eta: Rows, expected: Rows, x: Matrix, sets: RiskSets, forwards: bool
+    eta: Rows, expected: Rows, x: Matrix, sets: RiskSets, forwards: bool, before: Before
 ) -> tuple[Matrix, Matrix, NDArray[np.float64]]:
     """Information about a part's own mean (q, q); mean (G, q) and log size (G,) in each group."""
     with np.errstate(divide="ignore"):
@@ -248,7 +285,8 @@ def _part_information(
     z, weights = x[sets.order], np.empty(sets.order.size)
     n_groups = sets.group_events.size
     mean, log_size = np.empty((n_groups, x.shape[1])), np.empty(n_groups)
-    _deviations(log_r, expected, z, sets, forwards, weights, mean, log_size)
+    first, peak = before.mean.astype(np.float64), float(before.log_size)
+    _deviations(log_r, expected, z, sets, forwards, first, peak, weights, mean, log_size)
     return z.T @ (weights[:, None] * z), mean, log_size
 
 
@@ -259,17 +297,21 @@ def _deviations(
     x: Matrix,
     sets: RiskSets,
     forwards: bool,
+    running: NDArray[np.float64],
+    peak: float,
     weights: Rows,
     mean: Matrix,
     log_size: NDArray[np.float64],
 ) -> None:
-    """Distances, in place of x, from the mean of the rows up to g, or after g, and weights."""
+    """Distances, in place of x, from the mean of the rows up to g, or after g, and weights.
+
+    `running` and `peak` are the mean and the log size of what comes before all rows.
+    """
     n_groups = log_size.size
-    running = np.zeros(x.shape[1])
-    peak, total = -math.inf, 0.0
+    total = 1.0 if peak > -math.inf else 0.0
     for k in range(n_groups):
         g = k if forwards else n_groups - 1 - k
-        if forwards and sets.starts_stratum[g]:
+        if forwards and sets.starts_stratum[g] and k > 0:
             peak, total = -math.inf, 0.0
         if not forwards:
             mean[g] = running

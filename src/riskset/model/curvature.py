@@ -7,12 +7,14 @@ is positive semidefinite whatever the sample, and spread within a bin only adds 
 rather too short than too long. The gradient is exact, so only speed depends on any of this.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Index, Matrix, RiskSets, Rows
+from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
 from riskset.data.parts import BinaryPart
 from riskset.kernels import gram_cpu as kernels
@@ -22,7 +24,18 @@ from riskset.model.finegray import FineGrayEvaluation
 from riskset.model.loss import Loss
 from riskset.model.sums import HostSums, Sums
 
-__all__ = ["affordable", "ranges_after", "ranges_at_risk", "sampled_information"]
+__all__ = [
+    "BinSums",
+    "Exposed",
+    "affordable",
+    "bin_sums",
+    "bins",
+    "draw",
+    "raise_diagonal",
+    "ranges_after",
+    "ranges_at_risk",
+    "sampled_information",
+]
 
 N_BINS = 32
 MIN_BIN = 64
@@ -77,7 +90,11 @@ def sampled_information(
         out = _binned(loss, sums, columns, row, group)
     out *= mass / n_samples
     if raise_rare:
-        _raise_rare(out, sums, columns, now.expected, n_samples)
+        first = sums.cross(now.expected, columns)
+        square = first.copy()  # of binary columns
+        others = np.flatnonzero(~design.is_binary[columns])
+        square[others] = sums.cross(now.expected, columns[others], power=2)
+        raise_diagonal(out, first, square, float(now.expected.sum()), n_samples)
     return out
 
 
@@ -94,35 +111,68 @@ def _draw(loss: Loss, now: Evaluation, n_samples: int) -> tuple[Index, Index, fl
     """
     risk = loss.risk
     hazard = np.exp(now.log_hazard - now.log_hazard.max())
-    parts = [(risk, ranges_at_risk(risk), now.expected_in_risk_order, hazard)]
+    parts = [Exposed(risk, *ranges_at_risk(risk), now.expected_in_risk_order, hazard)]
     if isinstance(now, FineGrayEvaluation):
         parts += [
-            (tail.sets, ranges_after(tail.sets), expected, tail.survival * hazard)
+            Exposed(tail.sets, *ranges_after(tail.sets), expected, tail.survival * hazard)
             for tail, expected in zip(now.tails, now.expected_tail, strict=True)
-            if expected.any()
         ]
-    total = sum(float(expected.sum()) for _, _, expected, _ in parts)
+    total = sum(float(part.expected.sum()) for part in parts)
+    return *draw(parts, n_samples), total
+
+
+class Exposed(NamedTuple):
+    """Rows, the groups [own, end) that each is at risk in, and what it is expected to fail in them.
+
+    `hazard` is that of each group, in any unit.
+    """
+
+    sets: RiskSets
+    own: Index
+    end: Index
+    expected: Rows
+    hazard: NDArray[np.float64]
+
+
+def draw(parts: Sequence[Exposed], n_samples: int) -> tuple[Index, Index]:
+    """Rows, in the caller's order, and groups, with the chance that the row is who fails there."""
     rows, groups = [], []
-    left, mass = n_samples, total
-    for sets, (own, end), expected, increments in parts:
+    left, mass = n_samples, sum(float(part.expected.sum()) for part in parts)
+    for sets, own, end, expected, hazard in parts:
         share = float(expected.sum())
         count = left if mass <= share else round(left * share / mass)
         left, mass = left - count, mass - share
         if count:
-            cumulative = np.append(0.0, np.cumsum(increments))
+            cumulative = np.append(0.0, np.cumsum(hazard))
             row, group = kernels.draw(expected, own, end, cumulative, count)
             rows.append(sets.order[row])
             groups.append(group)
-    return np.concatenate(rows), np.concatenate(groups), total
+    return np.concatenate(rows), np.concatenate(groups)
 
 
 def _binned(loss: Loss, sums: Sums, columns: Index, row: Index, group: Index) -> Matrix:
     """Sum of squares about the mean of each bin of risk sets."""
-    risk = loss.risk
-    bin_of = np.searchsorted(_bins(risk, row.size), group, side="right")
+    bin_of = np.searchsorted(bins(loss.risk, row.size), group, side="right")
+    found = bin_sums(sums, columns, row, bin_of)
+    totals = found.totals * (1.0 / np.sqrt(found.counts)[:, None])
+    return found.squares - totals.T @ totals
+
+
+class BinSums(NamedTuple):
+    """Of a sample: the bins that occur, rows and sums of columns in each, sums of all products."""
+
+    bins: Index
+    counts: Index
+    totals: Matrix
+    squares: Matrix
+
+
+def bin_sums(sums: Sums, columns: Index, row: Index, bin_of: Index) -> BinSums:
+    """Sums over sampled rows, each in a bin."""
     order = np.argsort(bin_of, kind="stable")
     counts = np.bincount(bin_of)
-    counts = counts[counts > 0]
+    occur = np.flatnonzero(counts)
+    counts = counts[occur]
     # Bins start at whole words of 64 slots.
     words = -(-counts // 64)
     first_slot = np.repeat(64 * (np.cumsum(words) - words), counts)
@@ -132,12 +182,10 @@ def _binned(loss: Loss, sums: Sums, columns: Index, row: Index, group: Index) ->
     bin_word = np.append(0, np.cumsum(words))
     sample = _sample(sums, columns, row, slot, int(bin_word[-1]))
 
-    root = 1.0 / np.sqrt(counts)[:, None]
     totals = np.zeros((counts.size, columns.size))
     totals[:, sample.binary_at] = sums.bin_counts(sample.bits, bin_word)
     totals[:, sample.other_at] = np.add.reduceat(sample.z, 64 * bin_word[:-1], axis=0)
-    totals *= root
-    return _squares(sample, sums) - totals.T @ totals
+    return BinSums(occur, counts, totals, _squares(sample, sums))
 
 
 def _pairs(loss: Loss, sums: Sums, eta: Rows, columns: Index, row: Index, group: Index) -> Matrix:
@@ -243,7 +291,7 @@ def ranges_after(sets: RiskSets) -> tuple[Index, Index]:
     return np.repeat(begin, rows), np.repeat(np.arange(n_groups), rows)
 
 
-def _bins(risk: RiskSets, n_samples: int) -> Index:
+def bins(risk: RiskSets, n_samples: int) -> Index:
     """First groups of all bins but the first.
 
     Equal shares of the events, and, because the first risk sets are small and differ most,
@@ -268,16 +316,21 @@ def _bins(risk: RiskSets, n_samples: int) -> Index:
     return np.array(kept, dtype=np.int64)
 
 
-def _raise_rare(out: Matrix, sums: Sums, columns: Index, expected: Rows, n_samples: int) -> None:
-    """Raise the diagonal of columns too rare for the sample to their variance over all rows."""
-    first = sums.cross(expected, columns)
-    square = first.copy()  # of binary columns
-    others = np.flatnonzero(~sums.design.is_binary[columns])
-    square[others] = sums.cross(expected, columns[others], power=2)
-    events = float(expected.sum())
+def raise_diagonal(
+    out: Matrix, first: Features, square: Features, events: float, n_samples: int
+) -> None:
+    """Raise the diagonal of columns too rare for the sample to their variance over all rows.
+
+    Parameters
+    ----------
+    first, square : (q,) float64
+        Sums over those expected to fail of each column and of its square.
+    events : float
+        Expected events.
+    """
     rare = square * n_samples < RARE * events
     pooled = np.maximum(square - first**2 / events, 0.0)
     at = np.flatnonzero(rare)
     out[at, at] = np.maximum(out[at, at], 0.98 * pooled[at])
-    diagonal = np.arange(columns.size)
+    diagonal = np.arange(out.shape[0])
     out[diagonal, diagonal] += 1e-9 * pooled + 1e-300

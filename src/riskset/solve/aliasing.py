@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix
-from riskset.model.curvature import sampled_information
-from riskset.solve.optimality import Problem, varies
+from riskset.solve.optimality import Problem
 from riskset.solve.result import Note
 
 __all__ = ["find", "listed", "pivots"]
@@ -80,12 +79,10 @@ def _together(found: list[Note]) -> list[Note]:
 
 def _information(problem: Problem, free: Index) -> Matrix:
     # At eta = 0, without the offset: collinearity is a matter of the columns and the risk sets.
-    eta = np.zeros(problem.design.n_rows)
+    eta = problem.at_rest()
     if float(problem.design.n_rows) * free.size**2 <= MAX_WORK:
         return problem.loss.information(problem.design, eta, free)
-    return sampled_information(
-        problem.loss, problem.design, eta, free, 50 * max(free.size, 500), raise_rare=False
-    )
+    return problem.sampled_information(eta, free, 50 * max(free.size, 500), raise_rare=False)
 
 
 def _is_constant(problem: Problem, free: Index, k: int, kept: Index, share: Features) -> bool:
@@ -97,9 +94,7 @@ def _is_constant(problem: Problem, free: Index, k: int, kept: Index, share: Feat
     weights = np.zeros(problem.design.n_features)
     weights[free[kept]] = -share
     weights[free[k]] = 1.0
-    rest = problem.design.product(weights, runtime=problem.loss.runtime)
-    size = float(problem.spread[free[k]])
-    return not varies(problem, rest, REPEATS * size)
+    return not problem.varies(weights, REPEATS * float(problem.spread[free[k]]))
 
 
 def pivots(information: Matrix) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.kernels import descent_cpu
 from riskset.kernels.cuda.backend import Array
-from riskset.model.curvature import affordable, sampled_information
+from riskset.model.curvature import affordable
 from riskset.solve.optimality import Problem
 
 __all__ = ["CurvatureModel"]
@@ -144,10 +144,8 @@ class CurvatureModel:
         return out
 
     def _sample(self, columns: Index, eta: Rows | Array, *, is_coarse: bool) -> Matrix:
-        loss, design = self.problem.loss, self.problem.design
         n_samples = self._n_samples(columns, is_coarse=is_coarse)
-        sums = self.problem.sums
-        return sampled_information(loss, design, self._at_home(eta), columns, n_samples, sums=sums)
+        return self.problem.sampled_information(self._at_home(eta), columns, n_samples)
 
 
 def largest(candidates: NDArray[np.bool_], size: Features, most: int) -> NDArray[np.bool_]:

@@ -9,18 +9,19 @@ from numpy.typing import NDArray
 
 from riskset._errors import DeviceError
 from riskset._runtime import Runtime
-from riskset._types import Features, Index, Rows
+from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.data.device import DeviceDesign
 from riskset.kernels.cuda import device
+from riskset.model.components import components, varying
 from riskset.model.cox import Evaluation
-from riskset.model.curvature import ranges_after, ranges_at_risk
+from riskset.model.curvature import sampled_information
 from riskset.model.device import DeviceLoss
 from riskset.model.lanes import Part
 from riskset.model.loss import Loss
 from riskset.model.sums import DeviceSums, HostSums, Sums
 
-__all__ = ["LEAST_AT_RISK", "Problem", "varies", "violations"]
+__all__ = ["LEAST_AT_RISK", "Problem", "violations"]
 
 NO_SIGNAL = 1e-12
 FEW_DIGITS = 1e-6
@@ -80,7 +81,7 @@ class Problem:
     def prepare(cls, design: Design, loss: Loss) -> "Problem":
         """Evaluate at 0 and look at every column once."""
         spread = _spread(design, loss)
-        informative = _informative(design, loss)
+        informative = varying(design, *components(loss), loss.runtime)
         spread[~informative | (spread <= 0)] = 1.0
         return cls(design, loss, spread, informative, *_at_zero(design, loss, spread, informative))
 
@@ -111,6 +112,29 @@ class Problem:
         if self.on_device is None:
             return HostSums(self.design, self.loss.runtime)
         return DeviceSums(self.on_device)
+
+    def sampled_information(
+        self, eta: Any, columns: Index, n_samples: int, *, raise_rare: bool = True
+    ) -> Matrix:
+        """See `model.curvature.sampled_information`."""
+        sums = self.sums if raise_rare else None  # collinearity is judged by the host
+        return sampled_information(
+            self.loss, self.design, eta, columns, n_samples, raise_rare=raise_rare, sums=sums
+        )
+
+    def at_rest(self) -> Any:
+        """Linear predictors of 0, without the offset."""
+        return np.zeros(self.design.n_rows)
+
+    def varies(self, weights: Features, tolerance: float) -> bool:
+        """Whether a combination of columns (p,) varies by more within some component."""
+        x = self.design.product(weights, runtime=self.loss.runtime)
+        rows, component = components(self.loss)
+        n_components = int(component.max(initial=-1)) + 1
+        high, low = np.full(n_components, -np.inf), np.full(n_components, np.inf)
+        np.maximum.at(high, component, x[rows])
+        np.minimum.at(low, component, x[rows])
+        return bool((high - low > tolerance).any())
 
     def give_up_device(self) -> bool:
         """Do without the device from now on, unless it was asked for by name; whether it is so."""
@@ -210,77 +234,3 @@ def _deviation(sums: Sums, weight: Rows, columns: Index) -> Features:
         variance[k] = weight @ z**2 / total
     seen = variance > NOTHING_LEFT * square
     return np.asarray(np.sqrt(np.where(seen, variance, 0.0)))
-
-
-def _components(loss: Loss) -> tuple[Index, Index]:
-    """Rows ever at risk together, directly or through others: one code each; (rows, codes).
-
-    A covariate that is constant within every component drops out of the likelihood. A row may be
-    named more than once.
-    """
-    has_events = loss.risk.group_events > 0
-    ranges = [(loss.risk, *ranges_at_risk(loss.risk), has_events)]
-    ranges += [
-        (tail.sets, *ranges_after(tail.sets), has_events & (tail.survival > 0))
-        for tail in loss.tails
-    ]
-    n_groups = has_events.size
-    # A row at risk in g and g + 1 links them: count links by a difference array.
-    change = np.zeros(n_groups + 1, dtype=np.int64)
-    rows, groups = [], []
-    for sets, own, end, counts in ranges:
-        before = np.append(0, np.cumsum(counts))
-        used = (sets.weight > 0) & (before[end] > before[own])
-        np.add.at(change, own[used] + 1, 1)
-        np.add.at(change, end[used], -1)
-        rows.append(sets.order[used])
-        # Any group of the range in which the row counts: the last of them.
-        last = np.searchsorted(before, before[end[used]], side="left") - 1
-        groups.append(last)
-    component = np.cumsum((np.cumsum(change)[:n_groups] == 0) | loss.risk.starts_stratum) - 1
-    return np.concatenate(rows), component[np.concatenate(groups)]
-
-
-def _informative(design: Design, loss: Loss) -> NDArray[np.bool_]:
-    rows, component = _components(loss)
-    informative = np.ones(design.n_features, dtype=bool)
-    # A random vector that sums to 0 in every component is orthogonal to the columns that are
-    # constant there, and to no others but by a coincidence that the exact look below resolves.
-    probe = np.random.default_rng(0).standard_normal(rows.size)
-    size = np.bincount(component)
-    probe -= (np.bincount(component, probe) / np.maximum(size, 1))[component]
-    vector = np.zeros(design.n_rows)
-    np.add.at(vector, rows, probe)  # a row may stand in several places
-    reaction = design.cross(vector, runtime=loss.runtime)
-    suspects = np.flatnonzero(np.abs(reaction) < 1e-8)
-    if suspects.size == 0:
-        return informative
-    present = np.zeros(design.n_rows)
-    present[rows] = 1.0
-    count = design.cross(present, suspects, runtime=loss.runtime, power=2)
-    informative[suspects[count == 0]] = False
-    order = np.argsort(component, kind="stable")
-    rows, component = rows[order], component[order]
-    starts = np.flatnonzero(np.append(True, component[1:] != component[:-1]))
-    step = max(1, (1 << 24) // max(1, rows.size))
-    remaining = suspects[count != 0]
-    for a in range(0, remaining.size, step):
-        columns = remaining[a : a + step]
-        z = design.stored(columns, rows)
-        if rows.size == 0:
-            informative[columns] = False
-            continue
-        high = np.maximum.reduceat(z, starts, axis=0)
-        low = np.minimum.reduceat(z, starts, axis=0)
-        informative[columns] = (high > low).any(axis=0)
-    return informative
-
-
-def varies(problem: Problem, x: Rows, tolerance: float) -> bool:
-    """Whether a column varies by more than the tolerance within some component."""
-    rows, component = _components(problem.loss)
-    n_components = int(component.max(initial=-1)) + 1
-    high, low = np.full(n_components, -np.inf), np.full(n_components, np.inf)
-    np.maximum.at(high, component, x[rows])
-    np.minimum.at(low, component, x[rows])
-    return bool((high - low > tolerance).any())

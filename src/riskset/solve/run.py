@@ -44,6 +44,8 @@ class Run:
 
     unit: ClassVar[str] = "steps"
     """What is counted."""
+    can_multiply: ClassVar[bool] = True
+    """Whether curvature can be applied to vectors without a matrix."""
 
     problem: Problem
     l1: Features
@@ -207,7 +209,7 @@ class Run:
                 self.report(self.n_iter, residual)
             if residual <= target and not _may_move(v * spread, curvature, l2):
                 break
-            if q > MOST_IN_MATRIX and not l1.any():
+            if q > MOST_IN_MATRIX and not l1.any() and self.can_multiply:
                 eta = passes.home(self.eta)
                 step, image = conjugate_step(problem, columns, eta, gradient, beta, l2)
             else:

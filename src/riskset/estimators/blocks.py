@@ -1,0 +1,256 @@
+"""Rows in blocks that workers of Dask hold, for one fit on more rows than a machine can hold."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from riskset._errors import InputError, RisksetError
+from riskset._runtime import available_threads
+from riskset._types import AnyArray, Index, is_count
+from riskset.actors import Crew, DaskCrew, HomeCrew
+from riskset.data.dataset import Dataset
+from riskset.data.design import Design
+from riskset.data.outcome import Outcome
+from riskset.estimators._input import as_outcome, read_covariates
+from riskset.model.block import Block
+
+__all__ = ["Blocks"]
+
+ENGINES = (None, "dask")
+ARGUMENTS = ("X", "y", "sample_weight", "strata", "offset")
+
+
+class Blocks:
+    """Rows of one fit in blocks, each in the memory of a worker of a Dask cluster.
+
+    `Cox.fit` and `FineGray.fit` take it in place of X and y. A pass over the rows is one over every
+    block at the same time, and what goes over the network are sums: no machine ever has all rows.
+    The coefficients are those of a fit on one machine.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(item)`` gives the rows of a block: a `Dataset`, a pair (X, y), or a mapping with
+        ``X``, ``y`` and, where they are needed, ``sample_weight``, ``strata`` and ``offset``, as
+        `Cox.fit` takes them. It is called where the block will be, again if that worker dies.
+        Events must be numbers.
+    items : sequence
+        One for each block, such as the path of its file, or a Dask future.
+    engine : "dask" or None
+        "dask": actors on the workers of the current ``distributed.Client``, or of the scheduler
+        named in Dask's settings, or of a cluster of this machine. None: in this process.
+
+    Notes
+    -----
+    Rows may stand in any order in a block, and so may the blocks, but a stratum (all rows, if there
+    are none) that lies in several blocks must be cut by time: the times of one block must all be
+    the same as, or later than, those of the next. Both may hold rows of the time that is cut.
+    All blocks have the same columns in the same order.
+
+    Late entry, Efron's ties, clusters, ``censoring_group``, ``censoring_probability`` and
+    ``solver="ccd"`` are refused. A model fitted in blocks predicts, and has standard errors and
+    tests by the inverse information, as one that was saved; it has no robust variance, and
+    residuals, profiles and the bootstrap need rows on one machine.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> data = rs.load_rhc()
+    >>> blocks = rs.Blocks.split(data, n_blocks=3, engine=None)
+    >>> rs.Cox(rs.L1(20.0)).fit(blocks).status_
+    'converged'
+    """
+
+    def __init__(
+        self, read: Callable[[Any], Any], items: Sequence[Any], *, engine: str | None = "dask"
+    ) -> None:
+        if engine not in ENGINES:
+            raise InputError.wrong_option("engine", engine, ("None", "dask"))
+        items = list(items)
+        if not items:
+            raise InputError("`items` is empty, so there are no blocks.", hint="check the paths.")
+        self.names = [_name(k, item) for k, item in enumerate(items)]
+        make = partial(_make, read)
+        named = list(zip(self.names, items, strict=True))
+        self.crew: Crew
+        if engine is None:
+            self.crew = HomeCrew(make, named)
+        else:
+            self.crew = DaskCrew(make, named, min(len(items), available_threads()))
+
+    @classmethod
+    def split(
+        cls,
+        X: object,
+        y: object = None,
+        *,
+        n_blocks: int,
+        sample_weight: object = None,
+        strata: object = None,
+        offset: object = None,
+        engine: str | None = "dask",
+    ) -> "Blocks":
+        """Cut rows that are here into blocks of about equal size.
+
+        Of a `Design` that is open from a file, only the path is sent, which all workers must see.
+
+        Parameters
+        ----------
+        X, y, sample_weight, strata, offset
+            As for `Cox.fit`.
+        n_blocks : int
+        """
+        if not (is_count(n_blocks)):
+            raise InputError(
+                f"`n_blocks` must be a whole number of at least 1, but it is {n_blocks!r}.",
+                hint="about one for each worker.",
+            )
+        whole = _read(
+            {"X": X, "y": y, "sample_weight": sample_weight, "strata": strata, "offset": offset}
+            if not isinstance(X, Dataset)
+            else X
+        )
+        outcome = whole.outcome(1)
+        order, n = outcome.risk.order, whole.design.n_rows
+        edges = np.linspace(0, n, min(int(n_blocks), n) + 1).astype(int)
+        parts = [_Packed.of(whole.design, outcome, np.sort(order[a:b])) for a, b in pairwise(edges)]
+        return cls(_unpacked, parts, engine=engine)
+
+    def close(self) -> None:
+        """Let go of the rows, and of a cluster that was started for them."""
+        if isinstance(self.crew, DaskCrew):
+            self.crew.close()
+
+    def __enter__(self) -> "Blocks":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+# ------------------------------------------------------------------------------- in the workers
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The rows of a block."""
+
+    design: Design
+    make: Callable[[int | str | None], Outcome]
+    name: str = ""
+
+    def outcome(self, cause: int | str | None) -> Outcome:
+        """See `model.block.Source`."""
+        with _naming(self.name):
+            outcome = self.make(cause)
+            if outcome.labels:
+                raise InputError(
+                    "events of blocks must be numbers, because a block need not have all labels.",
+                    hint="write them as 0 (censored), 1, 2, ...",
+                )
+            return outcome
+
+
+class _naming:  # noqa: N801
+    """Errors about a block begin with its name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._name and isinstance(error, RisksetError):
+            raise InputError(f"{self._name}: {error}") from None
+
+
+def _name(k: int, item: object) -> str:
+    return f"block {k}" + (f" ({str(item)!r})" if isinstance(item, str | os.PathLike) else "")
+
+
+def _make(read: Callable[[Any], Any], named: tuple[str, Any], n_threads: int) -> Block:
+    name, item = named
+    with _naming(name):
+        found = read(item)
+        source = found if isinstance(found, _Source) else _read(found)
+    return Block(replace(source, name=name), n_threads)  # type: ignore[arg-type]
+
+
+def _read(found: object) -> _Source:
+    """From what `read` may give."""
+    if isinstance(found, Dataset):
+        return _Source(found.design, partial(_outcome_of, found))
+    if isinstance(found, tuple) and len(found) == 2:
+        found = {"X": found[0], "y": found[1]}
+    if not isinstance(found, Mapping) or not {"X", "y"} <= set(found):
+        raise InputError(
+            f"`read` must give a Dataset, a pair (X, y) or a mapping with 'X' and 'y', but it gave "
+            f"a {type(found).__name__}.",
+            hint="for example lambda path: riskset.read_dataset(path, time=..., event=...).",
+        )
+    for name in found:
+        if name not in ARGUMENTS:
+            raise InputError.unknown_name(
+                "argument", str(name), ARGUMENTS, place="what `read` gave"
+            )
+    design, _ = read_covariates(BaseEstimator(), found["X"], None)
+    more = {name: found.get(name) for name in ARGUMENTS[2:]}
+    make = partial(_outcome_from, found["y"], design.n_rows, more)
+    return _Source(design, make)
+
+
+def _outcome_of(data: Dataset, cause: int | str | None) -> Outcome:
+    return data.outcome_columns.outcome(
+        data.schema.roles,
+        data.words,
+        time_digits=data.schema.time_digits,
+        cause=data.cause if cause is None else cause,
+        is_part=True,
+    )
+
+
+def _outcome_from(
+    y: object, n_rows: int, more: Mapping[str, Any], cause: int | str | None
+) -> Outcome:
+    return as_outcome(y, n_rows, **more, cause=cause, is_part=True)
+
+
+# ------------------------------------------------------------------------------- cutting
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """Some rows, to be sent; where the design is in a file, `rows` are yet to be taken from it."""
+
+    design: Design
+    rows: Index | None
+    outcome: Mapping[str, AnyArray]
+
+    @classmethod
+    def of(cls, design: Design, outcome: Outcome, rows: Index) -> "_Packed":
+        columns = {
+            "time": outcome.time[rows],
+            "event": outcome.event[rows],
+            "weight": outcome.weight[rows],
+            "offset": outcome.offset[rows],
+            "stratum": outcome.strata[outcome.stratum[rows]],
+        }
+        if design.source is not None:
+            return cls(design, rows, columns)
+        return cls(design.take_rows(rows), None, columns)
+
+
+def _unpacked(packed: _Packed) -> _Source:
+    design = packed.design if packed.rows is None else packed.design.take_rows(packed.rows)
+    return _Source(design, partial(_outcome_again, packed.outcome))
+
+
+def _outcome_again(columns: Mapping[str, AnyArray], cause: int | str | None) -> Outcome:
+    return Outcome.build(**columns, cause=cause, is_part=True)  # type: ignore[arg-type]

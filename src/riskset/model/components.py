@@ -1,0 +1,76 @@
+"""Who is at risk together, and which covariates vary among them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._runtime import Runtime
+from riskset._types import Index
+from riskset.data.design import Design
+from riskset.model.curvature import ranges_after, ranges_at_risk
+from riskset.model.loss import Loss
+
+__all__ = ["components", "varying"]
+
+
+def components(loss: Loss) -> tuple[Index, Index]:
+    """Rows ever at risk together, directly or through others: one code each; (rows, codes).
+
+    A covariate that is constant within every component drops out of the likelihood. A row may be
+    named more than once.
+    """
+    has_events = loss.risk.group_events > 0
+    ranges = [(loss.risk, *ranges_at_risk(loss.risk), has_events)]
+    ranges += [
+        (tail.sets, *ranges_after(tail.sets), has_events & (tail.survival > 0))
+        for tail in loss.tails
+    ]
+    n_groups = has_events.size
+    # A row at risk in g and g + 1 links them: count links by a difference array.
+    change = np.zeros(n_groups + 1, dtype=np.int64)
+    rows, groups = [], []
+    for sets, own, end, counts in ranges:
+        before = np.append(0, np.cumsum(counts))
+        used = (sets.weight > 0) & (before[end] > before[own])
+        np.add.at(change, own[used] + 1, 1)
+        np.add.at(change, end[used], -1)
+        rows.append(sets.order[used])
+        # Any group of the range in which the row counts: the last of them.
+        last = np.searchsorted(before, before[end[used]], side="left") - 1
+        groups.append(last)
+    component = np.cumsum((np.cumsum(change)[:n_groups] == 0) | loss.risk.starts_stratum) - 1
+    return np.concatenate(rows), component[np.concatenate(groups)]
+
+
+def varying(design: Design, rows: Index, component: Index, runtime: Runtime) -> NDArray[np.bool_]:
+    """Columns (p,) that vary within some component, from what `components` gave."""
+    informative = np.ones(design.n_features, dtype=bool)
+    # A random vector that sums to 0 in every component is orthogonal to the columns that are
+    # constant there, and to no others but by a coincidence that the exact look below resolves.
+    probe = np.random.default_rng(0).standard_normal(rows.size)
+    size = np.bincount(component)
+    probe -= (np.bincount(component, probe) / np.maximum(size, 1))[component]
+    vector = np.zeros(design.n_rows)
+    np.add.at(vector, rows, probe)  # a row may stand in several places
+    reaction = design.cross(vector, runtime=runtime)
+    suspects = np.flatnonzero(np.abs(reaction) < 1e-8)
+    if suspects.size == 0:
+        return informative
+    present = np.zeros(design.n_rows)
+    present[rows] = 1.0
+    count = design.cross(present, suspects, runtime=runtime, power=2)
+    informative[suspects[count == 0]] = False
+    order = np.argsort(component, kind="stable")
+    rows, component = rows[order], component[order]
+    starts = np.flatnonzero(np.append(True, component[1:] != component[:-1]))
+    step = max(1, (1 << 24) // max(1, rows.size))
+    remaining = suspects[count != 0]
+    for a in range(0, remaining.size, step):
+        columns = remaining[a : a + step]
+        z = design.stored(columns, rows)
+        if rows.size == 0:
+            informative[columns] = False
+            continue
+        high = np.maximum.reduceat(z, starts, axis=0)
+        low = np.minimum.reduceat(z, starts, axis=0)
+        informative[columns] = (high > low).any(axis=0)
+    return informative

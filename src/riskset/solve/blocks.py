@@ -1,0 +1,159 @@
+r"""One fit whose rows live in blocks elsewhere, too many for one machine.
+
+`solve.run` keeps the coefficients and takes the steps; rows and linear predictors stay where they
+are. One pass is
+
+1. a step to every block, local sums of :math:`e^\eta`, a few numbers back (`Block.risks`);
+2. what other blocks hand on, local hazards, a few numbers back (`Block.hazards`): the likelihood;
+3. the same for hazards, and one vector of length P back (`Block.gradient`), if the step is taken.
+
+The sums have the same terms as on one machine, added up in another order.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._errors import InputError
+from riskset._types import Features, Index, Matrix
+from riskset.solve.aliasing import MAX_WORK
+from riskset.solve.block_rows import Rows
+from riskset.solve.finite import SHORT, FreeColumns
+from riskset.solve.newton import STILL_MOVING, TIGHT, WIDE
+from riskset.solve.optimality import LEAST_AT_RISK, NO_SIGNAL, Problem
+from riskset.solve.passes import Passes
+from riskset.solve.result import Note, Solution
+from riskset.solve.run import Run
+
+__all__ = ["BlockProblem", "BlockRun"]
+
+
+@dataclass(frozen=True)
+class BlockProblem(Problem):
+    """As `Problem`, of rows elsewhere; `design` has no entries, and `loss` is `rows`."""
+
+    rows: Any = None
+
+    @classmethod
+    def of(cls, rows: Rows) -> "BlockProblem":
+        """Evaluate at 0 and look at every column once."""
+        head = rows.head
+        spread = np.ones(head.n_features)
+        others = np.flatnonzero(~head.is_binary)
+        if others.size:
+            spread[others] = rows.deviation(others)
+        informative = rows.varying()
+        spread[~informative | (spread <= 0)] = 1.0
+        null = rows.evaluate(rows.at_offset())
+        if not np.isfinite(null.log_likelihood):
+            raise InputError(
+                "the offsets span 500 or more, or the weights 280 powers of ten, which a fit in "
+                "blocks cannot hold.",
+                hint="check how they were made.",
+            )
+        gradient = rows.gradient(null)
+        scale = float(np.abs(gradient / spread)[informative].max(initial=0.0))
+        scale = scale if scale > NO_SIGNAL * rows.n_events else 1.0
+        return cls(
+            head, cast(Any, rows), spread, informative, cast(Any, null), gradient, scale, rows
+        )
+
+    @property
+    def on_device(self) -> None:
+        """No GPU."""
+
+    def spread_at_risk(self, now: Any, sums: Any = None) -> Features:
+        """See `Problem.spread_at_risk`."""
+        spread = self.spread.copy()
+        others = np.flatnonzero(~self.design.is_binary)
+        if others.size:
+            weighted, own = self.rows.deviation(others, now), spread[others]
+            spread[others] = np.where(weighted > LEAST_AT_RISK * own, weighted, own)
+        return spread
+
+    def sampled_information(
+        self, eta: Any, columns: Index, n_samples: int, *, raise_rare: bool = True
+    ) -> Matrix:
+        """See `Problem.sampled_information`."""
+        return cast(Matrix, self.rows.sampled_information(eta, columns, n_samples, raise_rare))
+
+    def at_rest(self) -> Any:
+        """See `Problem.at_rest`."""
+        return self.rows.at_rest()
+
+    def varies(self, weights: Features, tolerance: float) -> bool:
+        """See `Problem.varies`."""
+        return bool(self.rows.range_of(weights) > tolerance)
+
+
+class BlockPasses(Passes):
+    """Passes by the blocks."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.sums = cast(Any, None)
+
+    def at(self, beta: Features) -> Any:
+        """See `Passes`."""
+        return self.moved(None, 1.0, self.along(beta, np.arange(beta.size)))
+
+    def evaluate(self, eta: Any) -> Any:
+        """See `Passes`."""
+        return self.rows.evaluate(eta)
+
+    def cross(self, now: Any, columns: Index | None = None) -> Features:
+        """See `Passes`."""
+        return self.rows.gradient(now, columns)
+
+    def along(self, step: Features, columns: Index) -> Any:
+        """See `Passes`."""
+        return self.rows.along(step, columns)
+
+    def span(self, along: Any) -> float:
+        """See `Passes`."""
+        return float(along.span)
+
+    def moved(self, eta: Any, share: float, along: Any) -> Any:
+        """See `Passes`."""
+        return self.rows.moved(eta, share, along)
+
+    def home(self, eta: Any) -> Any:
+        """Never asked for: linear predictors stay where they are."""
+        raise NotImplementedError
+
+
+class BlockRun(Run):
+    """A minimisation with passes by blocks."""
+
+    can_multiply: ClassVar[bool] = False
+
+    def _fastest_passes(self) -> Passes:
+        return BlockPasses(self.problem.rows)  # type: ignore[attr-defined]
+
+    def solution(self, aliased: NDArray[np.bool_], notes: list[Note]) -> Solution:
+        """See `Run.solution`; says so where it is not proven that the estimates are finite."""
+        free = np.flatnonzero((self.l1 == 0) & (self.l2 == 0) & ~aliased)
+        if free.size and not self._is_finite(free):
+            names = tuple(self.problem.design.names[j] for j in free[:10])
+            what = (
+                "it was not proven that the estimate is finite (separation), which a fit in blocks "
+                "does not decide. A penalty gives a finite one."
+            )
+            notes = [*notes, Note("undecided", names, what)]
+        return super().solution(aliased, notes)
+
+    def _is_finite(self, free: Index) -> bool:
+        """No sign of separation (those of `solve.newton`), or a proof that there is none."""
+        problem = self.problem
+        rows: Rows = problem.rows  # type: ignore[attr-defined]
+        is_at_rest = self.last_move <= STILL_MOVING and self.n_iter > 0
+        if is_at_rest and self.tol <= TIGHT and rows.extent(self.beta[free], free) < WIDE:
+            return True
+        if float(problem.design.n_rows) * free.size**2 > MAX_WORK * rows.crew.n_blocks:
+            return is_at_rest
+        found = FreeColumns.at(problem.design, problem.loss, self.eta, free)
+        if not found.are_estimable(problem.spread[free], problem.loss.n_events):
+            return False
+        return rows.extent(found.step(self.gradient[free]), free) < SHORT
