@@ -100,7 +100,7 @@ def test_info_and_version(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["fit", "path", "predict", "curves", "simulate", "bench", "demo", "info"]
+    "command", ["fit", "path", "predict", "curves", "simulate", "study", "bench", "demo", "info"]
 )
 def test_help(run: Run, command: str) -> None:
     ended = run(command, "--help")

@@ -23,6 +23,7 @@ from riskset.cli.info import info
 from riskset.cli.path import path
 from riskset.cli.predict import predict
 from riskset.cli.simulate import simulate
+from riskset.cli.study import study
 from riskset.cli.terminal import fail, spelled_warnings
 from riskset.cli.wording import in_options
 
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 for command in (fit, path, predict, curves, simulate, demo, info):
     app.command()(command)
+app.add_typer(study, name="study")
 app.add_typer(bench, name="bench")
 
 

@@ -3,8 +3,9 @@
 `Study` is what to do, `run` does it, and `StudyResults` is all that a report needs to know of it.
 """
 
+from riskset.study.examples import example
 from riskset.study.results import StudyResults
-from riskset.study.run import run
+from riskset.study.run import check_data, run
 from riskset.study.specification import Study
 
-__all__ = ["Study", "StudyResults", "run"]
+__all__ = ["Study", "StudyResults", "check_data", "example", "run"]

@@ -6,6 +6,7 @@ Every field is a key of the specification; its words are those of the documentat
 from dataclasses import dataclass
 from typing import Literal
 
+from riskset.study.cdm_sections import CdmCovariates, Entry, NewUsers, RiskWindow
 from riskset.study.document import key
 
 __all__ = [
@@ -137,7 +138,11 @@ class OutcomeModel:
 class Analysis:
     """One way to answer the question; at most one of match, stratify and weight."""
 
-    label: str | None = key("what readers call it; the name, if left out", None)
+    label: str | None = key("what readers call it; its name, if left out", None)
+    new_users: NewUsers | None = key("how drug records of a CDM make episodes", None)
+    eligibility: Entry | None = key("who may enter from a CDM", None)
+    time_at_risk: RiskWindow | None = key("how long people of a CDM are followed", None)
+    covariates: CdmCovariates | None = key("covariates from the records of a CDM", None)
     tidy: Tidy = key("which covariates a model may use", Tidy)
     propensity: PropensityModel | None = key(
         "the propensity score; none: no score", PropensityModel

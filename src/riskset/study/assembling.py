@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from riskset.study.adjusting import adjustment_of, balance_rows, summary_row, table1_rows
-from riskset.study.cohorts import TableSource
+from riskset.study.cohorts import Source
 from riskset.study.estimate_run import AnalysisRuns, Run
-from riskset.study.results import TABLES
 from riskset.study.specification import Study
 from riskset.study.steps import Steps
 
@@ -21,18 +20,18 @@ ARMS = ("target", "comparator")
 class Tables:
     """The rows of every table, before anything is hidden.
 
-    Rows may have helper columns that `hide` needs and takes away.
+    Rows have further columns, some of which help `hide`, which takes them all away.
 
     Parameters
     ----------
     study : Study
-    source : TableSource
+    source : Source
     steps : Steps
     analyses : list of AnalysisRuns
     """
 
     def __init__(
-        self, study: Study, source: TableSource, steps: Steps, analyses: list[AnalysisRuns]
+        self, study: Study, source: Source, steps: Steps, analyses: list[AnalysisRuns]
     ) -> None:
         self._study, self._source, self._steps = study, source, steps
         self._analyses = analyses
@@ -67,13 +66,10 @@ class Tables:
             "follow_up_ends": self._described("ends"),
             "event_weeks": self._described("weeks"),
             "calendar": self._calendar,
+            "codes": lambda blind: iter(self._source.codes()),
             "warnings": self._warnings,
         }
-        known = set(TABLES[name].types) | {"counts", "people"}
-        if name not in makers:
-            return
-        for row in makers[name](blind):
-            yield {column: value for column, value in row.items() if column in known}
+        return makers[name](blind) if name in makers else iter(())
 
     def _of_runs(self, blind: bool) -> Iterator[Row]:
         for run in self._runs:
@@ -126,7 +122,7 @@ class Tables:
 
     def _of_adjustments(self, blind: bool) -> Iterator[Row]:
         for number, key, run in self._each_adjustment():
-            cohort = self._source.cohort(run.comparison)
+            cohort = self._source.cohort(run.comparison, run.analysis)
             population = cohort.people.population
             if run.ps is not None and not population.has_score:
                 score = self._steps.again("propensity score", run.ps).arrays.get("score")
@@ -156,7 +152,7 @@ class Tables:
         for number, key, run in self._each_adjustment():
             if run.balance is None or not self._has_balance(key):
                 continue
-            analyses = self._source.cohort(run.comparison).analyses
+            analyses = self._source.cohort(run.comparison, run.analysis).analyses
             for row in balance_rows(self._steps.again("balance", run.balance), analyses):
                 counts = {
                     f"{side}_{arm}": row[f"{side}_count_{arm}"]
@@ -215,7 +211,8 @@ class Tables:
 
     def _calendar(self, blind: bool) -> Iterator[Row]:
         for comparison in self._study.specification.comparisons:
-            cohort = self._source.cohort(comparison)
+            analysis = next(iter(self._study.specification.analyses.values()))
+            cohort = self._source.cohort(comparison, analysis)
             if cohort.years is None:
                 continue
             is_target = cohort.people.population.is_target
@@ -231,8 +228,6 @@ class Tables:
 
     def _warnings(self, blind: bool) -> Iterator[Row]:
         found: dict[tuple[str, str, str], Row] = {}
-        for code, _, message in self._source.notes:
-            found["read", code, message] = {"count": len(self._runs), "where": "the data"}
         for run in self._runs:
             for step, note in run.notes:
                 where = ", ".join(run.names.values())

@@ -177,6 +177,9 @@ class Document:
         if type(None) in kinds and is_plain and node.value.lower() in NOTHING:
             return None
         others = [kind for kind in kinds if kind is not type(None)]
+        sections = [kind for kind in others if dataclasses.is_dataclass(kind)]
+        if len(sections) > 1 and isinstance(node, yaml.MappingNode):
+            return self._section(node, self._closest(node, sections, path), path)
         fitting = [kind for kind in others if _fits(node, kind)]
         for kind in fitting[:-1]:
             try:
@@ -187,6 +190,13 @@ class Document:
             expected = " or ".join(map(_words, others))
             raise self._fault(node, path, f"expected {expected}, but it is {_shown(node)}.")
         return self._value(node, fitting[-1], path, limits)
+
+    def _closest(self, node: yaml.MappingNode, sections: list[Any], path: tuple[str, ...]) -> Any:
+        """Of several kinds of a section the one that knows most of the keys."""
+        given = set(self._pairs(node, path))
+        return max(
+            sections, key=lambda kind: len(given & {f.name for f in dataclasses.fields(kind)})
+        )
 
     def _section(self, node: yaml.Node, cls: Any, path: tuple[str, ...]) -> Any:
         known = {f.name: f for f in dataclasses.fields(cls)}
@@ -245,11 +255,12 @@ class Document:
     ) -> tuple[Any, ...]:
         is_open = len(kinds) == 2 and kinds[1] is Ellipsis
         if not isinstance(node, yaml.SequenceNode):
-            what = f"a list, of {_words(kinds[0])} each"
+            what = _words(tuple[kinds[0], ...])  # type: ignore[valid-type]
             raise self._fault(node, path, f"expected {what}, but it is {_shown(node)}.")
         n = len(node.value)
         if not is_open and n != len(kinds):
-            raise self._fault(node, path, f"expected {len(kinds)} values, but there are {n}.")
+            there = f"there {'is' if n == 1 else 'are'} {n}"
+            raise self._fault(node, path, f"expected {len(kinds)} values, but {there}.")
         return tuple(
             self._value(child, kinds[0], (*path, str(k)), limits)
             for k, child in enumerate(node.value)
@@ -269,7 +280,7 @@ class Document:
             hint = f"did you mean {close[0]!r}?" if close else None
             raise self._fault(node, path, f"expected {_words(kind)}, but it is {text!r}.", hint)
         try:
-            value = READERS[kind](text)
+            value = text if kind is str and node.style else READERS[kind](text)
         except ValueError:
             message = f"expected {_words(kind)}, but it is {_shown(node)}."
             raise self._fault(node, path, message) from None
@@ -341,7 +352,9 @@ def _words(kind: Any) -> str:
     if origin in (Union, types.UnionType):
         return " or ".join(_words(a) for a in arguments if a is not type(None))
     if origin is tuple:
-        return f"a list of {_words(arguments[0]).removeprefix('a ')}s"
+        one = _words(arguments[0])
+        is_thing = one.startswith("a ") and len(one.split()) < 4
+        return f"a list of {one[2:]}s" if is_thing else f"a list, of {one} each"
     return "a section with keys"
 
 

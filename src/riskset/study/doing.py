@@ -10,13 +10,14 @@ from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.diagnostics import Diagnostic
 from riskset.study.adjusting import adjust, adjustment_of, balance_of
 from riskset.study.analysis_sections import Analysis
-from riskset.study.cohorts import Cohort, Followed, TableSource
+from riskset.study.cohorts import Cohort, Followed, Source
 from riskset.study.controls import Checked, calibrated, checks
+from riskset.study.data_sections import Outcome
 from riskset.study.effects import crude, estimates, numbered, subgroup_estimates
 from riskset.study.estimate_run import AnalysisRuns, Run
 from riskset.study.following import describe
 from riskset.study.scores import USABLE, fit_score, given_score
-from riskset.study.specification import Comparison, Outcome, Study
+from riskset.study.specification import Comparison, Study
 from riskset.study.steps import Result, Steps
 
 __all__ = ["Doing"]
@@ -29,7 +30,7 @@ class Doing:
     Attributes
     ----------
     study : Study
-    source : TableSource
+    source : Source
     steps : Steps
     bar : ProgressBar
     done : int
@@ -37,7 +38,7 @@ class Doing:
     """
 
     study: Study
-    source: TableSource
+    source: Source
     steps: Steps
     bar: ProgressBar
     done: int = 0
@@ -60,10 +61,12 @@ class Doing:
         self, comparison: Comparison, outcome_name: str, outcome: Outcome, name: str, own: Analysis
     ) -> Run:
         """One estimate, with all that it needs and all that describes it."""
-        run = Run(comparison, outcome_name, outcome, name)
+        run = Run(comparison, outcome_name, outcome, name, own)
         what = ", ".join(run.names.values())
-        cohort = self.source.cohort(comparison)
-        followed = self.source.follow(comparison, outcome)
+        cohort = self.source.cohort(comparison, own)
+        followed = self.source.follow(comparison, own, outcome_name)
+        for step, notes in (("cohort", cohort.notes), ("follow-up", followed.notes)):
+            run.notes += [(step, {"code": code, "message": text}) for code, text in notes]
         if cohort.problem is not None:
             run.stop("population", dict(zip(("status", "reason"), cohort.problem, strict=True)))
         followed = self._scored(run, cohort, followed, own, what)

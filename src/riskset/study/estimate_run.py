@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from riskset.cohort.diagnostics import Diagnostic
-from riskset.study.specification import Comparison, Outcome
+from riskset.study.analysis_sections import Analysis
+from riskset.study.data_sections import Outcome
+from riskset.study.specification import Comparison
 
 __all__ = ["AnalysisRuns", "Run"]
 
@@ -21,6 +23,7 @@ class Run:
     comparison : Comparison
     outcome_name, analysis_name : str
     outcome : Outcome
+    analysis : Analysis
     status : str
     step, reason : str or None
         Where it stopped, and why.
@@ -37,6 +40,7 @@ class Run:
     outcome_name: str
     outcome: Outcome
     analysis_name: str
+    analysis: Analysis
     status: str = "ok"
     step: str | None = None
     reason: str | None = None

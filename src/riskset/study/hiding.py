@@ -14,6 +14,7 @@ import numpy as np
 from riskset.cohort.attrition_table import hide_attrition
 from riskset.cohort.sharing import share_row
 from riskset.cohort.small_cells import hide_small, is_small
+from riskset.study.results import TABLES
 
 __all__ = ["hide"]
 
@@ -31,11 +32,13 @@ def hide(name: str, rows: Iterable[Row], least: int) -> Iterator[Row]:
     name : str
         Of the table.
     rows : iterable of dict
-        In the order of the table; with helper columns that are no part of it, which go.
+        In the order of the table. Columns that are no part of it may help to hide; they go.
     least : int
         Counts above 0 and below it are hidden; 0 hides nothing.
     """
-    return HIDERS.get(name, _as_they_are)(rows, least)
+    known = TABLES[name].types
+    for row in HIDERS.get(name, _as_they_are)(rows, least):
+        yield {column: value for column, value in row.items() if column in known}
 
 
 def _as_they_are(rows: Iterable[Row], least: int) -> Iterator[Row]:
@@ -80,7 +83,7 @@ def _means(sides: tuple[str, ...]) -> Callable[[Iterable[Row], int], Iterator[Ro
 
     def hidden(rows: Iterable[Row], least: int) -> Iterator[Row]:
         for row in rows:
-            counts = row.pop("counts")
+            counts = row["counts"]
             gone = []
             for side in sides:
                 for arm in ARMS:
@@ -122,7 +125,7 @@ def _join(bar: Row, following: Row) -> Row:
 def _curves(rows: Iterable[Row], least: int) -> Iterator[Row]:
     """Up to the first time at which an arm has fewer people."""
     for row in rows:
-        if row.pop("people") >= max(least, 1):
+        if row["people"] >= max(least, 1):
             yield row
 
 

@@ -9,15 +9,17 @@ from typing import Any
 from riskset._progress import ProgressBar
 from riskset.data.writers import check_folder
 from riskset.study.assembling import Tables
-from riskset.study.cohorts import TableSource
+from riskset.study.cohorts import Source
 from riskset.study.doing import Doing
 from riskset.study.hiding import hide
 from riskset.study.results import TABLES, StudyResults, write_results
 from riskset.study.specification import Study
 from riskset.study.steps import Steps
+from riskset.study.table_columns import TableColumns
+from riskset.study.table_source import TableSource
 from riskset.study.words import study_document
 
-__all__ = ["run"]
+__all__ = ["check_data", "run"]
 
 
 def run(
@@ -60,7 +62,7 @@ def run(
     check_folder(folder)
     started = time.perf_counter()
     steps = Steps(folder / "steps")
-    source = TableSource(study, steps)
+    source = _source(study, steps)
     with ProgressBar("study", progress) as bar:
         analyses = list(Doing(study, source, steps, bar).all())
     tables = Tables(study, source, steps, analyses)
@@ -78,3 +80,18 @@ def run(
         shown = {table: hide(table, tables.rows(table, blind), least) for table in TABLES}
         write_results(folder / name, document, last, shown)
     return StudyResults.open(folder / "results")
+
+
+def check_data(study: Study) -> None:
+    """Look whether the files and columns exist that a study names, without reading them.
+
+    Raises
+    ------
+    InputError
+        Names the line of the specification.
+    """
+    TableColumns.find(study)
+
+
+def _source(study: Study, steps: Steps) -> Source:
+    return TableSource(study, steps)

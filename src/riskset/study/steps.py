@@ -61,6 +61,8 @@ class Steps:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        for unfinished in folder.glob(".*"):  # of a run that was killed
+            unfinished.unlink()
         self._folder = folder
         self._known: set[str] = set()
         self.times: list[dict[str, object]] = []
@@ -134,7 +136,7 @@ def _save(path: Path, result: Result) -> None:
 def _load(path: Path, key: str) -> Result | None:
     """None if there is nothing, or nothing that can be read: then it is done again."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays: Mapping[str, AnyArray] = {name: stored[name] for name in stored.files}
         facts = json.loads(arrays[FACTS].tobytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):

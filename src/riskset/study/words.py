@@ -117,14 +117,14 @@ def analysis_words(study: Study, analysis: Analysis) -> dict[str, str | None]:
 def _population(study: Study) -> str:
     own = study.specification
     text = "everybody in the data who has the target or the comparator"
-    if any(outcome.prior is not None for outcome in own.outcomes.values()):
+    if any(getattr(outcome, "prior", None) is not None for outcome in own.outcomes.values()):
         text += ", but those who had the outcome before"
     return text
 
 
 def _score(study: Study, analysis: Analysis) -> str | None:
     own = analysis.propensity
-    if study.specification.data.score is not None:
+    if getattr(study.specification.data, "score", None) is not None:
         return "given with the data"
     if own is None:
         return None

@@ -1,0 +1,136 @@
+"""``riskset study``: a whole comparative cohort study from one file."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from riskset._errors import InputError
+from riskset.cli.terminal import facts, fail, output, plain_number, plain_table, short
+
+if TYPE_CHECKING:
+    import riskset as rs
+
+__all__ = ["show_estimates", "study"]
+
+MOST_LINES = 40
+
+study = typer.Typer(
+    help="A comparative cohort study from one file: people, scores, adjustment, effects, results.",
+    no_args_is_help=True,
+)
+
+FILE = typer.Argument(metavar="STUDY", help="The specification, in YAML or JSON.")
+
+
+class ExampleName(StrEnum):
+    """Specifications that come with the package."""
+
+    rhc = "rhc"
+
+
+@contextmanager
+def _spoken() -> Iterator[None]:
+    """Errors as they are: names in them are keys of the file, not options."""
+    try:
+        yield
+    except InputError as error:
+        fail(str(error))
+        raise typer.Exit(2) from None
+
+
+@study.command()
+def run(
+    specification: Annotated[Path, FILE],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")],
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing, show no bar.")] = False,
+) -> None:
+    """Do a study, or what of it is not done yet.
+
+    DIR gets `results` (tables and documents that may be shared), `private` (the same with small
+    counts and withheld effects) and `steps` (data of single people: what lets a run go on after it
+    was stopped, and new analyses reuse old steps).
+    """
+    # Here, because it brings numba and DuckDB, which `riskset --help` does not wait for.
+    from riskset.study import run as run_study
+
+    with _spoken():
+        found = run_study(specification, out, progress=False if quiet else None)
+    if quiet:
+        return
+    console = output()
+    console.print(f"[bold]{short(found.study['title'], 200)}[/]\n")
+    show_estimates(found)
+    table = facts()
+    steps = found.run["steps"]
+    reused = sum(step["reused"] for step in steps)
+    table.add_row("steps", f"{len(steps):,}, of which {reused:,} were done before")
+    table.add_row("seconds", f"{found.run['seconds']:.1f}")
+    table.add_row("results", short(str(found.path), 200))
+    console.print(table)
+
+
+@study.command()
+def check(specification: Annotated[Path, FILE]) -> None:
+    """Look for mistakes in a specification, without doing anything.
+
+    Keys and values are checked, and that the files and columns exist that it names; data are read
+    by `riskset study run` only.
+    """
+    from riskset.study import Study, check_data
+
+    with _spoken():
+        found = Study.read(specification)
+        check_data(found)
+    output().print(f"{short(repr(found), 200)}: nothing is wrong with it.", soft_wrap=True)
+
+
+@study.command()
+def example(
+    name: Annotated[ExampleName, typer.Argument(help="Which.")] = ExampleName.rhc,
+) -> None:
+    """Print a specification to start from; it runs as it is, on data of the package."""
+    from riskset.study import example as text
+
+    typer.echo(text(name.value), nl=False)
+
+
+def show_estimates(found: "rs.study.StudyResults") -> None:
+    """The main estimates of a study as a table."""
+    runs = [run for run in found.rows("runs") if run["outcome_kind"] == "outcome"]
+    main = {_names(row): row for row in found.rows("estimates", role="main")}
+    table = plain_table()
+    several = len({(run["target"], run["comparator"]) for run in runs}) > 1
+    for title in (["comparison"] if several else []) + ["outcome", "analysis"]:
+        table.add_column(title)
+    for title in ("outcomes", "hazard ratio", "95% interval", "p"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for run in runs[:MOST_LINES]:
+        pair = [short(f"{run['target']} / {run['comparator']}", 24)] if several else []
+        label = found.study["analyses"][run["analysis"]]["label"]
+        outcome = found.study["outcomes"][run["outcome"]]["label"]
+        _line(table, [*pair, short(outcome, 20), short(label, 28)], run, main.get(_names(run)))
+    console = output()
+    console.print(table)
+    if len(runs) > MOST_LINES:
+        console.print(f"[dim]and {len(runs) - MOST_LINES:,} more in estimates.parquet[/]")
+    console.print()
+
+
+def _names(row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(row[name] for name in ("target", "comparator", "outcome", "analysis"))
+
+
+def _line(table: Table, words: list[str], run: dict[str, Any], row: dict[str, Any] | None) -> None:
+    if row is None or run["status"] != "ok" or row["hr"] is None:
+        why = "diagnostics fail" if run["blinded"] else run["status"].replace("_", " ")
+        table.add_row(*words, "", f"[dim]{why if why != 'ok' else 'hidden'}[/]", "", "")
+        return
+    events = [row[f"{arm}_outcomes"] for arm in ("target", "comparator")]
+    shown = "/".join("<" if n is None else f"{n:,}" for n in events)
+    interval = f"{row['hr_lower']:.2f} to {row['hr_upper']:.2f}"
+    table.add_row(*words, shown, f"[bold]{row['hr']:.2f}[/]", interval, plain_number(row["p"], 2))

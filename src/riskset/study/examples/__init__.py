@@ -1,0 +1,31 @@
+"""Specifications to start from, each of which runs on data that come with the package."""
+
+from importlib.resources import files
+from typing import Literal, get_args
+
+from riskset._errors import InputError
+from riskset.datasets import rhc_path
+
+__all__ = ["Example", "example"]
+
+Example = Literal["rhc"]
+
+
+def example(name: Example = "rhc") -> str:
+    """The text of a specification.
+
+    Parameters
+    ----------
+    name : {"rhc"}
+        "rhc": five analyses of the bundled cohort of right heart catheterisation.
+
+    Examples
+    --------
+    >>> import riskset as rs
+    >>> rs.study.Study.parse(rs.study.example())
+    Study('Right heart catheterisation and survival': 1 comparison x 1 outcome x 5 analyses)
+    """
+    if name not in get_args(Example):
+        raise InputError.wrong_option("name", name, get_args(Example))
+    text = (files("riskset.study.examples") / f"{name}.yaml").read_text("utf-8")
+    return text.replace("PATH", str(rhc_path()))

@@ -1,0 +1,129 @@
+"""Which columns of a table of people a study uses, and for what; faults have their line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from riskset._errors import InputError
+from riskset.data.people_file import ColumnKind, PeopleFile, columns_of
+from riskset.study.data_sections import TableData, TableOutcome
+from riskset.study.specification import Study
+
+__all__ = ["TableColumns"]
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns that a study uses.
+
+    Attributes
+    ----------
+    file : PeopleFile
+    long : Path or None
+        The long table of covariates, or a design in a file.
+    wanted : dict of str to ColumnKind
+        Columns with a meaning.
+    covariates : tuple of str
+        Columns that are covariates.
+    labels : tuple of str
+        Columns to match or stratify within, and of subgroups; they may be covariates, too.
+    """
+
+    file: PeopleFile
+    long: Path | None
+    wanted: dict[str, ColumnKind]
+    covariates: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    @classmethod
+    def find(cls, study: Study) -> "TableColumns":
+        """The columns that the specification names.
+
+        Raises
+        ------
+        InputError
+            If a file or a column is absent.
+        """
+        data = study.specification.data
+        assert isinstance(data, TableData)
+        file = PeopleFile(study.folder / data.people, data.table, data.id)
+        if not file.path.exists():
+            raise study.fault("data", "people", message=f"there is no file {str(file.path)!r}.")
+        long = None
+        if data.covariates.table is not None:
+            long = study.folder / data.covariates.table
+            if not long.exists():
+                path = ("data", "covariates", "table")
+                raise study.fault(*path, message=f"there is no file {str(long)!r}.")
+            if data.id is None:
+                path = ("data", "covariates", "table")
+                message = "a long table needs the key `id`, the column that identifies rows."
+                raise study.fault(*path, message=message)
+        roles = _Roles(study, data, file.path.name, columns_of(file))
+        wanted = roles.wanted()
+        return cls(file, long, wanted, roles.covariates(set(wanted)), tuple(roles.labels))
+
+
+class _Roles:
+    """What each column is for."""
+
+    def __init__(self, study: Study, data: TableData, place: str, names: Sequence[str]) -> None:
+        self._study, self._data, self._place, self._names = study, data, place, names
+        self._found: dict[str, ColumnKind] = {}
+        self.labels: list[str] = []
+
+    def wanted(self) -> dict[str, ColumnKind]:
+        """The columns with a meaning, and how each is read."""
+        own, data = self._study.specification, self._data
+        for name, outcome in own.outcomes.items():
+            assert isinstance(outcome, TableOutcome)
+            for key in ("time", "event", "prior"):
+                self._need(getattr(outcome, key), "number", "outcomes", name, key)
+            self._need(outcome.end_reason, "label", "outcomes", name, "end_reason")
+        for name, analysis in own.analyses.items():
+            for word, way in (("match", analysis.match), ("stratify", analysis.stratify)):
+                for column in () if way is None else way.within:
+                    self._need(column, "label", "analyses", name, word, "within")
+                    self.labels.append(column)
+        for name, subgroup in own.subgroups.items():
+            self._need(subgroup.column, "label", "subgroups", name, "column")
+            self.labels.append(subgroup.column)
+        self._need(data.score, "number", "data", "score")
+        self._need(data.index_date, "year", "data", "index_date")
+        self._need(data.person, "key", "data", "person")
+        self._need(data.id, "key", "data", "id")
+        self._need(data.treatment, "label", "data", "treatment")
+        return self._found
+
+    def covariates(self, used: set[str]) -> tuple[str, ...]:
+        """Columns that are covariates."""
+        own = self._data.covariates
+        for word, given in (("columns", own.columns or ()), ("drop", own.drop)):
+            for name in given:
+                self._check(name, "data", "covariates", word)
+        if own.columns is not None:
+            return own.columns
+        if own.table is not None:
+            return ()
+        roles = used - set(self.labels)
+        left = tuple(n for n in self._names if n not in roles and n not in own.drop)
+        if not left:
+            raise self._study.fault(
+                "data",
+                "covariates",
+                message=f"{self._place} has no column left for a covariate.",
+                hint="name a long table by `table`, or some columns by `columns`.",
+            )
+        return left
+
+    def _need(self, name: str | None, kind: ColumnKind, *path: str) -> None:
+        if name is not None:
+            self._check(name, *path)
+            self._found[name] = kind
+
+    def _check(self, name: str, *path: str) -> None:
+        if name not in self._names:
+            error: InputError = self._study.unknown(
+                *path, what="column", name=name, known=self._names, place=self._place
+            )
+            raise error

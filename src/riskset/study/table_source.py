@@ -1,0 +1,146 @@
+"""The people of a study from a plain table, one row for each exposure."""
+
+import numpy as np
+
+from riskset._types import AnyArray, Index
+from riskset.cohort.adjustment import restrict, start
+from riskset.cohort.population import Population
+from riskset.data.people_file import covariates_of, read_columns
+from riskset.study.analysis_sections import Analysis
+from riskset.study.cohorts import Cohort, Followed
+from riskset.study.data_sections import TableData, TableExposure, TableOutcome
+from riskset.study.specification import Comparison, Study
+from riskset.study.steps import Steps, digest, fingerprint
+from riskset.study.table_columns import TableColumns
+
+__all__ = ["TableSource"]
+
+ROLES = ("target", "comparator")
+
+
+class TableSource:
+    """A table of people, with covariates in it or beside it.
+
+    Parameters
+    ----------
+    study : Study
+    steps : Steps
+        Keeps the covariates, which are mapped from their file.
+
+    Attributes
+    ----------
+    sources : list of dict
+        ``name``, ``fingerprint`` and ``rows`` of the files, for the results.
+
+    Raises
+    ------
+    InputError
+        If a file or a column is absent, with the line of the specification; or data are bad.
+    """
+
+    def __init__(self, study: Study, steps: Steps) -> None:
+        self._study, data = study, study.specification.data
+        assert isinstance(data, TableData)
+        self._data = data
+        found = self._found = TableColumns.find(study)
+        files = [found.file.path, *([] if found.long is None else [found.long])]
+        prints = [fingerprint(path) for path in files]
+        self._columns = read_columns(found.file, found.wanted)
+        self._key = digest("read", prints, study.settings["data"])
+        self.design, notes = covariates_of(
+            found.file,
+            found.covariates,
+            found.long,
+            steps.path("covariates", f"{digest(self._key, found.covariates)}.rsd"),
+            duplicates=data.covariates.duplicates,
+            unknown_rows=data.covariates.unknown_rows,
+        )
+        self._notes = [(code, message) for code, _, message in notes]
+        self.sources: list[dict[str, object]] = [
+            {"name": path.name, "fingerprint": own, "rows": self.design.n_rows if k == 0 else None}
+            for k, (path, own) in enumerate(zip(files, prints, strict=True))
+        ]
+        self._cohort: tuple[Comparison, Cohort] | None = None
+
+    def cohort(self, comparison: Comparison, analysis: Analysis) -> Cohort:
+        """The people of a comparison, the same for all analyses; the last one is remembered."""
+        if self._cohort is None or self._cohort[0] != comparison:
+            self._cohort = (comparison, self._select(comparison, analysis))
+        return self._cohort[1]
+
+    def follow(self, comparison: Comparison, analysis: Analysis, outcome: str) -> Followed:
+        """What became of them, as the columns of the outcome say."""
+        own = self._study.specification.outcomes[outcome]
+        assert isinstance(own, TableOutcome)
+        cohort, rows = self.cohort(comparison, analysis), self._rows(comparison)
+        time = np.asarray(self._columns[own.time][rows], dtype=np.float64)
+        status = np.asarray(self._columns[own.event][rows], dtype=np.int64)
+        people = cohort.people
+        if own.prior is not None:
+            had = np.asarray(self._columns[own.prior][rows], dtype=np.float64) != 0
+            people = restrict(people, ~had, "no prior outcome")
+        reasons = None
+        if own.end_reason is not None:
+            reasons = self._columns[own.end_reason][rows].astype(np.str_)
+        columns = (own.time, own.event, own.prior, own.end_reason)
+        return Followed(digest(cohort.key, columns), people, time, status, reasons)
+
+    def codes(self) -> list[dict[str, object]]:
+        """Tables have none."""
+        return []
+
+    def _rows(self, comparison: Comparison) -> Index:
+        target, comparator = (self._is(name) for name in (comparison.target, comparison.comparator))
+        return np.flatnonzero(target | comparator)
+
+    def _value(self, exposure: str) -> str:
+        own = self._study.specification.exposures[exposure]
+        assert isinstance(own, TableExposure)
+        return own.value
+
+    def _is(self, exposure: str) -> AnyArray:
+        values, wanted = self._columns[self._data.treatment], self._value(exposure)
+        if values.dtype.kind == "b":
+            values = values.astype(np.int64)
+            wanted = {"true": "1", "false": "0"}.get(wanted.lower(), wanted)
+        codes, place = np.unique(values, return_inverse=True)
+        return np.isin(place, np.flatnonzero(codes.astype(np.str_) == wanted))
+
+    def _select(self, comparison: Comparison, analysis: Analysis) -> Cohort:
+        data, columns = self._data, self._columns
+        rows = self._rows(comparison)
+        treatment = self._is(comparison.target)[rows].astype(np.int64)
+        row_id = person = score = years = None
+        if data.id is not None and columns[data.id].dtype.kind in "iu":
+            row_id = columns[data.id][rows]
+        if data.person is not None:
+            person = np.unique(columns[data.person], return_inverse=True)[1][rows]
+        if data.score is not None:
+            score = columns[data.score][rows]
+        if data.index_date is not None:
+            years = columns[data.index_date][rows]
+        population = Population(treatment, score, row_id=row_id, person_id=person)
+        values = [self._value(name) for name in (comparison.target, comparison.comparator)]
+        return Cohort(
+            digest(self._key, values),
+            start(population),
+            self.design if rows.size == self.design.n_rows else self.design.take_rows(rows),
+            {name: columns[name][rows] for name in self._found.labels},
+            years,
+            problem=self._problem(comparison, treatment),
+            notes=self._notes,
+        )
+
+    def _problem(self, comparison: Comparison, treatment: Index) -> tuple[str, str] | None:
+        there = {"target": treatment.any(), "comparator": (treatment == 0).any()}
+        names = [getattr(comparison, role) for role in ROLES if not there[role]]
+        if not names:
+            return None
+        column = self._data.treatment
+        absent = " or ".join(f"{self._value(name)!r} ({name})" for name in names)
+        found = np.unique(self._columns[column])[:8].astype(np.str_).tolist()
+        reason = f"nobody has {absent} in the column {column!r}, whose values are "
+        return (
+            "one_arm_empty" if len(names) == 1 else "empty",
+            f"{reason}{', '.join(map(repr, found))}.",
+        )

@@ -1,0 +1,52 @@
+"""The command line of studies: an example that runs, estimates, faults with their line."""
+
+import re
+from pathlib import Path
+
+from cli.runs import Run
+from riskset.study import StudyResults
+
+TEXT = """
+title: Catheters
+data: {people: PATH, treatment: swang1, covariates: {columns: [num_age, num_aps1]}}
+exposures: {catheter: {value: 1}, none: {value: 0}}
+comparisons: [{target: catheter, comparator: none}]
+outcomes: {death: {time: time, event: event, label: Death}}
+analyses:
+  overlap:
+    propensity: {penalty: none, cross_validate: false}
+    weight: {}
+"""
+
+
+def test_run_check_and_example(run: Run, tmp_path: Path) -> None:
+    told = run("study", "example")
+    assert told.code == 0
+    Path("study.yaml").write_text(told.out)
+    told = run("study", "check", "study.yaml")
+    assert told.code == 0
+    assert "1 comparison x 1 outcome x 5 analyses" in told.out
+    (place,) = re.findall(r"people: (\S+)", Path("study.yaml").read_text())
+    Path("small.yaml").write_text(TEXT.replace("PATH", place))
+    told = run("study", "run", "small.yaml", "--out", "out")
+    assert told.code == 0, told.err
+    assert told.err == ""
+    assert max(map(len, told.out.splitlines())) <= 80
+    found = StudyResults.open("out")
+    (row,) = found.rows("estimates", role="main")
+    assert f"{row['hr']:.2f}" in told.out
+    assert "1,486/2,236" in told.out
+    assert run("study", "run", "small.yaml", "--out", "out", "--quiet").out == ""
+
+
+def test_faults_end_with_2_and_write_nothing(run: Run) -> None:
+    Path("study.yaml").write_text(TEXT.replace("weight: {}", "wieght: {}"))
+    for command in (("run", "study.yaml", "--out", "out"), ("check", "study.yaml")):
+        told = run("study", *command)
+        assert told.code == 2
+        assert "study.yaml, line 10, analyses.overlap: unknown key 'wieght'." in told.err
+        assert "did you mean 'weight'?" in told.err
+    assert not Path("out").exists()
+    told = run("study", "check", "nowhere.yaml")
+    assert told.code == 2
+    assert "riskset study example" in told.err

@@ -1,0 +1,92 @@
+"""A run that was killed goes on where it stopped, and ends with the same results."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import riskset as rs
+from study.small import content, people
+
+OUTCOMES = {f"outcome {k}": {"time": "days", "event": f"event{k}"} for k in range(4)}
+ANALYSES = {"matched": {"match": {}}, "strata": {"stratify": {"k": 4}}}
+
+
+def written(folder):
+    """Contents of all results but the times of the run."""
+    return {
+        f"{part}/{path.name}": path.read_bytes()
+        for part in ("results", "private")
+        for path in (folder / part).iterdir()
+        if path.name != "run.json"
+    }
+
+
+def finished(steps):
+    """Number of steps under their own name."""
+    return len(list(steps.glob("[!.]*.npz")))
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path):
+    own = people(400)
+    own |= {f"event{k}": people(400, seed=k + 5)["died"] for k in range(4)}
+    pq.write_table(pa.table(own), tmp_path / "people.parquet")
+    specification = tmp_path / "study.json"
+    specification.write_text(json.dumps(content(outcomes=OUTCOMES, analyses=ANALYSES)))
+    study = rs.study.Study.read(specification)
+    rs.study.run(study, tmp_path / "whole")
+
+    command = [sys.executable, "-m", "riskset", "study", "run", str(specification)]
+    child = subprocess.Popen([*command, "--out", str(tmp_path / "killed"), "--quiet"])
+    steps = tmp_path / "killed" / "steps"
+    while finished(steps) < 5:
+        assert child.poll() is None, "it ended before it could be killed"
+        time.sleep(0.001)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert not (tmp_path / "killed" / "results").exists()
+    done = finished(steps)
+    assert 5 <= done < finished(tmp_path / "whole" / "steps")
+
+    found = rs.study.run(study, tmp_path / "killed")
+    assert sum(step["reused"] for step in found.run["steps"]) == done
+    assert written(tmp_path / "killed") == written(tmp_path / "whole")
+
+
+def test_only_what_depends_on_a_change_is_done_again(tmp_path):
+    pq.write_table(pa.table(people()), tmp_path / "people.parquet")
+
+    def done(**changes):
+        study = rs.study.Study(content(**changes), tmp_path)
+        steps = rs.study.run(study, tmp_path / "out").run["steps"]
+        return sorted({step["step"] for step in steps if not step["reused"]})
+
+    first = ["adjustment", "balance", "crude estimate", "estimate", "follow-up", "propensity score"]
+    assert done() == first
+    assert done() == []
+    assert done(risk_times=[100]) == ["follow-up"]
+    assert done(diagnostics={"max_smd": 0.2}) == []
+    assert done(analyses={"matched": {"match": {"ratio": 2}}}) == [
+        "adjustment",
+        "balance",
+        "estimate",
+        "follow-up",
+    ]
+    pq.write_table(pa.table(people(seed=2)), tmp_path / "people.parquet")
+    assert done() == first
+
+
+def test_a_damaged_step_is_done_again(tmp_path):
+    pq.write_table(pa.table(people()), tmp_path / "people.parquet")
+    study = rs.study.Study(content(), tmp_path)
+    rs.study.run(study, tmp_path / "out")
+    before = written(tmp_path / "out")
+    (score,) = (tmp_path / "out" / "steps").glob("propensity-score*.npz")
+    score.write_bytes(score.read_bytes()[:100])
+    found = rs.study.run(study, tmp_path / "out")
+    assert [s["step"] for s in found.run["steps"] if not s["reused"]] == ["propensity score"]
+    assert written(tmp_path / "out") == before

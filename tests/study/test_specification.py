@@ -1,0 +1,142 @@
+"""What a specification may say; each fault has its line, and a remedy where there is one."""
+
+import json
+
+import pytest
+
+import riskset as rs
+
+TEXT = """\
+title: Small
+data:
+  people: people.parquet
+  treatment: drug
+exposures:
+  new: {value: 1}
+  old: {value: 0}
+comparisons:
+  - {target: new, comparator: old}
+outcomes:
+  death: {time: days, event: died}
+defaults:
+  propensity: {penalty: none, cross_validate: no}
+analyses:
+  matched: {match: {ratio: 2}}
+  crude:
+"""
+
+FAULTS = {
+    "matched: {match: {ratio: 2}}": [
+        ("matched: {matsch: {}}", 15, "analyses.matched: unknown key 'matsch'.", "'match'?"),
+        ("matched: {match: {ratio: -1}}", 15, "a whole number of at least 0, but it is -1", ""),
+        ("matched: {match: {ratio: two}}", 15, "match.ratio: expected a whole number", ""),
+        ("matched: {match: {ratio: 1.5}}", 15, "a whole number, but it is '1.5'", ""),
+        ("matched: {match: {scale: standard}}", 15, "expected 'standardized logit',", "mean 'stan"),
+        ("matched: {match: {}, weight: {}}", 15, "match and weight exclude each other", "none"),
+        ("matched: {match: {within: sex}}", 15, "expected a list of texts, but it is 'sex'", ""),
+        ("matched: {model: {reading: stratified}}", 15, "needs `match` or `stratify`", ""),
+        ("matched: {propensity: none, match: {}}", 15, "`match` needs a propensity score", ""),
+        ("matched: {trim: {symmetric: 0.7}}", 15, "a number below 0.5, but it is 0.7", ""),
+        ("matched: {trim: {equipoise: [1]}}", 15, "expected 2 values, but there is 1", ""),
+        ("matched: {model: {strength: 1}}", 15, "there are none in the model", "covariates: all"),
+        ("matched: {time_at_risk: {}}", 15, "`time_at_risk` goes with a CDM", "table of people"),
+        ("matched: [match]", 15, "and model, but it is a list", ""),
+        (
+            "matched: {match: {}}\n  matched: {}",
+            16,
+            "'matched' is given twice (first in line 15)",
+            "",
+        ),
+    ],
+    "value: 0": [
+        ("value: 1", 7, "exposures.old.value: it has the value '1' of 'new'", ""),
+        ("valu: 0", 7, "unknown key 'valu'", "'value'?"),
+        ("label: Old", 7, "the key 'value' is missing", ""),
+        ("concepts: [1]", 7, "defined for a CDM, but the data are a table of people", "`value`"),
+    ],
+    "comparator: old": [
+        ("comparator: odl", 9, "exposure 'odl' was not found", "'old'?"),
+        ("comparator: new", 9, "new and new: it is compared with itself", ""),
+    ],
+    "event: died": [
+        ("event: died, kind: negative", 11, "expected 'outcome', 'negative control'", "mean"),
+        ("event: died, true_hr: 2", 11, "`true_hr` goes with a positive control", "1 by itself"),
+    ],
+    "penalty: none, cross_validate: no": [
+        ("penalty: none", 13, "nothing to choose or to give", "cross_validate: false"),
+        ("cross_validate: no", 13, "chosen by cross-validation or has a strength", "neither"),
+        ("cross_validate: perhaps", 13, "expected true or false, but it is 'perhaps'", ""),
+        ("cross_validate: no, strength: 1, variance: 2", 13, "say the same in two ways", "one"),
+    ],
+    "title: Small": [
+        ("titel: Small", 1, "unknown key 'titel'", "'title'?"),
+        ("title: [Small", 2, "this is no YAML", "bracket"),
+        ("title:", 1, "title: expected a text, but it is empty", ""),
+        ("title: Small\nseed: one", 2, "seed: expected a whole number", ""),
+        ("title: Small\nrisk_times: [30, -1]", 2, "a number above 0, but it is -1", ""),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message", "hint"),
+    [(old, *case) for old, cases in FAULTS.items() for case in cases],
+)
+def test_faults_have_their_line(old, new, line, message, hint):
+    text = TEXT.replace(old, new)
+    assert text != TEXT
+    with pytest.raises(rs.InputError) as fault:
+        rs.study.Study.parse(text)
+    told, _, remedy = str(fault.value).partition("\nHint: ")
+    assert told.startswith(f"study.yaml, line {line}")
+    assert message in told
+    assert hint in remedy
+
+
+def test_a_mapping_has_keys_instead_of_lines():
+    with pytest.raises(rs.InputError, match=r"^exposures: expected .*, but it is 'new'.$"):
+        rs.study.Study(
+            {"title": "x", "data": {"people": "p", "treatment": "t"}, "exposures": "new"}
+        )
+
+
+def test_defaults_stand_behind_what_an_analysis_says():
+    text = TEXT.replace("  crude:", "  crude:\n  own: {propensity: {folds: 5}, match: none}")
+    found = rs.study.Study.parse(text).specification.analyses
+    assert not found["crude"].propensity.cross_validate
+    assert found["crude"].match is None
+    # A section replaces that of the defaults as a whole.
+    assert found["own"].propensity.cross_validate
+    assert found["own"].propensity.folds == 5
+    text = TEXT.replace("defaults:", "defaults:\n  weight: {}").replace(
+        "match: {", "stratify: {k: "
+    )
+    with pytest.raises(rs.InputError, match="stratify and weight exclude each other"):
+        rs.study.Study.parse(text.replace("{k: ratio: 2}", "{k: 2}"))
+
+
+def test_values_are_read_by_the_type_that_is_expected():
+    text = TEXT.replace("value: 0", "value: no").replace("title: Small", "title: 2024")
+    text = text.replace("{ratio: 2}", "{ratio: 2, caliper: 1e-1}")
+    found = rs.study.Study.parse(text).specification
+    assert found.exposures["old"].value == "no"
+    assert found.title == "2024"
+    assert found.analyses["matched"].match.caliper == 0.1
+
+
+def test_anchors_merge_and_json():
+    merged = TEXT.replace("matched: {match: {ratio: 2}}", "matched: &m {match: {ratio: 2}}")
+    merged = merged.replace("  crude:", "  more:\n    <<: *m\n    model: {kind: finegray}")
+    found = rs.study.Study.parse(merged).specification.analyses["more"]
+    assert found.match.ratio == 2
+    assert found.model.kind == "finegray"
+    one = rs.study.Study.parse(TEXT)
+    settings = one.settings
+    again = rs.study.Study.parse(json.dumps(settings), name="study.json")
+    assert again.settings == settings
+    assert again.settings_hash == one.settings_hash
+
+
+def test_settings_name_files_without_their_folders():
+    text = TEXT.replace("people.parquet", "/home/somebody/people.parquet")
+    assert rs.study.Study.parse(text).settings == rs.study.Study.parse(TEXT).settings

@@ -1,0 +1,123 @@
+"""A step that cannot be done is a status with a reason, and the rest of the study goes on."""
+
+import numpy as np
+import pytest
+
+import riskset as rs
+from study.small import people, run
+
+
+def only(rows):
+    (row,) = rows
+    return row
+
+
+def test_nobody_has_the_treatments(tmp_path):
+    found = run(tmp_path, exposures={"new": {"value": 7}, "old": {"value": 8}})
+    row = only(found.rows("runs"))
+    assert row["status"] == "empty"
+    assert "nobody has '7' (new) or '8' (old) in the column 'drug'" in row["reason"]
+    assert "'0', '1'" in row["reason"]
+    assert only(found.rows("attrition"))["target_persons"] == 0
+    assert found.rows("estimates") == []
+
+
+def test_one_arm_is_empty(tmp_path):
+    found = run(tmp_path, exposures={"new": {"value": 1}, "old": {"value": "none"}})
+    row = only(found.rows("runs"))
+    assert (row["status"], row["step"]) == ("one_arm_empty", "population")
+    counts = only(found.rows("arms", side="before"))
+    assert counts["target_persons"] > 0
+    assert counts["comparator_persons"] == 0
+    assert only(found.rows("estimates"))["status"] == "one_arm_empty"
+
+
+def test_no_comparator_is_within_the_caliper(tmp_path):
+    columns = people()
+    columns["score"] = np.where(columns["drug"] == 1, 0.8, 0.2)
+    found = run(
+        tmp_path,
+        columns,
+        data={"people": "people.parquet", "treatment": "drug", "id": "id", "score": "score"},
+        analyses={
+            "matched": {"match": {"scale": "propensity score", "caliper": 0.1}},
+            "all": {"match": {"scale": "propensity score", "caliper": 0.7}},
+        },
+    )
+    row = only(found.rows("runs", analysis="matched"))
+    assert (row["status"], row["step"]) == ("no_matches", "adjustment")
+    assert row["reason"] == "no comparator lies within the caliper of a target."
+    assert only(found.rows("runs", analysis="all"))["status"] == "ok"
+    bars = found.rows("preference", adjustment=row["adjustment"])
+    assert sum(bar["count"] for bar in bars) == 200
+    assert sum(bar["kept"] for bar in bars) == 0
+    roles = {r["analysis"]: r["role"] for r in found.rows("estimates", reading="marginal")}
+    assert roles["matched"] == "crude"
+    assert only(found.rows("ps"))["source"] == "given"
+
+
+def test_outcomes_that_nobody_or_one_arm_has(tmp_path):
+    columns = people()
+    columns["never"] = np.zeros(200, dtype=int)
+    columns["on_new"] = columns["died"] * columns["drug"]
+    found = run(
+        tmp_path,
+        columns,
+        outcomes={
+            "death": {"time": "days", "event": "died"},
+            "never": {"time": "days", "event": "never"},
+            "on new": {"time": "days", "event": "on_new"},
+        },
+        analyses={"strata": {"stratify": {"k": 2}, "model": {"reading": "marginal"}}},
+    )
+    status = {row["outcome"]: row["status"] for row in found.rows("runs")}
+    assert status == {"death": "ok", "never": "no_events", "on new": "events_in_one_arm"}
+    never = only(found.rows("estimates", outcome="never", role="main"))
+    assert never["hr"] is None
+    assert never["mdrr"] == np.inf
+    assert never["target_rate"] == 0
+    assert only(found.rows("diagnostics", outcome="never", name="mdrr"))["verdict"] == "fail"
+    on_new = only(found.rows("estimates", outcome="on new", role="main"))
+    assert on_new["log_hr"] == on_new["hr"] == np.inf
+
+
+def test_a_covariate_that_is_the_treatment(tmp_path):
+    columns = people()
+    columns["again"] = columns["drug"]
+    found = run(tmp_path, columns, outcomes={"death": {"time": "days", "event": "died"}})
+    row = only(found.rows("runs"))
+    assert (row["status"], row["step"]) == ("high_correlation", "propensity score")
+    assert "'again'" in row["reason"]
+    flagged = only(found.rows("ps_flagged"))
+    assert (flagged["name"], flagged["kind"]) == ("again", "high_correlation")
+    assert flagged["correlation"] == pytest.approx(1)
+    assert flagged["mean_target"] == pytest.approx(1)
+    assert only(found.rows("estimates"))["role"] == "crude"
+
+
+def test_weights_that_are_infinite_and_trimming_that_leaves_nobody(tmp_path):
+    columns = people()
+    score = np.full(200, 0.5)
+    score[np.flatnonzero(columns["drug"] == 0)[0]] = 1.0
+    columns["score"] = score
+    found = run(
+        tmp_path,
+        columns,
+        data={"people": "people.parquet", "treatment": "drug", "score": "score"},
+        analyses={
+            "weighted": {"weight": {"estimand": "ate"}},
+            "trimmed": {"trim": {"equipoise": [0.9, 0.95]}},
+        },
+    )
+    weighted = only(found.rows("runs", analysis="weighted"))
+    assert (weighted["status"], weighted["step"]) == ("positivity", "adjustment")
+    trimmed = only(found.rows("runs", analysis="trimmed"))
+    assert (trimmed["status"], trimmed["reason"]) == ("empty", "nobody is left.")
+
+
+def test_bad_data_end_the_run_with_the_place(tmp_path):
+    columns = people()
+    columns["age"] = np.where(np.arange(200) == 3, np.nan, columns["age"])
+    with pytest.raises(rs.InputError, match=r"column 'age' of people.parquet.*data row 4"):
+        run(tmp_path, columns)
+    assert not (tmp_path / "out" / "results").exists()
