@@ -249,3 +249,69 @@ def test_proportionality_is_reported():
     expected = model.test_proportionality(data, rhc_outcome(), "log").p_value[0]
     assert found.proportionality_p == pytest.approx(expected, rel=1e-12)
     assert found.columns()["proportionality_p"] == found.proportionality_p
+
+
+# ------------------------------------------------------------------- subgroups and risks
+
+
+def with_subgroups():
+    """100 targets and 100 comparators; a subgroup of 3 + 40, and one of all but 2 targets."""
+    rng = np.random.default_rng(6)
+    treat = np.repeat([1, 0], 100)
+    small, large = np.zeros(200), np.ones(200)
+    small[[0, 1, 2, *range(100, 140)]] = 1
+    large[[5, 6]] = 0
+    half = np.tile([1.0, 0.0], 100)
+    y = rs.Surv(rng.exponential(size=200) + 0.01, np.tile([1, 1, 1, 0], 50))
+    columns = {"small": small, "large": large, "half": half}
+    return rs.cohort.fit_outcome(
+        y, rs.cohort.Population(treat), interactions=rs.Design.from_columns(columns)
+    )
+
+
+def test_subgroups_are_shared_without_small_counts():
+    estimate = with_subgroups()
+    shown = rs.cohort.share_subgroups(estimate)
+    # 3 targets are few, and so are the 2 beside the 98; of 100 comparators 0 are beside 100.
+    assert shown["target_persons"].tolist() == [None, None, 50]
+    assert shown["comparator_persons"].tolist() == [40, 100, 50]
+    assert shown["target_persons_suppressed"].tolist() == [True, True, False]
+    # All 3 targets of the small group have the outcome, and both outside the large one.
+    assert shown["target_outcomes"][:2].tolist() == [None, None]
+    inside = estimate.subgroups[0].target.outcomes + estimate.subgroups[0].comparator.outcomes
+    assert inside >= 5
+    assert shown["log_ratio"][0] == estimate.subgroups[0].log_ratio
+    assert shown["log_ratio"][1] is None  # 2 people with outcomes are left outside
+    assert shown["p"][2] is not None
+    blind = rs.cohort.share_subgroups(estimate, blind=True)
+    assert blind["log_hr"].tolist() == [None] * 3
+    assert blind["comparator_persons"].tolist() == [40, 100, 50]
+    everything = rs.cohort.share_subgroups(estimate, min_cell_count=0)
+    assert everything["target_persons"].tolist() == [3, 98, 50]
+
+
+def test_risks_are_shared_without_few_people():
+    time = np.r_[np.arange(1.0, 21), np.arange(1.0, 21)]
+    event = np.r_[np.ones(20), np.tile([1, 0], 10)].astype(int)
+    people = rs.cohort.Population(np.repeat([1, 0], 20))
+    found = rs.cohort.risk_difference(rs.Surv(time, event), people, [0, 2, 10, 18], replicates=5)
+    assert found.target_outcomes.tolist() == [0, 2, 10, 18]
+    assert found.comparator_outcomes.tolist() == [0, 1, 5, 9]
+    assert found.target_at_risk.tolist() == [20, 19, 11, 3]
+    shown = rs.cohort.share_risks(found)
+    assert shown["target"].tolist() == [0.0, None, pytest.approx(0.5), None]
+    assert shown["difference"][[1, 3]].tolist() == [None, None]
+    assert shown["difference"][2] == found.difference[2]
+    assert shown["target_outcomes"].tolist() == [0, None, 10, 18]
+    assert shown["comparator_at_risk"].tolist() == [20, 19, 11, None]
+    blind = rs.cohort.share_risks(found, blind=True)
+    assert blind["lower"].tolist() == [None] * 4
+    assert blind["target"][2] == pytest.approx(0.5)
+
+
+def test_adjustments_say_why_they_are_empty():
+    people = rs.cohort.Population([1, 1, 0], [0.9, 0.8, 0.1])
+    assert rs.cohort.weight(people).reason is None
+    apart = rs.cohort.match(people, caliper=0.01)
+    assert "nobody has a partner within the caliper" in repr(apart)
+    assert "one arm" in rs.cohort.trim(people, symmetric=0.15).reason

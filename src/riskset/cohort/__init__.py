@@ -23,7 +23,13 @@ from riskset.cohort.propensity_model import propensity_score
 from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.risks import RiskDifference, risk_difference
 from riskset.cohort.saving import load, save
-from riskset.cohort.sharing import share_balance, share_curves, share_estimate
+from riskset.cohort.sharing import (
+    share_balance,
+    share_curves,
+    share_estimate,
+    share_risks,
+    share_subgroups,
+)
 from riskset.cohort.small_cells import hide_small
 from riskset.cohort.stratification import stratify
 from riskset.cohort.tidying import TidyInfo, tidy
@@ -75,6 +81,8 @@ __all__ = [
     "share_balance",
     "share_curves",
     "share_estimate",
+    "share_risks",
+    "share_subgroups",
     "stratify",
     "survival",
     "tidy",

@@ -32,6 +32,13 @@ __all__ = [
 Kind = Literal["none", "trimming", "matching", "stratification", "weighting"]
 Estimand = Literal["ate", "att", "atu", "ato", "matching"]
 AdjustmentStatus = Literal["ok", "empty", "one_arm_empty", "no_matches"]
+REASONS: dict[str, str] = {
+    "empty": "nobody is left: see the attrition for the step that removed the last.",
+    "one_arm_empty": "one arm has nobody left: see the attrition for the step that removed them.",
+    "no_matches": "nobody has a partner within the caliper and the block: widen the caliper, or "
+    "weight instead.",
+}
+"""Why there is nothing to go on with."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,11 @@ class Adjustment:
     details: Mapping[str, object] = field(default_factory=dict)
 
     @property
+    def reason(self) -> str | None:
+        """Why the status is not "ok"."""
+        return REASONS.get(self.status)
+
+    @property
     def kept(self) -> NDArray[np.bool_]:
         """Rows of positive weight (n,)."""
         return self.weight > 0
@@ -127,7 +139,7 @@ class Adjustment:
         return target, comparator
 
     def __repr__(self) -> str:
-        found = "" if self.status == "ok" else f", status {self.status!r}"
+        found = "" if self.status == "ok" else f", status {self.status!r}: {self.reason}"
         about = "" if self.estimand is None else f", {self.estimand}"
         noted = "".join(f"\n  {note.code}: {note.message}" for note in self.notes)
         return (

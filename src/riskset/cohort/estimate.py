@@ -208,8 +208,8 @@ class Estimate:
         row["note"] = "; ".join(note.code for note in self.notes)
         return row
 
-    def subgroup_frame(self, library: str | None = None) -> Any:
-        """A data frame with a row for each interaction."""
+    def subgroup_columns(self) -> dict[str, AnyArray]:
+        """A row for each interaction; missing numbers are None."""
         names = [f.name for f in fields(Subgroup) if f.name not in ("target", "comparator")]
         columns: dict[str, AnyArray] = {
             name: np.array([_known(getattr(s, name)) for s in self.subgroups], dtype=object)
@@ -219,7 +219,11 @@ class Estimate:
             for name in ("persons", "outcomes"):
                 counts = [getattr(getattr(s, arm), name) for s in self.subgroups]
                 columns[f"{arm}_{name}"] = np.array(counts, dtype=object)
-        return data_frame(columns, library)
+        return columns
+
+    def subgroup_frame(self, library: str | None = None) -> Any:
+        """`subgroup_columns` as a data frame."""
+        return data_frame(self.subgroup_columns(), library)
 
     def to_frame(self, library: str | None = None) -> Any:
         """A data frame with a row for this reading, and one for the other."""

@@ -33,6 +33,10 @@ class RiskDifference:
     se, lower, upper : float64
         Of the difference, from the resamples: standard deviation and percentiles. NaN if fewer than
         two could be used.
+    target_outcomes, comparator_outcomes : int64
+        People with the outcome up to then, each counting once.
+    target_at_risk, comparator_at_risk : int64
+        People still under observation just before.
     level : float
     n_left_out : int
         Resamples that lack an arm.
@@ -45,12 +49,17 @@ class RiskDifference:
     se: Rows
     lower: Rows
     upper: Rows
+    target_outcomes: Index
+    comparator_outcomes: Index
+    target_at_risk: Index
+    comparator_at_risk: Index
     level: float
     n_left_out: int
 
     def columns(self) -> dict[str, AnyArray]:
         """A row for each time."""
-        names = ("target", "comparator", "difference", "se", "lower", "upper")
+        names = ["target", "comparator", "difference", "se", "lower", "upper"]
+        names += [f"{arm}_{what}" for what in ("outcomes", "at_risk") for arm in names[:2]]
         return {"time": self.times} | {name: getattr(self, name) for name in names}
 
     def to_frame(self, library: str | None = None) -> Any:
@@ -152,7 +161,19 @@ def risk_difference(
         se = good.std(axis=0, ddof=1)
         lower, upper = np.quantile(good, [tail, 1 - tail], axis=0)
     return RiskDifference(
-        at, target, comparator, target - comparator, se, lower, upper, level, len(found) - len(good)
+        times=at,
+        target=target,
+        comparator=comparator,
+        difference=target - comparator,
+        se=se,
+        lower=lower,
+        upper=upper,
+        target_outcomes=arms[0].outcomes_by(),
+        comparator_outcomes=arms[1].outcomes_by(),
+        target_at_risk=arms[0].at_risk(outcomes.time, at),
+        comparator_at_risk=arms[1].at_risk(outcomes.time, at),
+        level=level,
+        n_left_out=len(found) - len(good),
     )
 
 
@@ -174,6 +195,15 @@ class _Arm(NamedTuple):
     outcome: NDArray[np.bool_]
     first: Index
     place: Index
+
+    def outcomes_by(self) -> Index:
+        """People with the outcome up to each time (k,)."""
+        events = np.append(0, np.cumsum(self.outcome))
+        return np.asarray(events[np.append(self.first, self.rows.size)[self.place]])
+
+    def at_risk(self, time: Rows, at: Rows) -> Index:
+        """People under observation just before each time (k,)."""
+        return self.rows.size - np.searchsorted(time[self.rows], at, side="left")
 
     def risk(self, weight: Rows) -> Rows:
         """Risk by each time (k,); NaN without weight."""

@@ -11,12 +11,21 @@ from riskset.cohort.balancing import Balance
 from riskset.cohort.curves import ArmCurves
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcomes import ArmCounts
-from riskset.cohort.small_cells import is_small
+from riskset.cohort.risks import RiskDifference
+from riskset.cohort.small_cells import hide_small, is_small
 
-__all__ = ["share_balance", "share_curves", "share_estimate", "share_row"]
+__all__ = [
+    "share_balance",
+    "share_curves",
+    "share_estimate",
+    "share_risks",
+    "share_row",
+    "share_subgroups",
+]
 
 ARMS = ("target", "comparator")
 EFFECT = ("hr", "hr_lower", "hr_upper", "p", "one_sided_p", "log_hr", "se", "llr")
+EFFECT_IN_SUBGROUP = ("log_ratio", "lower", "upper", "se", "p", "log_hr", "se_log_hr")
 RATES = tuple(f.name for f in fields(ArmCounts) if "rate" in f.name)
 
 
@@ -98,3 +107,76 @@ def share_curves(
     short = columns["time"][~enough]
     end = short.min() if short.size else np.inf
     return {name: values[columns["time"] < end] for name, values in columns.items()}
+
+
+def share_subgroups(
+    estimate: Estimate, *, min_cell_count: int = 5, blind: bool = False
+) -> dict[str, AnyArray]:
+    """The subgroups of an estimate as they may be shown, a row for each.
+
+    A count is hidden if it is small, or if that of all the others is, which the total of the arm
+    would tell; with fewer outcomes than that in a subgroup, or outside it, its effect, too.
+
+    Parameters
+    ----------
+    min_cell_count, blind
+        As of `share_estimate`.
+
+    Returns
+    -------
+    dict
+        As `Estimate.subgroup_columns`; what is hidden is None, and True in the column of the same
+        name with ``_suppressed``.
+    """
+    columns = estimate.subgroup_columns()
+    few = np.zeros(len(estimate.subgroups), dtype=bool)
+    for name in ("persons", "outcomes"):
+        inside = outside = np.zeros(few.size)
+        for arm in ARMS:
+            key = f"{arm}_{name}"
+            own = columns[key].astype(np.float64)
+            total = float(getattr(getattr(estimate, arm), name))
+            hidden = [
+                hide_small([total, n, total - n], [(0, (1, 2))], min_cell_count)[1] for n in own
+            ]
+            columns[f"{key}_suppressed"] = np.array(hidden, dtype=bool)
+            columns[key][hidden] = None
+            inside, outside = inside + own, outside + total - own
+        if name == "outcomes":
+            few = is_small(inside, min_cell_count) | is_small(outside, min_cell_count)
+    for name in EFFECT_IN_SUBGROUP:
+        columns[name][few | blind] = None
+    return columns
+
+
+def share_risks(
+    risks: RiskDifference, *, min_cell_count: int = 5, blind: bool = False
+) -> dict[str, AnyArray]:
+    """Risks by some times without those of few people.
+
+    Where an arm has fewer people at risk, or with the outcome, its risk and the difference are
+    hidden.
+
+    Parameters
+    ----------
+    min_cell_count, blind
+        As of `share_estimate`; only the difference is then withheld.
+
+    Returns
+    -------
+    dict
+        As `RiskDifference.columns`; what is hidden is None.
+    """
+    columns = {name: values.astype(object) for name, values in risks.columns().items()}
+    either = np.zeros(risks.times.size, dtype=bool)
+    for arm in ARMS:
+        outcomes, at_risk = (getattr(risks, f"{arm}_{name}") for name in ("outcomes", "at_risk"))
+        small = is_small(outcomes, min_cell_count)
+        thin = at_risk < min_cell_count
+        columns[arm][small | thin] = None
+        columns[f"{arm}_outcomes"][small] = None
+        columns[f"{arm}_at_risk"][is_small(at_risk, min_cell_count)] = None
+        either |= small | thin
+    for name in ("difference", "se", "lower", "upper"):
+        columns[name][either | blind] = None
+    return columns
