@@ -37,6 +37,16 @@ def test_the_example_for_users_of_cyclops() -> None:
     assert rs.L1.from_variance(variance).l1 == pytest.approx(model.best_penalty_.l1, rel=1e-12)
 
 
+def test_the_example_of_a_cohort_study() -> None:
+    (example,) = blocks("python", (ROOT / "docs/cohort.md").read_text("utf-8"))
+    seen: dict[str, object] = {}
+    exec(compile(example, "docs/cohort.md", "exec"), seen)
+    for name in ("estimate", "by_weights", "by_sex"):
+        assert seen[name].status == "ok"
+    assert seen["matched"].n_target > 1500
+    assert seen["risks"].difference.min() > 0
+
+
 def test_command_line_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
