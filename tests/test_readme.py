@@ -47,6 +47,14 @@ def test_the_example_of_a_cohort_study() -> None:
     assert seen["risks"].difference.min() > 0
 
 
+def test_the_example_on_an_omop_cdm() -> None:
+    (example,) = blocks("python", (ROOT / "docs/omop.md").read_text("utf-8"))
+    seen: dict[str, object] = {}
+    exec(compile(example, "docs/omop.md", "exec"), seen)
+    seen["cdm"].close()
+    assert seen["population"].status == seen["scores"].status == seen["effect"].status == "ok"
+
+
 def test_command_line_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

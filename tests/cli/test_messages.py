@@ -134,3 +134,12 @@ def test_a_penalty_is_given_once(run: Run, lung: Path, again: list[str]) -> None
     ended = run(*common, "--factor", "age=3", *again)
     assert ended.code == 2
     assert "the penalty of 'age' was given twice" in ended.err
+
+
+def test_toy_cdm_has_no_columns(run: Run) -> None:
+    ended = run("simulate", "toy-cdm", "--columns", 3, "--out", "toy")
+    assert (ended.code, Path("toy").exists()) == (2, False)
+    assert "toy-cdm has no --columns" in ended.err
+    ended = run("simulate", "toy-cdm", "--rows", 0, "--out", "toy")
+    assert "--rows must be a whole number of at least 1" in ended.err
+    assert "cox needs --columns" in run("simulate", "cox", "--rows", 5, "--out", "cohort").err

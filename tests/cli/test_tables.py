@@ -12,6 +12,14 @@ import riskset as rs
 from cli.runs import CASES, Run, fit_json
 
 
+def test_toy_cdm(run: Run) -> None:
+    drawn = run("simulate", "toy-cdm", "--rows", 30, "--out", "toy")
+    assert drawn.code == 0
+    assert "person                30" in drawn.out
+    with rs.omop.Cdm("toy") as cdm:
+        assert cdm.arrow("death").equals(rs.simulate.toy_tables(30)["death"])
+
+
 def test_simulated_cohort_needs_no_options(run: Run) -> None:
     drawn = run("simulate", "cox", "--rows", 2000, "--columns", 30, "--seed", 5, "--out", "cohort")
     assert drawn.code == 0

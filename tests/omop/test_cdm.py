@@ -371,3 +371,83 @@ def test_bad_birth_dates():
 def test_bad_settings(make, words):
     with pytest.raises(rs.InputError, match=words):
         make()
+
+
+# -------------------------------------------------------------------- study cohorts, statuses
+
+
+def given_cohort(**columns):
+    given = {
+        "person_id": [7, 3],
+        "treatment": [1, 0],
+        "index_date": ["2015-01-01", "20150301"],
+        "days_from_obs_start": [400, 500],
+        "days_to_cohort_end": [9, 0],
+        "days_to_obs_end": [99, 0],
+    }
+    return pa.table(given | columns)
+
+
+def test_study_cohorts_from_tables():
+    given = rs.omop.StudyCohort.from_table(given_cohort())
+    names = ("row_id", "person_id", "treatment", "index_date", "days_to_obs_end", "obs_end_reason")
+    assert rows(given.table, *names) == [
+        (1, 3, 0, day("2015-03-01"), 0, "observation end"),
+        (2, 7, 1, day("2015-01-01"), 99, "observation end"),
+    ]
+    assert given.attrition.steps[0].target_persons == 1
+    again = rs.omop.StudyCohort.from_table(given.table)
+    assert again.table.equals(given.table)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "code", "words"),
+    [
+        ("days_to_obs_end", [99, -1], "BadCohort", r"in 1 row it is not \(such as of person 3\)"),
+        ("days_to_cohort_end", [None, 1], "BadCohort", "must be at least 0"),
+        ("treatment", [1, 2], "BadTreatment", "must be 1 or 0"),
+        ("index_date", [None, None], "BadCohort", "in 2 rows"),
+    ],
+)
+def test_bad_study_cohorts(column, values, code, words):
+    with pytest.raises(rs.CohortError, match=words) as raised:
+        rs.omop.StudyCohort.from_table(given_cohort(**{column: values}))
+    assert code_of(raised) == code
+
+
+@pytest.mark.parametrize(("washout", "status"), [(1461, "one_arm_empty"), (1523, "empty")])
+def test_statuses(washout, status):
+    """Person 1 is observed for 1460 days before index, person 3 for 1522."""
+    periods = PERIODS | {
+        "person_id": [1, 3],
+        "observation_period_start_date": ["2011-01-01", "2011-01-01"],
+    }
+    tables = {"observation_period": pa.table(periods), "death": death_table(), "cohort": late()}
+    rules = rs.omop.Eligibility(washout_days=washout, restrict_to_common_period=False)
+    with rs.omop.Cdm(tables) as cdm:
+        both = rs.omop.CohortTable(1, 2).read(cdm)
+        found = rules.select(cdm, both)
+        assert found.status == status
+        with pytest.raises(
+            rs.CohortError, match=f"{washout:,} days of prior observation"
+        ) as raised:
+            rules.select(cdm, both, strict=True)
+        assert code_of(raised) == status
+        followed = rs.omop.TimeAtRisk().follow(cdm, found, "death")
+        assert (followed.status, followed.table.num_rows) == (status, int(status != "empty"))
+        with pytest.raises(rs.CohortError):
+            rs.omop.TimeAtRisk().follow(cdm, found, "death", strict=True)
+        covariates = rs.omop.Covariates.extract(cdm, found, rs.omop.CovariateSettings((6, 202)))
+        assert covariates.design().n_rows == found.table.num_rows
+
+
+def death_table():
+    return pa.table(
+        {"person_id": pa.array([], pa.int64()), "death_date": pa.array([], pa.date32())}
+    )
+
+
+def late():
+    return cohort_table(
+        cohort_start_date=["2014-12-31", "2015-03-03"], cohort_end_date=["2015-02-01", "2015-04-01"]
+    )

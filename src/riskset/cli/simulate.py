@@ -1,4 +1,4 @@
-"""``riskset simulate``: a cohort with known truth, in files."""
+"""``riskset simulate``: data with known truth, in files."""
 
 import time
 from enum import StrEnum
@@ -7,10 +7,14 @@ from typing import Annotated
 
 import typer
 
+from riskset._errors import InputError
 from riskset.cli.terminal import facts, output
 from riskset.data.writers import check_folder
 
 __all__ = ["simulate"]
+
+SEED = 123
+TOY_PERSONS = 2000
 
 
 class Kind(StrEnum):
@@ -19,30 +23,59 @@ class Kind(StrEnum):
     cox = "cox"
     finegray = "finegray"
     cohort = "cohort"
+    toy_cdm = "toy-cdm"
 
 
 def simulate(
     kind: Annotated[Kind, typer.Argument(help="What is drawn.")],
-    rows: Annotated[int, typer.Option("--rows", help="Rows of the cohort.")],
-    columns: Annotated[int, typer.Option("--columns", help="Binary covariates.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the three files.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the files.")],
+    rows: Annotated[
+        int | None,
+        typer.Option("--rows", help=f"Rows of the cohort; people of toy-cdm ({TOY_PERSONS})."),
+    ] = None,
+    columns: Annotated[int | None, typer.Option("--columns", help="Binary covariates.")] = None,
     density: Annotated[
         float | None,
         typer.Option(
             "--density", help="Mean share of ones in a column (default 0.05, in a cohort 0.0289)."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed, the same cohort.")] = 123,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help=f"The same seed, the same cohort ({SEED}).")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
 ) -> None:
-    """Draw a cohort with known coefficients into Parquet files.
+    """Draw a cohort with known coefficients, or a toy OMOP CDM, into Parquet files.
 
     `cox` has one kind of event and columns of equal density, `finegray` a competing event too;
     `cohort` is like claims data: columns from rare to common, few events, the treatment last.
-
     OUT gets outcomes.parquet (rowId, time, y), covariates.parquet (rowId, covariateId) and
     truth.parquet (covariateId, coef), which `riskset fit` reads without further options.
+
+    `toy-cdm` makes a file of each table of a small OMOP CDM 5.4, the same one every time.
     """
+    if kind is Kind.toy_cdm:
+        given = {"--columns": columns, "--density": density, "--seed": seed}
+        for option, value in given.items():
+            if value is not None:
+                raise InputError(f"toy-cdm has no {option}.", hint="leave it out.")
+        _toy_cdm(TOY_PERSONS if rows is None else rows, out, quiet)
+        return
+    if rows is None or columns is None:
+        missing = "--rows" if rows is None else "--columns"
+        raise InputError(f"{kind.value} needs {missing}.", hint="for example 1000.")
+    _cohort(kind, rows, columns, density, SEED if seed is None else seed, out, quiet)
+
+
+def _cohort(
+    kind: Kind,
+    rows: int,
+    columns: int,
+    density: float | None,
+    seed: int,
+    out: Path,
+    quiet: bool,
+) -> None:
     # Here, because it brings NumPy and pyarrow, which `riskset --help` does not wait for.
     from riskset.simulate import CohortDesign, CoxDesign, FineGrayDesign, save_cohort
 
@@ -59,6 +92,21 @@ def simulate(
     table.add_row("rows", f"{rows:,}")
     table.add_row("covariates", f"{columns:,}, {(design.coef != 0).sum():,} with an effect")
     table.add_row("entries", f"{n_entries:,}")
+    table.add_row("written to", str(out))
+    table.add_row("seconds", f"{time.perf_counter() - start:.1f}")
+    output().print(table)
+
+
+def _toy_cdm(persons: int, out: Path, quiet: bool) -> None:
+    from riskset.simulate import toy_cdm
+
+    start = time.perf_counter()
+    written = toy_cdm(out, persons, file_format="parquet")
+    if quiet:
+        return
+    table = facts()
+    for name, n_rows in written.items():
+        table.add_row(name, f"{n_rows:,}")
     table.add_row("written to", str(out))
     table.add_row("seconds", f"{time.perf_counter() - start:.1f}")
     output().print(table)

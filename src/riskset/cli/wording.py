@@ -38,6 +38,7 @@ OPTIONS = {
     "min_ratio": "--min-ratio",
     "n_covariates": "--columns",
     "n_penalties": "--n-penalties",
+    "n_persons": "--rows",
     "n_rows": "--rows",
     "n_threads": "--threads",
     "offset": "--offset",

@@ -11,13 +11,14 @@ from riskset.omop.cdm import Cdm
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
 from riskset.omop.covariates import Covariates
-from riskset.omop.eligibility import Eligibility, StudyCohort
+from riskset.omop.eligibility import Eligibility
 from riskset.omop.events import CohortRecords, Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.groups import ConditionGroups, DrugGroups
 from riskset.omop.overview import overview
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
 from riskset.omop.saving import load, save
+from riskset.omop.study_cohort import StudyCohort
 
 __all__ = [
     "ANALYSES",

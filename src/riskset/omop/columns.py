@@ -21,6 +21,7 @@ WHOLE = {
     "max_levels_of_separation",
 }
 DAYS = {
+    "treatment",
     "days_from_obs_start",
     "days_to_cohort_end",
     "days_to_obs_end",

@@ -9,10 +9,10 @@ from riskset.omop.analyses import ANALYSES, Analysis
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
-from riskset.omop.eligibility import StudyCohort
 from riskset.omop.groups import ancestors_known, concept_view, is_ingredient
 from riskset.omop.people import BIRTH, age_sql, check_ages
 from riskset.omop.records import DOMAINS, measurement_query, record_query
+from riskset.omop.study_cohort import StudyCohort
 from riskset.solve.result import Note
 
 __all__ = ["EntryTable", "extract"]

@@ -24,9 +24,9 @@ from riskset.omop.cdm import Cdm
 from riskset.omop.covariate_entries import extract
 from riskset.omop.covariate_ref import reference
 from riskset.omop.covariate_settings import CovariateSettings
-from riskset.omop.eligibility import StudyCohort
 from riskset.omop.risk import StudyPopulation
 from riskset.omop.settings import plain
+from riskset.omop.study_cohort import StudyCohort
 from riskset.solve.result import Note
 
 __all__ = ["Covariates"]

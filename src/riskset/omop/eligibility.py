@@ -4,16 +4,14 @@ Nothing here looks at outcomes, so one study cohort, and its covariates, serve a
 """
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 from riskset._errors import CohortError, InputError, counted
 from riskset._types import is_count
-from riskset.cohort.adjustment import Step
 from riskset.cohort.attrition_table import Attrition
 from riskset.omop.cdm import Cdm, Scratch
-from riskset.omop.concepts import ConceptSet
 from riskset.omop.events import CohortRecords
 from riskset.omop.exposures import Cohorts, check_days, read_cohort_table
 from riskset.omop.people import (
@@ -26,44 +24,13 @@ from riskset.omop.people import (
     date_sql,
 )
 from riskset.omop.settings import plain
+from riskset.omop.study_cohort import StudyCohort, count_step, refuse, status_of
 from riskset.solve.result import Note
 
-__all__ = ["Duplicates", "Eligibility", "StudyCohort", "StudyStatus", "count_step", "status_of"]
+__all__ = ["Duplicates", "Eligibility"]
 
 Duplicates = Literal["keep first, truncate to second", "keep first", "remove all", "keep all"]
-StudyStatus = Literal["ok", "empty", "one_arm_empty"]
 DUPLICATES = ("keep first, truncate to second", "keep first", "remove all", "keep all")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class StudyCohort:
-    """People at the start of a study, before anything is known of what follows.
-
-    Attributes
-    ----------
-    table : Arrow table
-        One row an exposure, in the order of ``row_id`` (1, 2, ... by person and date):
-        ``row_id``, ``person_id``, ``treatment`` (1 = target), ``index_date``, days relative to it
-        ``days_from_obs_start``, ``days_to_cohort_end``, ``days_to_obs_end``, and
-        ``cohort_end_reason`` ("cohort end" or "second cohort") and ``obs_end_reason``
-        ("observation end" or "study end").
-    attrition : Attrition
-    status : {"ok", "empty", "one_arm_empty"}
-    notes : tuple of Note
-    drugs : tuple of ConceptSet
-        What the arms take, where that is known.
-    settings : mapping
-    """
-
-    table: Any
-    attrition: Attrition
-    status: StudyStatus
-    notes: tuple[Note, ...] = ()
-    drugs: tuple[ConceptSet, ...] = ()
-    settings: Mapping[str, object] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        return described("StudyCohort", self.attrition.steps[-1], self.status)
 
 
 @dataclass(frozen=True)
@@ -125,8 +92,13 @@ class Eligibility:
         for name in ("study_start", "study_end"):
             object.__setattr__(self, name, _as_date(name, getattr(self, name)))
 
-    def select(self, cdm: Cdm, cohorts: Cohorts) -> StudyCohort:
+    def select(self, cdm: Cdm, cohorts: Cohorts, *, strict: bool = False) -> StudyCohort:
         """The people who may enter.
+
+        Parameters
+        ----------
+        strict : bool
+            Raise instead of returning a status other than "ok".
 
         Raises
         ------
@@ -158,10 +130,13 @@ class Eligibility:
                 f"CASE WHEN {end} < obs_end THEN 'study end' ELSE 'observation end' END "
                 f"AS obs_end_reason FROM {table} ORDER BY row_id"
             )
+        status = status_of(steps[-1])
+        if strict:
+            refuse(status, steps)
         return StudyCohort(
             rows,
             Attrition(tuple(steps)),
-            status_of(steps[-1]),
+            status,
             (*cohorts.notes, *query.notes),
             cohorts.drugs,
             {**cohorts.settings, "eligibility": plain(self)},
@@ -332,33 +307,3 @@ def _as_date(name: str, value: datetime.date | str | None) -> datetime.date | No
             f"`{name}` must be a date, but it is {value!r}.",
             hint="write it as '2015-01-31'.",
         ) from None
-
-
-def count_step(work: Scratch, name: str, table: str, before: Step | None = None) -> Step:
-    """What a step left, from a table with ``arm`` and ``person_id``."""
-    counts = work.row(
-        "SELECT count(DISTINCT person_id) FILTER (arm = 1), "
-        "count(DISTINCT person_id) FILTER (arm = 0), count(*) FILTER (arm = 1), "
-        f"count(*) FILTER (arm = 0) FROM {table}"
-    )
-    *persons, target, comparator = map(int, counts)
-    if before is None:
-        return Step(name, persons[0], persons[1], target, comparator)
-    removed = before.target_exposures - target, before.comparator_exposures - comparator
-    return Step(name, persons[0], persons[1], target, comparator, *removed)
-
-
-def status_of(last: Step) -> StudyStatus:
-    """Whether anybody is left in both arms."""
-    if not last.target_exposures and not last.comparator_exposures:
-        return "empty"
-    return "ok" if last.target_exposures and last.comparator_exposures else "one_arm_empty"
-
-
-def described(what: str, last: Step, status: StudyStatus) -> str:
-    """One line for people."""
-    found = "" if status == "ok" else f", status {status!r}"
-    return (
-        f"{what}({counted(last.target_exposures, 'target')}, "
-        f"{counted(last.comparator_exposures, 'comparator')}{found})"
-    )

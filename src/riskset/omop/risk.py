@@ -13,10 +13,17 @@ from riskset.cohort.attrition_table import Attrition
 from riskset.cohort.population import Population
 from riskset.data.outcome import Surv
 from riskset.omop.cdm import Cdm, Scratch
-from riskset.omop.eligibility import StudyCohort, StudyStatus, count_step, described, status_of
 from riskset.omop.events import Event, stage_deaths, stage_events
 from riskset.omop.exposures import check_days
 from riskset.omop.settings import plain
+from riskset.omop.study_cohort import (
+    StudyCohort,
+    StudyStatus,
+    count_step,
+    described,
+    refuse,
+    status_of,
+)
 from riskset.solve.result import Note
 
 __all__ = ["StudyPopulation", "TimeAtRisk"]
@@ -173,6 +180,8 @@ class TimeAtRisk:
         cohort: StudyCohort,
         outcome: Event | Sequence[Event],
         competing: Event | Sequence[Event] = (),
+        *,
+        strict: bool = False,
     ) -> StudyPopulation:
         """Follow the people of a study to an outcome.
 
@@ -182,11 +191,13 @@ class TimeAtRisk:
             A `ConceptSet` (diagnoses of it), a `Diagnosis`, "death", a ``cohort_definition_id`` of
             the CDM's cohort table, `CohortRecords`, or a data frame with ``person_id`` and
             ``event_date``.
+        strict : bool
+            Raise instead of returning a status other than "ok".
 
         Raises
         ------
         CohortError
-            Those of reading tables.
+            Those of reading tables; with `strict`, the status.
         """
         with cdm.scratch() as work:
             rows = work.add(cohort.table)
@@ -204,12 +215,14 @@ class TimeAtRisk:
             name = f"at least {counted(least, 'day')} at risk"
             steps.append(count_step(work, name, table, steps[-1]))
             found = work.arrow(_outcomes(table, events.inside))
-        notes = events.notes()
+        status = status_of(steps[-1])
+        if strict:
+            refuse(status, steps)
         return StudyPopulation(
             found,
             Attrition(tuple(steps)),
-            status_of(steps[-1]),
-            (*cohort.notes, *notes),
+            status,
+            (*cohort.notes, *events.notes()),
             events.n_outside,
             {
                 **cohort.settings,

@@ -9,11 +9,12 @@ from riskset.data.object_file import read_object, write_object
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
 from riskset.omop.covariates import Covariates
-from riskset.omop.eligibility import Eligibility, StudyCohort
+from riskset.omop.eligibility import Eligibility
 from riskset.omop.events import CohortRecords, Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.groups import ConditionGroups, DrugGroups
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
+from riskset.omop.study_cohort import StudyCohort
 
 __all__ = ["load", "save"]
 

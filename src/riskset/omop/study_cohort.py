@@ -1,0 +1,148 @@
+"""The people of a study at its start, and what a step of selecting them left."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from riskset._errors import CohortError, counted
+from riskset.cohort.adjustment import Step
+from riskset.cohort.attrition_table import Attrition
+from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.concepts import ConceptSet
+from riskset.solve.result import Note
+
+__all__ = ["StudyCohort", "StudyStatus", "count_step", "described", "refuse", "status_of"]
+
+StudyStatus = Literal["ok", "empty", "one_arm_empty"]
+DAYS = ("days_from_obs_start", "days_to_cohort_end", "days_to_obs_end")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyCohort:
+    """People at the start of a study, before anything is known of what follows.
+
+    Attributes
+    ----------
+    table : Arrow table
+        One row an exposure, in the order of ``row_id`` (1, 2, ... by person and date):
+        ``row_id``, ``person_id``, ``treatment`` (1 = target), ``index_date``, days relative to it
+        ``days_from_obs_start``, ``days_to_cohort_end``, ``days_to_obs_end``, and
+        ``cohort_end_reason`` ("cohort end" or "second cohort") and ``obs_end_reason``
+        ("observation end" or "study end").
+    attrition : Attrition
+    status : {"ok", "empty", "one_arm_empty"}
+    notes : tuple of Note
+    drugs : tuple of ConceptSet
+        What the arms take, where that is known.
+    settings : mapping
+    """
+
+    table: Any
+    attrition: Attrition
+    status: StudyStatus
+    notes: tuple[Note, ...] = ()
+    drugs: tuple[ConceptSet, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def from_table(cls, frame: object) -> "StudyCohort":
+        """A cohort that was selected before, or by another program.
+
+        Parameters
+        ----------
+        frame : data frame
+            ``person_id``, ``treatment``, ``index_date``, ``days_from_obs_start``,
+            ``days_to_cohort_end``, ``days_to_obs_end``, and the two reasons if they are known; rows
+            are numbered anew.
+
+        Raises
+        ------
+        CohortError
+            "BadTreatment" (neither 1 nor 0), "BadCohort" (days that are missing or negative, or no
+            person or date).
+        """
+        reasons = ("cohort_end_reason", "obs_end_reason")
+        with Cdm({"study cohort": frame}) as cdm, cdm.scratch() as work:
+            view = cdm.view(
+                "study cohort", ("person_id", "treatment", "index_date", *DAYS), reasons
+            )
+            _check_table(work, view)
+            days = ", ".join(f"CAST({d} AS INTEGER) AS {d}" for d in DAYS)
+            rows = work.keep(
+                "SELECT row_number() OVER (ORDER BY person_id, index_date, treatment DESC, "
+                "days_to_cohort_end) AS row_id, person_id, "
+                f"CAST(treatment AS TINYINT) AS treatment, index_date, {days}, "
+                "coalesce(cohort_end_reason, 'cohort end') AS cohort_end_reason, "
+                f"coalesce(obs_end_reason, 'observation end') AS obs_end_reason FROM {view}"
+            )
+            arms = f"(SELECT *, treatment AS arm FROM {rows})"
+            first = count_step(work, "given cohorts", arms)
+            table = work.arrow(f"SELECT * FROM {rows} ORDER BY row_id")
+        return cls(table, Attrition((first,)), status_of(first))
+
+    def __repr__(self) -> str:
+        return described("StudyCohort", self.attrition.steps[-1], self.status)
+
+
+def count_step(work: Scratch, name: str, table: str, before: Step | None = None) -> Step:
+    """What a step left, from a table with ``arm`` and ``person_id``."""
+    counts = work.row(
+        "SELECT count(DISTINCT person_id) FILTER (arm = 1), "
+        "count(DISTINCT person_id) FILTER (arm = 0), count(*) FILTER (arm = 1), "
+        f"count(*) FILTER (arm = 0) FROM {table}"
+    )
+    *persons, target, comparator = map(int, counts)
+    if before is None:
+        return Step(name, persons[0], persons[1], target, comparator)
+    removed = before.target_exposures - target, before.comparator_exposures - comparator
+    return Step(name, persons[0], persons[1], target, comparator, *removed)
+
+
+def status_of(last: Step) -> StudyStatus:
+    """Whether anybody is left in both arms."""
+    if not last.target_exposures and not last.comparator_exposures:
+        return "empty"
+    return "ok" if last.target_exposures and last.comparator_exposures else "one_arm_empty"
+
+
+def refuse(status: StudyStatus, steps: Sequence[Step]) -> None:
+    """Raise for a status other than "ok", naming the step after which nobody was left."""
+    if status == "ok":
+        return
+    step = next(s for s in steps if status_of(s) != "ok")
+    who = "the cohorts are" if status_of(step) == "empty" else "an arm is"
+    raise CohortError(
+        status,
+        f"{who} empty after the step {step.step!r}.",
+        hint="look at the attrition; leave `strict` out to get it all the same.",
+        details={"step": step.step},
+    )
+
+
+def _check_table(work: Scratch, view: str) -> None:
+    """Refuse arms that are neither 1 nor 0, and days that are missing or negative."""
+    tests = {
+        "treatment": ("BadTreatment", "treatment IS NULL OR treatment NOT IN (0, 1)", "1 or 0"),
+        "person_id": ("BadCohort", "person_id IS NULL", "an id"),
+        "index_date": ("BadCohort", "index_date IS NULL", "a date"),
+        **{d: ("BadCohort", f"{d} IS NULL OR {d} < 0", "at least 0") for d in DAYS},
+    }
+    for column, (code, bad, must) in tests.items():
+        n, person = work.row(f"SELECT count(*), min(person_id) FROM {view} WHERE {bad}")
+        if n:
+            raise CohortError(
+                code,
+                f"column {column} of the study cohort must be {must}, but in {counted(n, 'row')} "
+                f"it is not (such as of person {person}).",
+                hint="days are counted from index: index must lie within observation and exposure.",
+                details={"column": column, "count": n},
+            )
+
+
+def described(what: str, last: Step, status: StudyStatus) -> str:
+    """One line for people."""
+    found = "" if status == "ok" else f", status {status!r}"
+    return (
+        f"{what}({counted(last.target_exposures, 'target')}, "
+        f"{counted(last.comparator_exposures, 'comparator')}{found})"
+    )
