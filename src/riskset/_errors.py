@@ -5,7 +5,8 @@
     RisksetError
     ├── InputError (ValueError)                    what the caller gave is wrong
     │   ├── NotDefinedError (AttributeError)       a fit has no such answer
-    │   └── CohortError                            a study cannot go on; has a code and details
+    │   ├── CohortError                            a study cannot go on; has a code and details
+    │   └── ReportTooLarge                         a report would be too big a file
     ├── DeviceError (RuntimeError)                 a device or its memory
     └── MissingDependencyError (ImportError)       an optional package is absent
 
@@ -24,6 +25,7 @@ __all__ = [
     "InputError",
     "MissingDependencyError",
     "NotDefinedError",
+    "ReportTooLarge",
     "RisksetError",
     "RisksetWarning",
     "check_once",
@@ -107,6 +109,10 @@ class CohortError(InputError):
         super().__init__(message, hint=hint)
         self.code = code
         self.details = dict(details or {})
+
+
+class ReportTooLarge(InputError):
+    """A report would be larger than 5 MB; the message names its biggest blocks."""
 
 
 class DeviceError(RisksetError, RuntimeError):

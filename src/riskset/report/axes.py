@@ -1,0 +1,108 @@
+"""Scales and axes: where a number lies on the page, round numbers beside it, and what they are."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from riskset.report.markup import Markup, join
+from riskset.report.numerals import significant
+from riskset.report.svg import line, text
+
+__all__ = ["Scale", "bottom_axis", "left_axis", "nice_ticks", "ratio_ticks"]
+
+RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""The ticks of ratios, continued by factors of 2 where numbers lie beyond."""
+FURTHEST = 64.0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From numbers `low` to `high` to places `start` to `end` in px; logarithmic for ratios."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """Place of a number; one beyond the ends is drawn at the end."""
+        a, b, v = self.low, self.high, min(max(value, self.low), self.high)
+        if self.is_log:
+            a, b, v = math.log(a), math.log(b), math.log(v)
+        share = (v - a) / (b - a) if b > a else 0.5
+        return self.start + share * (self.end - self.start)
+
+    def holds(self, value: float) -> bool:
+        """Whether a number lies within the ends."""
+        return self.low <= value <= self.high
+
+
+def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round numbers from `low` to `high`, roughly so many.
+
+    >>> nice_ticks(0, 0.43)
+    [0.0, 0.1, 0.2, 0.3, 0.4]
+    """
+    if not high > low:
+        return [low]
+    rough = (high - low) / about
+    unit = 10.0 ** math.floor(math.log10(rough))
+    size = next(unit * k for k in (1, 2, 5, 10) if unit * k >= rough * 0.99)
+    first, last = math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9)
+    return [round(k * size, 12) for k in range(first, last + 1)]
+
+
+def ratio_ticks(values: Sequence[float]) -> list[float]:
+    """A quarter to four, and further by factors of 2 while positive numbers lie beyond.
+
+    >>> ratio_ticks([0.2, 1.1])
+    [0.125, 0.25, 0.5, 1.0, 2.0, 4.0]
+    """
+    ticks = list(RATIOS)
+    known = [v for v in values if math.isfinite(v) and v > 0]
+    while known and min(known) < ticks[0] and ticks[0] > 1 / FURTHEST:
+        ticks.insert(0, ticks[0] / 2)
+    while known and max(known) > ticks[-1] and ticks[-1] < FURTHEST:
+        ticks.append(ticks[-1] * 2)
+    return ticks
+
+
+def bottom_axis(
+    scale: Scale,
+    y: float,
+    ticks: Sequence[float],
+    title: str,
+    show: Callable[[float], str] = significant,
+    grid_to: float | None = None,
+) -> Markup:
+    """An axis below a plot; with `grid_to`, thin lines up to there."""
+    parts = [line(scale.start, y, scale.end, y, "axis")]
+    for tick in ticks:
+        x = scale(tick)
+        if grid_to is not None:
+            parts.append(line(x, y, x, grid_to, "grid"))
+        parts += [line(x, y, x, y + 5, "axis"), text(x, y + 19, show(tick), "tick", "middle")]
+    parts.append(text((scale.start + scale.end) / 2, y + 40, title, "label", "middle"))
+    return join(*parts)
+
+
+def left_axis(
+    scale: Scale,
+    x: float,
+    ticks: Sequence[float],
+    title: str,
+    show: Callable[[float], str] = significant,
+    grid_to: float | None = None,
+    title_x: float = 16.0,
+) -> Markup:
+    """An axis left of a plot; with `grid_to`, thin lines to there."""
+    parts = [line(x, scale.start, x, scale.end, "axis")]
+    for tick in ticks:
+        y = scale(tick)
+        if grid_to is not None:
+            parts.append(line(x, y, grid_to, y, "grid"))
+        parts += [line(x - 5, y, x, y, "axis"), text(x - 8, y + 4, show(tick), "tick", "end")]
+    middle = (scale.start + scale.end) / 2
+    parts.append(text(title_x, middle, title, "label", "middle", turned=True))
+    return join(*parts)

@@ -1,0 +1,131 @@
+"""Everything that a report says, as numbers and names: what `report.json` holds.
+
+The page is drawn from this alone, so that nothing can be drawn that is not here.
+"""
+
+import math
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from riskset.report.sections import (
+    attrition,
+    balance,
+    characteristics,
+    controls,
+    curves,
+    follow_up,
+    header,
+    main_result,
+    methods,
+    models,
+    overlap,
+    question,
+)
+from riskset.report.source import Part, Source
+
+__all__ = ["FORMAT", "SECTIONS", "collect", "plain"]
+
+FORMAT = 1
+SECTIONS: Mapping[str, ModuleType] = {
+    "question": question,
+    "result": main_result,
+    "curves": curves,
+    "overlap": overlap,
+    "balance": balance,
+    "characteristics": characteristics,
+    "controls": controls,
+    "follow_up": follow_up,
+    "people": attrition,
+    "models": models,
+    "methods": methods,
+}
+"""In the order of the page."""
+
+NOBODY = ("empty", "one_arm_empty", "no_people")
+NO_SCORE = (
+    "high_correlation", "no_covariates", "separated", "not_converged", "bad_covariates",
+    "bad_input",
+)  # fmt: skip
+
+
+def shown_sections(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """Sections of a part: where something failed, those that can say why, and no others."""
+    status = about["status"]
+    if status in NOBODY:
+        return ("question", "people")
+    if about["step"] == "propensity score" or status in NO_SCORE and about["step"] != "estimate":
+        return ("question", "covariates", "people")
+    if status == "no_matches":
+        return ("question", "overlap", "people")
+    withheld = ("result", "curves") if about["is_withheld"] else ()
+    return tuple(name for name in SECTIONS if name not in withheld)
+
+
+def collect(source: Source) -> dict[str, Any]:
+    """The whole content."""
+    study = source.study
+    return {
+        "format": FORMAT,
+        "title": study["title"],
+        "description": study["description"],
+        "language": source.say.language,
+        "data": {key: study["data"].get(key) for key in ("name", "description", "start", "end")},
+        "analysed": source.run["date"],
+        "versions": study["versions"],
+        "settings_hash": study["settings_hash"],
+        "min_cell_count": source.min_cell_count,
+        "blind": source.blind or study["blind"],
+        "parts": [_part(source, part) for part in source.parts()],
+    }
+
+
+def _part(source: Source, part: Part) -> dict[str, Any]:
+    about = header.collect_about(source, part)
+    names = shown_sections(about)
+    found: dict[str, Any] = {"about": about, "header": header.collect(source, part)}
+    found["runs"] = [_run(source, run) for run in part.runs]
+    for name in names:
+        module = overlap if name == "covariates" else SECTIONS[name]
+        found[name] = module.collect(source, part)
+    return found
+
+
+def _run(source: Source, run: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of the index: gate and estimate of an analysis."""
+    rows = source.of_run("estimates", run, role="main")
+    keys = (
+        "hr",
+        "hr_lower",
+        "hr_upper",
+        "calibrated_hr",
+        "calibrated_hr_lower",
+        "calibrated_hr_upper",
+    )
+    own = {key: rows[0][key] if rows else None for key in keys}
+    status = run["status"]
+    if status == "ok" and rows and rows[0]["status"] != "ok":
+        status = rows[0]["status"]
+    hidden = rows[0]["suppressed"] if rows else {}
+    return {
+        "target": source.label("targets", run["target"]),
+        "comparator": source.label("comparators", run["comparator"]),
+        "outcome": source.label("outcomes", run["outcome"]),
+        "analysis": source.label("analyses", run["analysis"]),
+        "status": status,
+        "unblind": run["unblind"],
+        "is_withheld": source.is_withheld(run),
+        **own,
+        "suppressed": {key: mask for key, mask in hidden.items() if key in keys},
+    }
+
+
+def plain(content: Any) -> Any:
+    """What JSON can hold: infinities are the texts "inf" and "-inf", NaN is null."""
+    if isinstance(content, Mapping):
+        return {str(key): plain(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [plain(value) for value in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None if math.isnan(content) else "inf" if content > 0 else "-inf"
+    return content

@@ -1,0 +1,194 @@
+"""Plain line plots: profile of a likelihood, cross-validation, weeks around the index date."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks
+from riskset.report.figures.curves import legend
+from riskset.report.markup import Markup, join
+from riskset.report.numerals import significant
+from riskset.report.page import Drawing
+from riskset.report.svg import circle, line, mark, polyline, step, text
+from riskset.report.words import Words
+
+__all__ = ["cross_validation_figure", "followed_figure", "profile_figure", "weeks_figure"]
+
+LEFT, RIGHT, TOP, BOTTOM = 74.0, 706.0, 30.0, 290.0
+CUT = 3.841458820694124 / 2
+"""Half the 95 % quantile of chi-squared with one degree of freedom."""
+
+
+def profile_figure(
+    points: Sequence[tuple[float, float]],
+    wald: tuple[float, float] | None,
+    say: Words,
+    title: str,
+    desc: str,
+) -> Drawing:
+    """Log likelihood less that at the maximum by the hazard ratio.
+
+    Parameters
+    ----------
+    points : (log hazard ratio, log likelihood)
+    wald : (log hazard ratio, standard error), optional
+        The parabola of the normal approximation.
+    """
+    floor = -6.0
+    shown = [(b, v) for b, v in points if v >= floor]
+    low, high = min(b for b, _ in shown), max(b for b, _ in shown)
+    x, y = Scale(low, high, LEFT, RIGHT), Scale(floor, 0.3, BOTTOM, TOP)
+    ticks = _ratios(math.exp(low), math.exp(high))
+    parts: list[Markup] = [
+        left_axis(y, LEFT, nice_ticks(floor, 0), say("profile.y_axis"), grid_to=RIGHT),
+        bottom_axis(
+            x,
+            BOTTOM,
+            [math.log(t) for t in ticks],
+            say("forest.axis"),
+            lambda b: significant(math.exp(b), 2),
+        ),
+        line(LEFT, y(-CUT), RIGHT, y(-CUT), "dash"),
+        text(RIGHT, y(-CUT) - 5, say("profile.cut"), "small", "end"),
+    ]
+    if wald is not None:
+        mean, se = wald
+        grid = [low + (high - low) * k / 80 for k in range(81)]
+        parabola = [(b, -0.5 * ((b - mean) / se) ** 2) for b in grid]
+        parts.append(polyline([(x(b), y(v)) for b, v in parabola if v >= floor], "c"))
+    parts.append(polyline([(x(b), y(v)) for b, v in shown], "t"))
+    parts.append(line(LEFT, 12, LEFT + 36, 12, "t"))
+    parts.append(text(LEFT + 44, 16.5, say("profile.curve"), "small"))
+    if wald is not None:
+        parts.append(line(LEFT + 220, 12, LEFT + 256, 12, "c"))
+        parts.append(text(LEFT + 264, 16.5, say("profile.wald"), "small"))
+    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+
+
+def _ratios(low: float, high: float) -> list[float]:
+    """Round ratios between two, by factors of 2 while there are enough of them."""
+    ticks = [2.0**k for k in range(-12, 13) if low <= 2.0**k <= high]
+    return ticks if len(ticks) >= 3 else [t for t in nice_ticks(low, high) if t > 0]
+
+
+def cross_validation_figure(
+    points: Sequence[Mapping[str, float | None]],
+    axis: str,
+    say: Words,
+    title: str,
+    desc: str,
+) -> Drawing:
+    """Held-out log likelihood by the penalty; the chosen one has a diamond.
+
+    Parameters
+    ----------
+    points : records
+        ``at`` (positive), ``mean``, ``se``, and ``chosen``.
+    """
+    known = [p for p in points if p["at"] and p["mean"] is not None]
+    at = [float(p["at"] or 0) for p in known]
+    values = [float(p["mean"] or 0) for p in known]
+    errors = [float(p["se"] or 0) for p in known]
+    best = max(values)
+    # Penalties far from the best would squeeze the part that matters into a line.
+    floor = min(v for v in values if v >= best - 30 * (max(errors) or 1e-3) or v == best)
+    low, high = floor - max(errors), max(v + e for v, e in zip(values, errors, strict=True))
+    pad = (high - low or 1.0) * 0.08
+    x = Scale(min(at), max(at), LEFT + 14, RIGHT, is_log=True)
+    y = Scale(low - pad, high + pad, BOTTOM, TOP)
+    powers = [10.0**k for k in range(-12, 13) if min(at) <= 10.0**k <= max(at)]
+    parts = [
+        left_axis(
+            y,
+            LEFT + 14,
+            nice_ticks(y.low, y.high),
+            say("cv.y_axis"),
+            lambda v: significant(v, 5),
+            RIGHT,
+            12,
+        ),
+        bottom_axis(x, BOTTOM, powers if len(powers) > 1 else sorted(set(at))[:6], axis),
+        polyline([(x(a), y(v)) for a, v in zip(at, values, strict=True)], "rule"),
+    ]
+    for p, a, v, e in zip(known, at, values, errors, strict=True):
+        if v < low:
+            continue
+        parts.append(line(x(a), y(v - e), x(a), y(v + e), "axis"))
+        shape = (
+            mark("diamond", x(a), y(v), 6, "tbar")
+            if p["chosen"]
+            else circle(x(a), y(v), 3, "solid")
+        )
+        parts.append(shape)
+    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+
+
+def weeks_figure(
+    weeks: Mapping[str, Sequence[tuple[int, float | None]]],
+    names: Mapping[str, str],
+    say: Words,
+    title: str,
+    desc: str,
+) -> Drawing:
+    """Outcomes per 1000 people a week, before and after the index date."""
+    every = [w for own in weeks.values() for w, _ in own]
+    rates = [r for own in weeks.values() for _, r in own if r is not None]
+    top = 66.0
+    x = Scale(min(every), max(every) + 1, LEFT, RIGHT)
+    y = Scale(0, (max(rates, default=0.0) or 1.0) * 1.08, BOTTOM, top)
+    parts = [
+        legend(names, 10),
+        left_axis(y, LEFT, nice_ticks(0, y.high), say("weeks.y_axis"), grid_to=RIGHT),
+        bottom_axis(x, BOTTOM, nice_ticks(x.low, x.high, 8), say("weeks.x_axis")),
+        line(x(0), BOTTOM, x(0), top - 8, "rule"),
+        text(x(0), top - 13, say("weeks.index"), "small", "middle"),
+    ]
+    for arm, own in weeks.items():
+        for run in _runs(own):
+            parts.append(
+                step([*((x(w), y(r)) for w, r in run), (x(run[-1][0] + 1), y(run[-1][1]))], arm[0])
+            )
+    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+
+
+def _runs(values: Sequence[tuple[int, float | None]]) -> list[list[tuple[int, float]]]:
+    """Neighbouring weeks that have a number."""
+    runs: list[list[tuple[int, float]]] = []
+    last = None
+    for week, rate in values:
+        if rate is None:
+            continue
+        if last is None or week != last + 1:
+            runs.append([])
+        runs[-1].append((week, rate))
+        last = week
+    return runs
+
+
+def followed_figure(
+    shares: Mapping[str, Sequence[tuple[float, float]]],
+    ticks: Sequence[float],
+    unit: tuple[float, str],
+    names: Mapping[str, str],
+    say: Words,
+    title: str,
+    desc: str,
+) -> Drawing:
+    """Share of each arm that is still followed, by time in days; `unit` is that of the axis."""
+    top = 60.0
+    last = max((t for own in shares.values() for t, _ in own), default=1.0) or 1.0
+    x, y = Scale(0, last, LEFT, RIGHT), Scale(0, 1, BOTTOM, top)
+    parts = [
+        legend(names, 10),
+        left_axis(
+            y,
+            LEFT,
+            [0, 0.25, 0.5, 0.75, 1],
+            say("follow_up.y_axis"),
+            lambda v: f"{100 * v:g}\u202f%",
+            RIGHT,
+        ),
+        bottom_axis(x, BOTTOM, ticks, say(f"axis.{unit[1]}"), lambda t: f"{t / unit[0]:g}"),
+    ]
+    for arm, own in shares.items():
+        parts.append(step([(x(t), y(s)) for t, s in own], arm[0]))
+    return Drawing(BOTTOM + 50, join(*parts), title, desc)

@@ -1,0 +1,118 @@
+"""Standardised differences before and after: points where they matter, hexagons elsewhere."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks
+from riskset.report.markup import Markup, join
+from riskset.report.numerals import significant
+from riskset.report.page import Drawing
+from riskset.report.svg import circle, hexagon, line, polyline, text, wrap
+from riskset.report.words import Words
+
+__all__ = ["MOST_POINTS", "balance_figure", "hexagons", "highest_of"]
+
+LEFT, RIGHT, TOP, BOTTOM = 74.0, 470.0, 16.0, 412.0
+MOST_POINTS = 3000
+SIDE = 9.0
+"""Distance of the middle of a hexagon from a corner, px."""
+
+
+def highest_of(sizes: Sequence[float], threshold: float) -> float:
+    """End of both axes."""
+    return max([*sizes, 1.5 * threshold]) * 1.05
+
+
+def hexagons(
+    points: Sequence[tuple[float, float]], highest: float
+) -> list[tuple[float, float, int]]:
+    """Middles of the hexagons that hold points, and how many each holds; the axes end at `highest`.
+
+    Two interleaved rectangular grids have the same cells: of the two nearest middles the nearer.
+    """
+    side = SIDE * highest / (RIGHT - LEFT)
+    width, height = math.sqrt(3) * side, 3 * side
+    counts: Counter[tuple[int, int, int]] = Counter()
+    for x, y in points:
+        choices = []
+        for shift in (0, 1):
+            i = round(x / width - shift / 2)
+            j = round(y / height - shift / 2)
+            middle = ((i + shift / 2) * width, (j + shift / 2) * height)
+            choices.append(((x - middle[0]) ** 2 + (y - middle[1]) ** 2, i, j, shift))
+        counts[min(choices)[1:]] += 1
+    return [
+        ((i + s / 2) * width, (j + s / 2) * height, n) for (i, j, s), n in sorted(counts.items())
+    ]
+
+
+def balance_figure(
+    points: Sequence[Mapping[str, Any]],
+    rest: Sequence[Mapping[str, Any]],
+    worst: Sequence[Mapping[str, Any]],
+    threshold: float,
+    say: Words,
+    title: str,
+    desc: str,
+) -> Drawing:
+    """Sizes of differences after (y) against those before (x), on equal axes.
+
+    Parameters
+    ----------
+    points : records
+        ``before`` and ``after`` of covariates that are drawn one by one.
+    rest : records
+        ``before``, ``after`` and ``count`` of bins of all others.
+    worst : records
+        At most five, with ``name`` besides, that the words at the right number.
+    """
+    size = [v for p in (*points, *rest) for v in (p["before"], p["after"])]
+    highest = highest_of(size, threshold)
+    x, y = Scale(0, highest, LEFT, RIGHT), Scale(0, highest, BOTTOM, TOP)
+    ticks = nice_ticks(0, highest)
+    parts: list[Markup] = [
+        left_axis(y, LEFT, ticks, say("balance.after_axis"), grid_to=RIGHT),
+        bottom_axis(x, BOTTOM, ticks, say("balance.before_axis"), grid_to=TOP),
+    ]
+    most = max((r["count"] for r in rest), default=1)
+    parts += [
+        hexagon(x(r["before"]), y(r["after"]), SIDE * math.sqrt(max(r["count"] / most, 0.1)), "hex")
+        for r in rest
+    ]
+    parts += [circle(x(p["before"]), y(p["after"]), 2.6, "dot") for p in points]
+    parts.append(polyline([(x(0), y(0)), (x(highest), y(highest))], "dash"))
+    parts.append(line(LEFT, y(threshold), RIGHT, y(threshold), "rule"))
+    parts.append(text(RIGHT + 6, y(threshold) + 4, significant(threshold), "small"))
+    parts.append(_names(worst, x, y, say))
+    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+
+
+def _names(worst: Sequence[Mapping[str, Any]], x: Scale, y: Scale, say: Words) -> Markup:
+    """Numbered rings about the worst, and their names where there is room for them."""
+    left = RIGHT + 44.0
+    parts = [text(left, TOP + 8, say("balance.worst"), "strong")]
+    at = TOP + 32
+    places: list[tuple[float, float]] = []
+    for k, row in enumerate(worst, start=1):
+        px, py = x(row["before"]), y(row["after"])
+        parts.append(circle(px, py, 5, "plain"))
+        tx, ty = _free(px + 8, py - 6, places)
+        parts.append(text(tx, ty, str(k), "strong"))
+        for j, one in enumerate(wrap(row["name"], 716 - left - 16, 12.0)):
+            if j == 0:
+                parts.append(text(left, at, str(k), "strong"))
+            parts.append(text(left + 16, at, one, "small"))
+            at += 15
+        parts.append(text(left + 16, at, significant(row["after"]), "small"))
+        at += 24
+    return join(*parts)
+
+
+def _free(x: float, y: float, taken: list[tuple[float, float]]) -> tuple[float, float]:
+    """A place for a digit that is on no other digit."""
+    while any(abs(x - a) < 9 and abs(y - b) < 12 for a, b in taken):
+        x += 10
+    taken.append((x, y))
+    return x, y

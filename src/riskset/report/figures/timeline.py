@@ -1,0 +1,38 @@
+"""The design on a line: washout, index date, time at risk."""
+
+from riskset.report.markup import join
+from riskset.report.page import Drawing
+from riskset.report.svg import box, line, mark, polyline, text, wrap
+
+__all__ = ["timeline_figure"]
+
+INDEX, LEFT, RIGHT = 300.0, 10.0, 706.0
+
+
+def timeline_figure(
+    washout: tuple[str, str], index: str, risk: tuple[str, str], title: str, desc: str
+) -> Drawing:
+    """A name in each window and words below it; not to scale."""
+    y = 54.0
+    parts = [
+        line(LEFT, y, RIGHT, y, "rule"),
+        polyline([(RIGHT - 8, y - 5), (RIGHT, y), (RIGHT - 8, y + 5)], "rule"),
+        box(LEFT + 20, y - 15, INDEX - LEFT - 20, 30, "ccard"),
+        box(INDEX + 24, y - 15, RIGHT - INDEX - 50, 30, "tcard"),
+        line(INDEX, y - 24, INDEX, y + 24, "rule"),
+        mark("diamond", INDEX, y, 7, "solid"),
+    ]
+    parts.append(text(INDEX, 20, index, "strong", "middle"))
+    deepest = 1
+    for left, right, (name, words) in (
+        (LEFT + 20, INDEX, washout),
+        (INDEX + 24, RIGHT - 26, risk),
+    ):
+        middle = (left + right) / 2
+        parts.append(text(middle, y + 5, name, "strong", "middle"))
+        lines = wrap(words, right - left, 12.0, 4)
+        deepest = max(deepest, len(lines))
+        parts += [
+            text(middle, y + 36 + 15 * j, one, "small", "middle") for j, one in enumerate(lines)
+        ]
+    return Drawing(y + 36 + 15 * deepest, join(*parts), title, desc)

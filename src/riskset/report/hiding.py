@@ -1,0 +1,209 @@
+"""Small counts of results that were made without hiding them, or with a smaller minimum.
+
+A hidden count is null, and so is every number that tells it; ``suppressed`` maps their names to
+"small" (the count is below the minimum) or "hidden" (it would give a small one away).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from riskset.cohort.small_cells import hide_small, is_small
+from riskset.study.hiding import hide as hide_first
+
+__all__ = ["hide"]
+
+Row = dict[str, Any]
+ARMS = ("target", "comparator")
+EFFECT = (
+    "hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr", "calibrated_hr",
+    "calibrated_hr_lower", "calibrated_hr_upper", "calibrated_log_hr", "calibrated_se",
+    "calibrated_p", "calibrated_one_sided_p",
+)  # fmt: skip
+RATES = tuple(
+    f"{weighted}rate{end}" for weighted in ("", "weighted_") for end in ("", "_lower", "_upper")
+)
+
+
+def hide(name: str, rows: list[Row], least: int, results: Any) -> list[Row]:
+    """Rows of the table `name` without counts above 0 and below `least`."""
+    rule = RULES.get(name)
+    return rows if rule is None else rule(rows, least, results)
+
+
+def _without(row: Row, small: Iterable[str], hidden: Iterable[str] = ()) -> Row:
+    """A row without some of its numbers, those that were null already left as they are."""
+    masks = dict.fromkeys((k for k in hidden if k in row), "hidden")
+    masks |= dict.fromkeys((k for k in small if k in row), "small")
+    return row | dict.fromkeys(masks) | {"suppressed": masks | row.get("suppressed", {})}
+
+
+def _small(row: Row, names: Iterable[str], least: int) -> set[str]:
+    return {n for n in names if row.get(n) is not None and bool(is_small(row[n], least))}
+
+
+def _hide_arms(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """Counts of the arms; few outcomes hide what tells them, and in all the effect."""
+    out = []
+    for row in rows:
+        small: set[str] = set()
+        hidden: set[str] = set()
+        for arm in ARMS:
+            names = [f"{arm}_{n}" for n in ("persons", "exposures", "outcomes", "competing")]
+            own = _small(row, names, least)
+            if {f"{arm}_persons", f"{arm}_exposures"} & own:
+                hidden |= {f"{arm}_persons", f"{arm}_exposures"}
+            if f"{arm}_outcomes" in own:
+                hidden |= {f"{arm}_{n}" for n in RATES} | {"mdrr", "expected_se"}
+            small |= own
+        outcomes = [row.get(f"{arm}_outcomes") for arm in ARMS]
+        known = [n for n in outcomes if n is not None]
+        if len(known) < len(outcomes) or is_small(sum(known), least):
+            hidden |= set(EFFECT) if not known or is_small(sum(known), least) else set()
+        if _small(row, ["informative_strata", "informative_people"], least):
+            hidden |= {"informative_strata", "informative_people"}
+        out.append(_without(row, small, hidden))
+    return out
+
+
+def _hide_attrition(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """What a step left and what it removed add up to what the one before it left."""
+    out = [dict(row) for row in rows]
+    for arm in ARMS:
+        names = (f"{arm}_exposures", f"removed_{arm}")
+        n = len(rows)
+        counts = [float("nan") if row[k] is None else row[k] for k in names for row in rows]
+        equations = [(k - 1, (k, n + k)) for k in range(1, n)]
+        mask = hide_small([0 if c != c else c for c in counts], equations, least)
+        for k, row in enumerate(out):
+            hidden = [key for j, key in enumerate(names) if mask[j * n + k]]
+            if names[0] in hidden or _small(row, [f"{arm}_persons"], least):
+                hidden += [f"{arm}_persons", names[0]]
+            small = _small(row, hidden, least)
+            out[k] = _without(row, small, hidden)
+    return out
+
+
+def _parts_of(
+    group: Sequence[str], count: str, tells: Sequence[str] = (), has_total: bool = True
+) -> Callable[[list[Row], int, Any], list[Row]]:
+    """Counts that add up, within a group of rows, to a total that readers know."""
+
+    def rule(rows: list[Row], least: int, results: Any) -> list[Row]:
+        out = list(rows)
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for k, row in enumerate(rows):
+            groups.setdefault(tuple(row.get(g) for g in group), []).append(k)
+        for places in groups.values():
+            counts = [rows[k][count] or 0 for k in places]
+            equations = [(len(counts), range(len(counts)))] if has_total else []
+            total = sum(counts)
+            mask = hide_small([*counts, total], [(t, tuple(p)) for t, p in equations], least)
+            for j, k in enumerate(places):
+                if mask[j]:
+                    small = _small(rows[k], [count], least)
+                    out[k] = _without(rows[k], small, [count, *tells])
+        return out
+
+    return rule
+
+
+RUN = ("target", "comparator", "outcome", "analysis", "arm")
+
+
+def _hide_sides(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """People who have a covariate, and the means and deviations that tell how many they are."""
+    out = []
+    for row in rows:
+        small = _small(row, [f"{s}_count_{a}" for s in ("before", "after") for a in ARMS], least)
+        hidden = {name.replace("count", word) for name in small for word in ("mean", "sd")}
+        out.append(_without(row, small, hidden))
+    return out
+
+
+def _hide_at_risk(rows: list[Row], least: int, results: Any) -> list[Row]:
+    out = []
+    for row in rows:
+        small = _small(row, ["people"], least)
+        out.append(_without(row, small, ("weighted", "effective") if small else ()))
+    return out
+
+
+def _hide_shares(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """Shares of Table 1: of how many people they are, the attrition tells."""
+    out = []
+    for row in rows:
+        steps = results.rows("attrition", adjustment=row["adjustment"])
+        hidden = set()
+        for side, step in (("before", steps[0]), ("after", steps[-1])) if steps else ():
+            for arm in ARMS:
+                share, n = row[f"{side}_{arm}"], step[f"{arm}_exposures"]
+                if row["kind"] == "share" and share is not None and n is not None:
+                    few = is_small(share * n - 1e-9, least) or is_small(share * n + 1e-9, least)
+                    hidden |= {f"{side}_{arm}"} if few else set()
+        out.append(_without(row, (), hidden))
+    return out
+
+
+def _hide_means(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """Prevalences of the covariates of a score."""
+    out = []
+    for row in rows:
+        scores = results.rows("ps", ps=row["ps"])
+        hidden = set()
+        for arm in ARMS:
+            mean, n = row[f"mean_{arm}"], scores[0][f"n_{arm}"] if scores else None
+            if mean is not None and n is not None and is_small(mean * n, least):
+                hidden.add(f"mean_{arm}")
+        out.append(_without(row, (), hidden))
+    return out
+
+
+def _cut_curves(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """Up to the first time at which an arm has few people at risk."""
+    if not rows:
+        return rows
+    keys = {k: rows[0][k] for k in ("target", "comparator", "outcome", "analysis")}
+    at_risk = results.rows("numbers_at_risk", **keys)
+    short = [r["time"] for r in at_risk if r["people"] is None or r["people"] < least]
+    end = min(short, default=float("inf"))
+    return [row for row in rows if row["time"] < end]
+
+
+def _hide_risks(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """A risk with few people left is not shown, as its curve is not."""
+    out = []
+    for row in rows:
+        names = [f"{arm}_at_risk" for arm in ARMS]
+        short = any(row[name] is None or row[name] < least for name in names)
+        keys = [k for k in row if k.endswith(("_risk", "_lower", "_upper")) or k == "difference"]
+        out.append(_without(row, _small(row, names, least), keys if short else ()))
+    return out
+
+
+def _join_bars(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """Bars of the histogram are joined; those of which nothing is known stay away."""
+    known = [row for row in rows if row["count"] is not None and row["kept"] is not None]
+    return [_marked(row) for row in hide_first("preference", known, least)]
+
+
+def _marked(row: Row) -> Row:
+    names = [name.strip() for name in row["suppressed"].split(",") if name.strip()]
+    return row | {"suppressed": dict.fromkeys(names, "hidden")}
+
+
+RULES: Mapping[str, Callable[[list[Row], int, Any], list[Row]]] = {
+    "arms": _hide_arms,
+    "estimates": _hide_arms,
+    "attrition": _hide_attrition,
+    "balance": _hide_sides,
+    "table1": _hide_shares,
+    "ps_coefficients": _hide_means,
+    "ps_flagged": _hide_means,
+    "curves": _cut_curves,
+    "preference": _join_bars,
+    "numbers_at_risk": _hide_at_risk,
+    "absolute_risks": _hide_risks,
+    "follow_up_ends": _parts_of(RUN, "count"),
+    "event_weeks": _parts_of(RUN, "events", has_total=False),
+    "calendar": _parts_of(("target", "comparator", "arm"), "starts"),
+}

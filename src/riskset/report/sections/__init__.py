@@ -1,0 +1,1 @@
+"""The sections of the report: each collects what it says, and draws it from that alone."""

@@ -1,0 +1,200 @@
+"""How alike the arms are: every covariate before and after, the worst by name, and who is left."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from riskset.report.figures.scatter import MOST_POINTS, balance_figure, hexagons, highest_of
+from riskset.report.markup import Markup, join
+from riskset.report.numerals import significant, whole
+from riskset.report.page import Column, Page
+from riskset.report.source import Part, Source
+
+__all__ = ["collect", "render"]
+
+Row = dict[str, Any]
+WORST, LABELS, LEAST_GENERAL = 20, 5, 10
+ALWAYS_AFTER, ALWAYS_BEFORE = 0.05, 0.2
+"""Covariates with a larger difference are drawn one by one, if there is room."""
+SHOWN = (
+    "covariate_id", "name", "is_binary", "before_mean_target", "before_mean_comparator",
+    "before_smd", "after_mean_target", "after_mean_comparator", "after_smd",
+    "after_smd_current_sd", "after_p",
+)  # fmt: skip
+GENERAL = ("generalisability_target", "generalisability_comparator", "generalisability_both")
+SUMMARY = (
+    "n_covariates", "before_max", "before_worst", "before_above", "after_max", "after_worst",
+    "after_above", "after_min_p", "generalisability_max", "threshold", "sd", "target_rows",
+    "comparator_rows", "target_effective", "comparator_effective", "estimand",
+)  # fmt: skip
+
+
+def collect(source: Source, part: Part) -> dict[str, Any]:
+    """Summary, points of the figure, and the tables of the worst."""
+    number = part.main["adjustment"]
+    if number is None:
+        return {"summary": None, "points": [], "rest": [], "tables": {}}
+    made = source.rows("adjustments", adjustment=number)
+    rows = source.rows("balance", adjustment=number)
+    known = [r for r in rows if r["before_smd"] is not None and r["after_smd"] is not None]
+    threshold = float(made[0]["threshold"] or 0.1) if made else 0.1
+    points, rest = _points(known, threshold)
+    return {
+        "summary": {key: made[0][key] for key in SUMMARY} if made else None,
+        "points": points,
+        "rest": rest,
+        "tables": {
+            "worst_after": [_shown(r) for r in _worst(known, "after_smd", WORST)],
+            "worst_before": [_shown(r) for r in _worst(known, "before_smd", WORST)],
+            "asked_for": [_shown(r) for r in _asked_for(source, rows)],
+            "generalisability": [
+                {key: r[key] for key in ("covariate_id", "name", *GENERAL)}
+                for r in _worst(rows, "generalisability_both", LEAST_GENERAL)
+            ],
+        },
+    }
+
+
+def _shown(row: Row) -> Row:
+    hidden = {k: v for k, v in row["suppressed"].items() if k in SHOWN}
+    return {key: row[key] for key in SHOWN} | {"suppressed": hidden}
+
+
+def _worst(rows: list[Row], key: str, most: int) -> list[Row]:
+    """The largest in size; names break ties."""
+    known = [r for r in rows if r[key] is not None]
+    return sorted(known, key=lambda r: (-abs(r[key]), r["covariate_id"]))[:most]
+
+
+def _asked_for(source: Source, rows: list[Row]) -> list[Row]:
+    """Covariates that the specification lists for the report, by key or name."""
+    listed = (source.study["settings"].get("report") or {}).get("covariates") or []
+    wanted = {str(one) for one in listed}
+    return [r for r in rows if r["covariate_id"] in wanted or r["name"] in wanted]
+
+
+def _points(rows: list[Row], threshold: float) -> tuple[list[Row], list[Row]]:
+    """Covariates to draw one by one, and the others as counts in hexagons."""
+    sized = [
+        {"name": r["name"], "before": abs(r["before_smd"]), "after": abs(r["after_smd"])}
+        for r in _worst(rows, "after_smd", len(rows))
+    ]
+    finite = [p for p in sized if math.isfinite(p["before"]) and math.isfinite(p["after"])]
+    if len(finite) <= MOST_POINTS:
+        return finite, []
+    apart = [p for p in finite if p["after"] > ALWAYS_AFTER or p["before"] > ALWAYS_BEFORE]
+    apart = apart[:MOST_POINTS]
+    drawn = {id(p) for p in apart}
+    others = [(p["before"], p["after"]) for p in finite if id(p) not in drawn]
+    highest = highest_of([v for p in finite for v in (p["before"], p["after"])], threshold)
+    bins = hexagons(others, highest)
+    return apart, [{"before": a, "after": b, "count": n} for a, b, n in bins]
+
+
+def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+    """Summary, figure, tables; the last of them about whom the result speaks for."""
+    say, summary, tables = page.say, found["summary"], found["tables"]
+    if summary is None or summary["n_covariates"] is None:
+        return page.section("balance", say("section.balance"), page.paragraph("balance.none"))
+    parts = [_words(page, summary)]
+    if found["points"]:
+        parts.append(_figure(page, found))
+    else:
+        parts.append(page.paragraph("balance.no_rows", "note"))
+    for name in ("worst_after", "worst_before", "asked_for"):
+        if tables[name]:
+            parts.append(_table(page, name, tables[name], about))
+    return join(
+        page.section("balance", say("section.balance"), *parts),
+        _generalisability(page, tables["generalisability"], summary, about),
+    )
+
+
+def _words(page: Page, summary: Mapping[str, Any]) -> Markup:
+    say = page.say
+    if summary["after_max"] is None:
+        return page.paragraph("balance.unknown_after")
+    values = {
+        "n": whole(summary["n_covariates"]),
+        "threshold": significant(summary["threshold"]),
+        "before": whole(summary["before_above"]), "before_max": significant(summary["before_max"]),
+        "before_worst": summary["before_worst"],
+        "after": whole(summary["after_above"]), "after_max": significant(summary["after_max"]),
+        "after_worst": summary["after_worst"],
+    }  # fmt: skip
+    sizes = page.paragraph(
+        "balance.sizes",
+        target=whole(summary["target_rows"]),
+        comparator=whole(summary["comparator_rows"]),
+        target_effective=significant(summary["target_effective"], 4),
+        comparator_effective=significant(summary["comparator_effective"], 4),
+    )
+    main, other = ("before", "current") if summary["sd"] == "before" else ("current", "before")
+    definition = page.paragraph(
+        "balance.definition",
+        "note",
+        main=say(f"balance.sd_{main}"),
+        other=say(f"balance.sd_{other}"),
+    )
+    return join(page.paragraph("balance.words", **values), sizes, definition)
+
+
+def _figure(page: Page, found: Mapping[str, Any]) -> Markup:
+    say, summary = page.say, found["summary"]
+    threshold = float(summary["threshold"] or 0.1)
+    worst = found["points"][:LABELS]
+    desc = say(
+        "balance.desc",
+        n=whole(summary["after_above"]),
+        all=whole(summary["n_covariates"]),
+        threshold=significant(threshold),
+        worst=worst[0]["name"],
+        size=significant(worst[0]["after"]),
+    )
+    drawn = balance_figure(
+        found["points"], found["rest"], worst, threshold, say, say("balance.title"), desc
+    )
+    caption = say("balance.caption", threshold=significant(threshold))
+    if found["rest"]:
+        others = whole(sum(r["count"] for r in found["rest"]))
+        caption = f"{caption} {say('balance.caption_hexagons', n=others)}"
+    return page.figure("balance", drawn, caption)
+
+
+def _table(page: Page, name: str, rows: list[Row], about: Mapping[str, Any]) -> Markup:
+    say = page.say
+    columns = [Column.text(say("balance.covariate"), "name")]
+    for side in ("before", "after"):
+        group = say(f"side.{side}")
+        for arm in ("target", "comparator"):
+            columns.append(Column(about[arm], (f"{side}_mean_{arm}",), significant, group=group))
+        columns.append(Column.number(say("balance.smd"), f"{side}_smd", group=group))
+    columns.append(
+        Column.number(say("balance.smd_current"), "after_smd_current_sd", group=say("side.after"))
+    )
+    return join(
+        page.heading(say(f"balance.{name}"), name.replace("_", "-")),
+        page.table(name, say(f"balance.{name}_caption"), columns, rows),
+    )
+
+
+def _generalisability(
+    page: Page, rows: list[Row], summary: Mapping[str, Any], about: Mapping[str, Any]
+) -> Markup:
+    say = page.say
+    title = say("section.generalisability")
+    if not rows:
+        return page.section(
+            "generalisability", title, page.paragraph("balance.no_generalisability")
+        )
+    columns = [
+        Column.text(say("balance.covariate"), "name"),
+        Column.number(about["target"], "generalisability_target"),
+        Column.number(about["comparator"], "generalisability_comparator"),
+        Column.number(say("balance.both"), "generalisability_both"),
+    ]
+    words = page.paragraph(
+        "balance.generalisability", size=significant(summary["generalisability_max"])
+    )
+    table = page.table("generalisability", say("balance.generalisability_caption"), columns, rows)
+    return page.section("generalisability", title, words, table)

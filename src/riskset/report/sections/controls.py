@@ -1,0 +1,134 @@
+"""Negative controls: what the design finds where there is nothing to be found."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from riskset.report.figures.funnel import controls_figure
+from riskset.report.markup import Markup, join
+from riskset.report.numerals import interval, percent, significant
+from riskset.report.page import Column, Page
+from riskset.report.sections.main_result import main_estimate
+from riskset.report.source import Part, Source
+
+__all__ = ["collect", "render"]
+
+FACTS = (
+    "status", "n_negative", "n_positive", "null_mean", "null_sd", "posterior_mean",
+    "posterior_mean_lower", "posterior_mean_upper", "posterior_sd", "posterior_sd_lower",
+    "posterior_sd_upper", "ease", "ease_lower", "ease_upper", "coverage", "calibrated_coverage",
+    "interval_level",
+)  # fmt: skip
+CONTROL = (
+    "label",
+    "outcome",
+    "true_hr",
+    "hr",
+    "hr_lower",
+    "hr_upper",
+    "se",
+    "p",
+    "calibrated_p",
+    "used",
+    "reason",
+)
+
+
+def collect(source: Source, part: Part) -> dict[str, Any]:
+    """Controls and calibration of the model of the main estimate."""
+    main = main_estimate(source, part)
+    keys = {
+        "target": part.target,
+        "comparator": part.comparator,
+        "analysis": part.main["analysis"],
+    }
+    controls = source.rows("controls", **keys)
+    facts = source.rows("calibration", **keys)
+    if main is not None:
+        controls, facts = (
+            [r for r in rows if (r["model"], r["reading"]) == (main["model"], main["reading"])]
+            for rows in (controls, facts)
+        )
+    shown = [row | {"label": source.label("outcomes", row["outcome"])} for row in controls]
+    known = main is not None and main["hr"] is not None and main["se"] is not None
+    return {
+        "calibration": {key: facts[0][key] for key in FACTS} if facts else None,
+        "estimate": {"hr": main["hr"], "se": main["se"]} if known and main else None,
+        "tables": {"controls": [{key: row[key] for key in CONTROL} for row in shown]},
+    }
+
+
+def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+    """Words, figure, table."""
+    say, facts, rows = page.say, found["calibration"], found["tables"]["controls"]
+    title = say("section.controls")
+    if not rows:
+        return page.section("controls", title, page.paragraph("controls.none"))
+    negative = [r for r in rows if r["true_hr"] == 1]
+    return page.section(
+        "controls",
+        title,
+        _words(page, facts, len(negative)),
+        _figure(page, found, negative),
+        _table(page, rows),
+    )
+
+
+def _words(page: Page, facts: Mapping[str, Any] | None, n: int) -> Markup:
+    if facts is None or facts["status"] != "ok":
+        used = 0 if facts is None else facts["n_negative"]
+        return page.paragraph("controls.too_few", n=page.say.count("control", used))
+    say = page.say
+    mean = facts["posterior_mean"] if facts["posterior_mean"] is not None else facts["null_mean"]
+    sd = facts["posterior_sd"] if facts["posterior_sd"] is not None else facts["null_sd"]
+    error = math.exp(mean) - 1
+    direction = "controls.high" if error > 0 else "controls.low"
+    ease = interval(*(significant(facts[key]) for key in ("ease", "ease_lower", "ease_upper")))
+    parts = [
+        page.paragraph(
+            "controls.words",
+            n=say.count("control", facts["n_negative"]),
+            tendency=say(direction, percent=percent(abs(error), 2)),
+            mean=significant(mean), sd=significant(sd),
+        ),
+        page.paragraph("controls.ease", ease=ease),
+    ]  # fmt: skip
+    if facts["coverage"] is not None and facts["calibrated_coverage"] is not None:
+        parts.append(
+            page.paragraph(
+                "controls.coverage",
+                before=percent(facts["coverage"], 2),
+                after=percent(facts["calibrated_coverage"], 2),
+            )
+        )
+    return join(*parts)
+
+
+def _figure(page: Page, found: Mapping[str, Any], negative: list[dict[str, Any]]) -> Markup:
+    say, facts, own = page.say, found["calibration"], found["estimate"]
+    is_ok = facts is not None and facts["status"] == "ok" and facts["null_mean"] is not None
+    null = (facts["null_mean"], facts["null_sd"]) if is_ok and facts else None
+    usable = own is not None and own["hr"] and math.isfinite(own["hr"]) and math.isfinite(own["se"])
+    estimate = (own["hr"], own["se"]) if usable and own else None
+    outside = sum(1 for r in negative if r["used"] and r["p"] is not None and r["p"] < 0.05)
+    desc = say("controls.desc", n=len(negative), outside=outside)
+    drawn = controls_figure(negative, null, estimate, say, say("controls.title"), desc)
+    return page.figure("controls", drawn, say("controls.caption"))
+
+
+def _table(page: Page, rows: list[dict[str, Any]]) -> Markup:
+    say = page.say
+    columns = [
+        Column.text(say("controls.outcome"), "label"),
+        Column.number(say("controls.true"), "true_hr"),
+        Column.interval(say("result.hr"), ("hr", "hr_lower", "hr_upper")),
+        Column.p(say("result.p"), "p"),
+        Column.p(say("controls.calibrated_p"), "calibrated_p"),
+        Column.text(say("controls.in_use"), "used", lambda v: say("word.yes" if v else "word.no")),
+        Column.text(say("controls.why_not"), "reason"),
+    ]
+    if all(row["true_hr"] == 1 for row in rows):
+        columns = [c for c in columns if c.keys != ("true_hr",)]
+    if all(row["calibrated_p"] is None for row in rows):
+        columns = [c for c in columns if c.keys != ("calibrated_p",)]
+    return page.table("controls", say("controls.table"), columns, rows, can_sort=True)

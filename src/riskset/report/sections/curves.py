@@ -1,0 +1,251 @@
+"""Risks over time by arm, and outcomes by week before and after the index date."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from riskset.report.figures.curves import Curve, risk_curves, time_ticks
+from riskset.report.figures.lines import weeks_figure
+from riskset.report.markup import Markup
+from riskset.report.numerals import MISSING, percent, significant, whole
+from riskset.report.page import Column, Page
+from riskset.report.source import Part, Source
+from riskset.report.svg import thin
+
+__all__ = ["collect", "render"]
+
+Row = dict[str, Any]
+ARMS = ("target", "comparator")
+MOST_TICKS = 8
+
+
+def collect(source: Source, part: Part) -> dict[str, Any]:
+    """Points of the curves, as risks; people at risk at the ticks; outcomes by week."""
+    rows = source.of_run("curves", part.main)
+    kind = rows[0]["kind"] if rows else None
+    curves: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        key = (row["adjusted"], row["cause"], row["arm"])
+        own = curves.setdefault(
+            key,
+            dict(zip(("adjusted", "cause", "arm"), key, strict=True))
+            | {name: [] for name in ("time", "risk", "lower", "upper")},
+        )
+        flip = row["kind"] == "survival"
+        values = (row["value"], row["lower"], row["upper"])
+        risk, lower, upper = (None if v is None else 1 - v if flip else v for v in values)
+        if flip:
+            lower, upper = upper, lower
+        for name, value in zip(
+            ("time", "risk", "lower", "upper"), (row["time"], risk, lower, upper), strict=True
+        ):
+            own[name].append(value)
+    found = [
+        _thinned(curves[key])
+        for key in sorted(curves, key=lambda k: (not k[0], k[1], k[2] != "target"))
+    ]
+    last = max((c["time"][-1] for c in found), default=0.0)
+    at_risk = source.of_run("numbers_at_risk", part.main, adjusted=True)
+    return {
+        "kind": kind,
+        "curves": found,
+        "last": last,
+        "tables": {
+            "at_risk": _at_ticks(at_risk, last),
+            "risks": _risks_at(found, _tick_times(at_risk, last)),
+            "weeks": _weeks(source.of_run("event_weeks", part.main)),
+        },
+    }
+
+
+def _thinned(curve: Row) -> Row:
+    """At most 1000 points, with risks of 0 at time 0."""
+    if curve["time"][0] > 0:
+        for name in ("time", "risk", "lower", "upper"):
+            curve[name].insert(0, 0.0)
+    columns = [curve["risk"]]
+    # Ends that are not known (where nothing has happened) are those of the value.
+    for name in ("lower", "upper"):
+        ends = zip(curve[name], curve["risk"], strict=True)
+        curve[name] = [value if end is None else end for end, value in ends]
+        columns.append(curve[name])
+    kept = thin(columns, max(max(c) for c in columns))
+    return curve | {
+        name: [curve[name][k] for k in kept] for name in ("time", "risk", "lower", "upper")
+    }
+
+
+def _tick_times(at_risk: list[Row], last: float) -> list[float]:
+    """Times of which the numbers at risk are known, a handful, as round as they come."""
+    known = sorted({row["time"] for row in at_risk if row["time"] <= last})
+    wanted = time_ticks(last)[0] if last > 0 else []
+    exact = [t for t in wanted if t in known]
+    if len(exact) >= 3 or not known:
+        return exact or wanted
+    if len(known) <= MOST_TICKS:
+        return known
+    step = -(-len(known) // MOST_TICKS)
+    return known[::step]
+
+
+def _at_ticks(rows: list[Row], last: float) -> list[Row]:
+    """A row for each time, with people and effective numbers of both arms."""
+    out = []
+    for time in _tick_times(rows, last):
+        own: Row = {"time": time, "suppressed": {}}
+        for row in rows:
+            if row["time"] == time:
+                for name in ("people", "effective"):
+                    own[f"{row['arm']}_{name}"] = row[name]
+                    if name in row["suppressed"]:
+                        own["suppressed"][f"{row['arm']}_{name}"] = row["suppressed"][name]
+        out.append(own)
+    return out
+
+
+def _risks_at(curves: list[Row], times: list[float]) -> list[Row]:
+    """The adjusted curves of the outcome at the ticks."""
+    out = []
+    for time in times:
+        row: Row = {"time": time}
+        for curve in curves:
+            if curve["adjusted"] and curve["cause"] == 1 and time <= curve["time"][-1]:
+                k = max(j for j, t in enumerate(curve["time"]) if t <= time)
+                for name in ("risk", "lower", "upper"):
+                    row[f"{curve['arm']}_{name}"] = curve[name][k]
+        out.append(row)
+    return out
+
+
+def _weeks(rows: list[Row]) -> list[Row]:
+    """A row for each week, with outcomes per 1000 people of both arms."""
+    weeks: dict[int, Row] = {}
+    for row in rows:
+        own = weeks.setdefault(row["week"], {"week": row["week"], "suppressed": {}})
+        arm, hidden = row["arm"], row["suppressed"]
+        own[f"{arm}_events"], own[f"{arm}_people"] = row["events"], row["people"]
+        known = row["events"] is not None and row["people"]
+        own[f"{arm}_rate"] = 1000 * row["events"] / row["people"] if known else None
+        for name in hidden:
+            own["suppressed"][f"{arm}_{name}"] = hidden[name]
+        if hidden:
+            own["suppressed"][f"{arm}_rate"] = "hidden"
+    return [weeks[week] for week in sorted(weeks)]
+
+
+def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+    """The figure of risks, and that of weeks."""
+    say = page.say
+    curves = _risks(page, found, about) if found["curves"] else page.paragraph("curves.none")
+    return page.section(
+        "curves",
+        say("section.curves"),
+        curves,
+        _render_weeks(page, found["tables"]["weeks"], about),
+    )
+
+
+def _risks(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+    say, tables = page.say, found["tables"]
+    names = {arm: about[arm] for arm in ARMS}
+    panels = []
+    for cause in sorted({c["cause"] for c in found["curves"]}):
+        own = [
+            Curve(
+                c["arm"],
+                c["time"],
+                c["risk"],
+                c["lower"] if c["adjusted"] else [],
+                c["upper"] if c["adjusted"] else [],
+                c["adjusted"],
+            )
+            for c in reversed(found["curves"])
+            if c["cause"] == cause
+        ]  # fmt: skip
+        title = (
+            about["outcome"]
+            if cause == 1
+            else say("curves.competing", what=about["competing"] or "")
+        )
+        panels.append((title, own))
+    rows = tables["at_risk"]
+    ticks = [row["time"] for row in rows] or time_ticks(found["last"])[0]
+    drawn = risk_curves(
+        panels,
+        _numbers(page, rows, names),
+        ticks,
+        found["last"],
+        names,
+        say,
+        say("curves.title", outcome=about["outcome"]),
+        _desc(page, tables["risks"], about),
+    )
+    caption = [say("curves.caption_competing" if len(panels) > 1 else "curves.caption")]
+    if any(not c["adjusted"] for c in found["curves"]):
+        caption.append(say("curves.caption_crude"))
+    caption.append(say("curves.caption_end", n=page.min_cell_count))
+    columns = [Column(say("axis.days"), ("time",), lambda t: significant(t, 4), False)]
+    for arm in ARMS:
+        keys = (f"{arm}_risk", f"{arm}_lower", f"{arm}_upper")
+        columns.append(Column.interval(names[arm], keys, percent))
+    data = page.table("risks", say("curves.table"), columns, tables["risks"])
+    return page.figure("curves", drawn, " ".join(caption), data)
+
+
+def _numbers(page: Page, rows: list[Row], names: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    """Lines under the axis: people of each arm, and effective numbers if they differ."""
+    out = []
+    for arm in ARMS:
+        for name in ("people", "effective"):
+            key = f"{arm}_{name}"
+            if name == "effective" and all(_same(row, arm) for row in rows):
+                continue
+            shown = []
+            for row in rows:
+                mask = row["suppressed"].get(key)
+                shown.append(page.hidden(mask) if mask else whole(row.get(key)))
+            label = names[arm] if name == "people" else page.say("curves.effective", arm=names[arm])
+            out.append((label, shown))
+    return out
+
+
+def _same(row: Row, arm: str) -> bool:
+    people, effective = row.get(f"{arm}_people"), row.get(f"{arm}_effective")
+    return effective is None or people is None or abs(people - effective) < 0.5
+
+
+def _desc(page: Page, rows: list[Row], about: Mapping[str, Any]) -> str:
+    """The risks at the last tick at which both are known."""
+    known = [
+        r for r in rows if r.get("target_risk") is not None and r.get("comparator_risk") is not None
+    ]
+    if not known:
+        return page.say("curves.title", outcome=about["outcome"])
+    row = known[-1]
+    return page.say(
+        "curves.desc",
+        days=significant(row["time"], 4),
+        target=about["target"],
+        comparator=about["comparator"],
+        t=percent(row["target_risk"]),
+        c=percent(row["comparator_risk"]),
+    )
+
+
+def _render_weeks(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup | None:
+    say = page.say
+    if not rows:
+        return page.paragraph("weeks.none", "note")
+    names = {arm: about[arm] for arm in ARMS}
+    weeks = {arm: [(row["week"], row.get(f"{arm}_rate")) for row in rows] for arm in ARMS}
+    most = max((r for own in weeks.values() for _, r in own if r is not None), default=None)
+    desc = say("weeks.desc", rate=MISSING if most is None else significant(most))
+    drawn = weeks_figure(weeks, names, say, say("weeks.title", outcome=about["outcome"]), desc)
+    columns = [Column.text(say("weeks.week"), "week")]
+    for arm in ARMS:
+        columns += [
+            Column.count(say("weeks.people"), f"{arm}_people", names[arm]),
+            Column.count(say("weeks.events"), f"{arm}_events", names[arm]),
+            Column(say("weeks.rate"), (f"{arm}_rate",), significant, group=names[arm]),
+        ]
+    data = page.table("weeks", say("weeks.table"), columns, rows)
+    return page.figure("weeks", drawn, say("weeks.caption"), data)

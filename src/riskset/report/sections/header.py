@@ -1,0 +1,214 @@
+"""The head of the report: what was found in a sentence that follows the numbers, and the checks."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from riskset.report.markup import Markup, join, tag
+from riskset.report.numerals import p_value, percent, significant, span
+from riskset.report.page import Column, Page
+from riskset.report.sections.main_result import main_estimate
+from riskset.report.source import Part, Source
+
+__all__ = ["collect", "collect_about", "render"]
+
+SYMBOLS = {"pass": "✓", "fail": "✕", "not_evaluated": "–"}
+AT_LEAST = ("equipoise",)
+"""Checks that pass from the limit on; all others pass below it."""
+SHARES = ("equipoise",)
+
+
+def collect_about(source: Source, part: Part) -> dict[str, Any]:
+    """What every section has to know: names, status, whether the effect is withheld."""
+    main, words = part.main, source.study["analyses"][part.main["analysis"]]["words"]
+    number = main["adjustment"]
+    made = [] if number is None else source.rows("adjustments", adjustment=number)
+    estimate = main_estimate(source, part)
+    status = main["status"]
+    if status == "ok" and estimate is not None and estimate["status"] != "ok":
+        status = estimate["status"]
+    return {
+        "target": source.label("targets", part.target),
+        "comparator": source.label("comparators", part.comparator),
+        "outcome": source.label("outcomes", part.outcome),
+        "competing": source.study["competing"],
+        "has_competing": _has_competing(source, part),
+        "analysis": source.label("analyses", main["analysis"]),
+        "time_at_risk": words.get("time_at_risk"),
+        "threshold": made[0]["threshold"] if made and made[0]["threshold"] else 0.1,
+        "status": status,
+        "step": main["step"],
+        "reason": main["reason"],
+        "is_withheld": source.is_withheld(main),
+    }
+
+
+def _has_competing(source: Source, part: Part) -> bool:
+    if source.study["competing"]:
+        return True
+    rows = source.of_run("arms", part.main)
+    return any(row[f"{arm}_competing"] for row in rows for arm in ("target", "comparator"))
+
+
+def collect(source: Source, part: Part) -> dict[str, Any]:
+    """The main estimate and its diagnostics."""
+    estimate = main_estimate(source, part)
+    keys = (
+        "status", "hr", "hr_lower", "hr_upper", "interval_level", "calibrated_hr",
+        "calibrated_hr_lower", "calibrated_hr_upper", "p", "target_persons", "comparator_persons",
+        "target_outcomes", "comparator_outcomes", "suppressed", "note",
+    )  # fmt: skip
+    checks = source.of_run("diagnostics", part.main)
+    facts = source.rows(
+        "calibration",
+        target=part.target,
+        comparator=part.comparator,
+        analysis=part.main["analysis"],
+    )
+    return {
+        "estimate": estimate and {key: estimate[key] for key in keys},
+        "controls": facts[0]["n_negative"] if facts else 0,
+        "calibration": facts[0]["status"] if facts else "none",
+        "tables": {
+            "diagnostics": [
+                {key: row[key] for key in ("name", "value", "limit", "verdict")} for row in checks
+            ]
+        },
+    }
+
+
+def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+    """The paragraph and the table of checks."""
+    return join(
+        tag("p", _finding(page, found, about), class_="lead"),
+        _warning(page, about),
+        _checks(page, found["tables"]["diagnostics"]),
+    )
+
+
+def _finding(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> str:
+    say, row = page.say, found["estimate"]
+    names = {key: about[key] for key in ("target", "comparator", "outcome")}
+    if row is None or row["target_persons"] is None and "target_persons" not in row["suppressed"]:
+        return say("finding.nothing", **names, reason=_reason(page, about))
+    people = [
+        say.count("person", row[key])
+        if key not in row["suppressed"]
+        else page.hidden(row["suppressed"][key])
+        for key in ("target_persons", "comparator_persons")
+    ]
+    hidden = row["suppressed"]
+    outcomes = [
+        page.hidden(hidden[key]) if key in hidden else significant(row[key])
+        for key in ("target_outcomes", "comparator_outcomes")
+    ]
+    parts = []
+    if about["is_withheld"]:
+        parts.append(say("finding.people", **names, t=people[0], c=people[1]))
+        parts.append(say("finding.withheld"))
+        return " ".join(parts)
+    parts.append(
+        say("finding.counts", **names, t=people[0], c=people[1], et=outcomes[0], ec=outcomes[1])
+    )
+    if row["hr"] is None or row["status"] != "ok":
+        parts.append(
+            say("finding.no_estimate", reason=_reason(page, about))
+            if "hr" not in hidden
+            else say("finding.hidden")
+        )
+        return " ".join(parts)
+    parts.append(_ratio(page, row))
+    if row["hr_lower"] is not None and row["hr_upper"] is not None:
+        parts.append(_compatible(page, row))
+    if found["calibration"] != "ok":
+        parts.append(say("finding.uncalibrated", n=say.count("control", found["controls"])))
+    return " ".join(parts)
+
+
+def _reason(page: Page, about: Mapping[str, Any]) -> str:
+    reason = about["reason"] or page.say.label("status", about["status"])
+    return str(reason).rstrip(".")
+
+
+def _ratio(page: Page, row: Mapping[str, Any]) -> str:
+    say = page.say
+    level = percent(row["interval_level"])
+    shown = span(significant(row["hr_lower"]), significant(row["hr_upper"]))
+    if row["calibrated_hr"] is None:
+        return say("finding.ratio", hr=significant(row["hr"]), level=level, interval=shown)
+    ends = span(significant(row["calibrated_hr_lower"]), significant(row["calibrated_hr_upper"]))
+    return say(
+        "finding.calibrated_ratio",
+        hr=significant(row["hr"]),
+        level=level,
+        interval=shown,
+        calibrated=significant(row["calibrated_hr"]),
+        ends=ends,
+    )
+
+
+def _compatible(page: Page, row: Mapping[str, Any]) -> str:
+    """What the interval leaves open, in per cent of the hazard; never "no effect"."""
+    say = page.say
+    calibrated = row["calibrated_hr"] is not None
+    start = "calibrated_hr" if calibrated else "hr"
+    low, high = row[f"{start}_lower"], row[f"{start}_upper"]
+    a, b = _change(low), _change(high)
+    if high <= 1:
+        key = "finding.reductions"
+    elif low >= 1:
+        key = "finding.increases"
+    else:
+        key = "finding.both"
+    if math.isinf(high):
+        return say("finding.open", a=a, below=say("word.reduction" if low < 1 else "word.increase"))
+    if low <= 0:
+        return say(
+            "finding.open_below", b=b, above=say("word.reduction" if high < 1 else "word.increase")
+        )
+    return say(key, a=b if high <= 1 else a, b=a if high <= 1 else b)
+
+
+def _change(ratio: float) -> str:
+    """A ratio as a change in per cent; from a doubling on, as a factor times 100."""
+    return percent(abs(ratio - 1), 2)
+
+
+def _warning(page: Page, about: Mapping[str, Any]) -> Markup | None:
+    if about["is_withheld"]:
+        return page.paragraph("header.withheld", "warning")
+    if about["status"] != "ok":
+        return tag("p", page.say("header.status", reason=_reason(page, about)), class_="warning")
+    return None
+
+
+def _checks(page: Page, rows: list[dict[str, Any]]) -> Markup:
+    say = page.say
+    if not rows:
+        return page.paragraph("header.no_checks")
+    shown = [row | {"rule": _rule(page, row), "found": row["value"]} for row in rows]
+    columns = [
+        Column.text(say("header.check"), "name", lambda v: say.label("diagnostic", v)),
+        Column(say("header.value"), ("name", "value"), _value),
+        Column(say("header.rule"), ("rule",), str, False),
+        Column.text(
+            say("header.verdict"), "verdict", lambda v: f"{SYMBOLS[v]} {say.label('verdict', v)}"
+        ),
+    ]
+    return join(
+        page.heading(say("header.checks"), "checks"),
+        page.table("diagnostics", say("header.table"), columns, shown),
+    )
+
+
+def _value(name: str, value: float | None) -> str:
+    if name in SHARES:
+        return percent(value)
+    return p_value(value) if name == "proportional_hazards" else significant(value)
+
+
+def _rule(page: Page, row: Mapping[str, Any]) -> str:
+    if row["limit"] is None:
+        return page.say("header.reported")
+    shown = percent(row["limit"]) if row["name"] in SHARES else significant(row["limit"])
+    return page.say("header.at_least" if row["name"] in AT_LEAST else "header.below", limit=shown)

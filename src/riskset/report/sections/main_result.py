@@ -1,0 +1,300 @@
+"""The main result: rates, hazard ratios, absolute risks, and what the study could detect."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from riskset.report.figures.forest import ForestRow, forest
+from riskset.report.markup import Markup, join, tag
+from riskset.report.numerals import interval, percent, significant, whole
+from riskset.report.page import Column, Page
+from riskset.report.source import Part, Source
+
+__all__ = ["collect", "main_estimate", "render"]
+
+Row = dict[str, Any]
+YEAR = 365.25
+ARMS = ("target", "comparator")
+COUNTS = (
+    "persons", "exposures", "outcomes", "competing", "rate", "rate_lower", "rate_upper",
+    "weighted_rate", "weighted_rate_lower", "weighted_rate_upper",
+)  # fmt: skip
+NUMBERS = (
+    "role", "model", "reading", "subgroup", "level", "interaction_p", "status", "note",
+    "hr", "hr_lower", "hr_upper", "se", "p", "interval", "calibrated_hr", "calibrated_hr_lower",
+    "calibrated_hr_upper", "calibrated_se", "calibrated_p", "mdrr", "expected_se", "blinded",
+    "target_outcomes", "comparator_outcomes", "informative_strata", "proportionality_p",
+)  # fmt: skip
+DETECTABLE = 3.0
+"""The rule of three: without events in n people, the risk is below 3 / n (95 %)."""
+
+
+def main_estimate(source: Source, part: Part) -> Row | None:
+    """The answer of the main analysis."""
+    rows = source.of_run("estimates", part.main, role="main")
+    return rows[0] if rows else None
+
+
+def collect(source: Source, part: Part) -> dict[str, Any]:
+    """Tables of rates, estimates and risks."""
+    rates = [_rates(source, row, arm) for row in source.of_run("arms", part.main) for arm in ARMS]
+    main = main_estimate(source, part)
+    return {
+        "tables": {
+            "rates": rates,
+            "estimates": _estimates(source, part),
+            "risks": [_risk(row) for row in source.of_run("absolute_risks", part.main)],
+        },
+        "mdrr": main and main["mdrr"],
+        "three": [
+            _three(row)
+            for row in rates
+            if row["side"] == "after" and row["outcomes"] == 0 and row["persons"]
+        ],
+    }
+
+
+def _rates(source: Source, row: Row, arm: str) -> Row:
+    days = row[f"{arm}_days"]
+    own = {name: row[f"{arm}_{name}"] for name in COUNTS}
+    mask = row.get("suppressed", {})
+    hidden = {name: mask[f"{arm}_{name}"] for name in COUNTS if f"{arm}_{name}" in mask}
+    return {
+        "side": row["side"],
+        "side_label": source.say.label("side", row["side"]),
+        "arm": arm,
+        "label": source.label(f"{arm}s", row[arm]),
+        "person_years": None if days is None else days / YEAR,
+        **own,
+        "suppressed": hidden,
+    }
+
+
+def _three(row: Row) -> Row:
+    return {
+        "arm": row["arm"],
+        "label": row["label"],
+        "persons": row["persons"],
+        "risk_bound": DETECTABLE / row["persons"],
+        "rate_bound": row["rate_upper"],
+    }
+
+
+def _estimates(source: Source, part: Part) -> list[Row]:
+    """All of the main analysis, then the answers of the others."""
+    say, out = source.say, []
+    for run in part.runs:
+        name = source.label("analyses", run["analysis"])
+        own = source.of_run("estimates", run)
+        for row in sorted(own, key=lambda r: r["number"]):
+            is_main_run = run is part.main
+            if not is_main_run and row["role"] != "main":
+                continue
+            label = row["label"] if is_main_run else f"{say('result.other_analysis')}: {name}"
+            mask = {k: v for k, v in row["suppressed"].items() if k in NUMBERS}
+            out.append(
+                {
+                    "label": label,
+                    "analysis": name,
+                    "is_main": is_main_run and row["role"] == "main",
+                    **{key: row[key] for key in NUMBERS},
+                    "suppressed": mask,
+                }
+            )
+        if not own and run is not part.main:
+            out.append(_absent(name, run, say("result.other_analysis")))
+    return sorted(out, key=lambda r: r["role"] == "subgroup")
+
+
+def _absent(name: str, run: Row, other: str) -> Row:
+    """An analysis that has no estimate, and the status that says why."""
+    own = dict.fromkeys(NUMBERS) | {"role": "main", "status": run["status"], "blinded": False}
+    return {
+        "label": f"{other}: {name}",
+        "analysis": name,
+        "is_main": False,
+        **own,
+        "suppressed": {},
+    }
+
+
+def _risk(row: Row) -> Row:
+    """Risks at a time, with the number needed where the difference is not 0 for certain."""
+    keys = [f"{a}_{b}" for a in ARMS for b in ("risk", "lower", "upper")] + [
+        "difference",
+        "difference_lower",
+        "difference_upper",
+        "time",
+        "adjusted",
+    ]
+    out = {key: row[key] for key in keys} | dict.fromkeys(("nnt", "nnt_lower", "nnt_upper"))
+    low, value, high = (row[k] for k in ("difference_lower", "difference", "difference_upper"))
+    if None not in (low, value, high) and value and low * high > 0:
+        out["nnt"] = math.ceil(1 / abs(value))
+        ends = sorted(math.ceil(1 / abs(end)) for end in (low, high))
+        out["nnt_lower"], out["nnt_upper"] = ends
+    out["suppressed"] = {k: v for k, v in row["suppressed"].items() if k in out}
+    return out
+
+
+def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+    """Rates, forest plot, risks."""
+    say, tables = page.say, found["tables"]
+    return page.section(
+        "result",
+        say("section.result"),
+        _render_rates(page, tables["rates"], about),
+        *(
+            page.paragraph(
+                "result.three",
+                arm=row["label"],
+                n=whole(row["persons"]),
+                risk=percent(row["risk_bound"], 2),
+                rate=significant(row["rate_bound"]),
+            )
+            for row in found["three"]
+        ),
+        _render_estimates(page, tables["estimates"], found["mdrr"], about)
+        if about["status"] == "ok"
+        else _instead(page, found["mdrr"], about),
+        _render_risks(page, tables["risks"], about),
+    )
+
+
+def _render_rates(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup:
+    say = page.say
+    if not rows:
+        return page.paragraph("result.no_rates")
+    rate = ("rate", "rate_lower", "rate_upper")
+    columns = [
+        Column.text(say("result.arm"), "label"),
+        Column.count(say("result.people"), "persons"),
+        Column(say("result.person_years"), ("person_years",), lambda v: significant(v, 4)),
+        Column.count(say("result.outcomes"), "outcomes"),
+        Column.count(say("result.competing"), "competing"),
+        Column.interval(say("result.rate"), rate),
+    ]
+    if any(row["weighted_rate"] != row["rate"] for row in rows if row["side"] == "after"):
+        weighted = ("weighted_rate", "weighted_rate_lower", "weighted_rate_upper")
+        columns.append(Column.interval(say("result.weighted_rate"), weighted))
+    if not about["has_competing"]:
+        columns = [c for c in columns if c.keys != ("competing",)]
+    table = page.table("rates", say("result.rates"), columns, rows, sections="side_label")
+    return join(page.heading(say("result.rates_heading"), "rates"), table)
+
+
+def _render_estimates(
+    page: Page, rows: list[Row], mdrr: float | None, about: Mapping[str, Any]
+) -> Markup:
+    say = page.say
+    heading = page.heading(say("result.estimates_heading"), "estimates")
+    if not rows:
+        return join(heading, page.paragraph("result.no_estimates"))
+    drawn = forest(
+        [r for row in rows for r in _forest_rows(page, row)],
+        say,
+        say("forest.title", **_names(about)),
+    )
+    columns = [
+        Column.text(say("forest.estimate"), "label"),
+        Column.text(say("result.model"), "model", lambda v: say.label("model", v)),
+        Column.interval(say("result.hr"), ("hr", "hr_lower", "hr_upper")),
+        Column.p(say("result.p"), "p"),
+        Column.interval(
+            say("result.calibrated_hr"),
+            ("calibrated_hr", "calibrated_hr_lower", "calibrated_hr_upper"),
+        ),
+        Column.p(say("result.calibrated_p"), "calibrated_p"),
+        Column.count(say("result.target_outcomes"), "target_outcomes"),
+        Column.count(say("result.comparator_outcomes"), "comparator_outcomes"),
+        Column.number(say("result.mdrr"), "mdrr"),
+    ]
+    if all(row["calibrated_hr"] is None for row in rows):
+        columns = [c for c in columns if not c.keys[0].startswith("calibrated")]
+    if any(row["interaction_p"] is not None for row in rows):
+        columns.append(Column.p(say("result.interaction_p"), "interaction_p"))
+    if any(row["status"] != "ok" for row in rows):
+        columns.append(
+            Column.text(say("result.status"), "status", lambda v: say.label("status", v))
+        )
+    return join(
+        heading,
+        page.figure("forest", drawn, say("forest.caption")),
+        page.table("estimates", say("result.estimates"), columns, rows, highlight="is_main"),
+        _detectable(page, mdrr),
+    )
+
+
+def _instead(page: Page, mdrr: float | None, about: Mapping[str, Any]) -> Markup:
+    """In the place of estimates, why there are none."""
+    say = page.say
+    reason = str(about["reason"] or say.label("status", about["status"])).rstrip(".")
+    return join(
+        page.heading(say("result.estimates_heading"), "estimates"),
+        page.paragraph("result.instead", "warning", reason=reason),
+        _detectable(page, mdrr),
+    )
+
+
+def _names(about: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: about[key] for key in ("target", "comparator", "outcome")}
+
+
+def _detectable(page: Page, mdrr: float | None) -> Markup | None:
+    if mdrr is None:
+        return None
+    if math.isinf(mdrr):
+        return page.paragraph("result.mdrr_none")
+    return page.paragraph("result.mdrr_words", mdrr=significant(mdrr), below=significant(1 / mdrr))
+
+
+def _forest_rows(page: Page, row: Row) -> list[ForestRow]:
+    say = page.say
+    label = row["label"]
+    if row["interaction_p"] is not None:
+        label = f"{label} ({say('result.interaction')} p = {significant(row['interaction_p'], 2)})"
+    if row["blinded"]:
+        instead = say("cell.withheld")
+    elif "hr" in row["suppressed"]:
+        instead = page.hidden("hidden")
+    else:
+        instead = say.label("instead", row["status"])
+    kind = "main" if row["is_main"] else "other"
+    rows = [ForestRow(label, row["hr"], row["hr_lower"], row["hr_upper"], row["se"], kind, instead)]
+    if row["calibrated_hr"] is not None:
+        ends = (row["calibrated_hr"], row["calibrated_hr_lower"], row["calibrated_hr_upper"])
+        rows.append(ForestRow(say("result.calibrated"), *ends, row["calibrated_se"], "calibrated"))
+    return rows
+
+
+def _render_risks(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup | None:
+    say = page.say
+    if not rows:
+        return None
+    shown = [
+        row
+        | {
+            "label": say("result.at", days=whole(row["time"])),
+            "reading": say("side.after" if row["adjusted"] else "side.before"),
+        }
+        for row in rows
+    ]
+    columns = [
+        Column(say("result.time"), ("time",), lambda t: say("result.at", days=whole(t)), False),
+        *(
+            Column.interval(about[arm], (f"{arm}_risk", f"{arm}_lower", f"{arm}_upper"), percent)
+            for arm in ARMS
+        ),
+        Column.interval(
+            say("result.difference"),
+            ("difference", "difference_lower", "difference_upper"),
+            percent,
+        ),
+        Column(
+            say("result.nnt"), ("nnt", "nnt_lower", "nnt_upper"),
+            lambda *n: "" if n[0] is None else interval(*map(whole, n)),
+        ),
+    ]  # fmt: skip
+    table = page.table("risks", say("result.risks"), columns, shown, sections="reading")
+    note = [tag("p", say("result.nnt_words"), class_="note")] if any(r["nnt"] for r in rows) else []
+    return join(page.heading(say("result.risks_heading"), "risks"), table, *note)

@@ -1,0 +1,130 @@
+"""How much the arms overlap: preference scores, equipoise, discrimination."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from riskset.report.figures.overlap import overlap_figure
+from riskset.report.markup import Markup, join
+from riskset.report.numerals import interval, percent, significant
+from riskset.report.page import Column, Page
+from riskset.report.source import Part, Source
+
+__all__ = ["collect", "render"]
+
+Row = dict[str, Any]
+
+
+def collect(source: Source, part: Part) -> dict[str, Any]:
+    """Facts of the score, bars of the histogram, and the covariates that tell the arms apart."""
+    number, adjustment = part.main["ps"], part.main["adjustment"]
+    scores = [] if number is None else source.rows("ps", ps=number)
+    made = [] if adjustment is None else source.rows("adjustments", adjustment=adjustment)
+    bars = [] if adjustment is None else source.rows("preference", adjustment=adjustment)
+    flagged = [] if number is None else source.rows("ps_flagged", ps=number)
+    score = scores[0] if scores else None
+    keys = ("status", "reason", "auc", "auc_lower", "auc_upper", "equipoise", "source")
+    return {
+        "score": score and {key: score[key] for key in keys},
+        "borders": list(made[0]["stratum_borders"] or []) if made else [],
+        "caliper": made[0]["caliper"] if made else None,
+        "kind": made[0]["kind"] if made else None,
+        "details": json.loads(made[0]["details"] or "{}") if made else {},
+        "tables": {"preference": _shares(bars), "flagged": flagged},
+    }
+
+
+def _shares(bars: list[Row]) -> list[Row]:
+    """Bars as shares of those of their arm that are shown."""
+    totals: dict[str, int] = {}
+    for bar in bars:
+        totals[bar["arm"]] = totals.get(bar["arm"], 0) + (bar["count"] or 0)
+    out = []
+    for bar in bars:
+        total = totals[bar["arm"]] or 1
+        own = {key: bar[key] for key in ("arm", "lower", "upper", "count", "kept")}
+        for name, key in (("count", "share"), ("kept", "kept_share")):
+            own[key] = None if bar[name] is None else bar[name] / total
+        mask = dict(bar["suppressed"])
+        own["suppressed"] = {k: v for k, v in mask.items() if k in own}
+        for name, key in (("count", "share"), ("kept", "kept_share")):
+            if name in mask:
+                own["suppressed"][key] = "hidden"
+        out.append(own)
+    return out
+
+
+def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+    """The histogram and its words."""
+    say, score = page.say, found["score"]
+    parts: list[Markup | None] = []
+    if about["status"] == "no_matches":
+        parts.append(page.paragraph("overlap.no_matches", "warning"))
+    if score is None:
+        parts.append(page.paragraph("overlap.no_score"))
+    elif score["auc"] is None and score["equipoise"] is None:
+        reason = score["reason"] or say.label("status", score["status"])
+        parts.append(page.paragraph("overlap.no_numbers", reason=reason))
+    else:
+        parts.append(_words(page, score))
+    if found["tables"]["preference"]:
+        parts.append(_figure(page, found, about))
+    elif score is not None:
+        parts.append(page.paragraph("overlap.no_bars", "note"))
+    parts.append(render_flagged(page, found["tables"]["flagged"], about))
+    return page.section("overlap", say("section.overlap"), *parts)
+
+
+def _words(page: Page, score: Mapping[str, Any]) -> Markup:
+    auc = interval(*(significant(score[key]) for key in ("auc", "auc_lower", "auc_upper")))
+    return page.paragraph("overlap.words", equipoise=percent(score["equipoise"]), auc=auc)
+
+
+def _figure(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+    say, bars = page.say, found["tables"]["preference"]
+    names = {arm: about[arm] for arm in ("target", "comparator")}
+    score = found["score"] or {}
+    kept = {arm: sum(b["kept_share"] or 0.0 for b in bars if b["arm"] == arm) for arm in names}
+    desc = say(
+        "overlap.desc",
+        equipoise=percent(score.get("equipoise")),
+        target=names["target"],
+        comparator=names["comparator"],
+        t=percent(min(kept["target"], 1.0)),
+        c=percent(min(kept["comparator"], 1.0)),
+    )
+    drawn = overlap_figure(
+        bars, found["borders"], names, page.key("hatching"), say, say("overlap.title"), desc
+    )
+    columns = [
+        Column.text(say("result.arm"), "arm", lambda arm: names[arm]),
+        Column(say("overlap.from"), ("lower",), lambda v: significant(v, 2)),
+        Column(say("overlap.to"), ("upper",), lambda v: significant(v, 2)),
+        Column.count(say("overlap.before"), "count"),
+        Column.count(say("overlap.after"), "kept"),
+    ]
+    data = page.table("preference", say("overlap.table"), columns, bars)
+    return page.figure("overlap", drawn, say("overlap.caption"), data)
+
+
+def render_flagged(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup | None:
+    """Covariates that are the treatment by another name, or that one arm alone has."""
+    say = page.say
+    if not rows:
+        return None
+    columns = [
+        Column.text(say("flagged.name"), "name"),
+        Column.text(say("flagged.kind"), "kind", lambda k: say.label("flagged", k)),
+        Column.number(say("flagged.correlation"), "correlation"),
+        Column.number(about["target"], "mean_target"),
+        Column.number(about["comparator"], "mean_comparator"),
+        Column.text(
+            say("flagged.done"),
+            "excluded",
+            lambda v: say("flagged.excluded" if v else "flagged.kept"),
+        ),
+    ]
+    table = page.table("flagged", say("flagged.table"), columns, rows)
+    return join(
+        page.heading(say("flagged.heading"), "flagged"), page.paragraph("flagged.words"), table
+    )

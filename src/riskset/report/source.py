@@ -1,0 +1,141 @@
+"""What the report may know: the tables of a study's results, small counts hidden, blind if need be.
+
+The only module that opens results. What it hands out is all that the sections collect, and what
+they collect is `report.json`, from which alone the page is drawn.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from riskset.report.hiding import hide
+from riskset.report.words import Words
+from riskset.study.results import StudyResults
+
+__all__ = ["Part", "Source"]
+
+Row = dict[str, Any]
+EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
+CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
+BLIND = {
+    "estimates": (*EFFECT, *CALIBRATED),
+    "absolute_risks": tuple(
+        f"{a}{b}"
+        for a in ("target_", "comparator_", "difference_")
+        for b in ("risk", "lower", "upper")
+    )
+    + ("difference",),
+}
+"""Columns that tell the effect."""
+COUNTS = ("_persons", "_exposures", "_outcomes", "_competing")
+ALONE = {
+    "arms": COUNTS,
+    "estimates": COUNTS,
+    "numbers_at_risk": ("people",),
+    "event_weeks": ("events",),
+}
+"""Counts that are hidden only because they are small themselves, never to protect others."""
+EMPTIED = ("curves", "likelihood_profiles")
+"""Tables that tell nothing else."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One target, comparator and outcome: its runs, the first of which is the main analysis."""
+
+    target: str
+    comparator: str
+    outcome: str
+    runs: tuple[Row, ...]
+
+    @property
+    def main(self) -> Row:
+        """The run of the first analysis."""
+        return self.runs[0]
+
+
+class Source:
+    """Tables of results, as they may be shown.
+
+    Parameters
+    ----------
+    results : StudyResults
+    say : Words
+    blind : bool
+        Withhold effects of runs whose diagnostics failed, if the results have them.
+    min_cell_count : int
+        Hide counts below it, if the results have them.
+    """
+
+    def __init__(
+        self, results: StudyResults, say: Words, *, blind: bool, min_cell_count: int
+    ) -> None:
+        self.say = say
+        self.study = results.study
+        self.run = results.run
+        self.blind = blind
+        own = int(results.study["min_cell_count"])
+        self.min_cell_count = max(min_cell_count, own)
+        self._must_hide = min_cell_count > own
+        self._results = results
+        self._withheld = {
+            _run_key(row) for row in results.rows("runs") if row["blinded"] or not row["unblind"]
+        }
+
+    def is_withheld(self, run: Mapping[str, Any]) -> bool:
+        """Whether the effect of a run must not be shown."""
+        return bool(run["blinded"]) or (self.blind and not run["unblind"])
+
+    def parts(self) -> list[Part]:
+        """Every target, comparator and outcome, in the order of the study."""
+        order = list(self.study["analyses"])
+        found: dict[tuple[str, str, str], list[Row]] = {}
+        for row in self._results.rows("runs"):
+            if row["outcome_kind"] == "outcome":
+                found.setdefault((row["target"], row["comparator"], row["outcome"]), []).append(row)
+        return [
+            Part(*names, tuple(sorted(rows, key=lambda r: order.index(r["analysis"]))))
+            for names, rows in found.items()
+        ]
+
+    def rows(self, name: str, **where: object) -> list[Row]:
+        """Rows of a table; ``suppressed`` maps hidden columns to "small" or "hidden"."""
+        found = self._results.rows(name, **where)
+        shown = [_marked(name, row) for row in found]
+        if self._must_hide:
+            shown = hide(name, shown, self.min_cell_count, self._results)
+        if self.blind and "outcome" in (shown[0] if shown else {}):
+            shown = [row for row in (self._blinded(name, row) for row in shown) if row is not None]
+        return shown
+
+    def of_run(self, name: str, run: Mapping[str, Any], **where: object) -> list[Row]:
+        """Rows of a table that belong to a run."""
+        keys = {key: run[key] for key in ("target", "comparator", "outcome", "analysis")}
+        return self.rows(name, **keys, **where)
+
+    def label(self, group: str, name: str) -> str:
+        """What readers call a target, comparator, outcome, analysis or subgroup."""
+        about = self.study[group].get(name)
+        return str(about["label"]) if about and about.get("label") else name
+
+    def _blinded(self, name: str, row: Row) -> Row | None:
+        if name == "controls" or _run_key(row) not in self._withheld:
+            return row
+        if name in EMPTIED:
+            return None
+        if name in BLIND and row.get("adjusted", True):
+            return row | dict.fromkeys(BLIND[name]) | {"blinded": True}
+        return row
+
+
+def _run_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row.get(key) for key in ("target", "comparator", "outcome", "analysis"))
+
+
+def _marked(table: str, row: Row) -> Row:
+    """Names of hidden columns, which the results have as text, as a mapping."""
+    if "suppressed" not in row:
+        return dict(row)
+    names = [name.strip() for name in (row["suppressed"] or "").split(",") if name.strip()]
+    masks = {name: "small" if name.endswith(ALONE.get(table, ())) else "hidden" for name in names}
+    return row | {"suppressed": masks}

@@ -1,0 +1,191 @@
+"""Drawing by hand: steps, bands, marks and boxes as SVG text, all coordinates to 0.1 px.
+
+Colours are classes of the page's style sheet, so that a dark page and a printed one differ in it
+alone. Nothing here knows what is drawn.
+"""
+
+from collections.abc import Sequence
+
+from riskset.report.markup import Markup, tag
+
+__all__ = [
+    "WIDTH",
+    "band",
+    "box",
+    "circle",
+    "drawing",
+    "hexagon",
+    "line",
+    "mark",
+    "polyline",
+    "px",
+    "square",
+    "step",
+    "text",
+    "thin",
+    "wrap",
+]
+
+WIDTH = 720
+Points = Sequence[tuple[float, float]]
+CHARACTER = 0.53
+"""Width of an average character of a sans-serif font, in its height."""
+
+
+def px(value: float) -> str:
+    """A coordinate.
+
+    >>> px(12.04), px(-0.04), px(3.25)
+    ('12', '0', '3.2')
+    """
+    shown = f"{value:.1f}".removesuffix(".0")
+    return "0" if shown == "-0" else shown
+
+
+def drawing(key: str, title: str, desc: str, height: float, *content: object) -> Markup:
+    """An image with a title and with words that state what it shows.
+
+    Parameters
+    ----------
+    key : str
+        Unique in the page; the ids of title and description start with it.
+    """
+    return tag(
+        "svg",
+        tag("title", title, id=f"{key}-title"),
+        tag("desc", desc, id=f"{key}-desc"),
+        *content,
+        viewBox=f"0 0 {WIDTH} {px(height)}",
+        role="img",
+        aria_labelledby=f"{key}-title",
+        aria_describedby=f"{key}-desc",
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    """A straight line."""
+    return tag("line", x1=px(x1), y1=px(y1), x2=px(x2), y2=px(y2), class_=class_)
+
+
+def polyline(points: Points, class_: str) -> Markup:
+    """Points joined by straight lines."""
+    joined = "L".join(f"{px(x)} {px(y)}" for x, y in points)
+    return tag("path", d=f"M{joined}", class_=class_) if points else Markup("")
+
+
+def step(points: Points, class_: str) -> Markup:
+    """A right-continuous step function through its jumps."""
+    return tag("path", d=_steps(points), class_=class_) if points else Markup("")
+
+
+def band(
+    x: Sequence[float],
+    lower: Sequence[float],
+    upper: Sequence[float],
+    class_: str | None,
+    **more: object,
+) -> Markup:
+    """The area between two step functions with jumps at the same places."""
+    if not x:
+        return Markup("")
+    parts = [_steps(list(zip(x, upper, strict=True))), f"V{px(lower[-1])}"]
+    for k in range(len(x) - 1, 0, -1):
+        parts.append(f"H{px(x[k])}V{px(lower[k - 1])}")
+    return tag("path", d="".join([*parts, f"H{px(x[0])}Z"]), class_=class_, **more)
+
+
+def _steps(points: Points) -> str:
+    (x0, y0), *rest = points
+    return f"M{px(x0)} {px(y0)}" + "".join(f"H{px(x)}V{px(y)}" for x, y in rest)
+
+
+def box(
+    x: float, y: float, width: float, height: float, class_: str | None, **more: object
+) -> Markup:
+    """A rectangle."""
+    return tag("rect", x=px(x), y=px(y), width=px(width), height=px(height), class_=class_, **more)
+
+
+def circle(x: float, y: float, radius: float, class_: str) -> Markup:
+    """A disc, or a ring by its class."""
+    return tag("circle", cx=px(x), cy=px(y), r=px(radius), class_=class_)
+
+
+def square(x: float, y: float, half: float, class_: str) -> Markup:
+    """A square about its middle."""
+    return box(x - half, y - half, 2 * half, 2 * half, class_)
+
+
+def mark(kind: str, x: float, y: float, size: float, class_: str) -> Markup:
+    """One of several marks that differ in shape: circle, square, diamond or cross."""
+    if kind == "circle":
+        return circle(x, y, size, class_)
+    if kind == "square":
+        return square(x, y, size, class_)
+    if kind == "diamond":
+        s = 1.3 * size
+        return _polygon([(x, y - s), (x + s, y), (x, y + s), (x - s, y)], class_)
+    a, b, c, d = px(x - size), px(x + size), px(y - size), px(y + size)
+    return tag("path", d=f"M{a} {c}L{b} {d}M{a} {d}L{b} {c}", class_=class_)
+
+
+def hexagon(x: float, y: float, radius: float, class_: str) -> Markup:
+    """A regular hexagon that stands on a corner."""
+    corners = [(0, -1), (0.866, -0.5), (0.866, 0.5), (0, 1), (-0.866, 0.5), (-0.866, -0.5)]
+    return _polygon([(x + radius * a, y + radius * b) for a, b in corners], class_)
+
+
+def _polygon(points: Points, class_: str) -> Markup:
+    return tag("polygon", points=" ".join(f"{px(x)},{px(y)}" for x, y in points), class_=class_)
+
+
+def text(
+    x: float,
+    y: float,
+    content: object,
+    class_: str = "tick",
+    anchor: str | None = None,
+    turned: bool = False,
+) -> Markup:
+    """Words at a place: its left end unless `anchor` is "middle" or "end"."""
+    turn = f"rotate(-90 {px(x)} {px(y)})" if turned else None
+    return tag("text", content, x=px(x), y=px(y), class_=class_, text_anchor=anchor, transform=turn)
+
+
+def wrap(words: str, width: float, size: float = 13.0, most: int = 3) -> list[str]:
+    """Words on lines of a width in px; what is too long for so many lines ends in an ellipsis."""
+    room = max(int(width / (CHARACTER * size)), 4)
+    lines: list[str] = [""]
+    for word in words.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if len(longer) <= room or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    cut = [one if len(one) <= room else f"{one[: room - 1]}…" for one in lines]
+    if len(cut) > most:
+        cut = [*cut[: most - 1], f"{cut[most - 1][: room - 1].rstrip()}…"]
+    return cut
+
+
+def thin(y: Sequence[Sequence[float]], height: float, most: int = 1000) -> list[int]:
+    """Positions of the points worth drawing: those that move by 0.1 % of the axis, at most `most`.
+
+    Parameters
+    ----------
+    y : columns of equal length
+        A curve and the ends of its band.
+    height : float
+        Of the axis.
+    """
+    n = len(y[0]) if y else 0
+    tolerance = 0.001 * height
+    while True:
+        kept: list[int] = []
+        for k in range(n):
+            moved = not kept or any(abs(c[k] - c[kept[-1]]) >= tolerance for c in y)
+            if moved or k == n - 1:
+                kept.append(k)
+        if len(kept) <= most:
+            return kept
+        tolerance = 2 * tolerance or height / most

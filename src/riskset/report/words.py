@@ -1,0 +1,79 @@
+"""Every sentence of the report, by name, from the dictionary of a language (`en.toml`).
+
+A translation is another such file; nothing else holds words that readers see.
+"""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+from riskset._errors import InputError
+from riskset.report.numerals import whole
+
+__all__ = ["Words", "languages"]
+
+
+def languages() -> tuple[str, ...]:
+    """Languages that have a dictionary."""
+    found = (place.name for place in files("riskset.report").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml")))
+
+
+class Words:
+    r"""The dictionary of one language.
+
+    Parameters
+    ----------
+    language : str
+        Such as "en".
+
+    Raises
+    ------
+    InputError
+        If there is no dictionary of it.
+
+    Examples
+    --------
+    >>> say = Words("en")
+    >>> say("section.question"), say.count("person", 1)
+    ('Question', '1 person')
+    >>> say.count("person", 2000) == "2\u202f000 people"
+    True
+    """
+
+    def __init__(self, language: str = "en") -> None:
+        known = languages()
+        if language not in known:
+            raise InputError.wrong_option("language", language, known)
+        self.language = language
+        self._text = _read(language)
+
+    def __call__(self, key: str, /, **values: object) -> str:
+        """The sentence `key`, with values in its gaps."""
+        return self._text[key].format(**values)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._text
+
+    def label(self, group: str, code: object) -> str:
+        """The words for a code of the results, or the code itself, which may be newer."""
+        found = self._text.get(f"{group}.{code}")
+        return str(code).replace("_", " ") if found is None else found
+
+    def count(self, noun: str, n: float | None) -> str:
+        """A number of things, singular or plural."""
+        one, several = self._text[f"noun.{noun}"].split("|")
+        return f"{whole(n)} {one if n == 1 else several}"
+
+    def listed(self, names: list[str]) -> str:
+        """Names with commas and a last "and"."""
+        if len(names) < 2:
+            return "".join(names)
+        return f"{', '.join(names[:-1])} {self._text['list.and']} {names[-1]}"
+
+
+@cache
+def _read(language: str) -> dict[str, str]:
+    text = files("riskset.report").joinpath(f"{language}.toml").read_text("utf-8")
+    sections: dict[str, dict[str, str]] = tomllib.loads(text)
+    return {f"{a}.{b}": value for a, own in sections.items() for b, value in own.items()}

@@ -1,0 +1,129 @@
+"""Writing the report, and `report.json` beside it."""
+
+import datetime
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from riskset._errors import InputError, ReportTooLarge
+from riskset.data.writers import check_target, replacing, write_json
+from riskset.report.content import collect, plain
+from riskset.report.document import draw
+from riskset.report.source import Source
+from riskset.report.words import Words
+from riskset.study.results import StudyResults
+
+__all__ = ["write"]
+
+THEMES = ("light", "dark")
+LIMIT = 5_000_000
+"""Bytes of one file, below which any mail server and browser takes it."""
+
+
+def write(
+    results: str | Path | StudyResults,
+    path: str | Path,
+    *,
+    language: str = "en",
+    blind: bool = True,
+    min_cell_count: int = 5,
+    theme: str = "light",
+    date: str | datetime.date | None = None,
+) -> Path:
+    """Write the HTML report of a study, and the numbers it shows as JSON.
+
+    Parameters
+    ----------
+    results : path or StudyResults
+        The folder of results, or what `riskset.study.StudyResults.open` made of it.
+    path : path
+        Ends in ``.html``; the numbers go to the same name with ``.json``. If several outcomes make
+        it larger than 5 MB, it is an index, and each of them has a file and a JSON of its own,
+        ``NAME-1.html``, ``NAME-2.html``, ...
+    language : str
+        Of the dictionary.
+    blind : bool
+        Withhold effects, curves and adjusted risks of estimates whose diagnostics failed. Results
+        that were made blind have nothing to show in either case.
+    min_cell_count : int
+        Hide counts above 0 and below it, and those that tell one. Results that hide more stay so.
+    theme : {"light", "dark"}
+        "light" turns dark where the reader's system asks for it; paper is always white.
+    date : date, optional
+        Shown as the day of writing, which is the only line that differs between two reports of the
+        same results. Default: today.
+
+    Returns
+    -------
+    Path
+        Of the report.
+
+    Raises
+    ------
+    InputError
+        If there are no results, or an argument cannot be used.
+    ReportTooLarge
+    """
+    target = Path(path)
+    check_target(target, suffixes=(".html", ".htm"))
+    if theme not in THEMES:
+        raise InputError.wrong_option("theme", theme, THEMES)
+    say = Words(language)
+    found = StudyResults.open(results) if isinstance(results, str | Path) else results
+    source = Source(found, say, blind=blind, min_cell_count=min_cell_count)
+    day = datetime.date.today() if date is None else date
+    written = day if isinstance(day, str) else day.isoformat()
+    content = collect(source)
+    if not content["parts"]:
+        raise InputError(
+            "the results have no outcome of interest, so there is nothing to report.",
+            hint="list one in the specification that is no control.",
+        )
+    for name, (text, numbers) in _files(content, say, theme, written, target).items():
+        place = target.with_name(name)
+        with replacing(place) as (temporary,):
+            temporary.write_text(text, encoding="utf-8", newline="\n")
+        write_json(place.with_suffix(".json"), plain(numbers))
+    return target
+
+
+Files = dict[str, tuple[str, Mapping[str, Any]]]
+
+
+def _files(content: Mapping[str, Any], say: Words, theme: str, written: str, target: Path) -> Files:
+    """Texts and numbers by name: one of each, or an index and those of each part."""
+    text = draw(content, say, theme, written)
+    if _size(text) < LIMIT:
+        return {target.name: (text, content)}
+    parts = content["parts"]
+    if len(parts) == 1:
+        raise _too_large(content, _size(text), target.name)
+    out: Files = {}
+    links = [f"{target.stem}-{k}{target.suffix}" for k in range(1, len(parts) + 1)]
+    for name, part in zip(links, parts, strict=True):
+        own = {**content, "parts": [part]}
+        page = draw(own, say, theme, written)
+        if _size(page) >= LIMIT:
+            raise _too_large(own, _size(page), name)
+        out[name] = (page, own)
+    short = [{key: part[key] for key in ("about", "header", "runs")} for part in parts]
+    index = {**content, "parts": short}
+    out[target.name] = (draw(index, say, theme, written, links), index)
+    return out
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8"))
+
+
+def _too_large(content: Mapping[str, Any], size: int, name: str) -> ReportTooLarge:
+    sizes = {key: len(json.dumps(plain(block))) for key, block in content["parts"][0].items()}
+    biggest = sorted(sizes, key=lambda key: -sizes[key])[:3]
+    listed = ", ".join(f"{key} ({sizes[key] / 1e6:.1f} MB of numbers)" for key in biggest)
+    return ReportTooLarge(
+        f"{name!r} would be {size / 1e6:.1f} MB, more than the {LIMIT / 1e6:g} MB that a report "
+        f"may be. Its biggest blocks: {listed}.",
+        hint="shorten what fills them, such as the settings or the names of covariates; the "
+        "tables of the results hold all numbers.",
+    )

@@ -1,0 +1,564 @@
+"""Results of studies that never were, in the layout of real ones, for the report to show.
+
+Numbers are made by plain formulas, so that they are the same everywhere.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from riskset.study.results import write_results
+
+Row = dict[str, Any]
+Tables = dict[str, list[Row]]
+RUN = {"target": "thz", "comparator": "ace", "outcome": "hf", "analysis": "matched"}
+ARMS = ("target", "comparator")
+WORDS = {
+    "population": "Adults who start a thiazide or an ACE inhibitor after a year of observation",
+    "time_at_risk": "from the day after the first prescription until it was stopped, gap 30 days",
+    "washout": "365 days without either treatment",
+    "estimand": "the effect in people like those who had the target",
+    "propensity_score": "Logistic regression with an L1 penalty chosen by cross-validation",
+    "adjustment": "One-to-one matching within a caliper of 0.2 standard deviations",
+    "model": "Cox's proportional hazards model, stratified by matched set",
+    "covariates": None,
+}
+
+
+def study(**changes: Any) -> Row:
+    """`study.json`."""
+    known: Row = {
+        "title": "Thiazides and ACE inhibitors",
+        "description": "A made-up study of blood pressure treatment.",
+        "targets": {"thz": {"label": "thiazide", "description": "Any thiazide diuretic"}},
+        "comparators": {"ace": {"label": "ACE inhibitor", "description": ""}},
+        "comparisons": [{"target": "thz", "comparator": "ace"}],
+        "outcomes": {
+            "hf": {
+                "label": "heart failure",
+                "description": "A first diagnosis",
+                "kind": "outcome",
+                "true_hr": None,
+            }
+        }
+        | {
+            f"nc{k}": {
+                "label": f"control outcome {k}",
+                "description": "",
+                "kind": "negative control",
+                "true_hr": 1.0,
+            }
+            for k in range(30)
+        },
+        "competing": "death",
+        "analyses": {
+            "matched": {"label": "matched 1:1, on treatment", "words": WORDS, "settings": {}},
+            "weighted": {"label": "overlap weights", "words": WORDS, "settings": {}},
+        },
+        "subgroups": {"sex": {"label": "sex"}},
+        "data": {
+            "name": "Made-up claims",
+            "description": "",
+            "kind": "omop",
+            "start": "2010-01-01",
+            "end": "2019-12-31",
+            "sources": [{"name": "person.parquet", "fingerprint": "ab" * 32, "rows": 120000}],
+        },
+        "min_cell_count": 5,
+        "blind": True,
+        "settings": {"seed": 1, "analyses": {"matched": {"match": {"ratio": 1}}}},
+        "settings_hash": "0f" * 32,
+        "versions": {"riskset": "0.1.0", "python": "3.12.1", "numpy": "2.1.0"},
+    }
+    return known | changes
+
+
+def run(**changes: Any) -> Row:
+    """`run.json`."""
+    steps = [
+        {
+            "step": "propensity score",
+            "what": "thiazide, ACE inhibitor",
+            "seconds": 41.5,
+            "reused": False,
+        },
+        {"step": "estimates", "what": "heart failure", "seconds": 1.25, "reused": True},
+    ]
+    return {"date": "2026-03-14", "seconds": 43.0, "steps": steps} | changes
+
+
+def arms(events: tuple[int, int], people: tuple[int, int] = (241, 439)) -> Row:
+    """Counts of both arms, and rates that follow from them."""
+    row: Row = {}
+    for arm, n, e in zip(ARMS, people, events, strict=True):
+        days = 500.0 * n
+        years = days / 365.25 / 1000
+        row |= {f"{arm}_persons": n, f"{arm}_exposures": n, f"{arm}_days": days}
+        row |= {f"{arm}_outcomes": e, f"{arm}_competing": e // 2 + 1}
+        for weighted in ("", "weighted_"):
+            half = 1.96 * math.sqrt(e)
+            row |= {
+                f"{arm}_{weighted}rate": e / years,
+                f"{arm}_{weighted}rate_lower": max(e - half, 0) / years,
+                f"{arm}_{weighted}rate_upper": (e + half if e else 3.689) / years,
+            }
+    return row
+
+
+def effect(log_hr: float, se: float, prefix: str = "") -> Row:
+    """A hazard ratio with its interval of 95 %."""
+    ends = (log_hr - 1.96 * se, log_hr + 1.96 * se)
+    return {
+        f"{prefix}hr": math.exp(log_hr),
+        f"{prefix}hr_lower": math.exp(ends[0]),
+        f"{prefix}hr_upper": math.exp(ends[1]),
+        f"{prefix}log_hr": log_hr,
+        f"{prefix}se": se,
+        f"{prefix}p": math.erfc(abs(log_hr / se) / math.sqrt(2)),
+        f"{prefix}one_sided_p": 0.5 * math.erfc(log_hr / se / math.sqrt(2)),
+    }
+
+
+def estimate(number: int, role: str, label: str, log_hr: float, se: float, **changes: Any) -> Row:
+    """A row of the estimates."""
+    is_calibrated = role in ("main", "model")
+    calibrated = effect(log_hr - 0.1, math.hypot(se, 0.16), "calibrated_") if is_calibrated else {}
+    return {
+        **RUN,
+        "number": number,
+        "role": role,
+        "label": label,
+        "model": "cox",
+        "reading": "stratified",
+        "status": "ok",
+        **effect(log_hr, se),
+        "interval": "profile",
+        "interval_level": 0.95,
+        **calibrated,
+        "mdrr": 2.35,
+        "expected_se": 0.305,
+        "proportionality_p": 0.41,
+        "informative_strata": 41,
+        "informative_people": 82,
+        "n_covariates": 0,
+        "kkt": 3.1e-12,
+        **arms((8, 47)),
+        "suppressed": "",
+        "blinded": False,
+    } | changes
+
+
+def _smds(k: int) -> tuple[float, float]:
+    before = 0.9 * math.exp(-k / 30) * math.sin(k * 1.7)
+    return before, before * 0.12 + 0.03 * math.sin(k * 3.1)
+
+
+def balance(n: int = 160) -> list[Row]:
+    """Covariates, the first of them far apart before."""
+    rows = []
+    for k in range(n):
+        before, after = _smds(k)
+        share = 0.08 + 0.4 * abs(math.sin(k))
+        row: Row = {
+            "adjustment": 1,
+            "covariate_id": str(1000 * k + 210),
+            "name": f"condition number {k}, days -365 to 0",
+            "analysis_id": 210,
+            "domain": "condition",
+            "is_binary": True,
+            "suppressed": "",
+        }
+        for side, smd in (("before", before), ("after", after)):
+            row |= {
+                f"{side}_mean_target": share + smd * 0.2,
+                f"{side}_mean_comparator": share - smd * 0.2,
+                f"{side}_sd_target": 0.4,
+                f"{side}_sd_comparator": 0.4,
+                f"{side}_count_target": 60,
+                f"{side}_count_comparator": 70,
+                f"{side}_smd": smd,
+                f"{side}_smd_current_sd": smd * 1.02,
+                f"{side}_smd_variance": 0.006,
+                f"{side}_p": 0.5,
+                f"{side}_balanced": abs(smd) < 0.1,
+            }
+        for arm in (*ARMS, "both"):
+            row[f"generalisability_{arm}"] = 0.2 * math.cos(k) * math.exp(-k / 50)
+        rows.append(row)
+    return rows
+
+
+def _curves() -> tuple[list[Row], list[Row]]:
+    steps, at_risk = [], []
+    for adjusted in (True, False):
+        for arm, rate in zip(ARMS, (0.00011, 0.00026), strict=True):
+            rate *= 1.0 if adjusted else 1.3
+            for cause, share in ((1, 1.0), (2, 0.6)):
+                for time in range(0, 701, 7):
+                    value = share * (1 - math.exp(-rate * time))
+                    half = 0.35 * value
+                    steps.append(
+                        {
+                            **RUN,
+                            "adjusted": adjusted,
+                            "kind": "incidence",
+                            "arm": arm,
+                            "cause": cause,
+                        }
+                        | {"time": float(time), "value": value, "standard_error": half / 1.96}
+                        | {"lower": value - half, "upper": value + half}
+                    )
+            n = 241 if arm == "target" else 439
+            for time in range(0, 701, 50):
+                left = round(n * math.exp(-time / 330))
+                at_risk.append(
+                    {**RUN, "adjusted": adjusted, "arm": arm, "time": float(time), "people": left}
+                    | {"weighted": float(left), "effective": float(left), "suppressed": ""}
+                )
+    return steps, at_risk
+
+
+def _preference() -> list[Row]:
+    rows = []
+    for arm, middle in zip(ARMS, (0.58, 0.42), strict=True):
+        for k in range(100):
+            n = round(16 * math.exp(-0.5 * ((k / 100 + 0.005 - middle) / 0.16) ** 2))
+            rows.append(
+                {"adjustment": 1, "arm": arm, "lower": k / 100, "upper": (k + 1) / 100}
+                | {"count": n, "kept": round(n * 0.8), "weight": n * 0.8, "suppressed": ""}
+            )
+    return rows
+
+
+def _controls() -> list[Row]:
+    rows = []
+    for k in range(30):
+        se = 0.08 + 0.4 * abs(math.sin(2.1 * k))
+        log_hr = 0.1 + 0.14 * math.sin(5 * k) + se * math.sin(3.3 * k)
+        own = effect(log_hr, se)
+        rows.append(
+            {key: RUN[key] for key in ("target", "comparator", "analysis")}
+            | {"model": "cox", "reading": "stratified", "outcome": f"nc{k}", "true_hr": 1.0}
+            | {
+                "status": "ok",
+                **{n: own[n] for n in ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p")},
+            }
+            | {"calibrated_p": 0.4, "used": k != 7, "reason": "balance" if k == 7 else None}
+        )
+    return rows
+
+
+def calibration(**changes: Any) -> Row:
+    """The systematic error of the main model."""
+    return (
+        {key: RUN[key] for key in ("target", "comparator", "analysis")}
+        | {
+            "model": "cox",
+            "reading": "stratified",
+            "status": "ok",
+            "n_negative": 29,
+            "n_positive": 0,
+        }
+        | {
+            "null_mean": 0.104,
+            "null_sd": 0.16,
+            "posterior_mean": 0.105,
+            "posterior_mean_lower": 0.02,
+        }
+        | {"posterior_mean_upper": 0.19, "posterior_sd": 0.158, "posterior_sd_lower": 0.09}
+        | {"posterior_sd_upper": 0.25, "ease": 0.1565, "ease_lower": 0.1111, "ease_upper": 0.2191}
+        | {"coverage": 0.82, "calibrated_coverage": 0.94, "interval_level": 0.95}
+        | changes
+    )
+
+
+def diagnostics(**verdicts: str) -> list[Row]:
+    """The checks; verdicts by name."""
+    known = [
+        ("balance", 0.0931, 0.1, "pass"),
+        ("equipoise", 0.612, 0.2, "pass"),
+        ("mdrr", 2.35, 10.0, "pass"),
+        ("ease", 0.1565, 0.25, "pass"),
+        ("generalisability", 0.19, None, "not_evaluated"),
+        ("proportional_hazards", 0.41, None, "not_evaluated"),
+    ]
+    return [
+        {
+            **RUN,
+            "name": name,
+            "value": value,
+            "limit": limit,
+            "verdict": verdicts.get(name, verdict),
+        }
+        for name, value, limit, verdict in known
+    ]
+
+
+def _people() -> Tables:
+    steps = [
+        ("original cohorts", 411, 702),
+        ("first exposure only", 380, 640),
+        ("washout of 365 days", 290, 540),
+        ("no prior heart failure", 268, 496),
+        ("matched within the caliper", 241, 439),
+    ]
+    attrition = []
+    for k, (step, t, c) in enumerate(steps):
+        before = steps[k - 1] if k else (step, t, c)
+        attrition.append(
+            {
+                "adjustment": 1,
+                "number": k + 1,
+                "step": step,
+                "target_persons": t,
+                "comparator_persons": c,
+            }
+            | {"target_exposures": t, "comparator_exposures": c, "suppressed": ""}
+            | {"removed_target": before[1] - t, "removed_comparator": before[2] - c}
+        )
+    calendar = [
+        {
+            "target": "thz",
+            "comparator": "ace",
+            "arm": arm,
+            "year": year,
+            "starts": n,
+            "suppressed": "",
+        }
+        for arm in ARMS
+        for year, n in zip(
+            range(2011, 2019),
+            range(22, 62, 5) if arm == "target" else range(90, 10, -10),
+            strict=True,
+        )
+    ]
+    return {"attrition": attrition, "calendar": calendar}
+
+
+def _scores() -> Tables:
+    coefficients = [
+        {"ps": 1, "rank": k + 1, "covariate_id": str(1000 * k + 210), "suppressed": ""}
+        | {
+            "name": f"condition number {k}, days -365 to 0",
+            "coef": (-1) ** k * 1.3 * math.exp(-k / 12),
+        }
+        | {"mean_target": 0.1 + k / 200, "mean_comparator": 0.3 - k / 300}
+        for k in range(50)
+    ]
+    tried = [
+        {"ps": 1, "l1": 0.5 * 1.6**k, "l2": 0.0, "variance": 2 / (0.5 * 1.6**k) ** 2}
+        | {"mean": -402.0 - 1.3 * (k - 5) ** 2, "se": 0.8, "chosen": k == 5}
+        for k in range(12)
+    ]
+    score = {
+        "ps": 1, "target": "thz", "comparator": "ace", "status": "ok", "source": "fitted",
+        "n_target": 268, "n_comparator": 496, "auc": 0.7421, "auc_lower": 0.7061, "auc_upper": 0.7781,
+        "equipoise": 0.612, "n_covariates": 160, "n_used": 50, "n_excluded": 1, "penalty": "l1",
+        "l1": 5.24, "l2": 0.0, "variance": 0.0728, "chosen_by": "cross-validation", "folds": 10,
+        "repeats": 10, "seed": 1, "intercept": -0.4, "log_likelihood": -401.0, "kkt": 2e-10,
+        "removed_empty": 3, "removed_redundant": 2, "removed_rare": 812, "removed_duplicate": 0,
+        "suppressed": "",
+    }  # fmt: skip
+    flagged = [
+        {
+            "ps": 1,
+            "kind": "high_correlation",
+            "covariate_id": "974210",
+            "name": "hydrochlorothiazide, days -30 to 0",
+        }
+        | {
+            "correlation": 0.91,
+            "mean_target": 0.97,
+            "mean_comparator": 0.02,
+            "excluded": True,
+            "suppressed": "",
+        }
+    ]
+    return {
+        "ps": [score],
+        "ps_coefficients": coefficients,
+        "ps_cross_validation": tried,
+        "ps_flagged": flagged,
+    }
+
+
+def _adjustments(n: int) -> list[Row]:
+    sizes = [_smds(k) for k in range(n)]
+    worst = [max(range(n), key=lambda k: abs(sizes[k][side])) for side in (0, 1)]
+    above = [sum(abs(s[side]) > 0.1 for s in sizes) for side in (0, 1)]
+    row: Row = {
+        "adjustment": 1, "target": "thz", "comparator": "ace", "ps": 1, "kind": "matching",
+        "estimand": "att", "status": "ok", "target_rows": 241, "comparator_rows": 439,
+        "target_effective": 241.0, "comparator_effective": 401.5, "stratum_borders": [],
+        "caliper": 0.243, "details": "{}", "n_covariates": n,
+        "generalisability_max": 0.2, "threshold": 0.1, "sd": "before", "has_balance": True,
+        "after_min_p": 0.8, "suppressed": "",
+    }  # fmt: skip
+    for j, side in enumerate(("before", "after")):
+        row |= {
+            f"{side}_max": abs(sizes[worst[j]][j]),
+            f"{side}_worst": f"condition number {worst[j]}, days -365 to 0",
+            f"{side}_above": above[j],
+        }
+    return [row]
+
+
+def _table1() -> list[Row]:
+    lines = [
+        ("Age", "65-69", "share"), ("Age", "70-74", "share"), ("Age", "mean, years", "mean"),
+        ("Sex", "female", "share"), ("Medical history: general", "Type 2 diabetes mellitus", "share"),
+        ("Medical history: cardiovascular", "Ischaemic heart disease", "share"),
+        ("Medication use", "Statins", "share"),
+    ]  # fmt: skip
+    rows = []
+    for k, (section, label, kind) in enumerate(lines):
+        row: Row = {
+            "adjustment": 1,
+            "number": k + 1,
+            "section": section,
+            "label": label,
+            "kind": kind,
+        }
+        for side, smd in (("before", 0.21 - 0.05 * k), ("after", 0.02)):
+            middle = 71.3 if kind == "mean" else 0.2 + 0.05 * k
+            size = 7.0 if kind == "mean" else 0.4
+            row |= {
+                f"{side}_target": middle + smd * size / 2,
+                f"{side}_comparator": middle - smd * size / 2,
+                f"{side}_target_sd": 7.1 if kind == "mean" else None,
+                f"{side}_comparator_sd": 6.9 if kind == "mean" else None,
+                f"{side}_smd": smd,
+            }
+        rows.append(row | {"suppressed": ""})
+    return rows
+
+
+def _follow_up() -> Tables:
+    shares = (0, 0.1, 0.25, 0.5, 0.75, 0.9, 1)
+    quantiles = [
+        {
+            **RUN,
+            "arm": arm,
+            "share": share,
+            "days": 1 + 900 * share**2 * (1.1 if arm == "target" else 1),
+        }
+        for arm in ARMS
+        for share in shares
+    ]
+    counts = {
+        "target": {"outcome": 8, "competing event": 5, "cohort end": 170, "observation end": 58},
+        "comparator": {
+            "outcome": 47,
+            "competing event": 24,
+            "cohort end": 260,
+            "observation end": 108,
+        },
+    }
+    ends = [
+        {**RUN, "arm": arm, "reason": reason, "count": n, "suppressed": ""}
+        for arm, own in counts.items()
+        for reason, n in own.items()
+    ]
+    weeks = [
+        {**RUN, "arm": arm, "week": week, "suppressed": ""}
+        | {
+            "events": 6 + (abs(week * 7) % 5) + (3 if week > 0 else 0),
+            "people": 241 if arm == "target" else 439,
+        }
+        for arm in ARMS
+        for week in range(-26, 27)
+    ]
+    return {"follow_up": quantiles, "follow_up_ends": ends, "event_weeks": weeks}
+
+
+def tables(n_covariates: int = 160) -> Tables:
+    """Every table of a study that went well."""
+    steps, at_risk = _curves()
+    run_row = {
+        **RUN, "outcome_kind": "outcome", "status": "ok", "estimand": "att",
+        "adjustment_kind": "matching", "ps": 1, "adjustment": 1, "unblind": True, "blinded": False,
+    }  # fmt: skip
+    other = {**RUN, "analysis": "weighted"}
+    estimates = [
+        estimate(1, "crude", "crude", -0.93, 0.31, reading="marginal"),
+        estimate(2, "main", "adjusted", -0.52, 0.34),
+        estimate(
+            3, "sensitivity", "marginal instead of stratified", -0.47, 0.29, reading="marginal"
+        ),
+        estimate(4, "model", "subdistribution, stratified", -0.49, 0.33, model="finegray"),
+        estimate(
+            5,
+            "subgroup",
+            "sex: female",
+            -0.31,
+            0.45,
+            subgroup="sex",
+            level="female",
+            interaction_p=0.38,
+        ),
+        estimate(
+            6,
+            "subgroup",
+            "sex: male",
+            -0.88,
+            0.53,
+            subgroup="sex",
+            level="male",
+            interaction_p=0.38,
+        ),
+        estimate(1, "main", "adjusted", -0.38, 0.27, reading="marginal") | other,
+    ]
+    risks = [
+        {**RUN, "adjusted": adjusted, "time": 365.0, "target_risk": t, "target_lower": t - 0.02}
+        | {"target_upper": t + 0.02, "comparator_risk": c, "comparator_lower": c - 0.02}
+        | {"comparator_upper": c + 0.02, "difference": t - c, "difference_lower": t - c - 0.028}
+        | {"difference_upper": t - c + 0.028, "interval": "normal", "interval_level": 0.95}
+        | {"target_at_risk": 80, "comparator_at_risk": 145, "suppressed": "", "blinded": False}
+        for adjusted, t, c in ((True, 0.0394, 0.0905), (False, 0.0508, 0.116))
+    ]
+    sides = [
+        {**RUN, "side": "before", **arms((10, 55), (268, 496)), "suppressed": ""},
+        {**RUN, "side": "after", **arms((8, 47)), "suppressed": ""},
+    ]
+    profile = [
+        {
+            **RUN,
+            "log_hr": b / 50 - 2.5,
+            "log_likelihood": -0.5 * ((b / 50 - 2.5 + 0.52) / 0.34) ** 2,
+        }
+        for b in range(0, 200)
+    ]
+    return {
+        "runs": [run_row, run_row | other],
+        "arms": sides,
+        "estimates": estimates,
+        "absolute_risks": risks,
+        "curves": steps,
+        "numbers_at_risk": at_risk,
+        "controls": _controls(),
+        "calibration": [calibration()],
+        "diagnostics": diagnostics(),
+        "adjustments": _adjustments(n_covariates),
+        "balance": balance(n_covariates),
+        "table1": _table1(),
+        "preference": _preference(),
+        "likelihood_profiles": profile,
+        "codes": [
+            {"list": "thz", "concept_id": 974166, "name": "hydrochlorothiazide", "vocabulary": "RxNorm", "excluded": False}
+        ],
+        "warnings": [
+            {"step": "propensity score", "code": "high_correlation", "message": "1 covariate has a correlation of at least 0.5 with the treatment; left out.", "count": 2, "where": "thz, ace, hf, matched"}
+        ],
+        **_people(),
+        **_scores(),
+        **_follow_up(),
+    }  # fmt: skip
+
+
+def write_made(
+    folder: Path, found: Mapping[str, Any] | None = None, about: Row | None = None
+) -> Path:
+    """A folder of results."""
+    write_results(folder, about or study(), run(), dict(found or tables()))
+    return folder
