@@ -50,6 +50,7 @@ HOMES = {
     "ray": ("engine.py",),
     "matplotlib": ("plot/",),
     "yaml": ("study/",),
+    "markupsafe": ("report/",),
     "typer": ("cli/",),
     "rich": ("cli/", "demo.py", "_progress.py"),
     "pandas": ("data/frame.py", "estimators", "bench/peer_scripts/"),

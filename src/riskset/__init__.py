@@ -86,7 +86,7 @@ _HOMES = {
 }
 
 # Modules that are used by name, as in ``riskset.metrics.concordance``.
-_MODULES = ("cohort", "metrics", "omop", "plot", "simulate", "study")
+_MODULES = ("cohort", "metrics", "omop", "plot", "report", "simulate", "study")
 
 __all__ = [
     "AalenJohansen",

@@ -111,7 +111,7 @@ class CohortError(InputError):
         self.details = dict(details or {})
 
 
-class ReportTooLarge(InputError):
+class ReportTooLarge(InputError):  # noqa: N818 - it is no fault of anybody's
     """A report would be larger than 5 MB; the message names its biggest blocks."""
 
 

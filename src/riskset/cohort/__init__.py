@@ -21,6 +21,7 @@ from riskset.cohort.population import Population
 from riskset.cohort.propensity import Discrimination, auc, equipoise, preference_score
 from riskset.cohort.propensity_model import propensity_score
 from riskset.cohort.propensity_result import PropensityScore
+from riskset.cohort.reporting import report
 from riskset.cohort.risks import RiskDifference, risk_difference
 from riskset.cohort.saving import load, save
 from riskset.cohort.sharing import (
@@ -75,6 +76,7 @@ __all__ = [
     "mdrr",
     "preference_score",
     "propensity_score",
+    "report",
     "restrict",
     "risk_difference",
     "save",

@@ -3,6 +3,6 @@
 It is made of the results alone, which hold nothing of single people, and can reach nothing else.
 """
 
-from riskset.report.write import write
+from riskset.report.writing import write
 
 __all__ = ["write"]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import significant
+from riskset.report.numerals import short
 from riskset.report.svg import line, text
 
 __all__ = ["Scale", "bottom_axis", "left_axis", "nice_ticks", "ratio_ticks"]
@@ -13,6 +13,8 @@ __all__ = ["Scale", "bottom_axis", "left_axis", "nice_ticks", "ratio_ticks"]
 RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The ticks of ratios, continued by factors of 2 where numbers lie beyond."""
 FURTHEST = 64.0
+TITLE = 16.0
+"""Where the title of a left axis stands."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def bottom_axis(
     y: float,
     ticks: Sequence[float],
     title: str,
-    show: Callable[[float], str] = significant,
+    show: Callable[[float], str] = short,
     grid_to: float | None = None,
 ) -> Markup:
     """An axis below a plot; with `grid_to`, thin lines up to there."""
@@ -92,9 +94,8 @@ def left_axis(
     x: float,
     ticks: Sequence[float],
     title: str,
-    show: Callable[[float], str] = significant,
+    show: Callable[[float], str] = short,
     grid_to: float | None = None,
-    title_x: float = 16.0,
 ) -> Markup:
     """An axis left of a plot; with `grid_to`, thin lines to there."""
     parts = [line(x, scale.start, x, scale.end, "axis")]
@@ -104,5 +105,5 @@ def left_axis(
             parts.append(line(x, y, grid_to, y, "grid"))
         parts += [line(x - 5, y, x, y, "axis"), text(x - 8, y + 4, show(tick), "tick", "end")]
     middle = (scale.start + scale.end) / 2
-    parts.append(text(title_x, middle, title, "label", "middle", turned=True))
+    parts.append(text(TITLE, middle, title, "label", "middle", turned=True))
     return join(*parts)

@@ -21,6 +21,7 @@ from riskset.report.sections import (
     models,
     overlap,
     question,
+    reproduction,
 )
 from riskset.report.source import Part, Source
 
@@ -77,6 +78,7 @@ def collect(source: Source) -> dict[str, Any]:
         "min_cell_count": source.min_cell_count,
         "blind": source.blind or study["blind"],
         "parts": [_part(source, part) for part in source.parts()],
+        "reproduction": reproduction.collect(source),
     }
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from riskset.report.content import SECTIONS
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import interval, significant
+from riskset.report.numerals import capital, interval, significant
 from riskset.report.page import Column, Page
 from riskset.report.script import SORT, fingerprint
-from riskset.report.sections import header, overlap
+from riskset.report.sections import header, overlap, reproduction
 from riskset.report.style import style
 from riskset.report.words import Words
 
@@ -45,6 +45,7 @@ def draw(content: Content, say: Words, theme: str, written: str, links: Sequence
             _contents(page, content, several, links),
             _index(page, content) if several else None,
             *parts,
+            reproduction.render(page.under("reproduction"), content["reproduction"]),
             id="main",
         ),
         tag("footer", tag("p", say("page.footer")), class_="byline"),
@@ -74,8 +75,8 @@ def _title(say: Words, content: Content) -> str:
     if len(content["parts"]) == 1:
         about = content["parts"][0]["about"]
         names = {key: about[key] for key in ("target", "comparator", "outcome")}
-        return say("page.title", **names)
-    return str(content["title"])
+        return capital(say("page.title", **names))
+    return capital(str(content["title"]))
 
 
 def _top(page: Page, content: Content, written: str, several: bool) -> Markup:
@@ -113,6 +114,8 @@ def _lines(lines: list[str]) -> list[object]:
 
 def _contents(page: Page, content: Content, several: bool, files: Sequence[str]) -> Markup:
     say, items = page.say, []
+    if several:
+        items.append(tag("li", tag("a", say("index.title"), href="#index")))
     for k, part in enumerate(content["parts"]):
         own = _page_of(page, k, several)
         links = [
@@ -125,14 +128,12 @@ def _contents(page: Page, content: Content, several: bool, files: Sequence[str])
             items.append(tag("li", tag("a", title, href=place)))
         else:
             items += links
+    title = say("section.reproduction")
+    items.append(tag("li", tag("a", title, href=f"#{page.key('reproduction')}")))
     return tag(
         "nav",
         tag("h2", say("page.contents"), id="contents"),
-        tag(
-            "ol",
-            tag("li", tag("a", say("index.title"), href="#index")) if several else None,
-            *items,
-        ),
+        tag("ol", *items),
         aria_labelledby="contents",
     )
 
@@ -163,13 +164,13 @@ def _page_of(page: Page, k: int, several: bool) -> Page:
 
 def _part_title(page: Page, about: Content) -> str:
     names = {key: about[key] for key in ("target", "comparator", "outcome")}
-    return page.say("page.title", **names)
+    return capital(page.say("page.title", **names))
 
 
 def _part(page: Page, k: int, part: Content, several: bool) -> Markup:
     own = _page_of(page, k, several)
     about = part["about"]
-    top = replace(own, level=own.level - 1 if not several else own.level)
+    top = replace(own, level=own.level - 1)
     content = [header.render(top.under("header"), part["header"], about)]
     belief: list[Markup] = []
     for name in _names(part):

@@ -129,19 +129,29 @@ def _hide_at_risk(rows: list[Row], least: int, results: Any) -> list[Row]:
 
 
 def _hide_shares(rows: list[Row], least: int, results: Any) -> list[Row]:
-    """Shares of Table 1: of how many people they are, the attrition tells."""
-    out = []
+    """Shares of Table 1: of how many people they are, other tables tell."""
+    out: list[Row] = []
+    sizes = _sizes(rows[0]["adjustment"], results) if rows else {}
     for row in rows:
-        steps = results.rows("attrition", adjustment=row["adjustment"])
         hidden = set()
-        for side, step in (("before", steps[0]), ("after", steps[-1])) if steps else ():
-            for arm in ARMS:
-                share, n = row[f"{side}_{arm}"], step[f"{arm}_exposures"]
-                if row["kind"] == "share" and share is not None and n is not None:
-                    few = is_small(share * n - 1e-9, least) or is_small(share * n + 1e-9, least)
-                    hidden |= {f"{side}_{arm}"} if few else set()
+        for (side, arm), n in sizes.items():
+            share = row[f"{side}_{arm}"]
+            if row["kind"] == "share" and share is not None and is_small(round(share * n), least):
+                hidden.add(f"{side}_{arm}")
         out.append(_without(row, (), hidden))
     return out
+
+
+def _sizes(adjustment: int, results: Any) -> dict[tuple[str, str], int]:
+    """Rows of both arms before and after an adjustment, as far as they are known."""
+    runs = results.rows("runs", adjustment=adjustment)
+    keys = {k: runs[0][k] for k in ("target", "comparator", "outcome", "analysis")} if runs else {}
+    found = {
+        (row["side"], arm): row[f"{arm}_exposures"]
+        for row in (results.rows("arms", **keys) if runs else ())
+        for arm in ARMS
+    }
+    return {key: n for key, n in found.items() if n is not None}
 
 
 def _hide_means(rows: list[Row], least: int, results: Any) -> list[Row]:

@@ -2,7 +2,18 @@
 
 import math
 
-__all__ = ["MISSING", "interval", "p_value", "percent", "significant", "span", "whole"]
+__all__ = [
+    "MISSING",
+    "capital",
+    "interval",
+    "p_value",
+    "percent",
+    "short",
+    "short_percent",
+    "significant",
+    "span",
+    "whole",
+]
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
@@ -40,7 +51,7 @@ def significant(value: float | None, digits: int = 3) -> str:
         return "0"
     size = abs(value)
     if not SMALLEST <= size < LARGEST:
-        mantissa, power = f"{value:.{max(digits - 2, 0)}e}".split("e")
+        mantissa, power = f"{value:.{digits - 1}e}".split("e")
         power = str(int(power)).translate(RAISED)
         return f"{_set(mantissa)}{THIN}×{THIN}10{power}"
     # The exponent after rounding, so that 9.996 is 10.0 and not 10.00.
@@ -55,6 +66,21 @@ def percent(share: float | None, digits: int = 3) -> str:
     True
     """
     return MISSING if share is None else f"{significant(100 * share, digits)}{THIN}%"
+
+
+def short_percent(share: float) -> str:
+    """A round share in per cent."""
+    return f"{short(100 * share)}{THIN}%"
+
+
+def short(value: float | None, digits: int = 3) -> str:
+    """A round number, such as a limit or a tick, without zeros at its end.
+
+    >>> [short(x) for x in (0.1, 20.0, 2.5)]
+    ['0.1', '20', '2.5']
+    """
+    shown = significant(value, digits)
+    return shown.rstrip("0").rstrip(".") if "." in shown and "×" not in shown else shown
 
 
 def p_value(p: float | None) -> str:
@@ -76,6 +102,11 @@ def span(lower: str, upper: str) -> str:
 def interval(value: str, lower: str, upper: str) -> str:
     """A shown number with its interval in brackets; without ends there are none."""
     return value if lower == upper == MISSING else f"{value} ({span(lower, upper)})"
+
+
+def capital(words: str) -> str:
+    """Words that begin a line."""
+    return words[:1].upper() + words[1:]
 
 
 def _set(text: str) -> str:

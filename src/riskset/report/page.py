@@ -192,7 +192,7 @@ class Page:
         note = self.paragraph("table.more", "note", shown=len(shown), more=whole(more))
         table = tag(
             "table",
-            tag("caption", caption),
+            tag("caption", tag("span", caption)),
             tag("thead", _head(columns)),
             tag("tbody", *body),
             data_table=f"{self.path}/tables/{name}".strip("/"),

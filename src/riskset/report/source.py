@@ -64,7 +64,7 @@ class Source:
     blind : bool
         Withhold effects of runs whose diagnostics failed, if the results have them.
     min_cell_count : int
-        Hide counts below it, if the results have them.
+        Hide counts below it, if the results have them; 0 hides no more than they do.
     """
 
     def __init__(
@@ -74,9 +74,9 @@ class Source:
         self.study = results.study
         self.run = results.run
         self.blind = blind
-        own = int(results.study["min_cell_count"])
-        self.min_cell_count = max(min_cell_count, own)
-        self._must_hide = min_cell_count > own
+        self.min_cell_count = max(min_cell_count, int(results.study["min_cell_count"]))
+        # The results of a study's own folder may be whole, whatever the specification hides.
+        self._least = min_cell_count
         self._results = results
         self._withheld = {
             _run_key(row) for row in results.rows("runs") if row["blinded"] or not row["unblind"]
@@ -102,8 +102,8 @@ class Source:
         """Rows of a table; ``suppressed`` maps hidden columns to "small" or "hidden"."""
         found = self._results.rows(name, **where)
         shown = [_marked(name, row) for row in found]
-        if self._must_hide:
-            shown = hide(name, shown, self.min_cell_count, self._results)
+        if self._least:
+            shown = hide(name, shown, self._least, self._results)
         if self.blind and "outcome" in (shown[0] if shown else {}):
             shown = [row for row in (self._blinded(name, row) for row in shown) if row is not None]
         return shown

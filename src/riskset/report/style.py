@@ -21,7 +21,8 @@ PAGE = """
 *{box-sizing:border-box}
 html{font:100%/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",Arial,sans-serif;
 color:var(--ink);background:var(--page);-webkit-text-size-adjust:100%}
-body{margin:0 auto;max-width:50rem;padding:1rem}
+body{margin:0 auto;max-width:56rem;padding:1rem;overflow-wrap:break-word}
+p,ul,dd,figcaption{max-width:46rem}
 h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0}
 h2{font-size:1.35rem;line-height:1.25;margin:2.5rem 0 .75rem;padding-top:.75rem;
 border-top:2px solid var(--line)}
@@ -39,25 +40,28 @@ outline:3px solid var(--focus);outline-offset:2px}
 border-radius:.25rem}
 nav ol{columns:2 15rem;padding-left:1.4rem;margin:.5rem 0}
 nav{background:var(--card);padding:.5rem 1rem;border-radius:.25rem;margin:1.5rem 0}
-nav a{display:inline-block;min-height:1.5rem}
+nav h2{border:0;margin:.25rem 0;padding:0}
+nav li{margin:.3rem 0}
 dl.card{background:var(--card);padding:.75rem 1rem;border-radius:.25rem;display:grid;
-grid-template-columns:minmax(8rem,max-content) 1fr;gap:.35rem 1rem}
+grid-template-columns:fit-content(13rem) minmax(0,1fr);gap:.35rem 1rem}
 dl.card dt{font-weight:600}
 dl.card dd{margin:0;overflow-wrap:anywhere}
-.scroll{overflow-x:auto;margin:.75rem 0}
+.scroll{overflow-x:auto;margin:.75rem 0;max-width:100%}
 table{border-collapse:collapse;font-size:.9rem;min-width:100%}
+caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2rem)}
 caption{text-align:left;font-weight:600;padding:.25rem 0}
 th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 thead th{border-bottom:2px solid var(--soft);vertical-align:bottom}
-tbody th{font-weight:400}
-th.n,td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+tbody th{font-weight:400;min-width:9rem}
+th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}
+td.n{white-space:nowrap}
 tr.group th{font-weight:600;background:var(--card)}
 tr.main th,tr.main td{font-weight:600}
 th button{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:0;
 cursor:pointer;text-align:inherit;min-height:1.5rem}
-th button::after{content:" \\2195"}
-th[aria-sort=ascending] button::after{content:" \\2191"}
-th[aria-sort=descending] button::after{content:" \\2193"}
+th button::after{content:"\\a0\\2195"}
+th[aria-sort=ascending] button::after{content:"\\a0\\2191"}
+th[aria-sort=descending] button::after{content:"\\a0\\2193"}
 .pass{color:var(--good)}.fail{color:var(--bad);font-weight:600}
 figure{margin:1.25rem 0}
 figure .scroll{margin:0}
@@ -119,7 +123,8 @@ nav,.skip{display:none}
 table{font-size:8.5pt}
 figure,tr,dl.card,.warning{break-inside:avoid}
 h2,h3,h4,caption{break-after:avoid}
-figure svg{min-width:0}
+figure svg{min-width:0;max-width:150mm}
+p,ul,dd,figcaption{max-width:none}
 th button::after{content:""}
 .refs a::after{content:" (" attr(href) ")"}
 figure details:not([open]){display:none}}

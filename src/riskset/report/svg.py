@@ -14,6 +14,7 @@ __all__ = [
     "box",
     "circle",
     "drawing",
+    "fit",
     "hexagon",
     "line",
     "mark",
@@ -28,8 +29,8 @@ __all__ = [
 
 WIDTH = 720
 Points = Sequence[tuple[float, float]]
-CHARACTER = 0.53
-"""Width of an average character of a sans-serif font, in its height."""
+CHARACTER = 0.6
+"""Width of an average character of the widest usual sans-serif font, in its height."""
 
 
 def px(value: float) -> str:
@@ -162,10 +163,15 @@ def wrap(words: str, width: float, size: float = 13.0, most: int = 3) -> list[st
             lines[-1] = longer
         else:
             lines.append(word)
-    cut = [one if len(one) <= room else f"{one[: room - 1]}…" for one in lines]
+    cut = [one if len(one) <= room else f"{one[: room - 1].rstrip()}…" for one in lines]
     if len(cut) > most:
         cut = [*cut[: most - 1], f"{cut[most - 1][: room - 1].rstrip()}…"]
     return cut
+
+
+def fit(words: str, width: float, size: float = 13.0) -> str:
+    """Words on one line of a width in px, cut if need be."""
+    return wrap(words.replace(" ", "\N{NO-BREAK SPACE}"), width, size)[0]
 
 
 def thin(y: Sequence[Sequence[float]], height: float, most: int = 1000) -> list[int]:
@@ -183,9 +189,13 @@ def thin(y: Sequence[Sequence[float]], height: float, most: int = 1000) -> list[
     while True:
         kept: list[int] = []
         for k in range(n):
-            moved = not kept or any(abs(c[k] - c[kept[-1]]) >= tolerance for c in y)
+            moved = not kept or any(_differ(c[k], c[kept[-1]], tolerance) for c in y)
             if moved or k == n - 1:
                 kept.append(k)
         if len(kept) <= most:
             return kept
-        tolerance = 2 * tolerance or height / most
+        tolerance = 2 * tolerance or 1e-6
+
+
+def _differ(a: float, b: float, tolerance: float) -> bool:
+    return a != b and abs(a - b) >= tolerance

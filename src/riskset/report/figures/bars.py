@@ -6,7 +6,7 @@ from riskset.report.axes import Scale, left_axis, nice_ticks
 from riskset.report.markup import Markup, join, tag
 from riskset.report.numerals import whole
 from riskset.report.page import Drawing
-from riskset.report.svg import CHARACTER, box, line, text
+from riskset.report.svg import CHARACTER, box, fit, line, text
 from riskset.report.words import Words
 
 __all__ = ["calendar_figure", "ends_figure"]
@@ -46,7 +46,7 @@ def calendar_figure(
             parts.append(text(middle, bottom + 19, str(year), "tick", "middle"))
     for k, name in enumerate(("target", "comparator")):
         parts.append(box(LEFT, 4 + 19 * k, 26, 13, f"{name[0]}bar"))
-        parts.append(text(LEFT + 34, 15 + 19 * k, names[name]))
+        parts.append(text(LEFT + 34, 15 + 19 * k, fit(names[name], RIGHT - LEFT - 34)))
     return Drawing(bottom + 50, join(*parts), title, desc)
 
 
@@ -71,7 +71,7 @@ def ends_figure(
     for arm in ("target", "comparator"):
         own = counts[arm]
         total = sum(n or 0 for n in own) or 1
-        parts.append(text(0, top + 14, names[arm], "label strong"))
+        parts.append(text(0, top + 14, fit(names[arm], RIGHT, 14.5), "label strong"))
         x = Scale(0, total, 0, RIGHT)
         done = 0
         for k, n in enumerate(own):

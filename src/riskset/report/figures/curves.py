@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import percent
+from riskset.report.numerals import short_percent
 from riskset.report.page import Drawing
-from riskset.report.svg import band, line, mark, step, text, thin
+from riskset.report.svg import band, fit, line, mark, step, text, thin
 from riskset.report.words import Words
 
 __all__ = ["Curve", "legend", "risk_curves", "time_ticks"]
@@ -44,7 +44,7 @@ def time_ticks(last: float) -> tuple[list[float], float, str]:
     (365.25, 'years')
     """
     unit, name = (YEAR, "years") if last > LONG else (1.0, "days")
-    return [t * unit for t in nice_ticks(0, last / unit, 6)], unit, name
+    return [t * unit for t in nice_ticks(0, last / unit, 8)], unit, name
 
 
 def legend(names: Mapping[str, str], y: float, x: float = LEFT) -> Markup:
@@ -54,7 +54,7 @@ def legend(names: Mapping[str, str], y: float, x: float = LEFT) -> Markup:
         at = y + 19 * k
         parts.append(line(x, at, x + 44, at, arm[0]))
         parts.append(_mark(arm, x + 22, at))
-        parts.append(text(x + 54, at + 4.5, names[arm]))
+        parts.append(text(x + 54, at + 4.5, fit(names[arm], RIGHT - x - 54)))
     return join(*parts)
 
 
@@ -86,8 +86,10 @@ def risk_curves(
     for name, curves in panels:
         highest = max((v for c in curves for v in (*c.upper, *c.value)), default=0.0) or 0.01
         y = Scale(0, min(highest * 1.05, 1.0), top + 26 + PANEL, top + 26)
-        parts.append(text(LEFT, top + 14, name, "label strong"))
-        parts.append(left_axis(y, LEFT, nice_ticks(0, y.high), say("axis.risk"), percent, RIGHT))
+        parts.append(text(LEFT, top + 14, fit(name, RIGHT - LEFT, 15), "label strong"))
+        parts.append(
+            left_axis(y, LEFT, nice_ticks(0, y.high), say("axis.risk"), short_percent, RIGHT)
+        )
         parts += [_curve(c, x, y, ticks) for c in curves]
         top += 26 + PANEL
         last_panel = name == panels[-1][0]
@@ -97,7 +99,7 @@ def risk_curves(
     parts.append(text(0, top + 18, say("curves.at_risk"), "label strong"))
     for label, numbers in at_risk:
         top += 20
-        parts.append(text(0, top + 16, label, "small"))
+        parts.append(text(0, top + 16, fit(label, RIGHT), "small"))
         top += 18
         parts += [
             text(x(t), top + 16, number, "tick", "middle")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks
 from riskset.report.figures.curves import legend
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import significant
+from riskset.report.numerals import short
 from riskset.report.page import Drawing
 from riskset.report.svg import circle, line, mark, polyline, step, text
 from riskset.report.words import Words
@@ -45,10 +45,10 @@ def profile_figure(
             BOTTOM,
             [math.log(t) for t in ticks],
             say("forest.axis"),
-            lambda b: significant(math.exp(b), 2),
+            lambda b: short(math.exp(b), 2),
         ),
         line(LEFT, y(-CUT), RIGHT, y(-CUT), "dash"),
-        text(RIGHT, y(-CUT) - 5, say("profile.cut"), "small", "end"),
+        text(LEFT + 6, y(-CUT) - 6, say("profile.cut"), "small"),
     ]
     if wald is not None:
         mean, se = wald
@@ -102,12 +102,11 @@ def cross_validation_figure(
             LEFT + 14,
             nice_ticks(y.low, y.high),
             say("cv.y_axis"),
-            lambda v: significant(v, 5),
+            lambda v: short(v, 5),
             RIGHT,
-            12,
         ),
         bottom_axis(x, BOTTOM, powers if len(powers) > 1 else sorted(set(at))[:6], axis),
-        polyline([(x(a), y(v)) for a, v in zip(at, values, strict=True)], "rule"),
+        polyline([(x(a), y(v)) for a, v in zip(at, values, strict=True) if v >= low], "rule"),
     ]
     for p, a, v, e in zip(known, at, values, errors, strict=True):
         if v < low:

@@ -4,15 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks
+from riskset.report.figures.curves import legend
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import percent, significant
+from riskset.report.numerals import short, short_percent
 from riskset.report.page import Drawing
 from riskset.report.svg import band, box, line, step, text
 from riskset.report.words import Words
 
 __all__ = ["overlap_figure"]
 
-LEFT, RIGHT, TOP, MIDDLE, BOTTOM = 74.0, 706.0, 60.0, 200.0, 340.0
+LEFT, RIGHT, TOP, MIDDLE, BOTTOM = 74.0, 706.0, 100.0, 240.0, 380.0
+
+
+WAYS = (("target", "upwards"), ("comparator", "downwards"))
 
 
 def overlap_figure(
@@ -50,16 +54,15 @@ def overlap_figure(
     for arm, end in (("target", TOP), ("comparator", BOTTOM)):
         y = Scale(0, highest, MIDDLE, end)
         ticks = [t for t in nice_ticks(0, highest, 3) if t > 0 or arm == "target"]
-        parts.append(left_axis(y, LEFT, ticks, "", percent))
+        parts.append(left_axis(y, LEFT, ticks, "", short_percent))
         parts.append(_arm([b for b in bars if b["arm"] == arm], arm[0], key, x, y))
-        at = TOP + 14 if arm == "target" else BOTTOM - 8
-        parts.append(text(RIGHT, at, names[arm], "strong", "end"))
     parts.append(text(16, MIDDLE, say("overlap.share"), "label", "middle", turned=True))
     parts.append(line(LEFT, MIDDLE, RIGHT, MIDDLE, "axis"))
     ticks = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
-    parts.append(bottom_axis(x, BOTTOM, ticks, say("overlap.axis"), lambda t: significant(t, 1)))
+    parts.append(bottom_axis(x, BOTTOM, ticks, say("overlap.axis"), short))
     parts += [line(x(b), MIDDLE - 10, x(b), MIDDLE + 10, "rule") for b in borders]
-    parts.append(_key(key, bool(borders), say))
+    arms = {arm: say(f"overlap.{way}", arm=names[arm]) for arm, way in WAYS}
+    parts += [legend(arms, 10), _key(key, bool(borders), say)]
     return Drawing(BOTTOM + 50, join(*parts), title, desc)
 
 
@@ -104,14 +107,14 @@ def _hatching(key: str, letter: str, angle: int) -> Markup:
 
 def _key(key: str, has_borders: bool, say: Words) -> Markup:
     parts = [
-        box(LEFT, 10, 26, 14, None, fill=f"url(#{key}-t)"),
-        text(LEFT + 34, 22, say("overlap.left_out"), "small"),
-        box(LEFT + 220, 10, 26, 14, "tband"),
-        text(LEFT + 254, 22, say("overlap.kept"), "small"),
+        box(LEFT, 50, 26, 14, None, fill=f"url(#{key}-t)"),
+        text(LEFT + 34, 62, say("overlap.left_out"), "small"),
+        box(LEFT + 220, 50, 26, 14, "tband"),
+        text(LEFT + 254, 62, say("overlap.kept"), "small"),
     ]
     if has_borders:
         parts += [
-            line(LEFT + 400, 8, LEFT + 400, 26, "rule"),
-            text(LEFT + 410, 22, say("overlap.borders"), "small"),
+            line(LEFT + 400, 48, LEFT + 400, 66, "rule"),
+            text(LEFT + 410, 62, say("overlap.borders"), "small"),
         ]
     return join(*parts)

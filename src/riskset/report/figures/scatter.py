@@ -7,12 +7,12 @@ from typing import Any
 
 from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import significant
+from riskset.report.numerals import short, significant
 from riskset.report.page import Drawing
 from riskset.report.svg import circle, hexagon, line, polyline, text, wrap
 from riskset.report.words import Words
 
-__all__ = ["MOST_POINTS", "balance_figure", "hexagons", "highest_of"]
+__all__ = ["MOST_POINTS", "balance_figure", "ends_of", "hexagons"]
 
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 470.0, 16.0, 412.0
 MOST_POINTS = 3000
@@ -20,22 +20,24 @@ SIDE = 9.0
 """Distance of the middle of a hexagon from a corner, px."""
 
 
-def highest_of(sizes: Sequence[float], threshold: float) -> float:
-    """End of both axes."""
-    return max([*sizes, 1.5 * threshold]) * 1.05
+def ends_of(points: Sequence[Mapping[str, float]], threshold: float) -> tuple[float, float]:
+    """Ends of the axes, before and after."""
+    ends = [max([*(p[key] for p in points), 1.5 * threshold]) for key in ("before", "after")]
+    return ends[0] * 1.05, ends[1] * 1.05
 
 
 def hexagons(
-    points: Sequence[tuple[float, float]], highest: float
+    points: Sequence[Mapping[str, float]], ends: tuple[float, float]
 ) -> list[tuple[float, float, int]]:
-    """Middles of the hexagons that hold points, and how many each holds; the axes end at `highest`.
+    """Middles of the hexagons that hold points, and how many each holds.
 
     Two interleaved rectangular grids have the same cells: of the two nearest middles the nearer.
     """
-    side = SIDE * highest / (RIGHT - LEFT)
-    width, height = math.sqrt(3) * side, 3 * side
+    units = (RIGHT - LEFT) / ends[0], (BOTTOM - TOP) / ends[1]
+    width, height = math.sqrt(3) * SIDE, 3 * SIDE
     counts: Counter[tuple[int, int, int]] = Counter()
-    for x, y in points:
+    for point in points:
+        x, y = point["before"] * units[0], point["after"] * units[1]
         choices = []
         for shift in (0, 1):
             i = round(x / width - shift / 2)
@@ -44,7 +46,8 @@ def hexagons(
             choices.append(((x - middle[0]) ** 2 + (y - middle[1]) ** 2, i, j, shift))
         counts[min(choices)[1:]] += 1
     return [
-        ((i + s / 2) * width, (j + s / 2) * height, n) for (i, j, s), n in sorted(counts.items())
+        ((i + s / 2) * width / units[0], (j + s / 2) * height / units[1], n)
+        for (i, j, s), n in sorted(counts.items())
     ]
 
 
@@ -57,7 +60,7 @@ def balance_figure(
     title: str,
     desc: str,
 ) -> Drawing:
-    """Sizes of differences after (y) against those before (x), on equal axes.
+    """Sizes of differences after (y) against those before (x); the axes differ in scale.
 
     Parameters
     ----------
@@ -68,13 +71,11 @@ def balance_figure(
     worst : records
         At most five, with ``name`` besides, that the words at the right number.
     """
-    size = [v for p in (*points, *rest) for v in (p["before"], p["after"])]
-    highest = highest_of(size, threshold)
-    x, y = Scale(0, highest, LEFT, RIGHT), Scale(0, highest, BOTTOM, TOP)
-    ticks = nice_ticks(0, highest)
+    ends = ends_of([*points, *rest], threshold)
+    x, y = Scale(0, ends[0], LEFT, RIGHT), Scale(0, ends[1], BOTTOM, TOP)
     parts: list[Markup] = [
-        left_axis(y, LEFT, ticks, say("balance.after_axis"), grid_to=RIGHT),
-        bottom_axis(x, BOTTOM, ticks, say("balance.before_axis"), grid_to=TOP),
+        left_axis(y, LEFT, nice_ticks(0, ends[1]), say("balance.after_axis"), grid_to=RIGHT),
+        bottom_axis(x, BOTTOM, nice_ticks(0, ends[0]), say("balance.before_axis"), grid_to=TOP),
     ]
     most = max((r["count"] for r in rest), default=1)
     parts += [
@@ -82,9 +83,9 @@ def balance_figure(
         for r in rest
     ]
     parts += [circle(x(p["before"]), y(p["after"]), 2.6, "dot") for p in points]
-    parts.append(polyline([(x(0), y(0)), (x(highest), y(highest))], "dash"))
+    parts.append(polyline([(x(0), y(0)), (x(min(ends)), y(min(ends)))], "dash"))
     parts.append(line(LEFT, y(threshold), RIGHT, y(threshold), "rule"))
-    parts.append(text(RIGHT + 6, y(threshold) + 4, significant(threshold), "small"))
+    parts.append(text(RIGHT + 6, y(threshold) + 4, short(threshold), "small"))
     parts.append(_names(worst, x, y, say))
     return Drawing(BOTTOM + 50, join(*parts), title, desc)
 

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from riskset.report.figures.scatter import MOST_POINTS, balance_figure, hexagons, highest_of
+from riskset.report.figures.scatter import MOST_POINTS, balance_figure, ends_of, hexagons
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import significant, whole
+from riskset.report.numerals import short, significant, whole
 from riskset.report.page import Column, Page
 from riskset.report.source import Part, Source
 
@@ -85,9 +85,8 @@ def _points(rows: list[Row], threshold: float) -> tuple[list[Row], list[Row]]:
     apart = [p for p in finite if p["after"] > ALWAYS_AFTER or p["before"] > ALWAYS_BEFORE]
     apart = apart[:MOST_POINTS]
     drawn = {id(p) for p in apart}
-    others = [(p["before"], p["after"]) for p in finite if id(p) not in drawn]
-    highest = highest_of([v for p in finite for v in (p["before"], p["after"])], threshold)
-    bins = hexagons(others, highest)
+    others = [p for p in finite if id(p) not in drawn]
+    bins = hexagons(others, ends_of(finite, threshold))
     return apart, [{"before": a, "after": b, "count": n} for a, b, n in bins]
 
 
@@ -116,7 +115,7 @@ def _words(page: Page, summary: Mapping[str, Any]) -> Markup:
         return page.paragraph("balance.unknown_after")
     values = {
         "n": whole(summary["n_covariates"]),
-        "threshold": significant(summary["threshold"]),
+        "threshold": short(summary["threshold"]),
         "before": whole(summary["before_above"]), "before_max": significant(summary["before_max"]),
         "before_worst": summary["before_worst"],
         "after": whole(summary["after_above"]), "after_max": significant(summary["after_max"]),
@@ -147,14 +146,14 @@ def _figure(page: Page, found: Mapping[str, Any]) -> Markup:
         "balance.desc",
         n=whole(summary["after_above"]),
         all=whole(summary["n_covariates"]),
-        threshold=significant(threshold),
+        threshold=short(threshold),
         worst=worst[0]["name"],
         size=significant(worst[0]["after"]),
     )
     drawn = balance_figure(
         found["points"], found["rest"], worst, threshold, say, say("balance.title"), desc
     )
-    caption = say("balance.caption", threshold=significant(threshold))
+    caption = say("balance.caption", threshold=short(threshold))
     if found["rest"]:
         others = whole(sum(r["count"] for r in found["rest"]))
         caption = f"{caption} {say('balance.caption_hexagons', n=others)}"

@@ -240,7 +240,7 @@ def _render_weeks(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Mark
     most = max((r for own in weeks.values() for _, r in own if r is not None), default=None)
     desc = say("weeks.desc", rate=MISSING if most is None else significant(most))
     drawn = weeks_figure(weeks, names, say, say("weeks.title", outcome=about["outcome"]), desc)
-    columns = [Column.text(say("weeks.week"), "week")]
+    columns = [Column.count(say("weeks.week"), "week")]
     for arm in ARMS:
         columns += [
             Column.count(say("weeks.people"), f"{arm}_people", names[arm]),

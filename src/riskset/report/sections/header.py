@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import p_value, percent, significant, span
+from riskset.report.numerals import p_value, percent, short, short_percent, significant, span, whole
 from riskset.report.page import Column, Page
 from riskset.report.sections.main_result import main_estimate
 from riskset.report.source import Part, Source
@@ -99,7 +99,7 @@ def _finding(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> 
     ]
     hidden = row["suppressed"]
     outcomes = [
-        page.hidden(hidden[key]) if key in hidden else significant(row[key])
+        page.hidden(hidden[key]) if key in hidden else whole(row[key])
         for key in ("target_outcomes", "comparator_outcomes")
     ]
     parts = []
@@ -121,7 +121,9 @@ def _finding(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> 
     if row["hr_lower"] is not None and row["hr_upper"] is not None:
         parts.append(_compatible(page, row))
     if found["calibration"] != "ok":
-        parts.append(say("finding.uncalibrated", n=say.count("control", found["controls"])))
+        n = found["controls"]
+        key = "finding.uncalibrated" if n else "finding.uncontrolled"
+        parts.append(say(key, n=say.count("control", n)))
     return " ".join(parts)
 
 
@@ -132,7 +134,7 @@ def _reason(page: Page, about: Mapping[str, Any]) -> str:
 
 def _ratio(page: Page, row: Mapping[str, Any]) -> str:
     say = page.say
-    level = percent(row["interval_level"])
+    level = short_percent(row["interval_level"])
     shown = span(significant(row["hr_lower"]), significant(row["hr_upper"]))
     if row["calibrated_hr"] is None:
         return say("finding.ratio", hr=significant(row["hr"]), level=level, interval=shown)
@@ -210,5 +212,7 @@ def _value(name: str, value: float | None) -> str:
 def _rule(page: Page, row: Mapping[str, Any]) -> str:
     if row["limit"] is None:
         return page.say("header.reported")
-    shown = percent(row["limit"]) if row["name"] in SHARES else significant(row["limit"])
-    return page.say("header.at_least" if row["name"] in AT_LEAST else "header.below", limit=shown)
+    show = short_percent if row["name"] in SHARES else short
+    return page.say(
+        "header.at_least" if row["name"] in AT_LEAST else "header.below", limit=show(row["limit"])
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 from riskset.report.figures.forest import ForestRow, forest
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import interval, percent, significant, whole
+from riskset.report.numerals import capital, interval, percent, significant, whole
 from riskset.report.page import Column, Page
 from riskset.report.source import Part, Source
 
@@ -25,7 +25,9 @@ NUMBERS = (
     "calibrated_hr_upper", "calibrated_se", "calibrated_p", "mdrr", "expected_se", "blinded",
     "target_outcomes", "comparator_outcomes", "informative_strata", "proportionality_p",
 )  # fmt: skip
-DETECTABLE = 3.0
+ORDER = {"crude": 0, "subgroup": 2}
+"""Of roles; all others are between."""
+THREE = 3.0
 """The rule of three: without events in n people, the risk is below 3 / n (95 %)."""
 
 
@@ -75,7 +77,7 @@ def _three(row: Row) -> Row:
         "arm": row["arm"],
         "label": row["label"],
         "persons": row["persons"],
-        "risk_bound": DETECTABLE / row["persons"],
+        "risk_bound": THREE / row["persons"],
         "rate_bound": row["rate_upper"],
     }
 
@@ -90,7 +92,9 @@ def _estimates(source: Source, part: Part) -> list[Row]:
             is_main_run = run is part.main
             if not is_main_run and row["role"] != "main":
                 continue
-            label = row["label"] if is_main_run else f"{say('result.other_analysis')}: {name}"
+            label = capital(_label(source, row))
+            if not is_main_run:
+                label = f"{say('result.other_analysis')}: {name}"
             mask = {k: v for k, v in row["suppressed"].items() if k in NUMBERS}
             out.append(
                 {
@@ -103,7 +107,13 @@ def _estimates(source: Source, part: Part) -> list[Row]:
             )
         if not own and run is not part.main:
             out.append(_absent(name, run, say("result.other_analysis")))
-    return sorted(out, key=lambda r: r["role"] == "subgroup")
+    return sorted(out, key=lambda r: ORDER.get(r["role"], 1))
+
+
+def _label(source: Source, row: Row) -> str:
+    if row["subgroup"] is None:
+        return str(row["label"])
+    return f"{source.label('subgroups', row['subgroup'])}: {row['level']}"
 
 
 def _absent(name: str, run: Row, other: str) -> Row:

@@ -1,12 +1,11 @@
-"""Methods for a paper, references, settings, code lists, remarks, times and a glossary."""
+"""Methods in words that a paper can take over."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import significant
-from riskset.report.page import Column, Page
+from riskset.report.markup import Markup, tag
+from riskset.report.numerals import short
+from riskset.report.page import Page
 from riskset.report.source import Part, Source
 
 __all__ = ["collect", "render"]
@@ -15,74 +14,24 @@ SENTENCES = (
     "population", "washout", "time_at_risk", "estimand", "propensity_score", "adjustment", "model",
     "covariates",
 )  # fmt: skip
-REFERENCES = {
-    "fine": "10.1080/01621459.1999.10474144",
-    "schoenfeld": "10.2307/2531021",
-    "xie": "10.1002/sim.2174",
-    "walker": "10.2147/CER.S40357",
-    "austin": "10.1080/00273171.2011.568786",
-    "schuemie2014": "10.1002/sim.5925",
-    "schuemie2018": "10.1073/pnas.1708282114",
-    "hripcsak": None,
-    "strobe": "10.1016/S0140-6736(07)61602-X",
-    "record": "10.1136/bmj.k3532",
-}
-GLOSSARY = ("hazard_ratio", "equipoise", "smd", "ease", "calibration", "competing")
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
-    """What a reader needs to repeat the study."""
-    study, run = source.study, source.run
+    """The words of the main analysis, and the names of the others."""
+    study = source.study
     words = study["analyses"][part.main["analysis"]]["words"]
-    sensitivity = [source.label("analyses", r["analysis"]) for r in part.runs[1:]]
     return {
-        "sentences": [words[key] for key in SENTENCES if words.get(key)],
-        "sensitivity": sensitivity,
-        "data": {
-            key: study["data"].get(key)
-            for key in ("name", "description", "start", "end", "sources")
-        },
-        "settings": study["settings"],
-        "settings_hash": study["settings_hash"],
-        "versions": study["versions"],
-        "seconds": run["seconds"],
-        "tables": {
-            "sources": [
-                {key: one.get(key) for key in ("name", "rows", "fingerprint")}
-                for one in study["data"].get("sources") or []
-            ],
-            "codes": source.rows("codes"),
-            "warnings": source.rows("warnings"),
-            "steps": [
-                {key: one.get(key) for key in ("step", "what", "seconds", "reused")}
-                for one in run["steps"]
-            ],
-        },
+        "sentences": {key: words[key] for key in SENTENCES if words.get(key)},
+        "sensitivity": [source.label("analyses", r["analysis"]) for r in part.runs[1:]],
+        "data": {key: study["data"].get(key) for key in ("name", "start", "end")},
+        "version": study["versions"].get("riskset"),
     }
 
 
 def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
-    """Everything that repeats the study."""
-    say = page.say
-    return page.section(
-        "methods",
-        say("section.methods"),
-        page.heading(say("methods.text"), "methods-text"),
-        tag("p", _paragraph(page, found, about)),
-        page.heading(say("methods.references"), "references"),
-        _references(page),
-        page.heading(say("methods.reproduction"), "reproduction"),
-        _reproduction(page, found),
-        page.heading(say("methods.glossary"), "glossary"),
-        tag(
-            "dl",
-            *(
-                join(tag("dt", say(f"glossary.{key}")), tag("dd", say(f"glossary.{key}_words")))
-                for key in GLOSSARY
-            ),
-            class_="card",
-        ),
-    )
+    """One paragraph."""
+    text = tag("p", _paragraph(page, found, about))
+    return page.section("methods", page.say("section.methods"), text)
 
 
 def _paragraph(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> str:
@@ -92,16 +41,15 @@ def _paragraph(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -
     dates = {"start": data["start"], "end": data["end"]}
     key = "methods.data_dates" if all(dates.values()) else "methods.data"
     parts.append(say(key, name=data["name"], **{k: v or "" for k, v in dates.items()}))
-    parts += found["sentences"]
+    parts += [say(f"methods.{key}", words=words) for key, words in found["sentences"].items()]
     if about["competing"] and about["has_competing"]:
         parts.append(say("methods.competing", what=about["competing"]))
     parts.append(say("methods.missing"))
     if found["sensitivity"]:
         parts.append(say("methods.sensitivity", names=say.listed(found["sensitivity"])))
-    parts.append(say("methods.balance", threshold=significant(about["threshold"])))
+    parts.append(say("methods.balance", threshold=short(about["threshold"])))
     parts.append(say("methods.small", n=page.min_cell_count))
-    version = found["versions"].get("riskset")
-    parts.append(say("methods.software", version=version or ""))
+    parts.append(say("methods.software", version=found["version"] or ""))
     return " ".join(_sentence(one) for one in parts)
 
 
@@ -110,73 +58,3 @@ def _sentence(words: str) -> str:
     words = words.strip()
     ended = words if words.endswith((".", "!", "?")) else f"{words}."
     return ended[:1].upper() + ended[1:]
-
-
-def _references(page: Page) -> Markup:
-    items = []
-    for key, doi in REFERENCES.items():
-        link = doi and tag("a", f"doi:{doi}", href=f"https://doi.org/{doi}", rel="noreferrer")
-        items.append(tag("li", page.say(f"reference.{key}"), " " if link else None, link))
-    return tag("ul", *items, class_="refs")
-
-
-def _reproduction(page: Page, found: Mapping[str, Any]) -> Markup:
-    say, tables = page.say, found["tables"]
-    text = json.dumps(found["settings"], indent=1, ensure_ascii=False)
-    parts = [page.paragraph("methods.hash", hash=found["settings_hash"])]
-    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    parts.append(page.paragraph("methods.versions", versions=versions))
-    parts.append(_behind(say("methods.settings"), tag("pre", text)))
-    columns = [
-        Column.text(say("methods.source"), "name"),
-        Column.count(say("methods.rows"), "rows"),
-        Column.text(say("methods.fingerprint"), "fingerprint"),
-    ]
-    if tables["sources"]:
-        parts.append(
-            _behind(
-                say("methods.sources"),
-                page.table("sources", say("methods.sources"), columns, tables["sources"]),
-            )
-        )
-    if tables["codes"]:
-        parts.append(_behind(say("methods.codes"), _codes(page, tables["codes"])))
-    if tables["warnings"]:
-        columns = [
-            Column.text(say("methods.step"), "step"),
-            Column.text(say("methods.message"), "message"),
-            Column.count(say("methods.count"), "count"),
-        ]
-        parts.append(page.table("warnings", say("methods.warnings"), columns, tables["warnings"]))
-    else:
-        parts.append(page.paragraph("methods.no_warnings"))
-    if tables["steps"]:
-        columns = [
-            Column.text(say("methods.step"), "step"),
-            Column.text(say("methods.what"), "what"),
-            Column.number(say("methods.seconds"), "seconds"),
-        ]
-        steps = page.table("steps", say("methods.steps"), columns, tables["steps"])
-        total = say("methods.total", seconds=significant(found["seconds"]))
-        parts.append(_behind(f"{say('methods.steps')} ({total})", steps))
-    return join(*parts)
-
-
-def _codes(page: Page, rows: list[dict[str, Any]]) -> Markup:
-    say = page.say
-    columns = [
-        Column.text(say("methods.list"), "list"),
-        Column.text(say("methods.concept"), "concept_id"),
-        Column.text(say("methods.name"), "name"),
-        Column.text(say("methods.vocabulary"), "vocabulary"),
-        Column.text(
-            say("methods.use"),
-            "excluded",
-            lambda v: say("methods.excluded" if v else "methods.included"),
-        ),
-    ]
-    return page.table("codes", say("methods.codes"), columns, rows)
-
-
-def _behind(summary: str, content: Markup) -> Markup:
-    return tag("details", tag("summary", summary), content)

@@ -105,7 +105,7 @@ def _score_facts(page: Page, score: Row) -> dict[str, str]:
             [f"{whole(n)} {say.label('removed', key)}" for key, n in removed.items()]
         )
     if score["n_excluded"]:
-        facts["excluded"] = whole(score["n_excluded"])
+        facts["excluded"] = say("models.excluded_words", n=whole(score["n_excluded"]))
     if score["penalty"] is not None:
         facts["penalty"] = _penalty(page, score)
     if score["folds"] is not None:
@@ -113,7 +113,7 @@ def _score_facts(page: Page, score: Row) -> dict[str, str]:
             "models.folds", folds=score["folds"], repeats=score["repeats"], seed=score["seed"]
         )
     if score["kkt"] is not None:
-        facts["kkt"] = significant(score["kkt"], 2)
+        facts["kkt"] = say("models.kkt_words", kkt=significant(score["kkt"], 2))
     return facts
 
 
@@ -152,7 +152,7 @@ def _outcome_facts(page: Page, row: Row) -> dict[str, str]:
     if row["proportionality_p"] is not None:
         facts["proportionality"] = f"p = {p_value(row['proportionality_p'])}"
     if row["kkt"] is not None:
-        facts["kkt"] = significant(row["kkt"], 2)
+        facts["kkt"] = say("models.kkt_words", kkt=significant(row["kkt"], 2))
     return facts
 
 

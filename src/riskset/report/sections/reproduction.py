@@ -1,0 +1,137 @@
+"""References, settings, code lists, remarks, times and a glossary, once for all outcomes."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from riskset.report.markup import Markup, join, tag
+from riskset.report.numerals import significant
+from riskset.report.page import Column, Page
+from riskset.report.source import Source
+
+__all__ = ["collect", "render"]
+
+REFERENCES = {
+    "fine": "10.1080/01621459.1999.10474144",
+    "schoenfeld": "10.2307/2531021",
+    "xie": "10.1002/sim.2174",
+    "walker": "10.2147/CER.S40357",
+    "austin": "10.1080/00273171.2011.568786",
+    "schuemie2014": "10.1002/sim.5925",
+    "schuemie2018": "10.1073/pnas.1708282114",
+    "hripcsak": "10.1002/sim.70212",
+    "strobe": "10.1016/S0140-6736(07)61602-X",
+    "record": "10.1136/bmj.k3532",
+}
+GLOSSARY = ("hazard_ratio", "equipoise", "smd", "ease", "calibration", "competing")
+
+
+def collect(source: Source) -> dict[str, Any]:
+    """What a reader needs to repeat the study."""
+    study, run = source.study, source.run
+    return {
+        "settings": study["settings"],
+        "settings_hash": study["settings_hash"],
+        "versions": study["versions"],
+        "seconds": run["seconds"],
+        "tables": {
+            "sources": [
+                {key: one.get(key) for key in ("name", "rows", "fingerprint")}
+                for one in study["data"].get("sources") or []
+            ],
+            "codes": source.rows("codes"),
+            "warnings": source.rows("warnings"),
+            "steps": [
+                {key: one.get(key) for key in ("step", "what", "seconds", "reused")}
+                for one in run["steps"]
+            ],
+        },
+    }
+
+
+def render(page: Page, found: Mapping[str, Any]) -> Markup:
+    """Everything that repeats the study."""
+    say = page.say
+    terms = [
+        join(tag("dt", say(f"glossary.{key}")), tag("dd", say(f"glossary.{key}_words")))
+        for key in GLOSSARY
+    ]
+    return page.section(
+        "reproduction",
+        say("section.reproduction"),
+        _reproduction(page, found),
+        page.heading(say("methods.references"), "references"),
+        _references(page),
+        page.heading(say("methods.glossary"), "glossary"),
+        tag("dl", *terms, class_="card"),
+    )
+
+
+def _references(page: Page) -> Markup:
+    items = []
+    for key, doi in REFERENCES.items():
+        link = tag("a", f"doi:{doi}", href=f"https://doi.org/{doi}", rel="noreferrer")
+        items.append(tag("li", page.say(f"reference.{key}"), " ", link))
+    return tag("ul", *items, class_="refs")
+
+
+def _reproduction(page: Page, found: Mapping[str, Any]) -> Markup:
+    say, tables = page.say, found["tables"]
+    text = json.dumps(found["settings"], indent=1, ensure_ascii=False)
+    parts = [page.paragraph("methods.hash", hash=found["settings_hash"])]
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    parts.append(page.paragraph("methods.versions", versions=versions))
+    parts.append(_behind(say("methods.settings"), tag("pre", text)))
+    columns = [
+        Column.text(say("methods.source"), "name"),
+        Column.count(say("methods.rows"), "rows"),
+        Column.text(say("methods.fingerprint"), "fingerprint"),
+    ]
+    if tables["sources"]:
+        parts.append(
+            _behind(
+                say("methods.sources"),
+                page.table("sources", say("methods.sources"), columns, tables["sources"]),
+            )
+        )
+    if tables["codes"]:
+        parts.append(_behind(say("methods.codes"), _codes(page, tables["codes"])))
+    if tables["warnings"]:
+        columns = [
+            Column.text(say("methods.step"), "step"),
+            Column.text(say("methods.message"), "message"),
+            Column.count(say("methods.count"), "count"),
+        ]
+        parts.append(page.table("warnings", say("methods.warnings"), columns, tables["warnings"]))
+    else:
+        parts.append(page.paragraph("methods.no_warnings"))
+    if tables["steps"]:
+        columns = [
+            Column.text(say("methods.step"), "step"),
+            Column.text(say("methods.what"), "what"),
+            Column.number(say("methods.seconds"), "seconds"),
+        ]
+        steps = page.table("steps", say("methods.steps"), columns, tables["steps"])
+        total = say("methods.total", seconds=significant(found["seconds"]))
+        parts.append(_behind(f"{say('methods.steps')} ({total})", steps))
+    return join(*parts)
+
+
+def _codes(page: Page, rows: list[dict[str, Any]]) -> Markup:
+    say = page.say
+    columns = [
+        Column.text(say("methods.list"), "list"),
+        Column.text(say("methods.concept"), "concept_id"),
+        Column.text(say("methods.name"), "name"),
+        Column.text(say("methods.vocabulary"), "vocabulary"),
+        Column.text(
+            say("methods.use"),
+            "excluded",
+            lambda v: say("methods.excluded" if v else "methods.included"),
+        ),
+    ]
+    return page.table("codes", say("methods.codes"), columns, rows)
+
+
+def _behind(summary: str, content: Markup) -> Markup:
+    return tag("details", tag("summary", summary), content)

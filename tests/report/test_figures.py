@@ -1,0 +1,148 @@
+"""Shapes by hand: where a number lies on the page."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from report.parsed import Element, _Builder
+from riskset.report.axes import Scale, nice_ticks, ratio_ticks
+from riskset.report.figures.forest import ForestRow, forest
+from riskset.report.figures.scatter import hexagons
+from riskset.report.svg import band, hexagon, mark, polyline, px, step, thin, wrap
+from riskset.report.words import Words
+
+
+def tree(markup) -> Element:
+    builder = _Builder()
+    builder.feed(str(markup))
+    return builder.root
+
+
+def test_places_are_rounded_to_a_tenth():
+    assert [px(v) for v in (1.0, 2.25, 3.14159, -0.01, 1e3)] == ["1", "2.2", "3.1", "0", "1000"]
+
+
+def test_scales():
+    assert Scale(0, 10, 100, 200)(2.5) == 125
+    assert Scale(0, 10, 200, 100)(2.5) == 175
+    log = Scale(0.25, 4, 0, 80, is_log=True)
+    assert [log(v) for v in (0.25, 0.5, 1, 4)] == pytest.approx([0, 20, 40, 80])
+    assert log(9) == 80
+
+
+def test_ticks():
+    assert nice_ticks(0, 1) == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert nice_ticks(-26, 27, 8) == [-20, -10, 0, 10, 20]
+    assert nice_ticks(3, 3) == [3]
+    assert ratio_ticks([0.9, math.inf]) == [0.25, 0.5, 1, 2, 4]
+    assert ratio_ticks([7, 0.9]) == [0.25, 0.5, 1, 2, 4, 8]
+    assert len(ratio_ticks([1e-9, 1e9])) == 13
+
+
+def test_a_step_function_goes_across_before_it_goes_up():
+    assert tree(step([(0, 50), (10, 40), (30, 20)], "t")).one("path").attrs["d"] == (
+        "M0 50H10V40H30V20"
+    )
+
+
+def test_a_band_is_closed():
+    """Forward on the upper step function, back on the lower one."""
+    drawn = tree(band([0, 10, 30], [50, 45, 30], [50, 35, 10], "b")).one("path")
+    assert drawn.attrs["d"] == "M0 50H10V35H30V10V30H30V45H10V50H0Z"
+
+
+def test_other_shapes():
+    assert tree(polyline([(0, 0), (1.5, 2)], "x")).one("path").attrs["d"] == "M0 0L1.5 2"
+    assert str(polyline([], "x")) == ""
+    corners = tree(hexagon(100, 50, 10, "x")).one("polygon").attrs["points"].split()
+    assert corners[0] == "100,40"
+    assert len(corners) == 6
+    tags = [
+        tree(mark(k, 0, 0, 4, "x")).all("circle", "rect", "polygon", "path")[0].tag
+        for k in ("circle", "square", "diamond", "cross")
+    ]
+    assert tags == ["circle", "rect", "polygon", "path"]
+
+
+def test_words_are_broken_and_cut():
+    assert wrap("one two three", 1000) == ["one two three"]
+    lines = wrap("a covariate with a name that has no end whatever one does", 100, 13, 2)
+    assert len(lines) == 2
+    assert lines[1].endswith("…")
+    assert wrap("x" * 200, 100, 13)[0].endswith("…")
+
+
+def test_curves_are_thinned_within_a_thousandth_of_the_axis():
+    rng = np.random.default_rng(1)
+    y = np.cumsum(rng.exponential(1, 50_000))
+    y /= y[-1]
+    kept = thin([y.tolist()], 1.0)
+    assert len(kept) <= 1001
+    assert (kept[0], kept[-1]) == (0, y.size - 1)
+    at = np.searchsorted(kept, np.arange(y.size), side="right") - 1
+    assert np.abs(y - y[np.array(kept)[at]]).max() < 0.0011
+    assert len(thin([rng.uniform(size=5000).tolist()], 1.0)) <= 1000
+    assert thin([[0.0] * 9], 0.0) == [0, 8]
+
+
+def test_hexagons_hold_every_point_once_and_the_nearest():
+    rng = np.random.default_rng(2)
+    points = [{"before": a, "after": b} for a, b in rng.uniform(0, 0.5, (4000, 2))]
+    found = hexagons(points, (0.5, 0.5))
+    assert sum(n for *_, n in found) == 4000
+    middles = np.array([(a, b) for a, b, _ in found])
+    counts = np.zeros(len(found), dtype=int)
+    for p in points:
+        counts[np.argmin(((middles - [p["before"], p["after"]]) ** 2).sum(axis=1))] += 1
+    assert counts.tolist() == [n for *_, n in found]
+
+
+def test_boxes_of_the_forest_plot_are_as_large_as_the_information():
+    """Four times the information is twice the side."""
+    rows = [
+        ForestRow("one", 1.0, 0.5, 2.0, 0.2, "main"),
+        ForestRow("two", 0.5, 0.1, 20.0, 0.4),
+        ForestRow("none", None, None, None, None, instead="withheld"),
+    ]
+    drawn = tree(forest(rows, Words("en"), "title").content)
+    sides = [float(e.attrs["width"]) for e in drawn.all("rect")]
+    assert sides == [16, 8]
+    texts = [e.text for e in drawn.all("text")]
+    assert "1.00 (0.500–2.00)" in texts
+    assert "withheld" in texts
+
+
+def test_a_curve_has_at_most_a_thousand_points(report):
+    from report.made import RUN, tables
+
+    found = tables()
+    found["curves"] = [
+        {**RUN, "adjusted": True, "kind": "survival", "arm": arm, "cause": 1, "time": float(k)}
+        | {"value": 1 - rate * k / 5000, "standard_error": 0.01, "lower": 0.9, "upper": 1.0}
+        for arm, rate in (("target", 0.1), ("comparator", 0.3))
+        for k in range(5000)
+    ]
+    made = report(found)
+    for curve in made.part["curves"]["curves"]:
+        assert 100 < len(curve["time"]) <= 1001
+    paths = [e.attrs["d"] for e in made.page.all("path") if e.attrs.get("class") == "t"]
+    assert max(len(re.findall("H", d)) for d in paths) <= 1001
+    last = made.part["curves"]["curves"][0]
+    assert last["risk"][-1] == pytest.approx(0.1 * 4999 / 5000)
+    assert (last["lower"][-1], last["upper"][-1]) == pytest.approx((0.0, 0.1))
+
+
+def test_ten_thousand_covariates(report):
+    from report.made import tables
+
+    found = tables(10_000)
+    for k, row in enumerate(found["balance"]):
+        row |= {"before_smd": 0.3 * math.sin(k) ** 8, "after_smd": 0.06 * math.sin(7 * k) ** 2}
+    made = report(found)
+    part = made.part["balance"]
+    assert len(part["points"]) <= 3000
+    assert len(part["points"]) + sum(r["count"] for r in part["rest"]) == 10_000
+    assert made.path.stat().st_size < 1_500_000
+    assert "Hexagons stand for the" in made.text

@@ -1,0 +1,173 @@
+"""Every number in a table is that of `report.json`, and both are those of the results."""
+
+import math
+
+import pytest
+
+import riskset as rs
+from report.made import tables
+from report.parsed import numbers
+
+
+def compare(words, keys, record):
+    """A cell against the values that it claims to show."""
+    hidden = record.get("suppressed") or {}
+    values = [record.get(key) for key in keys if key not in hidden]
+    values = [float(v) if v in ("inf", "-inf") else v for v in values]
+    known = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if not known or any(key in hidden for key in keys):
+        return 0
+    plain = words.replace("\u202f", "")
+    if plain.startswith("<"):
+        assert known == [v for v in known if v < 0.001]
+        return 1
+    shown = numbers(words)
+    assert len(shown) == len(known), (words, keys, record)
+    for (value, slack), truth in zip(shown, known, strict=True):
+        assert value == truth or abs(value - truth) <= slack, (words, keys, truth)
+    return len(known)
+
+
+def test_tables_show_the_numbers_of_the_json(whole):
+    compared, names = 0, set()
+    for table in whole.page.all("table"):
+        path = table.attrs["data-table"]
+        records = whole.content
+        for step in path.split("/"):
+            records = records[int(step)] if step.isdigit() else records[step]
+        names.add(path.split("/")[-1])
+        rows = [r for r in table.one("tbody").all("tr") if "data-row" in r.attrs]
+        assert len(rows) == min(len(records), 200)
+        for row, record in zip(rows, records, strict=False):
+            for cell in row.all("th", "td"):
+                keys = cell.attrs["data-keys"].split()
+                if keys == ["rule"]:
+                    continue
+                assert set(keys) <= set(record), path
+                text = [record[k] for k in keys if isinstance(record[k], str)]
+                if len(keys) == 1 and text and text[0] == cell.text:
+                    continue
+                compared += compare(cell.text, keys, record)
+    assert compared > 1000
+    assert {"rates", "estimates", "risks", "worst_after", "table1", "controls"} <= names
+
+
+def test_the_json_has_the_numbers_of_the_results(whole):
+    made, part = tables(), whole.part
+    (main,) = [r for r in part["result"]["tables"]["estimates"] if r["is_main"]]
+    truth = next(r for r in made["estimates"] if r["role"] == "main")
+    for key in ("hr", "hr_lower", "hr_upper", "p", "calibrated_hr", "mdrr", "target_outcomes"):
+        assert main[key] == truth[key]
+    after = [r for r in part["result"]["tables"]["rates"] if r["side"] == "after"]
+    assert [r["persons"] for r in after] == [241, 439]
+    assert after[0]["person_years"] == pytest.approx(241 * 500 / 365.25)
+    assert part["controls"]["calibration"]["ease"] == 0.1565
+    assert [r["target"] for r in part["people"]["tables"]["calendar"]] == list(range(22, 62, 5))
+
+
+def test_number_needed(whole):
+    """0.0394 - 0.0905 = -0.0511 with an interval of -0.0791 to -0.0231: 1 in 20 (13 to 44)."""
+    row = next(r for r in whole.part["result"]["tables"]["risks"] if r["adjusted"])
+    assert (row["nnt"], row["nnt_lower"], row["nnt_upper"]) == (20, 13, 44)
+
+
+def test_no_number_needed_where_the_difference_may_be_nothing(report):
+    found = tables()
+    for row in found["absolute_risks"]:
+        row |= {"difference": -0.01, "difference_lower": -0.03, "difference_upper": 0.01}
+    rows = report(found).part["result"]["tables"]["risks"]
+    assert [row["nnt"] for row in rows] == [None, None]
+
+
+def test_the_worst_covariates_come_first(whole):
+    made = tables()["balance"]
+    for side in ("before", "after"):
+        rows = whole.part["balance"]["tables"][f"worst_{side}"]
+        sizes = sorted((abs(r[f"{side}_smd"]) for r in made), reverse=True)[:20]
+        assert [abs(r[f"{side}_smd"]) for r in rows] == sizes
+
+
+def test_covariates_that_the_specification_lists(report):
+    from report.made import study
+
+    about = study()
+    about["settings"] = about["settings"] | {"report": {"covariates": ["150210"]}}
+    rows = report(None, about).part["balance"]["tables"]["asked_for"]
+    assert [r["name"] for r in rows] == ["condition number 150, days -365 to 0"]
+
+
+def test_long_tables_say_how_much_they_leave_out(report):
+    found = tables()
+    one = found["controls"][0]
+    found["controls"] = [one | {"outcome": f"nc{k}"} for k in range(230)]
+    made = report(found)
+    (table,) = [t for t in made.page.all("table") if t.attrs["data-table"].endswith("controls")]
+    assert len(table.one("tbody").all("tr")) == 200
+    assert "The 200 first rows are shown; 30 more are in the Parquet files" in made.text
+
+
+SENTENCES = {
+    (-0.52, 0.34): "a reduction of the hazard by 69 % up to an increase by 16 %",
+    (-0.9, 0.2): "reductions of the hazard by 40 % to 73 %",
+    (0.9, 0.2): "increases of the hazard by 66 % to 264 %",
+}
+
+
+@pytest.mark.parametrize("effect", SENTENCES)
+def test_words_follow_the_interval(report, effect):
+    """exp(-0.52 - 1.96 0.34) = 0.305 and so on; without calibration, so that both are the same."""
+    log_hr, se = effect
+    found = tables()
+    main = next(r for r in found["estimates"] if r["role"] == "main")
+    ends = [math.exp(log_hr + z * se) for z in (-1.96, 0, 1.96)]
+    main |= dict(zip(("hr_lower", "hr", "hr_upper"), ends, strict=True))
+    main |= {k: None for k in main if k.startswith("calibrated_")}
+    words = report(found).text
+    assert f"This is compatible with {SENTENCES[effect]}." in words
+    assert "no effect" not in words
+
+
+def test_an_interval_without_end(report):
+    found = tables()
+    main = next(r for r in found["estimates"] if r["role"] == "main")
+    main |= {"hr_lower": 0.8, "hr": 4.0, "hr_upper": math.inf}
+    main |= {k: None for k in main if k.startswith("calibrated_")}
+    made = report(found)
+    assert "a reduction of the hazard by 20 % up to an increase without limit" in made.text
+    row = next(r for r in made.part["result"]["tables"]["estimates"] if r["is_main"])
+    assert row["hr_upper"] == "inf"
+
+
+def test_numbers_are_read_as_they_are_written():
+    from riskset.report.numerals import interval, p_value, percent, significant, whole
+
+    assert significant(1234.5) == "1\u202f234"
+    assert significant(-0.05678) == "−0.0568"
+    assert significant(9.996) == "10.0"
+    assert significant(2.5e-9, 2) == "2.5\u202f×\u202f10⁻⁹"
+    assert significant(math.inf) == "∞"
+    assert whole(999999.6) == "1\u202f000\u202f000"
+    assert percent(0.12345) == "12.3\u202f%"
+    assert p_value(0.0009) == "<\u202f0.001"
+    assert interval("1.2", "0.9", "1.6") == "1.2 (0.9–1.6)"
+    assert interval("0.1", "−0.2", "0.4") == "0.1 (−0.2 to 0.4)"
+
+
+def test_every_status_has_words():
+    from typing import get_args
+
+    from riskset.cohort.adjustment import AdjustmentStatus
+    from riskset.cohort.estimate import EstimateStatus
+    from riskset.cohort.propensity_result import ScoreStatus
+    from riskset.report.words import Words
+
+    say = Words("en")
+    for statuses in (AdjustmentStatus, EstimateStatus, ScoreStatus):
+        assert all(f"status.{code}" in say for code in get_args(statuses))
+
+
+def test_report_is_a_module_and_knows_its_languages():
+    from riskset.report.words import languages
+
+    assert rs.report.__all__ == ["write"]
+    assert languages() == ("en",)

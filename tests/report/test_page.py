@@ -1,0 +1,211 @@
+"""The page is one file that anybody can read: structure, safety, size, the same bytes again."""
+
+import base64
+import hashlib
+import re
+
+import pytest
+
+import riskset as rs
+from report.conftest import DATE, read
+from report.made import study, tables, write_made
+
+HOSTILE = "<script>alert('x')</script>\"&' </title>"
+
+
+def test_headings_are_one_outline(whole):
+    levels = [int(e.tag[1]) for e in whole.page if re.fullmatch(r"h[1-6]", e.tag)]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(b <= a + 1 for a, b in zip(levels, levels[1:], strict=False))
+
+
+def test_sections_stand_in_the_order_of_a_reader(whole):
+    top = whole.page.all("h2")[1:]  # without the contents
+    assert [e.text for e in top] == [
+        "Diagnostics",
+        "Question",
+        "Main result",
+        "Risk over time",
+        "Can we believe it?",
+        "Who was studied",
+        "Models",
+        "Methods",
+        "Reproduction, references and glossary",
+    ]
+    belief = next(e for e in whole.page.all("section") if e.attrs["aria-labelledby"] == "belief")
+    assert [e.children[0].text for e in belief.all("section")[1:]] == [
+        "Overlap of the groups",
+        "Balance of the covariates",
+        "Generalisability",
+        "Characteristics of the groups",
+        "Negative controls",
+        "Follow-up",
+    ]
+
+
+def test_ids_are_unique_and_every_reference_leads_somewhere(whole):
+    ids = [e.attrs["id"] for e in whole.page if "id" in e.attrs]
+    assert len(ids) == len(set(ids))
+    wanted = [e.attrs["href"][1:] for e in whole.page.all("a") if e.attrs["href"][0] == "#"]
+    for e in whole.page:
+        wanted += e.attrs.get("aria-labelledby", "").split()
+        wanted += e.attrs.get("aria-describedby", "").split()
+        wanted += re.findall(r"url\(#(.+?)\)", e.attrs.get("fill", ""))
+    assert len(wanted) > 30
+    assert set(wanted) <= set(ids)
+
+
+def test_every_figure_says_what_it_shows(whole):
+    images = whole.page.all("svg")
+    assert len(images) >= 12
+    for image in images:
+        assert image.attrs["role"] == "img"
+        title, desc = image.one("title"), image.one("desc")
+        assert len(title.text) > 5
+        assert len(desc.text) > 20
+        assert image.attrs["aria-labelledby"] == title.attrs["id"]
+    for figure in whole.page.all("figure"):
+        assert figure.attrs["role"] == "group"
+        assert len(figure.one("figcaption").text) > 20
+
+
+def test_tables_have_captions_and_scopes(whole):
+    found = whole.page.all("table")
+    assert len(found) > 15
+    for table in found:
+        assert table.one("caption").text
+        for head in table.all("th"):
+            assert head.attrs["scope"] in ("col", "row", "colgroup", "rowgroup")
+        widths = set()
+        for row in table.one("tbody").all("tr"):
+            widths.add(sum(int(c.attrs.get("colspan", 1)) for c in row.all("th", "td")))
+            assert row.all("th")
+        assert len(widths) == 1
+
+
+def test_what_is_wider_than_the_page_scrolls_by_the_keyboard(whole):
+    boxes = [e for e in whole.page if e.attrs.get("class") == "scroll"]
+    assert all(e.attrs["tabindex"] == "0" and e.attrs["aria-label"] for e in boxes)
+    inside = sum(len(e.all("table", "svg")) for e in boxes)
+    assert inside == len(whole.page.all("table", "svg"))
+
+
+def test_language_skip_link_and_contents(whole):
+    assert whole.page.one("html").attrs["lang"] == "en"
+    first = whole.page.one("body").all("a")[0]
+    assert first.attrs["href"] == "#main"
+    assert whole.page.by_id("main").tag == "main"
+    links = {e.attrs["href"] for e in whole.page.one("nav").all("a")}
+    assert {"#question", "#result", "#belief", "#reproduction"} <= links
+
+
+def test_it_needs_no_network(whole):
+    for e in whole.page:
+        for name, value in e.attrs.items():
+            assert name not in ("src", "srcset", "style", "background", "action")
+            assert not name.startswith("on")
+            if "http" in value:
+                is_reference = e.tag == "a" and value.startswith("https://doi.org/10.")
+                assert is_reference or name == "http-equiv", (e.tag, name, value)
+    assert not whole.page.all("link", "img", "iframe", "object", "embed", "base", "form")
+    assert "@import" not in whole.html
+    assert "url(" not in whole.page.one("style").text
+
+
+def test_the_policy_allows_its_own_script_alone(whole):
+    script = whole.page.one("script").text
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = next(e.attrs["content"] for e in whole.page.all("meta") if "http-equiv" in e.attrs)
+    assert policy == (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        f"script-src 'sha256-{digest}'"
+    )
+    assert len(script) < 3000
+
+
+def test_size(whole):
+    assert whole.path.stat().st_size < 800_000
+
+
+def test_the_same_results_are_the_same_bytes_but_for_the_date(whole, tmp_path):
+    folder = whole.path.parent / "results"
+    again = read(rs.report.write(folder, tmp_path / "again.html", date=DATE))
+    assert again.html == whole.html
+    assert again.path.with_suffix(".json").read_bytes() == (
+        whole.path.with_suffix(".json").read_bytes()
+    )
+    later = read(rs.report.write(folder, tmp_path / "later.html", date="2031-12-24"))
+    differ = [
+        (a, b)
+        for a, b in zip(whole.html.split("\n"), later.html.split("\n"), strict=True)
+        if a != b
+    ]
+    assert len(differ) == 1
+    assert differ[0][0].replace(DATE, "2031-12-24") == differ[0][1]
+
+
+def test_no_path_of_the_machine(whole):
+    folder = str(whole.path.parent)
+    for text in (whole.html, whole.path.with_suffix(".json").read_text("utf-8")):
+        assert folder not in text
+        assert "/tmp" not in text
+
+
+def test_text_of_the_data_is_no_markup(report, whole):
+    about, found = study(), tables()
+    about["targets"]["thz"] = {"label": HOSTILE, "description": HOSTILE}
+    about |= {"title": HOSTILE, "description": HOSTILE, "competing": HOSTILE}
+    about["settings"] = {"name": HOSTILE}
+    for rows in found.values():
+        for row in rows:
+            for key in ("name", "step", "message", "label", "reason"):
+                if isinstance(row.get(key), str):
+                    row[key] = HOSTILE + row[key]
+    made = report(found, about)
+    for tag in ("script", "title", "table", "svg", "section", "details", "tr", "td"):
+        assert len(made.page.all(tag)) == len(whole.page.all(tag))
+    assert made.page.one("h1").text.startswith(HOSTILE)
+    assert HOSTILE in made.page.one("pre").text.replace('\\"', '"')
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_colours_stand_out_from_the_page(theme):
+    from riskset.report.style import style
+
+    block = re.search(r":root\{(.*?)\}", style(theme)).group(1)
+    colours = dict(re.findall(r"--(\w+):(#\w+)", block))
+
+    def luminance(colour):
+        code = colour[1:] if len(colour) == 7 else "".join(2 * c for c in colour[1:])
+        parts = [int(code[k : k + 2], 16) / 255 for k in (0, 2, 4)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    def contrast(a, b):
+        low, high = sorted((luminance(a), luminance(b)))
+        return (high + 0.05) / (low + 0.05)
+
+    for name in ("ink", "soft", "target", "comparator", "link", "good", "bad", "focus", "grey"):
+        for ground in ("page", "card"):
+            assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+
+
+def test_arguments_that_cannot_be_used(tmp_path):
+    folder = write_made(tmp_path / "results")
+    for options, words in (
+        ({"language": "tlh"}, r"`language` must be 'en', but it is 'tlh'"),
+        ({"theme": "blue"}, r"`theme` must be 'light' or 'dark', but it is 'blue'"),
+    ):
+        with pytest.raises(rs.InputError, match=words):
+            rs.report.write(folder, tmp_path / "report.html", **options)
+    with pytest.raises(rs.InputError, match=r"must end in \.html"):
+        rs.report.write(folder, tmp_path / "report.pdf")
+    with pytest.raises(rs.InputError, match="there is no folder"):
+        rs.report.write(tmp_path / "nowhere", tmp_path / "report.html")
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_it_is_a_step_of_a_study_too(tmp_path, whole):
+    made = rs.cohort.report(whole.path.parent / "results", tmp_path / "report.html", date=DATE)
+    assert made.read_bytes() == whole.path.read_bytes()

@@ -1,0 +1,127 @@
+"""Results that hide nothing, as a study keeps them for itself, are shown without small counts."""
+
+import pytest
+
+from report.made import arms, study, tables
+
+
+def private(**changes):
+    found = tables()
+    main = next(r for r in found["estimates"] if r["role"] == "main")
+    main |= arms((3, 47))
+    found["arms"][1] |= arms((3, 47))
+    return found | changes
+
+
+def test_few_outcomes_are_not_told_by_any_number(report):
+    made = report(private())
+    row = next(
+        r
+        for r in made.part["result"]["tables"]["rates"]
+        if (r["side"], r["arm"]) == ("after", "target")
+    )
+    assert row["outcomes"] is None
+    assert row["rate"] is None
+    assert row["weighted_rate_upper"] is None
+    assert row["persons"] == 241
+    main = next(r for r in made.part["result"]["tables"]["estimates"] if r["is_main"])
+    assert main["target_outcomes"] is None
+    assert main["mdrr"] is None
+    assert main["hr"] == pytest.approx(0.5945, abs=1e-4)  # 50 outcomes in all
+    assert "occurred in <5 and 47" in made.text
+    cells = [e.text for e in made.page.all("td")]
+    assert "<5" in cells
+    assert "hidden" in cells
+
+
+def test_few_outcomes_in_all_hide_the_effect(report):
+    found = private()
+    for row in found["estimates"]:
+        row |= arms((1, 2))
+    made = report(found)
+    main = next(r for r in made.part["result"]["tables"]["estimates"] if r["is_main"])
+    assert main["hr"] is None
+    assert main["calibrated_hr_upper"] is None
+    assert "too few outcomes to show an estimate" in made.text
+
+
+def test_whoever_may_see_them_does(report):
+    made = report(private(), study(min_cell_count=0), min_cell_count=0)
+    rows = made.part["result"]["tables"]["rates"]
+    assert [r["outcomes"] for r in rows if r["side"] == "after"] == [3, 47]
+    assert "occurred in 3 and 47" in made.text
+
+
+def test_another_minimum(report):
+    made = report(private(), min_cell_count=10)
+    assert "occurred in <10 and 47" in made.text
+
+
+def test_attrition_hides_what_would_tell_a_small_count(report):
+    """290 - 3 = 287: if 3 is hidden, so must be one of the others, the smaller 287."""
+    found = tables()
+    rows = found["attrition"]
+    rows[3] |= {"target_persons": 287, "target_exposures": 287, "removed_target": 3}
+    rows[4] |= {"removed_target": 46}
+    shown = report(found).part["people"]["tables"]["attrition"]
+    assert [r["removed_target"] for r in shown] == [0, 31, 90, None, None]
+    assert [r["target_exposures"] for r in shown] == [411, 380, 290, None, 241]
+    assert shown[3]["suppressed"]["removed_target"] == "small"
+    assert shown[4]["suppressed"]["removed_target"] == "hidden"
+    assert [r["removed_comparator"] for r in shown] == [0, 62, 100, 44, 57]
+
+
+def test_ends_of_follow_up_hide_a_second_reason(report):
+    found = tables()
+    for row in found["follow_up_ends"]:
+        if row["arm"] == "target" and row["reason"] == "outcome":
+            row["count"] = 2
+    rows = report(found).part["follow_up"]["tables"]["ends"]
+    assert [r["target"] for r in rows] == [None, None, 170, 58]
+    assert [r["comparator"] for r in rows] == [47, 24, 260, 108]
+
+
+def test_curves_end_where_few_are_left(report):
+    found = tables()
+    for row in found["numbers_at_risk"]:
+        if row["time"] >= 500 and row["arm"] == "target":
+            row["people"] = 4
+    part = report(found).part["curves"]
+    assert max(max(c["time"]) for c in part["curves"]) == 497
+    assert all(row["time"] < 500 for row in part["tables"]["at_risk"])
+
+
+def test_prevalences_of_few_people_are_hidden(report):
+    found = tables()
+    found["balance"][1] |= {"before_count_target": 2, "before_mean_target": 0.0083}
+    found["ps_coefficients"][0]["mean_target"] = 3 / 268
+    found["table1"][0]["after_target"] = 4 / 241
+    made = report(found)
+    row = next(
+        r for r in made.part["balance"]["tables"]["worst_after"] if r["covariate_id"] == "1210"
+    )
+    assert row["before_mean_target"] is None
+    assert row["before_smd"] is not None
+    assert made.part["models"]["tables"]["positive"][0]["mean_target"] is None
+    assert made.part["characteristics"]["tables"]["table1"][0]["after_target"] is None
+    assert made.part["characteristics"]["tables"]["table1"][0]["before_target"] is not None
+
+
+def test_bars_of_few_people_are_joined(whole):
+    """Of neither those kept nor those who went does a bar have 1 to 4."""
+    made = sum(r["count"] for r in tables()["preference"])
+    rows = whole.part["overlap"]["tables"]["preference"]
+    assert sum(r["count"] for r in rows) == made
+    for row in rows:
+        for n in (row["kept"], row["count"] - row["kept"]):
+            assert n == 0 or n >= 5
+
+
+def test_hidden_results_stay_as_they_are(report):
+    found = private()
+    main = next(r for r in found["estimates"] if r["role"] == "main")
+    keys = [k for k in main if k.startswith("target_") and ("rate" in k or "outcomes" in k)]
+    for row in (main, found["arms"][1]):
+        row |= dict.fromkeys(keys) | {"suppressed": ", ".join(keys)}
+    made = report(found, min_cell_count=0)
+    assert "occurred in <5 and 47" in made.text
