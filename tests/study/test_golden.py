@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 import riskset as rs
-from cohort.golden import RHC, sets
+from cohort.golden import RHC, sets, table
 from study.rhc import TEXT, write_rhc
 
 HAZARD = {"rel": 1e-5}  # the score is fitted here, not read from R
@@ -113,11 +113,25 @@ def test_people_with_the_outcome_before_are_left_out(private):
     assert steps[1]["target_persons"] + steps[1]["comparator_persons"] == 2868
 
 
-def test_subgroups_add_up(private):
+def test_subgroups_are_interactions(private):
     rows = private.rows("estimates", analysis="deciles", outcome="death", role="subgroup")
     assert [row["level"] for row in rows] == ["0", "1"]
     main = estimate(private, "deciles")
     assert sum(row["target_persons"] for row in rows) == main["target_persons"]
-    b, s = (np.array([row[name] for row in rows]) for name in ("log_hr", "se"))
-    z = (b[0] - b[1]) / np.hypot(*s)
-    assert rows[0]["interaction_p"] == pytest.approx(2 * ndtr(-abs(z)), rel=1e-10)
+    # The same model written out.
+    own, stratum = table("rhc_ps"), sets("rhc_strata", "s10_all")
+    x = np.column_stack([own["treat"], own["sex_male"], own["treat"] * own["sex_male"]])
+    model = rs.Cox().fit(x, rs.Surv(own["time"], own["event"] == 1), strata=stratum)
+    effect, _, product = model.coef_
+    assert [row["log_hr"] for row in rows] == pytest.approx([effect, effect + product], rel=1e-5)
+    assert [row["interaction_p"] for row in rows] == pytest.approx(
+        [2 * ndtr(-abs(product / model.standard_error_[2]))] * 2, rel=1e-2
+    )
+
+
+def test_profiles_of_the_main_estimate(private):
+    rows = private.rows("likelihood_profiles", analysis="one to one", outcome="death")
+    golden = RHC["match"]["ratio1"]["profile_ci_stratified"]
+    b, value = (np.array([row[name] for row in rows]) for name in ("log_hr", "log_likelihood"))
+    ends = [np.interp(end, b, value) for end in (golden["log_lb95"], golden["log_ub95"])]
+    assert ends == pytest.approx([-1.9207294] * 2, abs=1e-3)

@@ -129,7 +129,11 @@ class OutcomeModel:
     ties: Literal["breslow", "efron"] = key("of Cox's model", "breslow")
     replicates: int = key("of the bootstrap", 200, least=2)
     covariates: Literal["none", "all"] = key("adjust for the tidy covariates, too", "none")
-    strength: float | None = key("of the L1 penalty on these covariates", None, above=0)
+    strength: float | None = key(
+        "of the L1 penalty on these covariates; left out: by cross-validation", None, above=0
+    )
+    folds: int = key("of that cross-validation", 10, least=2)
+    repeats: int = key("of that cross-validation", 10, least=1)
     censoring_weights: Literal["none", "case"] = key("weights of Fine and Gray's censoring", "none")
     censoring_group: Literal["arm", "stratum"] | None = key("its groups", None)
 

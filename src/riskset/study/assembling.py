@@ -65,6 +65,7 @@ class Tables:
             "follow_up": self._described("follow_up"),
             "follow_up_ends": self._described("ends"),
             "event_weeks": self._described("weeks"),
+            "likelihood_profiles": self._profiles,
             "calendar": self._calendar,
             "codes": lambda blind: iter(self._source.codes()),
             "warnings": self._warnings,
@@ -208,6 +209,12 @@ class Tables:
                     "limit": check.limit,
                     "verdict": check.verdict,
                 }
+
+    def _profiles(self, blind: bool) -> Iterator[Row]:
+        for run in self._runs:
+            if run.estimate is not None and not (blind and run.fails):
+                for row in self._facts("estimate", run.estimate).get("profile", ()):
+                    yield run.names | row
 
     def _calendar(self, blind: bool) -> Iterator[Row]:
         for comparison in self._study.specification.comparisons:

@@ -75,12 +75,13 @@ class Doing:
             self._balance(run, cohort, made, own, what)
         specification = self.study.specification
         if outcome.kind == "outcome" and run.status != "empty":
-            key = [run.adjustment, followed.key, specification.risk_times, own.model.level]
+            times, level, seed = specification.risk_times, own.model.level, specification.seed
+            key = [run.adjustment, followed.key, times, level, seed]
             found = self.steps.do(
                 "follow-up",
                 what,
                 key,
-                lambda: describe(followed, made, specification.risk_times, own.model.level),
+                lambda: describe(followed, made, times, level, seed),
             )
             run.description = found.key
             run.notes += [("follow-up", note) for note in found.facts["notes"]]
@@ -174,13 +175,19 @@ class Doing:
                 self.steps.do("crude estimate", what, key, lambda: crude(followed, own.model, seed))
             )
         if run.status == "ok":
+            is_of_interest = run.outcome.kind == "outcome"
             key = [run.adjustment, followed.key, model, dataclasses.asdict(own.tidy), seed]
+            key.append(is_of_interest)
             main = self.steps.do(
-                "estimate", what, key, lambda: estimates(cohort, followed, made, own, seed)
+                "estimate",
+                what,
+                key,
+                lambda: estimates(cohort, followed, made, own, seed, is_of_interest),
             )
+            run.estimate = main.key
             run.stop("estimate", main.facts)
             parts.insert(0, main)
-            if run.outcome.kind == "outcome":
+            if is_of_interest:
                 parts += self._subgroups(cohort, followed, made, own, key, what)
         for row in numbered(parts):
             if "column" in row:

@@ -5,16 +5,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import ndtr, ndtri
 
 from riskset._errors import InputError
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcome_model import fit_outcome
-from riskset.cohort.outcomes import expected_se
+from riskset.cohort.outcomes import ArmCounts, Outcomes, count_arms, expected_se
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
-from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.model.penalty import L1, Penalty
 from riskset.study.analysis_sections import Analysis, OutcomeModel
 from riskset.study.cohorts import Cohort, Followed
@@ -23,16 +22,6 @@ from riskset.study.steps import Result
 
 __all__ = ["crude", "estimates", "numbered", "subgroup_estimates"]
 
-TREATMENT = "treatment"
-REASONS = {
-    "no_people": "nobody is left.",
-    "one_arm_empty": "one arm has nobody left.",
-    "no_events": "nobody has the outcome.",
-    "events_in_one_arm": "only one arm has the outcome, so that the hazard ratio is 0 or infinite.",
-    "no_informative_strata": "no stratum or set with an outcome has both arms.",
-    "not_estimable": "the effect cannot be told from that of the covariates.",
-    "not_converged": "the fit did not converge.",
-}
 NAMES = {"cox": "hazard", "cause-specific": "cause-specific hazard", "finegray": "subdistribution"}
 
 
@@ -40,26 +29,32 @@ def crude(followed: Followed, own: OutcomeModel, seed: int) -> Result:
     """The estimate without any adjustment, of all who are followed."""
     plain = dataclasses.replace(own, covariates="none", strength=None, censoring_group=None)
     try:
-        found = _fit(followed, followed.people, plain, plain.kind, None, None, seed, "marginal")
+        found = _fit(followed, followed.people, plain, plain.kind, seed=seed, reading="marginal")
     except InputError as error:
         return Result(status_of(error) | {"rows": []})
     return Result(_facts(found) | {"rows": [_row(found, "crude", "crude", 0)]})
 
 
 def estimates(
-    cohort: Cohort, followed: Followed, made: Adjustment, analysis: Analysis, seed: int
+    cohort: Cohort,
+    followed: Followed,
+    made: Adjustment,
+    analysis: Analysis,
+    seed: int,
+    wants_profile: bool,
 ) -> Result:
     """The main estimate, its other reading, and those of further models."""
     own = analysis.model
     rows: list[dict[str, Any]] = []
     try:
-        extra, penalty = _covariates(cohort, followed, made, analysis, seed)
-        found = _fit(followed, made, own, own.kind, extra, penalty, seed)
+        extra, penalty = _covariates(cohort, made, analysis)
+        beside: dict[str, Any] = {"seed": seed, "extra": extra, "penalty": penalty}
+        found = _fit(followed, made, own, own.kind, **beside, profile=wants_profile)
         n = 0 if extra is None else extra.n_features
-        rows.append(_row(found, "main", "adjusted", n, penalty))
+        rows.append(_row(found, "main", "adjusted", n))
         if found.sensitivity is not None:
             label = f"{found.sensitivity.reading} instead of {found.reading}"
-            rows.append(_row(found.sensitivity, "sensitivity", label, n, penalty))
+            rows.append(_row(found.sensitivity, "sensitivity", label, n))
     except InputError as error:
         return Result(status_of(error) | {"rows": rows})
     facts = _facts(found)
@@ -67,49 +62,91 @@ def estimates(
         if kind == own.kind:
             continue
         try:
-            other = _fit(followed, made, own, kind, extra, penalty, seed)
+            other = _fit(followed, made, own, kind, **beside)
         except InputError as error:
             facts["notes"].append({"code": "model", "message": f"{kind}: {error}"})
             continue
         for one in (other, other.sensitivity):
             if one is not None:
-                rows.append(_row(one, "model", f"{NAMES[kind]}, {one.reading}", n, penalty))
-    return Result(facts | {"rows": rows})
+                rows.append(_row(one, "model", f"{NAMES[kind]}, {one.reading}", n))
+    return Result(facts | {"rows": rows, "profile": _profile(found)})
+
+
+def _profile(found: Estimate) -> list[dict[str, float]]:
+    """Points of the profile likelihood, relative to its maximum."""
+    own = found.profile
+    if own is None or not own.log_likelihood.size:
+        return []
+    best = max(found.log_likelihood, float(own.log_likelihood.max()))
+    return [
+        {"log_hr": float(b), "log_likelihood": float(v) - best, "derivative": float(d)}
+        for b, v, d in zip(own.log_hr, own.log_likelihood, own.derivative, strict=True)
+    ]
 
 
 def subgroup_estimates(
     cohort: Cohort, followed: Followed, made: Adjustment, own: OutcomeModel, column: str, seed: int
 ) -> Result:
-    """The main estimate in each level of a column, with the weights and sets as they are.
+    """The effect at each level of a column, from the interactions of its levels and the treatment.
 
-    The p of interaction is that of the heterogeneity of the log hazard ratios b between levels,
-    the sum of w (b - mean)^2 with w = 1 / se^2, by a chi-square of levels - 1.
+    All people, weights and sets stay in one model; intervals of the levels are normal.
     """
     labels = cohort.labels[column]
-    rows: list[dict[str, Any]] = []
+    levels = np.unique(labels[made.kept])
+    if levels.size < 2 or made.status != "ok":
+        return Result({"rows": []})
+    columns = {str(level): (labels == level).astype(np.float64) for level in levels[1:]}
     plain = dataclasses.replace(own, covariates="none", strength=None)
-    for level in np.unique(labels):
-        inside = labels == level
-        weight = np.where(inside, made.weight, 0.0)
-        set_id = None if made.set_id is None else np.where(inside, made.set_id, -1)
-        part = dataclasses.replace(made, weight=weight, set_id=set_id)
-        try:
-            found = _fit(followed, part, plain, own.kind, None, None, seed)
-        except InputError:
-            continue
-        row = _row(found, "subgroup", f"{column}: {level}", 0)
-        rows.append(row | {"column": column, "level": str(level)})
-    p = _interaction_p([(r["log_hr"], r["se"]) for r in rows if r["status"] == "ok"])
-    return Result({"rows": [row | {"interaction_p": p} for row in rows]})
+    try:
+        groups = Design.from_columns(columns)
+        found = _fit(followed, made, plain, plain.kind, seed=seed, interactions=groups)
+    except InputError:
+        return Result({"rows": []})
+    beside = {subgroup.name: subgroup for subgroup in found.subgroups}
+    rows = []
+    for level in levels:
+        one = beside.get(str(level))
+        log_hr, se = (found.log_hr, found.se) if one is None else (one.log_hr, one.se_log_hr)
+        inside = np.where(labels == level, made.weight, 0.0)
+        arms = count_arms(
+            Outcomes(followed.time, followed.status), dataclasses.replace(made, weight=inside)
+        )
+        p = next(iter(beside.values())).p if one is None and len(beside) == 1 else None
+        row = _row(_at_level(found, log_hr, se, arms), "subgroup", f"{column}: {level}", 0)
+        row |= {"column": column, "level": str(level)}
+        rows.append(row | {"interaction_p": p if one is None else one.p})
+    return Result({"rows": rows})
 
 
-def _interaction_p(found: list[tuple[float | None, float | None]]) -> float | None:
-    known = np.array([(b, s) for b, s in found if b is not None and s is not None])
-    if len(known) < 2:
-        return None
-    b, w = known[:, 0], 1 / known[:, 1] ** 2
-    mean = (w * b).sum() / w.sum()
-    return float(chi2.sf((w * (b - mean) ** 2).sum(), b.size - 1))
+def _at_level(
+    found: Estimate, log_hr: float, se: float, arms: tuple[ArmCounts, ArmCounts]
+) -> Estimate:
+    """The estimate of a level, with what is of the whole model left out."""
+    events = [arm.outcomes for arm in arms]
+    status = found.status
+    if status == "ok" and not np.isfinite(log_hr):
+        status = "events_in_one_arm" if any(events) else "no_events"
+        log_hr = se = float("nan")
+    half = float(ndtri(0.5 + found.level / 2)) * se
+    nothing = float("nan")
+    return dataclasses.replace(
+        found,
+        status=status,
+        target=arms[0],
+        comparator=arms[1],
+        log_hr=log_hr,
+        lower=log_hr - half,
+        upper=log_hr + half,
+        se=se,
+        p=float(2 * ndtr(-abs(log_hr / se))) if se > 0 else nothing,
+        one_sided_p=float(ndtr(-log_hr / se)) if se > 0 else nothing,
+        interval="wald",
+        llr=nothing,
+        proportionality_p=nothing,
+        informative_strata=None,
+        informative_people=None,
+        notes=(),
+    )
 
 
 def _fit(
@@ -117,10 +154,13 @@ def _fit(
     made: Adjustment,
     own: OutcomeModel,
     kind: str,
-    extra: Design | None,
-    penalty: Penalty | None,
+    *,
     seed: int,
+    extra: Design | None = None,
+    penalty: Penalty | None = None,
+    interactions: Design | None = None,
     reading: str | None = None,
+    profile: bool = False,
 ) -> Estimate:
     is_finegray = kind == "finegray"
     return fit_outcome(
@@ -129,55 +169,41 @@ def _fit(
         kind,  # type: ignore[arg-type]
         reading=own.reading if reading is None else reading,  # type: ignore[arg-type]
         covariates=extra,
+        interactions=interactions,
         penalty=penalty,
+        cross_validate=extra is not None and penalty is None,
+        folds=own.folds,
+        repeats=own.repeats,
         ties="breslow" if is_finegray else own.ties,
         interval=own.interval,
         level=own.level,
         censoring_weights=own.censoring_weights if is_finegray else "none",
         censoring_group=own.censoring_group if is_finegray else None,
+        profile="adaptive" if profile else None,
         replicates=own.replicates,
         seed=seed,
     )
 
 
 def _covariates(
-    cohort: Cohort, followed: Followed, made: Adjustment, analysis: Analysis, seed: int
+    cohort: Cohort, made: Adjustment, analysis: Analysis
 ) -> tuple[Design | None, Penalty | None]:
-    """The tidy covariates of those left, and the penalty on them."""
+    """Covariates to adjust for, and their penalty; None: it is to be chosen."""
     own = analysis.model
     if own.covariates == "none" or made.status != "ok":
         return None, None
+    if own.strength is None:
+        return cohort.design, None
     design = tidy_covariates(cohort, made, analysis.tidy)[1]
-    if not design.n_features:
-        return None, None
-    if own.strength is not None:
-        return design, L1(own.strength, unpenalized=[TREATMENT])
-    rows = np.flatnonzero(made.kept)
-    treatment = Design.from_columns({TREATMENT: made.population.treatment[rows].astype(np.float64)})
-    here = Design.stack([treatment, design.take_rows(rows)])
-    kind = L1(1.0, unpenalized=[TREATMENT])
-    is_finegray = own.kind == "finegray"
-    model = FineGrayCV(kind, seed=seed) if is_finegray else CoxCV(kind, ties=own.ties, seed=seed)
-    stratified = own.reading in ("auto", "stratified") and made.set_id is not None
-    status = followed.status[rows]
-    model.fit(
-        here,
-        Surv(followed.time[rows], status if is_finegray else status == 1),
-        sample_weight=None if stratified or own.reading == "pooled" else made.weight[rows],
-        strata=made.set_id[rows] if stratified and made.set_id is not None else None,
-    )
-    return design, model.best_penalty_
+    return (design, L1(own.strength)) if design.n_features else (None, None)
 
 
 def _facts(found: Estimate) -> dict[str, Any]:
-    status = found.status
     notes = [{"code": n.code, "message": n.message} for n in found.notes]
-    return {"status": status, "reason": REASONS.get(status), "notes": notes}
+    return {"status": found.status, "reason": found.reason, "notes": notes}
 
 
-def _row(
-    found: Estimate, role: str, label: str, n_covariates: int, penalty: Penalty | None = None
-) -> dict[str, Any]:
+def _row(found: Estimate, role: str, label: str, n_covariates: int) -> dict[str, Any]:
     row: dict[str, Any] = dict(found.columns())
     row["interval_level"] = row.pop("level")
     events = found.target.outcomes + found.comparator.outcomes
@@ -189,8 +215,8 @@ def _row(
         "informative_people": found.informative_people,
         "expected_se": expected_se(events, n1 / (n1 + n0)) if n1 + n0 else None,
     }
-    if penalty is not None:
-        row |= {"l1": penalty.l1, "l2": penalty.l2}
+    if found.penalty is not None:
+        row |= {"l1": found.penalty.l1, "l2": found.penalty.l2}
     if row["log_hr"] is not None and np.isinf(row["log_hr"]):
         row |= {"hr": found.hr, "hr_lower": found.hr_lower, "hr_upper": found.hr_upper}
         row = {name: None if _is_nan(value) else value for name, value in row.items()}

@@ -27,7 +27,7 @@ class Run:
     status : str
     step, reason : str or None
         Where it stopped, and why.
-    ps, balance, description : str or None
+    ps, balance, description, estimate : str or None
         Keys of steps.
     adjustment : str
         The key of its step.
@@ -48,6 +48,7 @@ class Run:
     adjustment: str | None = None
     balance: str | None = None
     description: str | None = None
+    estimate: str | None = None
     equipoise: float | None = None
     balance_facts: dict[str, Any] | None = None
     rows: list[dict[str, Any]] = field(default_factory=list)

@@ -12,6 +12,7 @@ from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment, effective_size
 from riskset.cohort.curves import ArmCurves, incidence, survival
 from riskset.cohort.outcomes import Outcomes, count_arms, followup
+from riskset.cohort.risks import risk_difference
 from riskset.data.outcome import Surv
 from riskset.study.cohorts import Followed
 from riskset.study.scores import status_of
@@ -30,7 +31,7 @@ MOST_WEEKS = 104
 
 
 def describe(
-    followed: Followed, made: Adjustment, risk_times: tuple[float, ...], level: float
+    followed: Followed, made: Adjustment, risk_times: tuple[float, ...], level: float, seed: int
 ) -> Result:
     """Everything about one outcome that does not need a model.
 
@@ -51,10 +52,10 @@ def describe(
         breaks = _breaks(curves.limit)
         facts["curves"] += [r | {"adjusted": adjusted} for r in _steps(followed, people, curves)]
         facts["at_risk"] += [r | {"adjusted": adjusted} for r in _at_risk(followed, people, breaks)]
-        facts["risks"] += [
-            _risk(followed, people, curves, time, level) | {"adjusted": adjusted}
-            for time in risk_times
-        ]
+        risks = [_risk(followed, people, curves, time, level) for time in risk_times]
+        if adjusted:
+            _resample(risks, followed, people, risk_times, level, seed)
+        facts["risks"] += [risk | {"adjusted": adjusted} for risk in risks]
     facts["follow_up"] = _follow_up(followed, made)
     facts["ends"] = _ends(followed, made)
     facts["weeks"] = _weeks(followed)
@@ -177,6 +178,22 @@ def _risk(
     difference = risks[0] - risks[1]
     row["difference"] = difference
     return row | {"difference_lower": difference - half, "difference_upper": difference + half}
+
+
+def _resample(
+    risks: list[dict[str, Any]],
+    followed: Followed,
+    people: Adjustment,
+    times: tuple[float, ...],
+    level: float,
+    seed: int,
+) -> None:
+    """Replace the intervals of differences by those of resamples, which keep matched sets whole."""
+    found = risk_difference(_outcome(followed), people, times, level=level, seed=seed)
+    for k, risk in enumerate(risks):
+        if np.isfinite(found.lower[k]):
+            ends = {"difference_lower": found.lower[k], "difference_upper": found.upper[k]}
+            risk |= {name: float(end) for name, end in ends.items()} | {"interval": "bootstrap"}
 
 
 def _follow_up(followed: Followed, made: Adjustment) -> list[dict[str, object]]:

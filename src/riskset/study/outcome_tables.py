@@ -23,7 +23,7 @@ label                  text    what it is, in a few words
         + """
 subgroup               text?   name of the subgroup variable
 level                  text?   level of the subgroup
-interaction_p          number? p that the effect is the same at all levels of the subgroup
+interaction_p          number? p that the effect is as at the first level; there: of two levels
 estimand               text?   whom the effect is about
 status                 text    "ok", or why there is no number, such as "no_events"
 note                   text?   codes of remarks, such as "few_events", by semicolons
@@ -69,7 +69,7 @@ comparator_upper       number? upper end
 difference             number? target less comparator
 difference_lower       number? lower end of its interval
 difference_upper       number? upper end
-interval               text    "normal" (from standard errors) or "bootstrap"
+interval               text    of the difference: "normal" (from standard errors) or "bootstrap"
 interval_level         number  such as 0.95
 target_at_risk         int?    people of the target still followed
 comparator_at_risk     int?    people of the comparator still followed
@@ -197,6 +197,7 @@ count                  int?    people
         + """
 log_hr                 number  log hazard ratio
 log_likelihood         number  less that at the maximum, so at most 0
+derivative             number  of the profile by the log hazard ratio
 """,
     ),
     table(
