@@ -31,6 +31,7 @@ class ExampleName(StrEnum):
     """Specifications that come with the package."""
 
     rhc = "rhc"
+    cdm = "cdm"
 
 
 @contextmanager
@@ -93,7 +94,7 @@ def check(specification: Annotated[Path, FILE]) -> None:
 def example(
     name: Annotated[ExampleName, typer.Argument(help="Which.")] = ExampleName.rhc,
 ) -> None:
-    """Print a specification to start from; it runs as it is, on data of the package."""
+    """Print a specification to start from: of a table of people, or of an OMOP CDM (cdm)."""
     from riskset.study import example as text
 
     typer.echo(text(name.value), nl=False)

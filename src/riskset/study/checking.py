@@ -41,6 +41,10 @@ def check(study: "Study") -> None:
             why = "is compared with itself" if pair[0] == pair[1] else "is there twice"
             raise study.fault("comparisons", str(k), message=f"{' and '.join(pair)}: it {why}.")
         seen.add(pair)
+        arms = [own.exposures[name] for name in pair]
+        if len({getattr(arm, "cohort", None) is None for arm in arms}) > 1:
+            message = "one arm has concepts and the other one a cohort; both need the same."
+            raise study.fault("comparisons", str(k), message=message)
     _check_definitions(study)
     for name, outcome in own.outcomes.items():
         if (outcome.true_hr is not None) != (outcome.kind == "positive control"):

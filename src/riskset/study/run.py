@@ -2,14 +2,17 @@
 
 import datetime
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from riskset._progress import ProgressBar
 from riskset.data.writers import check_folder
 from riskset.study.assembling import Tables
+from riskset.study.cdm_source import CdmSource, find_cdm
 from riskset.study.cohorts import Source
+from riskset.study.data_sections import CdmData
 from riskset.study.doing import Doing
 from riskset.study.hiding import hide
 from riskset.study.results import TABLES, StudyResults, write_results
@@ -62,23 +65,22 @@ def run(
     check_folder(folder)
     started = time.perf_counter()
     steps = Steps(folder / "steps")
-    source = _source(study, steps)
-    with ProgressBar("study", progress) as bar:
+    with _source(study, steps) as source, ProgressBar("study", progress) as bar:
         analyses = list(Doing(study, source, steps, bar).all())
-    tables = Tables(study, source, steps, analyses)
-    own = study.specification.sharing
-    document = study_document(study, source.sources)
-    last = {
-        "date": (date or datetime.date.today()).isoformat(),
-        "seconds": round(time.perf_counter() - started, 3),
-        "steps": steps.times,
-    }
-    for name, least, blind in (
-        ("private", 0, False),
-        ("results", own.min_cell_count, own.blind),
-    ):
-        shown = {table: hide(table, tables.rows(table, blind), least) for table in TABLES}
-        write_results(folder / name, document, last, shown)
+        tables = Tables(study, source, steps, analyses)
+        own = study.specification.sharing
+        document = study_document(study, source.sources)
+        last = {
+            "date": (date or datetime.date.today()).isoformat(),
+            "seconds": round(time.perf_counter() - started, 3),
+            "steps": steps.times,
+        }
+        for name, least, blind in (
+            ("private", 0, False),
+            ("results", own.min_cell_count, own.blind),
+        ):
+            shown = {table: hide(table, tables.rows(table, blind), least) for table in TABLES}
+            write_results(folder / name, document, last, shown)
     return StudyResults.open(folder / "results")
 
 
@@ -90,8 +92,16 @@ def check_data(study: Study) -> None:
     InputError
         Names the line of the specification.
     """
-    TableColumns.find(study)
+    if isinstance(study.specification.data, CdmData):
+        find_cdm(study)
+    else:
+        TableColumns.find(study)
 
 
-def _source(study: Study, steps: Steps) -> Source:
-    return TableSource(study, steps)
+@contextmanager
+def _source(study: Study, steps: Steps) -> Iterator[Source]:
+    if not isinstance(study.specification.data, CdmData):
+        yield TableSource(study, steps)
+        return
+    with closing(CdmSource(study, steps)) as source:
+        yield source

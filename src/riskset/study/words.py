@@ -3,10 +3,14 @@
 import dataclasses
 import importlib.metadata
 import platform
+from collections.abc import Mapping
 from typing import Any
 
 from riskset._version import __version__
 from riskset.study.analysis_sections import Analysis
+from riskset.study.cdm_sections import Entry
+from riskset.study.cdm_source import risk_window
+from riskset.study.data_sections import CdmData, CdmOutcome
 from riskset.study.specification import Study
 
 __all__ = ["analysis_words", "study_document", "versions"]
@@ -59,7 +63,7 @@ def study_document(study: Study, sources: list[dict[str, object]]) -> dict[str, 
             }
             for name, outcome in own.outcomes.items()
         },
-        "competing": own.competing,
+        "competing": own.competing or _listed(own.competing_events),
         "analyses": {
             name: {
                 "label": analysis.label or name,
@@ -80,12 +84,19 @@ def study_document(study: Study, sources: list[dict[str, object]]) -> dict[str, 
     }
 
 
+def _listed(events: Mapping[str, CdmOutcome]) -> str | None:
+    labels = [event.label or name for name, event in events.items()]
+    if len(labels) < 2:
+        return labels[0] if labels else None
+    return f"{', '.join(labels[:-1])} or {labels[-1]}"
+
+
 def _data(study: Study, sources: list[dict[str, object]]) -> dict[str, object]:
     data = study.specification.data
     return {
-        "name": data.name or sources[0]["name"],
+        "name": data.name or study.settings["data"].get("cdm") or sources[0]["name"],
         "description": data.description,
-        "kind": "tables",
+        "kind": "omop" if isinstance(data, CdmData) else "tables",
         "start": None if data.start is None else data.start.isoformat(),
         "end": None if data.end is None else data.end.isoformat(),
         "sources": sources,
@@ -104,8 +115,7 @@ def analysis_words(study: Study, analysis: Analysis) -> dict[str, str | None]:
         estimand = ESTIMANDS[analysis.weight.estimand]
     return {
         "population": _population(study),
-        "time_at_risk": "days at risk as the data have them, the first and the last one counted",
-        "washout": None,
+        **_follow_up(study, analysis),
         "estimand": estimand,
         "propensity_score": _score(study, analysis),
         "adjustment": _adjustment(analysis),
@@ -116,10 +126,24 @@ def analysis_words(study: Study, analysis: Analysis) -> dict[str, str | None]:
 
 def _population(study: Study) -> str:
     own = study.specification
+    if isinstance(own.data, CdmData):
+        return "people who start the target or the comparator"
     text = "everybody in the data who has the target or the comparator"
     if any(getattr(outcome, "prior", None) is not None for outcome in own.outcomes.values()):
         text += ", but those who had the outcome before"
     return text
+
+
+def _follow_up(study: Study, analysis: Analysis) -> dict[str, str | None]:
+    if not isinstance(study.specification.data, CdmData):
+        words = "days at risk as the data have them, the first and the last one counted"
+        return {"time_at_risk": words, "washout": None}
+    entry = analysis.eligibility or Entry()
+    washout = f"at least {entry.washout_days:,} days observed before"
+    return {
+        "time_at_risk": risk_window(analysis).words,
+        "washout": washout if entry.washout_days else None,
+    }
 
 
 def _score(study: Study, analysis: Analysis) -> str | None:

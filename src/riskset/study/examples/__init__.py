@@ -1,4 +1,4 @@
-"""Specifications to start from, each of which runs on data that come with the package."""
+"""Specifications to start from, each of which runs on data that the package has or makes."""
 
 from importlib.resources import files
 from typing import Literal, get_args
@@ -8,7 +8,7 @@ from riskset.datasets import rhc_path
 
 __all__ = ["Example", "example"]
 
-Example = Literal["rhc"]
+Example = Literal["rhc", "cdm"]
 
 
 def example(name: Example = "rhc") -> str:
@@ -16,8 +16,9 @@ def example(name: Example = "rhc") -> str:
 
     Parameters
     ----------
-    name : {"rhc"}
-        "rhc": five analyses of the bundled cohort of right heart catheterisation.
+    name : {"rhc", "cdm"}
+        "rhc": five analyses of the bundled cohort of right heart catheterisation. "cdm": new users
+        of two classes of drugs in an OMOP CDM, such as `riskset.simulate.toy_cdm` writes.
 
     Examples
     --------

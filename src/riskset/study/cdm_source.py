@@ -1,0 +1,325 @@
+"""The people of a study from an OMOP CDM."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riskset.cohort.adjustment import Adjustment, Step
+from riskset.cohort.population import Population
+from riskset.data.design import Design
+from riskset.omop.cdm import Cdm
+from riskset.omop.concepts import ConceptSet
+from riskset.omop.covariate_settings import CovariateSettings
+from riskset.omop.covariates import Covariates
+from riskset.omop.eligibility import Eligibility, StudyCohort
+from riskset.omop.events import CohortRecords, Diagnosis
+from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
+from riskset.omop.risk import TimeAtRisk
+from riskset.study.analysis_sections import Analysis
+from riskset.study.cdm_sections import CdmCovariates, Entry, NewUsers, RiskWindow
+from riskset.study.cohorts import Cohort, Followed
+from riskset.study.data_sections import CdmData, CdmExposure, CdmOutcome, Codes
+from riskset.study.specification import Comparison, Study
+from riskset.study.steps import Result, Steps, digest, fingerprint
+
+__all__ = ["CdmSource", "find_cdm", "risk_window"]
+
+
+class CdmSource:
+    """An OMOP CDM; a context manager.
+
+    Parameters
+    ----------
+    study : Study
+    steps : Steps
+        Keeps cohorts, their covariates, and follow-up.
+
+    Attributes
+    ----------
+    sources : list of dict
+        ``name``, ``fingerprint`` and ``rows`` of the files, for the results.
+
+    Raises
+    ------
+    InputError
+        If there is no CDM, with the line of the specification.
+    """
+
+    def __init__(self, study: Study, steps: Steps) -> None:
+        self._study, self._steps, data = study, steps, study.specification.data
+        assert isinstance(data, CdmData)
+        path = find_cdm(study)
+        files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        self.sources: list[dict[str, object]] = [
+            {"name": file.name, "fingerprint": fingerprint(file), "rows": None} for file in files
+        ]
+        self._key = digest("cdm", [s["fingerprint"] for s in self.sources], data.schema)
+        self._cdm = Cdm(path, schema=data.schema)
+        self._last: tuple[str, Cohort] | None = None
+        self._selected: tuple[str, StudyCohort] | None = None
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._cdm.close()
+
+    def cohort(self, comparison: Comparison, analysis: Analysis) -> Cohort:
+        """The people of a comparison with their covariates; the last ones are remembered."""
+        entry_key = self._entry_key(comparison, analysis)
+        settings = analysis.covariates or CdmCovariates()
+        key = digest(entry_key, dataclasses.asdict(settings))
+        if self._last is None or self._last[0] != key:
+            self._last = (key, self._read(key, comparison, analysis, settings))
+        return self._last[1]
+
+    def follow(self, comparison: Comparison, analysis: Analysis, outcome: str) -> Followed:
+        """What became of them in the time at risk of an analysis."""
+        own = self._study.specification
+        cohort, window = self.cohort(comparison, analysis), risk_window(analysis)
+        event = own.outcomes[outcome]
+        assert isinstance(event, CdmOutcome)
+        competing = list(own.competing_events.values())
+        found = self._steps.do(
+            "time at risk",
+            f"{comparison.target}, {comparison.comparator}, {outcome}",
+            [
+                self._entry_key(comparison, analysis),
+                _definition(event),
+                [_definition(other) for other in competing],
+                dataclasses.asdict(analysis.time_at_risk or RiskWindow()),
+            ],
+            functools.partial(self._follow, comparison, analysis, window, event, competing),
+        )
+        arrays, population = found.arrays, cohort.people.population
+        place = np.searchsorted(population.row_id, arrays["row_id"])
+        n = population.n_rows
+        time, status, keep = np.ones(n), np.zeros(n, dtype=np.int64), np.zeros(n)
+        reasons = np.full(n, "", dtype=arrays["end_reason"].dtype)
+        time[place], status[place], keep[place] = arrays["time"], arrays["status"], 1.0
+        reasons[place] = arrays["end_reason"]
+        people = dataclasses.replace(
+            cohort.people,
+            kind="trimming",
+            weight=keep,
+            attrition=tuple(Step(**step) for step in found.facts["attrition"]),
+            status=found.facts["status"],
+        )
+        notes = [(code, message) for code, message in found.facts["notes"]]
+        return Followed(digest(cohort.key, found.key), people, time, status, reasons, notes)
+
+    def codes(self) -> list[dict[str, object]]:
+        """The concepts of all definitions, as they are given."""
+        own = self._study.specification
+        lists: dict[str, Codes] = {
+            name: member
+            for members in (own.exposures, own.outcomes, own.competing_events)
+            for name, member in members.items()
+            if isinstance(member, Codes)
+        }
+        found = self._steps.do(
+            "codes",
+            "all definitions",
+            [self._key, {name: _definition(member) for name, member in lists.items()}],
+            lambda: Result({"rows": list(self._named(lists))}),
+        )
+        rows: list[dict[str, object]] = found.facts["rows"]
+        return rows
+
+    def _named(self, lists: dict[str, Codes]) -> Iterator[dict[str, object]]:
+        wanted = sorted({c for own in lists.values() for c in (*own.concepts, *own.exclude)})
+        columns = ("concept_id", "concept_name")
+        view = self._cdm.view("concept", columns, ("vocabulary_id",), needed=False)
+        listed = ", ".join(map(str, wanted)) or "NULL"
+        with self._cdm.scratch() as work:
+            known = {
+                c: (name, vocabulary)
+                for c, name, vocabulary in work.rows(
+                    f"SELECT concept_id, concept_name, vocabulary_id FROM {view} "
+                    f"WHERE concept_id IN ({listed})"
+                )
+            }
+        for name, own in lists.items():
+            for excluded, concepts in ((False, own.concepts), (True, own.exclude)):
+                for concept in concepts:
+                    label, vocabulary = known.get(concept, (f"[unknown concept {concept}]", None))
+                    row = {"list": name, "concept_id": concept, "name": label}
+                    yield row | {"vocabulary": vocabulary, "excluded": excluded}
+
+    def _entry_key(self, comparison: Comparison, analysis: Analysis) -> str:
+        known = self._study.specification.exposures
+        arms = [known[name] for name in (comparison.target, comparison.comparator)]
+        return digest(
+            self._key,
+            [_definition(arm) for arm in arms if isinstance(arm, CdmExposure)],
+            dataclasses.asdict(analysis.new_users or NewUsers()),
+            dataclasses.asdict(analysis.eligibility or Entry()),
+        )
+
+    def _select(self, comparison: Comparison, analysis: Analysis) -> StudyCohort:
+        """Those who may enter; done when it is needed, and the last one is remembered."""
+        key = self._entry_key(comparison, analysis)
+        if self._selected is None or self._selected[0] != key:
+            rules = Eligibility(**dataclasses.asdict(analysis.eligibility or Entry()))
+            found = rules.select(self._cdm, self._episodes(comparison, analysis))
+            self._selected = (key, found)
+        return self._selected[1]
+
+    def _episodes(self, comparison: Comparison, analysis: Analysis) -> Cohorts:
+        known = self._study.specification.exposures
+        target, comparator = (known[name] for name in (comparison.target, comparison.comparator))
+        assert isinstance(target, CdmExposure)
+        assert isinstance(comparator, CdmExposure)
+        if target.cohort is not None and comparator.cohort is not None:
+            return CohortTable(target.cohort, comparator.cohort).read(self._cdm)
+        new_users = dataclasses.asdict(analysis.new_users or NewUsers())
+        sets = (
+            _concepts(target, comparison.target),
+            _concepts(comparator, comparison.comparator),
+        )
+        return NewUserCohort(*sets, **new_users).read(self._cdm)
+
+    def _read(
+        self, key: str, comparison: Comparison, analysis: Analysis, settings: CdmCovariates
+    ) -> Cohort:
+        path = self._steps.path("covariates", f"{key}.rsd")
+        found = self._steps.do(
+            "cohort",
+            f"{comparison.target}, {comparison.comparator}",
+            key,
+            functools.partial(self._extract, comparison, analysis, settings, path),
+        )
+        if not path.exists():  # deleted by somebody
+            self._extract(comparison, analysis, settings, path)
+        facts, arrays = found.facts, found.arrays
+        population = Population(
+            arrays["treatment"], row_id=arrays["row_id"], person_id=arrays["person_id"]
+        )
+        people = Adjustment(
+            "none",
+            None,
+            population,
+            np.ones(population.n_rows),
+            status=facts["status"],
+            attrition=tuple(Step(**step) for step in facts["attrition"]),
+        )
+        made = zip(arrays["covariate_id"], arrays["analysis_id"], arrays["domain"], strict=True)
+        return Cohort(
+            key,
+            people,
+            Design.open(path, verify=False),
+            years=arrays["year"],
+            analyses={int(id_): (int(number), str(domain)) for id_, number, domain in made},
+            problem=_problem(facts),
+            notes=[(code, message) for code, message in facts["notes"]],
+        )
+
+    def _extract(
+        self, comparison: Comparison, analysis: Analysis, settings: CdmCovariates, path: Path
+    ) -> Result:
+        cohort = self._select(comparison, analysis)
+        covariates = Covariates.extract(self._cdm, cohort, _covariate_settings(settings))
+        covariates.design().save(path)
+        days = _column(cohort.table, "index_date").astype("datetime64[Y]")
+        arrays = {
+            name: _column(cohort.table, name) for name in ("row_id", "person_id", "treatment")
+        }
+        arrays["year"] = days.astype(np.int64) + 1970
+        for name in ("covariate_id", "analysis_id"):
+            arrays[name] = _column(covariates.ref, name)
+        arrays["domain"] = _column(covariates.ref, "domain").astype(np.str_)
+        facts = {
+            "status": cohort.status,
+            "attrition": [dataclasses.asdict(step) for step in cohort.attrition.steps],
+            "notes": [(n.code, n.message) for n in (*cohort.notes, *covariates.notes)],
+        }
+        return Result(facts, arrays)
+
+    def _follow(
+        self,
+        comparison: Comparison,
+        analysis: Analysis,
+        window: TimeAtRisk,
+        event: CdmOutcome,
+        competing: Sequence[CdmOutcome],
+    ) -> Result:
+        cohort = self._select(comparison, analysis)
+        others = [_event(other) for other in competing]
+        found = window.follow(self._cdm, cohort, _event(event), others)
+        arrays = {
+            "row_id": found.column("row_id"),
+            "time": found.column("survival_time"),
+            "status": found.column("status"),
+            "end_reason": found.column("end_reason").astype(np.str_),
+        }
+        facts = {
+            "status": found.status,
+            "attrition": [dataclasses.asdict(step) for step in found.attrition.steps],
+            "notes": [(n.code, n.message) for n in found.notes if n not in cohort.notes],
+        }
+        return Result(facts, arrays)
+
+
+def find_cdm(study: Study) -> Path:
+    """The path of the CDM.
+
+    Raises
+    ------
+    InputError
+        If there is nothing.
+    """
+    data = study.specification.data
+    assert isinstance(data, CdmData)
+    path = study.folder / data.cdm
+    if not path.exists():
+        raise study.fault("data", "cdm", message=f"there is no file or folder {str(path)!r}.")
+    return path
+
+
+def risk_window(analysis: Analysis) -> TimeAtRisk:
+    """The time at risk of an analysis."""
+    return TimeAtRisk(**dataclasses.asdict(analysis.time_at_risk or RiskWindow()))
+
+
+def _definition(own: Codes) -> dict[str, object]:
+    """What the records of an exposure or outcome depend on."""
+    names = ("concepts", "descendants", "exclude", "cohort", "inpatient", "death")
+    return {name: getattr(own, name, None) for name in names}
+
+
+def _concepts(own: Codes, name: str = "") -> ConceptSet:
+    return ConceptSet(own.concepts, descendants=own.descendants, exclude=own.exclude, name=name)
+
+
+def _event(own: CdmOutcome) -> object:
+    if own.death:
+        return "death"
+    if own.cohort is not None:
+        return CohortRecords(own.cohort)
+    return Diagnosis(_concepts(own), inpatient=own.inpatient)
+
+
+def _covariate_settings(own: CdmCovariates) -> CovariateSettings:
+    given = dataclasses.asdict(own)
+    if given["analyses"] is None:
+        del given["analyses"]
+    exclude = given.pop("exclude")
+    return CovariateSettings(**given, exclude=ConceptSet(exclude) if exclude else None)
+
+
+def _problem(facts: dict[str, Any]) -> tuple[str, str] | None:
+    """Which step left nobody, or nobody of an arm."""
+    if facts["status"] == "ok":
+        return None
+    for step in facts["attrition"]:
+        left = [step["target_exposures"], step["comparator_exposures"]]
+        if not all(left):
+            break
+    who = "nobody" if not any(left) else f"nobody of the {('target', 'comparator')[left.index(0)]}"
+    return facts["status"], f"after the step {step['step']!r} {who} is left."
+
+
+def _column(table: Any, name: str) -> Any:
+    return table.column(name).to_numpy(zero_copy_only=False)
