@@ -74,6 +74,27 @@ def test_archive(folder, expected, tmp_path):
     assert new_users(rs.omop.Cdm(tmp_path / "cdm.zip")).equals(expected)
 
 
+def test_tables_in_parts(expected, tmp_path):
+    for name, own in toy_tables().items():
+        (tmp_path / name).mkdir()
+        half = own.num_rows // 2
+        for k, part in enumerate((own.slice(0, half), own.slice(half))):
+            pq.write_table(part, tmp_path / name / f"part-{k}.parquet")
+    with rs.omop.Cdm(tmp_path) as cdm:
+        assert (repr(cdm), cdm.tables[0]) == (
+            "Cdm(2,000 persons, version 5.4, 13 tables)",
+            "cdm_source",
+        )
+    assert new_users(rs.omop.Cdm(tmp_path)).equals(expected)
+    (tmp_path / "drug_exposure" / "part-1.parquet").write_bytes(b"PAR1")
+    with pytest.raises(rs.CohortError, match=r"part-1\.parquet is not a complete Parquet"):
+        new_users(rs.omop.Cdm(tmp_path))
+    for part in (tmp_path / "drug_exposure").iterdir():
+        part.unlink()
+    with pytest.raises(rs.CohortError, match="folder drug_exposure of .* holds no Parquet file"):
+        new_users(rs.omop.Cdm(tmp_path))
+
+
 def test_duckdb_schemas(expected, tmp_path):
     tables = toy_tables()
     with duckdb.connect(tmp_path / "data.duckdb") as connection:
@@ -304,6 +325,13 @@ def cohort_table(**columns):
         "cohort_end_date": ["2014-12-31", None],
     }
     return pa.table(given | columns)
+
+
+def test_cohorts_in_a_file(tmp_path):
+    pq.write_table(cohort_table(), tmp_path / "cohorts.parquet")
+    with rs.omop.Cdm({"observation_period": pa.table(PERIODS)}) as cdm:
+        for source in (tmp_path / "cohorts.parquet", str(tmp_path / "cohorts.parquet")):
+            assert rs.omop.CohortTable(1, 2, source).read(cdm).table.num_rows == 2
 
 
 def test_ends_before_starts_are_counted():

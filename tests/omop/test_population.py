@@ -415,6 +415,56 @@ def test_days_at_risk():
     assert found.attrition.steps[-1].removed_target == 2
 
 
+# -------------------------------------------------------------------- events
+
+
+def test_events_of_every_kind():
+    """One event a person: a diagnosis, one in hospital, a record of a cohort, a death, none."""
+    records = [(1, p, 0, 90) for p in (1, 2, 3)] + [(0, p, 0, 90) for p in (4, 5)]
+    extra = {
+        "condition_occurrence": pa.table(
+            {
+                "person_id": [1, 2, 5],
+                "condition_concept_id": [11, 11, 12],
+                "condition_start_date": [on(10), on(20), on(5)],
+            }
+        ),
+        "visit_occurrence": pa.table(
+            {
+                "person_id": [1, 2, 1],
+                "visit_concept_id": [9202, 9201, 9201],
+                "visit_start_date": [on(10), on(18), on(11)],
+                "visit_end_date": [on(10), on(21), on(12)],
+            }
+        ),
+        "records": pa.table(
+            {
+                "cohort_definition_id": [5, 6],
+                "subject_id": [3, 5],
+                "cohort_start_date": [on(30), on(31)],
+            }
+        ),
+    }
+    own = rs.omop.ConceptSet([11], descendants=False)
+    kinds = {
+        "a concept set": (own, {1: 10, 2: 20}),
+        "in hospital": (rs.omop.Diagnosis(own, inpatient=True), {2: 20}),
+        "a cohort": (rs.omop.CohortRecords(5, "records"), {3: 30}),
+        "any cohort": (rs.omop.CohortRecords(None, "records"), {3: 30, 5: 31}),
+        "death": ("death", {4: 40}),
+        "several": ([own, "death"], {1: 10, 2: 20, 4: 40}),
+    }
+    rules = rs.omop.Eligibility(washout_days=0, restrict_to_common_period=False)
+    with cdm_of(records, deaths=[(4, 40)], extra=extra) as cdm:
+        start = rules.select(cdm, rs.omop.CohortTable(1, 0).read(cdm))
+        for name, (event, expected) in kinds.items():
+            found = rs.omop.TimeAtRisk().follow(cdm, start, event)
+            told = rows(found.table, "person_id", "survival_time", "status")
+            assert {p: day for p, day, status in told if status == 1} == expected, name
+        with pytest.raises(rs.CohortError, match="the only event with a name is 'death'"):
+            rs.omop.TimeAtRisk().follow(cdm, start, "stroke")
+
+
 # -------------------------------------------------------------------- new users
 
 

@@ -11,8 +11,13 @@ SETTINGS = EXPECTED["settings"]
 TARGET = rs.omop.ConceptSet(SETTINGS["target"])
 COMPARATOR = rs.omop.ConceptSet(SETTINGS["comparator"])
 OUTCOME = rs.omop.ConceptSet(SETTINGS["outcome"])
-COMPETING = [rs.omop.ConceptSet([4329847]), "death"]
-ELIGIBILITY = rs.omop.Eligibility(restrict_to_common_period=False)
+COMPETING = [c if c == "death" else rs.omop.ConceptSet([c]) for c in SETTINGS["competing"]]
+ELIGIBILITY = rs.omop.Eligibility(washout_days=SETTINGS["washout"], restrict_to_common_period=False)
+AT_RISK = rs.omop.TimeAtRisk(
+    risk_start=SETTINGS["risk_start"],
+    risk_end=SETTINGS["risk_end"],
+    min_days_at_risk=SETTINGS["min_days"],
+)
 REAL = GOLDEN / "omop" / "Synthea27NjParquet_5.4.zip"
 
 
@@ -38,7 +43,7 @@ def cohort():
 
 @functools.cache
 def population():
-    return rs.omop.TimeAtRisk().follow(toy(), cohort(), OUTCOME, COMPETING)
+    return AT_RISK.follow(toy(), cohort(), OUTCOME, COMPETING)
 
 
 def rows(table, *columns):

@@ -16,7 +16,7 @@ from typing import Any, Self
 from riskset._errors import CohortError, RisksetWarning, counted
 from riskset.data.database import Database, StoredTable, quoted
 from riskset.omop.columns import absent, cast, kind
-from riskset.omop.sources import find_tables, open_table_file
+from riskset.omop.sources import find_tables, is_file_name, open_table_file
 from riskset.solve.result import Note
 
 __all__ = ["Cdm", "Scratch"]
@@ -37,9 +37,10 @@ class Cdm:
     Parameters
     ----------
     source : path or mapping
-        A folder of Parquet, CSV or Arrow files, one a table; a zip archive of such files; a DuckDB
-        file; or a mapping of table names to data frames. Names of tables and columns match in any
-        case, and only what a question needs has to be there.
+        A folder of Parquet, CSV or Arrow files, one a table, or with a folder of Parquet files for
+        a table; a zip archive of such files; a DuckDB file; or a mapping of table names to data
+        frames. Names of tables and columns match in any case, and only what a question needs has to
+        be there.
     schema : str or sequence of str
         Of a DuckDB file; the tables of several schemas together, the first one first.
 
@@ -145,6 +146,8 @@ class Cdm:
         needed : bool
             Otherwise a table that is not there is empty, with a note.
         """
+        if isinstance(source, str) and is_file_name(source) and source not in self._tables:
+            source = Path(source)
         if isinstance(source, str) and source not in self._tables and not needed:
             self.note("missing_table", f"the CDM has no table {source}; it counts as empty.")
             listed = ", ".join(f"{absent(c)} AS {c}" for c in (*columns, *optional))

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+
 from riskset._errors import CohortError, InputError, counted
 from riskset._types import is_number
 from riskset.omop.cdm import Cdm, Scratch
@@ -44,7 +46,7 @@ class Cohorts:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        target = self.table.column("treatment").to_pylist().count(1)
+        target = int(np.count_nonzero(self.table.column("treatment").to_numpy()))
         return (
             f"Cohorts({counted(target, 'target exposure')}, "
             f"{counted(self.table.num_rows - target, 'comparator exposure')})"

@@ -14,10 +14,29 @@ from riskset.data.database import Database, StoredTable, quoted, text
 from riskset.data.files import FORMATS, open_file
 from riskset.omop.columns import kind
 
-__all__ = ["Openers", "find_tables", "open_table_file"]
+__all__ = ["Openers", "find_tables", "is_file_name", "open_table_file"]
 
 Openers = Mapping[str, Callable[[], StoredTable]]
 """Name of a table, in lower case -> what opens it."""
+
+TABLES = {
+    "cdm_source",
+    "cohort",
+    "concept",
+    "concept_ancestor",
+    "condition_era",
+    "condition_occurrence",
+    "death",
+    "drug_era",
+    "drug_exposure",
+    "measurement",
+    "observation",
+    "observation_period",
+    "person",
+    "procedure_occurrence",
+    "visit_occurrence",
+}
+"""Of the CDM, as far as riskset reads them."""
 
 ENDINGS = tuple(e for name, own in FORMATS.items() if name != "duckdb" for e in own)
 
@@ -55,6 +74,11 @@ def find_tables(
     )
 
 
+def is_file_name(name: str) -> bool:
+    """Whether a name ends like that of a file of a table."""
+    return name.lower().endswith(ENDINGS)
+
+
 def open_table_file(database: Database, path: Path) -> StoredTable:
     """A file as a table.
 
@@ -85,16 +109,44 @@ def _frame(database: Database, frame: object) -> Callable[[], StoredTable]:
 
 def _folder(database: Database, folder: Path) -> Openers:
     entries = sorted(p for p in folder.iterdir() if not _is_hidden(p.name))
-    files = [p for p in entries if p.is_file() and p.name.lower().endswith(ENDINGS)]
+    files = [p for p in entries if p.is_file() and is_file_name(p.name)]
     inner = [p for p in entries if p.is_dir()]
-    if not files and len(inner) == 1:
+    in_parts = [p for p in inner if p.name.lower() in TABLES]
+    if not files and not in_parts and len(inner) == 1:
         return _folder(database, inner[0])
-    named = _by_table(files, str(folder))
+    named = _by_table([*files, *in_parts], str(folder))
     return {name: _opener(database, path) for name, path in named.items()}
 
 
 def _opener(database: Database, path: Path) -> Callable[[], StoredTable]:
-    return lambda: open_table_file(database, path)
+    return lambda: (_open_parts if path.is_dir() else open_table_file)(database, path)
+
+
+def _open_parts(database: Database, folder: Path) -> StoredTable:
+    """A folder of Parquet files with the same columns, as Spark writes a table.
+
+    Raises
+    ------
+    CohortError
+        "BadFile".
+    """
+    files = [p for p in sorted(folder.rglob("*.parquet")) if not _is_hidden(p.name)]
+    if not files:
+        raise CohortError(
+            "BadFile",
+            f"the folder {folder.name} of {folder.parent} holds no Parquet file.",
+            hint="a table is one file, or a folder of Parquet files.",
+            details={"file": str(folder)},
+        )
+    for file in files:
+        open_table_file(database, file)  # names the one that is damaged
+    view = database.new_name()
+    listed = ", ".join(text(str(file)) for file in files)
+    database.execute(
+        f"CREATE TEMP VIEW {view} AS SELECT * FROM read_parquet([{listed}], "
+        "hive_partitioning = false, union_by_name = true)"
+    )
+    return database.stored(view, folder.name)
 
 
 def _archive(database: Database, path: Path, scratch: Path) -> Openers:
@@ -109,7 +161,7 @@ def _archive(database: Database, path: Path, scratch: Path) -> Openers:
             details={"file": str(path)},
         ) from None
     tables = [m for m in members if not any(map(_is_hidden, m.parts))]
-    named = _by_table([m for m in tables if m.name.lower().endswith(ENDINGS)], path.name)
+    named = _by_table([m for m in tables if is_file_name(m.name)], path.name)
 
     def opener(member: PurePosixPath) -> Callable[[], StoredTable]:
         def unpack() -> StoredTable:
