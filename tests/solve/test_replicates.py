@@ -10,10 +10,12 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.lanes import LaneLoss
 from riskset.model.loss import Loss
 from riskset.solve import curvature, newton
 from riskset.solve import lanes as shared_lanes
 from riskset.solve import replicates as engine
+from riskset.solve.lanes_cpu import CpuLanes
 from riskset.solve.optimality import Problem
 from riskset.solve.replicates import Part, Replicate, fit_replicates
 from riskset.solve.result import Solution
@@ -232,3 +234,27 @@ def test_a_bad_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     (found,) = replicates(cohort, [m], Runtime(1))
     assert found.status == "converged"
     assert_allclose(found.coef, good.coef, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["breslow", "finegray", "finegray-groups"])
+def test_lanes_know_the_information_of_columns(kind: str) -> None:
+    cohort, chosen = Cohort(kind), multipliers(3, 4)
+    loss = cohort.loss(np.arange(N), cohort.weight)
+    problem = Problem.prepare(Design.from_dense(cohort.x), loss)
+    l1, l2 = penalties(kind)
+    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
+    parts = [Part(cohort.weight * m, cohort.weight * m) for m in chosen]
+    shared = shared_lanes.Shared.prepare(problem, whole, l1, l2)
+    lanes = CpuLanes(shared, LaneLoss.build(loss, parts))
+    found = shared_lanes.Bundle(shared, lanes, 1e-6, 50).solve()
+    columns = np.array([0, 3, 10])
+    ranges = np.ptp(problem.design.stored(columns), axis=0)
+    information = lanes.information(columns, ranges)
+    assert information is not None
+    for k, part in enumerate(parts):
+        own = loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
+        exact = own.information(problem.design, found.eta[:, k].copy(), columns)
+        assert_allclose(information[k], exact, rtol=1e-5, atol=1e-5 * np.diag(exact).min())
+    # Differences would lack digits where a value lies very far away, and be slow for many columns.
+    assert lanes.information(columns, 1e6 * ranges) is None
+    assert lanes.information(np.zeros(17, dtype=np.int64), np.ones(17)) is None

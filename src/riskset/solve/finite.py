@@ -54,7 +54,11 @@ class FreeColumns:
     @classmethod
     def at(cls, design: Design, loss: Loss, eta: Rows, columns: Index) -> "FreeColumns":
         """At the linear predictor `eta`, offset included."""
-        information = loss.information(design, eta, columns)
+        return cls.of(design, columns, loss.information(design, eta, columns))
+
+    @classmethod
+    def of(cls, design: Design, columns: Index, information: Matrix) -> "FreeColumns":
+        """From their information (q, q)."""
         size = np.sqrt(np.maximum(np.diag(information), 1e-300))
         found = sla.eigh(information / np.outer(size, size), check_finite=False)
         return cls(design, columns, size, *found)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import Features, Index, Matrix, Rows
+from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.solve.curvature import CurvatureModel, largest
 from riskset.solve.optimality import NO_SIGNAL, Problem
 from riskset.solve.result import Solution
@@ -29,6 +29,9 @@ N_PAIRS = 12
 """Secant pairs kept; with one more the lane starts to collect anew."""
 SWEEPS = 100
 MAX_HALVINGS = 20
+INNER = 0.01
+"""Share of the residual to which quadratics are minimised. Many columns that go together, as all
+common ones do, are found by small changes of each, so that much less would leave most undone."""
 FIRST_BOX, LEAST_BOX = 2.0, 0.1
 """Bounds of a step, in spreads."""
 STRONG = 0.5
@@ -172,6 +175,17 @@ class Lanes(Protocol):
     def take(self, fresh: NDArray[np.bool_]) -> None:
         """Give lanes more columns (p, R), and every lane the gradient that `certify` computed."""
 
+    def information(self, columns: Index, ranges: Features) -> AnyArray | None:
+        """Observed information of some columns (R, q, q), in stored units, where the lanes stand.
+
+        None if it is as easily had from each replicate alone; not a number where it is not known.
+
+        Parameters
+        ----------
+        ranges : (q,) float64
+            Of the columns.
+        """
+
     def end(self) -> tuple[Matrix, Matrix]:
         """Coefficients in stored units (p, R), and the linear predictors (n, R)."""
 
@@ -188,6 +202,8 @@ class LaneAnswers:
         Relative residual over all columns.
     log_likelihood : (R,) float64
     eta : (n, R) float64
+    n_events : (R,) float64
+        Weighted.
     n_iter : (R,) int64
     is_done : (R,) bool
         False: this lane has to be fitted alone.
@@ -197,6 +213,7 @@ class LaneAnswers:
     kkt: Rows
     log_likelihood: Rows
     eta: Matrix
+    n_events: Rows
     n_iter: Index
     is_done: NDArray[np.bool_]
 
@@ -240,7 +257,7 @@ class Bundle:
                 if not self.live.any():
                     break
                 residual = lanes.residual()
-            now, share = self._search(now, lanes.step(self.live, 0.1 * residual))
+            now, share = self._search(now, lanes.step(self.live, INNER * residual))
             lanes.learn(share, self.live)
             self.n_iter += self.live
             # After a lane's first step its set can become much of what it will have to be.
@@ -250,7 +267,9 @@ class Bundle:
         beta, eta = lanes.end()
         self.is_done &= kkt <= self.tol
         coef = beta / self.shared.problem.design.scale[:, None]
-        return LaneAnswers(coef, kkt, now.log_likelihood, eta, self.n_iter, self.is_done)
+        return LaneAnswers(
+            coef, kkt, now.log_likelihood, eta, lanes.n_events, self.n_iter, self.is_done
+        )
 
     def _keep(self, among: NDArray[np.bool_]) -> None:
         self.live &= among

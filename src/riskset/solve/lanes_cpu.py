@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import AnyArray, Index, Matrix, Rows
+from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.kernels import lanes_cpu as kernels
 from riskset.kernels._vector import lane_rows
@@ -14,6 +14,12 @@ from riskset.solve.lanes import FIRST_BOX, LEAST_BOX, N_PAIRS, SWEEPS, LaneValue
 from riskset.solve.optimality import LEAST_AT_RISK, violations
 
 __all__ = ["CpuLanes"]
+
+NEARBY, FAR = 1e-3, 1e3
+"""Differences are taken by so much of a linear predictor; with columns that range over more
+spreads than `FAR` they would lack digits."""
+MOST_BY_DIFFERENCES = 16
+"""Of more columns each replicate's information is as cheap."""
 
 
 @dataclass
@@ -189,6 +195,25 @@ class CpuLanes:
         self.box = np.vstack([self.box, zero])[order]
         more = np.zeros((new.size, 2 * N_PAIRS, LANES))
         self.pairs = np.concatenate([self.pairs, more])[order]
+
+    def information(self, columns: Index, ranges: Features) -> AnyArray | None:
+        """See `Lanes`; by central differences of the gradient."""
+        design, spread = (
+            self.shared.problem.design,
+            self.spread[columns].min(axis=1, initial=np.inf),
+        )
+        if columns.size > MOST_BY_DIFFERENCES or (ranges > FAR * spread).any():
+            return None
+        out = np.empty((LANES, columns.size, columns.size))
+        for a, reach in enumerate(NEARBY / ranges):
+            along = reach * design.stored(columns[a : a + 1])
+            sides = []
+            for side in (-along, along):
+                now = self.loss.evaluate(np.add(self.eta, side, out=self._before))
+                gradient = design.cross_lanes(now.residual, columns)
+                sides.append(np.where(now.is_safe, gradient, np.nan))
+            out[:, a] = ((sides[0] - sides[1]) / (2 * reach)).T
+        return (out + out.transpose(0, 2, 1)) / 2
 
     def end(self) -> tuple[Matrix, Matrix]:
         """See `Lanes`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import AnyArray, Index, Matrix, Rows
+from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.device import PARTIAL_NUMBERS, DeviceColumns, DeviceDesign
 from riskset.kernels.cuda.backend import Array
 from riskset.kernels.cuda.launch import Launcher
@@ -297,6 +297,9 @@ class DeviceLanes:
     def _picked(self, x: Array, columns: Index) -> Array:
         """Some columns of (R, p)."""
         return self.backend.upload(self.backend.download(x)[:, columns])
+
+    def information(self, columns: Index, ranges: Features) -> None:
+        """See `Lanes`."""
 
     def end(self) -> tuple[Matrix, Matrix]:
         """See `Lanes`."""

@@ -174,7 +174,7 @@ class _Tasks:
 
     def share(self) -> None:
         stored = self.problem.design.stored
-        one_by_one = np.arange(self.free.size if self.separation else 0)[:, None]
+        one_by_one = np.arange(self.free.size)[:, None]
         self.ranges = np.array([np.ptp(stored(self.free[k])) for k in one_by_one])
         self.shared = self._prepared()
         if self.on_device is None:
@@ -245,8 +245,14 @@ class _Tasks:
         found = Bundle(self.shared, lanes, self.tol, self.max_iter).solve()
         # Lanes of the host keep one thread busy, those of a device leave all of them free.
         runtime = Runtime(1) if self.on_device is None else self.problem.loss.runtime
+        information = lanes.information(self.free, self.ranges) if self.free.size else None
         is_plain = runtime.map(
-            lambda k: bool(found.is_done[k]) and self._is_plain(found, k, parts[k]),
+            lambda k: (
+                bool(found.is_done[k])
+                and self._is_plain(
+                    found, k, parts[k], None if information is None else information[k]
+                )
+            ),
             range(len(parts)),
         )
         good = [k for k, plain in enumerate(is_plain) if plain]
@@ -289,15 +295,30 @@ class _Tasks:
             measured,
         )
 
-    def _is_plain(self, found: LaneAnswers, lane: int, part: Part) -> bool:
-        """Whether the unpenalised coefficients are estimable, and finite beyond doubt."""
+    def _is_plain(
+        self, found: LaneAnswers, lane: int, part: Part, information: Matrix | None
+    ) -> bool:
+        """Whether the unpenalised coefficients are estimable, and finite beyond doubt.
+
+        Parameters
+        ----------
+        information : (q, q) float64, optional
+            Theirs, if it is known.
+        """
         problem, design, columns = self.problem, self.problem.design, self.free
         if columns.size == 0:
             return True
-        loss = problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
+        spread, n_events = problem.spread[columns], float(found.n_events[lane])
         eta = np.ascontiguousarray(found.eta[:, lane])
-        spread, n_events = problem.spread[columns], loss.n_events
-        free = FreeColumns.at(design, loss, eta, columns)
+
+        def likelihood() -> Loss:
+            return problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
+
+        if information is None:
+            information = likelihood().information(design, eta, columns)
+        if not np.isfinite(information).all():
+            return False
+        free = FreeColumns.of(design, columns, information)
         if not free.are_estimable(spread, n_events):
             return False
         if not self.separation:
@@ -306,6 +327,7 @@ class _Tasks:
         unit = MOST_PER_EVENT * (n_events + problem.kkt_scale)
         if free.most(found.kkt[lane] * unit * spread, self.ranges) < SHORT:
             return True
+        loss = likelihood()
         gradient = design.cross(loss.evaluate(eta).residual, columns, runtime=loss.runtime)
         return free.span(free.step(gradient), loss) < SHORT
 

@@ -82,7 +82,7 @@ def maximise(
     halve the bracket in three steps.
     """
     at = _Evaluated(function)
-    peak = _bracket(at, min(max(start, lower), upper), lower, upper, step)
+    peak = _bracket(at, min(max(start, lower), upper), lower, upper, step, tol)
     width, slow = peak.high - peak.low, 0
     while not peak.is_narrow(tol) and len(at.values) < MOST:
         x = _golden(peak) if slow >= 3 else _next(at, peak, tol)
@@ -102,24 +102,45 @@ def maximise(
     return peak
 
 
-def _bracket(at: Function, start: float, lower: float, upper: float, step: float) -> Peak:
-    """Walk downhill first, then up, until the function falls or the interval ends."""
+def _bracket(
+    at: Function, start: float, lower: float, upper: float, step: float, tol: float
+) -> Peak:
+    """Walk uphill first, then down, until the function falls or the interval ends.
+
+    Far down, where the penalty is weak, the function is dearest: steps are shorter there once a
+    parabola says how far the top is.
+    """
     peak = Peak(start, start, start)
-    while peak.best > lower:
-        x = peak.best - step if peak.best - lower > (1 + SNAP) * step else lower
-        if at(x) < at(peak.best):
-            peak.low = x
-            break
-        peak = Peak(x, x, peak.best)
-    if peak.high > peak.best:
-        return peak
     while peak.best < upper:
         x = peak.best + step if upper - peak.best > (1 + SNAP) * step else upper
         if at(x) <= at(peak.best):
             peak.high = x
             break
         peak = Peak(peak.best, x, x)
+    if peak.low < peak.best:
+        return peak
+    above, least = peak.high, 2 * tol
+    while peak.best > lower:
+        length = min(max(_way_to_vertex(at, peak, above), least), step)
+        least = min(2 * length, step) if length < step else least  # parabolas may fall short
+        x = peak.best - length if peak.best - lower > (1 + SNAP) * length else lower
+        if at(x) < at(peak.best):
+            peak.low = x
+            break
+        above = peak.high
+        peak = Peak(x, x, peak.best)
     return peak
+
+
+def _way_to_vertex(at: Function, peak: Peak, above: float) -> float:
+    """From the best point down to the vertex of the parabola through it and two points above."""
+    if not peak.best < peak.high < above:
+        return math.inf
+    low, high = peak.high - peak.best, above - peak.high
+    drop_low, drop_high = at(peak.high) - at(peak.best), at(peak.high) - at(above)
+    if not drop_low / low + drop_high / high > 0:
+        return math.inf
+    return -_vertex(low, high, drop_low, drop_high) - low
 
 
 def _next(at: Function, peak: Peak, tol: float) -> float:
