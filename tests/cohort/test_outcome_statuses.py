@@ -183,7 +183,7 @@ def adjustments(people):
 
 
 @pytest.mark.parametrize("model", ["cox", "finegray"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(5))
 def test_small_data_never_crash(model, seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 14))
@@ -192,20 +192,21 @@ def test_small_data_never_crash(model, seed):
     time = rng.integers(1, 1 + int(rng.integers(1, 8)), n).astype(float)
     y = rs.Surv(time, rng.choice(3, n, p=rng.dirichlet([1, 1, 0.5])))
     x = np.c_[rng.integers(0, 2, n), rng.normal(size=n)].astype(float)
-    for adjustment in adjustments(people):
-        for options in (
-            {},
-            {"interactions": x[:, :1]},
-            {"covariates": x},
-            {"covariates": x, "cross_validate": True, "folds": 2, "repeats": 1},
-            {"covariates": x, "penalty": rs.L1(1.0), "profile": "grid"},
-        ):
-            found = rs.cohort.fit_outcome(y, adjustment, model, **options)
-            for one in (found, found.sensitivity):
-                if one is None:
-                    continue
-                assert one.status in get_args(EstimateStatus)
-                assert np.isfinite(one.log_hr) == (one.status == "ok")
-                if one.status == "ok":
-                    assert np.isnan([one.lower, one.upper]).any() or one.lower <= one.upper
-                one.to_frame("pyarrow")
+    several = (
+        {},
+        {"interactions": x[:, :1]},
+        {"covariates": x},
+        {"covariates": x, "cross_validate": True, "folds": 2, "repeats": 1},
+        {"covariates": x, "penalty": rs.L1(1.0), "profile": "grid"},
+    )
+    for k, adjustment in enumerate(adjustments(people)):
+        options = several[(k + seed) % len(several)]
+        found = rs.cohort.fit_outcome(y, adjustment, model, **options)
+        for one in (found, found.sensitivity):
+            if one is None:
+                continue
+            assert one.status in get_args(EstimateStatus)
+            assert np.isfinite(one.log_hr) == (one.status == "ok")
+            if one.status == "ok":
+                assert one.lower <= one.log_hr + 1e-6 <= one.upper + 2e-6
+            one.to_frame("pyarrow")

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment
-from riskset.cohort.estimate import Estimate, LikelihoodProfile, Subgroup
+from riskset.cohort.estimate import Estimate, EstimateStatus, LikelihoodProfile, Subgroup
 from riskset.cohort.outcome_data import TREATMENT, Covariates, FitData, fit_data
 from riskset.cohort.outcome_options import Options
 from riskset.cohort.outcomes import Outcomes, count_arms
@@ -25,6 +26,7 @@ GRID_VALUES = 8
 """Values of the coarse profile, with whose derivatives it is known well enough in between."""
 
 NAN = float("nan")
+Ends = dict[str, tuple[float, float]]
 
 
 def fitted(
@@ -45,15 +47,18 @@ def fitted(
             penalty=model.penalty,
             cross_validation=data.cross_validation,
         )
-        found = _answer(model, data, options, found)
+        found, ends = _answer(model, data, options, found)
         if covariates.groups is not None:
-            inside = dict(
-                zip(covariates.groups.names, covariates.groups.to_dense().T != 0, strict=True)
-            )
-            counts = {name: _part(adjustment, rows) for name, rows in inside.items()}
+            inside = covariates.groups.to_dense().T != 0
             groups = [
-                _subgroup(name, model, data, options, found, *count_arms(outcomes, part))
-                for name, part in counts.items()
+                _subgroup(
+                    Subgroup(name, *count_arms(outcomes, _part(adjustment, rows))),
+                    model,
+                    data,
+                    ends,
+                    found,
+                )
+                for name, rows in zip(covariates.groups.names, inside, strict=True)
             ]
             found = replace(found, subgroups=tuple(groups))
         if options.readjust is not None and found.status == "ok":
@@ -92,14 +97,18 @@ def _separable_notes(names: Sequence[str]) -> list[Note]:
     return [Note("separable_interaction", tuple(names), text)]
 
 
-def _answer(model: Cox | FineGray, data: FitData, options: Options, found: Estimate) -> Estimate:
+def _answer(
+    model: Cox | FineGray, data: FitData, options: Options, found: Estimate
+) -> tuple[Estimate, Ends]:
+    """The estimate, and the intervals of the treatment and its interactions by their names."""
     b = float(model.coef_[0])
     if model.status_ == "max_iter":
-        return replace(found, status="not_converged")
+        return replace(found, status="not_converged"), {}
     aliased = any(TREATMENT in n.columns for n in model.notes_ if _is_aliased(n))
     if model.status_ == "not_estimable" or (aliased and not np.isinf(b)):
         stratified = found.reading == "stratified" and data.design.n_features == 1
-        return replace(found, status="no_informative_strata" if stratified else "not_estimable")
+        status: EstimateStatus = "no_informative_strata" if stratified else "not_estimable"
+        return replace(found, status=status), {}
     found = replace(
         found,
         log_hr=b,
@@ -110,7 +119,7 @@ def _answer(model: Cox | FineGray, data: FitData, options: Options, found: Estim
     if options.profile is not None:
         found = replace(found, profile=_profile(model, data, options.profile))
     if np.isinf(b):
-        return _one_sided(found, model, data)
+        return _one_sided(found, model, data), {}
     changing = NAN
     if not model._is_penalized:
         test = model.test_proportionality(data.design, data.y, "log", **data.arguments)
@@ -124,10 +133,10 @@ def _answer(model: Cox | FineGray, data: FitData, options: Options, found: Estim
         se_robust=se_robust,
     )
     if options.readjust is not None:
-        return found  # its interval is still to come
-    lower, upper = _ends(model, TREATMENT, data.kind, options)
+        return found, {}  # its interval is still to come
+    ends = _ends(model, [TREATMENT, *data.interactions.values()], data.kind, options)
     se = {"robust": se_robust, "wald": se_model}.get(data.kind, NAN)
-    return _with_interval(found, lower, upper, se)
+    return _with_interval(found, *ends[TREATMENT], se), ends
 
 
 def _llr(model: Cox | FineGray, data: FitData) -> float:
@@ -153,17 +162,16 @@ def _with_interval(found: Estimate, lower: float, upper: float, se: float) -> Es
     )
 
 
-def _ends(model: Cox | FineGray, name: str, kind: str, options: Options) -> tuple[float, float]:
+def _ends(model: Cox | FineGray, names: Sequence[str], kind: str, options: Options) -> Ends:
     is_drawn = kind == "bootstrap"
     ends = model.confidence_interval(
-        [name],
+        names,
         method=kind,
         level=options.level,
         replicates=options.replicates if is_drawn else None,
         seed=options.seed if is_drawn else None,
     )
-    lower, upper = (float(end) for end in ends[name])
-    return lower, upper
+    return {name: (float(ends[name][0]), float(ends[name][1])) for name in names}
 
 
 def _one_sided(found: Estimate, model: Cox | FineGray, data: FitData) -> Estimate:
@@ -190,29 +198,23 @@ def _profile(model: Cox | FineGray, data: FitData, kind: str) -> LikelihoodProfi
     return LikelihoodProfile(own.values, own.log_likelihood, own.derivative)
 
 
-def _part(adjustment: Adjustment, rows: object) -> Adjustment:
+def _part(adjustment: Adjustment, rows: NDArray[np.bool_]) -> Adjustment:
     """Those kept of some rows, with their weights."""
-    return replace(adjustment, weight=np.where(rows, adjustment.weight, 0.0))  # type: ignore[call-overload]
+    return replace(adjustment, weight=np.where(rows, adjustment.weight, 0.0))
 
 
 def _subgroup(
-    name: str,
-    model: Cox | FineGray,
-    data: FitData,
-    options: Options,
-    found: Estimate,
-    target: object,
-    comparator: object,
+    empty: Subgroup, model: Cox | FineGray, data: FitData, ends: Ends, found: Estimate
 ) -> Subgroup:
-    empty = Subgroup(name, target, comparator)  # type: ignore[arg-type]
-    if name not in data.interactions:
+    """A subgroup whose counts are there already."""
+    if empty.name not in data.interactions:
         return replace(empty, is_separable=True)
     if found.status != "ok":
         return empty
-    product = data.interactions[name]
+    product = data.interactions[empty.name]
     j = data.design.index_of(product)
     own = replace(found, log_hr=float(model.coef_[j]), notes=())
-    lower, upper = _ends(model, product, data.kind, options)
+    lower, upper = ends[product]
     errors = {"robust": model.robust_standard_error_, "wald": model.standard_error_}
     se = float(errors[data.kind][j]) if data.kind in errors else NAN
     own = _with_interval(own, lower, upper, se)
