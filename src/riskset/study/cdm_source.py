@@ -15,10 +15,11 @@ from riskset.omop.cdm import Cdm
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings
 from riskset.omop.covariates import Covariates
-from riskset.omop.eligibility import Eligibility, StudyCohort
+from riskset.omop.eligibility import Eligibility
 from riskset.omop.events import CohortRecords, Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.risk import TimeAtRisk
+from riskset.omop.study_cohort import StudyCohort
 from riskset.study.analysis_sections import Analysis
 from riskset.study.cdm_sections import CdmCovariates, Entry, NewUsers, RiskWindow
 from riskset.study.cohorts import Cohort, Followed
