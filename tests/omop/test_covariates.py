@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import riskset as rs
-from omop.toy import EXPECTED, checksum, cohort, population, rows, toy
+from omop.toy import COMPARATOR, EXPECTED, TARGET, checksum, cohort, population, rows, toy
 
 GOLDEN = (1, 3, 202, 204, 402, 404, 502, 504, 702, 704)
 DAY0 = datetime.date(2020, 1, 1)
@@ -106,6 +106,17 @@ def test_unknown_rows(golden):
     ) as raised:
         golden.design([1, 697])
     assert raised.value.code == "UnknownRow"
+
+
+def test_closed():
+    with rs.omop.Cdm(rs.simulate.toy_tables(300)) as cdm:
+        new = rs.omop.NewUserCohort(TARGET, COMPARATOR).read(cdm)
+        start = rs.omop.Eligibility().select(cdm, new)
+        found = rs.omop.Covariates.extract(cdm, start, rs.omop.CovariateSettings(GOLDEN))
+    for late in (found.design, cdm.__repr__, lambda: rs.omop.Eligibility().select(cdm, new)):
+        with pytest.raises(rs.CohortError, match="is closed") as raised:
+            late()
+        assert raised.value.code == "Closed"
 
 
 def test_from_tables(golden):

@@ -131,6 +131,9 @@ def test_covariates(real, study):
     found = rs.omop.Covariates.extract(real, cohort, settings)
     codes = [note.code for note in found.notes]
     assert {"eras_built", "no_ingredients", "no_roll_up", "no_ranges"} <= set(codes)
+    again = rs.omop.Covariates.extract(real, cohort, settings)
+    assert again.notes == found.notes
+    assert again.table.equals(found.table)
     analyses = set(found.ref.column("analysis_id").to_pylist())
     assert not analyses & {210, 211, 212, 410, 411, 412, 413, 710, 711, 712}
     assert {1, 3, 4, 5, 202, 402, 502, 702, 706, 802} <= analyses

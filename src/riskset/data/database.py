@@ -103,6 +103,7 @@ class Database:
             },
         )
         self._connection.execute("SET enable_progress_bar = false")
+        self.is_closed = False
         self._count = 0
         self._attached: dict[str, str] = {}
 
@@ -119,6 +120,7 @@ class Database:
 
     def close(self) -> None:
         """Forget all tables and delete what was spilled."""
+        self.is_closed = True
         self._connection.close()
         self._spill.cleanup()
 

@@ -19,7 +19,7 @@ from riskset.omop.columns import absent, cast, kind
 from riskset.omop.sources import find_tables, is_file_name, open_table_file
 from riskset.solve.result import Note
 
-__all__ = ["Cdm", "Scratch"]
+__all__ = ["Cdm", "Scratch", "check_open"]
 
 VERSIONS = ("5.3", "5.4")
 CODES = {"id": "BadId", "date": "BadDate", "number": "BadNumber", "whole number": "BadNumber"}
@@ -65,6 +65,7 @@ class Cdm:
         self._opened: dict[str, StoredTable] = {}
         self._views: dict[tuple[str, ...], str] = {}
         self._notes: dict[str, Note] = {}
+        self._listening: list[dict[str, Note]] = []
         try:
             self.source = str(source) if isinstance(source, str | Path) else "data frames"
             self._tables = find_tables(self._database, source, schema, Path(self._folder.name))
@@ -125,7 +126,18 @@ class Cdm:
 
     def note(self, code: str, message: str) -> None:
         """Remember something that the user should know, once."""
-        self._notes.setdefault(f"{code}: {message}", Note(code, (), message))
+        for notes in (self._notes, *self._listening):
+            notes.setdefault(message, Note(code, (), message))
+
+    @contextmanager
+    def noting(self) -> Iterator[dict[str, Note]]:
+        """The notes made in the block, by message, though they were made before."""
+        heard: dict[str, Note] = {}
+        self._listening.append(heard)
+        try:
+            yield heard
+        finally:
+            self._listening.pop()  # blocks end in the reverse order
 
     def view(
         self,
@@ -166,6 +178,7 @@ class Cdm:
     @contextmanager
     def scratch(self) -> Iterator["Scratch"]:
         """Temporary tables for one question, gone when it is answered."""
+        check_open(self._database, self.source)
         own = Scratch(self._database)
         try:
             yield own
@@ -180,6 +193,7 @@ class Cdm:
     # ---------------------------------------------------------------- opening and casting
 
     def _open(self, source: object) -> StoredTable:
+        check_open(self._database, self.source)
         if isinstance(source, Path):
             return open_table_file(self._database, source)
         if not isinstance(source, str):
@@ -277,6 +291,22 @@ def _called(source: object) -> str:
     if isinstance(source, Path):
         return source.name
     return source if isinstance(source, str) else "from a data frame"
+
+
+def check_open(database: Database, what: str) -> None:
+    """Complain if the database has been closed.
+
+    Raises
+    ------
+    CohortError
+        "Closed".
+    """
+    if database.is_closed:
+        raise CohortError(
+            "Closed",
+            f"the Cdm of {what} is closed.",
+            hint="do this within its `with` block; riskset.omop.save keeps covariates for later.",
+        )
 
 
 class Scratch:

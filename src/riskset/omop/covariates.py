@@ -20,7 +20,7 @@ from riskset.data.database import Database, StoredTable
 from riskset.data.design import Design
 from riskset.data.long_query import LongColumns
 from riskset.data.long_table import long_design
-from riskset.omop.cdm import Cdm
+from riskset.omop.cdm import Cdm, check_open
 from riskset.omop.covariate_entries import extract
 from riskset.omop.covariate_ref import reference
 from riskset.omop.covariate_settings import CovariateSettings
@@ -87,15 +87,14 @@ class Covariates:
         ['sex MALE', 'sex FEMALE']
         """
         settings = settings or CovariateSettings()
-        known = set(cdm.notes)
-        entries = extract(cdm, cohort, settings)
-        ref = reference(cdm, entries, settings)
-        notes = (note for note in cdm.notes if note not in known)
+        with cdm.noting() as notes:
+            entries = extract(cdm, cohort, settings)
+            ref = reference(cdm, entries, settings)
         return cls(
             ref,
             cohort.table.column("row_id").to_numpy(),
             cdm.database.stored(entries.name, ""),
-            (*notes, *entries.notes),
+            (*notes.values(), *entries.notes),
             {**cohort.settings, "covariates": plain(settings)},
         )
 
@@ -110,6 +109,7 @@ class Covariates:
     @contextmanager
     def _stored(self) -> Iterator[StoredTable]:
         if isinstance(self.entries, StoredTable):
+            check_open(self.entries.database, "these covariates")
             yield self.entries
         else:
             with Database() as database:

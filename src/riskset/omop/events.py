@@ -9,7 +9,7 @@ from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.exposures import as_sequence, read_cohort_table
 
-__all__ = ["CohortRecords", "Diagnosis", "Event", "stage_events"]
+__all__ = ["CohortRecords", "Diagnosis", "Event", "stage_deaths", "stage_events"]
 
 INPATIENT = (9201, 262)
 """Inpatient visits, and those of the emergency room that led to one."""

@@ -13,7 +13,16 @@ from riskset.omop.concepts import ConceptSet
 from riskset.omop.settings import plain
 from riskset.solve.result import Note
 
-__all__ = ["CohortTable", "Cohorts", "NewUserCohort", "joined", "read_cohort_table"]
+__all__ = [
+    "CohortTable",
+    "Cohorts",
+    "NewUserCohort",
+    "as_sequence",
+    "check_days",
+    "exposures",
+    "joined",
+    "read_cohort_table",
+]
 
 Source = Literal["drug_exposure", "drug_era"]
 LONG_SUPPLY = 365

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from riskset.data.database import text
 from riskset.omop.cdm import Cdm, Scratch
 
-__all__ = ["ConditionGroups", "DrugGroups", "ancestors_known"]
+__all__ = ["ConditionGroups", "DrugGroups", "ancestors_known", "concept_view", "is_ingredient"]
 
 CLINICAL_FINDING = 441840
 

@@ -6,7 +6,7 @@ from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.exposures import exposures, joined
 from riskset.omop.groups import ancestors_known, concept_view, is_ingredient
 
-__all__ = ["DOMAINS", "ERA_GAP", "measurement_query", "record_query"]
+__all__ = ["DOMAINS", "measurement_query", "record_query"]
 
 ERA_GAP = 30
 
