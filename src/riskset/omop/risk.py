@@ -59,7 +59,8 @@ class StudyPopulation:
     status : {"ok", "empty", "one_arm_empty"}
     notes : tuple of Note
     events_outside_observation : int
-        Events after death or outside the observation period, which do not count.
+        Events after death or outside the observation period, which the end of the study ends, too;
+        they do not count.
     settings : mapping
     """
 
@@ -295,7 +296,7 @@ class _Events:
         if not self.n_outside:
             return ()
         message = (
-            f"{counted(self.n_outside, 'event')} outside observation or after death "
+            f"{counted(self.n_outside, 'event')} outside observation or the study, or after death, "
             f"{'does' if self.n_outside == 1 else 'do'} not count."
         )
         return (Note("events_outside_observation", (), message),)
