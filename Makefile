@@ -15,7 +15,7 @@ VARIANCES ?= 0.0001 0.001 0.0042 0.01 0.1
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    the main job on a real cohort: a treatment effect with 70 covariates"
+	@echo "make demo    a whole study of a real cohort, with its report: a treatment effect, five ways"
 	@echo "make test    every test, doctests included"
 	@echo "make check   ruff and mypy --strict"
 	@echo "make bench   time and memory of fits and cross-validation; ROWS=1000000 for the large ones"

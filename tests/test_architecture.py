@@ -26,7 +26,7 @@ LAYERS = (
     ("study",),
     ("report",),
     ("fit_file", "plot"),
-    ("bench", "demo"),
+    ("bench",),
     ("__init__",),
     ("cli",),  # stands on the public names
     ("__main__",),
@@ -52,7 +52,7 @@ HOMES = {
     "yaml": ("study/",),
     "markupsafe": ("report/",),
     "typer": ("cli/",),
-    "rich": ("cli/", "demo.py", "_progress.py"),
+    "rich": ("cli/", "_progress.py"),
     "pandas": ("data/frame.py", "estimators", "bench/peer_scripts/"),
     "polars": (),
     **dict.fromkeys(

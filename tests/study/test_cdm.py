@@ -86,6 +86,20 @@ def test_analyses_that_enter_alike_share_cohort_and_score(found):
     assert {"condition", "drug", "sex"} <= domains
 
 
+def test_weeks_about_the_index_date(found):
+    names = {"outcome": "heart failure", "analysis": "all"}
+    rows = found.rows("event_weeks", **names)
+    assert [r["week"] for r in rows if r["arm"] == "target"] == list(range(-52, 52))
+    first = {r["arm"]: r["people"] for r in rows if r["week"] == -52}
+    steps = found.rows("attrition", adjustment=1)
+    entered = next(s for s in steps if s["step"] == "365 days of prior observation")
+    assert first == {arm: entered[f"{arm}_persons"] for arm in ("target", "comparator")}
+    # Those who had the outcome within the year before are those who were left out, and more.
+    before = sum(r["events"] for r in rows if r["week"] < 0)
+    (prior,) = (s for s in steps if s["step"] == "no prior outcome")
+    assert 0 < before <= prior["removed_target"] + prior["removed_comparator"]
+
+
 def test_it_goes_on_with_what_it_has(folder, found):
     again = rs.study.run(rs.study.Study.parse(TEXT, folder), folder / "out")
     assert all(step["reused"] for step in again.run["steps"])

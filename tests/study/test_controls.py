@@ -42,7 +42,7 @@ def test_controls_whose_diagnostics_fail_are_set_aside():
     failing = [
         Checked(c.outcome, c.true_hr, c.rows, k >= 10) for k, c in enumerate(of_golden(1, 50, 1.0))
     ]
-    rows, (summary,) = calibrated(failing, "posterior", 0.95)
+    rows, (summary,) = calibrated(failing, "likelihood", 0.95)
     assert summary["n_negative"] == 40
     assert [row["used"] for row in rows] == [False] * 10 + [True] * 40
     assert {row["reason"] for row in rows[:10]} == {"its diagnostics fail"}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from riskset._errors import InputError
-from riskset.cli.terminal import facts, fail, output, plain_number, plain_table, short
+from riskset._errors import InputError, ReportTooLarge
+from riskset.cli.terminal import facts, fail, output, plain_number, plain_table, short, warn
 
 if TYPE_CHECKING:
     import riskset as rs
@@ -52,15 +52,16 @@ def run(
 ) -> None:
     """Do a study, or what of it is not done yet.
 
-    DIR gets `results` (tables and documents that may be shared), `private` (the same with small
-    counts and withheld effects) and `steps` (data of single people: what lets a run go on after it
-    was stopped, and new analyses reuse old steps).
+    DIR gets `report.html`, `results` (tables and documents that may be shared), `private` (the
+    same with small counts and withheld effects) and `steps` (data of single people: what lets a run
+    go on after it was stopped, and new analyses reuse old steps).
     """
     # Here, because it brings numba and DuckDB, which `riskset --help` does not wait for.
     from riskset.study import run as run_study
 
     with _spoken():
         found = run_study(specification, out, progress=False if quiet else None)
+        written = _report(found, out / "report.html")
     if quiet:
         return
     console = output()
@@ -72,7 +73,47 @@ def run(
     table.add_row("steps", f"{len(steps):,}, of which {reused:,} were done before")
     table.add_row("seconds", f"{found.run['seconds']:.1f}")
     table.add_row("results", short(str(found.path), 200))
+    if written is not None:
+        table.add_row("report", short(str(written), 200))
     console.print(table)
+
+
+def _report(found: "rs.study.StudyResults", path: Path) -> Path | None:
+    """The report, if there is anything to report; that it is too large is no reason to stop."""
+    from riskset.report import write
+
+    if all(run["outcome_kind"] != "outcome" for run in found.rows("runs")):
+        return None
+    try:
+        return write(found, path)
+    except ReportTooLarge as error:
+        warn(str(error))
+        return None
+
+
+@study.command()
+def report(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="What `riskset study run --out` was given.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="HTML", help="Default: DIR/report.html.")
+    ] = None,
+    private: Annotated[
+        bool,
+        typer.Option("--private", help="With small counts and withheld effects; not to be shared."),
+    ] = False,
+) -> None:
+    """Write the report of a study again, or the one that must not be shared."""
+    from riskset.report import write
+
+    with _spoken():
+        if private:
+            target = out or folder / "private-report.html"
+            written = write(folder / "private", target, blind=False, min_cell_count=0)
+        else:
+            written = write(folder, out or folder / "report.html")
+    output().print(short(str(written), 500), soft_wrap=True)
 
 
 @study.command()

@@ -80,9 +80,7 @@ def _fit(
     max_iter: int,
     report: Report,
 ) -> BlockFit:
-    joined = join(
-        blocks.crew, blocks.names, cause, censoring, absent_is_zero=blocks.absent == "zero"
-    )
+    joined = join(blocks.crew, blocks.names, cause, censoring)
     rows = joined.rows
     l1, l2 = strengths(rows.head)
     problem = BlockProblem.of(rows)

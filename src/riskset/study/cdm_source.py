@@ -22,12 +22,15 @@ from riskset.omop.risk import TimeAtRisk
 from riskset.omop.study_cohort import StudyCohort
 from riskset.study.analysis_sections import Analysis
 from riskset.study.cdm_sections import CdmCovariates, Entry, NewUsers, RiskWindow
-from riskset.study.cohorts import Cohort, Followed
+from riskset.study.cohorts import Around, Cohort, Followed
 from riskset.study.data_sections import CdmData, CdmExposure, CdmOutcome, Codes
 from riskset.study.specification import Comparison, Study
 from riskset.study.steps import Result, Steps, digest, fingerprint
 
 __all__ = ["CdmSource", "find_cdm", "risk_window"]
+
+WEEKS = 52
+"""Before and after the index date, in which first outcomes are counted by week."""
 
 
 class CdmSource:
@@ -109,7 +112,9 @@ class CdmSource:
             status=found.facts["status"],
         )
         notes = [(code, message) for code, message in found.facts["notes"]]
-        return Followed(digest(cohort.key, found.key), people, time, status, reasons, notes)
+        around = Around(found.facts["first_week"], arrays["last_week"], arrays["has_event"])
+        key = digest(cohort.key, found.key)
+        return Followed(key, people, time, status, reasons, notes, around)
 
     def codes(self) -> list[dict[str, object]]:
         """The concepts of all definitions, as they are given."""
@@ -255,12 +260,29 @@ class CdmSource:
             "status": found.column("status"),
             "end_reason": found.column("end_reason").astype(np.str_),
         }
-        facts = {
+        facts: dict[str, Any] = {
             "status": found.status,
             "attrition": [dataclasses.asdict(step) for step in found.attrition.steps],
             "notes": [(n.code, n.message) for n in found.notes if n not in cohort.notes],
         }
-        return Result(facts, arrays)
+        entry = analysis.eligibility or Entry()
+        facts["first_week"], weeks = self._around(cohort, event, entry.washout_days // 7)
+        return Result(facts, arrays | weeks)
+
+    def _around(
+        self, cohort: StudyCohort, event: CdmOutcome, weeks_before: int
+    ) -> tuple[int, dict[str, Any]]:
+        """First outcomes from as many weeks before index as all are observed, up to 52."""
+        first = -min(weeks_before, WEEKS)
+        window = TimeAtRisk(
+            risk_start=7 * first,
+            risk_end=7 * WEEKS - 1,
+            end_anchor="cohort start",
+            remove_prior_outcome=False,
+        )
+        found = window.follow(self._cdm, cohort, _event(event))
+        last = first + (found.column("survival_time").astype(np.int64) - 1) // 7
+        return first, {"last_week": last, "has_event": found.column("status") == 1}
 
 
 def find_cdm(study: Study) -> Path:

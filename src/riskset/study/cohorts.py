@@ -11,7 +11,7 @@ from riskset.data.design import Design
 from riskset.study.analysis_sections import Analysis
 from riskset.study.specification import Comparison
 
-__all__ = ["Cohort", "Followed", "Source"]
+__all__ = ["Around", "Cohort", "Followed", "Source"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,24 @@ class Cohort:
 
 
 @dataclass(frozen=True, eq=False)
+class Around:
+    """Weeks before and after the index date.
+
+    Attributes
+    ----------
+    first_week : int
+        Of the period that is looked at; week 0 begins on the index date.
+    last_week : (n,) int64
+        Week of the first outcome, or in which observation ends.
+    has_event : (n,) bool
+    """
+
+    first_week: int
+    last_week: Index
+    has_event: AnyArray
+
+
+@dataclass(frozen=True, eq=False)
 class Followed:
     """What became of the people of a cohort, for one outcome.
 
@@ -64,6 +82,8 @@ class Followed:
     reasons : (n,) text or None
         Why follow-up ended.
     notes : sequence of (code, message)
+    around : Around or None
+        The first outcome about the index date, of everybody in the cohort.
     """
 
     key: str
@@ -72,6 +92,7 @@ class Followed:
     status: Index
     reasons: AnyArray | None = None
     notes: Sequence[tuple[str, str]] = ()
+    around: "Around | None" = None
 
     @property
     def people_key(self) -> str:

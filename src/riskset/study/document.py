@@ -18,7 +18,7 @@ import yaml
 
 from riskset._errors import InputError
 
-__all__ = ["Document", "key"]
+__all__ = ["Document", "key", "words_of"]
 
 T = TypeVar("T")
 
@@ -157,7 +157,7 @@ class Document:
         if dataclasses.is_dataclass(kind):
             return self._section(node, kind, path)
         if origin is dict:
-            pairs = self._mapping(node, path, f"names, and for each {_words(arguments[1])}")
+            pairs = self._mapping(node, path, f"names, and for each {words_of(arguments[1])}")
             return {
                 name: self._value(child, arguments[1], (*path, name), limits)
                 for name, (_, child) in pairs.items()
@@ -187,7 +187,7 @@ class Document:
             except InputError:
                 continue
         if not fitting:
-            expected = " or ".join(map(_words, others))
+            expected = " or ".join(map(words_of, others))
             raise self._fault(node, path, f"expected {expected}, but it is {_shown(node)}.")
         return self._value(node, fitting[-1], path, limits)
 
@@ -255,7 +255,7 @@ class Document:
     ) -> tuple[Any, ...]:
         is_open = len(kinds) == 2 and kinds[1] is Ellipsis
         if not isinstance(node, yaml.SequenceNode):
-            what = _words(tuple[kinds[0], ...])  # type: ignore[valid-type]
+            what = words_of(tuple[kinds[0], ...])  # type: ignore[valid-type]
             raise self._fault(node, path, f"expected {what}, but it is {_shown(node)}.")
         n = len(node.value)
         if not is_open and n != len(kinds):
@@ -270,7 +270,7 @@ class Document:
         self, node: yaml.Node, kind: Any, path: tuple[str, ...], limits: Mapping[str, float]
     ) -> Any:
         if not isinstance(node, yaml.ScalarNode):
-            raise self._fault(node, path, f"expected {_words(kind)}, but it is {_shown(node)}.")
+            raise self._fault(node, path, f"expected {words_of(kind)}, but it is {_shown(node)}.")
         text = node.value
         if typing.get_origin(kind) is Literal:
             known = typing.get_args(kind)
@@ -278,15 +278,17 @@ class Document:
                 return text
             close = difflib.get_close_matches(text, known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else None
-            raise self._fault(node, path, f"expected {_words(kind)}, but it is {text!r}.", hint)
+            raise self._fault(node, path, f"expected {words_of(kind)}, but it is {text!r}.", hint)
         try:
             value = text if kind is str and node.style else READERS[kind](text)
         except ValueError:
-            message = f"expected {_words(kind)}, but it is {_shown(node)}."
+            message = f"expected {words_of(kind)}, but it is {_shown(node)}."
             raise self._fault(node, path, message) from None
         for name, limit in limits.items():
             if not LIMITS[name][1](value, limit):
-                message = f"expected {_words(kind)} {LIMITS[name][0]} {limit:g}, but it is {text}."
+                message = (
+                    f"expected {words_of(kind)} {LIMITS[name][0]} {limit:g}, but it is {text}."
+                )
                 raise self._fault(node, path, message)
         return value
 
@@ -334,7 +336,7 @@ def _fits(node: yaml.Node, kind: Any) -> bool:
     return isinstance(node, yaml.ScalarNode)
 
 
-def _words(kind: Any) -> str:
+def words_of(kind: Any) -> str:
     """What a type is called in a message."""
     names = {
         str: "a text",
@@ -350,11 +352,13 @@ def _words(kind: Any) -> str:
         *others, last = map(repr, arguments)
         return f"{', '.join(others)} or {last}" if others else last
     if origin in (Union, types.UnionType):
-        return " or ".join(_words(a) for a in arguments if a is not type(None))
+        return " or ".join(dict.fromkeys(words_of(a) for a in arguments if a is not type(None)))
     if origin is tuple:
-        one = _words(arguments[0])
+        one = words_of(arguments[0])
         is_thing = one.startswith("a ") and len(one.split()) < 4
         return f"a list of {one[2:]}s" if is_thing else f"a list, of {one} each"
+    if origin is dict:
+        return f"names, and for each {words_of(arguments[1])}"
     return "a section with keys"
 
 

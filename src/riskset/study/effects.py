@@ -49,7 +49,9 @@ def estimates(
     try:
         extra, penalty = _covariates(cohort, made, analysis)
         beside: dict[str, Any] = {"seed": seed, "extra": extra, "penalty": penalty}
-        found = _fit(followed, made, own, own.kind, **beside, profile=wants_profile)
+        # With covariates each of its points would be a fit of them all.
+        profile = wants_profile and extra is None
+        found = _fit(followed, made, own, own.kind, **beside, profile=profile)
         n = 0 if extra is None else extra.n_features
         rows.append(_row(found, "main", "adjusted", n))
         if found.sensitivity is not None:

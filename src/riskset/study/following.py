@@ -14,7 +14,7 @@ from riskset.cohort.curves import ArmCurves, incidence, survival
 from riskset.cohort.outcomes import Outcomes, count_arms, followup
 from riskset.cohort.risks import risk_difference
 from riskset.data.outcome import Surv
-from riskset.study.cohorts import Followed
+from riskset.study.cohorts import Around, Followed
 from riskset.study.scores import status_of
 from riskset.study.steps import Result
 
@@ -222,19 +222,35 @@ def _ends(followed: Followed, made: Adjustment) -> list[dict[str, object]]:
 
 
 def _weeks(followed: Followed) -> list[dict[str, object]]:
-    """Outcomes by week of follow-up, of all who are followed: day 1 is in week 0."""
+    """Outcomes by week, of everybody in the cohort if weeks before the index date are known.
+
+    Else of all who are followed, by week of follow-up: its first day is in week 0.
+    """
+    around = followed.around
+    if around is None:
+        week = ((followed.time - 1) // WEEK).astype(np.int64)
+        around = Around(0, np.minimum(week, MOST_WEEKS - 1), followed.status == 1)
+        around.has_event[week >= MOST_WEEKS] = False
+        present = followed.people.kept
+    else:
+        present = np.ones(around.last_week.size, dtype=bool)
+    target = followed.people.population.is_target
     rows: list[dict[str, object]] = []
     for arm in ARMS:
-        own = _arm(followed.people, arm)
-        time = followed.time[own]
-        if not time.size:
+        own = present & (target if arm == "target" else ~target)
+        week, event = around.last_week[own] - around.first_week, around.has_event[own]
+        if not week.size:
             continue
-        week = ((time - 1) // WEEK).astype(np.int64)
-        n = min(int(week.max()) + 1, MOST_WEEKS)
-        events = np.bincount(week[followed.status[own] == 1], minlength=n)
-        left = time.size - np.concatenate([[0], np.cumsum(np.bincount(week, minlength=n))])
+        n = int(week.max()) + 1
+        events, ends = np.bincount(week[event], minlength=n), np.bincount(week, minlength=n)
+        left = week.size - np.concatenate([[0], np.cumsum(ends)])
         rows += [
-            {"arm": arm, "week": k, "events": int(events[k]), "people": int(left[k])}
+            {
+                "arm": arm,
+                "week": around.first_week + k,
+                "events": int(events[k]),
+                "people": int(left[k]),
+            }
             for k in range(n)
         ]
     return rows

@@ -197,18 +197,18 @@ count                  int?    people
         + """
 log_hr                 number  log hazard ratio
 log_likelihood         number  less that at the maximum, so at most 0
-derivative             number  of the profile by the log hazard ratio
+derivative             number? of the profile by the log hazard ratio
 """,
     ),
     table(
         "event_weeks",
-        "A week before (negative) or after the index date: outcomes of people under observation.",
+        "A week about the index date: first outcomes of people under observation.",
         RUN
         + """
 arm                    text    "target" or "comparator"
-week                   int     week w begins 7 w days after the index date
-events                 int?    people with an outcome in the week
-people                 int?    people under observation when it begins
+week                   int     week w begins 7 w days after the index date (tables: after day 1)
+events                 int?    people whose first outcome, of those weeks, is in this one
+people                 int?    people under observation without one when it begins
 """
         + SUPPRESSED,
     ),

@@ -1,0 +1,98 @@
+"""Every key of a specification and every column of results, as the documentation lists them."""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any, Union
+
+from riskset.study.document import words_of
+from riskset.study.results import RUN_KEYS, STUDY_KEYS, TABLES
+from riskset.study.specification import Specification
+
+__all__ = ["keys_in_markdown", "tables_in_markdown"]
+
+
+def keys_in_markdown() -> str:
+    """A table for each section of a specification, from the outside in."""
+    parts, waiting, seen = [], [("the file", Specification)], set()
+    while waiting:
+        title, section = waiting.pop(0)
+        if section in seen:
+            continue
+        seen.add(section)
+        waiting += list(_sections(section))
+        parts.append(f"### {title}\n\n{_about(section)}\n\n| key | value | default | meaning |")
+        parts[-1] += "\n|---|---|---|---|\n" + "\n".join(_rows(section))
+    return "\n\n".join(parts) + "\n"
+
+
+def tables_in_markdown() -> str:
+    """A table for each document and each table of the results."""
+    parts = [
+        _table(f"`{name}`", about, [(f"`{key}`", "", text) for key, text in keys.items()])
+        for name, about, keys in (
+            ("study.json", "What was asked.", STUDY_KEYS),
+            ("run.json", "When it was done.", RUN_KEYS),
+        )
+    ]
+    for found in TABLES.values():
+        rows = [
+            (f"`{c.name}`", f"{c.type}{', may be missing' if c.is_optional else ''}", c.about)
+            for c in found.columns
+        ]
+        parts.append(_table(f"`{found.name}.parquet`", found.about, rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(title: str, about: str, rows: list[tuple[str, str, str]]) -> str:
+    lines = [f"| {name} | {kind} | {_escaped(text)} |" for name, kind, text in rows]
+    return f"### {title}\n\n{about}\n\n| column | type | meaning |\n|---|---|---|\n" + "\n".join(
+        lines
+    )
+
+
+def _about(section: Any) -> str:
+    return str(section.__doc__).split("\n\n")[0].replace("\n", " ")
+
+
+def _rows(section: Any) -> Iterator[str]:
+    hints = typing.get_type_hints(section)
+    for own in dataclasses.fields(section):
+        meaning, limits = own.metadata["about"], own.metadata["limits"]
+        words = {"above": "above", "least": "at least", "most": "at most", "below": "below"}
+        bounds = ", ".join(f"{words[name]} {limit:g}" for name, limit in limits.items())
+        value = _escaped(words_of(hints[own.name]) + (f" {bounds}" if bounds else ""))
+        yield f"| `{own.name}` | {value} | {_default(own)} | {_escaped(meaning)} |"
+
+
+def _default(own: "dataclasses.Field[Any]") -> str:
+    if own.default is dataclasses.MISSING:
+        return "*required*" if own.default_factory is dataclasses.MISSING else ""
+    if own.default is None or own.default in ((), ""):
+        return "" if own.default in ((), "") else "none"
+    if isinstance(own.default, bool):
+        return str(own.default).lower()
+    if isinstance(own.default, tuple):
+        return f"[{', '.join(f'{v:g}' for v in own.default)}]"
+    return str(own.default)
+
+
+def _sections(section: Any) -> Iterator[tuple[str, Any]]:
+    """The sections within a section, with the keys that lead to them."""
+    for name, kind in typing.get_type_hints(section).items():
+        for inner in _classes(kind):
+            many = typing.get_origin(kind) in (dict, tuple)
+            yield f"`{name}`{': each' if many else ''}", inner
+
+
+def _classes(kind: Any) -> Iterator[Any]:
+    if dataclasses.is_dataclass(kind):
+        yield kind
+    elif typing.get_origin(kind) in (Union, types.UnionType, dict, tuple):
+        for inner in typing.get_args(kind):
+            yield from _classes(inner)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
