@@ -62,14 +62,18 @@ def test_command_line_examples(
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     commands = [shlex.split(line) for line in lines if line.startswith("riskset ")]
     assert len(commands) >= 6
-    for command in commands:
+    for line in commands:
+        command, target = (line[:-2], line[-1]) if ">" in line else (line, None)
         monkeypatch.setattr(sys, "argv", command)
         with pytest.raises(SystemExit) as ended:
             main()
-        assert not ended.value.code, (command, capsys.readouterr().err)
+        told = capsys.readouterr()
+        assert not ended.value.code, (command, told.err)
+        if target is not None:
+            (tmp_path / target).write_text(told.out)
     written = {path.name for path in tmp_path.iterdir()}
     assert {"cohort", "path.csv", "fit.json", "predictions.parquet", "survival.png"} <= written
-    assert {"chosen.json", "resampled.json", "work.jsonl", "pictures"} <= written
+    assert {"chosen.json", "resampled.json", "work.jsonl", "pictures", "study.yaml", "study"} <= written
 
 
 def test_make_targets_exist() -> None:
