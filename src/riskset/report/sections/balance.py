@@ -173,7 +173,7 @@ def _table(page: Page, name: str, rows: list[Row], about: Mapping[str, Any]) -> 
     )
     return join(
         page.heading(say(f"balance.{name}"), name.replace("_", "-")),
-        page.table(name, say(f"balance.{name}_caption"), columns, rows),
+        page.table(name, say(f"balance.{name}_caption", n=len(rows)), columns, rows),
     )
 
 
@@ -195,5 +195,7 @@ def _generalisability(
     words = page.paragraph(
         "balance.generalisability", size=significant(summary["generalisability_max"])
     )
-    table = page.table("generalisability", say("balance.generalisability_caption"), columns, rows)
+    table = page.table(
+        "generalisability", say("balance.generalisability_caption", n=len(rows)), columns, rows
+    )
     return page.section("generalisability", title, words, table)

@@ -129,7 +129,13 @@ def _weeks(rows: list[Row]) -> list[Row]:
             own["suppressed"][f"{arm}_{name}"] = hidden[name]
         if hidden:
             own["suppressed"][f"{arm}_rate"] = "hidden"
-    return [weeks[week] for week in sorted(weeks)]
+    return _until_nothing_is_told([weeks[week] for week in sorted(weeks)])
+
+
+def _until_nothing_is_told(rows: list[Row]) -> list[Row]:
+    """Without the last weeks, if there are no outcomes or hidden ones in them."""
+    told = [k for k, row in enumerate(rows) if any(row.get(f"{arm}_rate") for arm in ARMS)]
+    return rows[: told[-1] + 1] if told else []
 
 
 def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
@@ -248,4 +254,7 @@ def _render_weeks(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Mark
             Column(say("weeks.rate"), (f"{arm}_rate",), significant, group=names[arm]),
         ]
     data = page.table("weeks", say("weeks.table"), columns, rows)
-    return page.figure("weeks", drawn, say("weeks.caption"), data)
+    caption = say("weeks.caption")
+    if any(row["suppressed"] for row in rows):
+        caption = f"{caption} {say('weeks.caption_hidden', n=page.min_cell_count)}"
+    return page.figure("weeks", drawn, caption, data)
