@@ -11,7 +11,7 @@ COLUMNS ?= 1000
 REPEATS ?= 5
 VARIANCES ?= 0.0001 0.001 0.0042 0.01 0.1
 
-.PHONY: demo test check bench format clean help
+.PHONY: demo test check bench browser format clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test    every test, doctests included"
 	@echo "make check   ruff and mypy --strict"
 	@echo "make bench   time and memory of fits and cross-validation; ROWS=1000000 for the large ones"
+	@echo "make browser a Chromium, in which the tests open reports; without one they are skipped"
 	@echo "make format  let ruff rewrite the sources"
 	@echo "make clean   remove everything the other targets made"
 
@@ -41,6 +42,11 @@ bench: $(VENV)/.run
 	        $(VARIANCES:%=--variance %) --out bench-output/10x$$repeats || exit 1; \
 	done
 	$(BIN)/riskset bench bootstrap --rows $(ROWS) --columns $(COLUMNS) --out bench-output
+
+# That of the system where apt-get may install it, else one that playwright fetches.
+browser: $(VENV)/.dev
+	command -v chromium || apt-get install --yes --no-install-recommends chromium || \
+	    $(BIN)/python -m playwright install --with-deps chromium
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

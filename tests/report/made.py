@@ -528,6 +528,7 @@ def tables(n_covariates: int = 160) -> Tables:
             **RUN,
             "log_hr": b / 50 - 2.5,
             "log_likelihood": -0.5 * ((b / 50 - 2.5 + 0.52) / 0.34) ** 2,
+            "derivative": -(b / 50 - 2.5 + 0.52) / 0.34**2,
         }
         for b in range(0, 200)
     ]

@@ -1,12 +1,13 @@
 """The report in headless Chromium: on screens of all sizes, in print, in the dark.
 
-It needs the package playwright and a Chromium of the system (`make browser`); without one of them
-these tests are skipped.
+It needs the package playwright and a Chromium (`make browser`); without one of them these tests are
+skipped.
 """
 
 import os
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -14,11 +15,7 @@ import riskset as rs
 from report.made import study, tables, write_made
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = os.environ.get("CHROMIUM") or next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-if CHROMIUM is None:
-    pytest.skip("there is no Chromium: `make browser` installs one", allow_module_level=True)
+NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 LONG = "people with a treatment whose name is far longer than names of treatments ought to be"
 
@@ -26,8 +23,11 @@ LONG = "people with a treatment whose name is far longer than names of treatment
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as driver:
+        found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+        if found is None and not Path(driver.chromium.executable_path).exists():
+            pytest.skip("there is no Chromium: `make browser` installs one, or set CHROMIUM")
         # Chromium's sandbox wants privileges that containers seldom have; the page is our own.
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        opened = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield opened
         opened.close()
 
