@@ -561,6 +561,16 @@ def tables(n_covariates: int = 160) -> Tables:
     }  # fmt: skip
 
 
+def two_outcomes() -> tuple[Row, Tables]:
+    """The study and its tables, each row for two outcomes."""
+    about, found = study(), tables()
+    about["outcomes"]["mi"] = about["outcomes"]["hf"] | {"label": "myocardial infarction"}
+    for name, rows in found.items():
+        if rows and rows[0].get("outcome") == "hf":
+            found[name] = rows + [row | {"outcome": "mi"} for row in rows]
+    return about, found
+
+
 def write_made(
     folder: Path, found: Mapping[str, Any] | None = None, about: Row | None = None
 ) -> Path:

@@ -206,6 +206,16 @@ def test_the_keyboard_reaches_everything(visit, whole):
     assert boxes.first.evaluate("e => e.tabIndex") == 0
 
 
+def test_a_warning_is_framed(visit, tmp_path):
+    found = tables()
+    found["runs"][0]["unblind"] = False
+    folder = write_made(tmp_path / "results", found)
+    page = visit(rs.report.write(folder, tmp_path / "report.html"))
+    frame = page.eval_on_selector("p.warning", "e => getComputedStyle(e).borderTopStyle")
+    assert frame == "solid"
+    assert "withheld" in page.locator("p.warning").inner_text()
+
+
 def test_arms_differ_without_colour(visit, whole):
     """Target: solid lines and discs; comparator: dashed lines and squares."""
     page = visit(whole.path)

@@ -7,7 +7,14 @@ import pytest
 
 import riskset as rs
 from report.conftest import read
-from report.made import arms, calibration, diagnostics, study, tables, write_made
+from report.made import (
+    arms,
+    calibration,
+    diagnostics,
+    tables,
+    two_outcomes,
+    write_made,
+)
 
 BELIEF = {"overlap", "balance", "generalisability", "characteristics", "controls", "follow-up"}
 EVERY = {
@@ -180,15 +187,6 @@ def test_absent_tables_are_told(report):
         "No propensity score was used",
     ):
         assert sentence in words
-
-
-def two_outcomes():
-    about, found = study(), tables()
-    about["outcomes"]["mi"] = about["outcomes"]["hf"] | {"label": "myocardial infarction"}
-    for name, rows in found.items():
-        if rows and rows[0].get("outcome") == "hf":
-            found[name] = rows + [row | {"outcome": "mi"} for row in rows]
-    return about, found
 
 
 def test_several_outcomes_have_an_index(report):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import riskset as rs
-from report.made import tables
+from report.made import arms, tables, two_outcomes
 from report.parsed import numbers
 
 
@@ -28,11 +28,12 @@ def compare(words, keys, record):
     return len(known)
 
 
-def test_tables_show_the_numbers_of_the_json(whole):
+def compare_all(report):
+    """How many numbers of all tables were compared, and the names of the tables."""
     compared, names = 0, set()
-    for table in whole.page.all("table"):
+    for table in report.page.all("table"):
         path = table.attrs["data-table"]
-        records = whole.content
+        records = report.content
         for step in path.split("/"):
             records = records[int(step)] if step.isdigit() else records[step]
         names.add(path.split("/")[-1])
@@ -48,8 +49,22 @@ def test_tables_show_the_numbers_of_the_json(whole):
                 if len(keys) == 1 and text and text[0] == cell.text:
                     continue
                 compared += compare(cell.text, keys, record)
+    return compared, names
+
+
+def test_tables_show_the_numbers_of_the_json(whole):
+    compared, names = compare_all(whole)
     assert compared > 1000
     assert {"rates", "estimates", "risks", "worst_after", "table1", "controls"} <= names
+
+
+def test_so_do_those_of_two_outcomes_with_small_counts(report):
+    about, found = two_outcomes()
+    for row in found["estimates"][:3]:
+        row |= arms((3, 47))
+    compared, names = compare_all(report(found, about))
+    assert compared > 2000
+    assert "runs" in names
 
 
 def test_the_json_has_the_numbers_of_the_results(whole):

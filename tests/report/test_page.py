@@ -173,8 +173,12 @@ def test_text_of_the_data_is_no_markup(report, whole):
 def test_colours_stand_out_from_the_page(theme):
     from riskset.report.style import style
 
-    block = re.search(r":root\{(.*?)\}", style(theme)).group(1)
-    colours = dict(re.findall(r"--(\w+):(#\w+)", block))
+    blocks = re.findall(r":root\{(.*?)\}", style(theme))
+    for block in blocks:
+        for declaration in block.strip(";").split(";"):
+            assert re.fullmatch(r"--\w+:#[0-9a-f]{3,6}|color-scheme:[a-z ]+", declaration)
+    colours = dict(re.findall(r"--(\w+):(#\w+)", blocks[0]))
+    assert set(re.findall(r"var\(--(\w+)\)", style(theme))) <= set(colours)
 
     def luminance(colour):
         code = colour[1:] if len(colour) == 7 else "".join(2 * c for c in colour[1:])

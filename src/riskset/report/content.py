@@ -65,7 +65,7 @@ def shown_sections(about: Mapping[str, Any]) -> tuple[str, ...]:
 
 def collect(source: Source) -> dict[str, Any]:
     """The whole content."""
-    study = source.study
+    study, parts = source.study, source.parts()
     return {
         "format": FORMAT,
         "title": study["title"],
@@ -77,7 +77,8 @@ def collect(source: Source) -> dict[str, Any]:
         "settings_hash": study["settings_hash"],
         "min_cell_count": source.min_cell_count,
         "blind": source.blind or study["blind"],
-        "parts": [_part(source, part) for part in source.parts()],
+        "index": {"tables": {"runs": [_run(source, run) for p in parts for run in p.runs]}},
+        "parts": [_part(source, part) for part in parts],
         "reproduction": reproduction.collect(source),
     }
 
@@ -86,7 +87,6 @@ def _part(source: Source, part: Part) -> dict[str, Any]:
     about = header.collect_about(source, part)
     names = shown_sections(about)
     found: dict[str, Any] = {"about": about, "header": header.collect(source, part)}
-    found["runs"] = [_run(source, run) for run in part.runs]
     for name in names:
         module = overlap if name == "covariates" else SECTIONS[name]
         found[name] = module.collect(source, part)

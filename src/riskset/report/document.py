@@ -213,7 +213,7 @@ def _covariates(page: Page, found: Content, about: Content) -> Markup:
 def _index(page: Page, content: Content) -> Markup:
     """Every estimate on a line, with the gate before it."""
     say = page.say
-    rows = [run | {"place": k} for k, part in enumerate(content["parts"]) for run in part["runs"]]
+    rows = content["index"]["tables"]["runs"]
     columns = [
         Column.text(say("index.outcome"), "outcome"),
         Column.text(say("index.target"), "target"),
@@ -233,6 +233,11 @@ def _index(page: Page, content: Content) -> Markup:
             lambda *v: interval(*(significant(one) for one in v)),
         ),
     ]  # fmt: skip
+    # A column that says the same in every row says nothing.
+    same = {key for key in ("target", "comparator", "analysis") if len({r[key] for r in rows}) == 1}
+    columns = [c for c in columns if c.keys[0] not in same]
+    if all(row["calibrated_hr"] is None for row in rows):
+        columns.pop()
     table = page.under("index").table("runs", say("index.caption"), columns, rows, can_sort=True)
     return page.section("index", say("index.title"), table)
 

@@ -8,13 +8,13 @@ __all__ = ["style"]
 LIGHT = """
 --ink:#1a1c1f;--soft:#4d545c;--line:#c9ced4;--faint:#e6e9ec;--page:#fff;--card:#f5f7f9;
 --target:#1b4f9c;--comparator:#b0500b;--grey:#6b7280;--link:#0b57a4;--focus:#0b57a4;
---good:#1c6b34;--bad:#a3161a
+--good:#1c6b34;--bad:#a3161a;
 """
 
 DARK = """
 --ink:#e8eaed;--soft:#b3bac3;--line:#4a525c;--faint:#2b3138;--page:#14171b;--card:#1d2228;
 --target:#8fb8ff;--comparator:#f2a45c;--grey:#9aa3ad;--link:#8fc1ff;--focus:#8fc1ff;
---good:#7fd69a;--bad:#ff9c97
+--good:#7fd69a;--bad:#ff9c97;
 """
 
 PAGE = """

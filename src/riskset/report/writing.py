@@ -107,7 +107,7 @@ def _files(content: Mapping[str, Any], say: Words, theme: str, written: str, tar
         if _size(page) >= LIMIT:
             raise _too_large(own, _size(page), name)
         out[name] = (page, own)
-    short = [{key: part[key] for key in ("about", "header", "runs")} for part in parts]
+    short = [{key: part[key] for key in ("about", "header")} for part in parts]
     index = {**content, "parts": short}
     out[target.name] = (draw(index, say, theme, written, links), index)
     return out

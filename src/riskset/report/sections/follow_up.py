@@ -20,7 +20,8 @@ ARMS = ("target", "comparator")
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """Quantiles, reasons, and the shares still followed."""
     quantiles: dict[str, Row] = {}
-    for row in source.of_run("follow_up", part.main):
+    shares = source.of_run("follow_up", part.main)
+    for row in shares:
         own = quantiles.setdefault(row["arm"], {"arm": row["arm"]})
         own[_key(row["share"])] = row["days"]
     at_risk = source.of_run("numbers_at_risk", part.main, adjusted=True)
@@ -28,7 +29,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
         "tables": {
             "quantiles": [quantiles[arm] for arm in ARMS if arm in quantiles],
             "ends": _ends(source.of_run("follow_up_ends", part.main)),
-            "followed": _followed(at_risk),
+            "followed": _followed(at_risk, shares),
         }
     }
 
@@ -47,18 +48,23 @@ def _ends(rows: list[Row]) -> list[Row]:
     return list(reasons.values())
 
 
-def _followed(rows: list[Row]) -> list[Row]:
-    """Share of each arm still under observation; what is hidden ends it."""
+def _followed(at_risk: list[Row], quantiles: list[Row]) -> list[Row]:
+    """Share of each arm still under observation: as counted at some times, and by the quantiles."""
     out = []
     for arm in ARMS:
-        own = sorted((r for r in rows if r["arm"] == arm), key=lambda r: r["time"])
+        own = sorted((r for r in at_risk if r["arm"] == arm), key=lambda r: r["time"])
         start = own[0]["people"] if own else None
-        if start:
-            out += [
-                {"arm": arm, "time": r["time"], "people": r["people"], "share": r["people"] / start}
-                for r in own
-                if r["people"] is not None
-            ]
+        points = [
+            {"arm": arm, "time": r["time"], "people": r["people"], "share": r["people"] / start}
+            for r in own
+            if start and r["people"] is not None
+        ]
+        points += [
+            {"arm": arm, "time": r["days"], "people": None, "share": 1 - r["share"]}
+            for r in quantiles
+            if r["arm"] == arm and r["days"] is not None
+        ]
+        out += sorted(points, key=lambda r: (r["time"], -r["share"]))
     return out
 
 

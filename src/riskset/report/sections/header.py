@@ -5,7 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import p_value, percent, short, short_percent, significant, span, whole
+from riskset.report.numerals import (
+    capital,
+    p_value,
+    percent,
+    short,
+    short_percent,
+    significant,
+    span,
+    whole,
+)
 from riskset.report.page import Column, Page
 from riskset.report.sections.main_result import main_estimate
 from riskset.report.source import Part, Source
@@ -79,9 +88,10 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
 
 def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
     """The paragraph and the table of checks."""
+    is_clear = about["status"] == "ok" or about["is_withheld"]
     return join(
-        tag("p", _finding(page, found, about), class_="lead"),
-        _warning(page, about),
+        tag("p", _finding(page, found, about), class_="lead" if is_clear else "lead warning"),
+        page.paragraph("header.withheld", "warning") if about["is_withheld"] else None,
         _checks(page, found["tables"]["diagnostics"]),
     )
 
@@ -90,7 +100,7 @@ def _finding(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> 
     say, row = page.say, found["estimate"]
     names = {key: about[key] for key in ("target", "comparator", "outcome")}
     if row is None or row["target_persons"] is None and "target_persons" not in row["suppressed"]:
-        return say("finding.nothing", **names, reason=_reason(page, about))
+        return capital(say("finding.nothing", **names, reason=_reason(page, about)))
     people = [
         say.count("person", row[key])
         if key not in row["suppressed"]
@@ -174,14 +184,6 @@ def _compatible(page: Page, row: Mapping[str, Any]) -> str:
 def _change(ratio: float) -> str:
     """A ratio as a change in per cent; from a doubling on, as a factor times 100."""
     return percent(abs(ratio - 1), 2)
-
-
-def _warning(page: Page, about: Mapping[str, Any]) -> Markup | None:
-    if about["is_withheld"]:
-        return page.paragraph("header.withheld", "warning")
-    if about["status"] != "ok":
-        return tag("p", page.say("header.status", reason=_reason(page, about)), class_="warning")
-    return None
 
 
 def _checks(page: Page, rows: list[dict[str, Any]]) -> Markup:
