@@ -10,7 +10,6 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import Censoring, FineGrayLoss
-from riskset.model.lanes import LaneLoss
 from riskset.model.loss import Loss
 from riskset.solve import curvature, newton
 from riskset.solve import lanes as shared_lanes
@@ -81,13 +80,16 @@ def multipliers(seed: int, n: int) -> list[Rows]:
     return folds + [rng.multinomial(N, np.full(N, 1 / N)) * 1.0 for _ in range(n)]
 
 
-@pytest.fixture(params=[False, True], ids=["alone", "lanes"])
+@pytest.fixture(params=["alone", "lanes", "lanes with a curvature of their own"])
 def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether replicates are fitted eight at a time, although the data are small."""
-    if request.param:
+    if request.param != "alone":
         monkeypatch.setattr(engine, "LEAST_ROWS", 1)
         monkeypatch.setattr(curvature, "EXACT_WORK", 0)
-    return request.param
+    if "own" in request.param:
+        monkeypatch.setattr(shared_lanes, "EARLY", 1)
+        monkeypatch.setattr(shared_lanes, "MANY", 1e-9)
+    return request.param != "alone"
 
 
 @pytest.mark.usefixtures("lanes")
@@ -245,7 +247,7 @@ def test_lanes_know_the_information_of_columns(kind: str) -> None:
     whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
     parts = [Part(cohort.weight * m, cohort.weight * m) for m in chosen]
     shared = shared_lanes.Shared.prepare(problem, whole, l1, l2)
-    lanes = CpuLanes(shared, LaneLoss.build(loss, parts))
+    lanes = CpuLanes(shared, parts)
     found = shared_lanes.Bundle(shared, lanes, 1e-6, 50).solve()
     columns = np.array([0, 3, 10])
     ranges = np.ptp(problem.design.stored(columns), axis=0)

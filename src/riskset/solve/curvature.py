@@ -30,10 +30,12 @@ class CurvatureModel:
     columns : (q,) int64
     matrix : (q, q) float64
         Positive semidefinite.
+    each : int
+        Rows of a sample for each column.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, each: int = 50) -> None:
+        self.problem, self.each = problem, each
         self.columns: Index = np.zeros(0, dtype=np.int64)
         self.matrix: Matrix = np.zeros((0, 0))
         self._is_coarse = False
@@ -43,7 +45,7 @@ class CurvatureModel:
 
     def copy(self) -> "CurvatureModel":
         """The same for a fit that starts here: neighbouring penalties have much the same."""
-        other = CurvatureModel(self.problem)
+        other = CurvatureModel(self.problem, self.each)
         other.columns, other.matrix = self.columns, self.matrix.copy()
         other._is_coarse, other._work = self._is_coarse, self._work
         return other
@@ -102,8 +104,8 @@ class CurvatureModel:
         return n <= n_samples * max(share, 1 / 64) and EXACT_WORK > 0
 
     def _n_samples(self, columns: Index, *, is_coarse: bool = False) -> int:
-        each, least = (25, 25_000) if is_coarse else (50, 50_000)
-        return int(np.clip(each * columns.size, least, 250_000))
+        each = self.each // 2 if is_coarse else self.each
+        return int(np.clip(each * columns.size, 1000 * each, 250_000))
 
     def _take(self, columns: Index, matrix: Matrix) -> None:
         self.columns, self.matrix = columns, matrix

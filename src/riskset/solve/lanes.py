@@ -40,6 +40,9 @@ FEW_NEW, FEW_NEW_SHARE = 64, 0.25
 """A lane that misses more columns at once, or this share of the set, is fitted alone."""
 LEAST_SHARE = 0.05
 """So is one with a smaller share of the events: the curvature of the whole says little about it."""
+EARLY, MANY = 2, 10
+"""A lane that after the first number of steps needs more than the second, at the pace of the last
+one, gets a curvature of its own."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,9 @@ class Lanes(Protocol):
     def penalty(self) -> Rows:
         """The penalty where the lanes stand."""
 
+    def curve(self, slow: NDArray[np.bool_]) -> None:
+        """Have lanes use a curvature of their own from now on, if that is worth it."""
+
     def step(self, live: NDArray[np.bool_], tolerance: Rows) -> Rows:
         """Minimise the quadratics of the live lanes; the gain that is predicted to first order.
 
@@ -248,6 +254,7 @@ class Bundle:
         lanes = self.lanes
         now = self._evaluate()
         lanes.differentiate()
+        before = np.full(self.n_iter.size, np.inf)
         while True:
             residual = lanes.residual()
             self.live &= (residual > self.strictness * self.tol) & (self.n_iter < self.max_iter)
@@ -257,6 +264,8 @@ class Bundle:
                 if not self.live.any():
                     break
                 residual = lanes.residual()
+            lanes.curve(self.live & self._is_slow(before, residual))
+            before = residual
             now, share = self._search(now, lanes.step(self.live, INNER * residual))
             lanes.learn(share, self.live)
             self.n_iter += self.live
@@ -270,6 +279,12 @@ class Bundle:
         return LaneAnswers(
             coef, kkt, now.log_likelihood, eta, lanes.n_events, self.n_iter, self.is_done
         )
+
+    def _is_slow(self, before: Rows, residual: Rows) -> NDArray[np.bool_]:
+        """Lanes with many steps to go, at the pace of the last one."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pace, way = np.log(before / residual), np.log(residual / self.tol)
+        return (self.n_iter >= EARLY) & (MANY * pace < way)
 
     def _keep(self, among: NDArray[np.bool_]) -> None:
         self.live &= among

@@ -1,19 +1,31 @@
 """Eight lanes of a bundle in one thread of the host: see `solve.lanes`."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.kernels import lanes_cpu as kernels
 from riskset.kernels._vector import lane_rows
-from riskset.model.lanes import LANES, LaneLoss
+from riskset.model.lanes import LANES, LaneLoss, Part
+from riskset.solve.curvature import CurvatureModel
 from riskset.solve.lanes import FIRST_BOX, LEAST_BOX, N_PAIRS, SWEEPS, LaneValues, Shared, joined
 from riskset.solve.optimality import LEAST_AT_RISK, violations
+from riskset.solve.quadratic import newton_step
 
 __all__ = ["CpuLanes"]
+
+NEAR = 0.7
+"""Share of its penalty that the gradient of a column at 0 must reach to be in a curvature of a
+lane's own."""
+MOST_OF_OWN = 4096
+"""Columns of such a curvature: of more, a matrix for each lane would take too much memory."""
+SAMPLES_EACH = 25
+"""Rows of its sample for each column: a step of a lane is cheap beside the sample."""
 
 NEARBY, FAR = 1e-3, 1e3
 """Differences are taken by so much of a linear predictor; with columns that range over more
@@ -27,7 +39,8 @@ class CpuLanes:
     """`Lanes` of the host; (q, 8) arrays are on the working set."""
 
     shared: Shared
-    loss: LaneLoss
+    parts: Sequence[Part]
+    loss: LaneLoss = field(init=False)
     columns: Index = field(init=False)
     curvature: Matrix = field(init=False)
     mine: NDArray[np.bool_] = field(init=False)
@@ -35,8 +48,10 @@ class CpuLanes:
     box: Matrix = field(init=False)
     pairs: AnyArray = field(init=False)
     gradient: Matrix = field(init=False)
+    own: list[CurvatureModel | None] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.loss = LaneLoss.build(self.shared.problem.loss, self.parts)
         self.n_events = self.loss.n_events
         self.spread = _spread(self.shared.problem.design, self.loss)
 
@@ -59,6 +74,7 @@ class CpuLanes:
         self.box = FIRST_BOX / self.spread[self.columns]
         self.pairs = np.zeros((q, 2 * N_PAIRS, LANES))
         self.n_pairs = np.zeros(LANES, dtype=np.int64)
+        self.own = [None] * LANES
         self.eta, self._before = lane_rows(shared.eta.size), lane_rows(shared.eta.size)
         self.eta[:] = shared.eta[:, None]
 
@@ -89,16 +105,27 @@ class CpuLanes:
         l1, l2 = self._penalties(self.columns)
         return np.asarray((l1 * np.abs(self.beta) + 0.5 * l2 * self.beta**2).sum(axis=0))
 
+    def curve(self, slow: NDArray[np.bool_]) -> None:
+        """See `Lanes`."""
+        problem, l1 = self.shared.problem, self.shared.l1[self.columns][:, None]
+        near = (self.beta != 0) | (l1 == 0) | (np.abs(self.gradient) > NEAR * l1)
+        for k in map(int, np.flatnonzero(slow)):
+            if self.own[k] is None and np.count_nonzero(near[:, k]) <= MOST_OF_OWN:
+                part = self.parts[k]
+                loss = problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
+                self.own[k] = CurvatureModel(replace(problem, loss=loss), each=SAMPLES_EACH)
+                self.mine[:, k] &= near[:, k]
+
     def step(self, live: NDArray[np.bool_], tolerance: Rows) -> Rows:
         """See `Lanes`."""
         step, image = np.zeros_like(self.beta), np.zeros_like(self.beta)
         least = np.where(self.mine, self.spread[self.columns], np.inf).min(axis=0, initial=np.inf)
-        used = int(self.n_pairs.max(initial=0))
-        kernels.minimise_quadratics(
-            self.curvature, self.share, np.ascontiguousarray(self.pairs[:, : 2 * used]),
-            self.gradient, self.beta, self.shared.l1[self.columns], self.shared.l2[self.columns],
-            self.box, self.mine & live, tolerance * self.unit * least, SWEEPS, step, image,
-        )  # fmt: skip
+        tolerance = tolerance * self.unit * least
+        has_own = np.array([own is not None for own in self.own])
+        if (live & ~has_own).any():
+            self._joint_steps(live & ~has_own, tolerance, step, image)
+        for k in map(int, np.flatnonzero(live & has_own)):
+            self._own_step(k, float(tolerance[k]), step, image)
         self._step, self._image = step, image
         l1, l2 = self._penalties(self.columns)
         new = self.beta + step
@@ -106,6 +133,28 @@ class CpuLanes:
             axis=0
         )
         return np.asarray((self.gradient * step).sum(axis=0) - change)
+
+    def _joint_steps(
+        self, live: NDArray[np.bool_], tolerance: Rows, step: Matrix, image: Matrix
+    ) -> None:
+        """Steps with the curvature that lanes share, in place."""
+        used = int(self.n_pairs[live].max(initial=0))
+        kernels.minimise_quadratics(
+            self.curvature, self.share, np.ascontiguousarray(self.pairs[:, : 2 * used]),
+            self.gradient, self.beta, self.shared.l1[self.columns], self.shared.l2[self.columns],
+            self.box, self.mine & live, tolerance, SWEEPS, step, image,
+        )  # fmt: skip
+
+    def _own_step(self, lane: int, tolerance: float, step: Matrix, image: Matrix) -> None:
+        """The step of a lane that has a curvature of its own, in place."""
+        own, mine = self.own[lane], self.mine[:, lane]
+        assert own is not None
+        at = self.columns[mine]
+        eta = np.ascontiguousarray(self.eta[:, lane])
+        step[mine, lane], image[mine, lane] = newton_step(
+            own.at(at, eta, 0.0, is_cold=False), self.gradient[mine, lane], self.beta[mine, lane],
+            self.shared.l1[at], self.shared.l2[at], self.box[mine, lane], tolerance,
+        )  # fmt: skip
 
     def move(self, share: Rows, worse: NDArray[np.bool_] | None) -> Rows:
         """See `Lanes`."""
@@ -130,6 +179,11 @@ class CpuLanes:
         image = np.where(self.mine, share * self._image, 0.0)
         sy, sbs = (step * y).sum(axis=0), (step * image).sum(axis=0)
         for k in np.flatnonzero(live & (sy > 1e-14 * np.abs(sbs)) & (sbs > 0)):
+            own = self.own[k]
+            if own is not None:
+                mine = self.mine[:, k]
+                own.learn(step[mine, k], image[mine, k], y[mine, k])
+                continue
             if self.n_pairs[k] == N_PAIRS:
                 self.n_pairs[k] = 0
                 self.pairs[:, :, k] = 0.0

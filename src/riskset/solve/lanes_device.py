@@ -172,6 +172,9 @@ class DeviceLanes:
             self._beta, self.backend.upload(np.zeros(self.n_lanes)), self._moved
         )
 
+    def curve(self, slow: NDArray[np.bool_]) -> None:
+        """See `Lanes`: steps are cheap here, and a matrix a lane would take much memory."""
+
     def step(self, live: NDArray[np.bool_], tolerance: Rows) -> Rows:
         """See `Lanes`."""
         if not np.array_equal(live, self._movers):

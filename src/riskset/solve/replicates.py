@@ -270,7 +270,7 @@ class _Tasks:
 
     def _lanes(self, shared: Shared, parts: Sequence[Part]) -> Lanes:
         if self.on_device is None:
-            return CpuLanes(shared, LaneLoss.build(self.problem.loss, parts))
+            return CpuLanes(shared, parts)
         loss = DeviceLoss(self.problem.loss, parts, self.on_device.backend)
         return DeviceLanes(shared, self.on_device, loss)
 
