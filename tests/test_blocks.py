@@ -10,12 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
 from riskset.estimators import _in_blocks
 from riskset.solve import curvature
+from riskset.solve.block_rows import Rows as BlockRows
 
 Rows = dict[str, Any]
 Numbers = NDArray[Any]
@@ -191,6 +193,35 @@ def test_a_column_may_be_stored_otherwise_in_each_block() -> None:
         check_same(rs.Cox(penalty, **TIGHT).fit(blocks), fit_here(rs.Cox(penalty, **TIGHT), rows))
 
 
+def test_long_tables_need_not_name_all_covariates_in_each_block() -> None:
+    """Covariate 3 occurs in the first block only, 11 in the last, in another order."""
+    order = np.argsort(-ROWS["time"], kind="stable")
+    x = ROWS["X"][:, :4].copy()
+    x[order[300:], 3] = 0
+    x[order[:300], 0] = 0
+    keys = np.array([11, 7, 2**60, 3])
+    row, column = np.nonzero(x)
+    patients = {"rowId": np.arange(700), "time": ROWS["time"], "y": ROWS["event"] == 1}
+    entries = {"rowId": row, "covariateId": keys[column], "covariateValue": x[row, column]}
+
+    def read(rows: Numbers) -> rs.Dataset:
+        taken = np.isin(entries["rowId"], rows)
+        return rs.Dataset.from_long(
+            pa.table({name: column[rows] for name, column in patients.items()}),
+            pa.table({name: column[taken] for name, column in entries.items()}),
+        )
+
+    here = rs.Cox(rs.L1(2.0), **TIGHT).fit(read(np.arange(700)))
+    parts = np.split(order, [300, 500])
+    with pytest.raises(rs.InputError, match="other covariates than block 0: .*\n.*absent='zero'"):
+        rs.Cox().fit(rs.Blocks(read, parts, engine=None))
+    for items in (parts, parts[::-1]):
+        blocks = rs.Blocks(read, items, engine=None, absent="zero")
+        found = rs.Cox(rs.L1(2.0), **TIGHT).fit(blocks)
+        there = dict(zip(found.covariates_, found.coef_, strict=True))
+        assert [there[name] for name in here.covariates_] == pytest.approx(here.coef_, rel=1e-10)
+
+
 @pytest.mark.filterwarnings("ignore::riskset.RisksetWarning")
 def test_what_cannot_be_estimated_is_found_across_blocks() -> None:
     rows = {name: ROWS[name].copy() for name in (*PLAIN, "strata")}
@@ -206,16 +237,46 @@ def test_what_cannot_be_estimated_is_found_across_blocks() -> None:
 
 
 @pytest.mark.parametrize("model", [rs.Cox, rs.FineGray])
+def test_a_column_may_vary_in_one_block_that_has_no_events(model: Any) -> None:
+    """Among rows at risk of events in other blocks: later ones, or after a competing event."""
+    rows = {name: ROWS[name].copy() for name in PLAIN}
+    late, early = (np.flatnonzero(at) for at in (rows["time"] > 60, rows["time"] <= 3))
+    between = np.flatnonzero((rows["time"] > 3) & (rows["time"] <= 60))
+    rows["event"][late], rows["event"][early] = 0, 2
+    rows["X"][:, 3:5] = 0
+    rows["X"][late[::2], 3] = 1
+    rows["X"][early[::2], 4] = 1
+    here = fit_here(model(rs.L2(1.0), **TIGHT), rows)
+    # A row after its competing event counts on; a censored one has left before the first event.
+    assert (here.coef_[3:5] != 0).tolist() == [True, model is rs.FineGray]
+    parts = (early, late, between)
+    blocks = rs.Blocks(itself, [arguments(rows, part, model) for part in parts], engine=None)
+    check_same(model(rs.L2(1.0), **TIGHT).fit(blocks), here)
+
+
+@pytest.mark.parametrize("model", [rs.Cox, rs.FineGray])
 def test_sampled_curvature_leads_to_the_same_answer(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It is near the exact one, also where blocks store columns in units of their own."""
     rows = make(3_000, 20, seed=5)
-    here = fit_here(model(rs.L1(2.0), **TIGHT), rows)
+    rows["X"][:, 3] = np.where(rows["time"] > 20, rows["X"][:, 3], 9 + np.sin(np.arange(3_000)))
     monkeypatch.setattr(curvature, "EXACT_WORK", 0)
-    blocks = rs.Blocks(itself, cut(rows, [400, 1700], model), engine=None)
-    found = model(rs.L1(2.0), **TIGHT).fit(blocks)
-    check_same(found, here)
-    assert found.n_iter_ < 15  # a curvature that is far off would need more
+    sampled, ratios = BlockRows.sampled_information, []
+
+    def compared(self: BlockRows, eta: Any, columns: Any, *args: Any) -> Any:
+        out = sampled(self, eta, columns, *args)
+        exact = self.information(self.head, eta, columns)
+        ratios.extend(scipy.linalg.eigh(out, exact, eigvals_only=True))
+        return out
+
+    monkeypatch.setattr(BlockRows, "sampled_information", compared)
+    for names in (PLAIN, tuple(rows)):
+        some = {name: rows[name] for name in names}
+        blocks = rs.Blocks(itself, cut(some, [400, 1700], model), engine=None)
+        found = model(rs.L1(2.0), **TIGHT).fit(blocks)
+        check_same(found, fit_here(model(rs.L1(2.0), **TIGHT), some))
+    assert 0.95 < min(ratios) <= max(ratios) < 1.05
 
 
 def test_few_messages_for_each_step() -> None:

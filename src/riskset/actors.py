@@ -32,8 +32,10 @@ class Crew(Protocol):
 class HomeCrew:
     """Objects in this process, one after the other."""
 
-    def __init__(self, make: Callable[[Any, int], Any], items: Sequence[Any]) -> None:
-        self._objects = [make(item, 1) for item in items]
+    def __init__(
+        self, make: Callable[[str, Any, int], Any], names: Sequence[str], items: Sequence[Any]
+    ) -> None:
+        self._objects = [make(name, item, 1) for name, item in zip(names, items, strict=True)]
         self.n_blocks, self.n_messages = len(items), 0
 
     def call(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
@@ -49,10 +51,17 @@ class DaskCrew:
     """Objects in workers of Dask: of the current client, or of a cluster that is made here."""
 
     def __init__(
-        self, make: Callable[[Any, int], Any], items: Sequence[Any], n_workers: int
+        self,
+        make: Callable[[str, Any, int], Any],
+        names: Sequence[str],
+        items: Sequence[Any],
+        n_workers: int,
+        *,
+        are_data: bool = False,
     ) -> None:
         self._client, self._close = dask_client(n_workers)
-        self._make, self._items = make, items
+        self._make, self._names, self._items = make, names, items
+        self._are_data = are_data
         self._futures: list[Any] = [None] * len(items)
         self._actors: list[Any] = [None] * len(items)
         self._where = [""] * len(items)
@@ -79,8 +88,11 @@ class DaskCrew:
         for k in missing:
             self._where[k] = where = min(sorted(threads), key=lambda name: load[name])
             load[where] += 1
+            item = self._items[k]
+            if self._are_data:  # too large for a message to the scheduler
+                item = self._client.scatter(item, workers=[where], hash=False)
             self._futures[k] = self._client.submit(
-                self._make, self._items[k], threads[where], actor=True, pure=False,
+                self._make, self._names[k], item, threads[where], actor=True, pure=False,
                 workers=[where], allow_other_workers=False,
             )  # fmt: skip
         for k in missing:

@@ -4,7 +4,7 @@ Each block was centred and scaled by itself; sums over several need one unit for
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from riskset.data.assemble import SHIFT, power_of_two
 from riskset.data.design import Design
 from riskset.data.parts import BinaryPart
 
-__all__ = ["CommonUnits", "common_head"]
+__all__ = ["CommonUnits", "aligned", "common_head"]
 
 
 def common_head(heads: Sequence[Design]) -> Design:
@@ -38,6 +38,21 @@ def common_head(heads: Sequence[Design]) -> Design:
     )
     n_rows = sum(head.n_rows for head in heads)
     return Design(n_rows, heads[0].names, heads[0].keys, middle, size, (part,))
+
+
+def aligned(design: Design, names: tuple[str, ...], keys: tuple[int | str, ...]) -> Design:
+    """The same with more columns, which are 0, in another order."""
+    place = {name: j for j, name in enumerate(names)}
+    at = np.array([place[name] for name in design.names], dtype=np.int64)
+    absent = np.setdiff1d(np.arange(len(names)), at)
+    center, scale = np.zeros(len(names)), np.ones(len(names))
+    center[at], scale[at] = design.center, design.scale
+    n_blocks = max(1, (design.n_rows + (1 << SHIFT) - 1) >> SHIFT)
+    nothing = np.zeros((n_blocks, absent.size + 1), np.int64), np.zeros(0, np.uint16)
+    # Every kind of part is a dataclass with this field.
+    moved = [replace(part, columns=at[part.columns]) for part in design.parts]  # type: ignore[type-var]
+    parts = (*moved, BinaryPart(absent, *nothing, SHIFT))
+    return Design(design.n_rows, names, keys, center, scale, parts)
 
 
 @dataclass(frozen=True)

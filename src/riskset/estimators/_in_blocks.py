@@ -80,7 +80,9 @@ def _fit(
     max_iter: int,
     report: Report,
 ) -> BlockFit:
-    joined = join(blocks.crew, blocks.names, cause, censoring)
+    joined = join(
+        blocks.crew, blocks.names, cause, censoring, absent_is_zero=blocks.absent == "zero"
+    )
     rows = joined.rows
     l1, l2 = strengths(rows.head)
     problem = BlockProblem.of(rows)

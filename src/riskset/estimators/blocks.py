@@ -46,12 +46,15 @@ class Blocks:
         "dask": actors on the workers of the current ``distributed.Client``, or of the scheduler
         named in Dask's settings, or of a cluster of this machine. None: in this process.
 
+    absent : {"error", "zero"}
+        Whether all blocks must have the same columns in the same order, or columns that a block
+        does not have are 0 in it: right for long tables and for no others.
+
     Notes
     -----
     Rows may stand in any order in a block, and so may the blocks, but a stratum (all rows, if there
     are none) that lies in several blocks must be cut by time: the times of one block must all be
     the same as, or later than, those of the next. Both may hold rows of the time that is cut.
-    All blocks have the same columns in the same order.
 
     Late entry, Efron's ties, clusters, ``censoring_group``, ``censoring_probability`` and
     ``solver="ccd"`` are refused. A model fitted in blocks predicts, and has standard errors and
@@ -68,21 +71,30 @@ class Blocks:
     """
 
     def __init__(
-        self, read: Callable[[Any], Any], items: Sequence[Any], *, engine: str | None = "dask"
+        self,
+        read: Callable[[Any], Any],
+        items: Sequence[Any],
+        *,
+        engine: str | None = "dask",
+        absent: str = "error",
     ) -> None:
         if engine not in ENGINES:
             raise InputError.wrong_option("engine", engine, ("None", "dask"))
+        if absent not in ("error", "zero"):
+            raise InputError.wrong_option("absent", absent, ("error", "zero"))
+        self.absent = absent
         items = list(items)
         if not items:
             raise InputError("`items` is empty, so there are no blocks.", hint="check the paths.")
         self.names = [_name(k, item) for k, item in enumerate(items)]
         make = partial(_make, read)
-        named = list(zip(self.names, items, strict=True))
         self.crew: Crew
         if engine is None:
-            self.crew = HomeCrew(make, named)
+            self.crew = HomeCrew(make, self.names, items)
         else:
-            self.crew = DaskCrew(make, named, min(len(items), available_threads()))
+            n_workers = min(len(items), available_threads())
+            are_data = isinstance(items[0], _Packed)
+            self.crew = DaskCrew(make, self.names, items, n_workers, are_data=are_data)
 
     @classmethod
     def split(
@@ -175,8 +187,7 @@ def _name(k: int, item: object) -> str:
     return f"block {k}" + (f" ({str(item)!r})" if isinstance(item, str | os.PathLike) else "")
 
 
-def _make(read: Callable[[Any], Any], named: tuple[str, Any], n_threads: int) -> Block:
-    name, item = named
+def _make(read: Callable[[Any], Any], name: str, item: object, n_threads: int) -> Block:
     with _naming(name):
         found = read(item)
         source = found if isinstance(found, _Source) else _read(found)

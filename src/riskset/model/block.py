@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from riskset._runtime import Runtime, one_blas_thread
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset._version import __version__
-from riskset.data.common_units import CommonUnits
+from riskset.data.common_units import CommonUnits, aligned
 from riskset.data.design import Design
 from riskset.data.risk_order import Link, joined
 from riskset.kernels.subdistribution_cpu import Before, nested_information
@@ -52,12 +52,20 @@ class Block:
     """
 
     def __init__(self, source: Source, n_threads: int) -> None:
-        self._source = source
+        self._source, self._design = source, source.design
         self._runtime = Runtime(n_threads)
         self._vectors: dict[int, Rows] = {}
         self._key: int | None = None
 
     # ------------------------------------------------------------------------------- joining
+
+    def columns(self) -> tuple[tuple[str, ...], tuple[int | str, ...]]:
+        """Names and keys of the columns as they were read."""
+        return self._source.design.names, self._source.design.keys
+
+    def align(self, names: tuple[str, ...], keys: tuple[int | str, ...]) -> None:
+        """Take these columns in this order, those that are absent being 0."""
+        self._design = aligned(self._source.design, names, keys)
 
     def facts(self, cause: int | None) -> Facts:
         """What the block is."""
@@ -66,7 +74,7 @@ class Block:
         last = np.full(outcome.n_strata, np.inf)
         np.maximum.at(first, outcome.stratum, outcome.time)
         np.minimum.at(last, outcome.stratum, outcome.time)
-        weight, design = outcome.weight, self._source.design
+        weight, design = outcome.weight, self._design
         head = Design(design.n_rows, design.names, design.keys, design.center, design.scale, ())
         head.__dict__["is_binary"] = design.is_binary
         return Facts(
@@ -131,7 +139,7 @@ class Block:
         outcome = replace(self._outcome)
         outcome.__dict__["risk"] = risk = joined(self._outcome.risk, self._n_first, link)
         self._ends = Ends.of(risk, link.continues)
-        self._columns = CommonUnits.of(self._source.design, head, self._runtime)
+        self._columns = CommonUnits.of(self._design, head, self._runtime)
         self._vectors = {ZERO: np.zeros(outcome.n_rows), OFFSET: outcome.offset}
         self._key = None
         if survival is None:
@@ -178,7 +186,7 @@ class Block:
             used[sets.order[sees & (sets.weight > 0)]] = True
         self._used = np.flatnonzero(used)
         self._stratum = self._loss.outcome.stratum[self._used]
-        return varying(self._source.design, self._used, self._stratum, self._runtime)
+        return varying(self._design, self._used, self._stratum, self._runtime)
 
     def column_ranges(self, columns: Index) -> Pieces:
         """Ranges of columns."""
@@ -323,7 +331,7 @@ class Block:
             hazard = np.concatenate([earlier[k], tail.survival * scan.hazard, none])
             parts.append(Exposed(tail.sets, own, end, scan.tail_expected[k], hazard))
         row, group = draw([part for part in parts if part.expected.any()], n_samples)
-        found = bin_sums(HostSums(self._source.design, self._runtime), columns, row, bin_of[group])
+        found = bin_sums(HostSums(self._design, self._runtime), columns, row, bin_of[group])
         totals, squares = self._columns.sums(columns, found.counts, found.totals, found.squares)
         return Sampled(
             float(by_row.sum()) / n_samples,

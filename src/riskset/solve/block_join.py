@@ -56,15 +56,27 @@ class Joined(NamedTuple):
 
 
 def join(
-    crew: Crew, names: Sequence[str], cause: int | None, censoring: Subdistribution | None
+    crew: Crew,
+    names: Sequence[str],
+    cause: int | None,
+    censoring: Subdistribution | None,
+    *,
+    absent_is_zero: bool = False,
 ) -> Joined:
     """Join blocks into the rows of one likelihood; `censoring` is None for Cox's.
+
+    With `absent_is_zero`, columns that a block does not have are 0 in it.
 
     Raises
     ------
     InputError
         Naming the block that does not fit to the others, or cannot be fitted in blocks.
     """
+    if absent_is_zero:
+        columns = {
+            name: key for one in crew.call("columns") for name, key in zip(*one, strict=True)
+        }
+        crew.call("align", tuple(columns), tuple(columns.values()))
     facts: list[Facts] = crew.call("facts", cause)
     _check(facts, names)
     found = order_of(facts, names)
@@ -135,6 +147,6 @@ def _check(facts: Sequence[Facts], names: Sequence[str]) -> None:
             )
             raise InputError(
                 f"{name} has other covariates than {names[0]}: {what}.",
-                hint="make every block with the same columns in the same order, also those that "
-                "are 0 in it, and categories with the same levels.",
+                hint="make every block with the same columns in the same order and categories "
+                "with the same levels; of long tables, pass absent='zero' to Blocks.",
             )
