@@ -364,6 +364,21 @@ def test_an_estimate_that_may_be_infinite_is_told() -> None:
         rs.Cox().fit(blocks)
 
 
+def test_linear_predictors_too_far_apart_for_one_exponent_are_told() -> None:
+    """They span 1,000, as one machine finds."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(500, 1))
+    x[:2, 0] = 300, -300
+    log_time = -1.2 * x[:, 0] + 0.4 * rng.gumbel(size=500)
+    y = rs.Surv(np.argsort(np.argsort(log_time)) + 1.0, np.ones(500, dtype=bool))
+    assert np.ptp(x @ rs.Cox().fit(x, y).coef_) > 500
+    blocks = rs.Blocks.split(x, y, n_blocks=2, engine=None)
+    with pytest.warns(ConvergenceWarning) as told:
+        model = rs.Cox(max_iter=30).fit(blocks)
+    assert model.status_ == "max_iter"
+    assert "span 500 or more, which a fit in blocks cannot hold" in str(told[-1].message)
+
+
 # ------------------------------------------------------------------------------- on a cluster
 
 distributed = pytest.importorskip("distributed")

@@ -78,6 +78,8 @@ class Rows:
         Weighted number of events.
     most_rows : int
         Of a block.
+    was_too_wide : bool
+        Whether a linear predictor could not be evaluated.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Rows:
         self.crew, self.head, self.order = crew, head, list(order)
         self.opens = [not link.continues for link in links]
         self.forgotten: list[int] = []
+        self.was_too_wide = False
         self._keys = count()
         self._latest: BlockEvaluation | None = None
         found = self.call("events")
@@ -142,12 +145,14 @@ class Rows:
         eta.base = None  # its blocks have it now
         self._latest = None
         if high - min(one.low for one in sums) >= SPAN:
+            self.was_too_wide = True
             return BlockEvaluation(eta, -np.inf, [])
         units = [np.exp(one.high - high) for one in sums]
         ahead = forwards([s.after * u for s, u in zip(sums, units, strict=True)], self.has_start)
         behind = backwards([s.before * u for s, u in zip(sums, units, strict=True)], self.has_start)
         hazards = self.call("hazards", high, each=list(zip(ahead, behind, strict=True)))
         if min(one.least for one in hazards) < np.log(LEAST):
+            self.was_too_wide = True
             return BlockEvaluation(eta, -np.inf, [])
         after = backwards([one.before for one in hazards], self.has_start)
         before = forwards([one.after for one in hazards], self.has_start)

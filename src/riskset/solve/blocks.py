@@ -10,7 +10,7 @@ are. One pass is
 The sums have the same terms as on one machine, added up in another order.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -142,7 +142,14 @@ class BlockRun(Run):
                 "does not decide. A penalty gives a finite one."
             )
             notes = [*notes, Note("undecided", names, what)]
-        return super().solution(aliased, notes)
+        found = super().solution(aliased, notes)
+        if found.status != "max_iter" or not self.problem.rows.was_too_wide:  # type: ignore[attr-defined]
+            return found
+        what = (
+            "on the way to the answer linear predictors span 500 or more, which a fit in blocks "
+            "cannot hold. Fit on one machine, or look for rows far from all others."
+        )
+        return replace(found, notes=(*found.notes, Note("max_iter", (), what)))
 
     def _is_finite(self, free: Index) -> bool:
         """No sign of separation (those of `solve.newton`), or a proof that there is none."""
