@@ -115,6 +115,40 @@ def test_weights_that_are_infinite_and_trimming_that_leaves_nobody(tmp_path):
     assert (trimmed["status"], trimmed["reason"]) == ("empty", "nobody is left.")
 
 
+def test_scores_that_cannot_be_fitted_again(tmp_path):
+    columns = people(400)
+    columns["x"] = np.repeat([0, 1], 200)
+    columns["drug"] = np.where(columns["x"] == 1, np.arange(400) % 2, np.arange(400) % 20 == 0)
+    found = run(
+        tmp_path,
+        columns,
+        data={"people": "people.parquet", "treatment": "drug", "covariates": {"columns": ["x"]}},
+        defaults={
+            "propensity": {"penalty": "none", "cross_validate": False, "max_correlation": 0.9}
+        },
+        analyses={"trimmed": {"trim": {"symmetric": 0.1, "refit": True}, "weight": {}}},
+    )
+    # Trimming leaves those with x = 1 only, whom nothing tells apart.
+    row = only(found.rows("runs"))
+    assert (row["status"], row["step"]) == ("no_covariates", "adjustment")
+    assert found.rows("attrition", adjustment=row["adjustment"])[-1]["target_persons"] == 100
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("days", 0, r"'days' of people.parquet must hold days of at least 1, but 1 row does not"),
+        ("died", 3, r"'died' of people.parquet must hold 0, 1 or 2, .* row 5, id 14, value 3\)"),
+        ("died", 0.5, r"'died' of people.parquet must hold 0, 1 or 2"),
+    ],
+)
+def test_times_and_events_that_cannot_be(tmp_path, name, value, message):
+    columns = people()
+    columns[name] = np.where(np.arange(200) == 4, value, columns[name])
+    with pytest.raises(rs.InputError, match=message):
+        run(tmp_path, columns)
+
+
 def test_bad_data_end_the_run_with_the_place(tmp_path):
     columns = people()
     columns["age"] = np.where(np.arange(200) == 3, np.nan, columns["age"])

@@ -21,7 +21,7 @@ from riskset.cohort.weighting import weight
 from riskset.solve.result import Note
 from riskset.study.analysis_sections import Analysis, BalanceOptions
 from riskset.study.cohorts import Cohort
-from riskset.study.scores import fit_score, notes_of, status_of
+from riskset.study.scores import USABLE, fit_score, notes_of, status_of
 from riskset.study.specification import Table1Section
 from riskset.study.steps import Result
 
@@ -46,6 +46,8 @@ def adjust(
     except InputError as error:
         return _stored(people, status_of(error))
     facts = {"status": made.status, "reason": REASONS.get(made.status)}
+    if refitted is not None and refitted.facts["status"] not in USABLE:
+        facts = {name: refitted.facts[name] for name in ("status", "reason")}
     return _stored(made, facts, refitted)
 
 
@@ -59,6 +61,8 @@ def _adjusted(
         made = trim(made, **rules)
         if refit and made.status == "ok" and analysis.propensity is not None:
             refitted = fit_score(cohort, made, analysis.propensity, analysis.tidy, seed, progress)
+            if refitted.facts["status"] not in USABLE:
+                return made, refitted
             score = refitted.arrays["score"]
             population = made.population.with_score(score, refitted.facts["share"])
             made = dataclasses.replace(made, population=population)
@@ -83,7 +87,7 @@ def _stored(made: Adjustment, facts: dict[str, Any], refitted: Result | None = N
     if made.set_id is not None:
         arrays["set_id"] = made.set_id
     has_score = people.has_score
-    if refitted is not None:
+    if refitted is not None and "score" in refitted.arrays:
         arrays["score"] = people.score
         facts["share"] = people.share
     facts |= {

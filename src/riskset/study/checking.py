@@ -73,6 +73,9 @@ def _check_analysis(study: "Study", name: str, analysis: Analysis) -> None:
     needs = ways or (["trim"] if analysis.trim is not None else [])
     if needs and not score:
         raise study.fault(*place, needs[0], message=f"`{needs[0]}` needs a propensity score.")
+    if analysis.trim is not None and analysis.trim.refit and given is not None:
+        message = "scores that are given with the data cannot be fitted again."
+        raise study.fault(*place, "trim", "refit", message=message)
     model = analysis.model
     has_sets = analysis.match is not None or analysis.stratify is not None
     if not has_sets and model.reading == "stratified":

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from riskset._errors import InputError, counted
 from riskset._types import AnyArray, Index
 from riskset.cohort.adjustment import restrict, start
 from riskset.cohort.population import Population
@@ -74,7 +75,12 @@ class TableSource:
         assert isinstance(own, TableOutcome)
         cohort, rows = self.cohort(comparison, analysis), self._rows(comparison)
         time = np.asarray(self._columns[own.time][rows], dtype=np.float64)
-        status = np.asarray(self._columns[own.event][rows], dtype=np.int64)
+        event = np.asarray(self._columns[own.event][rows], dtype=np.float64)
+        hint = "count the first day as 1, or leave these people out."
+        self._check(own.time, rows, time > 0, "must hold days of at least 1", hint)
+        hint = "recode it: 0 = censored, 1 = outcome, 2 = any competing event."
+        self._check(own.event, rows, np.isin(event, (0, 1, 2)), "must hold 0, 1 or 2", hint)
+        status = event.astype(np.int64)
         people = cohort.people
         if own.prior is not None:
             had = np.asarray(self._columns[own.prior][rows], dtype=np.float64) != 0
@@ -84,6 +90,20 @@ class TableSource:
             reasons = self._columns[own.end_reason][rows].astype(np.str_)
         columns = (own.time, own.event, own.prior, own.end_reason)
         return Followed(digest(cohort.key, columns), people, time, status, reasons)
+
+    def _check(self, name: str, rows: Index, fine: AnyArray, must: str, hint: str) -> None:
+        """Complain of a column some of whose values cannot be."""
+        bad = rows[~fine]
+        if bad.size:
+            value, what = self._columns[name][bad[0]], f"data row {bad[0] + 1:,}"
+            if self._data.id is not None:
+                what += f", {self._data.id} {self._columns[self._data.id][bad[0]]}"
+            raise InputError(
+                f"column {name!r} of {self._found.file.path.name} {must}, but "
+                f"{counted(bad.size, 'row')} {'does' if bad.size == 1 else 'do'} not (first: "
+                f"{what}, value {value}).",
+                hint=hint,
+            )
 
     def codes(self) -> list[dict[str, object]]:
         """Tables have none."""
