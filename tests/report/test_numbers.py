@@ -5,7 +5,7 @@ import math
 import pytest
 
 import riskset as rs
-from report.made import arms, tables, two_outcomes
+from report.made import arms, study, tables, two_outcomes
 from report.parsed import numbers
 
 
@@ -103,8 +103,6 @@ def test_the_worst_covariates_come_first(whole):
 
 
 def test_covariates_that_the_specification_lists(report):
-    from report.made import study
-
     about = study()
     about["settings"] = about["settings"] | {"report": {"covariates": ["150210"]}}
     rows = report(None, about).part["balance"]["tables"]["asked_for"]
@@ -166,6 +164,16 @@ def test_numbers_are_read_as_they_are_written():
     assert p_value(0.0009) == "<\u202f0.001"
     assert interval("1.2", "0.9", "1.6") == "1.2 (0.9–1.6)"
     assert interval("0.1", "−0.2", "0.4") == "0.1 (−0.2 to 0.4)"
+
+
+def test_the_rule_of_balance_is_the_one_in_force(report):
+    about = study()
+    for analysis in about["analyses"].values():
+        analysis["settings"] = {"balance": {"alpha": 0.05}}
+    found = tables()
+    found["diagnostics"][0]["value"] = 0.203
+    words = report(found, about).text
+    assert "0.203not significantly above 0.1✓ pass" in words
 
 
 def test_every_status_has_words():

@@ -74,7 +74,9 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
         comparator=part.comparator,
         analysis=part.main["analysis"],
     )
+    options = source.study["analyses"][part.main["analysis"]]["settings"].get("balance") or {}
     return {
+        "balance_alpha": options.get("alpha"),
         "estimate": estimate and {key: estimate[key] for key in keys},
         "controls": facts[0]["n_negative"] if facts else 0,
         "calibration": facts[0]["status"] if facts else "none",
@@ -92,7 +94,7 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     return join(
         tag("p", _finding(page, found, about), class_="lead" if is_clear else "lead warning"),
         page.paragraph("header.withheld", "warning") if about["is_withheld"] else None,
-        _checks(page, found["tables"]["diagnostics"]),
+        _checks(page, found["tables"]["diagnostics"], found["balance_alpha"]),
     )
 
 
@@ -186,11 +188,11 @@ def _change(ratio: float) -> str:
     return percent(abs(ratio - 1), 2)
 
 
-def _checks(page: Page, rows: list[dict[str, Any]]) -> Markup:
+def _checks(page: Page, rows: list[dict[str, Any]], alpha: float | None) -> Markup:
     say = page.say
     if not rows:
         return page.paragraph("header.no_checks")
-    shown = [row | {"rule": _rule(page, row), "found": row["value"]} for row in rows]
+    shown = [row | {"rule": _rule(page, row, alpha), "found": row["value"]} for row in rows]
     columns = [
         Column.text(say("header.check"), "name", lambda v: say.label("diagnostic", v)),
         Column(say("header.value"), ("name", "value"), _value),
@@ -211,10 +213,11 @@ def _value(name: str, value: float | None) -> str:
     return p_value(value) if name == "proportional_hazards" else significant(value)
 
 
-def _rule(page: Page, row: Mapping[str, Any]) -> str:
+def _rule(page: Page, row: Mapping[str, Any], alpha: float | None) -> str:
     if row["limit"] is None:
         return page.say("header.reported")
     show = short_percent if row["name"] in SHARES else short
-    return page.say(
-        "header.at_least" if row["name"] in AT_LEAST else "header.below", limit=show(row["limit"])
-    )
+    key = "at_least" if row["name"] in AT_LEAST else "below"
+    if row["name"] == "balance" and alpha is not None:
+        key = "significantly"
+    return page.say(f"header.{key}", limit=show(row["limit"]))
