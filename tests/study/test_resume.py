@@ -8,6 +8,7 @@ import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import riskset as rs
 from study.small import content, people
@@ -55,6 +56,28 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path):
     found = rs.study.run(study, tmp_path / "killed")
     assert sum(step["reused"] for step in found.run["steps"]) == done
     assert written(tmp_path / "killed") == written(tmp_path / "whole")
+
+
+def test_replicates_of_a_score_are_kept_until_it_is_done(tmp_path, monkeypatch):
+    pq.write_table(pa.table(people()), tmp_path / "people.parquet")
+    defaults = {"propensity": {"folds": 2, "repeats": 2}}
+    study = rs.study.Study(content(defaults=defaults), tmp_path)
+    rs.study.run(study, tmp_path / "whole")
+    assert not list((tmp_path / "whole" / "steps").glob("*.jsonl"))
+
+    def stop(path, result):
+        if path.name.startswith("propensity-score"):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("riskset.study.steps._save", stop)
+        with pytest.raises(KeyboardInterrupt):
+            rs.study.run(study, tmp_path / "stopped")
+    (replicates,) = (tmp_path / "stopped" / "steps").glob("*.jsonl")
+    before = replicates.read_text()
+    assert before
+    rs.study.run(study, tmp_path / "stopped")
+    assert written(tmp_path / "stopped") == written(tmp_path / "whole")
 
 
 def test_only_what_depends_on_a_change_is_done_again(tmp_path):

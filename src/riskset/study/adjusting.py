@@ -37,12 +37,10 @@ REASONS = {
 }
 
 
-def adjust(
-    cohort: Cohort, people: Adjustment, analysis: Analysis, seed: int, progress: bool | None
-) -> Result:
+def adjust(cohort: Cohort, people: Adjustment, analysis: Analysis, seed: int) -> Result:
     """Trim, match, stratify or weight people, as an analysis has it."""
     try:
-        made, refitted = _adjusted(cohort, people, analysis, seed, progress)
+        made, refitted = _adjusted(cohort, people, analysis, seed)
     except InputError as error:
         return _stored(people, status_of(error))
     facts = {"status": made.status, "reason": REASONS.get(made.status)}
@@ -52,7 +50,7 @@ def adjust(
 
 
 def _adjusted(
-    cohort: Cohort, people: Adjustment, analysis: Analysis, seed: int, progress: bool | None
+    cohort: Cohort, people: Adjustment, analysis: Analysis, seed: int
 ) -> tuple[Adjustment, Result | None]:
     made, refitted = people, None
     if analysis.trim is not None:
@@ -60,7 +58,7 @@ def _adjusted(
         refit = rules.pop("refit")
         made = trim(made, **rules)
         if refit and made.status == "ok" and analysis.propensity is not None:
-            refitted = fit_score(cohort, made, analysis.propensity, analysis.tidy, seed, progress)
+            refitted = fit_score(cohort, made, analysis.propensity, analysis.tidy, seed)
             if refitted.facts["status"] not in USABLE:
                 return made, refitted
             score = refitted.arrays["score"]

@@ -96,8 +96,10 @@ class Followed:
 
     @property
     def people_key(self) -> str:
-        """The same for outcomes that leave the same people."""
-        return hashlib.sha256(self.people.kept.tobytes()).hexdigest()[:24]
+        """The same for outcomes that leave the same people by the same steps."""
+        found = hashlib.sha256(self.people.kept.tobytes())
+        found.update(repr(self.people.attrition).encode())
+        return found.hexdigest()[:24]
 
 
 class Source(Protocol):

@@ -18,7 +18,7 @@ from riskset.study.estimate_run import AnalysisRuns, Run
 from riskset.study.following import describe
 from riskset.study.scores import USABLE, fit_score, given_score
 from riskset.study.specification import Comparison, Study
-from riskset.study.steps import Result, Steps
+from riskset.study.steps import Result, Steps, digest
 
 __all__ = ["Doing"]
 
@@ -102,12 +102,14 @@ class Doing:
         else:
             model = own.propensity
             assert model is not None
-            found = self.steps.do(
-                "propensity score",
-                what,
-                [cohort.key, dataclasses.asdict(own.tidy), dataclasses.asdict(model), seed],
-                lambda: fit_score(cohort, cohort.people, model, own.tidy, seed, False),
+            key = [cohort.key, dataclasses.asdict(own.tidy), dataclasses.asdict(model), seed]
+            # The long part of a study goes on where it was stopped, too.
+            replicates = self.steps.path("replicates", f"{digest(key)}.jsonl")
+            compute = functools.partial(
+                fit_score, cohort, cohort.people, model, own.tidy, seed, replicates
             )
+            found = self.steps.do("propensity score", what, key, compute)
+            replicates.unlink(missing_ok=True)
         run.ps, run.equipoise = found.key, found.facts["row"].get("equipoise")
         usable = found.facts["status"] in USABLE
         run.stop("propensity score", found.facts | ({"status": "ok"} if usable else {}))
@@ -133,7 +135,7 @@ class Doing:
             "adjustment",
             what,
             key,
-            lambda: adjust(cohort, followed.people, used, seed, False),
+            lambda: adjust(cohort, followed.people, used, seed),
         )
         run.adjustment = found.key
         run.stop("adjustment", found.facts)

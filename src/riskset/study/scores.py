@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,12 @@ def fit_score(
     own: PropensityModel,
     tidying: Tidy,
     seed: int,
-    progress: bool | None,
+    checkpoint: Path | None = None,
 ) -> Result:
-    """Fit the score to those of a cohort who are left, and predict everybody's."""
+    """Fit the score to those of a cohort who are left, and predict everybody's.
+
+    `checkpoint` is a file for replicates of the cross-validation that are done.
+    """
     try:
         info, design = tidy_covariates(cohort, people, tidying, own.exclude)
         penalty = penalty_of(own)
@@ -76,7 +80,8 @@ def fit_score(
                 seed=seed,
                 on_high_correlation=own.on_high_correlation,
                 max_correlation=own.max_correlation,
-                progress=progress,
+                checkpoint=checkpoint if own.cross_validate else None,
+                progress=False,
             )
     except InputError as error:
         facts = _facts("", cohort, "fitted") | status_of(error)
