@@ -189,5 +189,8 @@ def followed_figure(
         bottom_axis(x, BOTTOM, ticks, say(f"axis.{unit[1]}"), lambda t: f"{t / unit[0]:g}"),
     ]
     for arm, own in shares.items():
-        parts.append(step([(x(t), y(s)) for t, s in own], arm[0]))
+        points = [(x(t), y(s)) for t, s in own]
+        parts.append(polyline(points, arm[0]))
+        shape = "circle" if arm == "target" else "square"
+        parts += [mark(shape, a, b, 3.2, f"{arm[0]}mark") for a, b in points]
     return Drawing(BOTTOM + 50, join(*parts), title, desc)
