@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import riskset as rs
+from riskset.bench import ceiling_kernels as loops
+from riskset.bench import ceilings, measure
 from riskset.bench.bootstrap import Resample
 from riskset.bench.case import Case
+from riskset.bench.ceilings import Ceilings
 from riskset.bench.cohort import Cohort
 from riskset.bench.crossval import CrossValidate
 from riskset.bench.experiment import STRENGTH, Experiment, run
@@ -188,6 +191,78 @@ def test_cohort(tmp_path: Path) -> None:
             assert float(lower) < float(upper)
 
 
+def test_ceilings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "LONG", 1e-9)
+    monkeypatch.setattr(ceilings, "GATHERED", 1 << 12)
+    small = Ceilings(
+        rows=(3000, 9000), columns=6, density=0.2, threads=(1, 2), repeats=1, most=1 << 16
+    )
+    records = ran(small, tmp_path)
+    for n in (3000, 9000):
+        for threads in (1, 2):
+            some = [r for r in records if (r.n_rows, r.threads) == (n, threads)]
+            ours = {r.step: r for r in some if r.tool == "riskset"}
+            machine = {r.step: r for r in some if r.tool == "machine"}
+            assert len(ours) + len(machine) == len(some)
+            assert all(r.rate is not None and 0 < r.rate < np.inf for r in some)
+            assert all(r.share is not None and 0 < r.share < np.inf for r in ours.values())
+            assert all(r.share is r.ceiling is None for r in machine.values())
+            steps = {step.split(",")[0] for step in ours}
+            assert steps == {"Design.cross", "Design.product", "likelihood", "lanes", "curvature"}
+
+            gather, cross = machine["gather of numbers, 32 KiB"], ours["Design.cross"]
+            least = gather.seconds / (threads * 4096)
+            assert gather.rate == pytest.approx(1e9 * least)
+            n_entries = 6 * round(0.2 * n)
+            assert cross.n_entries == n_entries
+            assert cross.rate == pytest.approx(1e9 * cross.seconds / n_entries)
+            assert cross.ceiling == gather.rate
+            assert cross.share == pytest.approx(gather.rate / cross.rate)
+            stored = ours["Design.cross, bytes"]  # two a non-zero, and 7 pointers a block
+            n_bytes = 2 * n_entries + 8 * 7 * (1 if n == 3000 else 3)
+            assert stored.rate == pytest.approx(1e-9 * n_bytes / stored.seconds)
+            assert stored.share == pytest.approx(stored.rate / machine["read"].rate)
+            lanes = ours["lanes, cross"]
+            assert lanes.rate == pytest.approx(1e9 * lanes.seconds / (8 * threads * n_entries))
+
+
+def test_loops_do_what_they_are_said_to_do() -> None:
+    rng = np.random.default_rng(1)
+    n, m = 40, 64
+    index = rng.integers(0, n, (2, m)).astype(np.uint16)
+    for width, gather, update in (
+        (1, loops.gather, loops.update), (8, loops.gather_eight, loops.update_eight),
+    ):  # fmt: skip
+        table = rng.integers(0, 9, (2 * n, width)).astype(float)
+        flat = table.reshape(-1) if width == 1 else table
+        sums, v = np.zeros((2 * loops.RUN, 8)), rng.integers(1, 9, (2, 8)).astype(float)
+        gather(0, 2, index, flat, n, sums)
+        expected = [table[c * n + index[c].astype(int)].sum(axis=0) for c in (0, 1)]
+        found = sums[:2, :1] if width == 1 else sums.reshape(2, loops.RUN, 8).sum(axis=1)
+        np.testing.assert_array_equal(found, expected)
+        after = table.copy()
+        for c in (0, 1):
+            np.add.at(after, c * n + index[c].astype(int), v[c, :width])
+        update(0, 2, index, flat, n, v)
+        np.testing.assert_array_equal(table, after)
+
+    words = rng.integers(0, 1 << 63, (2, 5), dtype=np.uint64)
+    ones, mask = np.zeros(2, np.uint64), np.uint64(0xF0F0)
+    loops.popcount(0, 2, words, mask, 2, ones)
+    assert ones.tolist() == [
+        sum((int(word) & (0xF0F0 ^ turn)).bit_count() for word in row for turn in (0, 1))
+        for row in words
+    ]
+    x, y, out = np.arange(7.0), np.arange(7.0)[::-1].copy(), np.zeros(7)
+    loops.copy(0, 2, 2, x, out)
+    np.testing.assert_array_equal(out, x)
+    loops.triad(0, 2, 2, x, y, out)
+    np.testing.assert_array_equal(out, x + 3 * y)
+    total = np.zeros(2, np.int64)
+    loops.read(0, 2, 2, np.arange(7), total)
+    assert total.tolist() == [0 + 1 + 2, 3 + 4 + 5 + 6]
+
+
 def test_scaling(tmp_path: Path) -> None:
     small = Scaling(
         rows=300, columns=5, density=0.2, factors=(0.5, 1.0), shares=(0.5, 1.0), repeats=1
@@ -210,6 +285,6 @@ def test_the_paper_s_strength() -> None:
 
 
 def test_every_experiment_says_what_a_reader_needs() -> None:
-    for kind in (Fixed, CrossValidate, Resample, Solvers, Fusion, Cohort, Scaling):
+    for kind in (Fixed, CrossValidate, Resample, Solvers, Fusion, Cohort, Ceilings, Scaling):
         assert dataclasses.is_dataclass(kind)
         assert len(kind.words) > 80

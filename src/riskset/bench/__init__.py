@@ -11,6 +11,7 @@ from its coefficients. A time without an equally good objective is not a result.
 `solvers`        coordinate descent, accelerated proximal gradient and Newton (section 2.9)
 `fusion`         scans, transformation and reductions, apart and fused (section 3.1)
 `cohort`         a cohort of the size of the real study, from selection to interval (section 3.4)
+`ceilings`       what the machine can do, and what the kernels reach of it
 `scaling`        cost against threads, rows, columns, density and events
 ===============  ==============================================================================
 

@@ -3,7 +3,6 @@
 One device offers its `Form`s through an entry of `DEVICES`, a function of the vectors.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,7 +15,7 @@ from riskset._version import __version__
 from riskset.bench import fusion_kernels as kernels
 from riskset.bench.experiment import Tell
 from riskset.bench.fusion_device import device_forms
-from riskset.bench.measure import measure, processor
+from riskset.bench.measure import processor, steady
 from riskset.bench.record import Record, grouped
 from riskset.plot import Figure, Panel, time_curves
 
@@ -24,8 +23,6 @@ __all__ = ["DEVICES", "FORMS", "ROWS", "Form", "Fusion", "Vectors", "cpu_forms"]
 
 ROWS = (100_000, 177_828, 316_228, 562_341, 1_000_000)
 FORMS = ("separate", "tuples", "fused")
-LONG = 0.02
-"""Seconds that one measurement takes at least; a single pass is too short for the clock."""
 
 
 @dataclass(frozen=True)
@@ -158,13 +155,6 @@ class Fusion:
     def _record(
         self, n: int, form: str, step: str, work: Callable[[], object], gap: float | None = None
     ) -> Record:
-        often = math.ceil(LONG / max(measure(work, 3).fastest, 1e-7))
-
-        def many() -> None:
-            for _ in range(often):
-                work()
-
-        done = measure(many, self.repeats)
         return Record(
             experiment=self.name,
             n_rows=n,
@@ -172,11 +162,9 @@ class Fusion:
             version=__version__,
             threads=1 if self.device == "cpu" else None,
             step=step,
-            seconds=done.seconds / often,
-            fastest=done.fastest / often,
-            slowest=done.slowest / often,
             gap=gap,
             processor=processor(),
+            **steady(work, self.repeats),
         )
 
     def picture(self, records: Sequence[Record]) -> Figure:

@@ -1,6 +1,7 @@
 """Time, memory, and what they were measured on."""
 
 import importlib.metadata
+import math
 import os
 import platform
 import statistics
@@ -8,12 +9,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from riskset._runtime import available_threads
 from riskset._version import __version__
 
-__all__ = ["Measured", "machine", "measure", "processor", "version"]
+__all__ = ["Measured", "machine", "measure", "processor", "steady", "version"]
 
 T = TypeVar("T")
 
@@ -21,6 +22,8 @@ STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
 PROCESSORS = Path("/proc/cpuinfo")
 PACKAGES = ("numpy", "scipy", "numba")
+LONG = 0.02
+"""Seconds that `steady` measures at least; a single pass is too short for the clock."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,22 @@ def measure(work: Callable[[], T], repeats: int = 1) -> Measured[T]:
         if k == 0 and before is not None:
             peak = max(0.0, _resident("VmHWM") - before)
     return Measured(result, statistics.median(taken), min(taken), max(taken), peak)
+
+
+def steady(work: Callable[[], object], repeats: int) -> dict[str, Any]:
+    """Seconds of one call, as fields of a `Record`: each repetition calls it over and over."""
+    often = math.ceil(LONG / max(measure(work, 3).fastest, 1e-7))
+
+    def many() -> None:
+        for _ in range(often):
+            work()
+
+    done = measure(many, repeats)
+    return {
+        "seconds": done.seconds / often,
+        "fastest": done.fastest / often,
+        "slowest": done.slowest / often,
+    }
 
 
 def _resident(field: str) -> float:

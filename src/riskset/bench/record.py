@@ -58,6 +58,10 @@ class Record:
         Relative KKT residual; of a cross-validation the largest of all replicates.
     n_nonzero : int
         Coefficients other than 0.
+    rate, ceiling, unit : float, float, str
+        What was done by the unit of time, or the other way round; the most the machine can do.
+    share : float
+        Time that the ceiling would take, as a share of the time taken.
     note : str
         What else there is to say, or why there is no time.
     processor : str
@@ -85,6 +89,10 @@ class Record:
     gap: float | None = None
     kkt: float | None = None
     n_nonzero: int | None = None
+    rate: float | None = None
+    ceiling: float | None = None
+    unit: str = ""
+    share: float | None = None
     note: str = ""
     processor: str = ""
 
@@ -121,6 +129,7 @@ HEADS = {
     "kkt": "KKT residual",
     "gap": "above the best",
     "n_nonzero": "not 0",
+    "share": "of the ceiling",
 }
 
 

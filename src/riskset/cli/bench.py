@@ -249,6 +249,27 @@ def scaling(
     _run(Scaling(density=density, seed=seed, **given), out, quiet)
 
 
+@bench.command()
+def ceilings(
+    rows: Annotated[
+        list[int] | None, typer.Option("--rows", help="Sizes; repeat (default 100,000).")
+    ] = None,
+    columns: Columns = 1000,
+    density: Density = 0.05,
+    threads: Threads = None,
+    repeats: Repeats = 7,
+    seed: Seed = 123,
+    out: Out = OUT,
+    quiet: Quiet = False,
+) -> None:
+    """What the machine can do at most, and what the kernels of riskset reach of it."""
+    check_folder(out)
+    from riskset.bench.ceilings import Ceilings
+
+    given = _given(rows=rows, columns=columns, threads=threads, repeats=repeats)
+    _run(Ceilings(density=density, seed=seed, **given), out, quiet)
+
+
 def _given(**options: Any) -> dict[str, Any]:
     """What was not left to its default, by the names of the experiments; all are checked."""
     given = {}
@@ -289,8 +310,9 @@ def _run(experiment: "Experiment", out: Path, quiet: bool) -> None:
         size = "" if record.n_rows is None else f"{record.n_rows:,} rows, "
         time = "" if record.seconds is None else f"{plain_number(record.seconds, 3)} s"
         kkt = "" if record.kkt is None else f"KKT {record.kkt:.0e}"
+        rate = "" if record.rate is None else f"{plain_number(record.rate, 3)} {record.unit}"
         threads = "" if record.threads is None else f"{record.threads} threads"
-        words = (f"{record.tool} {record.step}", threads, time, kkt, record.note)
+        words = (f"{record.tool} {record.step}", threads, time, rate, kkt, record.note)
         said = "; ".join(word for word in words if word)
         console.print(f"{record.model} {size}{said}".strip(), markup=False, soft_wrap=True)
 
