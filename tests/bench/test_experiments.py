@@ -10,7 +10,7 @@ import pytest
 
 import riskset as rs
 from riskset.bench import ceiling_kernels as loops
-from riskset.bench import ceilings, measure
+from riskset.bench import ceilings
 from riskset.bench.bootstrap import Resample
 from riskset.bench.case import Case
 from riskset.bench.ceilings import Ceilings
@@ -192,7 +192,8 @@ def test_cohort(tmp_path: Path) -> None:
 
 
 def test_ceilings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "LONG", 1e-9)
+    monkeypatch.setattr(ceilings, "SHORT", 1e-9)
+    monkeypatch.setattr(ceilings, "TURNS", 64)
     monkeypatch.setattr(ceilings, "GATHERED", 1 << 12)
     small = Ceilings(
         rows=(3000, 9000), columns=6, density=0.2, threads=(1, 2), repeats=1, most=1 << 16

@@ -71,9 +71,9 @@ def measure(work: Callable[[], T], repeats: int = 1) -> Measured[T]:
     return Measured(result, statistics.median(taken), min(taken), max(taken), peak)
 
 
-def steady(work: Callable[[], object], repeats: int) -> dict[str, Any]:
+def steady(work: Callable[[], object], repeats: int, long: float | None = None) -> dict[str, Any]:
     """Seconds of one call, as fields of a `Record`: each repetition calls it over and over."""
-    often = math.ceil(LONG / max(measure(work, 3).fastest, 1e-7))
+    often = math.ceil((LONG if long is None else long) / max(measure(work, 3).fastest, 1e-7))
 
     def many() -> None:
         for _ in range(often):

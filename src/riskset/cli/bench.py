@@ -257,7 +257,7 @@ def ceilings(
     columns: Columns = 1000,
     density: Density = 0.05,
     threads: Threads = None,
-    repeats: Repeats = 7,
+    repeats: Repeats = 25,
     seed: Seed = 123,
     out: Out = OUT,
     quiet: Quiet = False,
