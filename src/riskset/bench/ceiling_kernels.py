@@ -4,6 +4,8 @@ Each is called for chunks [first, last), one for each thread. A table of numbers
 belongs to one chunk, the next one's beginning `stride` further on, or with a stride of 0 to all.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +13,8 @@ from riskset._types import AnyArray, Matrix, Rows
 from riskset.kernels._jit import kernel
 from riskset.kernels._vector import gather_rows, scatter_rows
 
-__all__ = ["copy", "elementary", "gather", "gather_eight", "popcount", "read", "triad", "update",
+__all__ = ["copy", "elementary", "gather", "gather_eight", "popcount", "read",
+           "repeated", "triad", "update",
            "update_eight"]  # fmt: skip
 
 RUN = 8
@@ -98,13 +101,13 @@ def update_eight(
 
 @kernel
 def popcount(
-    first: int, last: int, words: NDArray[np.uint64], mask: np.uint64, often: int, out: AnyArray
+    first: int, last: int, words: NDArray[np.uint64], mask: np.uint64, turns: int, out: AnyArray
 ) -> None:
     """Ones that words (chunks, n) have in common with a mask, which another turn has another of."""
     for c in range(first, last):
         own = words[c]
         ones = np.uint64(0)
-        for t in range(often):
+        for t in range(turns):
             other = mask ^ np.uint64(t)
             for k in range(own.size):
                 x = own[k] & other
@@ -117,10 +120,13 @@ def popcount(
         out[c] = ones
 
 
-def elementary(
-    first: int, last: int, function: np.ufunc, x: Matrix, often: int, out: Matrix
-) -> None:
+def elementary(first: int, last: int, function: np.ufunc, x: Matrix, out: Matrix) -> None:
     """A function of the rows of x (chunks, n), by NumPy, whose code is of the best there is."""
     for c in range(first, last):
-        for _ in range(often):
-            function(x[c], out[c])
+        function(x[c], out[c])
+
+
+def repeated(first: int, last: int, often: int, loop: Callable[..., None], *args: object) -> None:
+    """The same again in the same thread: it takes a while until threads have cores of their own."""
+    for _ in range(often):
+        loop(first, last, *args)

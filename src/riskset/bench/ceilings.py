@@ -25,7 +25,9 @@ __all__ = ["Ceilings", "Work", "machine_work", "our_work"]
 GATHERED = 1 << 20
 """Places that one call looks at in each thread."""
 TURNS = 4096
-"""How often words are counted in one call; functions of numbers are taken a 64th as often."""
+"""How often words are counted in one call."""
+TIMES, SLOW = 32, 1 << 24
+"""How often other loops run in one call, but for tables of more bytes."""
 PRIVATE = 1 << 20
 """Bytes of the largest table that each thread has one of."""
 SHORT = 0.004
@@ -121,12 +123,15 @@ def _in_table(runtime: Runtime, kind: str, name: str, size: int) -> Work:
     else:
         index = rng.integers(0, size, (threads, GATHERED))
     index = index.astype(np.uint16 if size <= 1 << 16 else np.uint32)
+    often = TIMES if 8 * width * size <= SLOW else 1
     other = np.zeros((threads * kernels.RUN, LANES))  # sums, or what is added
     return Work(
         f"{kind}, {name}",
         NS,
-        index.size * width,
-        lambda: runtime.run(LOOPS[kind], threads, index, table, stride, other),
+        often * index.size * width,
+        lambda: runtime.run(
+            kernels.repeated, threads, often, LOOPS[kind], index, table, stride, other
+        ),
     )
 
 
@@ -140,11 +145,13 @@ def _arithmetic(runtime: Runtime) -> Iterator[Work]:
         lambda: runtime.run(kernels.popcount, threads, words, mask, TURNS, ones),
     )  # fmt: skip
     x = rng.uniform(1, 5, (threads, 8 * n))
-    out, often = np.empty_like(x), TURNS // 64
+    out = np.empty_like(x)
     for step, function in ((EXP, np.exp), (LOG, np.log)):
         yield Work(
-            step, NS, x.size * often,
-            functools.partial(runtime.run, kernels.elementary, threads, function, x, often, out),
+            step, NS, TIMES * x.size,
+            functools.partial(
+                runtime.run, kernels.repeated, threads, TIMES, kernels.elementary, function, x, out
+            ),
         )  # fmt: skip
 
 
