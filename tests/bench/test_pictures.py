@@ -34,6 +34,16 @@ def test_bars_carry_their_numbers() -> None:
     assert texts == ["1.25", "300", "2"]
 
 
+def test_groups_of_bars_stand_below_each_other_on_one_scale() -> None:
+    steps = {f"step {k}": 10.0 + k for k in range(9)}
+    figure = time_bars({"one": steps, "other": {k: v / 5 for k, v in steps.items()}})
+    figure.draw_without_rendering()
+    first, second = figure.axes
+    assert second.get_position().y1 < first.get_position().y0
+    assert first.get_xlim() == second.get_xlim()
+    assert first.get_xlim()[1] > 18
+
+
 def test_nothing_to_draw_and_numbers_that_are_not_positive() -> None:
     with pytest.raises(rs.InputError, match="no times to draw"):
         time_curves([Panel("", "", {})])

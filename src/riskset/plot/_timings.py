@@ -85,7 +85,7 @@ def time_curves(panels: Sequence[Panel], *, ylabel: str = "seconds") -> Figure:
 
 
 def time_bars(groups: Mapping[str, Mapping[str, float]], *, xlabel: str = "seconds") -> Figure:
-    """Times of several steps, in groups, one bar each.
+    """Times of several steps, in groups, one bar each, all on one scale.
 
     Parameters
     ----------
@@ -113,9 +113,11 @@ def time_bars(groups: Mapping[str, Mapping[str, float]], *, xlabel: str = "secon
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(8.0, 0.4 * n_bars + 0.9 * len(groups)), layout="constrained")
         ratios = [max(1, len(steps)) for steps in groups.values()]
+        grid = figure.add_gridspec(len(groups), 1, height_ratios=ratios)
+        first = None
         for k, (title, steps) in enumerate(groups.items()):
-            grid = figure.add_gridspec(len(groups), 1, height_ratios=ratios)
-            axes = figure.add_subplot(grid[k])
+            axes = figure.add_subplot(grid[k], sharex=first)
+            first = first or axes
             bars = axes.barh(list(steps), list(steps.values()), color=COLOURS[k % len(COLOURS)])
             axes.bar_label(bars, fmt=_plain, padding=3)
             axes.invert_yaxis()
