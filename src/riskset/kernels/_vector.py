@@ -41,6 +41,7 @@ def lane_rows(n: int) -> Matrix:
 
 _I64, _F64 = ir.IntType(64), ir.DoubleType()
 _ROW = ir.VectorType(_F64, LANES)
+_BYTES = ir.IntType(8).as_pointer()
 
 
 class Emit:
@@ -66,6 +67,14 @@ class Emit:
 
     def store(self, value: Any, data: Any, index: Any) -> None:
         self.builder.store(value, self.row_at(data, index), align=8)
+
+    def fetch(self, data: Any, index: Any) -> None:
+        """Have a row brought into the cache, to be read soon."""
+        b, word = self.builder, ir.IntType(32)
+        place = b.bitcast(b.gep(data, [b.mul(index, ir.Constant(_I64, LANES))]), _BYTES)
+        kind = ir.FunctionType(ir.VoidType(), [_BYTES, word, word, word])
+        prefetch = b.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
+        b.call(prefetch, [place, *(ir.Constant(word, k) for k in (0, 3, 1))])
 
     def spread(self, number: Any) -> Any:
         one = self.builder.insert_element(

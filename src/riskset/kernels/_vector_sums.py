@@ -20,6 +20,8 @@ from riskset.kernels._vector import LANES, Emit
 
 __all__ = ["residuals_of_tail", "residuals_up_to", "sum_after", "sum_up_to"]
 
+AHEAD = 16
+"""Rows of eta lie anywhere in memory: so many rows before its turn a row is called for."""
 BLOCK = 256
 """Terms of the likelihood are summed by blocks: the line search compares its last digits."""
 
@@ -111,6 +113,14 @@ class _Sums(Emit):
     def rows_of(self, ptr: Any, g: Any) -> tuple[Any, Any]:
         return self.element(ptr, g), self.element(ptr, self.builder.add(g, _ONE))
 
+    def risk_row(self, eta: Any, order: Any, i: Any, end: Any, ahead: int) -> Any:
+        """Row ``order[i]`` of eta; the one `ahead`, or that at the end, is called for."""
+        b = self.builder
+        soon = b.add(i, ir.Constant(_I64, ahead))
+        is_inside = b.icmp_signed("<" if ahead > 0 else ">", soon, end)
+        self.fetch(eta, self.element(order, b.select(is_inside, soon, end)))
+        return self.load(eta, self.element(order, i))
+
     def in_blocks(self, n: Any, totals: list[Any], body: Callable[..., list[Any]]) -> list[Any]:
         """`loop` from 0 to n; the last total is summed by blocks."""
         b, size = self.builder, ir.Constant(_I64, BLOCK)
@@ -132,11 +142,12 @@ def _emit_sum_up_to(e: _Sums, has_more: bool) -> Any:
     eta, shift, order = e.data(0), e.load(e.data(1), _FIRST), e.data(2)
     weight, events, ptr, starts, n_groups = e.data(3), e.data(4), e.data(6), e.data(7), e.args[8]
     r, hazard, low, value = (e.data(k) for k in (10, 11, 12, 13))
+    end = b.sub(e.element(ptr, n_groups), _ONE)
 
     def row(i: Any, totals: list[Any]) -> list[Any]:
         running, deaths, part = totals
         count = e.counts(5, i)
-        x = b.fsub(e.load(eta, e.element(order, i)), shift)
+        x = b.fsub(e.risk_row(eta, order, i, end, AHEAD), shift)
         risk = b.fmul(b.fmul(e.spread(e.element(weight, i)), count), _exp(b, x))
         e.store(risk, r, i)
         died = b.fmul(e.spread(e.element(events, i)), count)
@@ -168,7 +179,7 @@ def _emit_sum_after(e: _Sums) -> Any:
     shift, n = e.load(shift, _FIRST), e.args[6]
 
     def row(i: Any, totals: list[Any]) -> list[Any]:
-        x = b.fsub(e.load(eta, e.element(order, i)), shift)
+        x = b.fsub(e.risk_row(eta, order, i, _FIRST, -AHEAD), shift)  # from the last group down
         risk = b.fmul(e.load(weight, i), _exp(b, x))
         e.store(risk, r, i)
         return [b.fadd(totals[0], risk)]

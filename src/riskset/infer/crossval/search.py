@@ -121,8 +121,10 @@ def _bracket(
         return peak
     above, least = peak.high, 2 * tol
     while peak.best > lower:
-        length = min(max(_way_to_vertex(at, peak, above), least), step)
-        least = min(2 * length, step) if length < step else least  # parabolas may fall short
+        length = _way_to_vertex(at, peak, above)
+        # Where it rises on beyond the vertex, as it does steeply above the top, no parabola fits.
+        length = min(max(length, least), step) if length > 0 else step
+        least = min(2 * length, step) if length < step else least
         x = peak.best - length if peak.best - lower > (1 + SNAP) * length else lower
         if at(x) < at(peak.best):
             peak.low = x
