@@ -147,7 +147,8 @@ class LaneLoss:
     def _scratch(self) -> "_Scratch":
         """Fresh memory would cost as much as the sums; a bundle stays in one thread."""
         risk = self.loss.risk
-        more, hazard = lane_rows(risk.group_events.size), lane_rows(risk.group_events.size)
+        hazard = lane_rows(risk.group_events.size)
+        more = lane_rows(risk.group_events.size if self.tails else 0)
         risks = [lane_rows(rows.size) for rows in (risk.order, *(t.order for t in self.tails))]
         residual = lane_rows(self.loss.outcome.n_rows)
         residual[:] = 0.0

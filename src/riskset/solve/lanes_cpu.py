@@ -54,11 +54,12 @@ class CpuLanes:
         self.loss = LaneLoss.build(self.shared.problem.loss, self.parts)
         self.n_events = self.loss.n_events
         self.spread = _spread(self.shared.problem.design, self.loss)
+        self.eta, self._before = (lane_rows(self.shared.eta.size) for _ in range(2))
 
     def signal(self) -> tuple[Rows, NDArray[np.bool_]]:
         """See `Lanes`."""
-        offset = self.loss.loss.offset
-        now = self.loss.evaluate(np.repeat(offset[:, None], LANES, axis=1))
+        self.eta[:] = self.loss.loss.offset[:, None]
+        now = self.loss.evaluate(self.eta)
         gradient = self.shared.problem.design.cross_lanes(now.residual)
         scaled = np.abs(gradient / self.spread)[self.shared.problem.informative]
         return scaled.max(axis=0, initial=0.0), now.is_safe
@@ -75,7 +76,6 @@ class CpuLanes:
         self.pairs = np.zeros((q, 2 * N_PAIRS, LANES))
         self.n_pairs = np.zeros(LANES, dtype=np.int64)
         self.own = [None] * LANES
-        self.eta, self._before = lane_rows(shared.eta.size), lane_rows(shared.eta.size)
         self.eta[:] = shared.eta[:, None]
 
     # --------------------------------------------------------------------------- the iteration

@@ -259,7 +259,7 @@ class _Tasks:
         del lanes  # which would take the memory of a device
         backend = None if self.on_device is None else self.on_device.backend
         measured = runtime.map(
-            lambda own: self._measure([parts[k] for k in own], found.eta[:, own], (), backend),
+            lambda own: self._measure([parts[k] for k in own], _of(found.eta, own), (), backend),
             [good[a : a + self.batch] for a in range(0, len(good), self.batch)],
         )
         of_lanes = {
@@ -360,3 +360,8 @@ class _Tasks:
             solution.log_likelihood,
             self._measure([part], solution.eta[:, None], solution.directions)[0],
         )
+
+
+def _of(eta: Matrix, lanes: list[int]) -> Matrix:
+    """The linear predictors of some lanes, where they are if those are all."""
+    return eta if len(lanes) == eta.shape[1] else eta[:, lanes]

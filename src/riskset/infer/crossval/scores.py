@@ -227,7 +227,9 @@ class Scorer:
 
 
 def _padded(eta: Matrix, n_lanes: int = LANES) -> Matrix:
-    """With lanes of zeros, so that there are as many."""
+    """With lanes of zeros, so that there are as many; itself if there are."""
+    if eta.shape[1] == n_lanes:
+        return np.ascontiguousarray(eta)
     out = np.zeros((eta.shape[0], n_lanes))
     out[:, : eta.shape[1]] = eta
     return out
