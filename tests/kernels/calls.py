@@ -123,6 +123,13 @@ def with_tails(s: Scene) -> Iterator[Call]:
         yield Call("subdistribution", "finegray_pass", (s.eta, risk, chosen, RUNTIME))
         yield Call("subdistribution", "finegray_means", (s.eta, risk, chosen, x))
         yield Call("subdistribution", "finegray_information", (s.eta, risk, chosen, x, RUNTIME))
+    of_rows = frozen(np.flatnonzero(rng.random(s.eta.size) < 0.8))  # a group of censoring
+    at = frozen(np.sort(rng.integers(0, s.n_groups, of_rows.size)))
+    is_censored = frozen(rng.random(of_rows.size) < 0.5)
+    weight = frozen(rng.choice([0.0, 0.5, 1.0, 3.0], s.eta.size))
+    for crr in (True, False):
+        args = (of_rows, at, s.n_groups, is_censored, weight, crr)
+        yield Call("censoring", "survival", args)
     mild = frozen(np.clip(s.eta - s.eta.max(), -30, 0))
     yield Call("risk_sets", "sum_totals", (mild, 0.5, risk, RUNTIME))
     factor, nothing = frozen(rng.random(s.n_groups)), Out(np.full(s.n_groups, np.nan))

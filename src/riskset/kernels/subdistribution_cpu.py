@@ -27,7 +27,6 @@ __all__ = [
     "finegray_information",
     "finegray_means",
     "finegray_pass",
-    "nested_information",
     "seen_after",
     "seen_up_to",
     "sum_before",

@@ -12,10 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import Index, Rows
+from riskset.kernels import censoring_cpu as kernels
 
 __all__ = ["CensoringTies", "CensoringTimes"]
 
 CensoringTies = Literal["crr", "finegray"]
+
+CHUNK = 4096
+"""Rows looked at together, from the last one down."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,8 @@ class CensoringTimes:
     Attributes
     ----------
     rows : (m,) int64
-        The caller's rows.
-    at : (m,) int64
+        The caller's rows, in the order of time.
+    at : (m,) int64, increasing
         Number of distinct times before each row's own.
     time : (k,) float64, increasing
         The distinct times.
@@ -41,12 +45,17 @@ class CensoringTimes:
     @classmethod
     def of(cls, rows: Index, time: Rows, event: Index) -> "CensoringTimes":
         """Of some rows (m,) of `time` and `event` (n,), 0 = censored."""
+        rows = rows[np.argsort(time[rows], kind="stable")]
         values, at = np.unique(time[rows], return_inverse=True)
         return cls(rows, at, values, event[rows] == 0)
 
     def n_before(self, time: NDArray[np.float64]) -> Index:
-        """Number of distinct times before others."""
-        return np.searchsorted(self.time, time)
+        """Number of distinct times before others; replicates ask for the same ones again."""
+        asked, found = self.__dict__.get("_before", (None, None))
+        if asked is not time:
+            found = np.searchsorted(self.time, time)
+            self.__dict__["_before"] = time, found
+        return np.asarray(found)
 
     def survival(self, weight: Rows, ties: CensoringTies) -> NDArray[np.float64]:
         r"""Kaplan-Meier estimate after 0, 1, ..., k distinct times (k + 1,).
@@ -57,8 +66,8 @@ class CensoringTimes:
 
         Parameters
         ----------
-        weight : (m,) float64
-            Of the group's rows.
+        weight : (n,) float64
+            Of the caller's rows.
         ties : {"crr", "finegray"}
             Whether rows with an event at u count in :math:`Y_u` ("crr": as cmprsk::crr and
             Cyclops), or have left before the censorings at u ("finegray": as
@@ -69,17 +78,14 @@ class CensoringTimes:
         Kaplan & Meier (1958), Journal of the American Statistical Association 53, 457-481,
         doi:10.1080/01621459.1958.10501452.
         """
-        n = self.time.size
-        leaving = np.bincount(self.at, weight, n)
-        censored = np.bincount(self.at, np.where(self.is_censored, weight, 0.0), n)
-        # Added up from the end, apart from those who leave now: nothing is taken off.
-        staying = np.append(np.cumsum(leaving[::-1])[::-1][1:], 0.0)
-        if ties == "crr":
-            staying += np.bincount(self.at, np.where(self.is_censored, 0.0, weight), n)
-        curve = np.ones(n + 1)
-        np.divide(staying, staying + censored, out=curve[1:], where=censored > 0)
-        return np.cumprod(curve, out=curve)
+        return kernels.survival(
+            self.rows, self.at, self.time.size, self.is_censored, weight, ties == "crr"
+        )
 
     def last(self, weight: Rows) -> int:
         """Number of distinct times before the last one of a row that counts; 0 without any."""
-        return int(self.at[weight > 0].max(initial=0))
+        for stop in range(self.rows.size, 0, -CHUNK):
+            counting = np.flatnonzero(weight[self.rows[max(stop - CHUNK, 0) : stop]] > 0)
+            if counting.size:
+                return int(self.at[max(stop - CHUNK, 0) + counting[-1]])
+        return 0

@@ -93,11 +93,10 @@ class Censoring:
         own = np.ones(n)
         at_events = np.zeros((len(times), is_event.size))
         for k, of_group in enumerate(times):
-            rows, weight = of_group.rows, case[of_group.rows]
-            curve = of_group.survival(weight, ties)
-            before_event = of_group.n_before(outcome.group_time[is_event])
+            rows, curve = of_group.rows, of_group.survival(case, ties)
+            before_event = of_group.n_before(outcome.group_time)[is_event]
             here, values = curve[of_group.at], curve[before_event]
-            last = of_group.last(weight)
+            last = of_group.last(case)
             if carry_on:
                 # Just before the last time somebody is left, so nothing there is 0.
                 here = np.where(here > 0, here, curve[last])
