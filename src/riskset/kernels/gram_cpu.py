@@ -187,7 +187,7 @@ def _binary_gram(
     last: int,
     n_chunks: int,
     bits: NDArray[np.uint64],
-    counts: Index,
+    out: Matrix,
 ) -> None:
     q, n_words = bits.shape
     n_tiles = (q + TILE - 1) // TILE
@@ -216,23 +216,31 @@ def _binary_gram(
                             n1 += _popcount(left[x] & r1[x])
                             n2 += _popcount(left[x] & r2[x])
                             n3 += _popcount(left[x] & r3[x])
-                        counts[a, c] += np.int64(n0)
-                        counts[a, c + 1] += np.int64(n1)
-                        counts[a, c + 2] += np.int64(n2)
-                        counts[a, c + 3] += np.int64(n3)
+                        out[a, c] += np.float64(n0)
+                        out[a, c + 1] += np.float64(n1)
+                        out[a, c + 2] += np.float64(n2)
+                        out[a, c + 3] += np.float64(n3)
                         c += 4
                     while c < stop:
                         right = bits[c, w0:w1]
                         ones = np.uint64(0)
                         for x in range(n):
                             ones += _popcount(left[x] & right[x])
-                        counts[a, c] += np.int64(ones)
+                        out[a, c] += np.float64(ones)
                         c += 1
+
+
+@kernel
+def _mirror(out: Matrix) -> None:
+    """Above the diagonal as below it."""
+    for a in range(out.shape[0]):
+        for c in range(a):
+            out[c, a] = out[a, c]
 
 
 def binary_gram(bits: NDArray[np.uint64], runtime: Runtime) -> Matrix:
     """See `gram_ref.binary_gram`."""
-    counts = np.zeros((bits.shape[0], bits.shape[0]), dtype=np.int64)
-    runtime.run(_binary_gram, 32, 32, bits, counts)
-    lower = np.tril(counts).astype(np.float64)
-    return lower + np.tril(lower, -1).T
+    out = np.zeros((bits.shape[0], bits.shape[0]))
+    runtime.run(_binary_gram, 32, 32, bits, out)
+    _mirror(out)
+    return out
