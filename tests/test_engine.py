@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from joblib.externals.loky import get_reusable_executor
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
@@ -232,3 +233,17 @@ def test_what_is_not_there_is_told(cohort: rs.Dataset, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(rs.MissingDependencyError, match="engine='ray' needs ray"):
         rs.CoxCV(engine="ray").fit(cohort)
+
+
+@pytest.mark.parametrize("model", [rs.Cox(KIND), rs.FineGray(KIND, n_threads=2)])
+def test_a_path_in_pieces(name: str, cohort: rs.Dataset, model: Any) -> None:
+    settings = {"n_penalties": 12, "min_ratio": 1e-2}
+    whole = rs.path(model, cohort, **settings)
+    pieces = rs.path(model, cohort, engine=name, **settings)
+    assert_array_equal(pieces.strengths, whole.strengths)
+    assert_allclose(pieces.coefs, whole.coefs, rtol=1e-5, atol=1e-7)
+    assert (pieces.kkt <= 1e-8).all()
+    assert set(pieces.statuses) == {"converged"}
+    assert_allclose(pieces.model(7).coef_, whole.coefs[7], rtol=1e-5, atol=1e-7)
+    with pytest.raises(rs.InputError, match="`engine` must be"):
+        rs.path(model, cohort, engine="spark", **settings)
