@@ -83,6 +83,7 @@ class Block:
             outcome.strata,
             first,
             last,
+            outcome.has_events,
             outcome.n_rows,
             int(np.count_nonzero(weight == 0)),
             outcome.n_events,
