@@ -236,6 +236,21 @@ def test_what_cannot_be_estimated_is_found_across_blocks() -> None:
     np.testing.assert_allclose(found.standard_error_, here.standard_error_, rtol=1e-9)
 
 
+@pytest.mark.parametrize("model", [rs.Cox, rs.FineGray])
+def test_standard_errors_where_strata_begin_with_blocks(model: Any) -> None:
+    """What hangs over a border is no part of the next block if that begins another stratum."""
+    rows = {name: ROWS[name][:90] for name in (*PLAIN, "strata")} | {"X": ROWS["X"][:90, 1:3]}
+    order = np.lexsort((-rows["time"], rows["strata"]))
+    starts = np.flatnonzero(np.diff(rows["strata"][order])) + 1
+    here = fit_here(model(**TIGHT), rows)
+    expected = np.sqrt(np.diag(here.variance_))
+    for edges in ([*starts], sorted({*starts, *(starts + 5)}), range(1, 90)):
+        blocks = rs.Blocks(itself, cut(rows, [*edges], model), engine=None)
+        found = model(**TIGHT).fit(blocks)
+        check_same(found, here)
+        np.testing.assert_allclose(found.standard_error_, expected, rtol=1e-9)
+
+
 def test_a_dataset_that_is_split_keeps_its_cause_and_takes_nothing_beside() -> None:
     table = pa.table({"x": ROWS["X"][:, 1], "days": ROWS["time"], "event": ROWS["event"]})
     data = rs.Dataset.from_frame(table, time="days", event="event", cause=2)
