@@ -78,8 +78,7 @@ def arm_moments(design: Design, weights: Matrix, runtime: Runtime) -> list[Momen
     k = weights.shape[1]
     lanes = np.zeros((design.n_rows, LANES))
     lanes[:, :k], lanes[:, k : 2 * k] = weights, weights**2
-    first = _sums(design, lanes, 1, runtime)
-    second = _sums(design, lanes, 2, runtime)
+    first, second = _sums(design, lanes, runtime)
     concentration = (weights**2).sum(axis=0)
     found = []
     for j in range(k):
@@ -130,7 +129,7 @@ def counts_of_ones(
     lanes = np.zeros((design.n_rows, LANES))
     for j, group in enumerate(groups):
         lanes[:, j] = group
-    sums = _sums_of(design, lanes, 1, binary, runtime)
+    sums = _sums_of_binary(design, lanes, binary, runtime)
     found = []
     for j in range(len(groups)):
         counts = np.full(design.n_features, np.nan)
@@ -158,7 +157,7 @@ def stratum_variances(
             lanes[:, j] = arm & (stratum == s)
         sizes = lanes.sum(axis=0)
         lanes /= np.maximum(sizes, 1.0)
-        first, second = (_sums(design, lanes, power, runtime) for power in (1, 2))
+        first, second = _sums(design, lanes, runtime)
         for j in range(own.size):
             spread = np.maximum(second[:, j] - first[:, j] ** 2, 0.0)
             alone = sizes[j] < 2
@@ -166,21 +165,23 @@ def stratum_variances(
             yield int(own[j]), of_mean * design.scale**2
 
 
-def _sums(design: Design, lanes: Matrix, power: int, runtime: Runtime) -> Matrix:
-    every = np.arange(design.n_features, dtype=np.int64)
-    return _sums_of(design, lanes, power, every, runtime)
-
-
-def _sums_of(design: Design, lanes: Matrix, power: int, columns: Index, runtime: Runtime) -> Matrix:
-    """Sums of stored columns, to a power, times each lane; binary columns by threads."""
-    out = np.zeros((columns.size, LANES))
-    binary = design.is_binary[columns]
-    at = np.flatnonzero(binary)
-    chunks = [at[i : i + CHUNK] for i in range(0, at.size, CHUNK)]
-    parts = runtime.map(lambda chunk: design.cross_lanes(lanes, columns[chunk]), chunks)
-    for chunk, part in zip(chunks, parts, strict=True):
-        out[chunk] = part
-    others = np.flatnonzero(~binary)
+def _sums(design: Design, lanes: Matrix, runtime: Runtime) -> tuple[Matrix, Matrix]:
+    """Sums of stored columns, and of their squares, times each lane."""
+    first = np.zeros((design.n_features, LANES))
+    binary, others = np.flatnonzero(design.is_binary), np.flatnonzero(~design.is_binary)
+    first[binary] = _sums_of_binary(design, lanes, binary, runtime)
+    second = first.copy()  # a one is its own square
     if others.size:
-        out[others] = design.cross_lanes(lanes, columns[others], power=power)
+        first[others] = design.cross_lanes(lanes, others)
+        second[others] = design.cross_lanes(lanes, others, power=2)
+    return first, second
+
+
+def _sums_of_binary(design: Design, lanes: Matrix, columns: Index, runtime: Runtime) -> Matrix:
+    """Sums of columns of zeros and ones times each lane, by threads."""
+    out = np.zeros((columns.size, LANES))
+    places = [slice(i, i + CHUNK) for i in range(0, columns.size, CHUNK)]
+    parts = runtime.map(lambda at: design.cross_lanes(lanes, columns[at]), places)
+    for at, part in zip(places, parts, strict=True):
+        out[at] = part
     return out
