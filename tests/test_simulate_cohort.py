@@ -91,6 +91,20 @@ def test_files_hold_the_same_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     np.testing.assert_array_equal(outcomes["y"].to_numpy(), cohort.event)
 
 
+def test_the_treatment_may_stand_apart(tmp_path: Path) -> None:
+    save_cohort(CohortDesign(400, 11, density=0.1, seed=7), tmp_path, treatment_apart=True)
+    cohort = rs.simulate_cohort(400, 11, density=0.1, seed=7)
+    last = cohort.indptr[-2]
+    pairs = pq.read_table(tmp_path / "covariates.parquet")
+    np.testing.assert_array_equal(pairs["rowId"].to_numpy() - 1, cohort.indices[:last])
+    assert pairs["covariateId"].to_numpy().max() == 10
+    outcomes = pq.read_table(tmp_path / "outcomes.parquet")
+    treatment = outcomes["treatment"].to_numpy()
+    np.testing.assert_array_equal(np.flatnonzero(treatment == 1), cohort.indices[last:])
+    np.testing.assert_array_equal(treatment == 0, treatment != 1)
+    np.testing.assert_array_equal(outcomes["y"].to_numpy(), cohort.event)
+
+
 @pytest.mark.parametrize("columns", [1, 2])
 def test_few_columns(columns: int) -> None:
     cohort = rs.simulate_cohort(1000, columns, events=0.3)

@@ -2,8 +2,10 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import riskset as rs
+from riskset.study.examples import Example
 from riskset.study.reference import keys_in_markdown, tables_in_markdown
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,5 +25,5 @@ def test_the_example_in_python(tmp_path, monkeypatch):
 
 
 def test_examples_are_whole():
-    for name in ("rhc", "cdm"):
+    for name in get_args(Example):
         assert rs.study.Study.parse(rs.study.example(name)).settings

@@ -1,9 +1,10 @@
 """``riskset simulate``: data with known truth, in files."""
 
 import time
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -40,6 +41,17 @@ def simulate(
             "--density", help="Mean share of ones in a column (default 0.05, in a cohort 0.0289)."
         ),
     ] = None,
+    competing: Annotated[
+        float | None,
+        typer.Option("--competing", help="Of `cohort`: share of rows with a competing event (0)."),
+    ] = None,
+    treatment_apart: Annotated[
+        bool,
+        typer.Option(
+            "--treatment-apart",
+            help="Of `cohort`: the treatment is a column of outcomes.parquet, as a study wants it.",
+        ),
+    ] = False,
     seed: Annotated[
         int | None, typer.Option("--seed", help=f"The same seed, the same cohort ({SEED}).")
     ] = None,
@@ -50,29 +62,39 @@ def simulate(
     `cox` has one kind of event and columns of equal density, `finegray` a competing event too;
     `cohort` is like claims data: columns from rare to common, few events, the treatment last.
     OUT gets outcomes.parquet (rowId, time, y), covariates.parquet (rowId, covariateId) and
-    truth.parquet (covariateId, coef), which `riskset fit` reads without further options.
+    truth.parquet (covariateId, coef), which `riskset fit` reads without further options. With
+    --treatment-apart, `riskset study run` reads them as `riskset study example paper` says.
 
     `toy-cdm` makes a file of each table of a small OMOP CDM 5.4, the same one every time.
     """
     if kind is Kind.toy_cdm:
-        given = {"--columns": columns, "--density": density, "--seed": seed}
-        for option, value in given.items():
-            if value is not None:
-                raise InputError(f"toy-cdm has no {option}.", hint="leave it out.")
+        _refuse(kind, {"--columns": columns, "--density": density, "--seed": seed})
+    if kind is not Kind.cohort:
+        _refuse(kind, {"--competing": competing, "--treatment-apart": treatment_apart or None})
+    if kind is Kind.toy_cdm:
         _toy_cdm(TOY_PERSONS if rows is None else rows, out, quiet)
         return
     if rows is None or columns is None:
         missing = "--rows" if rows is None else "--columns"
         raise InputError(f"{kind.value} needs {missing}.", hint="for example 1000.")
-    _cohort(kind, rows, columns, density, SEED if seed is None else seed, out, quiet)
+    options = {"density": density, "competing": competing, "seed": SEED if seed is None else seed}
+    given = {name: value for name, value in options.items() if value is not None}
+    _cohort(kind, rows, columns, given, treatment_apart, out, quiet)
+
+
+def _refuse(kind: Kind, given: Mapping[str, object]) -> None:
+    """Options that are of other kinds."""
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(f"{kind.value} has no {option}.", hint="leave it out.")
 
 
 def _cohort(
     kind: Kind,
     rows: int,
     columns: int,
-    density: float | None,
-    seed: int,
+    options: Mapping[str, Any],
+    treatment_apart: bool,
     out: Path,
     quiet: bool,
 ) -> None:
@@ -80,12 +102,11 @@ def _cohort(
     from riskset.simulate import CohortDesign, CoxDesign, FineGrayDesign, save_cohort
 
     kinds = {Kind.cox: CoxDesign, Kind.finegray: FineGrayDesign, Kind.cohort: CohortDesign}
-    options = {} if density is None else {"density": density}
-    design = kinds[kind](rows, columns, seed=seed, **options)
+    design = kinds[kind](rows, columns, **options)
     check_folder(out)
     out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    n_entries = save_cohort(design, out)
+    n_entries = save_cohort(design, out, treatment_apart=treatment_apart)
     if quiet:
         return
     table = facts()

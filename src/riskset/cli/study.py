@@ -32,6 +32,7 @@ class ExampleName(StrEnum):
 
     rhc = "rhc"
     cdm = "cdm"
+    paper = "paper"
 
 
 @contextmanager
@@ -135,7 +136,10 @@ def check(specification: Annotated[Path, FILE]) -> None:
 def example(
     name: Annotated[ExampleName, typer.Argument(help="Which.")] = ExampleName.rhc,
 ) -> None:
-    """Print a specification to start from: of a table of people, or of an OMOP CDM (cdm)."""
+    """Print a specification to start from.
+
+    Of a table of people, of an OMOP CDM (cdm), or of many covariates in a long table (paper).
+    """
     from riskset.study import example as text
 
     typer.echo(text(name.value), nl=False)

@@ -5,7 +5,8 @@ that does not depend on the number of columns.
 """
 
 import functools
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -80,29 +81,37 @@ class Simulation:
         return Surv(self.time, self.event)
 
 
-def save_cohort(design: Drawing, folder: Path) -> int:
+def save_cohort(design: Drawing, folder: Path, *, treatment_apart: bool = False) -> int:
     """Draw a cohort into three Parquet files, in memory that does not grow with its columns.
 
     ``outcomes.parquet`` (rowId, time, y), ``covariates.parquet`` (rowId, covariateId; an absent
     value means 1) and ``truth.parquet`` (covariateId, coef). All three appear together at the end.
-    Returns the number of entries.
+    With `treatment_apart` the last covariate, the treatment, is a column of the outcomes instead, 1
+    or 0, as a study wants it. Returns the number of entries of ``covariates.parquet``.
     """
     sizes: list[int] = []
     names = ("outcomes.parquet", "covariates.parquet", "truth.parquet")
     with replacing(*(folder / name for name in names)) as (outcomes, covariates, truth):
-        write_pairs(covariates, ("rowId", "covariateId"), _blocks(design, sizes))
+        columns = iter(design.columns())
+        beside = itertools.islice(columns, design.n_covariates - treatment_apart)
+        write_pairs(covariates, ("rowId", "covariateId"), _blocks(beside, sizes))
+        people = {"rowId": np.arange(1, design.n_rows + 1)}
+        if treatment_apart:
+            people["treatment"] = np.zeros(design.n_rows, dtype=np.int64)
+            people["treatment"][next(columns)] = 1
         time, event = design.outcomes()
-        row_id = np.arange(1, design.n_rows + 1)
-        write_table(outcomes, {"rowId": row_id, "time": time, "y": event})
+        write_table(outcomes, people | {"time": time, "y": event})
         covariate_id = np.arange(1, design.n_covariates + 1)
         write_table(truth, {"covariateId": covariate_id, "coef": design.coef})
     return sum(sizes)
 
 
-def _blocks(design: Drawing, sizes: list[int]) -> Iterator[tuple[Index, Index]]:
+def _blocks(
+    columns: Iterable[NDArray[np.int32]], sizes: list[int]
+) -> Iterator[tuple[Index, Index]]:
     """(row, covariate) keys, counted from 1, of several columns at a time; notes their sizes."""
     block: list[AnyArray] = []
-    for rows in design.columns():
+    for rows in columns:
         block.append(rows)
         sizes.append(rows.size)
         if sum(rows.size for rows in block) >= BLOCK_ENTRIES:

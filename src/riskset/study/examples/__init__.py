@@ -8,7 +8,7 @@ from riskset.datasets import rhc_path
 
 __all__ = ["Example", "example"]
 
-Example = Literal["rhc", "cdm"]
+Example = Literal["rhc", "cdm", "paper"]
 
 
 def example(name: Example = "rhc") -> str:
@@ -16,9 +16,10 @@ def example(name: Example = "rhc") -> str:
 
     Parameters
     ----------
-    name : {"rhc", "cdm"}
+    name : {"rhc", "cdm", "paper"}
         "rhc": five analyses of the bundled cohort of right heart catheterisation. "cdm": new users
-        of two classes of drugs in an OMOP CDM, such as `riskset.simulate.toy_cdm` writes.
+        of two classes of drugs in an OMOP CDM, such as `riskset.simulate.toy_cdm` writes. "paper":
+        matched people and models of all covariates, in a cohort from ``riskset simulate cohort``.
 
     Examples
     --------
