@@ -18,7 +18,7 @@ help:
 	@echo "make demo    a whole study of a real cohort, with its report: a treatment effect, five ways"
 	@echo "make test    every test, doctests included"
 	@echo "make check   ruff and mypy --strict"
-	@echo "make bench   time and memory of fits and cross-validation; ROWS=1000000 for the large ones"
+	@echo "make bench   time and memory of fits, cross-validation and the steps of a study; ROWS=1000000"
 	@echo "make browser a Chromium, in which the tests open reports; without one they are skipped"
 	@echo "make format  let ruff rewrite the sources"
 	@echo "make clean   remove everything the other targets made"
@@ -42,6 +42,7 @@ bench: $(VENV)/.run
 	        $(VARIANCES:%=--variance %) --out bench-output/10x$$repeats || exit 1; \
 	done
 	$(BIN)/riskset bench bootstrap --rows $(ROWS) --columns $(COLUMNS) --out bench-output
+	$(BIN)/riskset bench study --out bench-output
 
 # That of the system where apt-get may install it, else one that playwright fetches.
 browser: $(VENV)/.dev

@@ -23,6 +23,7 @@ from riskset.bench.proximal import Accelerated
 from riskset.bench.record import Record, read_csv
 from riskset.bench.scaling import Scaling
 from riskset.bench.solvers import METHODS, CountedDesign, Solvers
+from riskset.bench.study import Study
 from riskset.model.penalty import L1
 from riskset.solve import newton
 
@@ -191,6 +192,23 @@ def test_cohort(tmp_path: Path) -> None:
             assert float(lower) < float(upper)
 
 
+def test_study(tmp_path: Path) -> None:
+    small = Study(rows=1500, columns=20, folds=3, people=2000, covariates=25)
+    matched, balanced, score = ran(small, tmp_path)
+    assert (matched.step, matched.n_rows) == ("match", 2000)
+    pairs = int(matched.note.removesuffix(" pairs").replace(",", ""))
+    assert 500 < pairs < 1050  # of about a thousand in each arm
+    assert (balanced.step, balanced.n_rows, balanced.n_columns) == ("balance", 2000, 25)
+    before, after = (float(word) for word in balanced.note.split() if word[0].isdigit())
+    assert after < 0.5 * before
+    assert score.step == "propensity score, 3 folds x 1"
+    assert (score.n_rows, score.n_columns) == (1500, 20)
+    assert score.kkt is not None
+    assert score.kkt <= 1e-5
+    area = float(score.note.removeprefix("AUC ").split(",")[0])
+    assert 0.65 < area < 0.8  # 0.74 with the true scores
+
+
 def test_ceilings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ceilings, "SHORT", 1e-9)
     monkeypatch.setattr(ceilings, "TURNS", 64)
@@ -287,6 +305,6 @@ def test_the_paper_s_strength() -> None:
 
 
 def test_every_experiment_says_what_a_reader_needs() -> None:
-    for kind in (Fixed, CrossValidate, Resample, Solvers, Fusion, Cohort, Ceilings, Scaling):
+    for kind in (Fixed, CrossValidate, Resample, Solvers, Fusion, Cohort, Ceilings, Scaling, Study):
         assert dataclasses.is_dataclass(kind)
         assert len(kind.words) > 80

@@ -231,6 +231,36 @@ def cohort(
 
 
 @bench.command()
+def study(
+    rows: Annotated[
+        int, typer.Option("--rows", help="People whose propensity score is estimated.")
+    ] = 434_866,
+    columns: Annotated[int, typer.Option("--columns", help="Covariates of that score.")] = 9_811,
+    folds: Folds = 10,
+    repeats: Repetitions = 1,
+    people: Annotated[
+        int, typer.Option("--people", help="People who are matched, and whose balance is sought.")
+    ] = 1_000_000,
+    covariates: Annotated[
+        int, typer.Option("--covariates", help="Covariates whose balance is sought.")
+    ] = 10_000,
+    threads: Annotated[int | None, typer.Option("--threads", help="Default: every core.")] = None,
+    seed: Seed = 123,
+    out: Out = OUT,
+    quiet: Quiet = False,
+) -> None:
+    """Propensity score, matching and balance, at the sizes of claims data."""
+    check_folder(out)
+    from riskset.bench.study import Study
+
+    given = _given(
+        rows=rows, columns=columns, folds=folds, repeats=repeats, people=people,
+        covariates=covariates, threads=threads,
+    )  # fmt: skip
+    _run(Study(seed=seed, **given), out, quiet)
+
+
+@bench.command()
 def scaling(
     model: Models = None,
     rows: Annotated[int, typer.Option("--rows", help="Rows in the middle of the plot.")] = 100_000,
