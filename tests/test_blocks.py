@@ -237,6 +237,43 @@ def test_what_cannot_be_estimated_is_found_across_blocks() -> None:
 
 
 @pytest.mark.parametrize("model", [rs.Cox, rs.FineGray])
+def test_standard_errors_where_strata_begin_with_blocks(model: Any) -> None:
+    """What hangs over a border is no part of the next block if that begins another stratum."""
+    rows = {name: ROWS[name][:90] for name in (*PLAIN, "strata")} | {"X": ROWS["X"][:90, 1:3]}
+    order = np.lexsort((-rows["time"], rows["strata"]))
+    starts = np.flatnonzero(np.diff(rows["strata"][order])) + 1
+    here = fit_here(model(**TIGHT), rows)
+    expected = np.sqrt(np.diag(here.variance_))
+    for edges in ([*starts], sorted({*starts, *(starts + 5)}), range(1, 90)):
+        blocks = rs.Blocks(itself, cut(rows, [*edges], model), engine=None)
+        found = model(**TIGHT).fit(blocks)
+        check_same(found, here)
+        np.testing.assert_allclose(found.standard_error_, expected, rtol=1e-9)
+
+
+def test_a_dataset_that_is_split_keeps_its_cause_and_takes_nothing_beside() -> None:
+    table = pa.table({"x": ROWS["X"][:, 1], "days": ROWS["time"], "event": ROWS["event"]})
+    data = rs.Dataset.from_frame(table, time="days", event="event", cause=2)
+    blocks = rs.Blocks.split(data, n_blocks=3, engine=None)
+    check_same(rs.Cox(**TIGHT).fit(blocks), rs.Cox(**TIGHT).fit(data))
+    with pytest.raises(rs.InputError, match="`sample_weight` was given beside a Dataset"):
+        rs.Blocks.split(data, n_blocks=3, sample_weight=ROWS["sample_weight"], engine=None)
+
+
+def test_strata_without_events_are_told() -> None:
+    """As on one machine: one has no event in any of its blocks, one only in a row of weight 0."""
+    rows = {name: ROWS[name].copy() for name in (*PLAIN, "sample_weight", "strata")}
+    rows["event"][rows["strata"] <= 1] = 0
+    first = int(np.flatnonzero(rows["strata"] == 1)[0])
+    rows["event"][first], rows["sample_weight"][first] = 1, 0
+    blocks = rs.Blocks(itself, cut(rows, [90, 200, 400], rs.Cox), engine=None)
+    found = rs.Cox(rs.L2(1.0), **TIGHT).fit(blocks)
+    (note,) = found.notes_
+    assert note.message.startswith("2 of 4 strata have no event")
+    assert found.notes_ == fit_here(rs.Cox(rs.L2(1.0), **TIGHT), rows).notes_
+
+
+@pytest.mark.parametrize("model", [rs.Cox, rs.FineGray])
 def test_a_column_may_vary_in_one_block_that_has_no_events(model: Any) -> None:
     """Among rows at risk of events in other blocks: later ones, or after a competing event."""
     rows = {name: ROWS[name].copy() for name in PLAIN}

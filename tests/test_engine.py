@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from joblib.externals.loky import get_reusable_executor
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
@@ -197,6 +198,7 @@ class _Dying:
 
     n_workers = 1
     lost = (BrokenProcessPool,)
+    attempts = 5
     n_begun = 0
 
     def submit(self, function: Callable[..., Any], *args: object) -> None:
@@ -218,9 +220,29 @@ class _Dying:
 def test_work_that_kills_every_worker_is_given_up(tmp_path: Path) -> None:
     pool = _Dying()
     workers = engine.Workers(pool, tmp_path)
-    with pytest.raises(rs.RisksetError, match="died 5 times at the same piece of work .*killed"):
+    with pytest.raises(rs.RisksetError, match="worker died at the same piece of work .*killed"):
         list(workers.map(abs, [1, 2]))
     assert pool.n_begun == 2 * 5
+
+
+def test_work_that_kills_its_workers_is_given_out_as_often_as_said(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray and Dask try again by themselves: that must not multiply."""
+    if name == "dask":
+        pytest.skip("its scheduler was told how often when it began")
+    monkeypatch.setattr(engine, "ATTEMPTS", 2)
+
+    def deadly(_: int) -> None:
+        with (tmp_path / "tries").open("a") as stream:
+            stream.write("x")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with engine.workers(name, 2) as workers:
+        assert workers is not None
+        with pytest.raises(rs.RisksetError, match="worker after worker died at the same piece"):
+            list(workers.map(deadly, [1]))
+    assert (tmp_path / "tries").read_text() == "xx"
 
 
 def test_what_is_not_there_is_told(cohort: rs.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,3 +254,17 @@ def test_what_is_not_there_is_told(cohort: rs.Dataset, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(rs.MissingDependencyError, match="engine='ray' needs ray"):
         rs.CoxCV(engine="ray").fit(cohort)
+
+
+@pytest.mark.parametrize("model", [rs.Cox(KIND), rs.FineGray(KIND, n_threads=2)])
+def test_a_path_in_pieces(name: str, cohort: rs.Dataset, model: Any) -> None:
+    settings = {"n_penalties": 12, "min_ratio": 1e-2}
+    whole = rs.path(model, cohort, **settings)
+    pieces = rs.path(model, cohort, engine=name, **settings)
+    assert_array_equal(pieces.strengths, whole.strengths)
+    assert_allclose(pieces.coefs, whole.coefs, rtol=1e-5, atol=1e-7)
+    assert (pieces.kkt <= 1e-8).all()
+    assert set(pieces.statuses) == {"converged"}
+    assert_allclose(pieces.model(7).coef_, whole.coefs[7], rtol=1e-5, atol=1e-7)
+    with pytest.raises(rs.InputError, match="`engine` must be"):
+        rs.path(model, cohort, engine="spark", **settings)

@@ -42,6 +42,8 @@ class _Pool(Protocol):
     n_workers: int
     lost: Lost
     """What the answer raises if its worker is gone."""
+    attempts: int
+    """Times that a piece of work is given out: few for an engine that itself does it again."""
 
     def submit(self, function: Callable[..., Any], *args: object) -> Any:
         """Begin a call; the handle of its answer."""
@@ -86,14 +88,14 @@ class Workers:
         n_taken = 0
         try:
             for k, item in enumerate(items):
-                for attempt in range(1, ATTEMPTS + 1):
+                for attempt in range(1, self._pool.attempts + 1):
                     try:
                         found: T = self._pool.result(handles[k])
                         break
                     except self._pool.lost as error:
-                        if attempt == ATTEMPTS:
+                        if attempt == self._pool.attempts:
                             raise RisksetError(
-                                f"the workers died {ATTEMPTS} times at the same piece of work "
+                                "worker after worker died at the same piece of work "
                                 f"({type(error).__name__}: {error}).",
                                 hint="they may have too little memory: use fewer of them.",
                             ) from error
@@ -183,7 +185,7 @@ class _Joblib:
     """Processes of this machine, those of joblib's own backend."""
 
     def __init__(self, n_threads: int) -> None:
-        self.n_workers = n_threads
+        self.n_workers, self.attempts = n_threads, ATTEMPTS
         self.lost: Lost = (BrokenProcessPool,)
 
     def submit(self, function: Callable[..., Any], *args: object) -> Any:
@@ -213,6 +215,7 @@ class _Dask:
 
         self.n_workers = sum(self._client.nthreads().values())
         self.lost: Lost = (CancelledError, distributed.KilledWorker)
+        self.attempts = 2  # work that only stood in line where others died counts as killed too
 
     def submit(self, function: Callable[..., Any], *args: object) -> Any:
         return self._client.submit(function, *args, pure=False)
@@ -280,7 +283,7 @@ class _Ray:
         if self._is_ours:
             cpus = None if "RAY_ADDRESS" in os.environ else n_threads
             ray.init(num_cpus=cpus, include_dashboard=False, logging_level=logging.ERROR)
-        self._remote = ray.remote(max_retries=ATTEMPTS)(_call)
+        self._remote, self.attempts = ray.remote(max_retries=ATTEMPTS - 1)(_call), 1
         self.n_workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self.lost: Lost = (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError)
 

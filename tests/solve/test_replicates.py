@@ -223,6 +223,41 @@ def test_a_step_that_is_halved_changes_no_bit_of_others(
         assert_array_equal(alone.coef, found.coef)
 
 
+@pytest.mark.parametrize("seed", [20, 36, 44])
+def test_company_changes_no_bit_where_a_lane_rests_and_goes_on(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It waits for the others until columns that it misses are looked for; its pace is still its
+    # own, by which it is decided whether it gets a curvature of its own.
+    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+    monkeypatch.setattr(shared_lanes, "STRONG", 1.0)
+    monkeypatch.setattr(shared_lanes, "ALL_AT_ONCE", 1)
+    rng = np.random.default_rng(seed)
+    p = int(rng.choice([12, 30, 60]))
+    x = rng.normal(size=(N, p)) + rng.choice([0.0, 1.0]) * rng.normal(size=(N, 1))
+    time = np.ceil(30 * rng.exponential(np.exp(-0.4 * x[:, 0])))
+    outcome = Outcome.build(time, rng.integers(0, 2, N), cause=1)
+    loss = CoxLoss(outcome, "breslow", Runtime(1))
+    l1, l2 = np.full(p, float(rng.choice([3, 6, 10]))), np.zeros(p)
+    problem = Problem.prepare(Design.from_dense(x), loss)
+    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
+    chosen = [rng.multinomial(N, np.full(N, 1 / N)) * 1.0 for _ in range(6)]
+    makers = [lambda m=m: Part(m) for m in [*chosen, (np.arange(N) % 5 != 0) * 1.0]]
+    together = list(fit_replicates(problem, whole, l1, l2, makers, tol=1e-2))
+    for maker, found in zip(makers, together, strict=True):
+        (alone,) = fit_replicates(problem, whole, l1, l2, [maker], tol=1e-2)
+        assert_array_equal(alone.coef, found.coef)
+        assert alone.n_iter == found.n_iter
+
+
+def test_a_lane_with_a_residual_near_the_largest_number_warns_of_nothing() -> None:
+    bundle = object.__new__(shared_lanes.Bundle)
+    bundle.tol, bundle.n_iter = 1e-9, np.full(8, shared_lanes.EARLY)
+    residual = np.full(8, 1e302)
+    with np.errstate(all="raise"):
+        assert bundle._is_slow(residual, residual).all()
+
+
 def test_a_bad_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     cohort = Cohort("efron")
     m = multipliers(2, 1)[1]

@@ -273,6 +273,13 @@ class Outcome:
         """Number of rows with an event and positive weight (unweighted count)."""
         return int(np.count_nonzero(self.is_event & (self.weight > 0)))
 
+    @property
+    def has_events(self) -> NDArray[np.bool_]:
+        """Whether a stratum has an event in a row of positive weight (n_strata,)."""
+        out = np.zeros(self.n_strata, dtype=bool)
+        out[self.stratum[self.is_event & (self.weight > 0)]] = True
+        return out
+
     @functools.cached_property
     def sum_events(self) -> float:
         """Weighted number of events."""

@@ -23,7 +23,6 @@ from riskset._types import AnyArray, Features, is_count, is_number
 from riskset.data.assemble import column_names
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
-from riskset.data.outcome import Outcome
 from riskset.estimators._answers import Answers
 from riskset.estimators._fitted import Fitted, Training
 from riskset.estimators._in_blocks import NO_ROBUST, fit_blocks
@@ -34,6 +33,7 @@ from riskset.estimators._input import (
     frame_library,
     lift,
     read_covariates,
+    refuse_beside,
 )
 from riskset.estimators._predictions import Predictions
 from riskset.estimators._saved import save
@@ -115,7 +115,7 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
             About collinear covariates and times that are nearly tied.
         """
         if isinstance(X, Blocks):
-            _refuse_beside(
+            refuse_beside(
                 "Blocks, which bring their own",
                 y=y, sample_weight=sample_weight, strata=strata, offset=offset, cluster=cluster,
             )  # fmt: skip
@@ -163,7 +163,8 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         self.n_events_ = sum(fact.n_events for fact in facts)
         self.n_strata_ = len(joined.strata)
         self.n_dropped_ = joined.n_dropped
-        self.notes_ = [*joined.notes, *solution.notes, *([NO_ROBUST] * self._is_robust)]
+        found = _notes_on(joined.n_near_ties, self.n_strata_, joined.n_strata_with_events)
+        self.notes_ = [*found, *solution.notes, *([NO_ROBUST] * self._is_robust)]
         self._fitted = Fitted(None, kept)
         self._library = None
         self.seconds_ = {"prepare": 0.0, "fit": time.perf_counter() - started}
@@ -235,7 +236,7 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         notes: list[Note] = []
         n_dropped: dict[str, int] = {}
         if isinstance(X, Dataset) and (X is given or y is None):
-            _refuse_beside(
+            refuse_beside(
                 "a Dataset, which brings its own",
                 y=y,
                 sample_weight=sample_weight,
@@ -263,7 +264,7 @@ class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
         absent = int(np.count_nonzero(outcome.weight == 0))
         if absent:
             n_dropped["rows_of_weight_0"] = absent
-        notes += _notes_on(outcome)
+        notes += _notes_on(outcome.n_near_ties, outcome.n_strata, int(outcome.has_events.sum()))
         dataset = X if isinstance(X, Dataset) else None
         return Data(design, outcome, columns, tuple(notes), n_dropped, dataset)
 
@@ -350,37 +351,26 @@ def _detail(steps: int, kkt: float) -> str:
     return f"step {steps}, residual {kkt:.1e}"
 
 
-def _refuse_beside(what: str, **given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(
-                f"`{name}` was given beside {what}.",
-                hint="name the column when the data are read.",
-            )
-
-
-def _notes_on(outcome: Outcome) -> list[Note]:
+def _notes_on(n_near_ties: int, n_strata: int, n_with_events: int) -> list[Note]:
     notes = []
-    if outcome.n_near_ties:
+    if n_near_ties:
         notes.append(
             Note(
                 "near_ties",
                 (),
-                f"{outcome.n_near_ties:,} neighbouring times differ only in their last digits and "
+                f"{n_near_ties:,} neighbouring times differ only in their last digits and "
                 "count as different. If they should be equal, round them (`time_digits` of "
                 "riskset.read_dataset, --time-digits on the command line).",
             )
         )
-    if outcome.n_strata > 1:
-        with_events = np.unique(outcome.stratum[outcome.is_event & (outcome.weight > 0)]).size
-        without = outcome.n_strata - with_events
-        if without:
-            notes.append(
-                Note(
-                    "strata_without_events",
-                    (),
-                    f"{without:,} of {outcome.n_strata:,} strata have no event and contribute "
-                    "nothing to the estimates.",
-                )
+    without = n_strata - n_with_events
+    if n_strata > 1 and without:
+        notes.append(
+            Note(
+                "strata_without_events",
+                (),
+                f"{without:,} of {n_strata:,} strata have no event and contribute nothing to the "
+                "estimates.",
             )
+        )
     return notes

@@ -33,6 +33,7 @@ __all__ = [
     "lift",
     "never_failing",
     "read_covariates",
+    "refuse_beside",
 ]
 
 FRAME_LIBRARIES = ("pandas", "polars", "pyarrow", "duckdb", "narwhals", "modin", "cudf", "ibis")
@@ -366,3 +367,13 @@ def never_failing(time: Rows, event: AnyArray, cause: int) -> Rows:
 def as_offset(offset: object, n_rows: int) -> Rows:
     """Offsets of new rows; 0 where there are none."""
     return np.zeros(n_rows) if offset is None else as_numbers(offset, "offset", n_rows, Places())
+
+
+def refuse_beside(what: str, **given: object) -> None:
+    """Refuse arguments beside an X that brings its own; `given` by name."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"`{name}` was given beside {what}.",
+                hint="name the column when the data are read.",
+            )

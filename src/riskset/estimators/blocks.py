@@ -17,7 +17,7 @@ from riskset.actors import Crew, DaskCrew, HomeCrew
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
-from riskset.estimators._input import as_outcome, read_covariates
+from riskset.estimators._input import as_outcome, read_covariates, refuse_beside
 from riskset.model.block import Block
 
 __all__ = ["Blocks"]
@@ -123,15 +123,18 @@ class Blocks:
                 f"`n_blocks` must be a whole number of at least 1, but it is {n_blocks!r}.",
                 hint="about one for each worker.",
             )
-        whole = _read(
-            {"X": X, "y": y, "sample_weight": sample_weight, "strata": strata, "offset": offset}
-            if not isinstance(X, Dataset)
-            else X
-        )
+        more = {"y": y, "sample_weight": sample_weight, "strata": strata, "offset": offset}
+        if isinstance(X, Dataset):
+            refuse_beside("a Dataset, which brings its own", **more)
+        whole = _read(X if isinstance(X, Dataset) else {"X": X, **more})
         outcome = whole.outcome(1)
         order, n = outcome.risk.order, whole.design.n_rows
         edges = np.linspace(0, n, min(int(n_blocks), n) + 1).astype(int)
-        parts = [_Packed.of(whole.design, outcome, np.sort(order[a:b])) for a, b in pairwise(edges)]
+        cause = X.cause if isinstance(X, Dataset) else None
+        parts = [
+            _Packed.of(whole.design, outcome, np.sort(order[a:b]), cause)
+            for a, b in pairwise(edges)
+        ]
         return cls(_unpacked, parts, engine=engine)
 
     def close(self) -> None:
@@ -243,9 +246,12 @@ class _Packed:
     design: Design
     rows: Index | None
     outcome: Mapping[str, AnyArray]
+    cause: int | str | None
 
     @classmethod
-    def of(cls, design: Design, outcome: Outcome, rows: Index) -> "_Packed":
+    def of(
+        cls, design: Design, outcome: Outcome, rows: Index, cause: int | str | None
+    ) -> "_Packed":
         columns = {
             "time": outcome.time[rows],
             "event": outcome.event[rows],
@@ -254,14 +260,15 @@ class _Packed:
             "stratum": outcome.strata[outcome.stratum[rows]],
         }
         if design.source is not None:
-            return cls(design, rows, columns)
-        return cls(design.take_rows(rows), None, columns)
+            return cls(design, rows, columns, cause)
+        return cls(design.take_rows(rows), None, columns, cause)
 
 
 def _unpacked(packed: _Packed) -> _Source:
     design = packed.design if packed.rows is None else packed.design.take_rows(packed.rows)
-    return _Source(design, partial(_outcome_again, packed.outcome))
+    return _Source(design, partial(_outcome_again, packed))
 
 
-def _outcome_again(columns: Mapping[str, AnyArray], cause: int | str | None) -> Outcome:
-    return Outcome.build(**columns, cause=cause, is_part=True)  # type: ignore[arg-type]
+def _outcome_again(packed: _Packed, cause: int | str | None) -> Outcome:
+    chosen = packed.cause if cause is None else cause
+    return Outcome.build(**packed.outcome, cause=chosen, is_part=True)  # type: ignore[arg-type]

@@ -1,10 +1,11 @@
 """Solutions for many strengths of a penalty, each started from the one before."""
 
+import functools
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -12,8 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from riskset._errors import InputError, counted
 from riskset._progress import ProgressBar
+from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, is_count, is_number
 from riskset.data.output import data_frame
+from riskset.engine import check_engine, workers
 from riskset.estimators._base import SOLVERS, HazardModel
 from riskset.estimators._input import Data, frame_library
 from riskset.model.loss import Loss
@@ -26,6 +29,23 @@ __all__ = ["PathResult", "path"]
 
 RIDGE_RATIO = 1e-3
 """Share of L1 by which the first strength of a pure ridge path is found, as in glmnet."""
+PIECE = 5
+"""Neighbouring penalties that a worker of an engine solves one after the other."""
+
+
+class _Point(NamedTuple):
+    """What is kept of a solution, which has a number for each row."""
+
+    coef: Features
+    status: Status
+    kkt: float
+    log_likelihood: float
+    objective: float
+    n_iter: int
+
+    @classmethod
+    def of(cls, solution: Solution) -> "_Point":
+        return cls(*(getattr(solution, name) for name in cls._fields))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,23 +163,52 @@ class _Source:
             )
         return l1_max / (kind.l1_ratio if kind.l1_ratio > 0 else RIDGE_RATIO), solution
 
-    def solve(self, chosen: Sequence[Penalty], start: Solution | None) -> Iterator[Solution]:
-        """One solution after the other."""
-        model, design = self.template, self.data.design
-        with ProgressBar("Path of penalties", model.progress) as bar:
-            yield from iterate_path(
-                design,
+    def solve(
+        self, chosen: Sequence[Penalty], start: Solution | None
+    ) -> tuple[list[_Point], Solution]:
+        """One solution after the other; and the last one whole."""
+        points = []
+        with self._bar() as bar:
+            for solution in iterate_path(
+                self.data.design,
                 self.loss,
-                [penalty.arrays(design.names) for penalty in chosen],
-                tol=model.tol,
-                max_iter=model.max_iter,
+                self._arrays(chosen),
                 start=start,
                 problem=self.problem,
-                minimise=SOLVERS[model.solver],
-                report=lambda k, _steps, _kkt: bar.update(
-                    k / len(chosen), f"{k} of {len(chosen)} penalties"
-                ),
-            )
+                report=lambda k, _steps, _kkt: bar.update(*_progress(k, chosen)),
+                **self._settings(),
+            ):
+                points.append(_Point.of(solution))
+        return points, solution
+
+    def solve_in_pieces(
+        self, chosen: Sequence[Penalty], start: Solution | None, engine: str
+    ) -> tuple[list[_Point], Solution]:
+        """As `solve`, pieces apart from each other by the workers of an engine."""
+        problem = self.problem.shifted(self.loss.offset, Runtime(1))
+        task = functools.partial(_solve_piece, problem, self._settings())
+        arrays = self._arrays(chosen)
+        pieces = [arrays[k : k + PIECE] for k in range(0, len(arrays), PIECE)]
+        points: list[_Point] = []
+        with workers(engine, self.loss.runtime.n_threads) as found, self._bar() as bar:
+            assert found is not None
+            for piece in found.map(task, pieces):
+                points += piece
+                bar.update(*_progress(len(points), chosen))
+        start = None if start is None else replace(start, coef=points[-1].coef)
+        _, last = self.solve(chosen[-1:], start)
+        return points, last
+
+    def _arrays(self, chosen: Sequence[Penalty]) -> list[tuple[Features, Features]]:
+        return [penalty.arrays(self.data.design.names) for penalty in chosen]
+
+    def _settings(self) -> dict[str, Any]:
+        model = self.template
+        minimise = SOLVERS[model.solver]
+        return {"tol": model.tol, "max_iter": model.max_iter, "minimise": minimise}
+
+    def _bar(self) -> ProgressBar:
+        return ProgressBar("Path of penalties", self.template.progress)
 
     def fit(self, penalty: Penalty, start: Solution) -> HazardModel:
         """An estimator as if fitted, from data that are read already."""
@@ -186,6 +235,18 @@ class _Source:
         return model
 
 
+def _progress(done: int, chosen: Sequence[Penalty]) -> tuple[float, str]:
+    return done / len(chosen), f"{done} of {len(chosen)} penalties"
+
+
+def _solve_piece(
+    problem: Problem, settings: dict[str, Any], penalties: list[tuple[Features, Features]]
+) -> list[_Point]:
+    """In a worker: neighbouring penalties, the first from 0."""
+    solutions = iterate_path(problem.design, problem.loss, penalties, problem=problem, **settings)
+    return [_Point.of(solution) for solution in solutions]
+
+
 def path(
     model: HazardModel,
     X: object,
@@ -198,6 +259,7 @@ def path(
     strata: object = None,
     offset: object = None,
     cluster: object = None,
+    engine: str | None = None,
 ) -> PathResult:
     r"""Solutions for a decreasing sequence of penalties, warm-started and certified at every point.
 
@@ -218,6 +280,9 @@ def path(
     penalties : sequence of Penalty or of float, optional
         The penalties, or strengths of the model's penalty, in the order to be solved: the strongest
         first is fastest.
+    engine : {"joblib", "dask", "ray"}, optional
+        Who solves pieces of neighbouring penalties side by side, as for `CoxCV`. Each piece begins
+        at 0, so coefficients are those of a path in one process to the tolerance.
 
     Returns
     -------
@@ -246,6 +311,7 @@ def path(
     >>> result.coefs.shape, int(result.n_nonzero[0])
     ((5, 71), 1)
     """
+    check_engine(engine)
     model = clone(model)
     runtime = model._checked_runtime()
     data = model._read(X, y, sample_weight, strata, offset, cluster, None)
@@ -268,7 +334,11 @@ def path(
         chosen = [p if isinstance(p, Penalty) else kind.with_strength(p) for p in penalties]
         if not chosen:
             raise InputError("`penalties` is empty.", hint="leave it out for a path of 100.")
-    result = _collect(source, chosen, start, started)
+    if engine is None:
+        found = source.solve(chosen, start)
+    else:
+        found = source.solve_in_pieces(chosen, start, engine)
+    result = _collect(source, chosen, *found, started)
     problem.leave_device()  # the result may live long
     _warn(result)
     return result
@@ -291,22 +361,13 @@ def _geometric(first: float, ratio: float, n_penalties: int) -> list[float]:
 
 
 def _collect(
-    source: _Source, chosen: Sequence[Penalty], start: Solution | None, started: float
+    source: _Source,
+    chosen: Sequence[Penalty],
+    points: list[_Point],
+    last: Solution,
+    started: float,
 ) -> PathResult:
-    # A solution holds a number for each row, so only the last of them is kept.
-    rows: list[tuple[Features, Status, float, float, float, int]] = []
-    for solution in source.solve(chosen, start):
-        rows.append(
-            (
-                solution.coef,
-                solution.status,
-                solution.kkt,
-                solution.log_likelihood,
-                solution.objective,
-                solution.n_iter,
-            )
-        )
-    coefs, statuses, kkt, log_likelihoods, objectives, n_iter = zip(*rows, strict=True)
+    coefs, statuses, kkt, log_likelihoods, objectives, n_iter = zip(*points, strict=True)
     return PathResult(
         penalties=tuple(chosen),
         strengths=np.array([p.strength for p in chosen]),
@@ -319,7 +380,7 @@ def _collect(
         n_iter=np.array(n_iter, dtype=np.int64),
         seconds=time.perf_counter() - started,
         _source=source,
-        _last=solution,
+        _last=last,
     )
 
 

@@ -83,6 +83,7 @@ class Block:
             outcome.strata,
             first,
             last,
+            outcome.has_events,
             outcome.n_rows,
             int(np.count_nonzero(weight == 0)),
             outcome.n_events,
@@ -275,8 +276,11 @@ class Block:
     def information(self, carried: tuple[Matrix, Matrix], columns: Index) -> Matrix:
         """The block's part of the observed information, exact."""
         scan = self._scan
+        ahead, behind = carried
+        if scan.ends.head == 0:  # the end of the block before is of another stratum
+            ahead = np.zeros_like(ahead)
         before = []
-        for total, *sums in np.concatenate(carried):
+        for total, *sums in np.concatenate([ahead, behind]):
             known = total > 0
             mean = np.array(sums) / total if known else np.zeros(columns.size)
             before.append(Before(mean, np.log(total) + scan.shift if known else -np.inf))

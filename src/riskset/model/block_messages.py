@@ -2,6 +2,9 @@
 
 from typing import NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
@@ -45,6 +48,8 @@ class Facts(NamedTuple):
         Labels of the strata in the block.
     first, last : (k,) float64
         Latest and earliest time in each.
+    has_events : (k,) bool
+        Whether there is an event in each, in a row of positive weight.
     n_rows, n_absent, n_events, n_near_ties : int
         Rows, those of weight 0, those with an event, times that are nearly tied.
     has_counts : bool
@@ -58,6 +63,7 @@ class Facts(NamedTuple):
     strata: AnyArray
     first: Rows
     last: Rows
+    has_events: NDArray[np.bool_]
     n_rows: int
     n_absent: int
     n_events: int

@@ -16,7 +16,6 @@ from riskset.model.censoring import CensoringTies
 from riskset.model.finegray import Beyond, CensoringWeights
 from riskset.solve.block_order import Neighbours, links, order_of, survival_before
 from riskset.solve.block_rows import Rows
-from riskset.solve.result import Note
 
 __all__ = ["Joined", "Subdistribution", "join"]
 
@@ -48,11 +47,14 @@ class Joined(NamedTuple):
         return {"rows_of_weight_0": absent} if absent else {}
 
     @property
-    def notes(self) -> list[Note]:
-        """What there is to say about the data."""
-        near = sum(fact.n_near_ties for fact in self.facts)
-        what = "neighbouring times differ only in their last digits and count as different."
-        return [Note("near_ties", (), f"{near:,} {what}")] if near else []
+    def n_near_ties(self) -> int:
+        """Neighbouring times of a block that differ only in their last digits."""
+        return sum(fact.n_near_ties for fact in self.facts)
+
+    @property
+    def n_strata_with_events(self) -> int:
+        """Strata that say something."""
+        return len({k for fact in self.facts for k in fact.strata[fact.has_events].tolist()})
 
 
 def join(

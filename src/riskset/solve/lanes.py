@@ -265,7 +265,7 @@ class Bundle:
                     break
                 residual = lanes.residual()
             lanes.curve(self.live & self._is_slow(before, residual))
-            before = residual
+            before = np.where(self.live, residual, before)  # a lane that rests keeps its pace
             now, share = self._search(now, lanes.step(self.live, INNER * residual))
             lanes.learn(share, self.live)
             self.n_iter += self.live
@@ -283,8 +283,9 @@ class Bundle:
     def _is_slow(self, before: Rows, residual: Rows) -> NDArray[np.bool_]:
         """Lanes with many steps to go, at the pace of the last one."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            pace, way = np.log(before / residual), np.log(residual / self.tol)
-        return (self.n_iter >= EARLY) & (MANY * pace < way)
+            here = np.log(residual)  # of lanes without events it may be near the largest number
+            pace, way = np.log(before) - here, here - np.log(self.tol)
+        return np.asarray((self.n_iter >= EARLY) & (MANY * pace < way))
 
     def _keep(self, among: NDArray[np.bool_]) -> None:
         self.live &= among

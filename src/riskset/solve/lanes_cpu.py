@@ -109,12 +109,13 @@ class CpuLanes:
         """See `Lanes`."""
         problem, l1 = self.shared.problem, self.shared.l1[self.columns][:, None]
         near = (self.beta != 0) | (l1 == 0) | (np.abs(self.gradient) > NEAR * l1)
+        near &= self.mine
         for k in map(int, np.flatnonzero(slow)):
             if self.own[k] is None and np.count_nonzero(near[:, k]) <= MOST_OF_OWN:
                 part = self.parts[k]
                 loss = problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
                 self.own[k] = CurvatureModel(replace(problem, loss=loss), each=SAMPLES_EACH)
-                self.mine[:, k] &= near[:, k]
+                self.mine[:, k] = near[:, k]
 
     def step(self, live: NDArray[np.bool_], tolerance: Rows) -> Rows:
         """See `Lanes`."""
