@@ -151,6 +151,34 @@ def test_an_interval_without_end(report):
     assert row["hr_upper"] == "inf"
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (1.5, math.inf, "an increase of the hazard by 50 % up to an increase without limit"),
+        (0.0, 0.8, "in the target group up to a reduction of the hazard by 20 %"),
+        (0.0, 1.5, "in the target group up to an increase of the hazard by 50 %"),
+    ],
+)
+def test_words_of_intervals_with_one_end(report, low, high, words):
+    found = tables()
+    main = next(r for r in found["estimates"] if r["role"] == "main")
+    main |= {"hr_lower": low, "hr": 4.0 if low else 0.2, "hr_upper": high}
+    main |= {k: None for k in main if k.startswith("calibrated_")}
+    assert words in report(found).text
+
+
+def test_the_first_sentence_says_what_was_estimated(report):
+    """No adjustment, and the model of Fine and Gray, whose hazard is another one."""
+    found = tables()
+    main = next(r for r in found["estimates"] if r["role"] == "main")
+    main |= {k: None for k in main if k.startswith("calibrated_")} | {"model": "finegray"}
+    for run in found["runs"]:
+        run["adjustment_kind"] = "none"
+    words = report(found).text
+    assert "Without adjustment the subdistribution hazard ratio was 0.595" in words
+    assert "a reduction of the subdistribution hazard by" in words
+
+
 def test_numbers_are_read_as_they_are_written():
     from riskset.report.numerals import interval, p_value, percent, significant, whole
 

@@ -83,3 +83,67 @@ def test_curves_end_where_an_arm_has_few_people(tmp_path):
         names = {name: row[name] for name in ("arm", "time", "adjusted")}
         (hidden,) = shared.rows("numbers_at_risk", **names)
         assert row["people"] == 0 or hidden["people"] is hidden["weighted"] is None
+
+
+def test_levels_of_a_subgroup_do_not_tell_each_other(tmp_path):
+    """3 of 60 with x = 1, so 57 with x = 0 must not stand beside the 60 of all."""
+    columns = people()
+    new = columns["drug"] == 1
+    columns["died"] = np.where(new, 0, columns["died"])
+    columns["died"][np.flatnonzero(new & (columns["x"] == 1))[:3]] = 1
+    columns["died"][np.flatnonzero(new & (columns["x"] == 0))[:20]] = 1
+    changes = {"analyses": {"crude": {}}, "sharing": {"blind": False}}
+    changes["subgroups"] = {"x": {"column": "x"}}
+    shared, private = both(tmp_path, columns, **changes)
+    own = [row["target_outcomes"] for row in private.rows("estimates", role="subgroup")]
+    assert own == [20, 3]
+    (main,) = shared.rows("estimates", role="main")
+    assert main["target_outcomes"] == 23
+    for row in shared.rows("estimates", role="subgroup"):
+        for name in ("target_outcomes", "target_rate", "target_weighted_rate", "mdrr"):
+            assert row[name] is None
+            assert name in row["suppressed"].split(", ")
+        assert row["comparator_outcomes"] is not None
+
+
+def test_a_year_with_few_starts_does_not_follow_from_the_others():
+    by = {"target": "a", "comparator": "b", "arm": "target"}
+    rows = [by | {"year": 2000 + k, "starts": n} for k, n in enumerate((100, 3, 20))]
+    assert [row["starts"] for row in hide("calendar", rows, 5)] == [100, None, None]
+
+
+def test_few_outcomes_are_told_neither_by_profiles_nor_by_controls_nor_by_risks(tmp_path):
+    columns = people()
+    columns["died"] = np.zeros(200, dtype=int)
+    for drug in (0, 1):
+        columns["died"][np.flatnonzero(columns["drug"] == drug)[:2]] = 1
+    own = {"time": "days", "event": "died"}
+    shared, private = both(
+        tmp_path,
+        columns,
+        analyses={"crude": {}},
+        outcomes={"death": own, "control": own | {"kind": "negative control"}},
+        sharing={"blind": False},
+    )
+    assert private.rows("likelihood_profiles")
+    assert shared.rows("likelihood_profiles") == []
+    assert private.rows("controls")[0]["log_hr"] is not None
+    assert shared.rows("controls")[0]["log_hr"] is shared.rows("controls")[0]["hr_upper"] is None
+    (risk,) = shared.rows("absolute_risks", adjusted=True)
+    assert risk["target_risk"] is risk["difference"] is None
+    assert private.rows("absolute_risks", adjusted=True)[0]["target_risk"] > 0
+
+
+def test_rates_of_adjusted_people_do_not_tell_an_effect_that_is_withheld(tmp_path):
+    changes = {"diagnostics": {"max_smd": 1e-9}, "subgroups": {"x": {"column": "x"}}}
+    changes["analyses"] = {"weighted": {"weight": {"estimand": "ate"}}}
+    shared, private = both(tmp_path, people(), **changes)
+    for row in (*shared.rows("arms"), *shared.rows("estimates")):
+        assert row["target_weighted_rate"] is row["comparator_rate"] is None
+    assert all(r["interaction_p"] is None for r in shared.rows("estimates"))
+    assert any(r["interaction_p"] is not None for r in private.rows("estimates"))
+    made = rs.report.write(private.path, tmp_path / "page.html", blind=True, min_cell_count=0)
+    text = made.with_suffix(".json").read_text()
+    (after,) = private.rows("arms", side="after")
+    assert repr(after["target_weighted_rate"]) not in text
+    assert repr(after["target_rate"]) not in text

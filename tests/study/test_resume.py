@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import riskset as rs
+from riskset.study.steps import Steps
 from study.small import content, people
 
 OUTCOMES = {f"outcome {k}": {"time": "days", "event": f"event{k}"} for k in range(4)}
@@ -113,3 +114,26 @@ def test_a_damaged_step_is_done_again(tmp_path):
     found = rs.study.run(study, tmp_path / "out")
     assert [s["step"] for s in found.run["steps"] if not s["reused"]] == ["propensity score"]
     assert written(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("name", ["results", "private"])
+def test_a_folder_of_something_else_is_never_replaced(tmp_path, name):
+    pq.write_table(pa.table(people()), tmp_path / "people.parquet")
+    precious = tmp_path / "out" / name / "thesis.txt"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("years of work")
+    with pytest.raises(rs.InputError, match=f"{name}' is there, but holds no results"):
+        rs.study.run(rs.study.Study(content(), tmp_path), tmp_path / "out")
+    assert precious.read_text() == "years of work"
+
+
+def test_two_runs_at_once_do_not_share_a_folder(tmp_path):
+    pq.write_table(pa.table(people()), tmp_path / "people.parquet")
+    study = rs.study.Study(content(), tmp_path)
+    first = Steps(tmp_path / "out" / "steps")
+    (tmp_path / "out" / "steps" / ".gitignore").write_text("*")
+    with pytest.raises(rs.InputError, match="another run writes into"):
+        rs.study.run(study, tmp_path / "out")
+    first.close()
+    rs.study.run(study, tmp_path / "out")
+    assert (tmp_path / "out" / "steps" / ".gitignore").exists()

@@ -7,10 +7,12 @@ there before.
 import errno
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 import pyarrow
 import pyarrow.csv
@@ -23,6 +25,7 @@ __all__ = [
     "arrow_table",
     "check_folder",
     "check_target",
+    "lock",
     "replacing",
     "write_json",
     "write_pairs",
@@ -87,6 +90,20 @@ def check_folder(path: Path | None) -> None:
             f"cannot write into {str(path)!r}: no permission to write in {str(place)!r}.",
             hint="choose another place.",
         )
+
+
+def lock(stream: IO[Any], busy: InputError) -> None:
+    """Raise `busy` if another run has the file; the system lets go of it when a run is killed."""
+    if sys.platform == "win32":  # has no fcntl
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise busy from None
+    except OSError:  # a file system without locks
+        return
 
 
 def _target(path: Path) -> Path:

@@ -17,8 +17,15 @@ __all__ = ["Part", "Source"]
 Row = dict[str, Any]
 EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
 CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
+RATES = tuple(
+    f"{arm}_{weighted}rate{end}"
+    for arm in ("target", "comparator")
+    for weighted in ("", "weighted_")
+    for end in ("", "_lower", "_upper")
+)
 BLIND = {
-    "estimates": (*EFFECT, *CALIBRATED),
+    "arms": RATES,
+    "estimates": (*EFFECT, *CALIBRATED, *RATES, "interaction_p"),
     "absolute_risks": tuple(
         f"{a}{b}"
         for a in ("target_", "comparator_", "difference_")

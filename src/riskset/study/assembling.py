@@ -214,7 +214,8 @@ class Tables:
         for run in self._runs:
             if run.estimate is not None and not (blind and run.fails):
                 for row in self._facts("estimate", run.estimate).get("profile", ()):
-                    yield run.names | row
+                    outcomes = sum(run.rows[0][f"{arm}_outcomes"] for arm in ARMS)
+                    yield run.names | {"outcomes": outcomes} | row
 
     def _calendar(self, blind: bool) -> Iterator[Row]:
         for comparison in self._study.specification.comparisons:

@@ -112,6 +112,8 @@ def _control_rows(own: list[tuple[Checked, Row]], result: Calibration) -> list[R
             | {"outcome": one.outcome, "true_hr": one.true_hr}
             | {"used": one.outcome in used, "reason": reason}
             | {"calibrated_p": own_p.get(one.outcome)}
+            # No column of the table: it decides what may be shown.
+            | {"outcomes": row.get("target_outcomes", 0) + row.get("comparator_outcomes", 0)}
         )
     return rows
 

@@ -35,8 +35,8 @@ def describe(
 ) -> Result:
     """Everything about one outcome that does not need a model.
 
-    Rows of curves and risks tell how many people each arm then has (``people``), which decides how
-    much of them is shared.
+    Rows of curves and risks tell how many people each arm then has (``people``), and of risks how
+    many had the outcome, which decides how much of them is shared.
     """
     facts: dict[str, Any] = {"arms": [], "curves": [], "risks": [], "at_risk": [], "notes": []}
     for side, people in (("before", followed.people), ("after", made)):
@@ -166,6 +166,8 @@ def _risk(
         k = int(np.flatnonzero(here)[0])
         people_left = int(np.count_nonzero(followed.time[_arm(people, arm)] >= time))
         row[f"{arm}_at_risk"] = people_left
+        had = _arm(people, arm) & (followed.status == 1) & (followed.time <= time)
+        row[f"{arm}_outcomes"] = int(np.count_nonzero(had))
         if "survival" in found:
             low, high = 1 - found["upper"][k], 1 - found["lower"][k]
             risk = 1 - found["survival"][k]

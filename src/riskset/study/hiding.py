@@ -21,6 +21,14 @@ __all__ = ["hide"]
 Row = dict[str, Any]
 ARMS = ("target", "comparator")
 EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
+OF_CONTROL = (*EFFECT[:-1], "calibrated_p")
+COUNTS = ("persons", "exposures", "outcomes", "competing")
+RATES = tuple(
+    f"{arm}_{weighted}rate{end}"
+    for arm in ARMS
+    for weighted in ("", "weighted_")
+    for end in ("", "_lower", "_upper")
+)
 CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
 
 
@@ -66,16 +74,58 @@ def _attrition(rows: Iterable[Row], least: int) -> Iterator[Row]:
 
 
 def _estimates(rows: Iterable[Row], least: int) -> Iterator[Row]:
-    for row in rows:
-        shown = share_row(row, min_cell_count=least)
-        if any(name in shown["suppressed"].split(", ") for name in EFFECT):
-            shown |= dict.fromkeys(CALIBRATED)
-        yield shown | (dict.fromkeys((*EFFECT, *CALIBRATED)) if row["blinded"] else {})
+    for _, group in groupby(rows, key=lambda row: tuple(row[name] for name in RUN)):
+        own = list(group)
+        told = _told_by_levels(own, least)
+        for row, also in zip(own, told, strict=True):
+            shown = share_row(row, min_cell_count=least)
+            shown = _without(row, {*also, *shown["suppressed"].split(", ")})
+            if any(name in shown["suppressed"].split(", ") for name in EFFECT):
+                shown |= dict.fromkeys(CALIBRATED)
+            withheld = (*EFFECT, *CALIBRATED, *RATES, "interaction_p") if row["blinded"] else ()
+            yield shown | dict.fromkeys(withheld)
+
+
+def _told_by_levels(rows: list[Row], least: int) -> list[set[str]]:
+    """Names to hide because levels of a subgroup variable add up to the main estimate's people."""
+    hidden: list[set[str]] = [set() for _ in rows]
+    main = next((row for row in rows if row["role"] == "main"), None)
+    variables = dict.fromkeys(row["subgroup"] for row in rows if row["role"] == "subgroup")
+    if main is None:
+        return hidden
+    for variable in variables:
+        places = [k for k, row in enumerate(rows) if row.get("subgroup") == variable]
+        for name in (f"{arm}_{word}" for arm in ARMS for word in COUNTS):
+            counts = [main[name], *(rows[k][name] for k in places)]
+            mask = hide_small(counts, [(0, range(1, len(counts)))], least)
+            for k in (k for k, is_hidden in zip(places, mask[1:], strict=True) if is_hidden):
+                hidden[k].add(name)
+                if name.endswith("outcomes"):
+                    arm = name.removesuffix("outcomes")
+                    hidden[k] |= {"mdrr", "expected_se", *(r for r in RATES if r.startswith(arm))}
+        outcomes = [sum(rows[k][f"{arm}_outcomes"] for arm in ARMS) for k in places]
+        if is_small(outcomes, least).any():
+            for k in places:
+                hidden[k].add("interaction_p")
+    return hidden
 
 
 def _arms(rows: Iterable[Row], least: int) -> Iterator[Row]:
     for row in rows:
-        yield share_row(row, min_cell_count=least)
+        yield share_row(row, min_cell_count=least) | dict.fromkeys(RATES if row["blinded"] else ())
+
+
+def _few_outcomes(names: tuple[str, ...]) -> Callable[[Iterable[Row], int], Iterator[Row]]:
+    """What tells an effect that `estimates` hides, because both arms together have few outcomes."""
+
+    def hidden(rows: Iterable[Row], least: int) -> Iterator[Row]:
+        for row in rows:
+            if not is_small(row["outcomes"], least):
+                yield row
+            elif names:
+                yield row | dict.fromkeys(names)
+
+    return hidden
 
 
 def _means(sides: tuple[str, ...]) -> Callable[[Iterable[Row], int], Iterator[Row]]:
@@ -132,10 +182,11 @@ def _curves(rows: Iterable[Row], least: int) -> Iterator[Row]:
 def _risks(rows: Iterable[Row], least: int) -> Iterator[Row]:
     for row in rows:
         few = [arm for arm in ARMS if row[f"{arm}_at_risk"] < least]
-        names = []
-        for arm in few:
-            names += [f"{arm}_{word}" for word in ("at_risk", "risk", "lower", "upper")]
-            names += [f"difference{end}" for end in ("", "_lower", "_upper")]
+        names = [f"{arm}_at_risk" for arm in few]
+        for arm in ARMS:
+            if arm in few or is_small(row[f"{arm}_outcomes"], least):
+                names += [f"{arm}_{word}" for word in ("risk", "lower", "upper")]
+                names += [f"difference{end}" for end in ("", "_lower", "_upper")]
         shown = _without(row, names)
         if row["blinded"]:
             shown |= dict.fromkeys(n for n in row if n.split("_")[-1] in ("risk", "lower", "upper"))
@@ -169,17 +220,21 @@ def _adjustments(rows: Iterable[Row], least: int) -> Iterator[Row]:
         yield row | {"details": details}
 
 
-def _ends(rows: Iterable[Row], least: int) -> Iterator[Row]:
-    """Reasons add up to the people of the arm, who are known."""
-    by = ("target", "comparator", "outcome", "analysis", "arm")
-    for _, group in groupby(rows, key=lambda row: tuple(row[n] for n in by)):
-        own = list(group)
-        counts = [row["count"] for row in own]
-        mask = hide_small([*counts, sum(counts)], [(len(own), range(len(own)))], least)
-        for row, is_hidden in zip(own, mask, strict=False):
-            yield _without(row, ("count",) if is_hidden else ())
+def _parts(by: tuple[str, ...], name: str) -> Callable[[Iterable[Row], int], Iterator[Row]]:
+    """Hide counts that add up to the people of an arm, who are known."""
+
+    def hidden(rows: Iterable[Row], least: int) -> Iterator[Row]:
+        for _, group in groupby(rows, key=lambda row: tuple(row[n] for n in by)):
+            own = list(group)
+            counts = [row[name] for row in own]
+            mask = hide_small([*counts, sum(counts)], [(len(own), range(len(own)))], least)
+            for row, is_hidden in zip(own, mask, strict=False):
+                yield _without(row, (name,) if is_hidden else ())
+
+    return hidden
 
 
+RUN = ("target", "comparator", "outcome", "analysis")
 HIDERS: dict[str, Callable[[Iterable[Row], int], Iterator[Row]]] = {
     "attrition": _attrition,
     "estimates": _estimates,
@@ -194,7 +249,9 @@ HIDERS: dict[str, Callable[[Iterable[Row], int], Iterator[Row]]] = {
     "absolute_risks": _risks,
     "curves": _curves,
     "numbers_at_risk": _counts("people", beside=("weighted", "effective")),
-    "follow_up_ends": _ends,
+    "follow_up_ends": _parts((*RUN, "arm"), "count"),
     "event_weeks": _counts("events", "people"),
-    "calendar": _counts("starts"),
+    "calendar": _parts(("target", "comparator", "arm"), "starts"),
+    "controls": _few_outcomes(OF_CONTROL),
+    "likelihood_profiles": _few_outcomes(()),
 }

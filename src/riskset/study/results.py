@@ -26,7 +26,15 @@ from riskset.data.writers import write_json
 from riskset.study.outcome_tables import OUTCOME_TABLES
 from riskset.study.people_tables import PEOPLE_TABLES
 
-__all__ = ["FORMAT", "RUN_KEYS", "STUDY_KEYS", "TABLES", "StudyResults", "write_results"]
+__all__ = [
+    "FORMAT",
+    "RUN_KEYS",
+    "STUDY_KEYS",
+    "TABLES",
+    "StudyResults",
+    "check_replaceable",
+    "write_results",
+]
 
 FORMAT = 1
 """Of the folder; a reader refuses another one."""
@@ -160,6 +168,21 @@ class StudyResults:
             if column not in TABLES[name].types:
                 raise InputError.unknown_name("column", column, TABLES[name].types, place=name)
         return found.rows(**where)
+
+
+def check_replaceable(folder: Path) -> None:
+    """Refuse to replace a folder of something else.
+
+    Raises
+    ------
+    InputError
+        If the folder is there, holds something, and no results.
+    """
+    if folder.is_dir() and not (folder / STUDY).is_file() and any(folder.iterdir()):
+        raise InputError(
+            f"{str(folder)!r} is there, but holds no results of a study: a run would replace it.",
+            hint="name another folder for the run, or move it away.",
+        )
 
 
 def write_results(

@@ -15,7 +15,7 @@ from riskset.study.cohorts import Source
 from riskset.study.data_sections import CdmData
 from riskset.study.doing import Doing
 from riskset.study.hiding import hide
-from riskset.study.results import TABLES, StudyResults, write_results
+from riskset.study.results import TABLES, StudyResults, check_replaceable, write_results
 from riskset.study.specification import Study
 from riskset.study.steps import Steps
 from riskset.study.table_columns import TableColumns
@@ -54,18 +54,25 @@ def run(
     Raises
     ------
     InputError
-        If the specification or the data cannot be used. An estimate that cannot be made is no
-        error: its status in the table `runs` says why.
+        If the specification or the data cannot be used, another run has the folder, or its
+        ``results`` or ``private`` hold something else, which is never replaced. An estimate that
+        cannot be made is no error: its status in the table `runs` says why.
     """
     if isinstance(study, str | Path):
         study = Study.read(study)
     elif not isinstance(study, Study):
         study = Study(study)
     folder = Path(out)
-    check_folder(folder)
+    for part in (folder, *(folder / name for name in ("steps", "results", "private"))):
+        check_folder(part)
+    for name in ("results", "private"):
+        check_replaceable(folder / name)
     started = time.perf_counter()
-    steps = Steps(folder / "steps")
-    with _source(study, steps) as source, ProgressBar("study", progress) as bar:
+    with (
+        closing(Steps(folder / "steps")) as steps,
+        _source(study, steps) as source,
+        ProgressBar("study", progress) as bar,
+    ):
         analyses = list(Doing(study, source, steps, bar).all())
         tables = Tables(study, source, steps, analyses)
         own = study.specification.sharing

@@ -17,13 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset._version import __version__
-from riskset.data.writers import replacing
+from riskset.data.writers import lock, replacing
 
 __all__ = ["Result", "Steps", "digest", "fingerprint"]
 
 FACTS = "facts"
+CONTENT = 2
+"""What steps store; older stores are done again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,11 @@ class Steps:
     folder : Path
         Made if it is absent.
 
+    Raises
+    ------
+    InputError
+        If another run has the folder.
+
     Attributes
     ----------
     times : list of dict
@@ -61,11 +69,26 @@ class Steps:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        for unfinished in folder.glob(".*"):  # of a run that was killed
-            unfinished.unlink()
+        self._lock = (folder / ".lock").open("ab")
+        busy = InputError(
+            f"another run writes into {str(folder.parent)!r}.",
+            hint="wait until it has ended, or name another folder.",
+        )
+        try:
+            lock(self._lock, busy)
+        except InputError:
+            self.close()
+            raise
+        for suffix in (".npz", ".rsd"):  # of a run that was killed
+            for unfinished in folder.glob(f".*{suffix}"):
+                unfinished.unlink()
         self._folder = folder
         self._known: set[str] = set()
         self.times: list[dict[str, object]] = []
+
+    def close(self) -> None:
+        """Let other runs have the folder."""
+        self._lock.close()
 
     def path(self, name: str, key: str) -> Path:
         """Where a step keeps a file of its own."""
@@ -114,7 +137,7 @@ class Steps:
 
 def digest(*parts: object) -> str:
     """A short name for what parts say, the same in every run of this version."""
-    text = json.dumps([__version__, *parts], sort_keys=True, default=str)
+    text = json.dumps([__version__, CONTENT, *parts], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 

@@ -9,7 +9,6 @@ comes of a resumed run is what would have come of one run. The file is locked wh
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Mapping
 from io import FileIO
 from pathlib import Path
@@ -23,7 +22,7 @@ from riskset._types import AnyArray
 from riskset._version import __version__
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
-from riskset.data.writers import check_target
+from riskset.data.writers import check_target, lock
 from riskset.infer.crossval.scores import ReplicateScore, Scorer
 from riskset.model.finegray import FineGrayLoss
 from riskset.solve.optimality import Problem
@@ -118,7 +117,11 @@ class Checkpoint:
         head = {"format": FORMAT, "version": FORMAT_VERSION, **(belongs_to or {})}
         self._stream = open(path, "a+b", buffering=0)  # noqa: SIM115 - open until `close`
         try:
-            _lock(self._stream, path)
+            busy = InputError(
+                f"`checkpoint` {path.name!r} is in use by another run.",
+                hint="wait until that run has ended, or name another file for this one.",
+            )
+            lock(self._stream, busy)
             self._read(self._stream, path, head)
         except BaseException:
             self.close()
@@ -191,20 +194,3 @@ class Checkpoint:
             return
         line = json.dumps({"key": key, "replicate": replicate, **score._asdict()}) + "\n"
         self._stream.write(line.encode())
-
-
-def _lock(stream: FileIO, path: Path) -> None:
-    """Refuse a file that another run writes to; the system lets go of it when a run is killed."""
-    if sys.platform == "win32":  # has no fcntl
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(
-            f"`checkpoint` {path.name!r} is in use by another run.",
-            hint="wait until that run has ended, or name another file for this one.",
-        ) from None
-    except OSError:  # a file system without locks
-        return

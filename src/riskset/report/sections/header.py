@@ -21,6 +21,8 @@ from riskset.report.source import Part, Source
 
 __all__ = ["collect", "collect_about", "render"]
 
+UNADJUSTED = (None, "none", "trimming")
+"""Kinds that leave the people as different as they were, or nearly so."""
 SYMBOLS = {"pass": "✓", "fail": "✕", "not_evaluated": "–"}
 AT_LEAST = ("equipoise",)
 """Checks that pass from the limit on; all others pass below it."""
@@ -65,7 +67,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     keys = (
         "status", "hr", "hr_lower", "hr_upper", "interval_level", "calibrated_hr",
         "calibrated_hr_lower", "calibrated_hr_upper", "p", "target_persons", "comparator_persons",
-        "target_outcomes", "comparator_outcomes", "suppressed", "note",
+        "target_outcomes", "comparator_outcomes", "suppressed", "note", "model", "n_covariates",
     )  # fmt: skip
     checks = source.of_run("diagnostics", part.main)
     facts = source.rows(
@@ -77,6 +79,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     options = source.study["analyses"][part.main["analysis"]]["settings"].get("balance") or {}
     return {
         "balance_alpha": options.get("alpha"),
+        "adjustment": part.main["adjustment_kind"],
         "estimate": estimate and {key: estimate[key] for key in keys},
         "controls": facts[0]["n_negative"] if facts else 0,
         "calibration": facts[0]["status"] if facts else "none",
@@ -129,9 +132,12 @@ def _finding(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> 
             else say("finding.hidden")
         )
         return " ".join(parts)
-    parts.append(_ratio(page, row))
+    is_adjusted = found["adjustment"] not in UNADJUSTED or row["n_covariates"]
+    hazard = say("word.subdistribution" if row["model"] == "finegray" else "word.hazard")
+    start = say("finding.adjusted" if is_adjusted else "finding.unadjusted")
+    parts.append(_ratio(page, row, start=start, hazard=hazard))
     if row["hr_lower"] is not None and row["hr_upper"] is not None:
-        parts.append(_compatible(page, row))
+        parts.append(_compatible(page, row, hazard))
     if found["calibration"] != "ok":
         n = found["controls"]
         key = "finding.uncalibrated" if n else "finding.uncontrolled"
@@ -144,12 +150,12 @@ def _reason(page: Page, about: Mapping[str, Any]) -> str:
     return str(reason).rstrip(".")
 
 
-def _ratio(page: Page, row: Mapping[str, Any]) -> str:
+def _ratio(page: Page, row: Mapping[str, Any], **words: str) -> str:
     say = page.say
     level = short_percent(row["interval_level"])
     shown = span(significant(row["hr_lower"]), significant(row["hr_upper"]))
     if row["calibrated_hr"] is None:
-        return say("finding.ratio", hr=significant(row["hr"]), level=level, interval=shown)
+        return say("finding.ratio", hr=significant(row["hr"]), level=level, interval=shown, **words)
     ends = span(significant(row["calibrated_hr_lower"]), significant(row["calibrated_hr_upper"]))
     return say(
         "finding.calibrated_ratio",
@@ -158,10 +164,11 @@ def _ratio(page: Page, row: Mapping[str, Any]) -> str:
         interval=shown,
         calibrated=significant(row["calibrated_hr"]),
         ends=ends,
+        **words,
     )
 
 
-def _compatible(page: Page, row: Mapping[str, Any]) -> str:
+def _compatible(page: Page, row: Mapping[str, Any], hazard: str) -> str:
     """What the interval leaves open, in per cent of the hazard; never "no effect"."""
     say = page.say
     calibrated = row["calibrated_hr"] is not None
@@ -175,12 +182,12 @@ def _compatible(page: Page, row: Mapping[str, Any]) -> str:
     else:
         key = "finding.both"
     if math.isinf(high):
-        return say("finding.open", a=a, below=say("word.reduction" if low < 1 else "word.increase"))
+        below = say("word.reduction" if low < 1 else "word.increase")
+        return say("finding.open", a=a, below=below, hazard=hazard)
     if low <= 0:
-        return say(
-            "finding.open_below", b=b, above=say("word.reduction" if high < 1 else "word.increase")
-        )
-    return say(key, a=b if high <= 1 else a, b=a if high <= 1 else b)
+        above = say("word.reduction" if high < 1 else "word.increase")
+        return say("finding.open_below", b=b, above=above, hazard=hazard)
+    return say(key, a=b if high <= 1 else a, b=a if high <= 1 else b, hazard=hazard)
 
 
 def _change(ratio: float) -> str:
