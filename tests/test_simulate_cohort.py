@@ -77,6 +77,20 @@ def test_treatment_is_confounded() -> None:
     assert model.coef_[0] > cohort.coef[-1] + 0.1
 
 
+def test_share_treated() -> None:
+    """The odds of the treatment are those at mean risk, exactly without confounding."""
+    cohort = rs.simulate_cohort(50_000, 40, treated=0.24, confounding=0.0, seed=8)
+    n_treated = cohort.indptr[-1] - cohort.indptr[-2]
+    assert abs(n_treated - 12_000) < 4 * (50_000 * 0.24 * 0.76) ** 0.5
+    for share in (0.0, 1.0):
+        with pytest.raises(rs.InputError, match="`treated` must"):
+            rs.simulate_cohort(50, 4, treated=share)
+    with pytest.raises(rs.InputError, match="`treatment` must be a finite number"):
+        rs.simulate_cohort(50, 4, treatment=float("inf"))
+    with pytest.raises(rs.InputError, match="`confounding` must be a finite number"):
+        rs.simulate_cohort(50, 4, confounding=float("nan"))
+
+
 def test_files_hold_the_same_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("riskset.simulate.drawing.BLOCK_ENTRIES", 150)
     n_entries = save_cohort(CohortDesign(400, 11, density=0.1, seed=7), tmp_path)

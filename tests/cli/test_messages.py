@@ -142,7 +142,8 @@ def test_toy_cdm_has_no_columns(run: Run) -> None:
     assert "toy-cdm has no --columns" in ended.err
     ended = run("simulate", "toy-cdm", "--rows", 0, "--out", "toy")
     assert "--rows must be a whole number of at least 1" in ended.err
-    for option in (("--competing", 0.1), ("--treatment-apart",)):
+    of_cohort = (("--competing", 0.1), ("--treated", 0.2), ("--confounding", 1))
+    for option in (*of_cohort, ("--treatment-apart",)):
         ended = run("simulate", "cox", "--rows", 9, "--columns", 3, *option, "--out", "x")
         assert ended.code == 2
         assert f"cox has no {option[0]}" in ended.err

@@ -45,6 +45,17 @@ def simulate(
         float | None,
         typer.Option("--competing", help="Of `cohort`: share of rows with a competing event (0)."),
     ] = None,
+    treated: Annotated[
+        float | None,
+        typer.Option("--treated", help="Of `cohort`: about the share with the treatment (0.5)."),
+    ] = None,
+    confounding: Annotated[
+        float | None,
+        typer.Option(
+            "--confounding",
+            help="Of `cohort`: how much those at risk rather have the treatment (0.1; 1 is a lot).",
+        ),
+    ] = None,
     treatment_apart: Annotated[
         bool,
         typer.Option(
@@ -69,15 +80,17 @@ def simulate(
     """
     if kind is Kind.toy_cdm:
         _refuse(kind, {"--columns": columns, "--density": density, "--seed": seed})
+    of_cohort = {"competing": competing, "treated": treated, "confounding": confounding}
     if kind is not Kind.cohort:
-        _refuse(kind, {"--competing": competing, "--treatment-apart": treatment_apart or None})
+        _refuse(kind, {f"--{name}": value for name, value in of_cohort.items()})
+        _refuse(kind, {"--treatment-apart": treatment_apart or None})
     if kind is Kind.toy_cdm:
         _toy_cdm(TOY_PERSONS if rows is None else rows, out, quiet)
         return
     if rows is None or columns is None:
         missing = "--rows" if rows is None else "--columns"
         raise InputError(f"{kind.value} needs {missing}.", hint="for example 1000.")
-    options = {"density": density, "competing": competing, "seed": SEED if seed is None else seed}
+    options = {"density": density, "seed": SEED if seed is None else seed, **of_cohort}
     given = {name: value for name, value in options.items() if value is not None}
     _cohort(kind, rows, columns, given, treatment_apart, out, quiet)
 

@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import Features, Index, Rows
-from riskset.simulate.drawing import Simulation, as_count, as_seed, as_share, collect
+from riskset.simulate.drawing import (
+    Simulation,
+    as_count,
+    as_finite,
+    as_seed,
+    as_share,
+    collect,
+)
 
 __all__ = ["CohortDesign", "simulate_cohort"]
 
@@ -22,8 +29,6 @@ BURDEN = 0.5
 EFFECT = 0.5
 COMMON = 0.002
 """Covariates with an effect are at least as prevalent, if so many are."""
-TREATED = 0.5
-"""About the share of rows with the treatment."""
 BISECTIONS = 60
 
 
@@ -41,6 +46,7 @@ class CohortDesign:
         n_effects: int = 200,
         treatment: float = -0.2,
         confounding: float = 0.1,
+        treated: float = 0.5,
         seed: int = 123,
     ) -> None:
         self.n_rows = as_count("n_rows", n_rows)
@@ -59,8 +65,14 @@ class CohortDesign:
         rare = self.n_covariates - 1  # the treatment is none of them
         self._prevalence = _prevalences(self._rng, rare, as_share("density", density), self.n_rows)
         self.coef: Features = np.zeros(self.n_covariates)
-        self.coef[-1] = treatment
-        self.confounding = confounding
+        self.coef[-1] = as_finite("treatment", treatment)
+        self.confounding = as_finite("confounding", confounding)
+        self.treated = as_share("treated", treated)
+        if self.treated == 1:
+            raise InputError(
+                "`treated` must be smaller than 1: nobody would be without the treatment.",
+                hint="it is the share of the rows that have it.",
+            )
         common = np.flatnonzero(self._prevalence >= COMMON)
         chosen = common if common.size >= n_effects else np.arange(rare)
         chosen = self._rng.choice(chosen, min(n_effects, chosen.size), replace=False)
@@ -83,7 +95,7 @@ class CohortDesign:
             yield rows
         risk = self._eta - self._eta.mean()
         risk /= risk.std() or 1.0
-        odds = TREATED / (1 - TREATED) * np.exp(self.confounding * risk)
+        odds = self.treated / (1 - self.treated) * np.exp(self.confounding * risk)
         treated = np.flatnonzero(self._rng.random(self.n_rows) < odds / (1 + odds))
         self._eta[treated] += self.coef[-1]
         yield treated.astype(np.int32)
@@ -124,14 +136,15 @@ def simulate_cohort(
     n_effects: int = 200,
     treatment: float = -0.2,
     confounding: float = 0.1,
+    treated: float = 0.5,
 ) -> Simulation:
     r"""A cohort as claims data give it: most covariates rare, few events, and a treatment.
 
-    The last covariate is the treatment, which about half of the rows have, more often those at
-    risk. The prevalences of the others are log-normal with mean `density`, none above 0.5; row i
-    has covariate j with probability :math:`1 - \exp(-c_j b_i)`, where the burden :math:`\log b_i
-    \sim N(0, 0.5^2)` makes all covariates correlated. `n_effects` of them have a log hazard ratio
-    from :math:`N(0, 0.5^2)`. The cumulative incidence of the event is
+    The last covariate is the treatment, which about a share `treated` of the rows has, more often
+    those at risk. The prevalences of the others are log-normal with mean `density`, none above 0.5;
+    row i has covariate j with probability :math:`1 - \exp(-c_j b_i)`, where the burden
+    :math:`\log b_i \sim N(0, 0.5^2)` makes all covariates correlated. `n_effects` of them have a
+    log hazard ratio from :math:`N(0, 0.5^2)`. The cumulative incidence of the event is
 
     .. math:: F_1(t | x) = 1 - (1 - p (1 - e^{-t}))^{\exp(x'\beta)}
 
@@ -156,7 +169,9 @@ def simulate_cohort(
         Log (subdistribution) hazard ratio of the treatment.
     confounding : float
         How much the log odds of treatment rise with each standard deviation of what makes the event
-        more likely. The default is a little, as may be left after matching.
+        more likely. The default is a little, as may be left after matching; 1 is a lot.
+    treated : float in (0, 1)
+        Share with the treatment of rows at mean risk.
 
     Returns
     -------
@@ -176,7 +191,8 @@ def simulate_cohort(
     ----------
     The size by default of the study of Yang, Schuemie, Ji and Suchard (2024), Journal of
     Computational and Graphical Statistics 33, 289-302, doi:10.1080/10618600.2023.2213279:
-    434,866 rows, 9,811 covariates.
+    434,866 rows after matching, 9,811 covariates; before it 1,014,618, of whom 24.2 % had the
+    treatment.
 
     Examples
     --------
@@ -194,6 +210,7 @@ def simulate_cohort(
         n_effects=n_effects,
         treatment=treatment,
         confounding=confounding,
+        treated=treated,
         seed=seed,
     )
     return collect(design)

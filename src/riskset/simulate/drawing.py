@@ -6,6 +6,7 @@ that does not depend on the number of columns.
 
 import functools
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,16 @@ from riskset._types import AnyArray, Features, Index, Pointer, Rows
 from riskset.data.outcome import Surv
 from riskset.data.writers import replacing, write_pairs, write_table
 
-__all__ = ["Drawing", "Simulation", "as_count", "as_seed", "as_share", "collect", "save_cohort"]
+__all__ = [
+    "Drawing",
+    "Simulation",
+    "as_count",
+    "as_finite",
+    "as_seed",
+    "as_share",
+    "collect",
+    "save_cohort",
+]
 
 BLOCK_ENTRIES = 1 << 21
 
@@ -163,6 +173,15 @@ def as_share(name: str, value: float, *, zero_allowed: bool = False) -> float:
         raise InputError(
             f"`{name}` must lie in {low}, 1], but it is {value!r}.",
             hint="it is a share, not a percentage.",
+        )
+    return float(value)
+
+
+def as_finite(name: str, value: float) -> float:
+    """Check an effect."""
+    if not math.isfinite(value):
+        raise InputError(
+            f"`{name}` must be a finite number, but it is {value!r}.", hint="0 means no effect."
         )
     return float(value)
 
