@@ -128,7 +128,6 @@ def test_a_study_that_nobody_enters(folder):
             "value: 3",
             "for a table of people, but the data are",
         ),
-        ("{weight: {}}", "{match: {within: [sex]}}", "`within` names columns of a table"),
         ("cdm: toy-cdm", "cdm: toy", "data.cdm: there is no file or folder"),
     ],
 )

@@ -14,7 +14,7 @@ from riskset.omop.covariate_entries import EntryTable
 from riskset.omop.covariate_settings import CovariateSettings
 from riskset.omop.groups import concept_view
 
-__all__ = ["KNOWN_CONCEPTS", "reference"]
+__all__ = ["KNOWN_CONCEPTS", "concept_names", "reference"]
 
 KNOWN_CONCEPTS = {
     8507: "MALE",
@@ -45,7 +45,7 @@ def reference(cdm: Cdm, entries: EntryTable, settings: CovariateSettings) -> Any
         found = work.rows(f"SELECT DISTINCT covariate_id FROM {entries.name} ORDER BY 1")
         units = dict(work.rows(f"SELECT covariate_id, unit FROM {entries.units}"))
         rows = [_Row.of(number, settings, units.get(number)) for (number,) in found]
-        known = _names(cdm, work, {r.concept for r in rows} | set(units.values()))
+        known = concept_names(cdm, work, {r.concept for r in rows} | set(units.values()))
     labels = [row.label(known) for row in rows]
     times = Counter(labels)
     start, end = (
@@ -140,7 +140,7 @@ class _Row:
         return self.words.replace("{unit}", unit).replace("{}", concept)
 
 
-def _names(cdm: Cdm, work: Scratch, concepts: Iterable[int]) -> dict[int, str]:
+def concept_names(cdm: Cdm, work: Scratch, concepts: Iterable[int]) -> dict[int, str]:
     """Names of those that have one, in the vocabulary or here."""
     wanted = work.add(arrow_table({"concept_id": np.array(sorted(concepts), np.int64)}))
     found = work.rows(

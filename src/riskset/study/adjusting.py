@@ -68,11 +68,11 @@ def _adjusted(
         return made, refitted
     if analysis.match is not None:
         settings = dataclasses.asdict(analysis.match)
-        within = [cohort.labels[name] for name in settings.pop("within")]
+        within = [cohort.labels[name].values for name in settings.pop("within")]
         return match(made, **settings, within=within), refitted
     if analysis.stratify is not None:
         settings = dataclasses.asdict(analysis.stratify)
-        within = [cohort.labels[name] for name in settings.pop("within")]
+        within = [cohort.labels[name].values for name in settings.pop("within")]
         return stratify(made, **settings, within=within), refitted
     if analysis.weight is not None:
         return weight(made, **dataclasses.asdict(analysis.weight)), refitted

@@ -78,7 +78,7 @@ class Match:
     scale: Literal["standardized logit", "standardized", "propensity score"] = key(
         "of the distance", "standardized logit"
     )
-    within: tuple[str, ...] = key("columns of the data that matched people share", ())
+    within: tuple[str, ...] = key("variables or columns that matched people share", ())
     allow_reverse: bool = key("match targets to comparators where they are fewer", False)
 
 
@@ -88,7 +88,7 @@ class Stratify:
 
     k: int = key("number of strata", 10, least=2)
     base: Literal["all", "target", "comparator"] = key("whose quantiles part them", "all")
-    within: tuple[str, ...] = key("columns of the data that people of a stratum share", ())
+    within: tuple[str, ...] = key("variables or columns that people of a stratum share", ())
 
 
 @dataclass(frozen=True)

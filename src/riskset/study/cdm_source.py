@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from riskset._types import AnyArray
 from riskset.cohort.adjustment import Adjustment, Step
 from riskset.cohort.population import Population
 from riskset.data.design import Design
 from riskset.omop.cdm import Cdm
+from riskset.omop.characteristics import characteristics
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings
 from riskset.omop.covariates import Covariates
@@ -26,6 +28,7 @@ from riskset.study.cohorts import Around, Cohort, Followed
 from riskset.study.data_sections import CdmData, CdmExposure, CdmOutcome, Codes
 from riskset.study.specification import Comparison, Study
 from riskset.study.steps import Result, Steps, digest, fingerprint
+from riskset.study.variables import Labels, label_people, uses
 
 __all__ = ["CdmSource", "find_cdm", "risk_window"]
 
@@ -211,16 +214,40 @@ class CdmSource:
             status=facts["status"],
             attrition=tuple(Step(**step) for step in facts["attrition"]),
         )
+        design = Design.open(path, verify=False)
         made = zip(arrays["covariate_id"], arrays["analysis_id"], arrays["domain"], strict=True)
         return Cohort(
             key,
             people,
-            Design.open(path, verify=False),
+            design,
+            self._labels(comparison, analysis, design),
             years=arrays["year"],
             analyses={int(id_): (int(number), str(domain)) for id_, number, domain in made},
             problem=_problem(facts),
             notes=[(code, message) for code, message in facts["notes"]],
         )
+
+    def _labels(
+        self, comparison: Comparison, analysis: Analysis, design: Design
+    ) -> dict[str, Labels]:
+        own = self._study.specification
+        names = [name for name, _ in uses(own)]
+        columns = [name for name in names if name not in own.variables]
+        columns += [v.column for v in own.variables.values() if v.column is not None]
+        people: dict[str, AnyArray] = {}
+        if columns:
+            wanted = sorted(set(columns))
+            found = self._steps.do(
+                "people",
+                f"{comparison.target}, {comparison.comparator}",
+                [self._entry_key(comparison, analysis), wanted],
+                lambda: Result(
+                    {}, characteristics(self._cdm, self._select(comparison, analysis), wanted)
+                ),
+            )
+            people = found.arrays
+        where = f"the covariates of {comparison.target} and {comparison.comparator}"
+        return label_people(self._study, names, lambda name, _: people[name], design, where)
 
     def _extract(
         self, comparison: Comparison, analysis: Analysis, settings: CdmCovariates, path: Path

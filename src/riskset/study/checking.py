@@ -10,6 +10,7 @@ from riskset.study.data_sections import (
     Codes,
     TableExposure,
 )
+from riskset.study.variables import check_variables
 
 if TYPE_CHECKING:
     from riskset.study.specification import Study
@@ -46,6 +47,7 @@ def check(study: "Study") -> None:
             message = "one arm has concepts and the other one a cohort; both need the same."
             raise study.fault("comparisons", str(k), message=message)
     _check_definitions(study)
+    check_variables(study)
     for name, outcome in own.outcomes.items():
         if (outcome.true_hr is not None) != (outcome.kind == "positive control"):
             raise study.fault(
@@ -142,14 +144,6 @@ def _check_definitions(study: "Study") -> None:
                 message = f"`{section}` goes with a CDM, but the data are {here}."
                 hint = "a table of people has its people and their days at risk already."
                 raise study.fault("analyses", name, section, message=message, hint=hint)
-        if is_cdm:
-            for word, way in (("match", analysis.match), ("stratify", analysis.stratify)):
-                if way is not None and way.within:
-                    message = "`within` names columns of a table of people, but the data are a CDM."
-                    raise study.fault("analyses", name, word, "within", message=message)
-    if is_cdm and own.subgroups:
-        message = "subgroups are columns of a table of people, but the data are a CDM."
-        raise study.fault("subgroups", message=message)
 
 
 def _check_codes(study: "Study", group: str, name: str, member: CdmExposure | CdmOutcome) -> None:

@@ -10,6 +10,7 @@ from riskset.cohort.adjustment import Adjustment
 from riskset.data.design import Design
 from riskset.study.analysis_sections import Analysis
 from riskset.study.specification import Comparison
+from riskset.study.variables import Labels
 
 __all__ = ["Around", "Cohort", "Followed", "Source"]
 
@@ -26,8 +27,8 @@ class Cohort:
         Nobody left out yet; with the steps that made it, and scores if they were given.
     design : Design
         Covariates.
-    labels : mapping of str to (n,) labels
-        Columns to match or stratify within, and of subgroups.
+    labels : mapping of str to Labels
+        To match or stratify within, and of subgroups.
     years : (n,) int64 or None
         Calendar year of the index date.
     analyses : mapping of covariate key to (analysis id, domain)
@@ -40,7 +41,7 @@ class Cohort:
     key: str
     people: Adjustment
     design: Design
-    labels: Mapping[str, AnyArray] = field(default_factory=dict)
+    labels: Mapping[str, Labels] = field(default_factory=dict)
     years: Index | None = None
     analyses: Mapping[int | str, tuple[int, str]] = field(default_factory=dict)
     problem: tuple[str, str] | None = None

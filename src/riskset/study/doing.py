@@ -19,6 +19,7 @@ from riskset.study.following import describe
 from riskset.study.scores import USABLE, fit_score, given_score
 from riskset.study.specification import Comparison, Study
 from riskset.study.steps import Result, Steps, digest
+from riskset.study.variables import definitions
 
 __all__ = ["Doing"]
 
@@ -129,6 +130,8 @@ class Doing:
         ways = [getattr(used, name) for name in ("trim", "match", "stratify", "weight")]
         key: list[object] = [cohort.key, run.ps, followed.people_key]
         key += [None if way is None else dataclasses.asdict(way) for way in ways]
+        within = [name for way in ways for name in getattr(way, "within", ())]
+        key.append(definitions(self.study.specification, within))
         if used.trim is not None and used.trim.refit:
             key += [dataclasses.asdict(own.tidy), seed]
         found = self.steps.do(
@@ -163,7 +166,7 @@ class Doing:
         own: Analysis,
         what: str,
     ) -> None:
-        specification, seed = self.study.specification, self.study.specification.seed
+        seed = self.study.specification.seed
         model = dataclasses.asdict(own.model)
         parts: list[Result] = []
         if run.status != "empty":
@@ -191,11 +194,7 @@ class Doing:
             parts.insert(0, main)
             if is_of_interest:
                 parts += self._subgroups(cohort, followed, made, own, key, what)
-        for row in numbered(parts):
-            if "column" in row:
-                names = [n for n, s in specification.subgroups.items() if s.column == row["column"]]
-                row = {k: v for k, v in row.items() if k != "column"} | {"subgroup": names[0]}
-            run.rows.append(row)
+        run.rows += numbered(parts)
 
     def _subgroups(
         self,
@@ -206,12 +205,21 @@ class Doing:
         key: list[object],
         what: str,
     ) -> Iterator[Result]:
-        seed = self.study.specification.seed
-        for subgroup in self.study.specification.subgroups.values():
+        specification = self.study.specification
+        for name, subgroup in specification.subgroups.items():
             compute = functools.partial(
-                subgroup_estimates, cohort, followed, made, own.model, subgroup.column, seed
+                subgroup_estimates,
+                cohort,
+                followed,
+                made,
+                own.model,
+                subgroup.column,
+                specification.seed,
             )
-            yield self.steps.do("subgroups", what, [*key, subgroup.column], compute)
+            column = [subgroup.column, definitions(specification, [subgroup.column])]
+            found = self.steps.do("subgroups", what, [*key, column], compute)
+            rows = [row | {"subgroup": name} for row in found.facts["rows"]]
+            yield dataclasses.replace(found, facts=found.facts | {"rows": rows})
 
     def judge(self, found: list[Run], own: Analysis) -> AnalysisRuns:
         """Calibrate the estimates of an analysis by its controls, and check them all."""

@@ -94,10 +94,10 @@ def subgroup_estimates(
     All people, weights and sets stay in one model; intervals of the levels are normal.
     """
     labels = cohort.labels[column]
-    levels = np.unique(labels[made.kept])
-    if levels.size < 2 or made.status != "ok":
+    levels = labels.found(made.kept)
+    if len(levels) < 2 or made.status != "ok":
         return Result({"rows": []})
-    columns = {str(level): (labels == level).astype(np.float64) for level in levels[1:]}
+    columns = {str(level): (labels.values == level).astype(np.float64) for level in levels[1:]}
     plain = dataclasses.replace(own, covariates="none", strength=None)
     try:
         groups = Design.from_columns(columns)
@@ -109,14 +109,14 @@ def subgroup_estimates(
     for level in levels:
         one = beside.get(str(level))
         log_hr, se = (found.log_hr, found.se) if one is None else (one.log_hr, one.se_log_hr)
-        inside = np.where(labels == level, made.weight, 0.0)
+        inside = np.where(labels.values == level, made.weight, 0.0)
         arms = count_arms(
             Outcomes(followed.time, followed.status), dataclasses.replace(made, weight=inside)
         )
         p = next(iter(beside.values())).p if one is None and len(beside) == 1 else None
         row = _row(_at_level(found, log_hr, se, arms), "subgroup", f"{column}: {level}", 0)
-        row |= {"column": column, "level": str(level)}
-        rows.append(row | {"interaction_p": p if one is None else one.p})
+        row |= {"level": str(level), "interaction_p": p if one is None else one.p}
+        rows.append(row)
     return Result({"rows": rows})
 
 

@@ -23,7 +23,7 @@ from riskset.study.data_sections import (
 )
 from riskset.study.document import Document, key
 
-__all__ = ["Specification", "Study"]
+__all__ = ["Specification", "Study", "Variable"]
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,23 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Variable:
+    """A variable of people: a column of the data, in parts if need be, or who has a covariate."""
+
+    column: str | None = key(
+        "of the table of people; of a CDM sex, age, race, ethnicity or year (of the start), which "
+        "a table has by its `index_date`",
+        None,
+    )
+    borders: tuple[float, ...] = key("of a number: where its levels part and the next begins", ())
+    covariate: str | None = key("name or key of a covariate, instead of a column", None)
+
+
+@dataclass(frozen=True)
 class Subgroup:
     """A variable in whose levels the effect is estimated, too."""
 
-    column: str = key("of the table of people")
+    column: str = key("a variable, or a column as it is")
     label: str | None = key("what readers call it; the name, if left out", None)
 
 
@@ -83,6 +96,7 @@ class Specification:
     defaults: Analysis = key("sections that every analysis has unless it has its own", Analysis)
     competing: str | None = key("what the competing events are, for readers", None)
     competing_events: dict[str, CdmOutcome] = key("competing events of a CDM", dict)
+    variables: dict[str, Variable] = key("for subgroups and `within`, beside the columns", dict)
     subgroups: dict[str, Subgroup] = key("variables to look into", dict)
     table1: tuple[Table1Section, ...] = key("characteristics to show; left out: all covariates", ())
     risk_times: tuple[float, ...] = key("days at which to show risks", (365.0,), above=0)

@@ -8,6 +8,7 @@ from riskset._errors import InputError
 from riskset.data.people_file import ColumnKind, PeopleFile, columns_of
 from riskset.study.data_sections import TableData, TableOutcome
 from riskset.study.specification import Study
+from riskset.study.variables import YEAR, uses
 
 __all__ = ["TableColumns"]
 
@@ -27,6 +28,8 @@ class TableColumns:
         Columns that are covariates.
     labels : tuple of str
         Columns to match or stratify within, and of subgroups; they may be covariates, too.
+    numbers : tuple of str
+        Columns that variables part; so may they.
     """
 
     file: PeopleFile
@@ -34,6 +37,7 @@ class TableColumns:
     wanted: dict[str, ColumnKind]
     covariates: tuple[str, ...]
     labels: tuple[str, ...]
+    numbers: tuple[str, ...]
 
     @classmethod
     def find(cls, study: Study) -> "TableColumns":
@@ -61,7 +65,8 @@ class TableColumns:
                 raise study.fault(*path, message=message)
         roles = _Roles(study, data, file.path.name, columns_of(file))
         wanted = roles.wanted()
-        return cls(file, long, wanted, roles.covariates(set(wanted)), tuple(roles.labels))
+        covariates = roles.covariates(set(wanted))
+        return cls(file, long, wanted, covariates, tuple(roles.labels), tuple(roles.numbers))
 
 
 class _Roles:
@@ -71,6 +76,7 @@ class _Roles:
         self._study, self._data, self._place, self._names = study, data, place, names
         self._found: dict[str, ColumnKind] = {}
         self.labels: list[str] = []
+        self.numbers: list[str] = []
 
     def wanted(self) -> dict[str, ColumnKind]:
         """The columns with a meaning, and how each is read."""
@@ -80,14 +86,16 @@ class _Roles:
             for key in ("time", "event", "prior"):
                 self._need(getattr(outcome, key), "number", "outcomes", name, key)
             self._need(outcome.end_reason, "label", "outcomes", name, "end_reason")
-        for name, analysis in own.analyses.items():
-            for word, way in (("match", analysis.match), ("stratify", analysis.stratify)):
-                for column in () if way is None else way.within:
-                    self._need(column, "label", "analyses", name, word, "within")
-                    self.labels.append(column)
-        for name, subgroup in own.subgroups.items():
-            self._need(subgroup.column, "label", "subgroups", name, "column")
-            self.labels.append(subgroup.column)
+        for name, place in uses(own):
+            if name not in own.variables:
+                self._label(name, *place)
+        for name, variable in own.variables.items():
+            place = ("variables", name, "column")
+            if variable.column is not None and not variable.borders:
+                self._label(variable.column, *place)
+            elif variable.column is not None and not self._is_year(variable.column):
+                self._check(variable.column, *place)
+                self.numbers.append(variable.column)
         self._need(data.score, "number", "data", "score")
         self._need(data.index_date, "year", "data", "index_date")
         self._need(data.person, "key", "data", "person")
@@ -105,7 +113,7 @@ class _Roles:
             return own.columns
         if own.table is not None:
             return ()
-        roles = used - set(self.labels)
+        roles = used - {*self.labels, *self.numbers}
         left = tuple(n for n in self._names if n not in roles and n not in own.drop)
         if not left:
             raise self._study.fault(
@@ -116,6 +124,15 @@ class _Roles:
             )
         return left
 
+    def _label(self, name: str, *path: str) -> None:
+        if not self._is_year(name):
+            self._need(name, "label", *path)
+            self.labels.append(name)
+
+    def _is_year(self, name: str) -> bool:
+        """Whether it is the year of the start, and no column."""
+        return name == YEAR and name not in self._names and self._data.index_date is not None
+
     def _need(self, name: str | None, kind: ColumnKind, *path: str) -> None:
         if name is not None:
             self._check(name, *path)
@@ -123,7 +140,10 @@ class _Roles:
 
     def _check(self, name: str, *path: str) -> None:
         if name not in self._names:
+            known = self._names
+            if path[0] not in ("data", "outcomes"):
+                known = (*self._study.specification.variables, *known)
             error: InputError = self._study.unknown(
-                *path, what="column", name=name, known=self._names, place=self._place
+                *path, what="column", name=name, known=known, place=self._place
             )
             raise error

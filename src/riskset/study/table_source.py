@@ -13,6 +13,7 @@ from riskset.study.data_sections import TableData, TableExposure, TableOutcome
 from riskset.study.specification import Comparison, Study
 from riskset.study.steps import Steps, digest, fingerprint
 from riskset.study.table_columns import TableColumns
+from riskset.study.variables import YEAR, label_people, uses
 
 __all__ = ["TableSource"]
 
@@ -61,6 +62,15 @@ class TableSource:
             {"name": path.name, "fingerprint": own, "rows": self.design.n_rows if k == 0 else None}
             for k, (path, own) in enumerate(zip(files, prints, strict=True))
         ]
+        parted = read_columns(found.file, dict.fromkeys(found.numbers, "number"))
+
+        def column(name: str, as_number: bool) -> AnyArray:
+            if name == YEAR and name not in self._columns and name not in parted:
+                return self._columns[str(data.index_date)]
+            return parted[name] if as_number else self._columns[name]
+
+        names = [name for name, _ in uses(study.specification)]
+        self._labels = label_people(study, names, column, self.design, "the covariates")
         self._cohort: tuple[Comparison, Cohort] | None = None
 
     def cohort(self, comparison: Comparison, analysis: Analysis) -> Cohort:
@@ -145,7 +155,7 @@ class TableSource:
             digest(self._key, values),
             start(population),
             self.design if rows.size == self.design.n_rows else self.design.take_rows(rows),
-            {name: columns[name][rows] for name in self._found.labels},
+            {name: labels.take(rows) for name, labels in self._labels.items()},
             years,
             problem=self._problem(comparison, treatment),
             notes=self._notes,
