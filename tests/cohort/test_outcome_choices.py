@@ -39,6 +39,53 @@ def test_the_penalty_is_that_of_the_estimator(model):
     assert_allclose(found.cross_validation.mean, direct.cross_validation_.mean, rtol=1e-6)
     assert found.interval == "profile"
     assert found.lower < found.log_hr < found.upper
+    assert_allclose(found.coef, direct.coef_[1:] / [1, 1, 1, 1, 1, 1, 3], rtol=1e-5, atol=1e-9)
+
+
+def excess(eta, y, column):
+    """Observed less expected events, times a column: the slope of Breslow's log likelihood."""
+    total = 0.0
+    for i in np.flatnonzero(y["event"] == 1):
+        risk = np.where(y["time"] >= y["time"][i], np.exp(eta), 0.0)
+        total += column[i] - risk @ column / risk.sum()
+    return total
+
+
+def test_coefficients_are_those_of_the_covariates_as_they_came():
+    """The slope is the penalty where a coefficient is not 0, in units of the largest value."""
+    x, treat, y = simulated()
+    age = np.random.default_rng(2).uniform(20, 80, 400)
+    x = np.c_[x, np.zeros(400), age]
+    found = rs.cohort.fit_outcome(
+        y, rs.cohort.Population(treat), covariates=x, cross_validate=True, folds=3, repeats=1
+    )
+    assert found.names == found.keys == ("x0", "x1", "x2", "x3", "x4", "x5", "x7")
+    kept = np.delete(x, 6, axis=1)
+    eta = found.log_hr * treat + kept @ found.coef
+    assert abs(excess(eta, y, treat)) < 1e-4
+    slopes = np.array([excess(eta, y, column / column.max()) for column in kept.T])
+    used = found.coef != 0
+    assert used.any()
+    assert_allclose(slopes[used], found.penalty.l1 * np.sign(found.coef[used]), rtol=1e-4)
+    assert (np.abs(slopes[~used]) < found.penalty.l1).all()
+    assert 0 <= found.kkt <= 1e-8
+    frame = found.coefficients("pandas")
+    assert frame["coef"].tolist() == sorted(found.coef[used], key=abs, reverse=True)
+    assert frame["coef"].to_dict() == {
+        key: b for key, b in zip(found.keys, found.coef, strict=True) if b
+    }
+
+
+def test_interactions_are_no_covariates():
+    x, treat, y = simulated()
+    people = rs.cohort.Population(treat)
+    covariates = rs.Design.from_dense(x[:, 1:3], ["a", "b"])
+    found = rs.cohort.fit_outcome(y, people, covariates=covariates, interactions=x[:, :1])
+    direct = rs.Cox().fit(np.c_[treat, treat * x[:, 0], x[:, 0], x[:, 1:3]], y)
+    assert found.names == ("a", "b")
+    assert_allclose(found.coef, direct.coef_[3:], rtol=1e-6)
+    alone = rs.cohort.fit_outcome(y, people, interactions=x[:, :1])
+    assert (alone.names, alone.coef.size) == ((), 0)
 
 
 def test_too_few_sets_or_people_for_the_folds():

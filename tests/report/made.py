@@ -26,6 +26,12 @@ WORDS = {
 }
 
 
+COVARIATES = {
+    "n_covariates": 160, "n_used": 48, "l1": 5.24, "l2": 0.0, "variance": 0.0728,
+    "chosen_by": "cross-validation", "folds": 10, "repeats": 10, "seed": 1,
+}  # fmt: skip
+
+
 def study(**changes: Any) -> Row:
     """`study.json`."""
     known: Row = {
@@ -336,21 +342,40 @@ def _people() -> Tables:
     return {"attrition": attrition, "calendar": calendar}
 
 
-def _scores() -> Tables:
-    coefficients = [
-        {"ps": 1, "rank": k + 1, "covariate_id": str(1000 * k + 210), "suppressed": ""}
+def _coefficients(n: int, scale: float) -> list[Row]:
+    return [
+        {"rank": k + 1, "covariate_id": str(1000 * k + 210), "suppressed": ""}
         | {
             "name": f"condition number {k}, days -365 to 0",
-            "coef": (-1) ** k * 1.3 * math.exp(-k / 12),
+            "coef": (-1) ** k * scale * math.exp(-k / 12),
         }
         | {"mean_target": 0.1 + k / 200, "mean_comparator": 0.3 - k / 300}
-        for k in range(50)
+        for k in range(n)
     ]
-    tried = [
-        {"ps": 1, "l1": 0.5 * 1.6**k, "l2": 0.0, "variance": 2 / (0.5 * 1.6**k) ** 2}
-        | {"mean": -402.0 - 1.3 * (k - 5) ** 2, "se": 0.8, "chosen": k == 5}
+
+
+def _tried(best: float) -> list[Row]:
+    return [
+        {"l1": 0.5 * 1.6**k, "l2": 0.0, "variance": 2 / (0.5 * 1.6**k) ** 2}
+        | {"mean": best - 1.3 * (k - 5) ** 2, "se": 0.8, "chosen": k == 5}
         for k in range(12)
     ]
+
+
+def _outcome_models() -> Tables:
+    found: Tables = {"outcome_coefficients": [], "outcome_cross_validation": []}
+    for number, scale in ((2, 0.7), (4, 0.65)):
+        own = RUN | {"number": number}
+        found["outcome_coefficients"] += [
+            own | row | {"is_binary": True} for row in _coefficients(48, scale)
+        ]
+        found["outcome_cross_validation"] += [own | row for row in _tried(-31.5)]
+    return found
+
+
+def _scores() -> Tables:
+    coefficients = [{"ps": 1} | row for row in _coefficients(50, 1.3)]
+    tried = [{"ps": 1} | row for row in _tried(-402.0)]
     score = {
         "ps": 1, "target": "thz", "comparator": "ace", "status": "ok", "source": "fitted",
         "n_target": 268, "n_comparator": 496, "auc": 0.7421, "auc_lower": 0.7061,
@@ -484,11 +509,13 @@ def tables(n_covariates: int = 160) -> Tables:
     other = {**RUN, "analysis": "weighted"}
     estimates = [
         estimate(1, "crude", "crude", -0.93, 0.31, reading="marginal"),
-        estimate(2, "main", "adjusted", -0.52, 0.34),
+        estimate(2, "main", "adjusted", -0.52, 0.34, **COVARIATES),
         estimate(
             3, "sensitivity", "marginal instead of stratified", -0.47, 0.29, reading="marginal"
         ),
-        estimate(4, "model", "subdistribution, stratified", -0.49, 0.33, model="finegray"),
+        estimate(
+            4, "model", "subdistribution, stratified", -0.49, 0.33, model="finegray", **COVARIATES
+        ),
         estimate(
             5,
             "subgroup",
@@ -557,6 +584,7 @@ def tables(n_covariates: int = 160) -> Tables:
         ],
         **_people(),
         **_scores(),
+        **_outcome_models(),
         **_follow_up(),
     }  # fmt: skip
 

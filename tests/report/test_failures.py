@@ -227,7 +227,7 @@ def test_what_is_too_large_becomes_a_file_for_each_outcome(report, monkeypatch):
 
 def test_one_outcome_that_is_too_large_names_the_biggest_blocks(report, monkeypatch, tmp_path):
     monkeypatch.setattr("riskset.report.writing.LIMIT", 50_000)
-    with pytest.raises(rs.InputError, match=r"'report.html' would be 0\.2 MB.*curves \(0\.\d MB"):
+    with pytest.raises(rs.InputError, match=r"'report.html' would be 0\.\d MB.*curves \(0\.\d MB"):
         report()
     assert not (tmp_path / "report.html").exists()
 

@@ -171,7 +171,10 @@ def test_the_first_sentence_says_what_was_estimated(report):
     """No adjustment, and the model of Fine and Gray, whose hazard is another one."""
     found = tables()
     main = next(r for r in found["estimates"] if r["role"] == "main")
-    main |= {k: None for k in main if k.startswith("calibrated_")} | {"model": "finegray"}
+    main |= {k: None for k in main if k.startswith("calibrated_")} | {
+        "model": "finegray",
+        "n_covariates": 0,
+    }
     for run in found["runs"]:
         run["adjustment_kind"] = "none"
     words = report(found).text

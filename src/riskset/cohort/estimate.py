@@ -1,12 +1,12 @@
 """One hazard ratio of the target against the comparator, with what it rests on."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
 
 from riskset._errors import counted
-from riskset._types import AnyArray, Rows
+from riskset._types import AnyArray, Features, Rows
 from riskset.cohort.adjustment import Estimand
 from riskset.cohort.outcomes import ArmCounts, mdrr
 from riskset.data.output import data_frame
@@ -136,6 +136,12 @@ class Estimate:
         Of the covariates, as given or as chosen.
     cross_validation : CrossValidation or None
         That chose it.
+    kkt : float
+        Certificate of the fit, the largest relative violation of the optimality conditions.
+    names, keys : tuple
+        Covariates of the model beside the treatment and interactions, those that `tidy` left.
+    coef : (p,) float64
+        Of these, log hazard ratios per unit of the covariates as they were given.
     profile : LikelihoodProfile or None
     """
 
@@ -166,6 +172,10 @@ class Estimate:
     subgroups: tuple[Subgroup, ...] = ()
     penalty: Penalty | None = None
     cross_validation: CrossValidation | None = None
+    kkt: float = float("nan")
+    names: tuple[str, ...] = ()
+    keys: tuple[int | str, ...] = ()
+    coef: Features = field(default_factory=lambda: np.zeros(0))
     profile: LikelihoodProfile | None = None
 
     @property
@@ -224,6 +234,17 @@ class Estimate:
     def subgroup_frame(self, library: str | None = None) -> Any:
         """`subgroup_columns` as a data frame."""
         return data_frame(self.subgroup_columns(), library)
+
+    def coefficients(self, library: str | None = None) -> Any:
+        """A data frame of the covariates' coefficients other than 0, the largest in size first."""
+        used = np.flatnonzero(self.coef)
+        used = used[np.argsort(-np.abs(self.coef[used]), kind="stable")]
+        columns: dict[str, AnyArray] = {
+            "covariate_id": np.array([self.keys[j] for j in used], dtype=object),
+            "name": np.array([self.names[j] for j in used], dtype=object),
+            "coef": self.coef[used],
+        }
+        return data_frame(columns, library)
 
     def to_frame(self, library: str | None = None) -> Any:
         """A data frame with a row for this reading, and one for the other."""

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Index, Rows
+from riskset._types import AnyArray, Features, Index, Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Reading
 from riskset.cohort.outcome_options import Options
 from riskset.cohort.outcomes import Outcomes
-from riskset.cohort.tidying import tidy
+from riskset.cohort.tidying import TidyInfo, tidy
 from riskset.data.column_facts import select_columns
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
@@ -68,6 +68,10 @@ class FitData:
         Not fitted.
     notes : tuple of Note
     cross_validation : CrossValidation or None
+    tidied : TidyInfo or None
+        What was done to the covariates.
+    n_covariates : int
+        Of the columns, the last; others are the treatment and interactions.
     """
 
     design: Design
@@ -78,6 +82,13 @@ class FitData:
     estimator: Cox | FineGray
     notes: tuple[Note, ...] = ()
     cross_validation: CrossValidation | None = None
+    tidied: TidyInfo | None = None
+    n_covariates: int = 0
+
+    def covariate_coef(self, coef: Features) -> Features:
+        """Coefficients of the covariates as they were given, from those of all columns."""
+        own = coef[self.design.n_features - self.n_covariates :]
+        return own if self.tidied is None or not own.size else self.tidied.original_coef(own)
 
     def without(self, names: Sequence[str]) -> "FitData":
         """The same without some of the interactions."""
@@ -102,9 +113,10 @@ def fit_data(
     treatment = adjustment.population.treatment[rows].astype(np.float64)
     parts = [Design.from_columns({TREATMENT: treatment})]
     interactions, spared, notes = {}, [TREATMENT], []
-    extra = covariates.extra
+    extra, tidied = covariates.extra, None
     if extra is not None and options.cross_validate:
-        extra = tidy(extra, adjustment).design
+        tidied = tidy(extra, adjustment)
+        extra = tidied.design
     if extra is None or not extra.n_features:
         if extra is not None:
             notes.append(Note("no_covariates", (), "no covariate says anything: there is none."))
@@ -136,6 +148,8 @@ def fit_data(
         kind=kind,
         estimator=_estimator(adjustment, rows, options, _spared(options.penalty, spared)),
         notes=tuple(notes),
+        tidied=tidied,
+        n_covariates=0 if extra is None else extra.n_features,
     )
     if not options.cross_validate:
         return found

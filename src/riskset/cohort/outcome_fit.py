@@ -41,11 +41,16 @@ def fitted(
         warnings.simplefilter("ignore")  # the status and the notes say it
         data = fit_data(outcomes, adjustment, covariates, empty.reading, options)
         model, data, separable = _fit(data)
+        first = data.design.n_features - data.n_covariates
         found = replace(
             empty,
             notes=(*empty.notes, *data.notes, *_separable_notes(separable), *model.notes_),
             penalty=model.penalty,
             cross_validation=data.cross_validation,
+            kkt=float(model.kkt_),
+            names=data.design.names[first:],
+            keys=data.design.keys[first:],
+            coef=data.covariate_coef(model.coef_),
         )
         found, ends = _answer(model, data, options, found)
         if covariates.groups is not None:

@@ -4,7 +4,7 @@ A hidden count is null, and so is every number that tells it; ``suppressed`` map
 "small" (the count is below the minimum) or "hidden" (it would give a small one away).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from riskset.cohort.small_cells import hide_small, is_small
@@ -168,6 +168,42 @@ def _hide_means(rows: list[Row], least: int, results: Any) -> list[Row]:
     return out
 
 
+def _hide_outcome_means(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """Prevalences of the covariates of an outcome model."""
+    out = []
+    for row, of in _with_estimates(_unless_few(rows, least, results), results):
+        hidden = set()
+        for arm in ARMS:
+            mean, n = row[f"mean_{arm}"], of.get(f"{arm}_exposures")
+            if row["is_binary"] and mean is not None and n is not None:
+                hidden |= {f"mean_{arm}"} if is_small(round(mean * n), least) else set()
+        out.append(_without(row, (), hidden))
+    return out
+
+
+def _unless_few(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """What tells an effect that is hidden because both arms together have few outcomes."""
+    out = []
+    for row, of in _with_estimates(rows, results):
+        outcomes = [of.get(f"{arm}_outcomes") for arm in ARMS]
+        if not is_small(sum(n for n in outcomes if n is not None), least):
+            out.append(row)
+    return out
+
+
+def _with_estimates(rows: list[Row], results: Any) -> Iterator[tuple[Row, Row]]:
+    """Rows and the estimate that each belongs to; without a number the main one."""
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        keys = {name: row[name] for name in RUN[:-1]}
+        keys |= {"number": row["number"]} if "number" in row else {"role": "main"}
+        key = tuple(keys.values())
+        if key not in found:
+            own = results.rows("estimates", **keys)
+            found[key] = own[0] if own else {}
+        yield row, found[key]
+
+
 def _cut_curves(rows: list[Row], least: int, results: Any) -> list[Row]:
     """Up to the first time at which an arm has few people at risk."""
     if not rows:
@@ -209,6 +245,9 @@ RULES: Mapping[str, Callable[[list[Row], int, Any], list[Row]]] = {
     "table1": _hide_shares,
     "ps_coefficients": _hide_means,
     "ps_flagged": _hide_means,
+    "outcome_coefficients": _hide_outcome_means,
+    "outcome_cross_validation": _unless_few,
+    "likelihood_profiles": _unless_few,
     "curves": _cut_curves,
     "preference": _join_bars,
     "numbers_at_risk": _hide_at_risk,

@@ -42,7 +42,13 @@ ALONE = {
     "event_weeks": ("events",),
 }
 """Counts that are hidden only because they are small themselves, never to protect others."""
-EMPTIED = ("curves", "likelihood_profiles")
+EMPTIED = (
+    "curves",
+    "likelihood_profiles",
+    # With the means of the covariates, coefficients lead from the crude to the adjusted ratio.
+    "outcome_coefficients",
+    "outcome_cross_validation",
+)
 """Tables that tell nothing else."""
 
 

@@ -56,6 +56,8 @@ class Tables:
             "balance": self._balance,
             "table1": self._table1,
             "estimates": self._estimates,
+            "outcome_coefficients": self._of_model("coefficients"),
+            "outcome_cross_validation": self._of_model("cross_validation"),
             "absolute_risks": self._described("risks"),
             "curves": self._described("curves"),
             "numbers_at_risk": self._described("at_risk"),
@@ -65,7 +67,7 @@ class Tables:
             "follow_up": self._described("follow_up"),
             "follow_up_ends": self._described("ends"),
             "event_weeks": self._described("weeks"),
-            "likelihood_profiles": self._profiles,
+            "likelihood_profiles": self._of_model("profile"),
             "calendar": self._calendar,
             "codes": lambda blind: iter(self._source.codes()),
             "warnings": self._warnings,
@@ -210,12 +212,24 @@ class Tables:
                     "verdict": check.verdict,
                 }
 
-    def _profiles(self, blind: bool) -> Iterator[Row]:
-        for run in self._runs:
-            if run.estimate is not None and not (blind and run.fails):
-                for row in self._facts("estimate", run.estimate).get("profile", ()):
-                    outcomes = sum(run.rows[0][f"{arm}_outcomes"] for arm in ARMS)
-                    yield run.names | {"outcomes": outcomes} | row
+    def _of_model(self, name: str) -> Callable[[bool], Iterator[Row]]:
+        """What goes with an effect and tells it; without a number it is of the main estimate."""
+
+        def rows(blind: bool) -> Iterator[Row]:
+            for run in self._runs:
+                if run.estimate is None or (blind and run.fails):
+                    continue
+                for row in self._facts("estimate", run.estimate).get(name, ()):
+                    of = run.rows[row.get("number", 1) - 1]
+                    counts = {
+                        arm: round(row[f"mean_{arm}"] * of[f"{arm}_exposures"])
+                        for arm in ARMS
+                        if row.get("is_binary")
+                    }
+                    outcomes = sum(of[f"{arm}_outcomes"] for arm in ARMS)
+                    yield run.names | {"outcomes": outcomes, "counts": counts} | row
+
+        return rows
 
     def _calendar(self, blind: bool) -> Iterator[Row]:
         for comparison in self._study.specification.comparisons:

@@ -191,7 +191,7 @@ class Doing:
             )
             run.estimate = main.key
             run.stop("estimate", main.facts)
-            parts.insert(0, main)
+            parts.insert(0, main)  # so that its rows have the numbers that it has given them
             if is_of_interest:
                 parts += self._subgroups(cohort, followed, made, own, key, what)
         run.rows += numbered(parts)

@@ -12,11 +12,13 @@ from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcome_model import fit_outcome
 from riskset.cohort.outcomes import ArmCounts, Outcomes, count_arms, expected_se
+from riskset.cohort.tidying import TidyInfo
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
 from riskset.model.penalty import L1, Penalty
 from riskset.study.analysis_sections import Analysis, OutcomeModel
 from riskset.study.cohorts import Cohort, Followed
+from riskset.study.outcome_covariates import covariate_columns, covariate_tables
 from riskset.study.scores import status_of, tidy_covariates
 from riskset.study.steps import Result
 
@@ -32,7 +34,7 @@ def crude(followed: Followed, own: OutcomeModel, seed: int) -> Result:
         found = _fit(followed, followed.people, plain, plain.kind, seed=seed, reading="marginal")
     except InputError as error:
         return Result(status_of(error) | {"rows": []})
-    return Result(_facts(found) | {"rows": [_row(found, "crude", "crude", 0)]})
+    return Result(_facts(found) | {"rows": [_row(found, "crude", "crude")]})
 
 
 def estimates(
@@ -41,25 +43,29 @@ def estimates(
     made: Adjustment,
     analysis: Analysis,
     seed: int,
-    wants_profile: bool,
+    is_of_interest: bool,
 ) -> Result:
-    """The main estimate, its other reading, and those of further models."""
+    """The main estimate, its other reading, and those of further models.
+
+    Of outcomes of interest, not of controls, which may be many, with the profile of the main one
+    and what each says of its covariates: ``coefficients`` and ``cross_validation``, whose
+    ``number`` is that of the row, from 1.
+    """
     own = analysis.model
-    rows: list[dict[str, Any]] = []
+    asked: list[tuple[Estimate, str, str]] = []
     try:
-        extra, penalty = _covariates(cohort, made, analysis)
+        extra, penalty, tidied = _covariates(cohort, made, analysis)
         beside: dict[str, Any] = {"seed": seed, "extra": extra, "penalty": penalty}
         # With covariates each of its points would be a fit of them all.
-        profile = wants_profile and extra is None
+        profile = is_of_interest and extra is None
         found = _fit(followed, made, own, own.kind, **beside, profile=profile)
-        n = 0 if extra is None else extra.n_features
-        rows.append(_row(found, "main", "adjusted", n))
+        asked.append((found, "main", "adjusted"))
         if found.sensitivity is not None:
             label = f"{found.sensitivity.reading} instead of {found.reading}"
-            rows.append(_row(found.sensitivity, "sensitivity", label, n))
+            asked.append((found.sensitivity, "sensitivity", label))
     except InputError as error:
-        return Result(status_of(error) | {"rows": rows})
-    facts = _facts(found)
+        return Result(status_of(error) | {"rows": []})
+    facts = _facts(found) | {"profile": _profile(found)}
     for kind in own.also:
         if kind == own.kind:
             continue
@@ -70,8 +76,15 @@ def estimates(
             continue
         for one in (other, other.sensitivity):
             if one is not None:
-                rows.append(_row(one, "model", f"{NAMES[kind]}, {one.reading}", n))
-    return Result(facts | {"rows": rows, "profile": _profile(found)})
+                asked.append((one, "model", f"{NAMES[kind]}, {one.reading}"))
+    facts |= {"rows": [], "coefficients": [], "cross_validation": []}
+    for number, (one, role, label) in enumerate(asked, start=1):
+        facts["rows"].append(_row(one, role, label) | covariate_columns(one, own, seed))
+        if is_of_interest:
+            coefficients, tried = covariate_tables(cohort, made, one, number, tidied)
+            facts["coefficients"] += coefficients
+            facts["cross_validation"] += tried
+    return Result(facts)
 
 
 def _profile(found: Estimate) -> list[dict[str, float]]:
@@ -114,7 +127,7 @@ def subgroup_estimates(
             Outcomes(followed.time, followed.status), dataclasses.replace(made, weight=inside)
         )
         p = next(iter(beside.values())).p if one is None and len(beside) == 1 else None
-        row = _row(_at_level(found, log_hr, se, arms), "subgroup", f"{column}: {level}", 0)
+        row = _row(_at_level(found, log_hr, se, arms), "subgroup", f"{column}: {level}")
         row |= {"level": str(level), "interaction_p": p if one is None else one.p}
         rows.append(row)
     return Result({"rows": rows})
@@ -147,6 +160,7 @@ def _at_level(
         proportionality_p=nothing,
         informative_strata=None,
         informative_people=None,
+        kkt=nothing,
         notes=(),
     )
 
@@ -189,15 +203,18 @@ def _fit(
 
 def _covariates(
     cohort: Cohort, made: Adjustment, analysis: Analysis
-) -> tuple[Design | None, Penalty | None]:
-    """Covariates to adjust for, and their penalty; None: it is to be chosen."""
+) -> tuple[Design | None, Penalty | None, TidyInfo | None]:
+    """Covariates to adjust for, their penalty, and what was done to them.
+
+    Without a penalty it is to be chosen, and the model does to them what it needs itself.
+    """
     own = analysis.model
     if own.covariates == "none" or made.status != "ok":
-        return None, None
+        return None, None, None
     if own.strength is None:
-        return cohort.design, None
-    design = tidy_covariates(cohort, made, analysis.tidy)[1]
-    return (design, L1(own.strength)) if design.n_features else (None, None)
+        return cohort.design, None, None
+    tidied, design = tidy_covariates(cohort, made, analysis.tidy)
+    return (design, L1(own.strength), tidied) if design.n_features else (None, None, None)
 
 
 def _facts(found: Estimate) -> dict[str, Any]:
@@ -205,7 +222,7 @@ def _facts(found: Estimate) -> dict[str, Any]:
     return {"status": found.status, "reason": found.reason, "notes": notes}
 
 
-def _row(found: Estimate, role: str, label: str, n_covariates: int) -> dict[str, Any]:
+def _row(found: Estimate, role: str, label: str) -> dict[str, Any]:
     row: dict[str, Any] = dict(found.columns())
     row["interval_level"] = row.pop("level")
     events = found.target.outcomes + found.comparator.outcomes
@@ -213,12 +230,11 @@ def _row(found: Estimate, role: str, label: str, n_covariates: int) -> dict[str,
     row |= {
         "role": role,
         "label": label,
-        "n_covariates": n_covariates,
+        "n_covariates": 0,
         "informative_people": found.informative_people,
+        "kkt": None if np.isnan(found.kkt) else found.kkt,
         "expected_se": expected_se(events, n1 / (n1 + n0)) if n1 + n0 else None,
     }
-    if found.penalty is not None:
-        row |= {"l1": found.penalty.l1, "l2": found.penalty.l2}
     if row["log_hr"] is not None and np.isinf(row["log_hr"]):
         row |= {"hr": found.hr, "hr_lower": found.hr_lower, "hr_upper": found.hr_upper}
         row = {name: None if _is_nan(value) else value for name, value in row.items()}

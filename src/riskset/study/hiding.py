@@ -140,10 +140,15 @@ def _means(sides: tuple[str, ...]) -> Callable[[Iterable[Row], int], Iterator[Ro
                     count = counts.get(f"{side}{arm}")
                     if count is not None and is_small(count, least):
                         gone += [f"{side}mean_{arm}", f"{side}sd_{arm}", f"{side}count_{arm}"]
-                        gone += [f"{side}{arm}", f"{side}{arm}_sd"]
+                        # Without a side these are names of arms.
+                        gone += [f"{side}{arm}", f"{side}{arm}_sd"] if side else []
             yield _without(row, gone)
 
     return hidden
+
+
+def _outcome_coefficients(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    yield from _means(("",))(_few_outcomes(())(rows, least), least)
 
 
 def _preference(rows: Iterable[Row], least: int) -> Iterator[Row]:
@@ -246,6 +251,8 @@ HIDERS: dict[str, Callable[[Iterable[Row], int], Iterator[Row]]] = {
     "preference": _preference,
     "balance": _means(("before_", "after_")),
     "table1": _means(("before_", "after_")),
+    "outcome_coefficients": _outcome_coefficients,
+    "outcome_cross_validation": _few_outcomes(()),
     "absolute_risks": _risks,
     "curves": _curves,
     "numbers_at_risk": _counts("people", beside=("weighted", "effective")),

@@ -42,8 +42,14 @@ proportionality_p      number? p that the log hazard ratio does not change with 
 informative_strata     int?    strata with both arms and an outcome
 informative_people     int?    people in them
 n_covariates           int?    covariates in the model beside the treatment
-l1                     number? strength of their L1 penalty
+n_used                 int?    those with a coefficient other than 0
+l1                     number? strength of their L1 penalty on the total log likelihood
 l2                     number? strength of their L2 penalty
+variance               number? of the prior that the strength stands for (Cyclops)
+chosen_by              text?   "cross-validation", or "given"
+folds                  int?    of the cross-validation
+repeats                int?    its repetitions
+seed                   int?    of the folds
 kkt                    number? largest relative violation of the optimality conditions
 """
         + counts("target")
@@ -51,6 +57,36 @@ kkt                    number? largest relative violation of the optimality cond
         + SUPPRESSED
         + """
 blinded                bool    the effect is withheld
+""",
+    ),
+    table(
+        "outcome_coefficients",
+        "A covariate of an outcome model with a coefficient other than 0, the largest first.",
+        RUN
+        + """
+number                 int     number of the estimate
+rank                   int     1, 2, ... by size
+covariate_id           text    key of the covariate
+name                   text    its name
+coef                   number  log hazard ratio per unit of the covariate; may be infinite
+mean_target            number? mean in the target, of those whom the adjustment keeps
+mean_comparator        number? mean in the comparator; of zeros and ones the prevalence
+is_binary              bool    zeros and ones
+"""
+        + SUPPRESSED,
+    ),
+    table(
+        "outcome_cross_validation",
+        "A penalty that the cross-validation of an outcome model has tried.",
+        RUN
+        + """
+number                 int     number of the estimate
+l1                     number  strength of the L1 penalty
+l2                     number  strength of the L2 penalty
+variance               number? of the prior that it stands for
+mean                   number  log likelihood of people left out, mean over repetitions
+se                     number? its standard error over repetitions
+chosen                 bool    the one in use
 """,
     ),
     table(

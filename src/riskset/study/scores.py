@@ -1,14 +1,16 @@
 """The step of the propensity score: tidy covariates, the model, and what both say of themselves."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from riskset._errors import CohortError, InputError, RisksetWarning
+from riskset._types import Features, Index
 from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.population import Population
 from riskset.cohort.propensity import auc, equipoise
 from riskset.cohort.propensity_checks import TreatmentCovariates
 from riskset.cohort.propensity_model import propensity_score
@@ -16,13 +18,24 @@ from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.tidying import TidyInfo, tidy
 from riskset.data.column_facts import select_columns
 from riskset.data.design import Design
+from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import L1, L2, Penalty
 from riskset.solve.result import Note
 from riskset.study.analysis_sections import PropensityModel, Tidy
 from riskset.study.cohorts import Cohort
 from riskset.study.steps import Result
 
-__all__ = ["fit_score", "given_score", "penalty_of", "snake", "status_of", "tidy_covariates"]
+__all__ = [
+    "coefficient_rows",
+    "curve_rows",
+    "fit_score",
+    "given_score",
+    "penalty_of",
+    "snake",
+    "status_of",
+    "strengths",
+    "tidy_covariates",
+]
 
 USABLE = ("ok", "ps_constant", "separated")
 """Statuses of scores with which a study can go on."""
@@ -164,10 +177,10 @@ def _described(
         "removed_duplicate": len(info.aliases),
     }
     if found.penalty is not None:
-        facts["row"] |= _strengths(found.penalty)
+        facts["row"] |= strengths(found.penalty)
     if found.cross_validation is not None:
         facts["row"] |= {"folds": own.folds, "repeats": own.repeats, "seed": seed}
-        facts["cross_validation"] = _curve(found)
+        facts["cross_validation"] = curve_rows(found.cross_validation)
     for kind, flagged in (
         ("high_correlation", found.high_correlation),
         ("one_arm_only", found.one_arm_only),
@@ -176,7 +189,10 @@ def _described(
     if found.status in ("one_arm_empty", "no_covariates"):
         return Result(facts)
     facts["row"] |= _overlap(found.population)
-    facts["coefficients"] = _coefficients(cohort, found, info)
+    factors = np.array([info.norm_factors.get(key, 1.0) for key in found.keys])
+    facts["coefficients"] = coefficient_rows(
+        cohort.design, cohort.people.population, found.keys, found.coef / factors
+    )
     facts["share"] = found.population.share
     return Result(facts, {"score": found.score})
 
@@ -192,7 +208,7 @@ def _overlap(people: Any) -> dict[str, object]:
     }
 
 
-def _strengths(penalty: Penalty) -> dict[str, object]:
+def strengths(penalty: Penalty) -> dict[str, object]:
     """Strengths on the total log likelihood, and the variance that Cyclops calls them by."""
     l1, l2 = penalty.l1, penalty.l2
     return {"l1": l1, "l2": l2, "variance": _variance(l1, l2)}
@@ -204,35 +220,49 @@ def _variance(l1: float, l2: float) -> float | None:
     return 2 / l1**2 if l1 > 0 else 1 / l2
 
 
-def _curve(found: PropensityScore) -> list[dict[str, object]]:
-    curve = found.cross_validation
-    assert curve is not None
+def curve_rows(curve: CrossValidation) -> list[dict[str, object]]:
+    """Every penalty that was tried, the strongest first."""
     rows = []
     for k, penalty in enumerate(curve.penalties):
         assert penalty is not None
         rows.append(
-            _strengths(penalty)
+            strengths(penalty)
             | {"mean": float(curve.mean[k]), "se": float(curve.se[k]), "chosen": k == curve.chosen}
         )
     return sorted(rows, key=lambda row: (-float(row["l1"]), -float(row["l2"])))  # type: ignore[arg-type]
 
 
-def _coefficients(
-    cohort: Cohort, found: PropensityScore, info: TidyInfo
+def coefficient_rows(
+    design: Design,
+    people: Population,
+    keys: Sequence[int | str],
+    coef: Features,
+    rows: Index | None = None,
 ) -> list[dict[str, object]]:
-    """Coefficients per unit of the covariates as they came, the largest first."""
-    at = np.flatnonzero(found.coef)
-    if not at.size:
+    """Coefficients other than 0, the largest first, with the means of their covariates.
+
+    Parameters
+    ----------
+    design : Design
+        All covariates as they came.
+    keys, coef : (p,)
+        Of the covariates of a model; coefficients per unit of `design`.
+    rows : (k,) int64, optional
+        Of the people whose means these are; default: everybody.
+    """
+    used = np.flatnonzero(coef)
+    if not used.size:
         return []
-    factors = np.array([info.norm_factors.get(found.keys[j], 1.0) for j in at])
-    place = {key: j for j, key in enumerate(cohort.design.keys)}
-    columns = np.array([place[found.keys[j]] for j in at], dtype=np.int64)
-    means = TreatmentCovariates.of(cohort.design, cohort.people.population, columns)
-    coef = found.coef[at] / factors
-    is_binary = cohort.design.is_binary[columns]
-    rows: list[dict[str, object]] = []
-    for rank, k in enumerate(np.lexsort((at, -np.abs(coef))), start=1):
-        rows.append(
+    place = {key: j for j, key in enumerate(design.keys)}
+    columns = np.array([place[keys[j]] for j in used.tolist()], dtype=np.int64)
+    is_binary, coef = design.is_binary[columns], coef[used]
+    design = select_columns(design, columns)  # before the rows: there may be millions of both
+    if rows is not None:
+        design, people = design.take_rows(rows), Population(people.treatment[rows])
+    means = TreatmentCovariates.of(design, people, np.arange(used.size))
+    found: list[dict[str, object]] = []
+    for rank, k in enumerate(np.lexsort((used, -np.abs(coef))), start=1):
+        found.append(
             {
                 "rank": rank,
                 "covariate_id": str(means.keys[k]),
@@ -243,7 +273,7 @@ def _coefficients(
                 "is_binary": bool(is_binary[k]),
             }
         )
-    return rows
+    return found
 
 
 def _flagged(

@@ -3,25 +3,31 @@
 from collections.abc import Mapping
 from typing import Any
 
-from riskset.report.figures.lines import cross_validation_figure, profile_figure
+from riskset.report.figures.lines import profile_figure
 from riskset.report.markup import Markup, join, tag
 from riskset.report.numerals import p_value, significant, whole
-from riskset.report.page import Column, Page
+from riskset.report.page import Page
+from riskset.report.sections.covariates import (
+    covariate_facts,
+    covariate_tables,
+    render_coefficients,
+    render_tried,
+)
 from riskset.report.sections.main_result import main_estimate
 from riskset.report.source import Part, Source
 
 __all__ = ["collect", "render"]
 
 Row = dict[str, Any]
-STRONGEST = 20
 SCORE = (
     "status", "reason", "source", "n_target", "n_comparator", "n_covariates", "n_used",
     "n_excluded", "penalty", "l1", "l2", "variance", "chosen_by", "folds", "repeats", "seed", "kkt",
     "removed_empty", "removed_redundant", "removed_rare", "removed_duplicate",
 )  # fmt: skip
 OUTCOME = (
-    "model", "reading", "interval", "status", "n_covariates", "l1", "l2", "kkt",
-    "proportionality_p", "informative_strata", "informative_people", "log_hr", "se",
+    "number", "role", "label", "model", "reading", "interval", "status", "n_covariates", "n_used",
+    "l1", "l2", "variance", "chosen_by", "folds", "repeats", "seed", "kkt", "proportionality_p",
+    "informative_strata", "informative_people", "log_hr", "se", "suppressed",
 )  # fmt: skip
 MOST_POINTS = 200
 
@@ -41,46 +47,73 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     return {
         "score": {key: scores[0][key] for key in SCORE} if scores else None,
         "outcome": main and {key: main[key] for key in OUTCOME},
+        "fits": _fits(source, part),
         "profile": sorted(profile, key=lambda r: r["log_hr"])[::every],
-        "tables": {
-            "positive": _strongest([r for r in coefficients if r["coef"] > 0]),
-            "negative": _strongest([r for r in coefficients if r["coef"] < 0]),
-            "tried": sorted(
-                ({k: v for k, v in row.items() if k != "ps"} for row in tried),
-                key=lambda r: (r["l1"], r["l2"]),
-            ),
-        },
+        "tables": covariate_tables(coefficients, tried),
     }
 
 
-def _strongest(rows: list[Row]) -> list[Row]:
-    return sorted(rows, key=lambda r: r["rank"])[:STRONGEST]
+def _fits(source: Source, part: Part) -> list[Row]:
+    """The main outcome model, if it has covariates, and further ones that have."""
+    coefficients, tried = (
+        source.of_run(f"outcome_{name}", part.main) for name in ("coefficients", "cross_validation")
+    )
+    out = []
+    for row in sorted(source.of_run("estimates", part.main), key=lambda r: r["number"]):
+        if row["role"] not in ("main", "model") or not row["n_covariates"]:
+            continue
+        own = [[r for r in rows if r["number"] == row["number"]] for rows in (coefficients, tried)]
+        out.append({key: row[key] for key in OUTCOME} | {"tables": covariate_tables(*own)})
+    return out
 
 
 def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
-    """Both models."""
+    """All models."""
     say, tables = page.say, found["tables"]
     parts: list[Markup | None] = [page.heading(say("models.score_heading"), "propensity-model")]
     if found["score"] is None:
         parts.append(page.paragraph("models.no_score"))
     else:
-        parts.append(_card(page, "models", _score_facts(page, found["score"])))
-        if len(tables["tried"]) > 1:
-            parts.append(_tried(page, tables["tried"]))
-        for name in ("positive", "negative"):
-            if tables[name]:
-                parts.append(_coefficients(page, name, tables[name], about))
+        parts.append(_card(page, _score_facts(page, found["score"])))
+        parts.append(_covariates(page, "score", tables, about))
     if found["outcome"] is not None:
         parts.append(page.heading(say("models.outcome_heading"), "outcome-model"))
-        parts.append(_card(page, "models", _outcome_facts(page, found["outcome"])))
+        parts.append(_card(page, _outcome_facts(page, found["outcome"])))
         parts.append(_profile(page, found) if len(found["profile"]) > 2 else None)
+    for k, fit in enumerate(found["fits"]):
+        parts += _fit(page.under(f"fits/{k}"), fit, about)
     return page.section("models", say("section.models"), *parts)
 
 
-def _card(page: Page, group: str, facts: Mapping[str, str]) -> Markup:
+def _fit(page: Page, fit: Row, about: Mapping[str, Any]) -> list[Markup | None]:
+    """What an outcome model says of its covariates; the card of the main one is there already."""
+    say, parts = page.say, []
+    if fit["role"] != "main":
+        title = f"{say('models.outcome_heading')}: {fit['label']}"
+        parts += [page.heading(title, f"outcome-model-{fit['number']}")]
+        parts += [_card(page, _outcome_facts(page, fit))]
+    if about["is_withheld"]:
+        return [*parts, page.paragraph("models.withheld", "note")]
+    return [*parts, _covariates(page, f"outcome-{fit['number']}", fit["tables"], about)]
+
+
+def _covariates(page: Page, name: str, tables: Row, about: Mapping[str, Any]) -> Markup:
+    """The curve of the cross-validation, and the strongest coefficients."""
+    parts = []
+    if len(tables["tried"]) > 1:
+        parts.append(render_tried(page, f"cross-validation-{name}", tables["tried"]))
+    what = "score" if name == "score" else "outcome"
+    for sign in ("positive", "negative"):
+        if tables[sign]:
+            names = {key: about[key] for key in ("target", "outcome")}
+            caption = page.say(f"models.{what}_{sign}", **names)
+            parts.append(render_coefficients(page, sign, caption, tables[sign], about))
+    return join(*parts)
+
+
+def _card(page: Page, facts: Mapping[str, str]) -> Markup:
     entries = [
-        join(tag("dt", page.say(f"{group}.{key}")), tag("dd", value))
-        for key, value in facts.items()
+        join(tag("dt", page.say(f"models.{key}")), tag("dd", value)) for key, value in facts.items()
     ]
     return tag("dl", *entries, class_="card")
 
@@ -91,10 +124,7 @@ def _score_facts(page: Page, score: Row) -> dict[str, str]:
     if score["reason"] and score["status"] != "ok":
         facts["reason"] = score["reason"]
     facts["source"] = say.label("source", score["source"])
-    if score["n_covariates"] is not None:
-        facts["covariates"] = say(
-            "models.of", used=whole(score["n_used"]), all=whole(score["n_covariates"])
-        )
+    facts |= covariate_facts(page, score, score["penalty"])
     removed = {
         key: score[f"removed_{key}"]
         for key in ("empty", "redundant", "rare", "duplicate")
@@ -106,26 +136,9 @@ def _score_facts(page: Page, score: Row) -> dict[str, str]:
         )
     if score["n_excluded"]:
         facts["excluded"] = say("models.excluded_words", n=whole(score["n_excluded"]))
-    if score["penalty"] is not None:
-        facts["penalty"] = _penalty(page, score)
-    if score["folds"] is not None:
-        facts["cross_validation"] = say(
-            "models.folds", folds=score["folds"], repeats=score["repeats"], seed=score["seed"]
-        )
     if score["kkt"] is not None:
         facts["kkt"] = say("models.kkt_words", kkt=significant(score["kkt"], 2))
     return facts
-
-
-def _penalty(page: Page, row: Row) -> str:
-    say = page.say
-    kind = say.label("penalty", row.get("penalty"))
-    strengths = [
-        say(f"models.{key}", value=significant(row[key])) for key in ("l1", "l2") if row[key]
-    ]
-    if row.get("variance") is not None:
-        strengths.append(say("models.variance", value=significant(row["variance"])))
-    return f"{kind} ({', '.join(strengths)})" if strengths else kind
 
 
 def _outcome_facts(page: Page, row: Row) -> dict[str, str]:
@@ -136,13 +149,12 @@ def _outcome_facts(page: Page, row: Row) -> dict[str, str]:
     }
     if row["interval"]:
         facts["interval"] = say.label("interval", row["interval"])
-    facts["adjusted_for"] = (
-        say.count("covariate", row["n_covariates"])
-        if row["n_covariates"]
-        else say("models.treatment_only")
-    )
-    if row["l1"] or row["l2"]:
-        facts["penalty"] = _penalty(page, row | {"penalty": "l1" if row["l1"] else "l2"})
+    if not row["n_covariates"]:
+        facts["covariates"] = say("models.treatment_only")
+    elif row["n_used"] is None:
+        facts["covariates"] = say.count("covariate", row["n_covariates"])
+    penalty = "l1" if row["l1"] else "l2" if row["l2"] else None
+    facts |= covariate_facts(page, row, penalty)
     if row["informative_strata"] is not None:
         facts["informative"] = say(
             "models.informative_words",
@@ -154,44 +166,6 @@ def _outcome_facts(page: Page, row: Row) -> dict[str, str]:
     if row["kkt"] is not None:
         facts["kkt"] = say("models.kkt_words", kkt=significant(row["kkt"], 2))
     return facts
-
-
-def _tried(page: Page, rows: list[Row]) -> Markup:
-    say = page.say
-    has_variance = all(row["variance"] for row in rows)
-    key = "variance" if has_variance else "l1" if any(row["l1"] for row in rows) else "l2"
-    points = [{"at": row[key], **{k: row[k] for k in ("mean", "se", "chosen")}} for row in rows]
-    desc = say(
-        "cv.desc",
-        n=len(rows),
-        chosen=significant(next((r[key] for r in rows if r["chosen"]), None)),
-    )
-    drawn = cross_validation_figure(points, say(f"cv.{key}"), say, say("cv.title"), desc)
-    columns = [
-        Column.number(say(f"cv.{name}"), name)
-        for name in ("l1", "l2", "variance")
-        if any(row[name] for row in rows)
-    ]
-    columns += [
-        Column.number(say("cv.mean"), "mean", 6),
-        Column.number(say("cv.se"), "se"),
-        Column.text(say("cv.chosen"), "chosen", lambda v: say("word.yes") if v else ""),
-    ]
-    data = page.table("tried", say("cv.table"), columns, rows)
-    return page.figure("cross-validation", drawn, say("cv.caption"), data)
-
-
-def _coefficients(page: Page, name: str, rows: list[Row], about: Mapping[str, Any]) -> Markup:
-    say = page.say
-    columns = [
-        Column.text(say("balance.covariate"), "name"),
-        Column.number(say("models.coef"), "coef"),
-        Column.number(about["target"], "mean_target"),
-        Column.number(about["comparator"], "mean_comparator"),
-    ]
-    return page.table(
-        name, say(f"models.{name}", target=about["target"]), columns, rows, can_sort=True
-    )
 
 
 def _profile(page: Page, found: Mapping[str, Any]) -> Markup:

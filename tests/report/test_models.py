@@ -1,0 +1,80 @@
+"""What the page says of the models: covariates, penalties, the course of the effect."""
+
+from report.made import arms, tables
+from report.test_failures import failed
+from report.test_numbers import compare_all
+
+
+def test_an_outcome_model_shows_its_covariates(whole):
+    """48 coefficients of turning sign, of which 20 of each are shown."""
+    made = tables()
+    fits = whole.part["models"]["fits"]
+    assert [(fit["role"], fit["number"]) for fit in fits] == [("main", 2), ("model", 4)]
+    for fit in fits:
+        own = [r for r in made["outcome_coefficients"] if r["number"] == fit["number"]]
+        coef = [r["coef"] for r in own]
+        for sign, wanted in (("positive", coef[::2]), ("negative", coef[1::2])):
+            assert [r["coef"] for r in fit["tables"][sign]] == wanted[:20]
+        (chosen,) = [r for r in fit["tables"]["tried"] if r["chosen"]]
+        assert chosen["mean"] == -31.5
+    compared, names = compare_all(whole)
+    assert compared > 1000
+    assert {"positive", "negative", "tried"} <= names
+    for name in ("score", "outcome-2", "outcome-4"):
+        assert whole.page.by_id(f"figure-cross-validation-{name}-title")
+    headings = [e.text for e in whole.page.all("h3")]
+    assert "Outcome model: subdistribution, stratified" in headings
+    assert whole.text.count("48 of 160 have a coefficient other than 0") == 2
+    assert "Covariates with the highest hazard of heart failure" in whole.text
+
+
+def test_covariates_are_withheld_with_the_effect(report):
+    made = report(failed())
+    for fit in made.part["models"]["fits"]:
+        assert set(map(len, fit["tables"].values())) == {0}
+    numbers = made.path.with_suffix(".json").read_text("utf-8")
+    row = tables()["outcome_coefficients"][1]
+    assert repr(row["coef"]) not in numbers
+    assert "-31.5" not in numbers
+    assert made.text.count("are withheld with the result") == 2
+    assert "48 of 160 have a coefficient other than 0" in made.text
+
+
+def test_covariates_of_few_outcomes_are_hidden(report):
+    found = tables()
+    for row in found["estimates"]:
+        row |= arms((1, 2))
+    models = report(found).part["models"]
+    assert models["profile"] == []
+    assert all(not rows for fit in models["fits"] for rows in fit["tables"].values())
+
+
+def test_shares_of_few_people_in_an_outcome_model(report):
+    """3 of 241; a mean of 3 / 241 tells nothing."""
+    found = tables()
+    own = [r for r in found["outcome_coefficients"] if r["number"] == 2]
+    own[0]["mean_target"] = own[2]["mean_target"] = 3 / 241
+    own[2]["is_binary"] = False
+    rows = report(found).part["models"]["fits"][0]["tables"]["positive"]
+    assert [r["mean_target"] for r in rows[:2]] == [None, 3 / 241]
+    assert rows[0]["suppressed"] == {"mean_target": "hidden"}
+    assert rows[0]["mean_comparator"] is not None
+
+
+def test_a_model_without_covariates_says_so(report):
+    found = tables()
+    for row in found["estimates"]:
+        row |= {"n_covariates": 0, "n_used": None}
+    made = report(found)
+    assert made.part["models"]["fits"] == []
+    assert "the treatment alone" in made.text
+
+
+def test_a_given_penalty_has_no_curve(report):
+    found = tables()
+    found["outcome_cross_validation"] = []
+    for row in found["estimates"]:
+        row |= {"chosen_by": "given", "folds": None, "repeats": None, "seed": None}
+    made = report(found)
+    assert "48 of 160" in made.text
+    assert "figure-cross-validation-outcome-2" not in made.html
