@@ -11,7 +11,7 @@ COLUMNS ?= 1000
 REPEATS ?= 5
 VARIANCES ?= 0.0001 0.001 0.0042 0.01 0.1
 
-.PHONY: demo test check bench browser format clean help
+.PHONY: demo test check bench browser pictures format clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make check   ruff and mypy --strict"
 	@echo "make bench   time and memory of fits, cross-validation and the steps of a study; ROWS=1000000"
 	@echo "make browser a Chromium, in which the tests open reports; without one they are skipped"
+	@echo "make pictures those of docs/tutorial.md, from the reports of its studies; needs the Chromium"
 	@echo "make format  let ruff rewrite the sources"
 	@echo "make clean   remove everything the other targets made"
 
@@ -48,6 +49,9 @@ bench: $(VENV)/.run
 browser: $(VENV)/.dev
 	command -v chromium || apt-get install --yes --no-install-recommends chromium || \
 	    $(BIN)/python -m playwright install --with-deps chromium
+
+pictures: $(VENV)/.dev
+	$(BIN)/python docs/pictures.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
