@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.interpolate import PchipInterpolator
 
 import riskset as rs
 from riskset.infer.crossval.search import maximise, strongest_within
@@ -44,12 +45,32 @@ def search(function, start, lower=-6.0, upper=6.0):
 def test_peaks_are_found_with_few_evaluations(start, top, shape):
     peak, n = search(lambda x: shape(x - top), start)
     assert peak.low <= top <= peak.high or abs(peak.best - top) <= TOL
-    assert n <= 16
+    assert n <= 17
 
 
 def test_a_parabola_needs_six_points():
     _, n = search(lambda x: -((x - 0.4) ** 2), 0.0)
     assert n <= 7
+
+
+def test_dear_points_beyond_the_top_are_not_visited():
+    """Scores of 8,242 events and 7,809 covariates, a fit each of which takes 0.1 s at the top and
+    20 s half a decade below the last point of the first steps down."""
+    log_strength = [1.58, 2.73, 2.95, 3.04, 3.14, 3.88, 5.03, 6.18, 7.33]
+    score = [-8076.20, -7952.72, -7946.78, -7945.91, -7946.15, -7989.36, -8126.03, -8221.51, -8222]
+    curve = PchipInterpolator(log_strength, score)
+    visited = []
+
+    def function(x):
+        visited.append(x)
+        return float(curve(x))
+
+    for start in (5.03, 6.18, 5.5, 4.7):
+        visited.clear()
+        peak = maximise(function, start, 1.58, 7.33, step=STEP, tol=TOL)
+        assert abs(peak.best - 3.04) <= TOL
+        assert min(visited) > 2.3
+        assert len(visited) <= 10
 
 
 def test_noise_does_not_lead_astray():

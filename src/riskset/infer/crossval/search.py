@@ -14,6 +14,8 @@ GOLDEN = 0.381966
 """Smaller part of a golden section."""
 SNAP = 0.1
 """A step that ends within this share of itself from the edge goes to the edge."""
+NEAR = 2.5
+"""Steps to the vertex of a parabola within which the top itself may be much nearer."""
 MOST = 60
 """Evaluations after which a search ends, come what may."""
 
@@ -108,7 +110,8 @@ def _bracket(
     """Walk uphill first, then down, until the function falls or the interval ends.
 
     Far down, where the penalty is weak, the function is dearest: steps are shorter there once a
-    parabola says how far the top is.
+    parabola says how far the top is, and where it says that the top has been passed already, that
+    is looked into before any step further down.
     """
     peak = Peak(start, start, start)
     while peak.best < upper:
@@ -122,8 +125,14 @@ def _bracket(
     above, least = peak.high, 2 * tol
     while peak.best > lower:
         length = _way_to_vertex(at, peak, above)
-        # Where it rises on beyond the vertex, as it does steeply above the top, no parabola fits.
-        length = min(max(length, least), step) if length > 0 else step
+        if -length > tol:
+            passed = peak.best - length
+            if at(passed) > at(peak.best):
+                return Peak(peak.best, passed, peak.high)
+            peak, above = Peak(peak.best, peak.best, passed), peak.high
+            continue
+        # Where the top may be near, half a step is a lot to go beyond it.
+        length = min(max(length, least), step / 2 if length < NEAR * step else step)
         least = min(2 * length, step) if length < step else least
         x = peak.best - length if peak.best - lower > (1 + SNAP) * length else lower
         if at(x) < at(peak.best):
