@@ -14,7 +14,7 @@ GOLDEN = 0.381966
 """Smaller part of a golden section."""
 SNAP = 0.1
 """A step that ends within this share of itself from the edge goes to the edge."""
-NEAR = 2.5
+NEAR = 2.0
 """Steps to the vertex of a parabola within which the top itself may be much nearer."""
 MOST = 60
 """Evaluations after which a search ends, come what may."""
