@@ -45,7 +45,7 @@ def search(function, start, lower=-6.0, upper=6.0):
 def test_peaks_are_found_with_few_evaluations(start, top, shape):
     peak, n = search(lambda x: shape(x - top), start)
     assert peak.low <= top <= peak.high or abs(peak.best - top) <= TOL
-    assert n <= 17
+    assert n <= 16
 
 
 def test_a_parabola_needs_six_points():
@@ -69,7 +69,7 @@ def test_dear_points_beyond_the_top_are_not_visited():
         visited.clear()
         peak = maximise(function, start, 1.58, 7.33, step=STEP, tol=TOL)
         assert abs(peak.best - 3.04) <= TOL
-        assert min(visited) > 2.3
+        assert min(visited) > 2.1
         assert len(visited) <= 10
 
 

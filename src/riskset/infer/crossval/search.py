@@ -14,7 +14,7 @@ GOLDEN = 0.381966
 """Smaller part of a golden section."""
 SNAP = 0.1
 """A step that ends within this share of itself from the edge goes to the edge."""
-NEAR = 2.0
+NEAR = 2.5
 """Steps to the vertex of a parabola within which the top itself may be much nearer."""
 MOST = 60
 """Evaluations after which a search ends, come what may."""
@@ -131,8 +131,9 @@ def _bracket(
                 return Peak(peak.best, passed, peak.high)
             peak, above = Peak(peak.best, peak.best, passed), peak.high
             continue
-        # Where the top may be near, half a step is a lot to go beyond it.
-        length = min(max(length, least), step / 2 if length < NEAR * step else step)
+        # Where the top may be near, half a step is a lot to go beyond it, at first.
+        most = max(step / 2, least) if length < NEAR * step else step
+        length = min(max(length, least), most)
         least = min(2 * length, step) if length < step else least
         x = peak.best - length if peak.best - lower > (1 + SNAP) * length else lower
         if at(x) < at(peak.best):
