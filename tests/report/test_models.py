@@ -1,6 +1,10 @@
 """What the page says of the models: covariates, penalties, the course of the effect."""
 
-from report.made import arms, tables
+import math
+
+import pytest
+
+from report.made import arms, study, tables
 from report.test_failures import failed
 from report.test_numbers import compare_all
 
@@ -78,3 +82,43 @@ def test_a_given_penalty_has_no_curve(report):
     made = report(found)
     assert "48 of 160" in made.text
     assert "figure-cross-validation-outcome-2" not in made.html
+
+
+def test_the_effect_over_time(whole):
+    own = whole.part["models"]["proportionality"]
+    rows = own["tables"]["over_time"]
+    assert [r["hr"] for r in rows] == [r["hr"] for r in tables()["effect_over_time"]]
+    assert own["constant"]["hr"] == pytest.approx(math.exp(-0.52))
+    desc = whole.page.by_id("figure-over-time-desc").text
+    # exp(-1.12) and exp(0.08), 1.96 * 0.34 * sqrt(5) to both sides on the log scale.
+    assert "from 0.326 (0.0735–1.45) in the first to 1.08 (0.244–4.81) in the last" in desc
+    assert "the constant one is 0.595" in desc
+    compared, names = compare_all(whole)
+    assert {"over_time", "log_log"} <= names
+
+
+def test_curves_are_parallel_where_hazards_are_proportional(whole):
+    """1 - F = 1 - share (1 - exp(-r t)); made with share 1, so log(-log) is log r + log t."""
+    rows = whole.part["models"]["proportionality"]["tables"]["log_log"]
+    for arm, rate in (("target", 0.00011), ("comparator", 0.00026)):
+        own = [r for r in rows if r["arm"] == arm]
+        assert 20 < len(own) <= 61
+        for row in own:
+            assert row["log_log"] == pytest.approx(math.log(rate * row["time"]), abs=1e-9)
+    assert "log(−log(1 − F))" in whole.text
+
+
+def test_the_course_of_the_effect_is_withheld_with_it(report):
+    made = report(failed())
+    assert set(map(len, made.part["models"]["proportionality"]["tables"].values())) == {0}
+    assert "Does the effect stay the same over time?" not in made.text
+
+
+def test_few_outcomes_in_an_interval_hide_its_course(report):
+    found = tables()
+    found["effect_over_time"][3]["target_outcomes"] = 4
+    tables_shown = report(found).part["models"]["proportionality"]["tables"]
+    assert tables_shown["over_time"] == []
+    assert tables_shown["log_log"]
+    whole_shown = report(found, study(min_cell_count=0), min_cell_count=0)
+    assert len(whole_shown.part["models"]["proportionality"]["tables"]["over_time"]) == 5

@@ -11,6 +11,7 @@ from riskset.cohort.adjustment import Estimand
 from riskset.cohort.outcomes import ArmCounts, mdrr
 from riskset.data.output import data_frame
 from riskset.infer.crossval.result import CrossValidation
+from riskset.infer.over_time import EffectOverTime
 from riskset.model.penalty import Penalty
 from riskset.solve.result import Note
 
@@ -143,6 +144,9 @@ class Estimate:
     coef : (p,) float64
         Of these, log hazard ratios per unit of the covariates as they were given.
     profile : LikelihoodProfile or None
+    over_time : EffectOverTime or None
+        The log hazard ratio in intervals of time, if they were asked for and there are enough
+        outcomes: `riskset.infer.over_time` has the formula.
     """
 
     model: Model
@@ -177,6 +181,7 @@ class Estimate:
     keys: tuple[int | str, ...] = ()
     coef: Features = field(default_factory=lambda: np.zeros(0))
     profile: LikelihoodProfile | None = None
+    over_time: EffectOverTime | None = None
 
     @property
     def reason(self) -> str | None:

@@ -18,6 +18,7 @@ from riskset.cohort.resampling import readjusted
 from riskset.estimators.cox import Cox
 from riskset.estimators.finegray import FineGray
 from riskset.estimators.profiling import BOUNDS, profile
+from riskset.infer.over_time import EffectOverTime, effect_over_time
 from riskset.solve.result import Note
 
 __all__ = ["fitted"]
@@ -136,12 +137,22 @@ def _answer(
         proportionality_p=changing,
         se_model=se_model,
         se_robust=se_robust,
+        over_time=_over_time(model, data, options.time_intervals),
     )
     if options.readjust is not None:
         return found, {}  # its interval is still to come
     ends = _ends(model, [TREATMENT, *data.interactions.values()], data.kind, options)
     se = {"robust": se_robust, "wald": se_model}.get(data.kind, NAN)
     return _with_interval(found, *ends[TREATMENT], se), ends
+
+
+def _over_time(model: Cox | FineGray, data: FitData, n: int) -> EffectOverTime | None:
+    if not n:
+        return None
+    given = (data.arguments["sample_weight"], data.arguments["strata"], None)
+    loss, design, eta = model._evaluated(data.design, data.y, *given, None)
+    cluster = data.arguments["cluster"]
+    return effect_over_time(loss, design, eta, 0, float(model.coef_[0]), n, cluster)
 
 
 def _llr(model: Cox | FineGray, data: FitData) -> float:

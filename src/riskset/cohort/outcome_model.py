@@ -47,6 +47,7 @@ def fit_outcome(
     censoring_weights: Literal["none", "case"] = "none",
     censoring_group: CensoringGroup | None = None,
     profile: ProfileGrid | None = None,
+    time_intervals: int = 0,
     replicates: int = 200,
     readjust: Readjust | None = None,
     seed: int = 1,
@@ -97,6 +98,9 @@ def fit_outcome(
         Keep the profile likelihood of log hazard ratios from log(0.1) to log(10), for evidence
         synthesis: at up to 1000 values between which linear interpolation is good, or at 8, whose
         derivatives make up for it. It takes weights for numbers of people.
+    time_intervals : int
+        Look how the log hazard ratio differs between at most so many intervals of time with equal
+        numbers of outcomes, at least 20 in each; 0 does not look.
     replicates, seed
         Of the bootstrap, which resamples sets or people.
     readjust : callable, optional
@@ -154,6 +158,7 @@ def fit_outcome(
         readjust,
         seed,
         tol,
+        time_intervals,
     )
     wanted = readings(adjustment, reading)
     check_options(options, adjustment)

@@ -50,6 +50,7 @@ class Options:
     readjust: Readjust | None
     seed: int
     tol: float
+    time_intervals: int
 
     @property
     def is_penalized(self) -> bool:
@@ -93,6 +94,13 @@ def check_options(options: Options, adjustment: Adjustment) -> None:
                 f"`{name}` must be a whole number of at least {least}, but it is {count!r}.",
                 hint="10 is usual.",
             )
+    if not (options.time_intervals == 0 or is_count(options.time_intervals)):
+        raise CohortError(
+            "BadSetting",
+            "`time_intervals` must be a whole number of at least 0, but it is "
+            f"{options.time_intervals!r}.",
+            hint="6 are usual; 0 for none.",
+        )
     if options.censoring_group == "stratum" and adjustment.set_id is None:
         raise CohortError(
             "BadSetting",

@@ -248,6 +248,9 @@ RULES: Mapping[str, Callable[[list[Row], int, Any], list[Row]]] = {
     "outcome_coefficients": _hide_outcome_means,
     "outcome_cross_validation": _unless_few,
     "likelihood_profiles": _unless_few,
+    "effect_over_time": lambda rows, least, results: list(
+        hide_first("effect_over_time", _unless_few(rows, least, results), least)
+    ),
     "curves": _cut_curves,
     "preference": _join_bars,
     "numbers_at_risk": _hide_at_risk,

@@ -45,6 +45,7 @@ ALONE = {
 EMPTIED = (
     "curves",
     "likelihood_profiles",
+    "effect_over_time",
     # With the means of the covariates, coefficients lead from the crude to the adjusted ratio.
     "outcome_coefficients",
     "outcome_cross_validation",

@@ -68,6 +68,7 @@ class Tables:
             "follow_up_ends": self._described("ends"),
             "event_weeks": self._described("weeks"),
             "likelihood_profiles": self._of_model("profile"),
+            "effect_over_time": self._of_model("over_time"),
             "calendar": self._calendar,
             "codes": lambda blind: iter(self._source.codes()),
             "warnings": self._warnings,
@@ -213,7 +214,7 @@ class Tables:
                 }
 
     def _of_model(self, name: str) -> Callable[[bool], Iterator[Row]]:
-        """What goes with an effect and tells it; without a number it is of the main estimate."""
+        """What goes with an effect and tells it; without a number it is the main one."""
 
         def rows(blind: bool) -> Iterator[Row]:
             for run in self._runs:

@@ -19,6 +19,7 @@ from riskset.model.penalty import L1, Penalty
 from riskset.study.analysis_sections import Analysis, OutcomeModel
 from riskset.study.cohorts import Cohort, Followed
 from riskset.study.outcome_covariates import covariate_columns, covariate_tables
+from riskset.study.over_time import MOST_INTERVALS, over_time_rows
 from riskset.study.scores import status_of, tidy_covariates
 from riskset.study.steps import Result
 
@@ -47,8 +48,8 @@ def estimates(
 ) -> Result:
     """The main estimate, its other reading, and those of further models.
 
-    Of outcomes of interest, not of controls, which may be many, with the profile of the main one
-    and what each says of its covariates: ``coefficients`` and ``cross_validation``, whose
+    Of outcomes of interest, not of controls, which may be many, with the profile of the main one,
+    the main one in stretches of time, and what each says of its covariates: ``coefficients`` and ``cross_validation``, whose
     ``number`` is that of the row, from 1.
     """
     own = analysis.model
@@ -58,7 +59,10 @@ def estimates(
         beside: dict[str, Any] = {"seed": seed, "extra": extra, "penalty": penalty}
         # With covariates each of its points would be a fit of them all.
         profile = is_of_interest and extra is None
-        found = _fit(followed, made, own, own.kind, **beside, profile=profile)
+        intervals = MOST_INTERVALS if is_of_interest else 0
+        found = _fit(
+            followed, made, own, own.kind, **beside, profile=profile, time_intervals=intervals
+        )
         asked.append((found, "main", "adjusted"))
         if found.sensitivity is not None:
             label = f"{found.sensitivity.reading} instead of {found.reading}"
@@ -66,6 +70,7 @@ def estimates(
     except InputError as error:
         return Result(status_of(error) | {"rows": []})
     facts = _facts(found) | {"profile": _profile(found)}
+    facts["over_time"] = over_time_rows(found, followed, made)
     for kind in own.also:
         if kind == own.kind:
             continue
@@ -177,6 +182,7 @@ def _fit(
     interactions: Design | None = None,
     reading: str | None = None,
     profile: bool = False,
+    time_intervals: int = 0,
 ) -> Estimate:
     is_finegray = kind == "finegray"
     return fit_outcome(
@@ -196,6 +202,7 @@ def _fit(
         censoring_weights=own.censoring_weights if is_finegray else "none",
         censoring_group=own.censoring_group if is_finegray else None,
         profile="adaptive" if profile else None,
+        time_intervals=time_intervals,
         replicates=own.replicates,
         seed=seed,
     )

@@ -151,6 +151,14 @@ def _outcome_coefficients(rows: Iterable[Row], least: int) -> Iterator[Row]:
     yield from _means(("",))(_few_outcomes(())(rows, least), least)
 
 
+def _over_time(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    """All intervals or none: those of the others and of the whole time would tell the last."""
+    for _, group in groupby(rows, key=lambda row: tuple(row[name] for name in RUN)):
+        own = list(group)
+        if not is_small([row[f"{arm}_outcomes"] for row in own for arm in ARMS], least).any():
+            yield from own
+
+
 def _preference(rows: Iterable[Row], least: int) -> Iterator[Row]:
     """Bars joined until each has no small count, neither of those kept nor of those who went."""
     for _, group in groupby(rows, key=lambda row: (row["adjustment"], row["arm"])):
@@ -261,4 +269,5 @@ HIDERS: dict[str, Callable[[Iterable[Row], int], Iterator[Row]]] = {
     "calendar": _parts(("target", "comparator", "arm"), "starts"),
     "controls": _few_outcomes(OF_CONTROL),
     "likelihood_profiles": _few_outcomes(()),
+    "effect_over_time": _over_time,
 }

@@ -237,6 +237,24 @@ derivative             number? of the profile by the log hazard ratio
 """,
     ),
     table(
+        "effect_over_time",
+        "A run's main effect in an interval of time; intervals have equal numbers of outcomes.",
+        RUN
+        + """
+interval               int     1, 2, ...
+start                  number  days since the start of the time at risk, not itself in the interval
+end                    number  last day of the interval
+target_outcomes        int     outcomes of the target in it
+comparator_outcomes    int     outcomes of the comparator in it
+hr                     number  hazard ratio in it, by scaled Schoenfeld residuals
+hr_lower               number  lower end of its normal interval
+hr_upper               number  upper end
+log_hr                 number  its logarithm
+se                     number  standard error of the logarithm
+interval_level         number  such as 0.95
+""",
+    ),
+    table(
         "event_weeks",
         "A week about the index date: first outcomes of people under observation.",
         RUN

@@ -7,6 +7,7 @@ from riskset.report.figures.lines import profile_figure
 from riskset.report.markup import Markup, join, tag
 from riskset.report.numerals import p_value, significant, whole
 from riskset.report.page import Page
+from riskset.report.sections import proportionality
 from riskset.report.sections.covariates import (
     covariate_facts,
     covariate_tables,
@@ -48,6 +49,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
         "score": {key: scores[0][key] for key in SCORE} if scores else None,
         "outcome": main and {key: main[key] for key in OUTCOME},
         "fits": _fits(source, part),
+        "proportionality": proportionality.collect(source, part, main),
         "profile": sorted(profile, key=lambda r: r["log_hr"])[::every],
         "tables": covariate_tables(coefficients, tried),
     }
@@ -80,6 +82,8 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
         parts.append(page.heading(say("models.outcome_heading"), "outcome-model"))
         parts.append(_card(page, _outcome_facts(page, found["outcome"])))
         parts.append(_profile(page, found) if len(found["profile"]) > 2 else None)
+        own = page.under("proportionality")
+        parts.append(proportionality.render(own, found["proportionality"], about))
     for k, fit in enumerate(found["fits"]):
         parts += _fit(page.under(f"fits/{k}"), fit, about)
     return page.section("models", say("section.models"), *parts)
