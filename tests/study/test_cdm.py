@@ -128,6 +128,38 @@ def test_a_study_that_nobody_enters(folder):
             "value: 3",
             "for a table of people, but the data are",
         ),
+        ("concepts: [974166, 1395058]", "concepts: [0]", "thiazides.concepts: `concepts` must be"),
+        (
+            "concepts: [4329847], label: Infarction",
+            "concepts: [7], exclude: [-7]",
+            "competing_events.infarction.exclude: `exclude` must be concept ids",
+        ),
+        (
+            "washout_days: 0",
+            "min_age: 65, max_age: 64",
+            "eligibility.max_age: nobody can enter: min_age is 65, and max_age 64",
+        ),
+        (
+            "washout_days: 0",
+            "study_start: 2015-01-01, study_end: 2014-12-31",
+            "study_end: nobody can enter: study_start is 2015-01-01, and study_end 2014-12-31",
+        ),
+        (
+            "risk_start: 0",
+            "risk_start: 30, risk_end: 29, end_anchor: cohort start",
+            "risk_end: nobody can be at risk: the last day is 29 after the cohort start, and the",
+        ),
+        (
+            "risk_start: 0",
+            "max_days: 30, min_days_at_risk: 31",
+            "min_days_at_risk: nobody can be at risk: of at most 30 days there must be at least 31",
+        ),
+        (
+            "all: {}",
+            "all: {covariates: {analyses: [5, 5]}}",
+            "covariates.analyses: `analyses`",
+        ),
+        ("all: {}", "all: {covariates: {end_day: 1}}", "covariates.end_day: `end_day` must not be"),
         ("cdm: toy-cdm", "cdm: toy", "data.cdm: there is no file or folder"),
     ],
 )
@@ -135,6 +167,6 @@ def test_faults_have_their_line(folder, old, new, message):
     text = TEXT.replace(old, new)
     line = 1 + next(k for k, row in enumerate(text.splitlines()) if new in row)
     with pytest.raises(rs.InputError, match=message) as fault:
-        rs.study.run(rs.study.Study.parse(text, folder), folder / "nothing")
+        rs.study.check_data(rs.study.Study.parse(text, folder))
     if "one arm" not in message:
         assert f"line {line}" in str(fault.value)

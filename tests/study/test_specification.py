@@ -40,6 +40,33 @@ FAULTS = {
         ("matched: {trim: {equipoise: [1]}}", 15, "expected 2 values, but there is 1", ""),
         ("matched: {model: {strength: 1}}", 15, "there are none in the model", "covariates: all"),
         ("matched: {time_at_risk: {}}", 15, "`time_at_risk` goes with a CDM", "table of people"),
+        (
+            "matched: {trim: {equipoise: [0.7, 0.3]}}",
+            15,
+            "trim.equipoise: `equipoise` must be",
+            "0.3",
+        ),
+        ("matched: {trim: {refit: true}}", 15, "it says no rule by which to trim", "symmetric"),
+        ("matched: {weight: {truncate: 99%}}", 15, "weight.truncate: `truncate` must be", "'p99'"),
+        ("matched: {weight: {truncate: -3}}", 15, "number or a percentile, but it is -3.0", "10"),
+        (
+            "matched: {model: {interval: bootstrap, replicates: 30}}",
+            15,
+            "model.replicates: an interval with level=0.95 needs at least 39 replicates, but",
+            "1,000 are usual",
+        ),
+        (
+            "matched: {model: {interval: bootstrap, level: 0.999}}",
+            15,
+            "with level=0.999 needs at least 1,999 replicates, but there are 200",
+            "",
+        ),
+        (
+            "matched: {model: {interval: wald, covariates: all}}",
+            15,
+            "model.interval: with `covariates: all` there is a penalty, and so no wald interval",
+            "bootstrap",
+        ),
         ("matched: [match]", 15, "and model, but it is a list", ""),
         (
             "matched: {match: {}}\n  matched: {}",

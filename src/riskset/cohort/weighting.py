@@ -17,7 +17,7 @@ from riskset.cohort.adjustment import (
 )
 from riskset.solve.result import Note
 
-__all__ = ["weight"]
+__all__ = ["check_truncation", "weight"]
 
 Stabilise = bool | Literal["cohortmethod"]
 
@@ -161,18 +161,30 @@ def _check_positivity(score: Rows, target: NDArray[np.bool_], estimand: str) -> 
 
 
 def _cap(truncate: float | str | None, weights: Rows) -> float | None:
-    if truncate is None:
-        return None
-    percent: object = truncate
+    percent = check_truncation(truncate)
+    if truncate is None or percent is None:
+        return None if truncate is None else float(truncate)
+    return float(np.quantile(weights, percent / 100)) if weights.size else np.inf
+
+
+def check_truncation(truncate: float | str | None) -> float | None:
+    """The percentile that it stands for, if it does.
+
+    Raises
+    ------
+    CohortError
+        "BadSetting".
+    """
+    percent: object = None
     if isinstance(truncate, str) and truncate.startswith("p"):
         try:
             percent = float(truncate[1:])
         except ValueError:
             percent = None
         if is_number(percent) and 0 < percent < 100:
-            return float(np.quantile(weights, percent / 100)) if weights.size else np.inf
-    elif is_number(truncate) and truncate > 0:
-        return float(truncate)
+            return percent
+    elif truncate is None or (is_number(truncate) and truncate > 0):
+        return None
     raise CohortError(
         "BadSetting",
         f"`truncate` must be a positive number or a percentile, but it is {truncate!r}.",

@@ -14,23 +14,26 @@ from riskset.cohort.population import Population
 from riskset.data.design import Design
 from riskset.omop.cdm import Cdm
 from riskset.omop.characteristics import characteristics
-from riskset.omop.concepts import ConceptSet
-from riskset.omop.covariate_settings import CovariateSettings
 from riskset.omop.covariates import Covariates
-from riskset.omop.eligibility import Eligibility
 from riskset.omop.events import CohortRecords, Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.risk import TimeAtRisk
 from riskset.omop.study_cohort import StudyCohort
 from riskset.study.analysis_sections import Analysis
 from riskset.study.cdm_sections import CdmCovariates, Entry, NewUsers, RiskWindow
+from riskset.study.cdm_settings import (
+    concept_set,
+    covariate_settings,
+    entry_rules,
+    risk_window,
+)
 from riskset.study.cohorts import Around, Cohort, Followed
 from riskset.study.data_sections import CdmData, CdmExposure, CdmOutcome, Codes
 from riskset.study.specification import Comparison, Study
 from riskset.study.steps import Result, Steps, digest, fingerprint
 from riskset.study.variables import Labels, label_people, uses
 
-__all__ = ["CdmSource", "find_cdm", "risk_window"]
+__all__ = ["CdmSource", "find_cdm"]
 
 WEEKS = 52
 """Before and after the index date, in which first outcomes are counted by week."""
@@ -171,8 +174,7 @@ class CdmSource:
         """Those who may enter; done when it is needed, and the last one is remembered."""
         key = self._entry_key(comparison, analysis)
         if self._selected is None or self._selected[0] != key:
-            rules = Eligibility(**dataclasses.asdict(analysis.eligibility or Entry()))
-            found = rules.select(self._cdm, self._episodes(comparison, analysis))
+            found = entry_rules(analysis).select(self._cdm, self._episodes(comparison, analysis))
             self._selected = (key, found)
         return self._selected[1]
 
@@ -185,8 +187,8 @@ class CdmSource:
             return CohortTable(target.cohort, comparator.cohort).read(self._cdm)
         new_users = dataclasses.asdict(analysis.new_users or NewUsers())
         sets = (
-            _concepts(target, comparison.target),
-            _concepts(comparator, comparison.comparator),
+            concept_set(target, comparison.target),
+            concept_set(comparator, comparison.comparator),
         )
         return NewUserCohort(*sets, **new_users).read(self._cdm)
 
@@ -253,7 +255,7 @@ class CdmSource:
         self, comparison: Comparison, analysis: Analysis, settings: CdmCovariates, path: Path
     ) -> Result:
         cohort = self._select(comparison, analysis)
-        covariates = Covariates.extract(self._cdm, cohort, _covariate_settings(settings))
+        covariates = Covariates.extract(self._cdm, cohort, covariate_settings(settings))
         covariates.design().save(path)
         days = _column(cohort.table, "index_date").astype("datetime64[Y]")
         arrays = {
@@ -328,19 +330,10 @@ def find_cdm(study: Study) -> Path:
     return path
 
 
-def risk_window(analysis: Analysis) -> TimeAtRisk:
-    """The time at risk of an analysis."""
-    return TimeAtRisk(**dataclasses.asdict(analysis.time_at_risk or RiskWindow()))
-
-
 def _definition(own: Codes) -> dict[str, object]:
     """What the records of an exposure or outcome depend on."""
     names = ("concepts", "descendants", "exclude", "cohort", "inpatient", "death")
     return {name: getattr(own, name, None) for name in names}
-
-
-def _concepts(own: Codes, name: str = "") -> ConceptSet:
-    return ConceptSet(own.concepts, descendants=own.descendants, exclude=own.exclude, name=name)
 
 
 def _event(own: CdmOutcome) -> object:
@@ -348,15 +341,7 @@ def _event(own: CdmOutcome) -> object:
         return "death"
     if own.cohort is not None:
         return CohortRecords(own.cohort)
-    return Diagnosis(_concepts(own), inpatient=own.inpatient)
-
-
-def _covariate_settings(own: CdmCovariates) -> CovariateSettings:
-    given = dataclasses.asdict(own)
-    if given["analyses"] is None:
-        del given["analyses"]
-    exclude = given.pop("exclude")
-    return CovariateSettings(**given, exclude=ConceptSet(exclude) if exclude else None)
+    return Diagnosis(concept_set(own), inpatient=own.inpatient)
 
 
 def _problem(facts: dict[str, Any]) -> tuple[str, str] | None:

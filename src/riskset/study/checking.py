@@ -10,6 +10,7 @@ from riskset.study.data_sections import (
     Codes,
     TableExposure,
 )
+from riskset.study.settings_checks import check_settings
 from riskset.study.variables import check_variables
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def check(study: "Study") -> None:
             )
     for name, analysis in own.analyses.items():
         _check_analysis(study, name, analysis)
+    check_settings(study)
 
 
 def _check_analysis(study: "Study", name: str, analysis: Analysis) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from riskset._version import __version__
 from riskset.study.analysis_sections import Analysis
 from riskset.study.cdm_sections import Entry
-from riskset.study.cdm_source import risk_window
+from riskset.study.cdm_settings import risk_window
 from riskset.study.data_sections import CdmData, CdmOutcome
 from riskset.study.specification import Study
 
