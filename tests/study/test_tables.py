@@ -111,6 +111,34 @@ def test_a_table_with_competing_events_and_reasons(tmp_path):
     assert found.study["competing"] == "Transplant"
 
 
+def test_ids_and_scores_are_told_by_the_names_of_their_columns(tmp_path):
+    columns = people()
+    columns["id"][7] = columns["id"][3]
+    with pytest.raises(
+        rs.InputError, match="column 'id' of people.parquet must hold an id of its"
+    ) as e:
+        run(tmp_path, columns)
+    assert "1 row does not (first: data row 8, id 13, value 13)" in str(e.value)
+    columns = people()
+    columns["ps"] = np.where(columns["id"] == 40, 1.5, 0.5)
+    with pytest.raises(
+        rs.InputError, match="column 'ps' of people.parquet must hold probabil"
+    ) as e:
+        run(tmp_path, columns, data=LONG | {"score": "ps", "covariates": {"columns": ["x"]}})
+    assert "(first: data row 31, id 40, value 1.5)" in str(e.value)
+
+
+def test_reasons_are_in_keys_and_not_in_arguments_of_python(tmp_path):
+    columns = people()
+    columns["same"] = columns["drug"]
+    model = {"penalty": "l2", "cross_validate": False, "strength": 1}
+    found = run(tmp_path, columns, defaults={"propensity": model})
+    (row,) = found.rows("runs")
+    assert row["status"] == "high_correlation"
+    assert "on_high_correlation: exclude" in row["reason"]
+    assert "='" not in row["reason"]
+
+
 def test_columns_that_are_absent_have_their_line(tmp_path):
     pq.write_table(pa.table(people()), tmp_path / "people.parquet")
     study = rs.study.Study(content(outcomes={"death": {"time": "days", "event": "dead"}}), tmp_path)

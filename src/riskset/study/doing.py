@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from riskset._progress import ProgressBar
 from riskset.cohort.adjustment import Adjustment
@@ -13,12 +14,13 @@ from riskset.study.analysis_sections import Analysis
 from riskset.study.cohorts import Cohort, Followed, Source
 from riskset.study.controls import Checked, calibrated, checks
 from riskset.study.data_sections import Outcome
-from riskset.study.effects import crude, estimates, numbered, subgroup_estimates
+from riskset.study.effects import crude, estimates, numbered
 from riskset.study.estimate_run import AnalysisRuns, Run
 from riskset.study.following import describe
 from riskset.study.scores import USABLE, fit_score, given_score
 from riskset.study.specification import Comparison, Study
 from riskset.study.steps import Result, Steps, digest
+from riskset.study.subgroup_effects import subgroup_estimates
 from riskset.study.variables import definitions
 
 __all__ = ["Doing"]
@@ -192,8 +194,11 @@ class Doing:
             run.estimate = main.key
             run.stop("estimate", main.facts)
             parts.insert(0, main)  # so that its rows have the numbers that it has given them
-            if is_of_interest:
-                parts += self._subgroups(cohort, followed, made, own, key, what)
+            if is_of_interest and main.facts["rows"]:
+                row = main.facts["rows"][0]
+                for found in self._subgroups(cohort, followed, made, own, row, key, what):
+                    parts.append(found)
+                    run.notes += [("subgroups", note) for note in found.facts["notes"]]
         run.rows += numbered(parts)
 
     def _subgroups(
@@ -202,6 +207,7 @@ class Doing:
         followed: Followed,
         made: Adjustment,
         own: Analysis,
+        main: dict[str, Any],
         key: list[object],
         what: str,
     ) -> Iterator[Result]:
@@ -212,8 +218,9 @@ class Doing:
                 cohort,
                 followed,
                 made,
-                own.model,
+                own,
                 subgroup.column,
+                main,
                 specification.seed,
             )
             column = [subgroup.column, definitions(specification, [subgroup.column])]

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from riskset._errors import InputError
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcome_model import fit_outcome
-from riskset.cohort.outcomes import ArmCounts, Outcomes, count_arms, expected_se
+from riskset.cohort.outcomes import expected_se
 from riskset.cohort.tidying import TidyInfo
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
@@ -20,10 +19,10 @@ from riskset.study.analysis_sections import Analysis, OutcomeModel
 from riskset.study.cohorts import Cohort, Followed
 from riskset.study.outcome_covariates import covariate_columns, covariate_tables
 from riskset.study.over_time import MOST_INTERVALS, over_time_rows
-from riskset.study.scores import status_of, tidy_covariates
+from riskset.study.scores import as_keys, notes_of, status_of, tidy_covariates
 from riskset.study.steps import Result
 
-__all__ = ["crude", "estimates", "numbered", "subgroup_estimates"]
+__all__ = ["crude", "estimate_row", "estimates", "fit", "numbered"]
 
 NAMES = {"cox": "hazard", "cause-specific": "cause-specific hazard", "finegray": "subdistribution"}
 
@@ -32,10 +31,10 @@ def crude(followed: Followed, own: OutcomeModel, seed: int) -> Result:
     """The estimate without any adjustment, of all who are followed."""
     plain = dataclasses.replace(own, covariates="none", strength=None, censoring_group=None)
     try:
-        found = _fit(followed, followed.people, plain, plain.kind, seed=seed, reading="marginal")
+        found = fit(followed, followed.people, plain, plain.kind, seed=seed, reading="marginal")
     except InputError as error:
         return Result(status_of(error) | {"rows": []})
-    return Result(_facts(found) | {"rows": [_row(found, "crude", "crude")]})
+    return Result(_facts(found) | {"rows": [estimate_row(found, "crude", "crude")]})
 
 
 def estimates(
@@ -49,8 +48,8 @@ def estimates(
     """The main estimate, its other reading, and those of further models.
 
     Of outcomes of interest, not of controls, which may be many, with the profile of the main one,
-    the main one in stretches of time, and what each says of its covariates: ``coefficients`` and ``cross_validation``, whose
-    ``number`` is that of the row, from 1.
+    the main one in stretches of time, and what each says of its covariates: ``coefficients`` and
+    ``cross_validation``, whose ``number`` is that of the row, from 1.
     """
     own = analysis.model
     asked: list[tuple[Estimate, str, str]] = []
@@ -60,7 +59,7 @@ def estimates(
         # With covariates each of its points would be a fit of them all.
         profile = is_of_interest and extra is None
         intervals = MOST_INTERVALS if is_of_interest else 0
-        found = _fit(
+        found = fit(
             followed, made, own, own.kind, **beside, profile=profile, time_intervals=intervals
         )
         asked.append((found, "main", "adjusted"))
@@ -75,7 +74,7 @@ def estimates(
         if kind == own.kind:
             continue
         try:
-            other = _fit(followed, made, own, kind, **beside)
+            other = fit(followed, made, own, kind, **beside)
         except InputError as error:
             facts["notes"].append({"code": "model", "message": f"{kind}: {error}"})
             continue
@@ -84,7 +83,7 @@ def estimates(
                 asked.append((one, "model", f"{NAMES[kind]}, {one.reading}"))
     facts |= {"rows": [], "coefficients": [], "cross_validation": []}
     for number, (one, role, label) in enumerate(asked, start=1):
-        facts["rows"].append(_row(one, role, label) | covariate_columns(one, own, seed))
+        facts["rows"].append(estimate_row(one, role, label) | covariate_columns(one, own, seed))
         if is_of_interest:
             coefficients, tried = covariate_tables(cohort, made, one, number, tidied)
             facts["coefficients"] += coefficients
@@ -104,73 +103,7 @@ def _profile(found: Estimate) -> list[dict[str, float]]:
     ]
 
 
-def subgroup_estimates(
-    cohort: Cohort, followed: Followed, made: Adjustment, own: OutcomeModel, column: str, seed: int
-) -> Result:
-    """The effect at each level of a column, from the interactions of its levels and the treatment.
-
-    All people, weights and sets stay in one model; intervals of the levels are normal.
-    """
-    labels = cohort.labels[column]
-    levels = labels.found(made.kept)
-    if len(levels) < 2 or made.status != "ok":
-        return Result({"rows": []})
-    columns = {str(level): (labels.values == level).astype(np.float64) for level in levels[1:]}
-    plain = dataclasses.replace(own, covariates="none", strength=None)
-    try:
-        groups = Design.from_columns(columns)
-        found = _fit(followed, made, plain, plain.kind, seed=seed, interactions=groups)
-    except InputError:
-        return Result({"rows": []})
-    beside = {subgroup.name: subgroup for subgroup in found.subgroups}
-    rows = []
-    for level in levels:
-        one = beside.get(str(level))
-        log_hr, se = (found.log_hr, found.se) if one is None else (one.log_hr, one.se_log_hr)
-        inside = np.where(labels.values == level, made.weight, 0.0)
-        arms = count_arms(
-            Outcomes(followed.time, followed.status), dataclasses.replace(made, weight=inside)
-        )
-        p = next(iter(beside.values())).p if one is None and len(beside) == 1 else None
-        row = _row(_at_level(found, log_hr, se, arms), "subgroup", f"{column}: {level}")
-        row |= {"level": str(level), "interaction_p": p if one is None else one.p}
-        rows.append(row)
-    return Result({"rows": rows})
-
-
-def _at_level(
-    found: Estimate, log_hr: float, se: float, arms: tuple[ArmCounts, ArmCounts]
-) -> Estimate:
-    """The estimate of a level, with what is of the whole model left out."""
-    events = [arm.outcomes for arm in arms]
-    status = found.status
-    if status == "ok" and not np.isfinite(log_hr):
-        status = "events_in_one_arm" if any(events) else "no_events"
-        log_hr = se = float("nan")
-    half = float(ndtri(0.5 + found.level / 2)) * se
-    nothing = float("nan")
-    return dataclasses.replace(
-        found,
-        status=status,
-        target=arms[0],
-        comparator=arms[1],
-        log_hr=log_hr,
-        lower=log_hr - half,
-        upper=log_hr + half,
-        se=se,
-        p=float(2 * ndtr(-abs(log_hr / se))) if se > 0 else nothing,
-        one_sided_p=float(ndtr(-log_hr / se)) if se > 0 else nothing,
-        interval="wald",
-        llr=nothing,
-        proportionality_p=nothing,
-        informative_strata=None,
-        informative_people=None,
-        kkt=nothing,
-        notes=(),
-    )
-
-
-def _fit(
+def fit(
     followed: Followed,
     made: Adjustment,
     own: OutcomeModel,
@@ -184,6 +117,7 @@ def _fit(
     profile: bool = False,
     time_intervals: int = 0,
 ) -> Estimate:
+    """`fit_outcome` by the settings of a model."""
     is_finegray = kind == "finegray"
     return fit_outcome(
         Surv(followed.time, followed.status),
@@ -225,11 +159,12 @@ def _covariates(
 
 
 def _facts(found: Estimate) -> dict[str, Any]:
-    notes = [{"code": n.code, "message": n.message} for n in found.notes]
-    return {"status": found.status, "reason": found.reason, "notes": notes}
+    reason = None if found.reason is None else as_keys(found.reason)
+    return {"status": found.status, "reason": reason, "notes": notes_of(found.notes)}
 
 
-def _row(found: Estimate, role: str, label: str) -> dict[str, Any]:
+def estimate_row(found: Estimate, role: str, label: str) -> dict[str, Any]:
+    """A row of the table `estimates`, but for its number and its covariates."""
     row: dict[str, Any] = dict(found.columns())
     row["interval_level"] = row.pop("level")
     events = found.target.outcomes + found.comparator.outcomes

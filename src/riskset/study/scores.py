@@ -1,5 +1,6 @@
 """The step of the propensity score: tidy covariates, the model, and what both say of themselves."""
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,10 +27,12 @@ from riskset.study.cohorts import Cohort
 from riskset.study.steps import Result
 
 __all__ = [
+    "as_keys",
     "coefficient_rows",
     "curve_rows",
     "fit_score",
     "given_score",
+    "notes_of",
     "penalty_of",
     "snake",
     "status_of",
@@ -44,7 +47,23 @@ USABLE = ("ok", "ps_constant", "separated")
 def status_of(error: InputError) -> dict[str, str]:
     """Status and reason of a step that could not be done."""
     code = snake(error.code) if isinstance(error, CohortError) else "bad_input"
-    return {"status": code, "reason": str(error).replace("\nHint: ", " Hint: ")}
+    return {"status": code, "reason": as_keys(str(error)).replace("\nHint: ", " Hint: ")}
+
+
+def as_keys(text: str) -> str:
+    """A message with arguments of Python as keys of the specification.
+
+    Examples
+    --------
+    >>> as_keys("use estimand='ato', or descendants=False.")
+    'use estimand: ato, or descendants: false.'
+    """
+
+    def written(found: "re.Match[str]") -> str:
+        name, value = found[1], found[2]
+        return f"{name}: {value.strip(chr(39)) if value[0] == chr(39) else value.lower()}"
+
+    return re.sub(r"\b([a-z]\w*)=('[^']*'|True|False|None)", written, text)
 
 
 def snake(code: str) -> str:
@@ -54,7 +73,7 @@ def snake(code: str) -> str:
 
 def notes_of(notes: tuple[Note, ...]) -> list[dict[str, str]]:
     """Remarks as JSON has them."""
-    return [{"code": note.code, "message": note.message} for note in notes]
+    return [{"code": note.code, "message": as_keys(note.message)} for note in notes]
 
 
 def given_score(cohort: Cohort) -> Result:

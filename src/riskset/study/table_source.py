@@ -48,6 +48,7 @@ class TableSource:
         files = [found.file.path, *([] if found.long is None else [found.long])]
         prints = [fingerprint(path) for path in files]
         self._columns = read_columns(found.file, found.wanted)
+        self._check_people()
         self._key = digest("read", prints, study.settings["data"])
         self.design, notes = covariates_of(
             found.file,
@@ -100,6 +101,20 @@ class TableSource:
             reasons = self._columns[own.end_reason][rows].astype(np.str_)
         columns = (own.time, own.event, own.prior, own.end_reason)
         return Followed(digest(cohort.key, columns), people, time, status, reasons)
+
+    def _check_people(self) -> None:
+        """Ids that are no identities, and scores that are no probabilities."""
+        data, everybody = self._data, np.arange(next(iter(self._columns.values())).size)
+        if data.id is not None:
+            first = np.unique(self._columns[data.id], return_index=True)[1]
+            hint = "give people who enter twice two ids, and one name in the column of `person`."
+            fine = np.isin(everybody, first)
+            self._check(data.id, everybody, fine, "must hold an id of its own in each row", hint)
+        if data.score is not None:
+            score = np.asarray(self._columns[data.score], dtype=np.float64)
+            hint = "leave rows without a score out, and check the model that made it."
+            fine = (score >= 0) & (score <= 1)
+            self._check(data.score, everybody, fine, "must hold probabilities", hint)
 
     def _check(self, name: str, rows: Index, fine: AnyArray, must: str, hint: str) -> None:
         """Complain of a column some of whose values cannot be."""
