@@ -272,15 +272,16 @@ def _cross_validation(model: CoxCV | FineGrayCV) -> dict[str, object]:
             "mean": _number(float(mean)),
             "se": _number(float(se)),
             "n_nonzero": int(n_nonzero),
-            "scores": [_number(score) for score in scores.tolist()],
-            "largest_kkt": float(kkt.max()),
+            "scores": [_number(score) for score in scores[:count].tolist()],
+            "largest_kkt": float(kkt[:count].max()),
         }
-        for l1, l2, mean, se, n_nonzero, scores, kkt in zip(
+        for l1, l2, mean, se, n_nonzero, count, scores, kkt in zip(
             found.l1,
             found.l2,
             found.mean,
             found.se,
             found.n_nonzero,
+            found.n_replicates,
             found.scores,
             found.kkt,
             strict=True,

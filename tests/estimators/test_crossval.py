@@ -209,7 +209,7 @@ def test_an_interrupted_fit_goes_on(data, tmp_path, monkeypatch, after):
         model.fit(x, y)
     same(model.cross_validation_, whole.cross_validation_)
     assert_array_equal(model.coef_, whole.coef_)
-    total = whole.cross_validation_.scores.size
+    total = whole.cross_validation_.n_replicates.sum()
     assert count[0] == total - after
     kept = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(kept) == 1 + total

@@ -152,6 +152,30 @@ def test_the_search_finds_the_best_of_a_fine_grid(kind, seed):
     assert ((near < 1) & (near > 1 / 1.1001)).any()
 
 
+@pytest.mark.parametrize("seed", [1, 3, 5, 8])
+def test_the_first_of_many_repetitions_looks_around(seed):
+    """What is chosen is best in all repetitions, of all that was tried."""
+    x, y = cohort(seed, n=150, p=20)
+    searched = rs.CoxCV(folds=3, repeats=6, seed=seed).fit(x, y)
+    found = searched.cross_validation_
+    assert set(found.n_replicates) == {3, 18}
+    given = [float(s) for s in found.strengths]
+    every = rs.CoxCV(folds=3, repeats=6, seed=seed, penalties=given).fit(x, y).cross_validation_
+    first = rs.CoxCV(folds=3, repeats=1, seed=seed, penalties=given).fit(x, y).cross_validation_
+    assert every.strengths[every.chosen] == found.strengths[found.chosen]
+    assert found.mean.max() == found.mean[found.best]
+    assert_allclose(found.scores[:, :3], first.scores, atol=1e-3)
+    assert_allclose(found.se[~found.is_complete], first.se[~found.is_complete], atol=1e-3)
+    assert_allclose(found.mean[found.is_complete], every.mean[found.is_complete], atol=1e-3)
+    assert np.isnan(found.scores[~found.is_complete, 3:]).all()
+    of_first = found.mean[found.best] + first.mean - first.mean[found.best]
+    assert_allclose(found.mean[~found.is_complete], of_first[~found.is_complete], atol=1e-3)
+    frame = searched.cv_results_
+    assert len(frame) == found.n_replicates.sum()
+    assert np.isfinite(frame["score"]).all()
+    assert f"up to {18} replicates" in repr(found)
+
+
 def test_one_standard_error_is_the_strongest_within_it():
     x, y = cohort(3, n=900)
     # Halves of one size, so that scores vary little between folds.

@@ -79,7 +79,7 @@ class Cohort:
         step = f"{self.folds} folds x {self.repeats}, and the fit"
         threads = case.loss.runtime.n_threads if self.threads is None else self.threads
         facts: dict[str, Any] = {"threads": threads, "tool": called(self.device)}
-        kkt = max(judged.kkt, float(found.kkt.max()))
+        kkt = max(judged.kkt, found.largest_kkt)
         note = f"{len(found.penalties)} penalties"
         yield 0.0, "", case.record(
             step=step, l1=penalty.l1, note=note, objective=judged.objective,

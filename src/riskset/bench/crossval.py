@@ -98,7 +98,7 @@ class CrossValidate:
             prepare=case.seconds_to_build,
             objective=judged.objective,
             n_nonzero=judged.n_nonzero,
-            kkt=max(judged.kkt, float(found.kkt.max())),
+            kkt=max(judged.kkt, found.largest_kkt),
             l1=model.best_penalty_.l1,
             note=f"{len(found.penalties)} penalties",
             **done.times,

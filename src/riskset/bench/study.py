@@ -94,7 +94,7 @@ class Study:
         facts: dict[str, Any] = {"kkt": score.kkt, "n_nonzero": int(np.count_nonzero(score.coef))}
         note: str = score.status
         if cv is not None and penalty is not None:
-            facts |= {"kkt": max(score.kkt, float(cv.kkt.max())), "l1": penalty.l1}
+            facts |= {"kkt": max(score.kkt, cv.largest_kkt), "l1": penalty.l1}
             note = f"AUC {auc(score.people).auc:.3f}, {len(cv.penalties)} penalties"
         step = f"propensity score, {self.folds} folds x {self.repeats}"
         return self._record(step, design.n_rows, design, note=note, **facts, **done.times)

@@ -56,9 +56,9 @@ def print_fit(
         table.add_row(
             "score",
             f"{found.score_name}: mean {model.best_score_:,.4f}, se {found.se[found.chosen]:,.4f}; "
-            f"{_penalties(len(found))} in {counted(found.repeats.size, 'replicate')}, relative KKT "
-            "residual "
-            f"at most {found.kkt.max():.1e} (tolerance {model.tol_replicates:.0e})",
+            f"{_penalties(len(found))} in {'' if found.is_complete.all() else 'up to '}"
+            f"{counted(found.repeats.size, 'replicate')}, relative KKT residual "
+            f"at most {found.largest_kkt:.1e} (tolerance {model.tol_replicates:.0e})",
         )
     elif model.penalty is not None:
         table.add_row("penalty", f"l1 = {model.penalty.l1:g}, l2 = {model.penalty.l2:g}")

@@ -27,7 +27,7 @@ Report = Callable[[int, int], None]
 """Called with the number of penalties that are done and of replicates of the next one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scored:
     """A penalty and its scores.
 
@@ -37,8 +37,9 @@ class Scored:
     coef : (p,) float64
         On all rows, to a relative KKT residual of 1e-6.
     replicates : tuple of ReplicateScore
+        All of them, or those of the first repetition.
     mean, se : float
-        Over all replicates, and its standard error.
+        Of their scores, and its standard error.
     """
 
     penalty: Penalty | None
@@ -46,6 +47,11 @@ class Scored:
     replicates: tuple[ReplicateScore, ...]
     mean: float
     se: float
+
+    def mean_of(self, count: int) -> float:
+        """Mean score of the first replicates; minus infinity if one is not finite."""
+        scores = np.array([one.score for one in self.replicates[:count]])
+        return float(scores.mean()) if np.isfinite(scores).all() else -np.inf
 
     @property
     def n_nonzero(self) -> int:
@@ -87,20 +93,36 @@ class Engine:
     workers: Workers | None = None
     done: dict[str, Scored] = field(default_factory=dict)
     _last: Solution | None = None
+    _begun: dict[str, Solution] = field(default_factory=dict)
 
-    def score(self, penalty: Penalty | None) -> Scored:
-        """Mean score of a penalty over all folds and repetitions."""
+    @property
+    def n_first(self) -> int:
+        """Number of replicates of the first repetition, with which all others begin."""
+        return int(np.count_nonzero(self.scorer.folds.repeats == 0))
+
+    @property
+    def complete(self) -> list[Scored]:
+        """Penalties that all replicates have scored."""
+        m = len(self.scorer.folds)
+        return [one for one in self.done.values() if len(one.replicates) == m]
+
+    def score(self, penalty: Penalty | None, *, first: bool = False) -> Scored:
+        """Mean score of a penalty over all folds and repetitions, or at least the first."""
         p = self.problem.design.n_features
         names = self.problem.design.names
         l1, l2 = penalty.arrays(names) if penalty is not None else (np.zeros(p), np.zeros(p))
         key = digest(l1, l2)
-        if key not in self.done:
-            whole = self._fit_whole(penalty, l1, l2)
-            scores = tuple(self._replicates(whole, l1, l2))
-            mean, se = mean_and_error(
-                np.array([s.score for s in scores]), self.scorer.folds.repeats
-            )
+        count = self.n_first if first else len(self.scorer.folds)
+        known = self.done.get(key)
+        if known is None or len(known.replicates) < count:
+            # Where the others begin, too, but for its curvature, which may be large.
+            whole = self._begun.pop(key, None) or self._fit_whole(penalty, l1, l2)
+            scores = tuple(self._replicates(whole, l1, l2, count))
+            repeats = self.scorer.folds.repeats[:count]
+            mean, se = mean_and_error(np.array([s.score for s in scores]), repeats)
             self.done[key] = Scored(penalty, whole.coef, scores, mean, se)
+            if count < len(self.scorer.folds):
+                self._begun[key] = replace(whole, curvature=None)
         return self.done[key]
 
     def begin_at(self, solution: Solution) -> None:
@@ -133,10 +155,12 @@ class Engine:
         )
         return self._last
 
-    def _replicates(self, whole: Solution, l1: Features, l2: Features) -> Iterator[ReplicateScore]:
-        """Scores in the order of the folds, those of the checkpoint among them."""
+    def _replicates(
+        self, whole: Solution, l1: Features, l2: Features, count: int
+    ) -> Iterator[ReplicateScore]:
+        """Scores of the first folds, in order, those of the checkpoint among them."""
         key = digest(l1, l2, whole.coef)
-        pairs = list(self.scorer.folds)
+        pairs = list(self.scorer.folds)[:count]
         kept = [self.checkpoint.get(key, k) for k in range(len(pairs))]
         missing = [k for k, record in enumerate(kept) if record is None]
         fresh = fit_replicates(

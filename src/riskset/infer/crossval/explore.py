@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 import numpy as np
@@ -28,6 +28,8 @@ START = 0.1
 """Where a search starts unless told: a share of the smallest strength that leaves nothing."""
 LEAST_RATIO = {"grid": 1e-4, "auto": 1e-5}
 """Unless told: a search goes to the end only where the score keeps rising."""
+MANY = 4
+"""Repetitions from which on the first one alone looks where the best penalty may be."""
 RATIO_STEP, RATIO_TOL = 0.25, 0.1
 LEAST_L1 = 1e-3
 """Share of L1 by which the strongest penalty of a nearly pure ridge is found, as in glmnet."""
@@ -152,20 +154,47 @@ def explore(engine: Engine, plan: Plan) -> tuple[list[Scored], int, int]:
     Returns
     -------
     scored : list
-        By their share of L1, each share from strong to weak.
+        By their share of L1, each share from strong to weak. A search of several repetitions
+        begins with the first alone; what it has seen of weaker and stronger penalties is among
+        them, its mean that of the best one but for the difference in the first repetition.
     best, chosen : int
-        Of the best mean score, and by the rule.
+        Of the best mean score over all repetitions, and by the rule.
     """
     if plan.penalties is not None:
         for penalty in sorted(plan.penalties, key=lambda p: -p.strength):
             engine.score(penalty)
     else:
         _Explorer(engine, plan).run()
-    scored = sorted(engine.done.values(), key=_order)
-    means = np.array([one.mean for one in scored])
+    _complete(engine)
+    complete = sorted(engine.complete, key=_order)
+    means = np.array([one.mean for one in complete])
     # What tells none apart is rounding: then the strongest, which keeps least.
     best = 0 if are_equal(means) else int(means.argmax())
-    return scored, best, best if plan.rule == "min" else _within_one_error(scored, best)
+    chosen = best if plan.rule == "min" else _within_one_error(complete, best)
+    scored = sorted(engine.done.values(), key=_order)
+    return (
+        [one if one in complete else _aligned(one, complete[best], engine) for one in scored],
+        scored.index(complete[best]),
+        scored.index(complete[chosen]),
+    )
+
+
+def _complete(engine: Engine) -> None:
+    """Let all replicates score whatever looks better than the best so far."""
+    while True:
+        best = max(engine.complete, key=lambda one: one.mean)
+        others = [one for one in engine.done.values() if one not in engine.complete]
+        better = [one for one in others if _aligned(one, best, engine).mean > best.mean]
+        if not better:
+            return
+        engine.score(max(better, key=lambda one: one.mean).penalty)
+
+
+def _aligned(one: Scored, best: Scored, engine: Engine) -> Scored:
+    """With the mean of all replicates that differences to the best one in the first ones tell."""
+    first = engine.n_first
+    mean = best.mean + (one.mean_of(first) - best.mean_of(first))
+    return one if math.isnan(mean) else replace(one, mean=mean)
 
 
 def _order(scored: Scored) -> tuple[float, float]:
@@ -229,6 +258,11 @@ class _Explorer:
     def _mean(self, log_strength: float, ratio: float) -> float:
         return self.engine.score(self.plan.at(math.exp(log_strength), ratio)).mean
 
+    def _first_mean(self, log_strength: float, ratio: float) -> float:
+        """Over the first repetition."""
+        found = self.engine.score(self.plan.at(math.exp(log_strength), ratio), first=True)
+        return found.mean_of(self.engine.n_first)
+
     def _grid(self, ratio: float) -> None:
         steps = self.plan.n_penalties - 1
         for k in range(steps + 1):
@@ -247,12 +281,20 @@ class _Explorer:
         return self._mean(peak.best, ratio)
 
     def _peak(self, start: float, lower: float, upper: float, ratio: float) -> Peak:
+        """The best strength; the first repetition shows where all of them are worth their time."""
+        tol = first = math.log(NEIGHBOUR)
+        if len(self.engine.scorer.folds) < MANY * self.engine.n_first:
+            first = STEP
+        else:
+            start = maximise(
+                lambda x: self._first_mean(x, ratio), start, lower, upper, step=STEP, tol=tol
+            ).best
         return maximise(
-            lambda x: self._mean(x, ratio), start, lower, upper, step=STEP, tol=math.log(NEIGHBOUR)
+            lambda x: self._mean(x, ratio), start, lower, upper, step=STEP, first=first, tol=tol
         )
 
     def _towards_one_error(self) -> None:
-        best = max(self.engine.done.values(), key=lambda s: s.mean)
+        best = max(self.engine.complete, key=lambda s: s.mean)
         assert best.penalty is not None
         ratio = best.penalty.l1_ratio
         strongest_within(

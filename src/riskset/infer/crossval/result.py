@@ -29,7 +29,9 @@ class CrossValidation:
         By their share of L1, each share from strong to weak.
     score_name : {"held_out", "difference"}
     scores : (k, m) float64
-        Log likelihood that the rows left out add: of k penalties, in m replicates.
+        Log likelihood that the rows left out add: of k penalties, in m replicates. A search of
+        four repetitions or more looks around with the first alone: away from the best penalty the
+        others are NaN here, and have no status.
     log_likelihoods : (k, m) float64
         Of the training rows.
     kkt : (k, m) float64
@@ -46,7 +48,8 @@ class CrossValidation:
     n_infinite : (k, c) int64
         In how many, of each penalty.
     mean, se : (k,) float64
-        Of the scores; the standard error is
+        Of the scores; where only the first repetition has any, the mean of the best penalty but
+        for the difference to it in that repetition. The standard error is
         :math:`\sqrt{\sum_r s_r^2 / (R K_r)}` with :math:`s_r` the standard deviation among the
         :math:`K_r` folds of repetition r of R: repetitions are no further evidence.
     n_nonzero : (k,) int64
@@ -56,7 +59,7 @@ class CrossValidation:
     folds : (m,) array
         The fold that it leaves out: its number from 0, or the id that was given.
     best, chosen : int
-        The penalty of the best mean score, and that chosen by the rule.
+        The penalty of the best mean score of all replicates, and that chosen by the rule.
     """
 
     penalties: tuple[Penalty | None, ...]
@@ -92,7 +95,7 @@ class CrossValidation:
     ) -> "CrossValidation":
         """From what an engine scored; `names` are those of the covariates."""
         columns = {
-            name: np.array([[getattr(r, name) for r in one.replicates] for one in scored])
+            name: _filled([[getattr(r, name) for r in one.replicates] for one in scored])
             for name in ReplicateScore._fields
             if name != "infinite"
         }
@@ -123,8 +126,9 @@ class CrossValidation:
     def __repr__(self) -> str:
         k, m = self.scores.shape
         of = "1 model" if k == 1 else f"{k:,} penalties"
+        up_to = "" if self.is_complete.all() else "up to "
         return (
-            f"CrossValidation({self.score_name!r}, {of} in {m:,} replicates; "
+            f"CrossValidation({self.score_name!r}, {of} in {up_to}{m:,} replicates; "
             f"mean {self.mean[self.chosen]:.6g}, se {self.se[self.chosen]:.3g})"
         )
 
@@ -147,13 +151,32 @@ class CrossValidation:
         return self.l1 + self.l2
 
     @property
+    def n_replicates(self) -> Index:
+        """Number of replicates that have scored each penalty (k,): all, or the first repetition."""
+        return np.asarray(self._is_scored.sum(axis=1))
+
+    @property
+    def is_complete(self) -> NDArray[np.bool_]:
+        """Whether all replicates have scored each penalty (k,)."""
+        return np.asarray(self._is_scored.all(axis=1))
+
+    @property
+    def largest_kkt(self) -> float:
+        """Largest relative KKT residual of a replicate."""
+        return float(self.kkt[self._is_scored].max())
+
+    @property
     def n_failed(self) -> int:
         """Number of replicates without a certified answer; their scores count all the same."""
         return int(np.count_nonzero(self._failed))
 
     @property
+    def _is_scored(self) -> NDArray[np.bool_]:
+        return np.asarray(self.statuses != "")
+
+    @property
     def _failed(self) -> NDArray[np.bool_]:
-        return ~np.isin(self.statuses, ("converged", "infinite_estimate"))
+        return ~np.isin(self.statuses, ("", "converged", "infinite_estimate"))
 
     def to_frame(self, library: str | None = None) -> Any:
         """A data frame with one row for each penalty and replicate."""
@@ -172,10 +195,12 @@ class CrossValidation:
             "status": self.statuses.reshape(-1),
             "n_left_out": self.n_left_out.reshape(-1),
         }
+        there = self._is_scored.reshape(-1)
+        columns = {name: column[there] for name, column in columns.items()}
         return data_frame(columns, library or self.library)
 
     def curve(self, library: str | None = None) -> Any:
-        """A data frame with one row for each penalty: mean score, standard error, size."""
+        """A data frame with one row for each penalty: mean and error of its scores, size."""
         columns: dict[str, AnyArray] = {
             "penalty": np.arange(len(self)),
             "l1": self.l1,
@@ -183,6 +208,7 @@ class CrossValidation:
             "mean": self.mean,
             "se": self.se,
             "n_nonzero": self.n_nonzero,
+            "n_replicates": self.n_replicates,
         }
         return data_frame(columns, library or self.library)
 
@@ -193,10 +219,11 @@ class CrossValidation:
 
     def _note_on_equal_scores(self) -> list[Note]:
         """Scores that are all the same, but for the tolerance of the fits, choose nothing."""
-        if len(self) == 1 or not are_equal(self.mean):
+        complete = self.is_complete
+        if len(self) == 1 or not are_equal(self.mean[complete]):
             return []
         # The same models fit the training rows alike; then no other score would tell them apart.
-        if all(map(are_equal, self.log_likelihoods.T)):
+        if all(map(are_equal, self.log_likelihoods[complete].T)):
             advice = "they lead to the same model; try weaker ones."
         elif self.score_name == "held_out":
             advice = (
@@ -244,10 +271,12 @@ class CrossValidation:
             return []
         k, m = self.scores.shape
         most = self.n_infinite.max(axis=0)
+        complete = self.is_complete
         listed = ", ".join(
             f"{name!r} in {count:,}" for name, count in list(zip(names, most, strict=True))[:5]
         ) + (f" and {len(names) - 5} more covariates" if len(names) > 5 else "")
-        differ = (self.n_infinite != most).any() or (self.n_left_out != self.n_left_out[0]).any()
+        n_infinite, lost = self.n_infinite[complete], self.n_left_out[complete]
+        differ = (n_infinite != most).any() or (lost != lost[0]).any()
         n_left_out = int(self.n_left_out.sum(axis=1).max())
         events = "1 event" if n_left_out == 1 else f"{n_left_out:,} events"
         return [
@@ -277,7 +306,7 @@ class CrossValidation:
             Note(
                 "replicates",
                 (),
-                f"{self.n_failed:,} of {self.scores.size:,} replicates are not 'converged' "
+                f"{self.n_failed:,} of {self.n_replicates.sum():,} replicates are not 'converged' "
                 f"(first: strength {self.strengths[first[0]]:.4g}, repetition "
                 f"{self.repeats[first[1]]}, fold {self.folds[first[1]]}, status "
                 f"{str(self.statuses[first])!r}, relative KKT residual {self.kkt[first]:.1e}). "
@@ -314,3 +343,11 @@ class CrossValidation:
             chosen=chosen,
             library=library,
         )
+
+
+def _filled(rows: Sequence[Sequence[Any]]) -> AnyArray:
+    """Rows of unequal length as an array; what is missing is NaN, an empty text or 0."""
+    longest = max(rows, key=len)
+    kind = np.array(longest).dtype
+    missing = np.nan if kind.kind == "f" else np.zeros((), kind).item()
+    return np.array([[*row, *[missing] * (len(longest) - len(row))] for row in rows])

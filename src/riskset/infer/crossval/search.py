@@ -53,7 +53,14 @@ class _Evaluated:
 
 
 def maximise(
-    function: Function, start: float, lower: float, upper: float, *, step: float, tol: float
+    function: Function,
+    start: float,
+    lower: float,
+    upper: float,
+    *,
+    step: float,
+    tol: float,
+    first: float | None = None,
 ) -> Peak:
     """Bracket the maximum from a start, then close in on it.
 
@@ -67,7 +74,10 @@ def maximise(
     start, lower, upper : float
         The start is moved into the interval.
     step : float
-        Distance of the first points.
+        Distance of the points that look for the maximum.
+    first : float, optional
+        Of the first ones, twice as far each, where the start is known to be near it; `step`
+        unless told.
     tol : float
         The answer has neighbours at most this far off on either side, with values that are not
         greater, unless it lies at an edge.
@@ -84,7 +94,8 @@ def maximise(
     halve the bracket in three steps.
     """
     at = _Evaluated(function)
-    peak = _bracket(at, min(max(start, lower), upper), lower, upper, step, tol)
+    first = step if first is None else min(first, step)
+    peak = _bracket(at, min(max(start, lower), upper), lower, upper, (first, step), tol)
     width, slow = peak.high - peak.low, 0
     while not peak.is_narrow(tol) and len(at.values) < MOST:
         x = _golden(peak) if slow >= 3 else _next(at, peak, tol)
@@ -105,7 +116,7 @@ def maximise(
 
 
 def _bracket(
-    at: Function, start: float, lower: float, upper: float, step: float, tol: float
+    at: Function, start: float, lower: float, upper: float, steps: tuple[float, float], tol: float
 ) -> Peak:
     """Walk uphill first, then down, until the function falls or the interval ends.
 
@@ -114,15 +125,17 @@ def _bracket(
     is looked into before any step further down.
     """
     peak = Peak(start, start, start)
+    step, widest = steps
     while peak.best < upper:
         x = peak.best + step if upper - peak.best > (1 + SNAP) * step else upper
         if at(x) <= at(peak.best):
             peak.high = x
             break
         peak = Peak(peak.best, x, x)
+        step = min(2 * step, widest)
     if peak.low < peak.best:
         return peak
-    above, least = peak.high, 2 * tol
+    above, least, step = peak.high, min(2 * tol, steps[0]), steps[0]
     while peak.best > lower:
         length = _way_to_vertex(at, peak, above)
         if -length > tol:
@@ -141,6 +154,7 @@ def _bracket(
             break
         above = peak.high
         peak = Peak(x, x, peak.best)
+        step = min(2 * step, widest)
     return peak
 
 
