@@ -214,6 +214,16 @@ def test_crump_keeps_everybody_where_scores_are_near_one_half():
     assert found.kept.all()
 
 
+def test_crump_keeps_the_person_whose_score_sets_the_limit():
+    # 1 / (e (1 - e)) is 4 ten times, 7.84 twice and 101: twice the mean of the twelve is 9.28.
+    score = np.array([0.5] * 10 + [0.15, 0.85, 0.01])
+    mean = (40 + 2 / (0.15 * 0.85)) / 12
+    found = rs.cohort.trim(rs.cohort.Population(np.arange(13) % 2, score), crump=True)
+    alpha = found.details["crump"]
+    assert_allclose(1 / (alpha * (1 - alpha)), 2 * mean, rtol=1e-12)
+    assert found.kept.tolist() == [True] * 12 + [False]
+
+
 def test_crump_by_its_equation():
     score = np.linspace(0.001, 0.999, 500) ** 2
     people = rs.cohort.Population(np.arange(500) % 2, score)

@@ -161,7 +161,8 @@ def crump_limit(score: Rows) -> float:
     if spread.size == score.size and spread[-1] <= 2 * means[-1]:
         return 0.0
     last = int(np.flatnonzero(spread <= 2 * means)[-1])
-    return float(0.5 - np.sqrt(0.25 - 1.0 / spread[last]))
+    # What solves the equation lies between this person and the next: nobody is at the limit.
+    return float(0.5 - np.sqrt(0.25 - 0.5 / means[last]))
 
 
 def _share(name: str, f: float | None) -> float | None:
