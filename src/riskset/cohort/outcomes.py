@@ -103,8 +103,9 @@ class ArmCounts:
     rate, rate_lower, rate_upper : float
         Outcomes per 1000 person-years, and its exact Poisson interval of 95 %; NaN without days.
     weighted_rate, weighted_rate_lower, weighted_rate_upper : float
-        With the weights of the adjustment, and the interval of a ratio of two weighted sums on the
-        log scale; NaN where there are no days, its ends where there are no outcomes.
+        With the weights of the adjustment, and the interval of a ratio of two weighted sums over
+        persons, with all their rows, on the log scale; NaN where there are no days, its ends where
+        there are no outcomes.
     """
 
     persons: int
@@ -138,7 +139,7 @@ def _count(outcomes: Outcomes, person: Index, weight: Rows, rows: NDArray[np.boo
     rate, rate_lower, rate_upper = (
         x / years if years > 0 else np.nan for x in (events, lower, upper)
     )
-    weighted = _weighted_rate(time, status == 1, weight[rows])
+    weighted = _weighted_rate(time, status == 1, weight[rows], person[rows])
     return ArmCounts(
         persons=np.unique(person[rows]).size,
         exposures=time.size,
@@ -155,16 +156,21 @@ def _count(outcomes: Outcomes, person: Index, weight: Rows, rows: NDArray[np.boo
 
 
 def _weighted_rate(
-    time: Rows, event: NDArray[np.bool_], weight: Rows
+    time: Rows, event: NDArray[np.bool_], weight: Rows, person: Index
 ) -> tuple[float, float, float]:
-    """Weighted outcomes over weighted time, and its ends by the delta method on the log scale."""
+    """Weighted outcomes over weighted time, and its ends by the delta method on the log scale.
+
+    The rows of a person belong together.
+    """
     days, events = float(weight @ time), float(weight[event].sum())
     if not days > 0:
         return np.nan, np.nan, np.nan
     rate = events / days
     if not events:
         return 0.0, np.nan, np.nan
-    error = np.sqrt((weight**2 * (event - rate * time) ** 2).sum()) / events
+    _, own = np.unique(person, return_inverse=True)
+    away = np.bincount(own, weight * (event - rate * time))
+    error = np.sqrt((away**2).sum()) / events
     factor = float(np.exp(ndtri(0.975) * error))
     rate *= 1000 * DAYS_A_YEAR
     return rate, rate / factor, rate * factor
