@@ -332,6 +332,7 @@ class Answers(Bootstraps):
         y: object = None,
         transform: Transform = "km",
         *,
+        robust: bool = False,
         sample_weight: object = None,
         strata: object = None,
         offset: object = None,
@@ -348,6 +349,10 @@ class Answers(Bootstraps):
             The data of the fit.
         transform : {"km", "rank", "identity", "log"}
             Of time.
+        robust : bool
+            Take the spread of the scores between clusters, or rows, for their variance: for weights
+            that are no numbers of people, and rows that belong together. `cox.zph` has no such
+            option.
 
         Returns
         -------
@@ -365,7 +370,7 @@ class Answers(Bootstraps):
         """
         self._defined("the test of proportional hazards")
         loss, design, eta = self._evaluated(X, y, sample_weight, strata, offset, cluster)
-        return proportionality_test(loss, design, eta, transform)
+        return proportionality_test(loss, design, eta, transform, robust=robust)
 
     def _evaluated(
         self,

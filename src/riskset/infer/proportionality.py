@@ -14,7 +14,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer.residuals import RiskSetPieces, column_blocks, pieces_at
 from riskset.infer.subdistribution import SubdistributionPieces
-from riskset.infer.variance import generalized_inverse
+from riskset.infer.variance import cluster_sums, generalized_inverse
 from riskset.model.cox import centred_within_strata
 from riskset.model.loss import Loss
 
@@ -101,7 +101,7 @@ def transformed_times(outcome: Outcome, transform: Transform = "km") -> NDArray[
 
 @one_blas_thread
 def proportionality_test(
-    loss: Loss, design: Design, eta: Rows, transform: Transform = "km"
+    loss: Loss, design: Design, eta: Rows, transform: Transform = "km", *, robust: bool = False
 ) -> ProportionalityTest:
     r"""Score test of proportional hazards, as R's `cox.zph` (survival 3).
 
@@ -129,6 +129,10 @@ def proportionality_test(
         Linear predictor at the estimate of an unpenalised fit, offset included.
     transform : {"km", "rank", "identity", "log"}
         g, see `transformed_times`.
+    robust : bool
+        Instead of S take :math:`\sum_c u_c u_c'`, with :math:`u_c` what the rows of cluster c (each
+        row, if there are none) contribute to u: weights are then no numbers of people, and rows may
+        belong together.
 
     Returns
     -------
@@ -136,7 +140,7 @@ def proportionality_test(
 
     Notes
     -----
-    O(n p^2) time, and memory for a few blocks of columns.
+    O(n p^2) time, and memory for a few blocks of columns; for all of them if robust.
 
     References
     ----------
@@ -158,10 +162,14 @@ def proportionality_test(
     left = vgg - carried @ carried.T
     score = scores[1] - carried @ (base.basis.T @ scores[0])
     reference = np.maximum(vgg.diagonal(), size[2])
+    known = left.diagonal() > 1e-11 * reference
+    if robust:
+        left = extended.spread_of_clusters(design, base.basis @ carried.T)
+        reference = np.where(known, left.diagonal(), np.inf)
     remaining = generalized_inverse(left, reference)
     own = left.diagonal()
     with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.where(own > 1e-11 * reference, (score / np.sqrt(own)) ** 2, np.nan)
+        statistic = np.where(known, (score / np.sqrt(own)) ** 2, np.nan)
     total = remaining.form(score)
     return ProportionalityTest(
         design.names,
@@ -216,6 +224,23 @@ class _Extended:
                     v[k, block, other] = part
                     v[k, other, block] = part.T
         return score, (v[0], v[1], v[2]), size
+
+    def spread_of_clusters(self, design: Design, carried: Matrix) -> Matrix:
+        """Sum over clusters of the outer products of their shares (p, p) of the score u.
+
+        `carried` (p, p) is :math:`V_{00}^{-1} V_{0g}`.
+        """
+        outcome = self.pieces.loss.outcome
+        rows = np.empty((design.n_rows, design.n_features))
+        plain = np.empty_like(rows)
+        columns = np.arange(design.n_features)
+        for block in column_blocks(design.n_rows, columns):
+            stored = centred_within_strata(design.stored(columns[block]), outcome)
+            rows[:, block] = self.pieces.score_residuals(stored, self.powers[:, 1])
+            plain[:, block] = self.pieces.score_residuals(stored)
+        shares = (rows - plain @ carried) * outcome.weight[:, None]
+        shares = cluster_sums(shares, outcome.cluster)
+        return np.asarray(shares.T @ shares)
 
     def _columns(self, design: Design, columns: Index) -> tuple[Matrix, Matrix, Matrix]:
         # Values of rows (caller's order), of risk sets, and by how much tied rows differ; all

@@ -150,7 +150,7 @@ class RiskSetPieces:
             return np.log(self.caller(np.exp(self.log_expected)))
 
     @one_blas_thread
-    def score_residuals(self, values: Matrix) -> Matrix:
+    def score_residuals(self, values: Matrix, power: Rows | None = None) -> Matrix:
         r"""Score residuals of any columns: each row's contribution to their score.
 
         .. math:: U_i = d_i (x_i - \bar x(t_i)) - \int (x_i - \bar x(t)) \, e^{\eta_i} d\Lambda(t)
@@ -164,6 +164,8 @@ class RiskSetPieces:
         ----------
         values : (n, q) float64
             In the caller's order.
+        power : (G,) float64, optional
+            What each group counts: g of :math:`\int g(t) (x_i - \bar x(t)) \, dM_i(t)`.
 
         Returns
         -------
@@ -178,18 +180,20 @@ class RiskSetPieces:
         risk, ties = self.loss.risk, self.ties
         x = np.ascontiguousarray(values[risk.order])
         rest, gap = self.means(x)
+        met = [rest + share[:, None] * gap for share in (ties.share, ties.share_tied)]
+        if power is not None:
+            met = [np.column_stack([power, power[:, None] * means]) for means in met]
         log_cumulative, average = kernels.follow_up_means(
-            rest + ties.share[:, None] * gap,
-            rest + ties.share_tied[:, None] * gap,
-            ties.log_hazard,
-            ties.log_hazard_tied,
-            risk,
+            met[0], met[1], ties.log_hazard, ties.log_hazard_tied, risk
         )
         log_expected = np.where(risk.weight > 0, self.eta + log_cumulative, -np.inf)
+        if power is not None:
+            x, average = x * average[:, :1], average[:, 1:]
         out = np.exp(log_expected)[:, None] * (average - x)
         at = np.flatnonzero(self.is_event)
         g = self.group[at]
-        out[at] += x[at] - rest[g] - ties.share_event[g, None] * gap[g]
+        observed = values[risk.order[at]] - rest[g] - ties.share_event[g, None] * gap[g]
+        out[at] += observed if power is None else power[g, None] * observed
         out[risk.weight == 0] = 0.0
         return self.caller(out)
 

@@ -174,7 +174,7 @@ class SubdistributionPieces:
 
     # ------------------------------------------------------------------------- contributions
 
-    def score_residuals(self, values: Matrix) -> Matrix:
+    def score_residuals(self, values: Matrix, power: Rows | None = None) -> Matrix:
         r"""Each row's contribution to the score of any columns, per unit of its weight.
 
         .. math:: \eta_i = d_i (x_i - \bar x(t_i))
@@ -187,13 +187,20 @@ class SubdistributionPieces:
         ----------
         values : (n, q) float64
             In the caller's order.
+        power : (G,) float64, optional
+            What each group counts.
 
         Returns
         -------
         (n, q) float64, 0 for rows of weight 0.
         """
         weight = self.loss.outcome.weight
-        scores, _ = self._scores(values, self.event_means(values)[0])
+        mean, _ = self.event_means(values)
+        if power is None:
+            scores, _ = self._scores(values, mean)
+        else:
+            met = self.expected_times(np.column_stack([power, power[:, None] * mean]))
+            scores = met[:, 1:] - values * met[:, :1] + self._observed(values, mean, power)
         return np.divide(
             scores, weight[:, None], out=np.zeros_like(scores), where=weight[:, None] > 0
         )
@@ -264,12 +271,15 @@ class SubdistributionPieces:
                     out[:, j] += r * gap
         return self._observed(values, mean) + self._by_row(parts), parts[1:]
 
-    def _observed(self, values: Matrix, mean: Matrix) -> Matrix:
+    def _observed(self, values: Matrix, mean: Matrix, power: Rows | None = None) -> Matrix:
         """Of each row with an event, its weight times its values minus the mean of its risk set."""
         risk = self.loss.risk
         events = np.flatnonzero(risk.event_weight > 0)
         at, group = risk.order[events], self._group[events]
-        terms = risk.event_weight[events, None] * (values[at] - mean[group])
+        weight = risk.event_weight[events]
+        if power is not None:
+            weight = weight * power[group]
+        terms = weight[:, None] * (values[at] - mean[group])
         out = np.empty_like(values)
         for j in range(values.shape[1]):
             out[:, j] = np.bincount(at, terms[:, j], self.eta.size)
