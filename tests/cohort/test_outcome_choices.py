@@ -191,16 +191,18 @@ def test_scores_are_made_anew_in_each_resample():
         return rs.cohort.weight(people, "ate")
 
     everyone = readjust(np.arange(400))
-    options = {"interval": "bootstrap", "replicates": 30, "seed": 5}
+    options = {"interval": "bootstrap", "replicates": 79, "seed": 5}
     found = rs.cohort.fit_outcome(y, everyone, readjust=readjust, **options)
     draws = []
-    for counts in counts_of_resamples(np.arange(400), 30, 5):
+    for counts in counts_of_resamples(np.arange(400), 79, 5):
         rows = np.repeat(np.arange(400), counts)
         weight = readjust(rows).weight
         model = rs.Cox().fit(treat[rows, None].astype(float), y[rows], sample_weight=weight)
         draws.append(model.coef_[0])
-    assert_allclose([found.lower, found.upper], np.quantile(draws, [0.025, 0.975]), rtol=1e-6)
-    assert_allclose(found.se, np.std(draws, ddof=1), rtol=1e-6)
+    # The (B + 1) p-th of the ordered draws, as of resamples that are not adjusted anew.
+    ordered = np.sort(draws)
+    assert_allclose([found.lower, found.upper], ordered[[1, 77]], rtol=1e-6)
+    assert_allclose(found.se, (ordered[77] - ordered[1]) / (2 * 1.959963984540054), rtol=1e-6)
     plain = rs.cohort.fit_outcome(y, everyone)
     assert (found.log_hr, found.se_robust) == (plain.log_hr, plain.se_robust)
     # Estimated scores take noise away, which the sandwich with known scores does not see.
@@ -214,13 +216,16 @@ def test_resamples_without_an_estimate_are_counted():
         rs.Surv(np.array([4.0, 1, 2, 3, 5, 6, 7]), y["event"]),
         rs.cohort.Population(treat),
         interval="bootstrap",
-        replicates=20,
+        replicates=40,
         readjust=lambda rows: rs.cohort.Population(treat[rows]),
     )
     note = next(note for note in found.notes if note.code == "replicates_left_out")
-    lacking = sum(not counts[0] for counts in counts_of_resamples(np.arange(7), 20, 1))
-    assert lacking > 0
+    lacking = sum(not counts[0] for counts in counts_of_resamples(np.arange(7), 40, 1))
+    assert lacking > 1
     assert int(note.message.split()[0]) >= lacking
+    # Fewer than 39 are left, and the ends of an interval would lie beyond all of them.
+    assert np.isnan([found.lower, found.upper, found.se]).all()
+    assert "no_interval" in [note.code for note in found.notes]
 
 
 @pytest.mark.parametrize(
@@ -231,6 +236,9 @@ def test_resamples_without_an_estimate_are_counted():
         ({"folds": 1}, "`folds`"),
         ({"repeats": 0.5}, "`repeats`"),
         ({"replicates": 1}, "`replicates`"),
+        ({"interval": "bootstrap", "replicates": 38}, "needs at least 39 replicates"),
+        ({"censoring_group": "arm"}, "`censoring_group` is of Fine and Gray's model"),
+        ({"censoring_weights": "case"}, "`censoring_weights` is of Fine and Gray's model"),
         (
             {"interval": "bootstrap", "readjust": lambda rows: None, "covariates": np.ones((4, 1))},
             "have no covariates",
@@ -238,7 +246,7 @@ def test_resamples_without_an_estimate_are_counted():
         (
             {
                 "interval": "bootstrap",
-                "replicates": 2,
+                "replicates": 39,
                 "readjust": lambda rows: rs.cohort.Population([1, 0, 1]),
             },
             "was given 4 rows, but its adjustment has 3",

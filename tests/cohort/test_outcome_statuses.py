@@ -121,7 +121,7 @@ def test_strict_raises():
         ({"reading": "stratified"}, "needs sets"),
         ({"interval": "exact"}, "`interval`"),
         ({"censoring_group": "sex"}, "`censoring_group`"),
-        ({"censoring_group": "stratum"}, "needs strata"),
+        ({"censoring_group": "stratum", "model": "finegray"}, "needs strata"),
         ({"level": 95}, "`level`"),
     ],
 )

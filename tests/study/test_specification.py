@@ -39,6 +39,7 @@ FAULTS = {
         ("matched: {trim: {symmetric: 0.7}}", 15, "a number below 0.5, but it is 0.7", ""),
         ("matched: {trim: {equipoise: [1]}}", 15, "expected 2 values, but there is 1", ""),
         ("matched: {model: {strength: 1}}", 15, "there are none in the model", "covariates: all"),
+        ("matched: {model: {censoring_group: arm}}", 15, "which is not asked for", "`also`"),
         ("matched: {time_at_risk: {}}", 15, "`time_at_risk` goes with a CDM", "table of people"),
         (
             "matched: {trim: {equipoise: [0.7, 0.3]}}",

@@ -123,8 +123,8 @@ class Estimate:
     llr : float
         Log likelihood less that with a hazard ratio of 1.
     proportionality_p : float
-        Of the test that the log hazard ratio does not change with the logarithm of time; NaN with a
-        penalty.
+        Of the test that the log hazard ratio does not change with the logarithm of time, with a
+        robust variance where the interval has one or is a bootstrap's; NaN with a penalty.
     target, comparator : ArmCounts
     informative_strata, informative_people : int or None
         Strata with both arms and an event, and the people in them, if stratified.

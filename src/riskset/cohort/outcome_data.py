@@ -143,7 +143,7 @@ def fit_data(
         arguments={
             "sample_weight": adjustment.weight[rows] if _is_weighted(adjustment, reading) else None,
             "strata": adjustment.set_id[rows] if is_stratified else None,  # type: ignore[index]
-            "cluster": adjustment.cluster[rows] if kind != "profile" else None,
+            "cluster": adjustment.cluster[rows],
         },
         kind=kind,
         estimator=_estimator(adjustment, rows, options, _spared(options.penalty, spared)),

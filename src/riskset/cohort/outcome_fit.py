@@ -18,6 +18,7 @@ from riskset.cohort.resampling import readjusted
 from riskset.estimators.cox import Cox
 from riskset.estimators.finegray import FineGray
 from riskset.estimators.profiling import BOUNDS, profile
+from riskset.infer.bootstrap_intervals import interval_ends
 from riskset.infer.over_time import EffectOverTime, effect_over_time
 from riskset.solve.result import Note
 
@@ -128,7 +129,10 @@ def _answer(
         return _one_sided(found, model, data), {}
     changing = NAN
     if not model._is_penalized:
-        test = model.test_proportionality(data.design, data.y, "log", **data.arguments)
+        robust = data.kind in ("robust", "bootstrap")
+        test = model.test_proportionality(
+            data.design, data.y, "log", robust=robust, **data.arguments
+        )
         changing = float(test.p_value[0])
     se_model, se_robust = float(model.standard_error_[0]), float(model.robust_standard_error_[0])
     found = replace(
@@ -168,8 +172,12 @@ def _with_interval(found: Estimate, lower: float, upper: float, se: float) -> Es
     if np.isnan(se):
         se = (upper - lower) / (2 * float(ndtri(0.5 + found.level / 2)))
     if not np.isfinite(se):
-        open_end = Note("ci_open", (), "the interval has no end on one side.")
-        found, se = replace(found, notes=(*found.notes, open_end)), NAN
+        note = Note("ci_open", (), "the interval has no end on one side.")
+        if np.isnan(lower) and np.isnan(upper):
+            note = Note(
+                "no_interval", (), "there is no interval: too few resamples have an estimate."
+            )
+        found, se = replace(found, notes=(*found.notes, note)), NAN
     b = found.log_hr
     with np.errstate(divide="ignore"):
         p, one_sided_p = 2 * ndtr(-np.abs(np.divide(b, se))), ndtr(-np.divide(b, se))
@@ -234,7 +242,8 @@ def _subgroup(
     errors = {"robust": model.robust_standard_error_, "wald": model.standard_error_}
     se = float(errors[data.kind][j]) if data.kind in errors else NAN
     own = _with_interval(own, lower, upper, se)
-    variance = model.robust_variance_ if data.kind == "robust" else model.variance_
+    is_robust = data.kind in ("robust", "bootstrap")
+    variance = model.robust_variance_ if is_robust else model.variance_
     both = float(variance[0, 0] + variance[j, j] + 2 * variance[0, j])
     return replace(
         empty,
@@ -251,24 +260,19 @@ def _subgroup(
 def _resampled(
     found: Estimate, outcomes: Outcomes, adjustment: Adjustment, options: Options
 ) -> Estimate:
-    """The percentile interval of resamples that are adjusted anew."""
+    """The percentile interval of resamples that are adjusted anew; infinite estimates count."""
     assert options.readjust is not None
     draws = []
     plain = replace(options, readjust=None, interval="wald")
     for rows, made in readjusted(adjustment, options.readjust, options.replicates, options.seed):
         people = Outcomes(outcomes.time[rows], outcomes.status[rows])
         draws.append(_log_hr(people, made, plain, found))
-    finite: Rows = np.array([b for b in draws if np.isfinite(b)])
-    notes = found.notes
-    if finite.size < len(draws):
-        text = f"{len(draws) - finite.size:,} of {len(draws):,} resamples have no finite estimate."
-        notes = (*notes, Note("replicates_left_out", (), text))
-    if finite.size < 2:
-        return replace(found, notes=notes)
-    tail = (1 - options.level) / 2
-    lower, upper = np.quantile(finite, [tail, 1 - tail])
-    found = replace(found, notes=notes)
-    return _with_interval(found, float(lower), float(upper), float(finite.std(ddof=1)))
+    known: Rows = np.array([b for b in draws if not np.isnan(b)])
+    if known.size < len(draws):
+        text = f"{len(draws) - known.size:,} of {len(draws):,} resamples have no estimate."
+        found = replace(found, notes=(*found.notes, Note("replicates_left_out", (), text)))
+    ends = interval_ends("percentile", found.log_hr, known, options.level)
+    return _with_interval(found, ends.lower, ends.upper, NAN)
 
 
 def _log_hr(outcomes: Outcomes, made: Adjustment, options: Options, found: Estimate) -> float:
@@ -279,4 +283,4 @@ def _log_hr(outcomes: Outcomes, made: Adjustment, options: Options, found: Estim
         return NAN
     data = fit_data(outcomes, made, Covariates(None, None), found.reading, options)
     model = data.estimator.fit(data.design, data.y, **data.arguments)
-    return float(model.coef_[0]) if model.status_ == "converged" else NAN
+    return float(model.coef_[0]) if model.status_ in ("converged", "infinite_estimate") else NAN

@@ -11,6 +11,7 @@ from riskset._types import Index, is_count
 from riskset.cohort.adjustment import Adjustment, People
 from riskset.cohort.estimate import Model, Reading
 from riskset.curves.followup import check_level
+from riskset.estimators.bootstrap import check_interval
 from riskset.model.penalty import Penalty
 
 __all__ = [
@@ -87,6 +88,8 @@ def check_options(options: Options, adjustment: Adjustment) -> None:
         if value not in known:
             raise InputError.wrong_option(name, value, [str(k) for k in known])
     check_resampling(options.level, options.replicates)
+    if options.interval == "bootstrap":
+        check_interval(options.replicates, options.level, "percentile")
     for name, count, least in (("folds", options.folds, 2), ("repeats", options.repeats, 1)):
         if not (is_count(count) and count >= least):
             raise CohortError(
@@ -101,17 +104,31 @@ def check_options(options: Options, adjustment: Adjustment) -> None:
             f"{options.time_intervals!r}.",
             hint="6 are usual; 0 for none.",
         )
-    if options.censoring_group == "stratum" and adjustment.set_id is None:
-        raise CohortError(
-            "BadSetting",
-            f"censoring by stratum needs strata, but the adjustment is by {adjustment.kind}.",
-            hint="use censoring_group='arm', or leave it out.",
-        )
+    _check_censoring(options, adjustment)
     if options.readjust is not None and options.interval != "bootstrap":
         raise CohortError(
             "BadSetting",
             "`readjust` is for resamples, but the interval is not to be found by them.",
             hint="add interval='bootstrap', or leave `readjust` out.",
+        )
+
+
+def _check_censoring(options: Options, adjustment: Adjustment) -> None:
+    for name, is_given in (
+        ("censoring_group", options.censoring_group is not None),
+        ("censoring_weights", options.censoring_weights != "none"),
+    ):
+        if is_given and options.model != "finegray":
+            raise CohortError(
+                "BadSetting",
+                f"`{name}` is of Fine and Gray's model, but the model is {options.model!r}.",
+                hint="leave it out, or use model='finegray'.",
+            )
+    if options.censoring_group == "stratum" and adjustment.set_id is None:
+        raise CohortError(
+            "BadSetting",
+            f"censoring by stratum needs strata, but the adjustment is by {adjustment.kind}.",
+            hint="use censoring_group='arm', or leave it out.",
         )
 
 

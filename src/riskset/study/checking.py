@@ -88,6 +88,12 @@ def _check_analysis(study: "Study", name: str, analysis: Analysis) -> None:
     if model.censoring_group == "stratum" and not has_sets:
         message = "censoring by stratum needs `match` or `stratify`."
         raise study.fault(*place, "model", "censoring_group", message=message)
+    if "finegray" not in (model.kind, *model.also):
+        for key, unset in (("censoring_group", None), ("censoring_weights", "none")):
+            if getattr(model, key) != unset:
+                message = f"`{key}` is of Fine and Gray's model, which is not asked for."
+                hint = "add finegray to `kind` or `also`, or leave it out."
+                raise study.fault(*place, "model", key, message=message, hint=hint)
     if model.strength is not None and model.covariates == "none":
         message = "`strength` is of a penalty on covariates, but there are none in the model."
         raise study.fault(*place, "model", "strength", message=message, hint="add covariates: all.")
