@@ -85,8 +85,9 @@ def propensity_score(
     cross_validate : bool
         Choose the strength by cross-validation.
     folds, repeats, search, rule, stratify, seed, checkpoint
-        As for `riskset.CoxCV`; the score is the log likelihood of the people left out. `stratify`
-        spreads the arms evenly over the folds. The rows of a person who enters twice stay together.
+        As for `riskset.CoxCV`; the score is the log likelihood of the people left out. Where folds
+        are drawn, `stratify` spreads the arms evenly over them, and the rows of a person who enters
+        twice stay together.
     on_high_correlation : {"error", "exclude", "warn"}
         What to do with covariates whose correlation with the treatment is at least
         `max_correlation` in size: they may be the treatment by another name, and weighting or
@@ -265,8 +266,11 @@ class _Task:
         self, problem: Problem, plan: Plan, folding: Folding
     ) -> tuple[CrossValidation, Solution | None]:
         design, persons = problem.design, self.people.person_id
-        several = np.unique(persons).size < persons.size
-        folding = replace(folding, groups=persons if several else None)
+        if folding.draws:
+            several = np.unique(persons).size < persons.size
+            folding = replace(folding, groups=persons if several else None)
+        else:  # they are the caller's
+            folding = replace(folding, stratify=False)
         data = Data(design, problem.loss.outcome, Columns(design.names), (), {})
         with folding.scoring(
             problem, data, max_iter=self.max_iter, progress=self.progress, n_penalties=None

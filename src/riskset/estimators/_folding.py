@@ -69,10 +69,15 @@ class Folding:
                 hint="it bounds the relative KKT residual of each replicate; the default is 1e-5.",
             )
 
+    @property
+    def draws(self) -> bool:
+        """Whether folds are drawn, instead of given by their ids."""
+        return self.folds is None or isinstance(self.folds, (int, float, np.number, str))
+
     def divide(self, data: Data) -> Folds:
         """The folds of the data."""
         groups = self._groups(data)
-        if isinstance(self.folds, (int, float, np.number, str)) or self.folds is None:
+        if self.draws:
             return draw_folds(
                 data.outcome,
                 self.folds,  # type: ignore[arg-type]
