@@ -13,6 +13,7 @@ TINY = read_json(FOLDER / "tiny.json")
 COMPETING = read_json(FOLDER / "cr_cohort.json")
 CONTROLS = read_json(FOLDER / "negative_controls.json")
 INTERACTIONS = read_json(FOLDER / "interactions.json")
+EFFECTS = read_json(FOLDER / "effects.json")
 
 WEIGHT = {"rtol": 1e-10}
 HAZARD = {"rtol": 1e-7}
