@@ -224,3 +224,10 @@ def test_any_numeric_type_and_byte_order(dtype: str, layout: str) -> None:
             assert (Design.from_sparse(sparse).to_dense() == x).all()
     dense = np.asfortranarray(x.astype(dtype))[::-1][::-1]
     assert (Design.from_dense(dense).to_dense() == x).all()
+
+
+def test_a_design_is_called_by_its_size():
+    """One of ten thousand columns is not to be printed whole."""
+    design = Design.from_dense(np.eye(3))
+    assert repr(design).startswith("<Design: 3 rows, 3 columns, ")
+    assert len(repr(Design.from_dense(np.eye(50)))) < 60

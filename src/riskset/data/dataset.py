@@ -26,7 +26,7 @@ from riskset.data.table import Table, Words
 __all__ = ["Dataset", "assemble", "assemble_new"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Covariates and the columns that make up the outcome, as they were read.
 
@@ -69,6 +69,9 @@ class Dataset:
     cause: int | str | None = None
     n_dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[Remark, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Dataset: {self.design!r}>"
 
     @classmethod
     def from_frame(

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.assemble import (
@@ -35,7 +35,7 @@ from riskset.data.parts import BinaryPart, Part
 __all__ = ["Design"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Design:
     """Covariates of all rows, immutable.
 
@@ -60,7 +60,11 @@ class Design:
     center: Features
     scale: Features
     parts: tuple[Part, ...]
-    source: tuple[str, int] | None = field(default=None, init=False, repr=False)
+    source: tuple[str, int] | None = field(default=None, init=False)
+
+    def __repr__(self) -> str:
+        size = f"{counted(self.n_rows, 'row')}, {counted(self.n_features, 'column')}"
+        return f"<Design: {size}, {self.nbytes / 1e6:,.1f} MB>"
 
     # ---------------------------------------------------------------- construction
 
@@ -294,10 +298,7 @@ class Design:
     def select(self, columns: Index | None = None) -> list[tuple[Part, Index, Index]]:
         """For each part that holds any of the columns: the part, its slots, places in `columns`."""
         if columns is None:
-            return [
-                (part, np.arange(part.columns.size, dtype=np.int64), part.columns)
-                for part in self.parts
-            ]
+            return [(p, np.arange(p.columns.size, dtype=np.int64), p.columns) for p in self.parts]
         part_of, slot_of = self._home
         chosen = []
         for k, part in enumerate(self.parts):
