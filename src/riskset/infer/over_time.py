@@ -1,4 +1,4 @@
-"""How a coefficient differs between stretches of time: what a test of proportional hazards tests."""
+"""How a coefficient differs between times: what a test of proportional hazards tests."""
 
 from dataclasses import dataclass
 
