@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import riskset as rs
-from riskset.study.steps import Steps
+from riskset.study.steps import Steps, _save
 from study.small import content, people
 
 OUTCOMES = {f"outcome {k}": {"time": "days", "event": f"event{k}"} for k in range(4)}
@@ -59,25 +59,39 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path):
     assert written(tmp_path / "killed") == written(tmp_path / "whole")
 
 
-def test_replicates_of_a_score_are_kept_until_it_is_done(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("step", "models"), [("propensity-score", 1), ("estimate", 2)])
+def test_replicates_are_kept_until_their_step_is_done(tmp_path, monkeypatch, step, models):
     pq.write_table(pa.table(people()), tmp_path / "people.parquet")
-    defaults = {"propensity": {"folds": 2, "repeats": 2}}
+    own = {"covariates": "all", "also": ["finegray"], "folds": 2, "repeats": 2}
+    defaults = {
+        "propensity": {"folds": 2, "repeats": 2},
+        "model": {**own, "folds": 2, "repeats": 2},
+    }
     study = rs.study.Study(content(defaults=defaults), tmp_path)
     rs.study.run(study, tmp_path / "whole")
     assert not list((tmp_path / "whole" / "steps").glob("*.jsonl"))
 
+    save = _save
+
     def stop(path, result):
-        if path.name.startswith("propensity-score"):
+        if path.name.startswith(step):
             raise KeyboardInterrupt
+        return save(path, result)
 
     with monkeypatch.context() as patched:
         patched.setattr("riskset.study.steps._save", stop)
         with pytest.raises(KeyboardInterrupt):
             rs.study.run(study, tmp_path / "stopped")
-    (replicates,) = (tmp_path / "stopped" / "steps").glob("*.jsonl")
-    before = replicates.read_text()
-    assert before
+    kept = sorted((tmp_path / "stopped" / "steps").glob("*.jsonl"))
+    assert len(kept) == models
+    assert all(len(path.read_text().splitlines()) > 4 for path in kept)
+    damaged = kept[0].read_text()
+    kept[0].write_text("nonsense\n")
+    with pytest.raises(rs.InputError, match="is not a checkpoint"):
+        rs.study.run(study, tmp_path / "stopped")
+    kept[0].write_text(damaged)
     rs.study.run(study, tmp_path / "stopped")
+    assert not list((tmp_path / "stopped" / "steps").glob("*.jsonl"))
     assert written(tmp_path / "stopped") == written(tmp_path / "whole")
 
 

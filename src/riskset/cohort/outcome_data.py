@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from riskset.data.outcome import Surv
 from riskset.estimators.cox import Cox
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
+from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import L1, Penalty
 from riskset.solve.result import Note
@@ -154,7 +156,13 @@ def fit_data(
     if not options.cross_validate:
         return found
     try:
-        return _with_chosen_penalty(found, adjustment.cluster[rows], options, spared)
+        kept = None
+        if options.checkpoint is not None:
+            kept = Path(options.checkpoint)
+            kept = kept.with_stem(f"{kept.stem}-{reading}")
+        return _with_chosen_penalty(found, adjustment.cluster[rows], options, spared, kept)
+    except CheckpointError:
+        raise
     except InputError as error:  # such as none that carries information
         text = f"no penalty can be chosen, so the covariates are left out: {error}"
         alone = Covariates(None, covariates.groups)
@@ -163,7 +171,7 @@ def fit_data(
 
 
 def _with_chosen_penalty(
-    data: FitData, unit: Index, options: Options, spared: Sequence[str]
+    data: FitData, unit: Index, options: Options, spared: Sequence[str], checkpoint: Path | None
 ) -> FitData:
     kind = _spared(L1(1.0) if options.penalty is None else options.penalty, spared)
     several = np.unique(unit).size < unit.size
@@ -172,6 +180,7 @@ def _with_chosen_penalty(
         "repeats": options.repeats,
         "groups": unit if several else None,
         "seed": options.seed,
+        "checkpoint": checkpoint,
     }
     own = data.estimator.get_params(deep=False)
     chooser = FineGrayCV if isinstance(data.estimator, FineGray) else CoxCV

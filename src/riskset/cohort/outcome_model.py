@@ -1,5 +1,6 @@
 """The effect of the treatment on an outcome, with the weights and sets of an adjustment."""
 
+import os
 from dataclasses import replace
 from typing import Literal
 
@@ -51,6 +52,7 @@ def fit_outcome(
     replicates: int = 200,
     readjust: Readjust | None = None,
     seed: int = 1,
+    checkpoint: str | os.PathLike[str] | None = None,
     strict: bool = False,
     tol: float = 1e-8,
 ) -> Estimate:
@@ -107,6 +109,9 @@ def fit_outcome(
         What to do with each resample before the fit: it is given row numbers, some of them
         repeated, and returns the adjustment of these rows, so that the interval counts the
         uncertainty of the propensity scores, too. Of a model without covariates.
+    checkpoint : path, optional
+        Keep the replicates of the cross-validation, as for `riskset.CoxCV`. Each reading has a file
+        of its own: "work.jsonl" is "work-marginal.jsonl".
     strict : bool
         Raise instead of returning a status other than "ok".
     tol : float
@@ -159,6 +164,7 @@ def fit_outcome(
         seed,
         tol,
         time_intervals,
+        checkpoint,
     )
     wanted = readings(adjustment, reading)
     check_options(options, adjustment)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from typing import Literal, get_args
 
 import numpy as np
@@ -52,6 +53,7 @@ class Options:
     seed: int
     tol: float
     time_intervals: int
+    checkpoint: str | PathLike[str] | None
 
     @property
     def is_penalized(self) -> bool:

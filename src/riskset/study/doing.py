@@ -2,8 +2,9 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from riskset._progress import ProgressBar
@@ -106,13 +107,8 @@ class Doing:
             model = own.propensity
             assert model is not None
             key = [cohort.key, dataclasses.asdict(own.tidy), dataclasses.asdict(model), seed]
-            # The long part of a study goes on where it was stopped, too.
-            replicates = self.steps.path("replicates", f"{digest(key)}.jsonl")
-            compute = functools.partial(
-                fit_score, cohort, cohort.people, model, own.tidy, seed, replicates
-            )
-            found = self.steps.do("propensity score", what, key, compute)
-            replicates.unlink(missing_ok=True)
+            compute = functools.partial(fit_score, cohort, cohort.people, model, own.tidy, seed)
+            found = self._long("propensity score", what, key, compute)
         run.ps, run.equipoise = found.key, found.facts["row"].get("equipoise")
         usable = found.facts["status"] in USABLE
         run.stop("propensity score", found.facts | ({"status": "ok"} if usable else {}))
@@ -185,12 +181,10 @@ class Doing:
             is_of_interest = run.outcome.kind == "outcome"
             key = [run.adjustment, followed.key, model, dataclasses.asdict(own.tidy), seed]
             key.append(is_of_interest)
-            main = self.steps.do(
-                "estimate",
-                what,
-                key,
-                lambda: estimates(cohort, followed, made, own, seed, is_of_interest),
+            compute = functools.partial(
+                estimates, cohort, followed, made, own, seed, is_of_interest
             )
+            main = self._long("estimate", what, key, compute)
             run.estimate = main.key
             run.stop("estimate", main.facts)
             parts.insert(0, main)  # so that its rows have the numbers that it has given them
@@ -200,6 +194,16 @@ class Doing:
                     parts.append(found)
                     run.notes += [("subgroups", note) for note in found.facts["notes"]]
         run.rows += numbered(parts)
+
+    def _long(
+        self, step: str, what: str, key: list[object], compute: Callable[[Path], Result]
+    ) -> Result:
+        """A step whose cross-validations, if it was stopped, go on where they were."""
+        replicates = self.steps.path("replicates", f"{digest(step, key)}.jsonl")
+        found = self.steps.do(step, what, key, lambda: compute(replicates))
+        for done in replicates.parent.glob(f"{replicates.stem}*"):
+            done.unlink()
+        return found
 
     def _subgroups(
         self,

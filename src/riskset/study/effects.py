@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from riskset.cohort.outcomes import expected_se
 from riskset.cohort.tidying import TidyInfo
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
+from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.model.penalty import L1, Penalty
 from riskset.study.analysis_sections import Analysis, OutcomeModel
 from riskset.study.cohorts import Cohort, Followed
@@ -44,18 +46,21 @@ def estimates(
     analysis: Analysis,
     seed: int,
     is_of_interest: bool,
+    checkpoint: Path | None = None,
 ) -> Result:
     """The main estimate, its other reading, and those of further models.
 
     Of outcomes of interest, not of controls, which may be many, with the profile of the main one,
     the main one in stretches of time, and what each says of its covariates: ``coefficients`` and
-    ``cross_validation``, whose ``number`` is that of the row, from 1.
+    ``cross_validation``, whose ``number`` is that of the row, from 1. `checkpoint` is a file, from
+    whose name those of each cross-validation are made, for replicates that are done.
     """
     own = analysis.model
     asked: list[tuple[Estimate, str, str]] = []
     try:
         extra, penalty, tidied = _covariates(cohort, made, analysis)
         beside: dict[str, Any] = {"seed": seed, "extra": extra, "penalty": penalty}
+        beside["checkpoint"] = checkpoint
         # With covariates each of its points would be a fit of them all.
         profile = is_of_interest and extra is None
         intervals = MOST_INTERVALS if is_of_interest else 0
@@ -66,6 +71,8 @@ def estimates(
         if found.sensitivity is not None:
             label = f"{found.sensitivity.reading} instead of {found.reading}"
             asked.append((found.sensitivity, "sensitivity", label))
+    except CheckpointError:
+        raise
     except InputError as error:
         return Result(status_of(error) | {"rows": []})
     facts = _facts(found) | {"profile": _profile(found)}
@@ -75,6 +82,8 @@ def estimates(
             continue
         try:
             other = fit(followed, made, own, kind, **beside)
+        except CheckpointError:
+            raise
         except InputError as error:
             facts["notes"].append({"code": "model", "message": f"{kind}: {error}"})
             continue
@@ -116,6 +125,7 @@ def fit(
     reading: str | None = None,
     profile: bool = False,
     time_intervals: int = 0,
+    checkpoint: Path | None = None,
 ) -> Estimate:
     """`fit_outcome` by the settings of a model."""
     is_finegray = kind == "finegray"
@@ -139,6 +149,7 @@ def fit(
         time_intervals=time_intervals,
         replicates=own.replicates,
         seed=seed,
+        checkpoint=checkpoint and checkpoint.with_stem(f"{checkpoint.stem}-{kind}"),
     )
 
 

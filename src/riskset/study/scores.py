@@ -19,6 +19,7 @@ from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.tidying import TidyInfo, tidy
 from riskset.data.column_facts import select_columns
 from riskset.data.design import Design
+from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import L1, L2, Penalty
 from riskset.solve.result import Note
@@ -115,6 +116,8 @@ def fit_score(
                 checkpoint=checkpoint if own.cross_validate else None,
                 progress=False,
             )
+    except CheckpointError:
+        raise
     except InputError as error:
         facts = _facts("", cohort, "fitted") | status_of(error)
         facts["row"] |= status_of(error)

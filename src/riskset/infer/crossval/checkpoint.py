@@ -27,10 +27,14 @@ from riskset.infer.crossval.scores import ReplicateScore, Scorer
 from riskset.model.finegray import FineGrayLoss
 from riskset.solve.optimality import Problem
 
-__all__ = ["Checkpoint", "digest", "fingerprint"]
+__all__ = ["Checkpoint", "CheckpointError", "digest", "fingerprint"]
 
 FORMAT = "riskset-checkpoint"
 FORMAT_VERSION = 2
+
+
+class CheckpointError(InputError):
+    """A file that is no checkpoint of what is done, or cannot be used."""
 
 
 def digest(*parts: AnyArray | str | float | bool | None) -> str:
@@ -100,7 +104,7 @@ class Checkpoint:
 
     Raises
     ------
-    InputError
+    CheckpointError
         If the file is something else, is damaged, is in use, or belongs to other data, folds or
         settings.
     """
@@ -117,7 +121,7 @@ class Checkpoint:
         head = {"format": FORMAT, "version": FORMAT_VERSION, **(belongs_to or {})}
         self._stream = open(path, "a+b", buffering=0)  # noqa: SIM115 - open until `close`
         try:
-            busy = InputError(
+            busy = CheckpointError(
                 f"`checkpoint` {path.name!r} is in use by another run.",
                 hint="wait until that run has ended, or name another file for this one.",
             )
@@ -153,7 +157,7 @@ class Checkpoint:
                 name = record.pop("key"), record.pop("replicate")
                 self._records[name] = ReplicateScore.read(record)
             except (ValueError, KeyError, TypeError, AttributeError):
-                raise InputError(
+                raise CheckpointError(
                     f"{path.name} is damaged: line {number:,} is no replicate.",
                     hint="delete that line and those after it, or the file.",
                 ) from None
@@ -167,7 +171,7 @@ class Checkpoint:
         except (ValueError, KeyError, TypeError, IndexError):
             is_ours = False
         if not is_ours:
-            raise InputError(
+            raise CheckpointError(
                 f"`checkpoint` {path.name!r} is not a checkpoint of this version of riskset.",
                 hint="name a file that does not exist yet.",
             )
@@ -178,7 +182,7 @@ class Checkpoint:
                 "folds": "other folds",
                 "settings": "other settings (score, censoring, ties, tolerance) or version",
             }
-            raise InputError(
+            raise CheckpointError(
                 f"`checkpoint` {path.name!r} belongs to {' and '.join(words[d] for d in differ)}.",
                 hint="name another file, or delete this one to start afresh.",
             )
