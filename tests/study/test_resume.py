@@ -59,8 +59,8 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path):
     assert written(tmp_path / "killed") == written(tmp_path / "whole")
 
 
-@pytest.mark.parametrize(("step", "models"), [("propensity-score", 1), ("estimate", 2)])
-def test_replicates_are_kept_until_their_step_is_done(tmp_path, monkeypatch, step, models):
+@pytest.mark.parametrize(("step", "fits"), [("propensity-score", 1), ("estimate", 4)])
+def test_replicates_are_kept_until_their_step_is_done(tmp_path, monkeypatch, step, fits):
     pq.write_table(pa.table(people()), tmp_path / "people.parquet")
     own = {"covariates": "all", "also": ["finegray"], "folds": 2, "repeats": 2}
     defaults = {
@@ -83,7 +83,7 @@ def test_replicates_are_kept_until_their_step_is_done(tmp_path, monkeypatch, ste
         with pytest.raises(KeyboardInterrupt):
             rs.study.run(study, tmp_path / "stopped")
     kept = sorted((tmp_path / "stopped" / "steps").glob("*.jsonl"))
-    assert len(kept) == models
+    assert len(kept) == fits  # two models, two readings each
     assert all(len(path.read_text().splitlines()) > 4 for path in kept)
     damaged = kept[0].read_text()
     kept[0].write_text("nonsense\n")
