@@ -37,6 +37,9 @@ def test_run_check_and_example(run: Run, tmp_path: Path) -> None:
     assert f"{row['hr']:.2f}" in told.out
     assert "1,486/2,236" in told.out
     assert run("study", "run", "small.yaml", "--out", "out", "--quiet").out == ""
+    told = run("study", "report", "out", "--curves", "survival")
+    assert told.code == 0, told.err
+    assert "Share without the outcome" in Path("out/report.html").read_text("utf-8")
 
 
 def test_faults_end_with_2_and_write_nothing(run: Run) -> None:

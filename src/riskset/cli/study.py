@@ -27,6 +27,13 @@ study = typer.Typer(
 FILE = typer.Argument(metavar="STUDY", help="The specification, in YAML or JSON.")
 
 
+class CurveKind(StrEnum):
+    """What curves of a report show."""
+
+    risk = "risk"
+    survival = "survival"
+
+
 class ExampleName(StrEnum):
     """Specifications that come with the package."""
 
@@ -104,16 +111,22 @@ def report(
         bool,
         typer.Option("--private", help="With small counts and withheld effects; not to be shared."),
     ] = False,
+    curves: Annotated[
+        CurveKind | None,
+        typer.Option(help="What curves show; survival only without competing events."),
+    ] = None,
 ) -> None:
     """Write the report of a study again, or the one that must not be shared."""
     from riskset.report import write
 
+    kind = None if curves is None else curves.value
     with _spoken():
         if private:
             target = out or folder / "private-report.html"
-            written = write(folder / "private", target, blind=False, min_cell_count=0)
+            place = folder / "private"
+            written = write(place, target, blind=False, min_cell_count=0, curves=kind)
         else:
-            written = write(folder, out or folder / "report.html")
+            written = write(folder, out or folder / "report.html", curves=kind)
     output().print(short(str(written), 500), soft_wrap=True)
 
 

@@ -18,6 +18,7 @@ def report(
     blind: bool = True,
     min_cell_count: int = 5,
     theme: str = "light",
+    curves: str | None = None,
     date: "str | datetime.date | None" = None,
 ) -> Path:
     """One HTML file of the results of a study, and its numbers as JSON: `riskset.report.write`.
@@ -26,7 +27,7 @@ def report(
     ----------
     study : path or StudyResults
         Results only: a report cannot reach data of single people.
-    path, language, blind, min_cell_count, theme, date
+    path, language, blind, min_cell_count, theme, curves, date
         As there.
     """
     # The report stands above all steps of a study, so it is found only when it is asked for.
@@ -38,6 +39,7 @@ def report(
         blind=blind,
         min_cell_count=min_cell_count,
         theme=theme,
+        curves=curves,
         date=date,
     )
     return made

@@ -79,15 +79,25 @@ class Source:
         Withhold effects of runs whose diagnostics failed, if the results have them.
     min_cell_count : int
         Hide counts below it, if the results have them; 0 hides no more than they do.
+    curves : {"risk", "survival"}, optional
+        What curves show; default: what the specification says.
     """
 
     def __init__(
-        self, results: StudyResults, say: Words, *, blind: bool, min_cell_count: int
+        self,
+        results: StudyResults,
+        say: Words,
+        *,
+        blind: bool,
+        min_cell_count: int,
+        curves: str | None = None,
     ) -> None:
         self.say = say
         self.study = results.study
         self.run = results.run
         self.blind = blind
+        self.options: Row = results.study["settings"].get("report") or {}
+        self.curves = curves or self.options.get("curves") or "risk"
         self.min_cell_count = max(min_cell_count, int(results.study["min_cell_count"]))
         # The results of a study's own folder may be whole, whatever the specification hides.
         self._least = min_cell_count

@@ -17,6 +17,7 @@ from riskset.study.results import StudyResults
 __all__ = ["write"]
 
 THEMES = ("light", "dark")
+CURVES = ("risk", "survival")
 LIMIT = 5_000_000
 """Bytes of one file, below which any mail server and browser takes it."""
 
@@ -29,6 +30,7 @@ def write(
     blind: bool = True,
     min_cell_count: int = 5,
     theme: str = "light",
+    curves: str | None = None,
     date: str | datetime.date | None = None,
 ) -> Path:
     """Write the HTML report of a study, and the numbers it shows as JSON.
@@ -50,6 +52,9 @@ def write(
         Hide counts above 0 and below it, and those that tell one. Results that hide more stay so.
     theme : {"light", "dark"}
         "light" turns dark where the reader's system asks for it; paper is always white.
+    curves : {"risk", "survival"}, optional
+        What the curves show; default: what the specification says in its section ``report``. Where
+        there are competing events they show cumulative incidences, and the page says so.
     date : date, optional
         Shown as the day of writing, which is the only line that differs between two reports of the
         same results. Default: today.
@@ -69,9 +74,11 @@ def write(
     check_target(target, suffixes=(".html", ".htm"))
     if theme not in THEMES:
         raise InputError.wrong_option("theme", theme, THEMES)
+    if curves is not None and curves not in CURVES:
+        raise InputError.wrong_option("curves", curves, CURVES)
     say = Words(language)
     found = StudyResults.open(results) if isinstance(results, str | Path) else results
-    source = Source(found, say, blind=blind, min_cell_count=min_cell_count)
+    source = Source(found, say, blind=blind, min_cell_count=min_cell_count, curves=curves)
     day = datetime.date.today() if date is None else date
     written = day if isinstance(day, str) else day.isoformat()
     content = collect(source)

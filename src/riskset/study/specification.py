@@ -83,6 +83,16 @@ class Sharing:
 
 
 @dataclass(frozen=True)
+class ReportOptions:
+    """What the report shows."""
+
+    curves: Literal["risk", "survival"] = key(
+        "what curves show; survival only where there are no competing events", "risk"
+    )
+    covariates: tuple[str, ...] = key("names or keys of covariates whose balance is listed", ())
+
+
+@dataclass(frozen=True)
 class Specification:
     """The whole file."""
 
@@ -103,6 +113,7 @@ class Specification:
     diagnostics: Limits = key("limits of the diagnostics", Limits)
     calibration: Literal["posterior", "likelihood"] = key("of p values by controls", "posterior")
     sharing: Sharing = key("what may be shared", Sharing)
+    report: ReportOptions = key("what the report shows", ReportOptions)
     seed: int = key("of everything random", 1, least=0)
 
 

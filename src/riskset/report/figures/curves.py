@@ -10,7 +10,7 @@ from riskset.report.page import Drawing
 from riskset.report.svg import band, fit, line, mark, step, text, thin
 from riskset.report.words import Words
 
-__all__ = ["Curve", "legend", "risk_curves", "time_ticks"]
+__all__ = ["Curve", "legend", "risk_curves", "survival_ends", "time_ticks"]
 
 LEFT, RIGHT, PANEL = 74.0, 706.0, 280.0
 YEAR = 365.25
@@ -67,6 +67,7 @@ def risk_curves(
     say: Words,
     title: str,
     desc: str,
+    is_survival: bool = False,
 ) -> Drawing:
     """Panels of curves, one below the other, with one table of numbers at risk.
 
@@ -78,18 +79,19 @@ def risk_curves(
     ticks : days
     last : float
         Where the axis ends, in days.
+    is_survival : bool
+        Values start at 1; the axis then ends there, and starts at 0 unless all are above a half.
     """
     unit, unit_name = (YEAR, "years") if last > LONG else (1.0, "days")
     x = Scale(0, last, LEFT, RIGHT)
     parts = [legend(names, 10)]
     top = 44.0
     for name, curves in panels:
-        highest = max((v for c in curves for v in (*c.upper, *c.value)), default=0.0) or 0.01
-        y = Scale(0, min(highest * 1.05, 1.0), top + 26 + PANEL, top + 26)
+        low, high = survival_ends(curves) if is_survival else (0.0, _highest(curves))
+        y = Scale(low, high, top + 26 + PANEL, top + 26)
         parts.append(text(LEFT, top + 14, fit(name, RIGHT - LEFT, 15), "label strong"))
-        parts.append(
-            left_axis(y, LEFT, nice_ticks(0, y.high), say("axis.risk"), short_percent, RIGHT)
-        )
+        what = say("axis.survival" if is_survival else "axis.risk")
+        parts.append(left_axis(y, LEFT, nice_ticks(low, high), what, short_percent, RIGHT))
         parts += [_curve(c, x, y, ticks) for c in curves]
         top += 26 + PANEL
         last_panel = name == panels[-1][0]
@@ -108,10 +110,21 @@ def risk_curves(
     return Drawing(top + 26, join(*parts), title, desc)
 
 
+def _highest(curves: Sequence[Curve]) -> float:
+    highest = max((v for c in curves for v in (*c.upper, *c.value)), default=0.0) or 0.01
+    return min(highest * 1.05, 1.0)
+
+
+def survival_ends(curves: Sequence[Curve]) -> tuple[float, float]:
+    """Ends of the axis: from 0 unless little would then be seen."""
+    lowest = min((v for c in curves for v in (*c.lower, *c.value)), default=0.0)
+    return (max(lowest - 0.05 * (1 - lowest), 0.0) if lowest > 0.5 else 0.0), 1.0
+
+
 def _curve(curve: Curve, x: Scale, y: Scale, ticks: Sequence[float]) -> Markup:
     has_band = bool(curve.lower)
     columns = [curve.value, curve.lower, curve.upper] if has_band else [curve.value]
-    kept = thin(columns, y.high)
+    kept = thin(columns, y.high - y.low)
     times = [x(curve.time[k]) for k in kept]
     letter = curve.arm[0]
     parts: list[Markup] = []

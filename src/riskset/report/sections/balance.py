@@ -68,8 +68,7 @@ def _worst(rows: list[Row], key: str, most: int) -> list[Row]:
 
 def _asked_for(source: Source, rows: list[Row]) -> list[Row]:
     """Covariates that the specification lists for the report, by key or name."""
-    listed = (source.study["settings"].get("report") or {}).get("covariates") or []
-    wanted = {str(one) for one in listed}
+    wanted = {str(one) for one in source.options.get("covariates") or ()}
     return [r for r in rows if r["covariate_id"] in wanted or r["name"] in wanted]
 
 

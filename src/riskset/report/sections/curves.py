@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from riskset.report.figures.curves import Curve, risk_curves, time_ticks
+from riskset.report.figures.curves import Curve, risk_curves, survival_ends, time_ticks
 from riskset.report.figures.lines import weeks_figure
 from riskset.report.markup import Markup
 from riskset.report.numerals import MISSING, percent, significant, whole
@@ -19,59 +19,61 @@ MOST_TICKS = 8
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
-    """Points of the curves, as risks; people at risk at the ticks; outcomes by week."""
+    """Points of the curves, as risks or survival; people at risk at the ticks; outcomes by week."""
     rows = source.of_run("curves", part.main)
     kind = rows[0]["kind"] if rows else None
+    # With competing events nobody survives without the outcome who has died otherwise.
+    shown = "survival" if source.curves == kind == "survival" else "risk"
     curves: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         key = (row["adjusted"], row["cause"], row["arm"])
         own = curves.setdefault(
             key,
             dict(zip(("adjusted", "cause", "arm"), key, strict=True))
-            | {name: [] for name in ("time", "risk", "lower", "upper")},
+            | {name: [] for name in ("time", shown, "lower", "upper")},
         )
-        flip = row["kind"] == "survival"
+        flip = row["kind"] == "survival" and shown == "risk"
         values = (row["value"], row["lower"], row["upper"])
-        risk, lower, upper = (None if v is None else 1 - v if flip else v for v in values)
+        value, lower, upper = (None if v is None else 1 - v if flip else v for v in values)
         if flip:
             lower, upper = upper, lower
-        for name, value in zip(
-            ("time", "risk", "lower", "upper"), (row["time"], risk, lower, upper), strict=True
-        ):
-            own[name].append(value)
+        point = {"time": row["time"], shown: value, "lower": lower, "upper": upper}
+        for name, coordinate in point.items():
+            own[name].append(coordinate)
     found = [
-        _thinned(curves[key])
+        _thinned(curves[key], shown)
         for key in sorted(curves, key=lambda k: (not k[0], k[1], k[2] != "target"))
     ]
     last = max((c["time"][-1] for c in found), default=0.0)
     at_risk = source.of_run("numbers_at_risk", part.main, adjusted=True)
     return {
         "kind": kind,
+        "shown": shown,
+        "asked_for": source.curves,
         "curves": found,
         "last": last,
         "tables": {
             "at_risk": _at_ticks(at_risk, last),
-            "risks": _risks_at(found, _tick_times(at_risk, last)),
+            "risks": _values_at(found, _tick_times(at_risk, last), shown),
             "weeks": _weeks(source.of_run("event_weeks", part.main)),
         },
     }
 
 
-def _thinned(curve: Row) -> Row:
-    """At most 1000 points, with risks of 0 at time 0."""
+def _thinned(curve: Row, shown: str) -> Row:
+    """At most 1000 points, from time 0 on, when nobody has had the outcome."""
+    names = ("time", shown, "lower", "upper")
     if curve["time"][0] > 0:
-        for name in ("time", "risk", "lower", "upper"):
-            curve[name].insert(0, 0.0)
-    columns = [curve["risk"]]
+        for name in names:
+            curve[name].insert(0, 1.0 if shown == "survival" and name != "time" else 0.0)
+    columns = [curve[shown]]
     # Ends that are not known (where nothing has happened) are those of the value.
     for name in ("lower", "upper"):
-        ends = zip(curve[name], curve["risk"], strict=True)
+        ends = zip(curve[name], curve[shown], strict=True)
         curve[name] = [value if end is None else end for end, value in ends]
         columns.append(curve[name])
-    kept = thin(columns, max(max(c) for c in columns))
-    return curve | {
-        name: [curve[name][k] for k in kept] for name in ("time", "risk", "lower", "upper")
-    }
+    kept = thin(columns, max(map(max, columns)) - min(map(min, columns)))
+    return curve | {name: [curve[name][k] for k in kept] for name in names}
 
 
 def _tick_times(at_risk: list[Row], last: float) -> list[float]:
@@ -102,7 +104,7 @@ def _at_ticks(rows: list[Row], last: float) -> list[Row]:
     return out
 
 
-def _risks_at(curves: list[Row], times: list[float]) -> list[Row]:
+def _values_at(curves: list[Row], times: list[float], shown: str) -> list[Row]:
     """The adjusted curves of the outcome at the ticks."""
     out = []
     for time in times:
@@ -110,7 +112,7 @@ def _risks_at(curves: list[Row], times: list[float]) -> list[Row]:
         for curve in curves:
             if curve["adjusted"] and curve["cause"] == 1 and time <= curve["time"][-1]:
                 k = max(j for j, t in enumerate(curve["time"]) if t <= time)
-                for name in ("risk", "lower", "upper"):
+                for name in (shown, "lower", "upper"):
                     row[f"{curve['arm']}_{name}"] = curve[name][k]
         out.append(row)
     return out
@@ -151,7 +153,7 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
 
 
 def _risks(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
-    say, tables = page.say, found["tables"]
+    say, tables, shown = page.say, found["tables"], found["shown"]
     names = {arm: about[arm] for arm in ARMS}
     panels = []
     for cause in sorted({c["cause"] for c in found["curves"]}):
@@ -159,7 +161,7 @@ def _risks(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
             Curve(
                 c["arm"],
                 c["time"],
-                c["risk"],
+                c[shown],
                 c["lower"] if c["adjusted"] else [],
                 c["upper"] if c["adjusted"] else [],
                 c["adjusted"],
@@ -182,18 +184,24 @@ def _risks(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
         found["last"],
         names,
         say,
-        say("curves.title", outcome=about["outcome"]),
-        _desc(page, tables["risks"], about),
+        say(f"curves.title_{shown}", outcome=about["outcome"]),
+        _desc(page, tables["risks"], about, shown),
+        shown == "survival",
     )
-    caption = [say("curves.caption_competing" if len(panels) > 1 else "curves.caption")]
+    kind = "competing" if len(panels) > 1 else shown
+    caption = [say(f"curves.caption_{kind}")]
+    if found["asked_for"] != shown:
+        caption.append(say("curves.caption_no_survival"))
+    if shown == "survival" and survival_ends(panels[0][1])[0] > 0:
+        caption.append(say("curves.caption_axis"))
     if any(not c["adjusted"] for c in found["curves"]):
         caption.append(say("curves.caption_crude"))
     caption.append(say("curves.caption_end", n=page.min_cell_count))
     columns = [Column(say("axis.days"), ("time",), lambda t: significant(t, 4), False)]
     for arm in ARMS:
-        keys = (f"{arm}_risk", f"{arm}_lower", f"{arm}_upper")
+        keys = (f"{arm}_{shown}", f"{arm}_lower", f"{arm}_upper")
         columns.append(Column.interval(names[arm], keys, percent))
-    data = page.table("risks", say("curves.table"), columns, tables["risks"])
+    data = page.table("risks", say(f"curves.table_{shown}"), columns, tables["risks"])
     return page.figure("curves", drawn, " ".join(caption), data)
 
 
@@ -219,21 +227,19 @@ def _same(row: Row, arm: str) -> bool:
     return effective is None or people is None or abs(people - effective) < 0.5
 
 
-def _desc(page: Page, rows: list[Row], about: Mapping[str, Any]) -> str:
-    """The risks at the last tick at which both are known."""
-    known = [
-        r for r in rows if r.get("target_risk") is not None and r.get("comparator_risk") is not None
-    ]
+def _desc(page: Page, rows: list[Row], about: Mapping[str, Any], shown: str) -> str:
+    """Risks or survival at the last tick at which both are known."""
+    known = [r for r in rows if all(r.get(f"{arm}_{shown}") is not None for arm in ARMS)]
     if not known:
-        return page.say("curves.title", outcome=about["outcome"])
+        return page.say(f"curves.title_{shown}", outcome=about["outcome"])
     row = known[-1]
     return page.say(
-        "curves.desc",
+        f"curves.desc_{shown}",
         days=significant(row["time"], 4),
         target=about["target"],
         comparator=about["comparator"],
-        t=percent(row["target_risk"]),
-        c=percent(row["comparator_risk"]),
+        t=percent(row[f"target_{shown}"]),
+        c=percent(row[f"comparator_{shown}"]),
     )
 
 
