@@ -79,13 +79,13 @@ class Doing:
             self._balance(run, cohort, made, own, what)
         specification = self.study.specification
         if outcome.kind == "outcome" and run.status != "empty":
-            times, level, seed = specification.risk_times, own.model.level, specification.seed
-            key = [run.adjustment, followed.key, times, level, seed]
+            model, times = own.model, specification.risk_times
+            asked = (times, model.level, model.replicates, specification.seed)
             found = self.steps.do(
                 "follow-up",
                 what,
-                key,
-                lambda: describe(followed, made, times, level, seed),
+                [run.adjustment, followed.key, *asked],
+                lambda: describe(followed, made, *asked),
             )
             run.description = found.key
             run.notes += [("follow-up", note) for note in found.facts["notes"]]

@@ -31,7 +31,12 @@ MOST_WEEKS = 104
 
 
 def describe(
-    followed: Followed, made: Adjustment, risk_times: tuple[float, ...], level: float, seed: int
+    followed: Followed,
+    made: Adjustment,
+    risk_times: tuple[float, ...],
+    level: float,
+    replicates: int,
+    seed: int,
 ) -> Result:
     """Everything about one outcome that does not need a model.
 
@@ -54,7 +59,7 @@ def describe(
         facts["at_risk"] += [r | {"adjusted": adjusted} for r in _at_risk(followed, people, breaks)]
         risks = [_risk(followed, people, curves, time, level) for time in risk_times]
         if adjusted:
-            _resample(risks, followed, people, risk_times, level, seed)
+            _resample(risks, followed, people, risk_times, level, replicates, seed)
         facts["risks"] += [risk | {"adjusted": adjusted} for risk in risks]
     facts["follow_up"] = _follow_up(followed, made)
     facts["ends"] = _ends(followed, made)
@@ -188,10 +193,13 @@ def _resample(
     people: Adjustment,
     times: tuple[float, ...],
     level: float,
+    replicates: int,
     seed: int,
 ) -> None:
     """Replace the intervals of differences by those of resamples, which keep matched sets whole."""
-    found = risk_difference(_outcome(followed), people, times, level=level, seed=seed)
+    found = risk_difference(
+        _outcome(followed), people, times, level=level, replicates=replicates, seed=seed
+    )
     for k, risk in enumerate(risks):
         if np.isfinite(found.lower[k]):
             ends = {"difference_lower": found.lower[k], "difference_upper": found.upper[k]}
