@@ -45,8 +45,10 @@ class CoxCV(CrossValidated, Cox):
         How often the rows are divided anew.
     search : {"auto", "grid"}
         "auto" looks for the best strength on a logarithmic scale, and ends when it has neighbours
-        within a factor of 1.1 on both sides, evaluated too, that score no better. "grid" compares
-        `n_penalties` strengths, equally spaced on that scale.
+        within a factor of 1.1 on both sides, evaluated too, that score no better. Of four
+        repetitions or more the first alone looks around, and all score the best that it found, its
+        neighbours and whatever looks better than the best so far. "grid" compares `n_penalties`
+        strengths, equally spaced on that scale.
     rule : {"min", "1se"}
         The best mean score, or the strongest penalty (of the same share of L1) whose mean is within
         one standard error of it; a search then looks for that, too.
