@@ -1,5 +1,6 @@
 """Who is left after each step, by arm, as a table that may be shared."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from riskset._types import AnyArray
 from riskset.cohort.adjustment import People, Step, start
-from riskset.cohort.small_cells import Mask, hide_small, is_small
+from riskset.cohort.small_cells import Mask, hide_totals
 from riskset.data.output import data_frame
 
 __all__ = ["Attrition", "attrition", "hide_attrition"]
@@ -81,14 +82,19 @@ def attrition(people: People) -> Attrition:
     return Attrition(start(people, allow_weights=True).attrition)
 
 
-def hide_attrition(counts: list[list[int]], min_cell_count: int) -> list[Mask]:
-    """Masks of exposures, persons and removed: exposures before are those left and removed.
+def hide_attrition(
+    counts: Sequence[Sequence[float | None]], min_cell_count: int, known: Sequence[float] = ()
+) -> list[Mask]:
+    """Masks of exposures, persons and removed; None is hidden already.
 
-    Where persons equal exposures at every step, either would give the other away.
+    No two totals that are shown differ by a small count, whatever steps are between them, and what
+    a step removed is shown if it is what two of these differ by. Totals that are `known` are rather
+    shown than others.
     """
-    exposures, persons, removed = counts
-    m = len(exposures)
-    equations = [(k - 1, (k, m + k)) for k in range(1, m)]
-    flat = hide_small([*exposures, *removed], equations, min_cell_count)
-    alone = is_small(persons, min_cell_count)
-    return [flat[:m], flat[:m] if persons == exposures else alone, flat[m:]]
+    exposures, persons = (
+        hide_totals(np.array(own, dtype=np.float64), min_cell_count, known) for own in counts[:2]
+    )
+    removed = exposures.copy()
+    removed[1:] |= exposures[:-1]
+    zero = np.array(counts[2], dtype=np.float64) == 0
+    return [exposures, persons, removed & ~zero]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from riskset._errors import CohortError
 from riskset._types import is_number
 
-__all__ = ["Mask", "hide_small", "is_small"]
+__all__ = ["Mask", "hide_small", "hide_totals", "is_small"]
 
 Mask = NDArray[np.bool_]
 
@@ -49,6 +49,7 @@ def hide_small(
     Parameters
     ----------
     counts : (n,) numbers
+        NaN is one that is hidden already.
     equations : sequence of (total, parts)
         Positions of a count and of those that add up to it, where readers can know both.
     min_cell_count : int
@@ -66,7 +67,7 @@ def hide_small(
     array([False,  True,  True])
     """
     values = np.asarray(counts, dtype=np.float64)
-    hidden = is_small(values, min_cell_count)
+    hidden = is_small(values, min_cell_count) | np.isnan(values)
     system = np.zeros((len(equations), values.size))
     for row, (total, parts) in zip(system, equations, strict=True):
         row[total] -= 1.0
@@ -79,6 +80,42 @@ def hide_small(
             return hidden
         order = np.lexsort((choices, values[choices], values[choices] == 0))
         hidden[choices[order[0]]] = True
+
+
+def hide_totals(totals: object, min_cell_count: int = 5, known: Sequence[float] = ()) -> Mask:
+    """Which totals to hide, so that no two that are shown differ by a small count.
+
+    Parameters
+    ----------
+    totals : (n,) numbers
+        Of people left after each step. NaN is one hidden already.
+    min_cell_count : int
+    known : sequence of numbers
+        Totals that are rather shown than others, because they stand elsewhere, too.
+
+    Returns
+    -------
+    (n,) bool
+        The last one, which further results are of, is hidden only if it is small itself; of the
+        others those that are known come first, and then the earlier ones.
+
+    Examples
+    --------
+    >>> hide_totals([100, 98, 60, 57]).tolist()
+    [False, True, True, False]
+    >>> hide_totals([100, 98, 60, 57], known=[98]).tolist()
+    [True, False, True, False]
+    """
+    values = np.asarray(totals, dtype=np.float64)
+    hidden = is_small(values, min_cell_count) | np.isnan(values)
+    first = np.isin(values, known)
+    first[-1:] = False
+    shown: list[float] = []
+    for k in (values.size - 1, *np.flatnonzero(first), *np.flatnonzero(~first)[:-1]):
+        if k >= 0 and not hidden[k]:
+            hidden[k] = is_small(np.abs(np.array(shown) - values[k]), min_cell_count).any()
+            shown += [] if hidden[k] else [float(values[k])]
+    return hidden
 
 
 def _determined(system: NDArray[np.float64], hidden: Mask) -> Mask:

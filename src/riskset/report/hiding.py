@@ -7,7 +7,9 @@ A hidden count is null, and so is every number that tells it; ``suppressed`` map
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from riskset.cohort.attrition_table import hide_attrition
 from riskset.cohort.small_cells import hide_small, is_small
+from riskset.study.hidden_totals import told_before, told_by_others
 from riskset.study.hiding import hide as hide_first
 
 __all__ = ["hide"]
@@ -44,9 +46,9 @@ def _small(row: Row, names: Iterable[str], least: int) -> set[str]:
 def _hide_arms(rows: list[Row], least: int, results: Any) -> list[Row]:
     """Counts of the arms; few outcomes hide what tells them, and in all the effect."""
     out = []
-    for row in rows:
+    for row, also in zip(rows, _told(rows, least), strict=True):
         small: set[str] = set()
-        hidden: set[str] = set()
+        hidden = set(also)
         for arm in ARMS:
             names = [f"{arm}_{n}" for n in ("persons", "exposures", "outcomes", "competing")]
             own = _small(row, names, least)
@@ -65,22 +67,30 @@ def _hide_arms(rows: list[Row], least: int, results: Any) -> list[Row]:
     return out
 
 
+def _told(rows: list[Row], least: int) -> list[set[str]]:
+    """What rows of a run tell of each other, wherever they stand."""
+    hidden: list[set[str]] = [set() for _ in rows]
+    for key in dict.fromkeys(tuple(row.get(name) for name in RUN[:-1]) for row in rows):
+        places = [k for k, row in enumerate(rows) if tuple(row.get(n) for n in RUN[:-1]) == key]
+        for k, own in zip(places, told_by_others([rows[k] for k in places], least), strict=True):
+            hidden[k] = own
+    return hidden
+
+
 def _hide_attrition(rows: list[Row], least: int, results: Any) -> list[Row]:
     """What a step left and what it removed add up to what the one before it left."""
-    out = [dict(row) for row in rows]
+    hidden: list[set[str]] = [set() for _ in rows]
+    sizes = _sizes(rows[0]["adjustment"], results) if rows else {}
     for arm in ARMS:
-        names = (f"{arm}_exposures", f"removed_{arm}")
-        n = len(rows)
-        counts = [float("nan") if row[k] is None else row[k] for k in names for row in rows]
-        equations = [(k - 1, (k, n + k)) for k in range(1, n)]
-        mask = hide_small([0 if c != c else c for c in counts], equations, least)
-        for k, row in enumerate(out):
-            hidden = [key for j, key in enumerate(names) if mask[j * n + k]]
-            if names[0] in hidden or _small(row, [f"{arm}_persons"], least):
-                hidden += [f"{arm}_persons", names[0]]
-            small = _small(row, hidden, least)
-            out[k] = _without(row, small, hidden)
-    return out
+        names = (f"{arm}_exposures", f"{arm}_persons", f"removed_{arm}")
+        known = [n for (side, of), n in sizes.items() if (side, of) == ("before", arm)]
+        masks = hide_attrition([[row[name] for row in rows] for name in names], least, known)
+        for name, mask in zip(names, masks, strict=True):
+            for own, is_hidden in zip(hidden, mask, strict=True):
+                own |= {name} if is_hidden else set()
+    return [
+        _without(row, _small(row, own, least), own) for row, own in zip(rows, hidden, strict=True)
+    ]
 
 
 def _parts_of(
@@ -115,16 +125,23 @@ def _hide_sides(rows: list[Row], least: int, results: Any) -> list[Row]:
     out = []
     for row in rows:
         small = _small(row, [f"{s}_count_{a}" for s in ("before", "after") for a in ARMS], least)
-        hidden = {name.replace("count", word) for name in small for word in ("mean", "sd")}
-        out.append(_without(row, small, hidden))
+        names = set(small)
+        for arm in ARMS:
+            before, after = (row[f"{side}_count_{arm}"] for side in ("before", "after"))
+            if None not in (before, after) and is_small(before - after, least):
+                names.add(f"before_count_{arm}")
+        told = {name.replace("count", word) for name in names for word in ("mean", "sd")}
+        out.append(_without(row, small, names | told))
     return out
 
 
 def _hide_at_risk(rows: list[Row], least: int, results: Any) -> list[Row]:
     out = []
-    for row in rows:
+    told = told_before(rows, (*RUN, "time"), ("people",), least)
+    for row, also in zip(rows, told, strict=True):
         small = _small(row, ["people"], least)
-        out.append(_without(row, small, ("weighted", "effective") if small else ()))
+        beside = {"weighted", "effective"} if small or also else set()
+        out.append(_without(row, small, also | beside))
     return out
 
 

@@ -100,15 +100,29 @@ class Tables:
             yield number, key, self._first[key]
 
     def _attrition(self, blind: bool) -> Iterator[Row]:
-        for number, key, _ in self._each_adjustment():
+        for number, key, run in self._each_adjustment():
+            # No column of the table: it decides what may be shown.
+            followed = {"followed": {arm: self._followed(run, arm) for arm in ARMS}}
             for k, step in enumerate(self._facts("adjustment", key)["attrition"], start=1):
-                yield {"adjustment": number, "number": k} | step
+                yield {"adjustment": number, "number": k} | step | followed
 
     def _scores(self, blind: bool) -> Iterator[Row]:
         for key, number in self._ps.items():
             comparison = self._score[key].comparison
             row = {"ps": number, "target": comparison.target, "comparator": comparison.comparator}
+            # No column of the table: it decides what may be shown.
+            row |= {"left": {arm: self._left(key, arm) for arm in ARMS}}
             yield row | self._facts("propensity score", key)["row"]
+
+    def _followed(self, run: Run, arm: str) -> list[int]:
+        """People and rows of an arm who are followed, before they are adjusted."""
+        rows = [row for row in run.rows if row["role"] == "crude"]
+        return [row[f"{arm}_{word}"] for row in rows for word in ("persons", "exposures")]
+
+    def _left(self, key: str, arm: str) -> list[int]:
+        """Rows of an arm that are followed and that are left, of the runs with a score."""
+        rows = [row for run in self._runs if run.ps == key for row in run.rows]
+        return [row[f"{arm}_exposures"] for row in rows if row["role"] in ("crude", "main")]
 
     def _of_score(self, name: str) -> Callable[[bool], Iterator[Row]]:
         def rows(blind: bool) -> Iterator[Row]:

@@ -14,6 +14,7 @@ import numpy as np
 from riskset.cohort.attrition_table import hide_attrition
 from riskset.cohort.sharing import share_row
 from riskset.cohort.small_cells import hide_small, is_small
+from riskset.study.hidden_totals import RATES, told_before, told_by_others
 from riskset.study.results import TABLES
 
 __all__ = ["hide"]
@@ -22,13 +23,6 @@ Row = dict[str, Any]
 ARMS = ("target", "comparator")
 EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
 OF_CONTROL = (*EFFECT[:-1], "calibrated_p")
-COUNTS = ("persons", "exposures", "outcomes", "competing")
-RATES = tuple(
-    f"{arm}_{weighted}rate{end}"
-    for arm in ARMS
-    for weighted in ("", "weighted_")
-    for end in ("", "_lower", "_upper")
-)
 CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
 
 
@@ -65,7 +59,8 @@ def _attrition(rows: Iterable[Row], least: int) -> Iterator[Row]:
         hidden: list[set[str]] = [set() for _ in steps]
         for arm in ARMS:
             names = (f"{arm}_exposures", f"{arm}_persons", f"removed_{arm}")
-            masks = hide_attrition([[s[n] for s in steps] for n in names], least)
+            known = steps[0]["followed"][arm]
+            masks = hide_attrition([[s[n] for s in steps] for n in names], least, known)
             for column, mask in zip(names, masks, strict=True):
                 for k in np.flatnonzero(mask):
                     hidden[k].add(column)
@@ -76,7 +71,7 @@ def _attrition(rows: Iterable[Row], least: int) -> Iterator[Row]:
 def _estimates(rows: Iterable[Row], least: int) -> Iterator[Row]:
     for _, group in groupby(rows, key=lambda row: tuple(row[name] for name in RUN)):
         own = list(group)
-        told = _told_by_levels(own, least)
+        told = told_by_others(own, least)
         for row, also in zip(own, told, strict=True):
             shown = share_row(row, min_cell_count=least)
             shown = _without(row, {*also, *shown["suppressed"].split(", ")})
@@ -86,33 +81,13 @@ def _estimates(rows: Iterable[Row], least: int) -> Iterator[Row]:
             yield shown | dict.fromkeys(withheld)
 
 
-def _told_by_levels(rows: list[Row], least: int) -> list[set[str]]:
-    """Names to hide because levels of a subgroup variable add up to the main estimate's people."""
-    hidden: list[set[str]] = [set() for _ in rows]
-    main = next((row for row in rows if row["role"] == "main"), None)
-    variables = dict.fromkeys(row["subgroup"] for row in rows if row["role"] == "subgroup")
-    if main is None:
-        return hidden
-    for variable in variables:
-        places = [k for k, row in enumerate(rows) if row.get("subgroup") == variable]
-        for name in (f"{arm}_{word}" for arm in ARMS for word in COUNTS):
-            counts = [main[name], *(rows[k][name] for k in places)]
-            mask = hide_small(counts, [(0, range(1, len(counts)))], least)
-            for k in (k for k, is_hidden in zip(places, mask[1:], strict=True) if is_hidden):
-                hidden[k].add(name)
-                if name.endswith("outcomes"):
-                    arm = name.removesuffix("outcomes")
-                    hidden[k] |= {"mdrr", "expected_se", *(r for r in RATES if r.startswith(arm))}
-        outcomes = [sum(rows[k][f"{arm}_outcomes"] for arm in ARMS) for k in places]
-        if is_small(outcomes, least).any():
-            for k in places:
-                hidden[k].add("interaction_p")
-    return hidden
-
-
 def _arms(rows: Iterable[Row], least: int) -> Iterator[Row]:
-    for row in rows:
-        yield share_row(row, min_cell_count=least) | dict.fromkeys(RATES if row["blinded"] else ())
+    for _, group in groupby(rows, key=lambda row: tuple(row[name] for name in RUN)):
+        own = list(group)
+        for row, also in zip(own, told_by_others(own, least), strict=True):
+            shown = share_row(row, min_cell_count=least)
+            shown = _without(row, {*also, *filter(None, shown["suppressed"].split(", "))})
+            yield shown | dict.fromkeys(RATES if row["blinded"] else ())
 
 
 def _few_outcomes(names: tuple[str, ...]) -> Callable[[Iterable[Row], int], Iterator[Row]]:
@@ -142,6 +117,11 @@ def _means(sides: tuple[str, ...]) -> Callable[[Iterable[Row], int], Iterator[Ro
                         gone += [f"{side}mean_{arm}", f"{side}sd_{arm}", f"{side}count_{arm}"]
                         # Without a side these are names of arms.
                         gone += [f"{side}{arm}", f"{side}{arm}_sd"] if side else []
+            for arm in ARMS if len(sides) == 2 else ():
+                before, after = (counts.get(f"{side}{arm}") for side in sides)
+                if None not in (before, after) and is_small(before - after, least):
+                    gone += [f"{sides[0]}{word}_{arm}" for word in ("mean", "sd", "count")]
+                    gone += [f"{sides[0]}{arm}", f"{sides[0]}{arm}_sd"]
             yield _without(row, gone)
 
     return hidden
@@ -193,9 +173,12 @@ def _curves(rows: Iterable[Row], least: int) -> Iterator[Row]:
 
 
 def _risks(rows: Iterable[Row], least: int) -> Iterator[Row]:
-    for row in rows:
+    listed = list(rows)
+    counts = tuple(f"{arm}_at_risk" for arm in ARMS)
+    told = told_before(listed, (*RUN, "time"), counts, least)
+    for row, also in zip(listed, told, strict=True):
         few = [arm for arm in ARMS if row[f"{arm}_at_risk"] < least]
-        names = [f"{arm}_at_risk" for arm in few]
+        names = [*also, *(f"{arm}_at_risk" for arm in few)]
         for arm in ARMS:
             if arm in few or is_small(row[f"{arm}_outcomes"], least):
                 names += [f"{arm}_{word}" for word in ("risk", "lower", "upper")]
@@ -204,7 +187,7 @@ def _risks(rows: Iterable[Row], least: int) -> Iterator[Row]:
         if row["blinded"]:
             shown |= dict.fromkeys(n for n in row if n.split("_")[-1] in ("risk", "lower", "upper"))
             shown["difference"] = None
-            shown |= {f"{arm}_at_risk": row[f"{arm}_at_risk"] for arm in ARMS if arm not in few}
+            shown |= {n: row[n] for n in counts if n not in names}
         yield shown
 
 
@@ -217,6 +200,27 @@ def _counts(*names: str, beside: tuple[str, ...] = ()) -> Callable[..., Iterator
             yield _without(row, [*small, *(beside if small else ())])
 
     return hidden
+
+
+def _at_risk(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    for _, group in groupby(rows, key=lambda row: tuple(row[name] for name in RUN)):
+        own = list(group)
+        told = told_before(own, ("arm", "time"), ("people",), least)
+        for row, also in zip(own, told, strict=True):
+            small = also or bool(is_small(row["people"], least))
+            yield _without(row, ("people", "weighted", "effective") if small else ())
+
+
+def _scores(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    """The people whom a score is of, unless those who are followed tell how many were left out."""
+    for row in rows:
+        sizes = {f"n_{arm}": (row[f"n_{arm}"], row["left"][arm]) for arm in ARMS}
+        names = [
+            name
+            for name, (n, left) in sizes.items()
+            if is_small([n, *(n - own for own in left)], least).any()
+        ]
+        yield _without(row, names)
 
 
 def _adjustments(rows: Iterable[Row], least: int) -> Iterator[Row]:
@@ -252,7 +256,7 @@ HIDERS: dict[str, Callable[[Iterable[Row], int], Iterator[Row]]] = {
     "attrition": _attrition,
     "estimates": _estimates,
     "arms": _arms,
-    "ps": _counts("n_target", "n_comparator"),
+    "ps": _scores,
     "ps_coefficients": _means(("",)),
     "ps_flagged": _means(("",)),
     "adjustments": _adjustments,
@@ -263,7 +267,7 @@ HIDERS: dict[str, Callable[[Iterable[Row], int], Iterator[Row]]] = {
     "outcome_cross_validation": _few_outcomes(()),
     "absolute_risks": _risks,
     "curves": _curves,
-    "numbers_at_risk": _counts("people", beside=("weighted", "effective")),
+    "numbers_at_risk": _at_risk,
     "follow_up_ends": _parts((*RUN, "arm"), "count"),
     "event_weeks": _counts("events", "people"),
     "calendar": _parts(("target", "comparator", "arm"), "starts"),
