@@ -37,10 +37,6 @@ def totals(found, analysis, arm):
         shown["exposures"].add(row[f"n_{arm}"])
     for row in found.rows("adjustments", adjustment=run["adjustment"]):
         shown["exposures"].add(row[f"{arm}_rows"])
-    for row in found.rows("numbers_at_risk", analysis=analysis, arm=arm):
-        shown.setdefault(f"people at {row['time']}", set()).add(row["people"])
-    for row in found.rows("absolute_risks", analysis=analysis):
-        shown.setdefault(f"at risk at {row['time']}", set()).add(row[f"{arm}_at_risk"])
     for row in found.rows("balance", adjustment=run["adjustment"]):
         own = {row[f"{side}_count_{arm}"] for side in ("before", "after")}
         shown[f"covariate {row['covariate_id']}"] = own

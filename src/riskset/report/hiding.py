@@ -9,7 +9,7 @@ from typing import Any
 
 from riskset.cohort.attrition_table import hide_attrition
 from riskset.cohort.small_cells import hide_small, is_small
-from riskset.study.hidden_totals import told_before, told_by_others
+from riskset.study.hidden_totals import told_by_others
 from riskset.study.hiding import hide as hide_first
 
 __all__ = ["hide"]
@@ -137,11 +137,9 @@ def _hide_sides(rows: list[Row], least: int, results: Any) -> list[Row]:
 
 def _hide_at_risk(rows: list[Row], least: int, results: Any) -> list[Row]:
     out = []
-    told = told_before(rows, (*RUN, "time"), ("people",), least)
-    for row, also in zip(rows, told, strict=True):
+    for row in rows:
         small = _small(row, ["people"], least)
-        beside = {"weighted", "effective"} if small or also else set()
-        out.append(_without(row, small, also | beside))
+        out.append(_without(row, small, ("weighted", "effective") if small else ()))
     return out
 
 

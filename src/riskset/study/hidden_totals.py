@@ -8,7 +8,7 @@ from typing import Any
 
 from riskset.cohort.small_cells import hide_small, is_small
 
-__all__ = ["RATES", "told_before", "told_by_others"]
+__all__ = ["RATES", "told_by_others"]
 
 Row = dict[str, Any]
 ARMS = ("target", "comparator")
@@ -44,18 +44,6 @@ def told_by_others(rows: Sequence[Row], least: int) -> list[set[str]]:
                 places, _levels([rows[k] for k in places], after, least), strict=True
             ):
                 hidden[k] |= own
-    return hidden
-
-
-def told_before(
-    rows: Sequence[Row], keys: Sequence[str], names: Sequence[str], least: int
-) -> list[set[str]]:
-    """Names to hide of rows that are not ``adjusted``, because of those that are, by some keys."""
-    adjusted = {tuple(row[key] for key in keys): row for row in rows if row["adjusted"]}
-    hidden: list[set[str]] = []
-    for row in rows:
-        after = None if row["adjusted"] else adjusted.get(tuple(row[key] for key in keys))
-        hidden.append(set() if after is None else _close(row, after, names, least))
     return hidden
 
 

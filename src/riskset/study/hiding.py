@@ -14,7 +14,7 @@ import numpy as np
 from riskset.cohort.attrition_table import hide_attrition
 from riskset.cohort.sharing import share_row
 from riskset.cohort.small_cells import hide_small, is_small
-from riskset.study.hidden_totals import RATES, told_before, told_by_others
+from riskset.study.hidden_totals import RATES, told_by_others
 from riskset.study.results import TABLES
 
 __all__ = ["hide"]
@@ -173,12 +173,9 @@ def _curves(rows: Iterable[Row], least: int) -> Iterator[Row]:
 
 
 def _risks(rows: Iterable[Row], least: int) -> Iterator[Row]:
-    listed = list(rows)
-    counts = tuple(f"{arm}_at_risk" for arm in ARMS)
-    told = told_before(listed, (*RUN, "time"), counts, least)
-    for row, also in zip(listed, told, strict=True):
+    for row in rows:
         few = [arm for arm in ARMS if row[f"{arm}_at_risk"] < least]
-        names = [*also, *(f"{arm}_at_risk" for arm in few)]
+        names = [f"{arm}_at_risk" for arm in few]
         for arm in ARMS:
             if arm in few or is_small(row[f"{arm}_outcomes"], least):
                 names += [f"{arm}_{word}" for word in ("risk", "lower", "upper")]
@@ -187,7 +184,7 @@ def _risks(rows: Iterable[Row], least: int) -> Iterator[Row]:
         if row["blinded"]:
             shown |= dict.fromkeys(n for n in row if n.split("_")[-1] in ("risk", "lower", "upper"))
             shown["difference"] = None
-            shown |= {n: row[n] for n in counts if n not in names}
+            shown |= {f"{arm}_at_risk": row[f"{arm}_at_risk"] for arm in ARMS if arm not in few}
         yield shown
 
 
@@ -200,15 +197,6 @@ def _counts(*names: str, beside: tuple[str, ...] = ()) -> Callable[..., Iterator
             yield _without(row, [*small, *(beside if small else ())])
 
     return hidden
-
-
-def _at_risk(rows: Iterable[Row], least: int) -> Iterator[Row]:
-    for _, group in groupby(rows, key=lambda row: tuple(row[name] for name in RUN)):
-        own = list(group)
-        told = told_before(own, ("arm", "time"), ("people",), least)
-        for row, also in zip(own, told, strict=True):
-            small = also or bool(is_small(row["people"], least))
-            yield _without(row, ("people", "weighted", "effective") if small else ())
 
 
 def _scores(rows: Iterable[Row], least: int) -> Iterator[Row]:
@@ -267,7 +255,7 @@ HIDERS: dict[str, Callable[[Iterable[Row], int], Iterator[Row]]] = {
     "outcome_cross_validation": _few_outcomes(()),
     "absolute_risks": _risks,
     "curves": _curves,
-    "numbers_at_risk": _at_risk,
+    "numbers_at_risk": _counts("people", beside=("weighted", "effective")),
     "follow_up_ends": _parts((*RUN, "arm"), "count"),
     "event_weeks": _counts("events", "people"),
     "calendar": _parts(("target", "comparator", "arm"), "starts"),
