@@ -496,7 +496,18 @@ def _follow_up() -> Tables:
         for arm in ARMS
         for week in range(-26, 27)
     ]
-    return {"follow_up": quantiles, "follow_up_ends": ends, "event_weeks": weeks}
+    bins = [
+        {**RUN, "arm": arm, "start": 30.0 * k, "end": 30.0 * (k + 1), "suppressed": ""}
+        | {"people": round(n * (math.exp(-k / 11) - math.exp(-(k + 1) / 11)))}
+        for arm, n in zip(ARMS, (241, 439), strict=True)
+        for k in range(33)
+    ]
+    return {
+        "follow_up": quantiles,
+        "follow_up_histogram": bins,
+        "follow_up_ends": ends,
+        "event_weeks": weeks,
+    }
 
 
 def _over_time() -> list[Row]:

@@ -146,3 +146,39 @@ def test_thousands_of_covariates(report):
     assert len(part["points"]) + sum(r["count"] for r in part["rest"]) == 4000
     assert made.path.stat().st_size < 900_000
     assert "Hexagons stand for the" in made.text
+
+
+def test_days_at_risk_are_steps_of_equal_area(report):
+    """A bar of twice the width is as high as the mean: 20 of 100 in two bins are 10 in each."""
+    from report.made import RUN, tables
+
+    found = tables()
+    found["follow_up_histogram"] = [
+        {**RUN, "arm": arm, "start": float(a), "end": float(b), "people": n, "suppressed": ""}
+        for arm in ("target", "comparator")
+        for a, b, n in ((0, 10, 60), (10, 20, 20), (20, 40, 20))
+    ]
+    made = report(found)
+    rows = made.part["follow_up"]["tables"]["histogram"]
+    assert [r["share"] for r in rows[:3]] == [0.6, 0.2, 0.2]
+    figure = made.page.by_id("figure-follow-up-title")
+    (svg,) = [e for e in made.page.all("svg") if figure in list(e)]
+    for letter, sign in (("t", -1), ("c", 1)):
+        path = next(e.attrs["d"] for e in svg.all("path") if e.attrs["class"] == letter)
+        tops = [sign * (float(v) - 190) for v in re.findall(r"V([\d.]+)", path)]
+        assert tops[1] == pytest.approx(tops[0] / 3, abs=0.2)
+        assert tops[2] == pytest.approx(tops[0] / 6, abs=0.2)
+        assert tops[3] == 0
+
+
+def test_bins_of_few_people_are_joined_on_the_page(report):
+    from report.made import tables
+
+    found = tables()
+    own = [r for r in found["follow_up_histogram"] if r["arm"] == "target"]
+    rows = [
+        r for r in report(found).part["follow_up"]["tables"]["histogram"] if r["arm"] == "target"
+    ]
+    assert sum(r["people"] for r in rows) == sum(r["people"] for r in own)
+    assert min(r["people"] for r in rows if r["people"]) >= 5
+    assert len(rows) < len(own)

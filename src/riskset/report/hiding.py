@@ -241,10 +241,14 @@ def _hide_risks(rows: list[Row], least: int, results: Any) -> list[Row]:
     return out
 
 
-def _join_bars(rows: list[Row], least: int, results: Any) -> list[Row]:
-    """Bars of the histogram are joined; those of which nothing is known stay away."""
-    known = [row for row in rows if row["count"] is not None and row["kept"] is not None]
-    return [_marked(row) for row in hide_first("preference", known, least)]
+def _join_bars(name: str, *counts: str) -> Callable[[list[Row], int, Any], list[Row]]:
+    """Bars of a histogram are joined; those of which nothing is known stay away."""
+
+    def rule(rows: list[Row], least: int, results: Any) -> list[Row]:
+        known = [row for row in rows if all(row[count] is not None for count in counts)]
+        return [_marked(row) for row in hide_first(name, known, least)]
+
+    return rule
 
 
 def _marked(row: Row) -> Row:
@@ -267,7 +271,8 @@ RULES: Mapping[str, Callable[[list[Row], int, Any], list[Row]]] = {
         hide_first("effect_over_time", _unless_few(rows, least, results), least)
     ),
     "curves": _cut_curves,
-    "preference": _join_bars,
+    "preference": _join_bars("preference", "count", "kept"),
+    "follow_up_histogram": _join_bars("follow_up_histogram", "people"),
     "numbers_at_risk": _hide_at_risk,
     "absolute_risks": _hide_risks,
     "follow_up_ends": _parts_of(RUN, "count"),

@@ -65,6 +65,7 @@ class Tables:
             "calibration": self._calibration,
             "diagnostics": self._diagnostics,
             "follow_up": self._described("follow_up"),
+            "follow_up_histogram": self._described("bins"),
             "follow_up_ends": self._described("ends"),
             "event_weeks": self._described("weeks"),
             "likelihood_profiles": self._of_model("profile"),

@@ -15,6 +15,7 @@ from riskset.cohort.outcomes import Outcomes, count_arms, followup
 from riskset.cohort.risks import risk_difference
 from riskset.data.outcome import Surv
 from riskset.study.cohorts import Around, Followed
+from riskset.study.follow_up_bins import follow_up_bins
 from riskset.study.scores import status_of
 from riskset.study.steps import Result
 
@@ -62,6 +63,7 @@ def describe(
             _resample(risks, followed, people, risk_times, level, replicates, seed)
         facts["risks"] += [risk | {"adjusted": adjusted} for risk in risks]
     facts["follow_up"] = _follow_up(followed, made)
+    facts["bins"] = follow_up_bins(followed, made)
     facts["ends"] = _ends(followed, made)
     facts["weeks"] = _weeks(followed)
     return Result(facts)

@@ -142,27 +142,44 @@ def _over_time(rows: Iterable[Row], least: int) -> Iterator[Row]:
 def _preference(rows: Iterable[Row], least: int) -> Iterator[Row]:
     """Bars joined until each has no small count, neither of those kept nor of those who went."""
     for _, group in groupby(rows, key=lambda row: (row["adjustment"], row["arm"])):
-        bars = list(group)
-        joined: list[Row] = []
-        for bar in bars:
-            if joined and _tells(joined[-1], least):
-                joined[-1] = _join(joined[-1], bar)
-            else:
-                joined.append(dict(bar))
-        while len(joined) > 1 and _tells(joined[-1], least):
-            last = joined.pop()
-            joined[-1] = _join(joined[-1], last)
-        for bar in joined:
-            yield _without(bar, ("count", "kept", "weight") if _tells(bar, least) else ())
+        yield from _joined(group, ("count", "kept", "weight"), "upper", _tells, least)
 
 
 def _tells(bar: Row, least: int) -> bool:
     return bool(is_small([bar["kept"], bar["count"] - bar["kept"]], least).any())
 
 
-def _join(bar: Row, following: Row) -> Row:
-    sums = {name: bar[name] + following[name] for name in ("count", "kept", "weight")}
-    return bar | sums | {"upper": following["upper"]}
+def _follow_up(rows: Iterable[Row], least: int) -> Iterator[Row]:
+    """Bins of an arm joined until none has a small count."""
+    for _, group in groupby(rows, key=lambda row: tuple(row[n] for n in (*RUN, "arm"))):
+        yield from _joined(
+            group, ("people",), "end", lambda bar, n: bool(is_small(bar["people"], n)), least
+        )
+
+
+def _joined(
+    bars: Iterable[Row],
+    sums: tuple[str, ...],
+    end: str,
+    tells: Callable[[Row, int], bool],
+    least: int,
+) -> Iterator[Row]:
+    """Neighbours joined as long as one of them tells a small count."""
+
+    def join(bar: Row, following: Row) -> Row:
+        return bar | {n: bar[n] + following[n] for n in sums} | {end: following[end]}
+
+    joined: list[Row] = []
+    for bar in bars:
+        if joined and tells(joined[-1], least):
+            joined[-1] = join(joined[-1], bar)
+        else:
+            joined.append(dict(bar))
+    while len(joined) > 1 and tells(joined[-1], least):
+        last = joined.pop()
+        joined[-1] = join(joined[-1], last)
+    for bar in joined:
+        yield _without(bar, sums if tells(bar, least) else ())
 
 
 def _curves(rows: Iterable[Row], least: int) -> Iterator[Row]:
@@ -256,6 +273,7 @@ HIDERS: dict[str, Callable[[Iterable[Row], int], Iterator[Row]]] = {
     "absolute_risks": _risks,
     "curves": _curves,
     "numbers_at_risk": _counts("people", beside=("weighted", "effective")),
+    "follow_up_histogram": _follow_up,
     "follow_up_ends": _parts((*RUN, "arm"), "count"),
     "event_weeks": _counts("events", "people"),
     "calendar": _parts(("target", "comparator", "arm"), "starts"),

@@ -216,6 +216,18 @@ days                   number? days at risk
 """,
     ),
     table(
+        "follow_up_histogram",
+        "A bin of the days at risk, of those whom the adjustment keeps; bins with few are joined.",
+        RUN
+        + """
+arm                    text    "target" or "comparator"
+start                  number  days at risk, more than
+end                    number  and up to
+people                 int?    people
+"""
+        + SUPPRESSED,
+    ),
+    table(
         "follow_up_ends",
         "Why follow-up ended, of those whom the adjustment keeps.",
         RUN

@@ -11,7 +11,7 @@ from riskset.report.page import Drawing
 from riskset.report.svg import circle, line, mark, polyline, step, text
 from riskset.report.words import Words
 
-__all__ = ["cross_validation_figure", "followed_figure", "profile_figure", "weeks_figure"]
+__all__ = ["cross_validation_figure", "profile_figure", "weeks_figure"]
 
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 706.0, 30.0, 290.0
 CUT = 3.841458820694124 / 2
@@ -161,36 +161,3 @@ def _runs(values: Sequence[tuple[int, float | None]]) -> list[list[tuple[int, fl
         runs[-1].append((week, rate))
         last = week
     return runs
-
-
-def followed_figure(
-    shares: Mapping[str, Sequence[tuple[float, float]]],
-    ticks: Sequence[float],
-    unit: tuple[float, str],
-    names: Mapping[str, str],
-    say: Words,
-    title: str,
-    desc: str,
-) -> Drawing:
-    """Share of each arm that is still followed, by time in days; `unit` is that of the axis."""
-    top = 60.0
-    last = max((t for own in shares.values() for t, _ in own), default=1.0) or 1.0
-    x, y = Scale(0, last, LEFT, RIGHT), Scale(0, 1, BOTTOM, top)
-    parts = [
-        legend(names, 10),
-        left_axis(
-            y,
-            LEFT,
-            [0, 0.25, 0.5, 0.75, 1],
-            say("follow_up.y_axis"),
-            lambda v: f"{100 * v:g}\u202f%",
-            RIGHT,
-        ),
-        bottom_axis(x, BOTTOM, ticks, say(f"axis.{unit[1]}"), lambda t: f"{t / unit[0]:g}"),
-    ]
-    for arm, own in shares.items():
-        points = [(x(t), y(s)) for t, s in own]
-        parts.append(polyline(points, arm[0]))
-        shape = "circle" if arm == "target" else "square"
-        parts += [mark(shape, a, b, 3.2, f"{arm[0]}mark") for a, b in points]
-    return Drawing(BOTTOM + 50, join(*parts), title, desc)

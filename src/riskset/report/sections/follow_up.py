@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.figures.bars import ends_figure
-from riskset.report.figures.curves import time_ticks
-from riskset.report.figures.lines import followed_figure
+from riskset.report.figures.follow_up import histogram_figure
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import percent, significant, whole
+from riskset.report.numerals import significant, whole
 from riskset.report.page import Column, Page
 from riskset.report.source import Part, Source
 
@@ -18,18 +17,16 @@ ARMS = ("target", "comparator")
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
-    """Quantiles, reasons, and the shares still followed."""
+    """Quantiles, bins and reasons."""
     quantiles: dict[str, Row] = {}
-    shares = source.of_run("follow_up", part.main)
-    for row in shares:
+    for row in source.of_run("follow_up", part.main):
         own = quantiles.setdefault(row["arm"], {"arm": row["arm"]})
         own[_key(row["share"])] = row["days"]
-    at_risk = source.of_run("numbers_at_risk", part.main, adjusted=True)
     return {
         "tables": {
             "quantiles": [quantiles[arm] for arm in ARMS if arm in quantiles],
             "ends": _ends(source.of_run("follow_up_ends", part.main)),
-            "followed": _followed(at_risk, shares),
+            "histogram": _shares(source.of_run("follow_up_histogram", part.main)),
         }
     }
 
@@ -48,23 +45,16 @@ def _ends(rows: list[Row]) -> list[Row]:
     return list(reasons.values())
 
 
-def _followed(at_risk: list[Row], quantiles: list[Row]) -> list[Row]:
-    """Share of each arm still under observation: as counted at some times, and by the quantiles."""
+def _shares(bins: list[Row]) -> list[Row]:
+    """Bins as shares of those of their arm that are shown."""
     out = []
     for arm in ARMS:
-        own = sorted((r for r in at_risk if r["arm"] == arm), key=lambda r: r["time"])
-        start = own[0]["people"] if own else None
-        points = [
-            {"arm": arm, "time": r["time"], "people": r["people"], "share": r["people"] / start}
-            for r in own
-            if start and r["people"] is not None
-        ]
-        points += [
-            {"arm": arm, "time": r["days"], "people": None, "share": 1 - r["share"]}
-            for r in quantiles
-            if r["arm"] == arm and r["days"] is not None
-        ]
-        out += sorted(points, key=lambda r: (r["time"], -r["share"]))
+        own = [row for row in bins if row["arm"] == arm]
+        total = sum(row["people"] or 0 for row in own) or 1
+        for row in own:
+            share = None if row["people"] is None else row["people"] / total
+            keys = ("arm", "start", "end", "people", "suppressed")
+            out.append({key: row[key] for key in keys} | {"share": share})
     return out
 
 
@@ -74,8 +64,8 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     parts: list[Markup | None] = []
     if about["time_at_risk"]:
         parts.append(page.paragraph("follow_up.words", words=about["time_at_risk"]))
-    if tables["followed"]:
-        parts.append(_followed_figure(page, tables["followed"], about))
+    if any(row["people"] for row in tables["histogram"]):
+        parts.append(_histogram(page, tables, about))
     if tables["quantiles"]:
         parts.append(_quantiles(page, tables["quantiles"], about))
     if tables["ends"]:
@@ -85,28 +75,32 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     return page.section("follow-up", say("section.follow_up"), *parts)
 
 
-def _followed_figure(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup:
-    say = page.say
+def _histogram(page: Page, tables: Mapping[str, list[Row]], about: Mapping[str, Any]) -> Markup:
+    say, rows = page.say, tables["histogram"]
     names = {arm: about[arm] for arm in ARMS}
-    shares = {arm: [(r["time"], r["share"]) for r in rows if r["arm"] == arm] for arm in ARMS}
-    last = max(r["time"] for r in rows)
-    ticks, unit, unit_name = time_ticks(last)
-    ends = {
-        arm: say("follow_up.end", arm=names[arm], share=percent(own[-1][1]), days=whole(own[-1][0]))
-        for arm, own in shares.items()
-        if own
+    bars = {
+        arm: [(r["start"], r["end"], r["share"] or 0.0) for r in rows if r["arm"] == arm]
+        for arm in ARMS
     }
-    desc = say("follow_up.desc", ends=say.listed(list(ends.values())))
-    drawn = followed_figure(
-        shares, ticks, (unit, unit_name), names, say, say("follow_up.title"), desc
+    medians = {row["arm"]: row.get("q50") for row in tables["quantiles"]}
+    desc = say(
+        "follow_up.desc",
+        target=names["target"],
+        comparator=names["comparator"],
+        t=significant(medians.get("target"), 4),
+        c=significant(medians.get("comparator"), 4),
+        days=whole(max(end for own in bars.values() for _, end, _ in own)),
     )
+    title = say("follow_up.title")
+    drawn = histogram_figure(bars, names, say, title, desc)
     columns = [
         Column.text(say("result.arm"), "arm", lambda arm: names[arm]),
-        Column.number(say("axis.days"), "time", 4),
+        Column.number(say("proportional.after"), "start", 4),
+        Column.number(say("proportional.until"), "end", 4),
         Column.count(say("result.people"), "people"),
         Column.percent(say("follow_up.share"), "share"),
     ]
-    data = page.table("followed", say("follow_up.followed_table"), columns, rows)
+    data = page.table("histogram", title, columns, rows)
     return page.figure("follow-up", drawn, say("follow_up.caption"), data)
 
 
