@@ -78,9 +78,14 @@ RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def numbers(text: str) -> list[tuple[float, float]]:
-    """Every number that a text shows, and by how much rounding may have moved it."""
+    """Every number that a text shows, and by how much rounding may have moved it.
+
+    The ends of an interval in brackets are in per cent if the number before them is.
+    """
     found = []
-    for sign, digits, power, percent in NUMBER.findall(text.replace("\u202f", "")):
+    before, bracket, _ = (plain := text.replace("\u202f", "")).partition(" (")
+    for sign, digits, power, own in NUMBER.findall(plain):
+        percent = own or (bracket and before.endswith("%"))
         value = float("inf") if digits == "∞" else float(digits)
         slack = 0.5 * 10.0 ** -len(digits.partition(".")[2])
         scale = (10.0 ** int(power.translate(RAISED)) if power else 1.0) * (0.01 if percent else 1)

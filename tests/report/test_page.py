@@ -213,3 +213,13 @@ def test_arguments_that_cannot_be_used(tmp_path):
 def test_it_is_a_step_of_a_study_too(tmp_path, whole):
     made = rs.cohort.report(whole.path.parent / "results", tmp_path / "report.html", date=DATE)
     assert made.read_bytes() == whole.path.read_bytes()
+
+
+def test_competing_events_without_a_name(report):
+    """Where the data have some, and the study does not say what they are."""
+    made = report(about=study() | {"competing": None})
+    words = "those that the data code as such"
+    assert f"Competing events{words}" in made.text
+    assert f"Competing events were {words}; they end" in made.text
+    assert "Competing events:" not in made.html
+    assert "Competing events</text>" in made.html

@@ -1,11 +1,13 @@
 """Days at risk in bins: every person once, and no bin with few."""
 
 import numpy as np
+import pytest
 
 from riskset.cohort.adjustment import start
 from riskset.cohort.population import Population
 from riskset.study.cohorts import Followed
 from riskset.study.follow_up_bins import follow_up_bins
+from riskset.study.following import _breaks
 from riskset.study.hiding import hide
 
 
@@ -43,3 +45,15 @@ def test_bins_with_few_people_are_joined():
     assert found == [(0, 1, 7), (1, 6, 15)]
     (alone,) = hide("follow_up_histogram", rows[1:2], 5)
     assert (alone["people"], alone["suppressed"]) == (None, "people")
+
+
+@pytest.mark.parametrize(
+    ("limit", "step"),
+    [(7, 1), (60, 10), (365, 50), (730.5, 100), (731, 182.625), (1500, 365.25), (9000, 1826.25)],
+)
+def test_numbers_at_risk_stand_at_round_times(limit, step):
+    """In days up to two years, then in years or halves, as the axis counts."""
+    breaks = _breaks(limit)
+    assert breaks[0] == 0
+    assert np.diff(breaks) == pytest.approx(step)
+    assert len(breaks) <= 9

@@ -138,3 +138,33 @@ def test_controls_have_none(tmp_path):
     _, private = both(tmp_path, own, outcomes=outcomes, sharing={"blind": False})
     assert {r["outcome"] for r in private.rows("outcome_coefficients")} == {"death"}
     assert private.rows("estimates", outcome="control", role="main")[0]["n_used"] == 3
+
+
+@pytest.mark.parametrize("model", [{}, {"strength": None, "folds": 2, "repeats": 1}])
+def test_the_model_has_the_covariates_that_the_study_calls_tidy(tmp_path, model):
+    """Whether its penalty is given or chosen."""
+    own = columns()
+    assert own["rare"].mean() < 0.1 < own["x"].mean()
+    results, _ = both(tmp_path, own, defaults={"tidy": {"min_fraction": 0.1}}, model=model)
+    assert {row["n_covariates"] for row in results.rows("estimates", role="main")} == {2}
+    results, _ = both(tmp_path, own, model=model)
+    assert {row["n_covariates"] for row in results.rows("estimates", role="main")} == {3}
+
+
+def test_of_very_many_covariates_the_most_common_are_characteristics(tmp_path):
+    found = people(300)
+    rng = np.random.default_rng(2)
+    found |= {f"c{k:03}": (rng.random(300) < 0.02 + 0.004 * k).astype(int) for k in range(120)}
+    pq.write_table(pa.table(found), tmp_path / "people.parquet")
+    rs.study.run(rs.study.Study(content(), tmp_path), tmp_path / "out")
+    rows = rs.study.StudyResults.open(tmp_path / "out" / "private").rows("table1")
+    assert len(rows) == 100
+    assert {row["section"] for row in rows} == {"The 100 most common of 122 covariates"}
+    labels = [row["label"] for row in rows]
+    assert "age" in labels  # a mean
+    assert "c119" in labels
+    share = {name: found[name][found["drug"] == 1].mean() for name in labels if name != "age"}
+    share = {k: v + found[k][found["drug"] == 0].mean() for k, v in share.items()}
+    left_out = [c for c in found if c.startswith("c") and c not in labels]
+    most = max(sum(found[c][found["drug"] == d].mean() for d in (0, 1)) for c in left_out)
+    assert min(share.values()) >= most

@@ -116,7 +116,7 @@ def fit_data(
     parts = [Design.from_columns({TREATMENT: treatment})]
     interactions, spared, notes = {}, [TREATMENT], []
     extra, tidied = covariates.extra, None
-    if extra is not None and options.cross_validate:
+    if extra is not None and options.cross_validate and options.tidy:
         tidied = tidy(extra, adjustment)
         extra = tidied.design
     if extra is None or not extra.n_features:

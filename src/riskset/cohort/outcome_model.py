@@ -42,6 +42,7 @@ def fit_outcome(
     cross_validate: bool = False,
     folds: int = 10,
     repeats: int = 10,
+    tidy: bool = True,
     ties: Literal["breslow", "efron"] = "breslow",
     interval: OutcomeInterval = "auto",
     level: float = 0.95,
@@ -86,6 +87,8 @@ def fit_outcome(
         the penalty (default: L1) by cross-validation. Matched sets and persons stay in one fold.
     folds, repeats
         As for `riskset.CoxCV`.
+    tidy : bool
+        Whether `cross_validate` tidies; False if they are tidy already.
     ties : {"breslow", "efron"}
         Of Cox's model.
     interval : {"auto", "profile", "robust", "wald", "bootstrap"}
@@ -165,6 +168,7 @@ def fit_outcome(
         tol,
         time_intervals,
         checkpoint,
+        tidy,
     )
     wanted = readings(adjustment, reading)
     check_options(options, adjustment)

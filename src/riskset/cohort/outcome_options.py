@@ -54,6 +54,7 @@ class Options:
     tol: float
     time_intervals: int
     checkpoint: str | PathLike[str] | None
+    tidy: bool
 
     @property
     def is_penalized(self) -> bool:

@@ -17,6 +17,7 @@ __all__ = [
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
+PER_CENT = f"{THIN}%"
 DASH = "\N{EN DASH}"
 MISSING = DASH
 """In the place of a number that is not known."""
@@ -100,8 +101,16 @@ def span(lower: str, upper: str) -> str:
 
 
 def interval(value: str, lower: str, upper: str) -> str:
-    """A shown number with its interval in brackets; without ends there are none."""
-    return value if lower == upper == MISSING else f"{value} ({span(lower, upper)})"
+    """A shown number with its interval in brackets; without ends there are none.
+
+    >>> interval("4.05\u202f%", "3.95\u202f%", "4.15\u202f%") == "4.05\u202f% (3.95–4.15)"
+    True
+    """
+    if lower == upper == MISSING:
+        return value
+    if value.endswith(PER_CENT):  # so are the ends, then
+        lower, upper = lower.removesuffix(PER_CENT), upper.removesuffix(PER_CENT)
+    return f"{value} ({span(lower, upper)})"
 
 
 def capital(words: str) -> str:

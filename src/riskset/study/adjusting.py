@@ -28,6 +28,8 @@ from riskset.study.steps import Result
 __all__ = ["adjust", "adjustment_of", "balance_of", "balance_rows", "summary_row", "table1_rows"]
 
 ARMS = ("target", "comparator")
+MOST_CHARACTERISTICS = 100
+"""Shown unless the study says which."""
 BINS = 100
 
 REASONS = {
@@ -215,7 +217,7 @@ def balance_rows(
 def _chosen(found: Balance, sections: Sequence[Table1Section]) -> list[tuple[str, int]]:
     """Section and number of the covariates of the table of characteristics."""
     if not sections:
-        return [("Covariates", k) for k in range(min(len(found.names), 200))]
+        return _unasked(found)
     keys = list(map(str, found.keys))
     return [
         (section.section, k)
@@ -224,6 +226,17 @@ def _chosen(found: Balance, sections: Sequence[Table1Section]) -> list[tuple[str
         for k in range(len(keys))
         if pattern == keys[k] or fnmatch.fnmatchcase(found.names[k], pattern)
     ]
+
+
+def _unasked(found: Balance) -> list[tuple[str, int]]:
+    """All covariates, or the most common ones of more than can be read."""
+    p = len(found.names)
+    if p <= MOST_CHARACTERISTICS:
+        return [("Covariates", k) for k in range(p)]
+    share = np.abs(found.before.mean_target) + np.abs(found.before.mean_comparator)
+    share[~found.is_binary] = np.inf  # such as age, of which there are few
+    most = np.sort(np.argsort(-share, kind="stable")[:MOST_CHARACTERISTICS])
+    return [(f"The {most.size} most common of {p:,} covariates", int(k)) for k in most]
 
 
 def table1_rows(found: Result) -> Iterator[dict[str, Any]]:

@@ -140,6 +140,7 @@ def fit(
         cross_validate=extra is not None and penalty is None,
         folds=own.folds,
         repeats=own.repeats,
+        tidy=False,
         ties="breslow" if is_finegray else own.ties,
         interval=own.interval,
         level=own.level,
@@ -158,15 +159,13 @@ def _covariates(
 ) -> tuple[Design | None, Penalty | None, TidyInfo | None]:
     """Covariates to adjust for, their penalty, and what was done to them.
 
-    Without a penalty it is to be chosen, and the model does to them what it needs itself.
+    Without a penalty it is to be chosen.
     """
     own = analysis.model
     if own.covariates == "none" or made.status != "ok":
         return None, None, None
-    if own.strength is None:
-        return cohort.design, None, None
     tidied, design = tidy_covariates(cohort, made, analysis.tidy)
-    return (design, L1(own.strength), tidied) if design.n_features else (None, None, None)
+    return design, None if own.strength is None else L1(own.strength), tidied
 
 
 def _facts(found: Estimate) -> dict[str, Any]:

@@ -25,7 +25,10 @@ ARMS = ("target", "comparator")
 MOST_STEPS = 1000
 """Of a curve; more than an eye can tell."""
 
-BREAKS = (1, 2, 5, 7, 10, 15, 30, 50, 100, 250, 365.25, 730.5, 1826.25, 3652.5)
+YEAR = 365.25
+BREAKS = (1, 2, 5, 7, 10, 15, 30, 50, 100, 250)
+LONG_BREAKS = (YEAR / 2, YEAR, 2 * YEAR, 5 * YEAR, 10 * YEAR)
+"""Of curves longer than two years, whose axis counts years."""
 MOST_BREAKS = 8
 WEEK = 7
 MOST_WEEKS = 104
@@ -142,7 +145,8 @@ def _fewest(followed: Followed, people: Adjustment, times: Rows) -> NDArray[np.i
 
 
 def _breaks(limit: float) -> Rows:
-    step = next((b for b in BREAKS if limit / b <= MOST_BREAKS), BREAKS[-1])
+    steps = BREAKS if limit <= 2 * YEAR else LONG_BREAKS
+    step = next((b for b in steps if limit / b <= MOST_BREAKS), steps[-1])
     return np.arange(0.0, limit + step * 1e-9, step)
 
 

@@ -108,7 +108,9 @@ class Specification:
     competing_events: dict[str, CdmOutcome] = key("competing events of a CDM", dict)
     variables: dict[str, Variable] = key("for subgroups and `within`, beside the columns", dict)
     subgroups: dict[str, Subgroup] = key("variables to look into", dict)
-    table1: tuple[Table1Section, ...] = key("characteristics to show; left out: all covariates", ())
+    table1: tuple[Table1Section, ...] = key(
+        "characteristics to show; left out: all covariates, or the 100 most common", ()
+    )
     risk_times: tuple[float, ...] = key("days at which to show risks", (365.0,), above=0)
     diagnostics: Limits = key("limits of the diagnostics", Limits)
     calibration: Literal["posterior", "likelihood"] = key("of p values by controls", "posterior")

@@ -11,7 +11,6 @@ from riskset._errors import InputError
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcomes import Outcomes, count_arms
-from riskset.cohort.tidying import tidy
 from riskset.data.design import Design
 from riskset.model.penalty import L1
 from riskset.study.analysis_sections import Analysis, OutcomeModel
@@ -119,9 +118,7 @@ class _Levels:
         return self.cohort.labels[self.column].values
 
     def _covariates(self) -> Design:
-        """Those of the main estimate, which tidies them by itself where it chooses a penalty."""
-        if self.analysis.model.strength is None:
-            return tidy(self.cohort.design, self.made).design
+        """Those of the main estimate."""
         return tidy_covariates(self.cohort, self.made, self.analysis.tidy)[1]
 
     def _model(self, interval: str | None) -> OutcomeModel:

@@ -152,6 +152,13 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     )
 
 
+def _panel_title(page: Page, cause: int, about: Mapping[str, Any]) -> str:
+    if cause == 1:
+        return str(about["outcome"])
+    what = about["competing"]
+    return page.say("curves.competing", what=what) if what else page.say("result.competing")
+
+
 def _risks(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
     say, tables, shown = page.say, found["tables"], found["shown"]
     names = {arm: about[arm] for arm in ARMS}
@@ -169,12 +176,7 @@ def _risks(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
             for c in reversed(found["curves"])
             if c["cause"] == cause
         ]  # fmt: skip
-        title = (
-            about["outcome"]
-            if cause == 1
-            else say("curves.competing", what=about["competing"] or "")
-        )
-        panels.append((title, own))
+        panels.append((_panel_title(page, cause, about), own))
     rows = tables["at_risk"]
     ticks = [row["time"] for row in rows] or time_ticks(found["last"])[0]
     drawn = risk_curves(

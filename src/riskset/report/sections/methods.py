@@ -42,8 +42,9 @@ def _paragraph(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -
     key = "methods.data_dates" if all(dates.values()) else "methods.data"
     parts.append(say(key, name=data["name"], **{k: v or "" for k, v in dates.items()}))
     parts += [say(f"methods.{key}", words=words) for key, words in found["sentences"].items()]
-    if about["competing"] and about["has_competing"]:
-        parts.append(say("methods.competing", what=about["competing"]))
+    if about["has_competing"]:
+        what = about["competing"] or say("question.coded_competing")
+        parts.append(say("methods.competing", what=what))
     parts.append(say("methods.missing"))
     if found["sensitivity"]:
         parts.append(say("methods.sensitivity", names=say.listed(found["sensitivity"])))

@@ -48,7 +48,8 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
         own = found[key]
         more = f" – {own['description']}" if own["description"] else ""
         entries.append((key, f"{own['label']}{more}"))
-    entries.append(("competing", found["competing"] or say("question.no_competing")))
+    unnamed = say("question.coded_competing" if about["has_competing"] else "question.no_competing")
+    entries.append(("competing", found["competing"] or unnamed))
     entries += [(key, words[key]) for key in (*WORDS[1:], *AFTER) if words[key]]
     card = [join(tag("dt", say(f"question.{key}")), tag("dd", value)) for key, value in entries]
     return page.section(
