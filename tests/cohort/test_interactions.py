@@ -176,3 +176,19 @@ def test_interactions_beside_penalised_covariates():
     assert_allclose(found.subgroups[0].log_ratio, direct.coef_[1], rtol=1e-6)
     assert np.isnan(found.subgroups[0].se_log_hr)
     assert found.subgroups[0].lower < found.subgroups[0].log_ratio < found.subgroups[0].upper
+
+
+def test_one_name_for_two_covariates_is_refused():
+    """Matrices without names call theirs x0, x1, ..."""
+    rng = np.random.default_rng(1)
+    people = rs.cohort.Population(rng.integers(0, 2, 80), rng.random(80))
+    y = rs.Surv(rng.integers(1, 50, 80), rng.integers(0, 2, 80))
+    a, b = rng.integers(0, 2, (2, 80, 1))
+    with pytest.raises(rs.InputError, match="both have a covariate 'x0', but not the same one"):
+        rs.cohort.fit_outcome(y, people, covariates=a, interactions=b)
+    once = rs.cohort.fit_outcome(y, people, interactions=b)
+    same = rs.cohort.fit_outcome(y, people, covariates=b * 3.0, interactions=b)
+    assert same.log_hr == pytest.approx(once.log_hr, rel=1e-7)
+    named = [rs.Design.from_dense(x, [name]) for x, name in ((a, "a"), (b, "b"))]
+    both = rs.cohort.fit_outcome(y, people, covariates=named[0], interactions=named[1])
+    assert abs(both.log_hr - once.log_hr) > 1e-4

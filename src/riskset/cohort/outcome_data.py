@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from riskset._errors import InputError
+from riskset._errors import CohortError, InputError
 from riskset._types import AnyArray, Features, Index, Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Reading
@@ -49,6 +49,24 @@ class Covariates:
 
     extra: Design | None
     groups: Design | None
+
+    def __post_init__(self) -> None:
+        if self.extra is None or self.groups is None:
+            return
+        for name in set(self.extra.names) & set(self.groups.names):
+            a, b = (
+                select_columns(one, np.array([one.index_of(name)])).to_dense()[:, 0]
+                for one in (self.extra, self.groups)
+            )
+            top = int(np.abs(a).argmax())
+            if not np.allclose(a * b[top], b * a[top], rtol=1e-9, atol=1e-12 * np.abs(b).max()):
+                raise CohortError(
+                    "BadCovariates",
+                    f"`covariates` and `interactions` both have a covariate {name!r}, but not the "
+                    "same one.",
+                    hint="name the columns, as those of a data frame or `Design` are; one that is "
+                    "in both is the same in both.",
+                )
 
 
 @dataclass(frozen=True, eq=False)
