@@ -198,6 +198,17 @@ def test_posterior_by_brute_force():
         assert_allclose(places[np.searchsorted(share, 0.5)], stated, rtol=0, atol=5e-5)
         between = np.interp([0.5, 0.025, 0.975], share - mass / 2, places)
         assert_allclose(ours, between, rtol=0, atol=1e-4)
+    b, se = 0.3, 0.15
+    upper = norm.sf((b - mean) / np.sqrt(1 / precision + se**2))
+    for values, p in zip(
+        (2 * np.minimum(upper, 1 - upper), upper), found.p_values(b, se), strict=True
+    ):
+        order = np.argsort(values, axis=None)
+        share = np.cumsum(weight.ravel()[order])
+        between = np.interp([0.5, 0.025, 0.975], share, values.ravel()[order])
+        assert_allclose(p, between, rtol=0, atol=1e-4)
+    # Far away a p value is small, not nothing.
+    assert 0 < found.p_values(-3.0, 0.05)[0][0] < 1e-20
 
 
 # ---------------------------------------------------------------------- likelihood profiles

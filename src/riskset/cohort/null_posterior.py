@@ -4,10 +4,12 @@ Given the precision the posterior of the mean is normal, so that one grid of pre
 normal deviates cover the distribution; results are the same in every run.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from riskset.cohort.null import expected_absolute_error
@@ -22,6 +24,10 @@ PRIOR = 1e-4
 N_PRECISIONS, N_DEVIATES = 4001, 401
 LARGEST_PRECISION = 1e8
 NEGLIGIBLE = 1e-12
+
+LEVELS = (0.5, 0.025, 0.975)
+FAR = 10.0
+"""Nothing of a normal distribution lies further from its mean, in standard deviations."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +46,9 @@ class NullPosterior:
     sd: Numbers
     ease: Numbers
     n_controls: int
-    _mean: Numbers = field(repr=False)
+    # For each precision: the mean and sd of the error's mean, the error's sd, and the weight.
+    _center: Numbers = field(repr=False)
+    _spread: Numbers = field(repr=False)
     _sd: Numbers = field(repr=False)
     _weight: Numbers = field(repr=False)
 
@@ -53,10 +61,23 @@ class NullPosterior:
 
     def p_values(self, log_rr: float, se: float) -> tuple[Numbers, Numbers]:
         """Two-sided and upper one-sided p of an estimate: median and 95 % interval of each (3,)."""
-        z = (log_rr - self._mean) / np.sqrt(self._sd**2 + se**2)
-        upper = ndtr(-z)
-        two = 2 * np.minimum(upper, 1 - upper)
-        return _quantiles(two, self._weight), _quantiles(upper, self._weight)
+        # Given the precision z is normal, so that its distribution is a mixture of normal ones.
+        scale = np.hypot(self._sd, se)
+        center, spread = (log_rr - self._center) / scale, self._spread / scale
+
+        def below(z: float) -> float:
+            return float(self._weight @ ndtr((z - center) / spread))
+
+        least, most = (center - FAR * spread).min(), (center + FAR * spread).max()
+        z = _inverse(below, float(least), float(most))
+        size = _inverse(lambda q: below(q) - below(-q), 0.0, float(max(-least, most)))
+        # Both p fall as z rises.
+        return 2 * ndtr(-size[[0, 2, 1]]), ndtr(-z[[0, 2, 1]])
+
+
+def _inverse(share: Callable[[float], float], least: float, most: float) -> Numbers:
+    """Where a distribution function reaches `LEVELS`."""
+    return np.array([brentq(lambda x, p=p: share(x) - p, least, most, xtol=1e-11) for p in LEVELS])
 
 
 def null_posterior(log_rr: Numbers, se: Numbers) -> NullPosterior:
@@ -92,20 +113,21 @@ def null_posterior(log_rr: Numbers, se: Numbers) -> NullPosterior:
     deviate = np.linspace(-6.0, 6.0, N_DEVIATES)
     of_deviate = np.exp(-(deviate**2) / 2)
     of_deviate /= of_deviate.sum()
-    mean = center[used, None] + deviate / np.sqrt(total[used, None])
-    sd = np.broadcast_to(1 / np.sqrt(precision[used, None]), mean.shape)
-    weight = of_precision[used, None] * of_deviate
-    mean, sd, weight = mean.ravel(), sd.ravel(), weight.ravel()
+    center, spread, weight = center[used], 1 / np.sqrt(total[used]), of_precision[used]
+    sd = 1 / np.sqrt(precision[used])
+    mean = (center[:, None] + deviate * spread[:, None]).ravel()
+    both = (weight[:, None] * of_deviate).ravel()
     quantiles = _quantiles(precision, of_precision)
     return NullPosterior(
-        mean=_quantiles(mean, weight),
+        mean=_quantiles(mean, both),
         precision=quantiles,
         sd=1 / np.sqrt(quantiles[[0, 2, 1]]),
-        ease=_quantiles(expected_absolute_error(mean, sd), weight),
+        ease=_quantiles(expected_absolute_error(mean, sd.repeat(N_DEVIATES)), both),
         n_controls=log_rr.size,
-        _mean=mean,
+        _center=center,
+        _spread=spread,
         _sd=sd,
-        _weight=weight,
+        _weight=weight / weight.sum(),
     )
 
 
@@ -114,4 +136,4 @@ def _quantiles(values: Numbers, weight: Numbers) -> Numbers:
     order = np.argsort(values, kind="stable")
     share = np.cumsum(weight[order])
     middle = (share - weight[order] / 2) / share[-1]
-    return np.interp([0.5, 0.025, 0.975], middle, values[order])
+    return np.interp(LEVELS, middle, values[order])
