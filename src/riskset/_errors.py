@@ -30,6 +30,7 @@ __all__ = [
     "RisksetWarning",
     "check_once",
     "counted",
+    "similar",
 ]
 
 
@@ -41,6 +42,19 @@ def counted(n: float, one: str, several: str | None = None) -> str:
     """
     number = f"{int(n):,}" if float(n).is_integer() else f"{n:,g}"
     return f"{number} {one if n == 1 else several or one + 's'}"
+
+
+def similar(name: object, known: Iterable[str], n: int = 1) -> list[str]:
+    """The names that are most like one, in any case.
+
+    >>> similar("ATE", ["ate", "att", "overlap"], 2)
+    ['ate', 'att']
+    """
+    written: dict[str, list[str]] = {}
+    for one in known:
+        written.setdefault(one.casefold(), []).append(one)
+    close = difflib.get_close_matches(str(name).casefold(), written, n=n)
+    return [one for folded in close for one in written[folded]][:n]
 
 
 class RisksetError(Exception):
@@ -59,7 +73,7 @@ class InputError(RisksetError, ValueError):
     ) -> "InputError":
         """A name that does not exist, with the closest ones that do."""
         names = [str(k) for k in known]
-        close = difflib.get_close_matches(str(name), names, n=3)
+        close = similar(name, names, 3)
         shown = close or names[:8]
         more = "" if close or len(names) <= 8 else f", and {len(names) - 8} more"
         verb = "did you mean" if close else "it has"
@@ -74,7 +88,7 @@ class InputError(RisksetError, ValueError):
     @classmethod
     def wrong_option(cls, name: str, value: object, known: Sequence[str]) -> "InputError":
         """A value of an option that is none of the few it has."""
-        close = difflib.get_close_matches(str(value), known, n=1)
+        close = similar(value, known)
         *others, last = map(repr, known)
         listed = f"{', '.join(others)} or {last}" if others else last
         return cls(

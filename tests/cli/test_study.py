@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from cli.runs import Run
+from riskset.cli.terminal import plain_number
 from riskset.study import StudyResults
 
 TEXT = """
@@ -40,6 +41,21 @@ def test_run_check_and_example(run: Run, tmp_path: Path) -> None:
     told = run("study", "report", "out", "--curves", "survival")
     assert told.code == 0, told.err
     assert "Share without the outcome" in Path("out/report.html").read_text("utf-8")
+
+
+def test_why_there_is_no_estimate_is_told(run: Run) -> None:
+    (place,) = re.findall(r"people: (\S+)", run("study", "example").out)
+    limits = "diagnostics: {max_mdrr: 1.0001}\n"
+    Path("study.yaml").write_text(TEXT.replace("PATH", place) + limits)
+    told = " ".join(run("study", "run", "study.yaml", "--out", "withheld").out.split())
+    (check,) = StudyResults.open("withheld").rows("diagnostics", verdict="fail")
+    assert check["name"] == "mdrr"
+    why = "withheld, because the smallest detectable hazard ratio is"
+    assert f"Death, overlap: {why} {plain_number(check['value'], 3)}, and its limit 1.00." in told
+    Path("study.yaml").write_text(TEXT.replace("PATH", place).replace("value: 1", "value: yes"))
+    told = " ".join(run("study", "run", "study.yaml", "--out", "empty").out.split())
+    assert "Death, overlap: nobody has 'yes' (catheter) in the column 'swang1'" in told
+    assert "'nowhere' is no folder." in run("study", "report", "nowhere").err
 
 
 def test_faults_end_with_2_and_write_nothing(run: Run) -> None:

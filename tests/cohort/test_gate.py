@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 import riskset as rs
 from cohort.golden import RHC, rhc_covariates, rhc_matched, rhc_outcome, rhc_trimmed, rhc_weighted
+from riskset.cohort.attrition_table import hide_attrition
 
 # ------------------------------------------------------------------------------- attrition
 
@@ -45,6 +46,20 @@ def test_attrition_hides_what_would_give_a_small_step_away():
     assert found.columns()["removed_target"].tolist() == [0, 1, 40]
     assert found.to_frame(5, library="pyarrow").column("removed_target").to_pylist()[1] is None
     assert "forty leave: 59 target, 50 comparator" in repr(found)
+
+
+def test_attrition_hides_people_who_would_tell_it():
+    # Exposures, persons and removed exposures of an arm. 4490 - 4488 = 2 are known by either.
+    steps = [[5000, 4490, 4488, 2371], [4800, 4490, 4488, 2371], [0, 510, 2, 2117]]
+    exposures, persons, removed = hide_attrition(steps, 5)
+    assert_array_equal(exposures, [False, False, True, False])
+    assert_array_equal(persons, [False, False, True, False])
+    assert_array_equal(removed, [False, False, True, True])
+    # Six exposures of two people leave: exposures may be seen, those of 80 - 78 people not.
+    exposures, persons, removed = hide_attrition([[100, 94, 80], [80, 78, 60], [0, 6, 14]], 5)
+    assert not exposures.any()
+    assert not removed.any()
+    assert_array_equal(persons, [False, True, False])
 
 
 def brute_force(values, equations, hidden):

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["show_estimates", "study"]
 
 MOST_LINES = 40
+DIAGNOSTICS = {
+    "balance": "largest standardised difference after adjustment",
+    "equipoise": "share of people in equipoise",
+    "mdrr": "smallest detectable hazard ratio",
+    "ease": "expected absolute systematic error",
+    "generalisability": "largest difference between all and those analysed",
+}
 
 study = typer.Typer(
     help="A comparative cohort study from one file: people, scores, adjustment, effects, results.",
@@ -121,6 +128,11 @@ def report(
 
     kind = None if curves is None else curves.value
     with _spoken():
+        if not folder.is_dir():
+            raise InputError(
+                f"{str(folder)!r} is no folder.",
+                hint="name the one that `riskset study run --out` was given.",
+            )
         if private:
             target = out or folder / "private-report.html"
             place = folder / "private"
@@ -178,15 +190,45 @@ def show_estimates(found: "rs.study.StudyResults") -> None:
     if len(runs) > MOST_LINES:
         console.print(f"[dim]and {len(runs) - MOST_LINES:,} more in estimates.parquet[/]")
     console.print()
+    reasons = [(run, _why(found, run)) for run in runs[:MOST_LINES]]
+    for run, why in reasons:
+        if why is not None:
+            label = found.study["analyses"][run["analysis"]]["label"]
+            outcome = found.study["outcomes"][run["outcome"]]["label"]
+            who = [f"{run['target']} / {run['comparator']}"] if several else []
+            place = ", ".join([*who, outcome, label])
+            console.print(f"[dim]{short(place, 200)}:[/] {short(why, 500)}")
+    if any(why is not None for _, why in reasons):
+        console.print()
+
+
+def _why(found: "rs.study.StudyResults", run: dict[str, Any]) -> str | None:
+    """Why there is no estimate to see."""
+    if run["status"] != "ok":
+        return str(run["reason"] or run["status"].replace("_", " "))
+    if not run["blinded"]:
+        return None
+    checks = found.rows("diagnostics", **_columns(run), verdict="fail")
+    failed = [
+        f"{DIAGNOSTICS[row['name']]} is {plain_number(row['value'], 3)}, and its limit "
+        f"{plain_number(row['limit'], 3)}"
+        for row in checks
+    ]
+    return f"withheld, because the {'; the '.join(failed)}."
+
+
+def _columns(run: dict[str, Any]) -> dict[str, str]:
+    return {name: run[name] for name in ("target", "comparator", "outcome", "analysis")}
 
 
 def _names(row: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(row[name] for name in ("target", "comparator", "outcome", "analysis"))
+    return tuple(_columns(row).values())
 
 
 def _line(table: Table, words: list[str], run: dict[str, Any], row: dict[str, Any] | None) -> None:
     if row is None or run["status"] != "ok" or row["hr"] is None:
-        why = "diagnostics fail" if run["blinded"] else run["status"].replace("_", " ")
+        why = run["status"].replace("_", " ")
+        why = "diagnostics fail" if why == "ok" and run["blinded"] else why
         table.add_row(*words, "", f"[dim]{why if why != 'ok' else 'hidden'}[/]", "", "")
         return
     events = [row[f"{arm}_outcomes"] for arm in ("target", "comparator")]

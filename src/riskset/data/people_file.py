@@ -82,9 +82,11 @@ def read_columns(people: PeopleFile, wanted: Mapping[str, ColumnKind]) -> dict[s
         "key": keys,
         "year": _years,
     }
+    if not wanted:
+        return {}
     with Database() as database:
         exact = [name for name, kind in wanted.items() if kind == "key"]
-        table = people.open(database, exact)
+        table = identified(people.open(database, exact), people.id, must_be_unique=False)
         return {n: readers[kind](table, n, table.array(n)) for n, kind in wanted.items()}
 
 

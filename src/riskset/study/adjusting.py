@@ -168,6 +168,7 @@ def balance_of(
 ) -> Result:
     """The balance of every covariate, as columns, and its summary."""
     found = balance(cohort.design, made, sd=own.sd, threshold=own.threshold, alpha=own.alpha)
+    chosen, missing = _chosen(found, sections)
     before, after = found.summary("before"), found.summary("after")
     general = np.abs(found.generalisability_both)
     known = general[~np.isnan(general)]
@@ -178,7 +179,11 @@ def balance_of(
         "after_min_p": after["min_p"],
         "generalisability_max": float(known.max()) if known.size else None,
         "balanced": _is_balanced(found),
-        "table1": _chosen(found, sections),
+        "table1": chosen,
+        "notes": [
+            {"code": "unknown_covariate", "message": f"table1 names {name!r}, which nothing is."}
+            for name in missing
+        ],
     }
     for word, side in (("before", before), ("after", after)):
         facts |= {f"{word}_max": side["max"], f"{word}_worst": side["worst"]}
@@ -214,18 +219,24 @@ def balance_rows(
         yield row | {"analysis_id": analysis_id, "domain": domain}
 
 
-def _chosen(found: Balance, sections: Sequence[Table1Section]) -> list[tuple[str, int]]:
-    """Section and number of the covariates of the table of characteristics."""
+def _chosen(
+    found: Balance, sections: Sequence[Table1Section]
+) -> tuple[list[tuple[str, int]], list[str]]:
+    """Section and number of the covariates of the table of characteristics; names of none."""
     if not sections:
-        return _unasked(found)
+        return _unasked(found), []
     keys = list(map(str, found.keys))
-    return [
-        (section.section, k)
-        for section in sections
-        for pattern in section.covariates
-        for k in range(len(keys))
-        if pattern == keys[k] or fnmatch.fnmatchcase(found.names[k], pattern)
-    ]
+    chosen, missing = [], []
+    for section in sections:
+        for pattern in section.covariates:
+            of_it = [
+                (section.section, k)
+                for k in range(len(keys))
+                if pattern == keys[k] or fnmatch.fnmatchcase(found.names[k], pattern)
+            ]
+            chosen += of_it
+            missing += [] if of_it else [pattern]
+    return chosen, missing
 
 
 def _unasked(found: Balance) -> list[tuple[str, int]]:

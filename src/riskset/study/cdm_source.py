@@ -326,7 +326,7 @@ def find_cdm(study: Study) -> Path:
     assert isinstance(data, CdmData)
     path = study.folder / data.cdm
     if not path.exists():
-        raise study.fault("data", "cdm", message=f"there is no file or folder {str(path)!r}.")
+        raise study.no_file("data", "cdm", file=path)
     return path
 
 

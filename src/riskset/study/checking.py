@@ -47,6 +47,10 @@ def check(study: "Study") -> None:
         if len({getattr(arm, "cohort", None) is None for arm in arms}) > 1:
             message = "one arm has concepts and the other one a cohort; both need the same."
             raise study.fault("comparisons", str(k), message=message)
+    start, end = own.data.start, own.data.end
+    if start is not None and end is not None and start > end:
+        message = f"the data end on {end}, before they start on {start}."
+        raise study.fault("data", "end", message=message)
     _check_definitions(study)
     check_variables(study)
     for name, outcome in own.outcomes.items():

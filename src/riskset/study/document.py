@@ -6,7 +6,6 @@ expected, and ``1e-8`` a number where a number is. JSON is read as the YAML that
 
 import dataclasses
 import datetime
-import difflib
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from typing import Any, Literal, TypeVar, Union
 
 import yaml
 
-from riskset._errors import InputError
+from riskset._errors import InputError, similar
 
 __all__ = ["Document", "key", "words_of"]
 
@@ -87,8 +86,12 @@ class Document:
                 hint="look for a missing colon, quote or bracket, a tab, or a wrong indentation "
                 "there or in the line before.",
             ) from error
-        except yaml.YAMLError as error:
-            raise InputError(f"{name}: this is no YAML: {error}.") from error
+        except yaml.reader.ReaderError as error:
+            raise InputError(
+                f"{name} is no text: character {error.position + 1:,} of it is "
+                f"{chr(error.character)!r}.",
+                hint="name the specification, in YAML or JSON; data are named inside it.",
+            ) from error
         if root is None:
             raise InputError(
                 f"{name} is empty.", hint="`riskset study example` prints one to start from."
@@ -99,8 +102,9 @@ class Document:
     def read(cls, path: Path) -> "Document":
         """Read a file; raises as `parse`, and if the file is absent or no text in UTF-8."""
         if not path.is_file():
+            what = "is a folder, and no file" if path.is_dir() else "was not found"
             raise InputError(
-                f"there is no file {str(path)!r}.",
+                f"the specification {str(path)!r} {what}.",
                 hint="`riskset study example > study.yaml` writes one to start from.",
             )
         try:
@@ -204,7 +208,7 @@ class Document:
         pairs = self._mapping(node, path, f"the keys {_listed(known)}")
         for name, (marked, _) in pairs.items():
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
+                close = similar(name, known)
                 hint = f"did you mean {close[0]!r}?" if close else f"it has {_listed(known)}."
                 raise self._fault(marked, path, f"unknown key {name!r}.", hint)
         made = {}
@@ -276,7 +280,7 @@ class Document:
             known = typing.get_args(kind)
             if text in known:
                 return text
-            close = difflib.get_close_matches(text, known, n=1)
+            close = similar(text, known)
             hint = f"did you mean {close[0]!r}?" if close else None
             raise self._fault(node, path, f"expected {words_of(kind)}, but it is {text!r}.", hint)
         try:

@@ -88,7 +88,7 @@ class Doing:
                 lambda: describe(followed, made, *asked),
             )
             run.description = found.key
-            run.notes += [("follow-up", note) for note in found.facts["notes"]]
+            run.notes += [("follow-up", note) for note in found.facts.get("notes", ())]
         self._estimate(run, cohort, followed, made, own, what)
         return run
 
@@ -154,6 +154,7 @@ class Doing:
             lambda: balance_of(cohort, made, own.balance, sections),
         )
         run.balance, run.balance_facts = found.key, found.facts
+        run.notes += [("balance", note) for note in found.facts.get("notes", ())]
 
     def _estimate(
         self,

@@ -5,6 +5,7 @@ are all that is left of the people.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any
@@ -23,6 +24,10 @@ Row = dict[str, Any]
 ARMS = ("target", "comparator")
 EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
 OF_CONTROL = (*EFFECT[:-1], "calibrated_p")
+COUNT = re.compile(
+    r"(?<![\d.,])\d[\d,]*(?= (?:of |(?:and [\d,]+ )?(?:people|rows?|exposures?|events?|outcomes?)))"
+)
+"""A number of people or of what happened to them, in a sentence."""
 CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
 
 
@@ -256,8 +261,25 @@ def _parts(by: tuple[str, ...], name: str) -> Callable[[Iterable[Row], int], Ite
     return hidden
 
 
+def _sentences(column: str) -> Callable[[Iterable[Row], int], Iterator[Row]]:
+    """Sentences without their small counts."""
+
+    def hidden(rows: Iterable[Row], least: int) -> Iterator[Row]:
+        def shown(count: re.Match[str]) -> str:
+            few = is_small(int(count[0].replace(",", "")), least)
+            return f"fewer than {least}" if few else count[0]
+
+        for row in rows:
+            text = row[column]
+            yield row | {column: None if text is None else COUNT.sub(shown, text)}
+
+    return hidden
+
+
 RUN = ("target", "comparator", "outcome", "analysis")
 HIDERS: dict[str, Callable[[Iterable[Row], int], Iterator[Row]]] = {
+    "runs": _sentences("reason"),
+    "warnings": _sentences("message"),
     "attrition": _attrition,
     "estimates": _estimates,
     "arms": _arms,

@@ -200,13 +200,21 @@ class Study:
         """An error that names the line of the keys `path`."""
         return self._document.fault(path, message, hint)
 
+    def placed(self, error: InputError, *path: str) -> InputError:
+        """An error of what the keys `path` name, with their line."""
+        message, _, hint = str(error).partition("\nHint: ")
+        return self.fault(*path, message=message, hint=hint or None)
+
+    def no_file(self, *path: str, file: Path) -> InputError:
+        """An error about a file or folder that is not there."""
+        hint = "paths stand relative to the folder of the specification."
+        return self.fault(*path, message=f"there is no file or folder {str(file)!r}.", hint=hint)
+
     def unknown(
         self, *path: str, what: str, name: str, known: Iterable[str], place: str = ""
     ) -> InputError:
         """An error about a name that does not exist, with the line and the closest ones that do."""
-        error = InputError.unknown_name(what, name, known, place=place)
-        message, _, hint = str(error).partition("\nHint: ")
-        return self.fault(*path, message=message, hint=hint)
+        return self.placed(InputError.unknown_name(what, name, known, place=place), *path)
 
 
 def _with_defaults(document: Document) -> Document:

@@ -52,18 +52,21 @@ class TableColumns:
         assert isinstance(data, TableData)
         file = PeopleFile(study.folder / data.people, data.table, data.id)
         if not file.path.exists():
-            raise study.fault("data", "people", message=f"there is no file {str(file.path)!r}.")
+            raise study.no_file("data", "people", file=file.path)
         long = None
         if data.covariates.table is not None:
             long = study.folder / data.covariates.table
             if not long.exists():
-                path = ("data", "covariates", "table")
-                raise study.fault(*path, message=f"there is no file {str(long)!r}.")
+                raise study.no_file("data", "covariates", "table", file=long)
             if data.id is None:
                 path = ("data", "covariates", "table")
                 message = "a long table needs the key `id`, the column that identifies rows."
                 raise study.fault(*path, message=message)
-        roles = _Roles(study, data, file.path.name, columns_of(file))
+        try:
+            columns = columns_of(file)
+        except InputError as error:
+            raise study.placed(error, "data", "people") from None
+        roles = _Roles(study, data, file.path.name, columns)
         wanted = roles.wanted()
         covariates = roles.covariates(set(wanted))
         return cls(file, long, wanted, covariates, tuple(roles.labels), tuple(roles.numbers))
@@ -96,6 +99,7 @@ class _Roles:
             elif variable.column is not None and not self._is_year(variable.column):
                 self._check(variable.column, *place)
                 self.numbers.append(variable.column)
+        self._check_uses()
         self._need(data.score, "number", "data", "score")
         self._need(data.index_date, "year", "data", "index_date")
         self._need(data.person, "key", "data", "person")
@@ -123,6 +127,25 @@ class _Roles:
                 hint="name a long table by `table`, or some columns by `columns`.",
             )
         return left
+
+    def _check_uses(self) -> None:
+        """A column that tells two things of a person is a slip; rows may be people, though."""
+        data = self._data
+        roles = ("treatment", "id", "person", "index_date", "score")
+        told: dict[str | None, str] = {}
+        for role in roles:
+            self._check_use(told, getattr(data, role), "data", role)
+        for name, outcome in self._study.specification.outcomes.items():
+            own = dict(told)
+            for key in ("time", "event", "prior"):
+                self._check_use(own, getattr(outcome, key), "outcomes", name, key)
+
+    def _check_use(self, told: dict[str | None, str], column: str | None, *path: str) -> None:
+        place = ".".join(path)
+        other = told.setdefault(column, place)
+        if column is not None and other != place and {other, place} != {"data.id", "data.person"}:
+            message = f"column {column!r} is {other} already."
+            raise self._study.fault(*path, message=message, hint="each needs a column of its own.")
 
     def _label(self, name: str, *path: str) -> None:
         if not self._is_year(name):

@@ -59,6 +59,7 @@ class TableSource:
             unknown_rows=data.covariates.unknown_rows,
         )
         self._notes = [(code, message) for code, _, message in notes]
+        self._notes += self._others()
         self.sources: list[dict[str, object]] = [
             {"name": path.name, "fingerprint": own, "rows": self.design.n_rows if k == 0 else None}
             for k, (path, own) in enumerate(zip(files, prints, strict=True))
@@ -150,6 +151,16 @@ class TableSource:
             wanted = {"true": "1", "false": "0"}.get(wanted.lower(), wanted)
         codes, place = np.unique(values, return_inverse=True)
         return np.isin(place, np.flatnonzero(codes.astype(np.str_) == wanted))
+
+    def _others(self) -> list[tuple[str, str]]:
+        """A note of the rows that no comparison can have."""
+        named = [self._is(name) for name in self._study.specification.exposures]
+        n = int((~np.logical_or.reduce(named)).sum())
+        what = f"{counted(n, 'row')} of {named[0].size:,} {'has' if n == 1 else 'have'}"
+        text = (
+            f"{what} a treatment that no exposure names, and {'is' if n == 1 else 'are'} left out."
+        )
+        return [("other_treatments", text)] if n else []
 
     def _select(self, comparison: Comparison, analysis: Analysis) -> Cohort:
         data, columns = self._data, self._columns

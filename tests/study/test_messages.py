@@ -1,0 +1,109 @@
+"""Slips of a specification, its files and data are told with their place and a remedy."""
+
+import re
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import riskset as rs
+from riskset._errors import similar
+from riskset.study.hiding import hide
+from study.small import content, people, run
+
+TEXT = """title: Small
+data: {people: people.parquet, treatment: drug, id: id}
+exposures: {new: {value: 1}, old: {value: 0}}
+comparisons: [{target: new, comparator: old}]
+outcomes: {death: {time: days, event: died}}
+analyses:
+  weighted: {weight: {estimand: ato}}
+"""
+
+
+def told(folder, text):
+    """What `riskset study check` says of a specification beside a table."""
+    pq.write_table(pa.table(people()), folder / "people.parquet")
+    (folder / "study.yaml").write_text(text)
+    with pytest.raises(rs.InputError) as error:
+        rs.study.check_data(rs.study.Study.read(folder / "study.yaml"))
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("estimand: ato", "estimand: ATT", "expected 'ate', 'att', .* is 'ATT'.\nHint: .* 'att'?"),
+        (
+            "people.parquet",
+            "x.csv",
+            "line 2, data.people: there is no file or folder '.*x.csv'.\nHint: paths",
+        ),
+        ("event: died", "event: drug", "line 5, .*event: column 'drug' is data.treatment already"),
+        ("time: days", "time: id", "line 5, .*time: column 'id' is data.id already"),
+        ("event: died", "event: days", "column 'days' is outcomes.death.time already"),
+        (
+            "id: id",
+            "id: id, start: 2020-01-01, end: 2019-12-31",
+            "line 2, data.end: the data end on 2019-12-31, before they start on 2020-01-01",
+        ),
+        ("id: id", "id: id, table: b", "line 2, data.people: .*table.* belong to a DuckDB file"),
+    ],
+)
+def test_slips_of_a_specification(tmp_path, old, new, words):
+    assert re.search(words, told(tmp_path, TEXT.replace(old, new)), flags=re.DOTALL)
+
+
+def test_rows_may_be_people():
+    data = {"people": "p.parquet", "treatment": "drug", "id": "id", "person": "id"}
+    assert rs.study.Study(content(data=data)).settings
+
+
+def test_what_is_no_specification(tmp_path):
+    with pytest.raises(rs.InputError, match="is a folder, and no file"):
+        rs.study.Study.read(tmp_path)
+    (tmp_path / "people.parquet").write_bytes(b"PAR1\x00\x01")
+    with pytest.raises(rs.InputError, match=r"is no text: character 5 of it is.*\nHint: name"):
+        rs.study.Study.read(tmp_path / "people.parquet")
+
+
+def test_a_csv_without_rows(tmp_path):
+    pyarrow.csv.write_csv(pa.table(people()).slice(0, 0), tmp_path / "people.csv")
+    data = {"people": "people.csv", "treatment": "drug", "id": "id"}
+    with pytest.raises(rs.InputError, match=r"people.csv has no rows"):
+        rs.study.run(rs.study.Study(content(data=data), tmp_path), tmp_path / "out")
+
+
+def test_rows_of_other_treatments_are_told_unless_they_are_few(tmp_path):
+    columns = people()
+    columns["drug"][:3] = 2
+    private = run(tmp_path, columns)
+    shared = rs.study.StudyResults.open(tmp_path / "out")
+    words = "of 200 have a treatment that no exposure names, and are left out."
+    for found, n in ((private, "3 rows"), (shared, "fewer than 5 rows")):
+        (row,) = found.rows("warnings", code="other_treatments")
+        assert row["message"] == f"{n} {words}"
+
+
+def test_sentences_lose_small_counts_and_nothing_else():
+    text = "2 of 1,512 strata; the arms have 3 and 76 people; 4 events; caliper 0.2, 1 to 4"
+    (row,) = hide("warnings", [{"message": text, "count": 1}], 5)
+    assert row["message"] == (
+        "fewer than 5 of 1,512 strata; the arms have fewer than 5 and 76 people; fewer than 5 "
+        "events; caliper 0.2, 1 to 4"
+    )
+    assert next(iter(hide("warnings", [{"message": text}], 0)))["message"] == text
+    assert next(iter(hide("runs", [{"reason": None}], 5)))["reason"] is None
+
+
+def test_a_line_of_table1_that_nothing_is(tmp_path):
+    sections = [{"section": "All", "covariates": ["age", "agee"]}]
+    found = run(tmp_path, table1=sections)
+    assert {row["label"] for row in found.rows("table1")} == {"age"}
+    (row,) = found.rows("warnings", code="unknown_covariate")
+    assert row["message"] == "table1 names 'agee', which nothing is."
+
+
+def test_similar_names_in_any_case():
+    assert similar("age", ["Age", "AGE", "sex"], 3) == ["Age", "AGE"]
