@@ -107,3 +107,46 @@ def test_a_line_of_table1_that_nothing_is(tmp_path):
 
 def test_similar_names_in_any_case():
     assert similar("age", ["Age", "AGE", "sex"], 3) == ["Age", "AGE"]
+
+
+@pytest.fixture(scope="module")
+def cdm(tmp_path_factory):
+    """A folder with a toy CDM in it, and the specification of the example."""
+    folder = tmp_path_factory.mktemp("cdm")
+    rs.simulate.toy_cdm(folder / "toy-cdm", 300, file_format="parquet")
+    return folder
+
+
+def told_of_a_cdm(folder, place):
+    text = rs.study.example("cdm").replace("cdm: toy-cdm", f"cdm: {place}")
+    (folder / "study.yaml").write_text(text)
+    with pytest.raises(rs.InputError) as error:
+        rs.study.check_data(rs.study.Study.read(folder / "study.yaml"))
+    return str(error.value)
+
+
+def test_what_is_no_cdm(cdm, tmp_path):
+    rs.study.check_data(rs.study.Study.parse(rs.study.example("cdm"), cdm))
+    (tmp_path / "part").mkdir()
+    for table in ("person", "observation_period", "drug_exposure"):
+        name = f"{table}.parquet"
+        (tmp_path / "part" / name).write_bytes((cdm / "toy-cdm" / name).read_bytes())
+    message = told_of_a_cdm(tmp_path, "part")
+    assert "line 14, data.cdm: part has no table condition_occurrence." in message
+    assert message.endswith("there are: drug_exposure, observation_period, person.")
+    (tmp_path / "broken.duckdb").write_bytes(b"nothing" * 1000)
+    message = told_of_a_cdm(tmp_path, "broken.duckdb")
+    assert "line 14, data.cdm: broken.duckdb cannot be opened as a DuckDB file" in message
+    assert str(tmp_path) not in message
+    (tmp_path / "broken.zip").write_bytes(b"nothing")
+    assert "line 14, data.cdm: broken.zip is not a comp" in told_of_a_cdm(tmp_path, "broken.zip")
+
+
+def test_results_beside_the_tables_of_a_cdm_are_none_of_them(cdm):
+    text = rs.study.example("cdm").replace("cdm: toy-cdm", "cdm: .")
+    study = rs.study.Study.parse(text, cdm / "toy-cdm")
+    rs.study.run(study, cdm / "toy-cdm" / "out")
+    found = rs.study.run(study, cdm / "toy-cdm" / "out")
+    assert all(step["reused"] for step in found.run["steps"])
+    names = {source["name"] for source in found.study["data"]["sources"]}
+    assert names == {file.name for file in (cdm / "toy-cdm").glob("*.parquet")}

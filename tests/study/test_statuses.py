@@ -81,6 +81,20 @@ def test_outcomes_that_nobody_or_one_arm_has(tmp_path):
     assert on_new["log_hr"] == on_new["hr"] == np.inf
 
 
+def test_nothing_but_competing_events(tmp_path):
+    columns = people()
+    columns["died"] = 2 * columns["died"]
+    found = run(tmp_path, columns, risk_times=[100])
+    assert found.rows("runs")[0]["status"] == "no_events"
+    for row in found.rows("absolute_risks"):
+        assert row["target_risk"] == row["comparator_risk"] == row["difference"] == 0
+    # What happened is there: deaths of other causes.
+    (arms,) = found.rows("arms", side="before")
+    assert arms["target_outcomes"] == arms["comparator_outcomes"] == 0
+    assert arms["target_competing"] + arms["comparator_competing"] == (columns["died"] == 2).sum()
+    rs.report.write(tmp_path / "out", tmp_path / "report.html")
+
+
 def test_a_covariate_that_is_the_treatment(tmp_path):
     columns = people()
     columns["again"] = columns["drug"]

@@ -148,7 +148,11 @@ class Database:
                 self.execute(f"ATTACH {text(place)} AS {alias} (READ_ONLY, TYPE duckdb)")
             except duckdb.Error as error:
                 if "already attached" not in str(error) and "set lock" not in str(error):
-                    raise
+                    reason = " ".join(str(error).replace(place, path.name).split())
+                    raise InputError(
+                        f"{path.name} cannot be opened as a DuckDB file: {reason}",
+                        hint="write it again, or check its ending.",
+                    ) from None
                 raise InputError(
                     f"{path.name} is in use by another connection.",
                     hint="close it first, or pass one of its relations to Dataset.from_frame.",

@@ -12,7 +12,6 @@ from riskset._types import AnyArray
 from riskset.cohort.adjustment import Adjustment, Step
 from riskset.cohort.population import Population
 from riskset.data.design import Design
-from riskset.omop.cdm import Cdm
 from riskset.omop.characteristics import characteristics
 from riskset.omop.covariates import Covariates
 from riskset.omop.events import CohortRecords, Diagnosis
@@ -27,13 +26,14 @@ from riskset.study.cdm_settings import (
     entry_rules,
     risk_window,
 )
+from riskset.study.cdm_tables import files_of, open_cdm
 from riskset.study.cohorts import Around, Cohort, Followed
 from riskset.study.data_sections import CdmData, CdmExposure, CdmOutcome, Codes
 from riskset.study.specification import Comparison, Study
 from riskset.study.steps import Result, Steps, digest, fingerprint
 from riskset.study.variables import Labels, label_people, uses
 
-__all__ = ["CdmSource", "find_cdm"]
+__all__ = ["CdmSource"]
 
 WEEKS = 52
 """Before and after the index date, in which first outcomes are counted by week."""
@@ -62,13 +62,12 @@ class CdmSource:
     def __init__(self, study: Study, steps: Steps) -> None:
         self._study, self._steps, data = study, steps, study.specification.data
         assert isinstance(data, CdmData)
-        path = find_cdm(study)
-        files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        self._cdm = open_cdm(study)
+        files = files_of(study.folder / data.cdm, self._cdm)
         self.sources: list[dict[str, object]] = [
             {"name": file.name, "fingerprint": fingerprint(file), "rows": None} for file in files
         ]
         self._key = digest("cdm", [s["fingerprint"] for s in self.sources], data.schema)
-        self._cdm = Cdm(path, schema=data.schema)
         self._last: tuple[str, Cohort] | None = None
         self._selected: tuple[str, StudyCohort] | None = None
 
@@ -312,22 +311,6 @@ class CdmSource:
         found = window.follow(self._cdm, cohort, _event(event))
         last = first + (found.column("survival_time").astype(np.int64) - 1) // 7
         return first, {"last_week": last, "has_event": found.column("status") == 1}
-
-
-def find_cdm(study: Study) -> Path:
-    """The path of the CDM.
-
-    Raises
-    ------
-    InputError
-        If there is nothing.
-    """
-    data = study.specification.data
-    assert isinstance(data, CdmData)
-    path = study.folder / data.cdm
-    if not path.exists():
-        raise study.no_file("data", "cdm", file=path)
-    return path
 
 
 def _definition(own: Codes) -> dict[str, object]:

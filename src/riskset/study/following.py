@@ -174,18 +174,18 @@ def _risk(
         here = found["arm"] == arm
         if "cause" in found:
             here &= found["cause"] == 1
-        k = int(np.flatnonzero(here)[0])
         people_left = int(np.count_nonzero(followed.time[_arm(people, arm)] >= time))
         row[f"{arm}_at_risk"] = people_left
         had = _arm(people, arm) & (followed.status == 1) & (followed.time <= time)
         row[f"{arm}_outcomes"] = int(np.count_nonzero(had))
-        if "survival" in found:
-            low, high = 1 - found["upper"][k], 1 - found["lower"][k]
-            risk = 1 - found["survival"][k]
-        else:
-            low, high, risk = found["lower"][k], found["upper"][k], found["incidence"][k]
+        low = high = risk = error = 0.0  # if all that happened to anybody are competing events
+        for k in np.flatnonzero(here)[:1]:
+            low, high, error = (found[n][k] for n in ("lower", "upper", "standard_error"))
+            risk = found["survival" if "survival" in found else "incidence"][k]
+            if "survival" in found:
+                low, high, risk = 1 - high, 1 - low, 1 - risk
         risks.append(float(risk))
-        errors.append(float(found["standard_error"][k]))
+        errors.append(float(error))
         row |= {f"{arm}_risk": float(risk), f"{arm}_lower": float(low), f"{arm}_upper": float(high)}
     half = float(ndtri(0.5 + level / 2) * np.hypot(errors[0], errors[1]))
     difference = risks[0] - risks[1]

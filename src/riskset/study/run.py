@@ -10,7 +10,8 @@ from typing import Any
 from riskset._progress import ProgressBar
 from riskset.data.writers import check_folder
 from riskset.study.assembling import Tables
-from riskset.study.cdm_source import CdmSource, find_cdm
+from riskset.study.cdm_source import CdmSource
+from riskset.study.cdm_tables import open_cdm
 from riskset.study.cohorts import Source
 from riskset.study.data_sections import CdmData
 from riskset.study.doing import Doing
@@ -92,7 +93,7 @@ def run(
 
 
 def check_data(study: Study) -> None:
-    """Look whether the files and columns exist that a study names, without reading them.
+    """Look whether the files, tables and columns exist that a study names, without reading them.
 
     Raises
     ------
@@ -100,7 +101,7 @@ def check_data(study: Study) -> None:
         Names the line of the specification.
     """
     if isinstance(study.specification.data, CdmData):
-        find_cdm(study)
+        open_cdm(study).close()
     else:
         TableColumns.find(study)
 
