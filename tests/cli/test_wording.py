@@ -8,7 +8,7 @@ import typer
 
 from cli.runs import CASES, Run
 from riskset.cli.main import app
-from riskset.cli.wording import OPTIONS, in_options
+from riskset.cli.wording import OPTIONS, in_keys, in_options
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,17 @@ def test_warnings_name_options(run: Run) -> None:
     ended = run("path", CASES / "01-no-events-in-exposed" / "input.csv", "--max-iter", 1)
     assert "raise --max-iter" in ended.err
     assert "statuses" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("python", "key"),
+    [
+        ("or pass duplicates='sum' to add them up", "or pass `duplicates: sum` to add them up"),
+        ("pass descendants=False; for drugs", "pass `descendants: false`; for drugs"),
+        ("or use model='finegray'.", "or use `kind: finegray`."),
+        ("choose one with `table`, or give a `query`.", "choose one with `table`."),
+        ("age = 3, 'x=1', column 'a=b'", "age = 3, 'x=1', column 'a=b'"),
+    ],
+)
+def test_messages_of_studies_name_keys(python: str, key: str) -> None:
+    assert in_keys(python) == key

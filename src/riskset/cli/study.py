@@ -11,6 +11,7 @@ from rich.table import Table
 
 from riskset._errors import InputError, ReportTooLarge
 from riskset.cli.terminal import facts, fail, output, plain_number, plain_table, short, warn
+from riskset.cli.wording import in_keys
 
 if TYPE_CHECKING:
     import riskset as rs
@@ -51,11 +52,11 @@ class ExampleName(StrEnum):
 
 @contextmanager
 def _spoken() -> Iterator[None]:
-    """Errors as they are: names in them are keys of the file, not options."""
+    """Errors with names that are keys of the file, not options."""
     try:
         yield
     except InputError as error:
-        fail(str(error))
+        fail(in_keys(str(error)))
         raise typer.Exit(2) from None
 
 

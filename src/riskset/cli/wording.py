@@ -3,7 +3,7 @@
 import ast
 import re
 
-__all__ = ["in_options"]
+__all__ = ["in_keys", "in_options"]
 
 # What arguments of the Python interface are called here; those that are absent are not reachable.
 OPTIONS = {
@@ -110,6 +110,30 @@ def in_options(message: str) -> str:
         message = re.sub(phrase, lambda _, words=words: words, message)  # type: ignore[misc]
     message = GIVEN.sub(lambda found: _with_value(found[1], found[2]), message)
     return QUOTED.sub(lambda found: OPTIONS[found[1]], message)
+
+
+# The same for the specification of a study, whose keys are called as arguments are.
+PHRASES_OF_STUDIES = {
+    r", or pass one of its relations to Dataset\.from_frame": "",
+    r", or give a `query`": "",
+    r"`table` and `query` belong": "`table` belongs",
+    r"leave them out": "leave it out",
+    r"name the columns with covariate_columns=\(row, covariate, value\), or call them": (
+        "call the columns"
+    ),
+    r"model='(\w+)'": r"`kind: \1`",
+}
+KEY = re.compile(r"(?<![\w'\"`])(\w+)=(?:'([^']*)'|(True|False))")
+
+
+def in_keys(message: str) -> str:
+    """An error of the Python interface as the specification of a study would say it.
+
+    ``duplicates='sum'`` is the key `duplicates: sum`.
+    """
+    for phrase, words in PHRASES_OF_STUDIES.items():
+        message = re.sub(phrase, words, message)
+    return KEY.sub(lambda found: f"`{found[1]}: {found[2] or found[3].lower()}`", message)
 
 
 def _with_value(name: str, written: str) -> str:
