@@ -1,4 +1,4 @@
-"""No two counts that are shown, of the same people at two steps, differ by a small one."""
+"""No two numbers of people that are shown, at two steps, differ by a small one."""
 
 import itertools
 
@@ -13,7 +13,7 @@ from study.small import content, people
 
 LEAST = 5
 ARMS = ("target", "comparator")
-COUNTS = ("persons", "exposures", "outcomes", "competing")
+COUNTS = ("persons", "exposures")
 
 
 def shared(folder, columns, **changes):
@@ -23,7 +23,7 @@ def shared(folder, columns, **changes):
 
 
 def totals(found, analysis, arm):
-    """What is shown of a run's people, by what it is a count of: rows, persons, outcomes, ..."""
+    """What is shown of a run's people: numbers of rows and of persons."""
     (run,) = found.rows("runs", analysis=analysis)
     shown = {name: set() for name in COUNTS}
     rows = [
@@ -37,9 +37,6 @@ def totals(found, analysis, arm):
         shown["exposures"].add(row[f"n_{arm}"])
     for row in found.rows("adjustments", adjustment=run["adjustment"]):
         shown["exposures"].add(row[f"{arm}_rows"])
-    for row in found.rows("balance", adjustment=run["adjustment"]):
-        own = {row[f"{side}_count_{arm}"] for side in ("before", "after")}
-        shown[f"covariate {row['covariate_id']}"] = own
     return {name: sorted(own - {None}) for name, own in shown.items()}
 
 

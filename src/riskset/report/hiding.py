@@ -125,13 +125,8 @@ def _hide_sides(rows: list[Row], least: int, results: Any) -> list[Row]:
     out = []
     for row in rows:
         small = _small(row, [f"{s}_count_{a}" for s in ("before", "after") for a in ARMS], least)
-        names = set(small)
-        for arm in ARMS:
-            before, after = (row[f"{side}_count_{arm}"] for side in ("before", "after"))
-            if None not in (before, after) and is_small(before - after, least):
-                names.add(f"before_count_{arm}")
-        told = {name.replace("count", word) for name in names for word in ("mean", "sd")}
-        out.append(_without(row, small, names | told))
+        told = {name.replace("count", word) for name in small for word in ("mean", "sd")}
+        out.append(_without(row, small, told))
     return out
 
 

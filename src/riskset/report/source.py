@@ -34,14 +34,15 @@ BLIND = {
     + ("difference",),
 }
 """Columns that tell the effect."""
-COUNTS = ("_persons", "_exposures", "_outcomes", "_competing")
+EVENTS = ("_outcomes", "_competing")
 ALONE = {
-    "arms": COUNTS,
-    "estimates": COUNTS,
+    "arms": EVENTS,
+    "estimates": EVENTS,
     "numbers_at_risk": ("people",),
     "event_weeks": ("events",),
 }
-"""Counts that are hidden only because they are small themselves, never to protect others."""
+"""Counts that are hidden only because they are small themselves, never to protect others; but those
+of the levels of a subgroup may protect each other."""
 EMPTIED = (
     "curves",
     "likelihood_profiles",
@@ -161,5 +162,6 @@ def _marked(table: str, row: Row) -> Row:
     if "suppressed" not in row:
         return dict(row)
     names = [name.strip() for name in (row["suppressed"] or "").split(",") if name.strip()]
-    masks = {name: "small" if name.endswith(ALONE.get(table, ())) else "hidden" for name in names}
+    alone = () if row.get("role") == "subgroup" else ALONE.get(table, ())
+    masks = {name: "small" if name.endswith(alone) else "hidden" for name in names}
     return row | {"suppressed": masks}

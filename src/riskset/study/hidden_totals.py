@@ -20,6 +20,7 @@ RATES = tuple(
     for end in ("", "_lower", "_upper")
 )
 NAMES = tuple(f"{arm}_{word}" for arm in ARMS for word in COUNTS)
+PEOPLE = tuple(f"{arm}_{word}" for arm in ARMS for word in COUNTS[:2])
 
 
 def told_by_others(rows: Sequence[Row], least: int) -> list[set[str]]:
@@ -27,7 +28,8 @@ def told_by_others(rows: Sequence[Row], least: int) -> list[set[str]]:
 
     Levels of a subgroup variable add up to the people of the main estimate; and people before the
     adjustment, which the crude estimate is of, less those after it are those whom it left out. The
-    people of the answer stay, so that it is those before whose number is hidden.
+    people of the answer stay, so that it is those before whose number is hidden. The outcomes of
+    those who were left out are not looked at: effects, rates and curves of both would tell them.
     """
     hidden: list[set[str]] = [set() for _ in rows]
     sides = [_side(row) for row in rows]
@@ -36,7 +38,7 @@ def told_by_others(rows: Sequence[Row], least: int) -> list[set[str]]:
         return hidden
     for k, side in enumerate(sides):
         if side == "before":
-            hidden[k] |= _with_what_tells(_close(rows[k], after, NAMES, least))
+            hidden[k] |= _close(rows[k], after, PEOPLE, least)
     for variable in dict.fromkeys(row.get("subgroup") for row in rows):
         if variable is not None:
             places = [k for k, row in enumerate(rows) if row.get("subgroup") == variable]

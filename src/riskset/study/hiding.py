@@ -122,11 +122,6 @@ def _means(sides: tuple[str, ...]) -> Callable[[Iterable[Row], int], Iterator[Ro
                         gone += [f"{side}mean_{arm}", f"{side}sd_{arm}", f"{side}count_{arm}"]
                         # Without a side these are names of arms.
                         gone += [f"{side}{arm}", f"{side}{arm}_sd"] if side else []
-            for arm in ARMS if len(sides) == 2 else ():
-                before, after = (counts.get(f"{side}{arm}") for side in sides)
-                if None not in (before, after) and is_small(before - after, least):
-                    gone += [f"{sides[0]}{word}_{arm}" for word in ("mean", "sd", "count")]
-                    gone += [f"{sides[0]}{arm}", f"{sides[0]}{arm}_sd"]
             yield _without(row, gone)
 
     return hidden
@@ -169,13 +164,15 @@ def _joined(
     tells: Callable[[Row, int], bool],
     least: int,
 ) -> Iterator[Row]:
-    """Neighbours joined as long as one of them tells a small count."""
+    """Neighbours joined as long as one tells a small count, but not the empty ones at the end."""
 
     def join(bar: Row, following: Row) -> Row:
         return bar | {n: bar[n] + following[n] for n in sums} | {end: following[end]}
 
+    own = list(bars)
+    filled = max((k for k, bar in enumerate(own, 1) if any(bar[n] for n in sums)), default=0)
     joined: list[Row] = []
-    for bar in bars:
+    for bar in own[:filled]:
         if joined and tells(joined[-1], least):
             joined[-1] = join(joined[-1], bar)
         else:
@@ -183,7 +180,7 @@ def _joined(
     while len(joined) > 1 and tells(joined[-1], least):
         last = joined.pop()
         joined[-1] = join(joined[-1], last)
-    for bar in joined:
+    for bar in (*joined, *own[filled:]):
         yield _without(bar, sums if tells(bar, least) else ())
 
 

@@ -53,6 +53,11 @@ class Scored:
         scores = np.array([one.score for one in self.replicates[:count]])
         return float(scores.mean()) if np.isfinite(scores).all() else -np.inf
 
+    def se_of(self, count: int) -> float:
+        """Standard error of the mean of the first replicates, which are one repetition."""
+        scores = np.array([one.score for one in self.replicates[:count]])
+        return mean_and_error(scores, np.zeros(count, dtype=np.int64))[1]
+
     @property
     def n_nonzero(self) -> int:
         """Number of coefficients other than 0 in the fit on all rows."""

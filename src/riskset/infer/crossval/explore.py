@@ -183,18 +183,23 @@ def _complete(engine: Engine) -> None:
     """Let all replicates score whatever looks better than the best so far."""
     while True:
         best = max(engine.complete, key=lambda one: one.mean)
+        least = best.mean_of(engine.n_first) if math.isfinite(best.mean) else -math.inf
         others = [one for one in engine.done.values() if one not in engine.complete]
-        better = [one for one in others if _aligned(one, best, engine).mean > best.mean]
+        better = [one for one in others if one.mean > least]
         if not better:
             return
         engine.score(max(better, key=lambda one: one.mean).penalty)
 
 
 def _aligned(one: Scored, best: Scored, engine: Engine) -> Scored:
-    """With the mean of all replicates that differences to the best one in the first ones tell."""
+    """With mean and error of all replicates, as far as the first ones tell.
+
+    The mean differs from the best one as much, the error by the same factor, as in them.
+    """
     first = engine.n_first
-    mean = best.mean + (one.mean_of(first) - best.mean_of(first))
-    return one if math.isnan(mean) else replace(one, mean=mean)
+    mean = best.mean + (one.mean - best.mean_of(first))
+    se = best.se * (one.se / best.se_of(first)) if best.se_of(first) > 0 else best.se
+    return replace(one, mean=mean, se=se) if math.isfinite(mean) else one
 
 
 def _order(scored: Scored) -> tuple[float, float]:
@@ -283,7 +288,7 @@ class _Explorer:
     def _peak(self, start: float, lower: float, upper: float, ratio: float) -> Peak:
         """The best strength; the first repetition shows where all of them are worth their time."""
         tol = first = math.log(NEIGHBOUR)
-        if len(self.engine.scorer.folds) < MANY * self.engine.n_first:
+        if self.engine.scorer.folds.repeats[-1] + 1 < MANY:
             first = STEP
         else:
             start = maximise(

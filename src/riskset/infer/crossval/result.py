@@ -48,8 +48,8 @@ class CrossValidation:
     n_infinite : (k, c) int64
         In how many, of each penalty.
     mean, se : (k,) float64
-        Of the scores; where only the first repetition has any, the mean of the best penalty but
-        for the difference to it in that repetition. The standard error is
+        Of the scores; where only the first repetition has any, the mean differs from that of the
+        best penalty by as much, and the error by the same factor, as there. The standard error is
         :math:`\sqrt{\sum_r s_r^2 / (R K_r)}` with :math:`s_r` the standard deviation among the
         :math:`K_r` folds of repetition r of R: repetitions are no further evidence.
     n_nonzero : (k,) int64
