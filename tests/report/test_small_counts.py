@@ -34,6 +34,27 @@ def test_few_outcomes_are_not_told_by_any_number(report):
     assert "hidden" in cells
 
 
+def test_a_count_is_called_small_only_where_it_is(report):
+    """People before a step may be hidden because few were left out; outcomes are by themselves."""
+    found = tables()
+    before = found["arms"][0]
+    names = ("target_persons", "target_exposures", "comparator_outcomes")
+    before |= dict.fromkeys(names) | {"suppressed": ", ".join(names)}
+    level = next(row for row in found["estimates"] if row["role"] == "subgroup")
+    level |= {"target_outcomes": None, "suppressed": "target_outcomes"}
+    made = report(found)
+    assert (before["side"], level["target_persons"] is None) == ("before", False)
+    rates = {(r["side"], r["arm"]): r for r in made.part["result"]["tables"]["rates"]}
+    assert rates["before", "target"]["suppressed"]["persons"] == "hidden"
+    assert rates["before", "comparator"]["suppressed"]["outcomes"] == "small"
+    (hidden,) = [
+        row["suppressed"]["target_outcomes"]
+        for row in made.part["result"]["tables"]["estimates"]
+        if "target_outcomes" in row["suppressed"]
+    ]
+    assert hidden == "hidden"  # it may be what the other levels are less than all
+
+
 def test_few_outcomes_in_all_hide_the_effect(report):
     found = private()
     for row in found["estimates"]:

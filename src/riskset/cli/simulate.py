@@ -64,7 +64,8 @@ def simulate(
         ),
     ] = False,
     seed: Annotated[
-        int | None, typer.Option("--seed", help=f"The same seed, the same cohort ({SEED}).")
+        int | None,
+        typer.Option("--seed", help=f"The same seed, the same cohort ({SEED}); toy-cdm has none."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
 ) -> None:
