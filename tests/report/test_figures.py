@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from report.made import study, tables
 from report.parsed import Element, _Builder
 from riskset.report.axes import Scale, nice_ticks, ratio_ticks
 from riskset.report.figures.forest import ForestRow, forest
@@ -38,7 +39,8 @@ def test_ticks():
     assert nice_ticks(3, 3) == [3]
     assert ratio_ticks([0.9, math.inf]) == [0.25, 0.5, 1, 2, 4]
     assert ratio_ticks([7, 0.9]) == [0.25, 0.5, 1, 2, 4, 8]
-    assert len(ratio_ticks([1e-9, 1e9])) == 13
+    assert ratio_ticks([0.07, 0.9]) == [1 / 16, 0.25, 1, 4]
+    assert ratio_ticks([1e-9, 1e9]) == [1 / 64, 1 / 8, 1, 8, 64]
 
 
 def test_a_step_function_goes_across_before_it_goes_up():
@@ -182,3 +184,56 @@ def test_bins_of_few_people_are_joined_on_the_page(report):
     assert sum(r["people"] for r in rows) == sum(r["people"] for r in own)
     assert min(r["people"] for r in rows if r["people"]) >= 5
     assert len(rows) < len(own)
+
+
+def test_words_of_a_wide_axis_of_ratios_do_not_touch():
+    """At most 6 words, which have 298 px in a forest plot; a digit is 7 px wide at 12.5 px."""
+    for low in range(-7, 1):
+        for high in range(8):
+            ticks = ratio_ticks([2.0**low, 2.0**high])
+            assert 1 in ticks
+            assert ticks[0] <= max(2.0**low, 1 / 64)
+            assert ticks[-1] >= min(2.0**high, 64)
+            rows = [ForestRow("one", 1.0, 2.0**low, 2.0**high, 0.2)]
+            drawn = tree(forest(rows, Words("en"), "title").content)
+            labels = [e for e in drawn.all("text") if e.attrs["class"] == "tick"]
+            assert len(labels) == len(ticks) <= 6
+            ends = [(float(e.attrs["x"]), 3.5 * len(e.text)) for e in labels]
+            for (a, half), (b, other) in zip(ends, ends[1:], strict=False):
+                assert a + half < b - other, [e.text for e in labels]
+
+
+def weeks_of(events):
+    """Outcomes of the target in weeks from 0 on; the comparator has 9 in each."""
+    from report.made import RUN
+
+    return [
+        {**RUN, "arm": arm, "week": week, "events": n if arm == "target" else 9}
+        | {"people": 400, "suppressed": ""}
+        for arm in ("target", "comparator")
+        for week, n in enumerate(events)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("events", "is_drawn"),
+    [
+        ([0, 7, 3, 7, 7, 0, 0], True),  # 1 of 4 weeks with outcomes
+        ([0, 7, 3, 7, 4, 0, 0], False),  # 2 of 4
+        ([0, 7, 7, 7, 0, 4, 4], False),  # 2 of 5, the last ones
+        ([1, 1, 1], False),
+        ([0, 0, 0], True),
+    ],
+)
+def test_weeks_are_not_drawn_where_many_are_hidden(report, events, is_drawn):
+    made = report(tables() | {"event_weeks": weeks_of(events)})
+    ids = {e.attrs.get("id") for e in made.page}
+    assert ("figure-weeks-title" in ids) == is_drawn
+    assert ("more than a quarter of the weeks" in made.text) != is_drawn
+
+
+def test_weeks_are_drawn_for_whoever_may_see_all(report):
+    made = report(
+        tables() | {"event_weeks": weeks_of([1, 1, 1])}, study(min_cell_count=0), min_cell_count=0
+    )
+    assert made.page.by_id("figure-weeks-title")

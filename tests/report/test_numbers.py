@@ -217,7 +217,10 @@ def test_every_status_has_words():
 
     say = Words("en")
     for statuses in (AdjustmentStatus, EstimateStatus, ScoreStatus):
-        assert all(f"status.{code}" in say for code in get_args(statuses))
+        for code in get_args(statuses):
+            assert f"status.{code}" in say
+            assert len(say.label("instead", code)) <= 21
+            assert f"instead.{code}" in say
 
 
 def test_report_is_a_module_and_knows_its_languages():
@@ -225,3 +228,72 @@ def test_report_is_a_module_and_knows_its_languages():
 
     assert rs.report.__all__ == ["write"]
     assert languages() == ("en",)
+
+
+def heads(report):
+    (table,) = [e for e in report.page.all("table") if e.attrs["data-table"].endswith("/estimates")]
+    return [e.text for e in table.one("thead").all("th")], table
+
+
+def test_columns_of_the_estimates_have_something_to_say(report):
+    found = tables()
+    titles, _ = heads(report(found))
+    assert "Interaction p" in titles
+    assert "Detectable" in titles
+    assert "Model" in titles  # Cox and Fine-Gray
+    assert "Status" not in titles
+    for row in found["estimates"]:
+        row |= {"interaction_p": None, "mdrr": None, "model": "cox"}
+    found["estimates"][2]["status"] = "no_informative_strata"
+    titles, table = heads(report(found))
+    assert "Interaction p" not in titles
+    assert "Detectable" not in titles
+    assert "Model" not in titles
+    cells = [row.all("th", "td")[titles.index("Status")].text for row in table.all("tr")[1:]]
+    assert sorted(cells) == [""] * 6 + ["no informative strata"]
+
+
+@pytest.mark.parametrize(
+    ("levels", "words"),
+    [
+        (("0", "1"), ["Sex: no", "Sex: yes"]),
+        (("1", "2"), ["Sex: 1", "Sex: 2"]),
+        (("0", "10"), ["Sex: 0", "Sex: 10"]),
+    ],
+)
+def test_levels_0_and_1_are_no_and_yes(report, levels, words):
+    found = tables()
+    own = [row for row in found["estimates"] if row["role"] == "subgroup"]
+    for row, level in zip(own, levels, strict=True):
+        row["level"] = level
+    rows = report(found).part["result"]["tables"]["estimates"]
+    assert [r["label"] for r in rows if r["role"] == "subgroup"] == words
+    assert [r["level"] for r in rows if r["role"] == "subgroup"] == list(levels)
+
+
+def test_a_third_level_keeps_the_others_as_they_are(report):
+    found = tables()
+    own = [row for row in found["estimates"] if row["role"] == "subgroup"]
+    found["estimates"].append(own[0] | {"number": 7})
+    for row, level in zip((*own, found["estimates"][-1]), ("0", "1", "2"), strict=True):
+        row["level"] = level
+    rows = report(found).part["result"]["tables"]["estimates"]
+    assert [r["label"] for r in rows if r["role"] == "subgroup"] == ["Sex: 0", "Sex: 1", "Sex: 2"]
+
+
+def test_words_on_balance(report):
+    found = tables()
+    found["adjustments"][0] |= {"after_above": 0, "before_above": 1}
+    made = report(found)
+    assert "are above 0.1 for 0 of 160 covariates after adjustment, the largest" in made.text
+    assert "and for 1 before it, the largest being" in made.text
+    keeps = "The adjustment keeps 241 people of the target and 439 people of the comparator"
+    assert f"{keeps}; their effective numbers are 241.0 and 401.5." in made.text
+
+
+def test_effective_numbers_are_told_if_they_differ(report):
+    found = tables()
+    found["adjustments"][0]["comparator_effective"] = 439.0
+    text = report(found).text
+    assert "241 people of the target and 439 people of the comparator." in text
+    assert "effective numbers" not in text

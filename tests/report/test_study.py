@@ -77,7 +77,7 @@ def test_its_numbers_are_those_of_the_study(out, tmp_path):
     assert shown["risk"][-1] == last["value"]
     assert len(made.part["people"]["tables"]["calendar"]) == 5
     assert "Competing events: death" in made.text
-    assert "Male: 0" in made.text
+    assert "Male: no" in made.text
     for absent in ("not among the results", "There are no curves"):
         assert absent not in made.text.replace("Outcomes by week around the start", "")
 

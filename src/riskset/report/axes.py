@@ -10,9 +10,10 @@ from riskset.report.svg import line, text
 
 __all__ = ["Scale", "bottom_axis", "left_axis", "nice_ticks", "ratio_ticks"]
 
-RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""The ticks of ratios, continued by factors of 2 where numbers lie beyond."""
-FURTHEST = 64.0
+LEAST, FURTHEST = 2, 6
+"""Powers of 2 to which the axis of a ratio goes on both sides of 1: at least, and at most."""
+MOST_RATIOS = 6
+"""Ticks of a ratio, whose words have room beside each other in a forest plot."""
 TITLE = 16.0
 """Where the title of a left axis stands."""
 
@@ -56,17 +57,21 @@ def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def ratio_ticks(values: Sequence[float]) -> list[float]:
-    """A quarter to four, and further by factors of 2 while positive numbers lie beyond.
+    """A quarter to four, and further where positive numbers lie beyond.
 
-    >>> ratio_ticks([0.2, 1.1])
-    [0.125, 0.25, 0.5, 1.0, 2.0, 4.0]
+    They are powers of 2, or of 4 or 8 where there would be too many, so that 1 is always one.
+
+    >>> ratio_ticks([0.2, 1.1]), ratio_ticks([0.07, 1.1])
+    ([0.125, 0.25, 0.5, 1.0, 2.0, 4.0], [0.0625, 0.25, 1.0, 4.0])
     """
-    ticks = list(RATIOS)
-    known = [v for v in values if math.isfinite(v) and v > 0]
-    while known and min(known) < ticks[0] and ticks[0] > 1 / FURTHEST:
-        ticks.insert(0, ticks[0] / 2)
-    while known and max(known) > ticks[-1] and ticks[-1] < FURTHEST:
-        ticks.append(ticks[-1] * 2)
+    powers = [math.log2(v) for v in values if math.isfinite(v) and v > 0]
+    ends = (max([LEAST, *(-p for p in powers)]), max([LEAST, *powers]))
+    ticks: list[float] = []
+    for step in (1, 2, 3):
+        below, above = (math.ceil(min(end, FURTHEST) / step) for end in ends)
+        ticks = [2.0 ** (step * k) for k in range(-below, above + 1)]
+        if len(ticks) <= MOST_RATIOS:
+            break
     return ticks
 
 

@@ -13,6 +13,7 @@ from riskset.report.source import Part, Source
 __all__ = ["collect", "render"]
 
 Row = dict[str, Any]
+ARMS = ("target", "comparator")
 WORST, LABELS, LEAST_GENERAL = 20, 5, 10
 ALWAYS_AFTER, ALWAYS_BEFORE = 0.05, 0.2
 """Covariates with a larger difference are drawn one by one, if there is room."""
@@ -113,7 +114,7 @@ def _words(page: Page, summary: Mapping[str, Any]) -> Markup:
     if summary["after_max"] is None:
         return page.paragraph("balance.unknown_after")
     values = {
-        "n": whole(summary["n_covariates"]),
+        "covariates": say.count("covariate", summary["n_covariates"]),
         "threshold": short(summary["threshold"]),
         "before": whole(summary["before_above"]), "before_max": significant(summary["before_max"]),
         "before_worst": summary["before_worst"],
@@ -121,9 +122,9 @@ def _words(page: Page, summary: Mapping[str, Any]) -> Markup:
         "after_worst": summary["after_worst"],
     }  # fmt: skip
     sizes = page.paragraph(
-        "balance.sizes",
-        target=whole(summary["target_rows"]),
-        comparator=whole(summary["comparator_rows"]),
+        "balance.sizes" if all(_same(summary, arm) for arm in ARMS) else "balance.effective",
+        target=say.count("person", summary["target_rows"]),
+        comparator=say.count("person", summary["comparator_rows"]),
         target_effective=significant(summary["target_effective"], 4),
         comparator_effective=significant(summary["comparator_effective"], 4),
     )
@@ -135,6 +136,12 @@ def _words(page: Page, summary: Mapping[str, Any]) -> Markup:
         other=say(f"balance.sd_{other}"),
     )
     return join(page.paragraph("balance.words", **values), sizes, definition)
+
+
+def _same(summary: Mapping[str, Any], arm: str) -> bool:
+    """Whether the effective number says no more than the number of people."""
+    people, effective = summary[f"{arm}_rows"], summary[f"{arm}_effective"]
+    return effective is None or (people is not None and abs(people - effective) < 0.5)
 
 
 def _figure(page: Page, found: Mapping[str, Any]) -> Markup:
@@ -164,7 +171,7 @@ def _table(page: Page, name: str, rows: list[Row], about: Mapping[str, Any]) -> 
     columns = [Column.text(say("balance.covariate"), "name")]
     for side in ("before", "after"):
         group = say(f"side.{side}")
-        for arm in ("target", "comparator"):
+        for arm in ARMS:
             columns.append(Column(about[arm], (f"{side}_mean_{arm}",), significant, group=group))
         columns.append(Column.number(say("balance.smd"), f"{side}_smd", group=group))
     columns.append(

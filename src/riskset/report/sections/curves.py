@@ -16,6 +16,8 @@ __all__ = ["collect", "render"]
 Row = dict[str, Any]
 ARMS = ("target", "comparator")
 MOST_TICKS = 8
+MOST_HIDDEN = 0.25
+"""Of the weeks with outcomes of an arm, if they are to be drawn."""
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
@@ -46,6 +48,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     ]
     last = max((c["time"][-1] for c in found), default=0.0)
     at_risk = source.of_run("numbers_at_risk", part.main, adjusted=True)
+    weeks = _weeks(source.of_run("event_weeks", part.main))
     return {
         "kind": kind,
         "shown": shown,
@@ -55,8 +58,9 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
         "tables": {
             "at_risk": _at_ticks(at_risk, last),
             "risks": _values_at(found, _tick_times(at_risk, last), shown),
-            "weeks": _weeks(source.of_run("event_weeks", part.main)),
+            "weeks": _until_nothing_is_told(weeks),
         },
+        "weeks_hidden": any(_is_mostly_hidden(weeks, arm) for arm in ARMS),
     }
 
 
@@ -131,7 +135,14 @@ def _weeks(rows: list[Row]) -> list[Row]:
             own["suppressed"][f"{arm}_{name}"] = hidden[name]
         if hidden:
             own["suppressed"][f"{arm}_rate"] = "hidden"
-    return _until_nothing_is_told([weeks[week] for week in sorted(weeks)])
+    return [weeks[week] for week in sorted(weeks)]
+
+
+def _is_mostly_hidden(rows: list[Row], arm: str) -> bool:
+    """Whether so many weeks with outcomes have no line that the others would seem to jump."""
+    hidden = sum(f"{arm}_events" in row["suppressed"] for row in rows)
+    shown = sum(bool(row.get(f"{arm}_events")) for row in rows)
+    return hidden > MOST_HIDDEN * (hidden + shown)
 
 
 def _until_nothing_is_told(rows: list[Row]) -> list[Row]:
@@ -148,7 +159,9 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
         "curves",
         say("section.curves"),
         curves,
-        _render_weeks(page, found["tables"]["weeks"], about),
+        page.paragraph("weeks.hidden", "note", n=page.min_cell_count)
+        if found["weeks_hidden"]
+        else _render_weeks(page, found["tables"]["weeks"], about),
     )
 
 

@@ -27,6 +27,8 @@ NUMBERS = (
 )  # fmt: skip
 ORDER = {"crude": 0, "subgroup": 2}
 """Of roles; all others are between."""
+OPTIONAL = ("calibrated_hr", "calibrated_p", "mdrr", "interaction_p")
+"""Columns of the estimates that are left out if no row has anything to say in them."""
 THREE = 3.0
 """The rule of three: without events in n people, the risk is below 3 / n (95 %)."""
 
@@ -88,11 +90,14 @@ def _estimates(source: Source, part: Part) -> list[Row]:
     for run in part.runs:
         name = source.label("analyses", run["analysis"])
         own = source.of_run("estimates", run)
+        levels: dict[str, set[str]] = {}
+        for row in own:
+            levels.setdefault(row["subgroup"], set()).add(str(row["level"]))
         for row in sorted(own, key=lambda r: r["number"]):
             is_main_run = run is part.main
             if not is_main_run and row["role"] != "main":
                 continue
-            label = capital(_label(source, row))
+            label = capital(_label(source, row, levels))
             if not is_main_run:
                 label = f"{say('result.other_analysis')}: {name}"
             mask = {k: v for k, v in row["suppressed"].items() if k in NUMBERS}
@@ -110,10 +115,14 @@ def _estimates(source: Source, part: Part) -> list[Row]:
     return sorted(out, key=lambda r: ORDER.get(r["role"], 1))
 
 
-def _label(source: Source, row: Row) -> str:
-    if row["subgroup"] is None:
+def _label(source: Source, row: Row, levels: Mapping[str, set[str]]) -> str:
+    """The name of an estimate; levels 0 and 1, if the subgroup has no others, are no and yes."""
+    name, level = row["subgroup"], row["level"]
+    if name is None:
         return str(row["label"])
-    return f"{source.label('subgroups', row['subgroup'])}: {row['level']}"
+    if levels[name] == {"0", "1"}:
+        level = source.say(f"word.{'yes' if str(level) == '1' else 'no'}")
+    return f"{source.label('subgroups', name)}: {level}"
 
 
 def _absent(name: str, run: Row, other: str) -> Row:
@@ -218,14 +227,19 @@ def _render_estimates(
         Column.count(say("result.target_outcomes"), "target_outcomes"),
         Column.count(say("result.comparator_outcomes"), "comparator_outcomes"),
         Column.number(say("result.mdrr"), "mdrr"),
+        Column.p(say("result.interaction_p"), "interaction_p"),
     ]
-    if all(row["calibrated_hr"] is None for row in rows):
-        columns = [c for c in columns if not c.keys[0].startswith("calibrated")]
-    if any(row["interaction_p"] is not None for row in rows):
-        columns.append(Column.p(say("result.interaction_p"), "interaction_p"))
+    empty = {key for key in OPTIONAL if all(row[key] is None for row in rows)}
+    if len({row["model"] for row in rows} - {None}) < 2:  # told in other sections
+        empty.add("model")
+    columns = [c for c in columns if c.keys[0] not in empty]
     if any(row["status"] != "ok" for row in rows):
         columns.append(
-            Column.text(say("result.status"), "status", lambda v: say.label("status", v))
+            Column.text(
+                say("result.status"),
+                "status",
+                lambda v: "" if v == "ok" else say.label("instead", v),
+            )
         )
     return join(
         heading,
