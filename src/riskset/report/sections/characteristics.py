@@ -43,7 +43,7 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
         for arm in ARMS:
             keys = ("kind", f"{side}_{arm}", f"{side}_{arm}_sd")
             columns.append(Column(about[arm], keys, _share_or_mean, group=group))
-        columns.append(Column.number(say("balance.smd"), f"{side}_smd", group=group))
+        columns.append(Column.number(say("balance.smd"), f"{side}_smd", 2, group=group))
     caption = say("characteristics.caption")
     table = page.table("table1", caption, columns, rows, sections="section")
     return page.section(

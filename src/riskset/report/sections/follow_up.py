@@ -6,7 +6,7 @@ from typing import Any
 from riskset.report.figures.bars import ends_figure
 from riskset.report.figures.follow_up import histogram_figure
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import significant, whole
+from riskset.report.numerals import short, significant, whole
 from riskset.report.page import Column, Page
 from riskset.report.source import Part, Source
 
@@ -110,7 +110,7 @@ def _quantiles(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup:
     columns = [Column.text(say("result.arm"), "arm", lambda arm: about[arm])]
     for key in keys:
         title = say.label("quantile", key)
-        columns.append(Column(title, (key,), lambda v: significant(v, 4)))
+        columns.append(Column(title, (key,), lambda v: short(v, 4)))
     return page.table("quantiles", say("follow_up.quantiles"), columns, rows)
 
 
