@@ -128,3 +128,8 @@ def long(rows: object, keys: object, values: object = None) -> pa.Table:
     """A long table of covariates beside `OUTCOMES`."""
     columns = {"rowId": rows, "covariateId": keys}
     return pa.table(columns if values is None else columns | {"covariateValue": values})
+
+
+def write_text(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
