@@ -31,3 +31,18 @@ def frame_matrix(columns):
     site = np.array(columns["site"])
     parts = [columns["age"], columns["dose"], columns["smoker"], site == "b", site == "c"]
     return np.column_stack(parts).astype(float)
+
+
+def model_and_data(**parameters):
+    x, y = simulated(np.random.default_rng(2))
+    return rs.Cox(**parameters).fit(x, y), x, y
+
+
+def state(model):
+    """Everything that a model holds, by name: arrays as bytes."""
+    out = {}
+    for name, value in vars(model).items():
+        is_array = isinstance(value, np.ndarray) and value.dtype != object
+        out[name] = (value.tobytes(), value.shape) if is_array else repr(value)
+    training = model._fitted.training
+    return out, training.solution.coef.tobytes(), training.loss.outcome.weight.tobytes()
