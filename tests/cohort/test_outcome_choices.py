@@ -257,3 +257,22 @@ def test_messages(options, words):
     y = rs.Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 1])
     with pytest.raises(rs.InputError, match=words):
         rs.cohort.fit_outcome(y, rs.cohort.Population([1, 0, 0, 1]), **options)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"checkpoint": "no/such/folder/work"}, "does not exist"),
+        ({"seed": -1}, "`seed` must be a whole number of at least 0"),
+        ({"penalty": rs.L1(2.0, unpenalized=["zz"])}, "zz"),
+        ({"penalty": rs.L1(1.0, factor={"nope": 2.0})}, "nope"),
+    ],
+)
+def test_mistakes_are_no_reason_to_leave_the_covariates_out(wrong, words):
+    rng = np.random.default_rng(3)
+    x = (rng.random((120, 3)) < 0.4).astype(float)
+    people = rs.cohort.Population(rng.integers(0, 2, 120), np.full(120, 0.5))
+    y = rs.Surv(rng.integers(1, 90, 120), rng.integers(0, 2, 120))
+    options = {"covariates": x, "cross_validate": True, "folds": 3, "repeats": 1}
+    with pytest.raises(rs.InputError, match=words):
+        rs.cohort.fit_outcome(y, people, **options | wrong)

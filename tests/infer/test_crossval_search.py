@@ -345,3 +345,28 @@ def test_equal_models_are_told_apart_from_equal_scores():
 def test_a_preset_start_is_for_a_search():
     assert rs.CoxCV.ohdsi(search="grid").start is None
     assert rs.CoxCV.ohdsi(penalties=[1.0]).start is None
+
+
+def test_equal_scores_choose_the_strongest_however_often_the_rows_are_divided():
+    rng = np.random.default_rng(9)
+    x, event = rng.normal(size=(40, 3)), np.arange(40) == 0
+    y = rs.Surv(rng.exponential(1, 40), event)
+    strengths = set()
+    for repeats in (3, 5):
+        model = rs.CoxCV(folds=4, repeats=repeats).fit(x, y)
+        found = model.cross_validation_
+        assert "equal_scores" in {note.code for note in model.notes_}
+        assert found.chosen == 0
+        assert found.strengths[0] == found.strengths.max()
+        strengths.add(float(found.strengths[0]))
+    assert len(strengths) == 1
+
+
+def test_an_edge_of_the_first_repetition_is_no_end():
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(150, 10))
+    time = rng.exponential(np.exp(-x[:, :3] @ [0.5, 0.3, 0.2]))
+    y = rs.Surv(time, rng.random(150) < 0.6)
+    model = rs.CoxCV(folds=5, repeats=10).fit(x, y)
+    every = rs.CoxCV(folds=5, repeats=10, penalties=[20.0, 12.0, 8.0, 6.2, 4.0]).fit(x, y)
+    assert model.best_score_ >= every.best_score_ - 0.01

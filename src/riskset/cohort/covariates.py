@@ -1,13 +1,19 @@
-"""Covariates of a study as a `Design`, from whatever table the user has."""
+"""Covariates of a study: a `Design` from whatever table the user has, and what models say."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import scipy.sparse as sp
 
 from riskset._errors import CohortError, InputError
+from riskset._types import AnyArray, Features
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder
+from riskset.data.output import data_frame
 
-__all__ = ["as_design"]
+__all__ = ["as_design", "coefficient_frame"]
 
 
 def as_design(X: object, n_rows: int | None = None) -> Design:
@@ -49,3 +55,17 @@ def _design(X: object) -> Design:
     if hasattr(X, "columns") or hasattr(X, "__arrow_c_stream__"):
         return FrameEncoder.fit(X)[1]
     return Design.from_dense(X)
+
+
+def coefficient_frame(
+    keys: Sequence[Any], names: Sequence[str], coef: Features, library: str | None
+) -> Any:
+    """A data frame of the coefficients other than 0, the largest in size first."""
+    used = np.flatnonzero(coef)
+    used = used[np.argsort(-np.abs(coef[used]), kind="stable")]
+    columns: dict[str, AnyArray] = {
+        "covariate_id": np.array([keys[j] for j in used.tolist()], dtype=object),
+        "name": np.array([names[j] for j in used.tolist()], dtype=object),
+        "coef": coef[used],
+    }
+    return data_frame(columns, library)

@@ -8,6 +8,7 @@ import numpy as np
 from riskset._errors import counted
 from riskset._types import AnyArray, Features, Rows
 from riskset.cohort.adjustment import Estimand
+from riskset.cohort.covariates import coefficient_frame
 from riskset.cohort.outcomes import ArmCounts, mdrr
 from riskset.data.output import data_frame
 from riskset.infer.crossval.result import CrossValidation
@@ -242,14 +243,7 @@ class Estimate:
 
     def coefficients(self, library: str | None = None) -> Any:
         """A data frame of the covariates' coefficients other than 0, the largest in size first."""
-        used = np.flatnonzero(self.coef)
-        used = used[np.argsort(-np.abs(self.coef[used]), kind="stable")]
-        columns: dict[str, AnyArray] = {
-            "covariate_id": np.array([self.keys[j] for j in used], dtype=object),
-            "name": np.array([self.names[j] for j in used], dtype=object),
-            "coef": self.coef[used],
-        }
-        return data_frame(columns, library)
+        return coefficient_frame(self.keys, self.names, self.coef, library)
 
     def to_frame(self, library: str | None = None) -> Any:
         """A data frame with a row for this reading, and one for the other."""

@@ -18,6 +18,7 @@ from riskset.cohort.tidying import TidyInfo, tidy
 from riskset.data.column_facts import select_columns
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
+from riskset.data.writers import check_target
 from riskset.estimators.cox import Cox
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
@@ -173,16 +174,21 @@ def fit_data(
     )
     if not options.cross_validate:
         return found
+    # Mistakes of the caller, which are no reason to leave the covariates out.
+    if options.penalty is not None:
+        options.penalty.arrays(found.design.names)
+    kept = None
+    if options.checkpoint is not None:
+        kept = Path(options.checkpoint)
+        kept = kept.with_stem(f"{kept.stem}-{reading}")
+        check_target(kept)
     try:
-        kept = None
-        if options.checkpoint is not None:
-            kept = Path(options.checkpoint)
-            kept = kept.with_stem(f"{kept.stem}-{reading}")
         return _with_chosen_penalty(found, adjustment.cluster[rows], options, spared, kept)
     except CheckpointError:
         raise
     except InputError as error:  # such as none that carries information
-        text = f"no penalty can be chosen, so the covariates are left out: {error}"
+        reason = str(error).replace("\nHint: ", " Hint: ")
+        text = f"no penalty can be chosen, so the covariates are left out: {reason}"
         alone = Covariates(None, covariates.groups)
         found = fit_data(outcomes, adjustment, alone, reading, options)
         return replace(found, notes=(*found.notes, Note("no_penalty", (), text)))

@@ -91,6 +91,11 @@ def check_options(options: Options, adjustment: Adjustment) -> None:
         if value not in known:
             raise InputError.wrong_option(name, value, [str(k) for k in known])
     check_resampling(options.level, options.replicates)
+    if options.seed != 0 and not is_count(options.seed):
+        raise CohortError(
+            "BadSetting",
+            f"`seed` must be a whole number of at least 0, but it is {options.seed!r}.",
+        )
     if options.interval == "bootstrap":
         check_interval(options.replicates, options.level, "percentile")
     for name, count, least in (("folds", options.folds, 2), ("repeats", options.repeats, 1)):

@@ -7,6 +7,7 @@ import numpy as np
 
 from riskset._types import AnyArray, Features, Rows
 from riskset.cohort.adjustment import Adjustment, People
+from riskset.cohort.covariates import coefficient_frame
 from riskset.cohort.population import Population
 from riskset.cohort.propensity import preference_score
 from riskset.cohort.propensity_checks import TreatmentCovariates
@@ -105,14 +106,7 @@ class PropensityScore:
 
     def coefficients(self, library: str | None = None) -> Any:
         """A data frame of the coefficients other than 0, the largest in size first."""
-        used = np.flatnonzero(self.coef)
-        used = used[np.argsort(-np.abs(self.coef[used]), kind="stable")]
-        columns: dict[str, AnyArray] = {
-            "covariate_id": np.array([self.keys[j] for j in used], dtype=object),
-            "name": np.array([self.names[j] for j in used], dtype=object),
-            "coef": self.coef[used],
-        }
-        return data_frame(columns, library)
+        return coefficient_frame(self.keys, self.names, self.coef, library)
 
     def __repr__(self) -> str:
         chosen = f"{int(np.count_nonzero(self.coef)):,} of {len(self.names):,} covariates"

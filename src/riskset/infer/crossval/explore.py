@@ -166,6 +166,8 @@ def explore(engine: Engine, plan: Plan) -> tuple[list[Scored], int, int]:
     else:
         _Explorer(engine, plan).run()
     _complete(engine)
+    if are_equal(np.array([one.mean for one in engine.complete])):
+        engine.score(min(engine.done.values(), key=_order).penalty)
     complete = sorted(engine.complete, key=_order)
     means = np.array([one.mean for one in complete])
     # What tells none apart is rounding: then the strongest, which keeps least.
@@ -288,12 +290,16 @@ class _Explorer:
     def _peak(self, start: float, lower: float, upper: float, ratio: float) -> Peak:
         """The best strength; the first repetition shows where all of them are worth their time."""
         tol = first = math.log(NEIGHBOUR)
-        if self.engine.scorer.folds.repeats[-1] + 1 < MANY:
+        seen = None
+        if self.engine.scorer.folds.repeats[-1] + 1 >= MANY:
+            seen = maximise(
+                lambda x: self._first_mean(x, ratio), start, lower, upper, step=STEP, tol=tol
+            )
+        # At an edge one repetition says too little: there all of them have to look around.
+        if seen is None or seen.best in (seen.low, seen.high):
             first = STEP
         else:
-            start = maximise(
-                lambda x: self._first_mean(x, ratio), start, lower, upper, step=STEP, tol=tol
-            ).best
+            start = seen.best
         return maximise(
             lambda x: self._mean(x, ratio), start, lower, upper, step=STEP, first=first, tol=tol
         )

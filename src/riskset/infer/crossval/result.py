@@ -232,12 +232,12 @@ class CrossValidation:
             )
         else:
             advice = "the rows left out say nothing of the penalised covariates."
-        mean = round(float(self.mean[0]), 9) + 0.0
+        mean = round(float(self.mean[complete][0]), 9) + 0.0
         return [
             Note(
                 "equal_scores",
                 (),
-                f"all {len(self):,} penalties have the same mean score ({mean:.6g}), which "
+                f"all {complete.sum():,} penalties have the same mean score ({mean:.6g}), which "
                 f"does not tell them apart, and the strongest was chosen: {advice}",
             )
         ]
