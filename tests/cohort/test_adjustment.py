@@ -130,6 +130,18 @@ def test_equal_scores_need_no_caliper():
     assert_array_equal(found.set_id, [0, 0, -1])
 
 
+@pytest.mark.parametrize("n", [5, 7, 24, 59])
+@pytest.mark.parametrize("score", [0.1, 0.3, 0.37, 0.6])
+@pytest.mark.parametrize("caliper_sd", ["all", "within"])
+def test_equal_scores_have_no_standard_deviation_whatever_their_mean_rounds_to(
+    n, score, caliper_sd
+):
+    people = rs.cohort.Population(np.arange(n) < n // 2, np.full(n, score))
+    found = rs.cohort.match(people, caliper_sd=caliper_sd)
+    assert found.details["sd"] == 0.0
+    assert [note.code for note in found.notes] == ["ps_constant"]
+
+
 def test_scores_of_0_and_1_are_matched_to_each_other_only():
     # Their logits are cut at 34.5; they do not count in the standard deviation.
     people = rs.cohort.Population([1, 1, 0, 0], [1.0, 0.5, 1.0, 0.51])

@@ -218,8 +218,61 @@ def test_generalisability_by_hand():
     # Target: mean 2 of variance 4, then mean 1 of variance 2.
     assert_allclose(found.generalisability_target, 1 / np.sqrt(3), rtol=1e-14)
     assert_allclose(found.generalisability_comparator, 0.0, atol=1e-15)
-    # Both: mean 2 of variance 2.5, then mean 1.5 of variance 5/3.
-    assert_allclose(found.generalisability_both, 0.5 / np.sqrt((2.5 + 5 / 3) / 2), rtol=1e-14)
+    # Both: mean 2 of variance 2.5, then mean 1.5. As CohortMethod, by the deviation before.
+    assert_allclose(found.generalisability_both, 0.5 / np.sqrt(2.5), rtol=1e-14)
+
+
+def columns_without_variance(n, kept):
+    """Columns that do not vary: in nobody, or in nobody who is kept."""
+    rng = np.random.default_rng(n)
+    flag = np.ones(n)
+    flag[~kept] = rng.random(np.count_nonzero(~kept)) < 0.5
+    lab = np.where(kept, 0.1, rng.random(n))
+    dose = np.where(kept | (rng.random(n) < 0.2), 0.3, 0.0)
+    return np.column_stack([np.ones(n), np.full(n, 0.1), flag, lab, dose])
+
+
+@pytest.mark.parametrize("n", [7, 100, 4096, 10_007])
+@pytest.mark.parametrize("estimand", ["ate", "att", "atu", "ato", "matching"])
+def test_what_does_not_vary_differs_by_exactly_nothing(n, estimand):
+    rng = np.random.default_rng(n)
+    treat, score = np.arange(n) % 3 == 0, rng.uniform(0.05, 0.95, n)
+    kept = rng.random(n) < 0.9
+    kept[:4] = True
+    people = rs.cohort.Population(treat, score)
+    weighted = rs.cohort.weight(rs.cohort.restrict(people, kept, "kept"), estimand)
+    found = rs.cohort.balance(columns_without_variance(n, kept), weighted)
+    assert_array_equal(found.after.smd, 0.0)
+    for arm in ("target", "comparator"):
+        assert_array_equal(getattr(found.after, f"sd_{arm}"), 0.0)
+        assert_array_equal(getattr(found.after, f"mean_{arm}"), [1, 0.1, 1, 0.1, 0.3])
+    # Those that never vary; the others did before.
+    for group in ("target", "comparator", "both"):
+        assert_array_equal(getattr(found, f"generalisability_{group}")[:2], 0.0)
+    strata = rs.cohort.stratify(people, 2)
+    assert_array_equal(rs.cohort.balance(np.ones((n, 1)), strata).generalisability_both, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("adjust", "group"),
+    [
+        (lambda p: rs.cohort.match(p, caliper=None), "target"),
+        (lambda p: rs.cohort.weight(p, "att"), "target"),
+        (lambda p: rs.cohort.weight(p, "atu"), "comparator"),
+        (lambda p: rs.cohort.weight(p, "ate"), "both"),
+        (lambda p: rs.cohort.weight(p, "ato"), "both"),
+        (lambda p: rs.cohort.restrict(p, p.score < 0.6, "low"), "both"),
+    ],
+)
+def test_generalisability_is_of_those_the_effect_is_about(adjust, group):
+    rng = np.random.default_rng(3)
+    people = rs.cohort.Population(np.arange(60) < 20, rng.uniform(0.1, 0.8, 60))
+    found = rs.cohort.balance(rng.normal(size=(60, 3)), adjust(people))
+    expected = np.abs(getattr(found, f"generalisability_{group}")).max()
+    assert found.generalises_to == group
+    assert found.max_generalisability == expected
+    gate = rs.cohort.diagnose(balance=found, max_generalisability=1.0)
+    assert gate["generalisability"].value == expected
 
 
 def test_pairs_have_the_variance_of_counts_and_sets_that_of_weights():

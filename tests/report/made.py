@@ -418,7 +418,7 @@ def _adjustments(n: int) -> list[Row]:
         "estimand": "att", "status": "ok", "target_rows": 241, "comparator_rows": 439,
         "target_effective": 241.0, "comparator_effective": 401.5, "stratum_borders": [],
         "caliper": 0.243, "details": "{}", "n_covariates": n,
-        "generalisability_max": 0.2, "threshold": 0.1, "sd": "before", "has_balance": True,
+        "generalisability_of": "target", "generalisability_max": 0.2, "threshold": 0.1, "sd": "before", "has_balance": True,
         "after_min_p": 0.8, "suppressed": "",
     }  # fmt: skip
     for j, side in enumerate(("before", "after")):

@@ -14,19 +14,23 @@ from scipy.special import ndtr
 from riskset._errors import CohortError, InputError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Rows, is_number
-from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, People, start
+from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, People, start
 from riskset.cohort.covariates import as_design
-from riskset.cohort.moments import Moments, arm_moments, counts_of_ones, stratum_variances
+from riskset.cohort.moments import (
+    Moments,
+    arm_moments,
+    counts_of_ones,
+    gap_of_means,
+    stratum_variances,
+)
 from riskset.data.design import Design
 from riskset.data.output import data_frame
 
-__all__ = ["Balance", "Sd", "Side", "SmdVariance", "balance"]
+__all__ = ["Balance", "Group", "Sd", "Side", "SmdVariance", "balance"]
 
+Group = Literal["target", "comparator", "both"]
 Sd = Literal["before", "current"]
 SmdVariance = Literal["auto", "counts", "weights", "strata"]
-
-ROUNDING = 1e-12
-"""Means that differ by less, relatively, are equal."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +66,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Balance:
-    """What `balance` found.
+    r"""What `balance` found.
 
     Attributes
     ----------
@@ -72,13 +76,17 @@ class Balance:
     is_binary : (p,) bool
     before, after : Side
     generalisability_target, generalisability_comparator, generalisability_both : (p,) float64
-        Standardised differences of an arm, or of both together, before less after.
+        Standardised differences of an arm, or of both together, before less after: of an arm by
+        :math:`\sqrt{(s_{before}^2 + s_{after}^2) / 2}`, of both arms by the standard deviation
+        before, as CohortMethod.
     sd, variance : str
         As chosen; for "auto" what it came to.
     threshold : float
     alpha : float or None
     status : str
         Of the adjustment; unless "ok", `after` is NaN.
+    estimand : str or None
+        Of the adjustment: whom the effect is about.
     """
 
     names: tuple[str, ...]
@@ -94,6 +102,23 @@ class Balance:
     threshold: float
     alpha: float | None
     status: AdjustmentStatus
+    estimand: Estimand | None = None
+
+    @property
+    def generalises_to(self) -> Group:
+        """Whose differences say whether the result speaks for all: those the effect is about.
+
+        The target for the estimand "att" (matching, too), the comparator for "atu", else both.
+        """
+        groups: dict[Estimand | None, Group] = {"att": "target", "atu": "comparator"}
+        return groups.get(self.estimand, "both")
+
+    @property
+    def max_generalisability(self) -> float | None:
+        """Largest difference before and after of the group `generalises_to`; None if unknown."""
+        size = np.abs(getattr(self, f"generalisability_{self.generalises_to}"))
+        known = size[~np.isnan(size)]
+        return float(known.max()) if known.size else None
 
     def summary(self, side: Literal["before", "after"] = "after") -> dict[str, object]:
         """Largest size of a difference, its covariate, how many exceed the threshold, smallest p.
@@ -230,7 +255,7 @@ def balance(
     target, kept = people.is_target, adjustment.kept
     everyone = np.ones(people.n_rows)
     weights = np.column_stack(
-        [_share(w, arm) for w in (everyone, adjustment.weight) for arm in (target, ~target)]
+        [np.where(arm, w, 0.0) for w in (everyone, adjustment.weight) for arm in (target, ~target)]
     )
     t0, c0, t1, c1 = arm_moments(design, weights, runtime)
     n_target = int(np.count_nonzero(target))
@@ -262,12 +287,13 @@ def balance(
         after=_side(new, unit, variance1, threshold, alpha),
         generalisability_target=_ratio(t0, t1, _denominator(t0, t1)),
         generalisability_comparator=_ratio(c0, c1, _denominator(c0, c1)),
-        generalisability_both=_ratio(all0, all1, _denominator(all0, all1)),
+        generalisability_both=_ratio(all0, all1, np.sqrt(all0.variance)),
         sd=sd,
         variance=kind,
         threshold=threshold,
         alpha=alpha,
         status=adjustment.status,
+        estimand=adjustment.estimand,
     )
 
 
@@ -306,12 +332,6 @@ def _ones(moments: Moments, n: int, design: Design) -> Features:
     return np.where(design.is_binary, np.rint(moments.mean * n), np.nan)
 
 
-def _share(weight: Rows, arm: NDArray[np.bool_]) -> Rows:
-    own = np.where(arm, weight, 0.0)
-    total = own.sum()
-    return np.asarray(own / total if total > 0 else own)
-
-
 def _portion(weight: Rows, arm: NDArray[np.bool_]) -> float:
     total = float(weight.sum())
     return float(weight[arm].sum()) / total if total > 0 else float("nan")
@@ -323,11 +343,10 @@ def _denominator(a: Moments, b: Moments) -> Features:
 
 def _ratio(a: Moments, b: Moments, unit: Features) -> Features:
     """Difference of means in units: where the unit is 0, 0 for equal means, else infinite."""
-    gap = a.mean - b.mean
+    gap = gap_of_means(a.mean, b.mean)
     out = np.full(gap.size, np.nan)
     np.divide(gap, unit, out=out, where=unit > 0)
-    differ = np.abs(gap) > ROUNDING * np.maximum(np.abs(a.mean), np.abs(b.mean))
-    return np.where(unit == 0, np.where(differ, np.copysign(np.inf, gap), 0.0), out)
+    return np.where(unit == 0, np.where(gap != 0, np.copysign(np.inf, gap), 0.0), out)
 
 
 def _over(spread: Features, unit: Features) -> Features:

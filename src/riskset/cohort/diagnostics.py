@@ -91,8 +91,9 @@ def diagnose(
     ----------
     balance : Balance, optional
         Passes if the largest difference after adjustment is below `max_smd`; with an ``alpha``, if
-        no difference is significantly above the threshold. Generalisability is the largest
-        difference of both arms together before and after.
+        no difference is significantly above the threshold. Generalisability is
+        `Balance.max_generalisability`, the largest difference before and after of those whom the
+        effect is about.
     equipoise : float, optional
         Passes from `min_equipoise` on.
     mdrr : float, optional
@@ -134,7 +135,11 @@ def diagnose(
         check("equipoise", equipoise, min_equipoise, at_least=True),
         check("mdrr", mdrr, max_mdrr),
         check("ease", ease, max_ease),
-        check("generalisability", _generalisability(balance), max_generalisability),
+        check(
+            "generalisability",
+            None if balance is None else balance.max_generalisability,
+            max_generalisability,
+        ),
         check("proportional_hazards", proportionality_p, None),
     ]
     return Diagnostics(tuple(checks))
@@ -161,10 +166,3 @@ def _balance(balance: Balance | None, max_smd: float) -> Diagnostic:
     known = ~np.isnan(balance.after.p)
     fine = bool(balance.after.balanced[known].all())
     return Diagnostic("balance", found.value, found.limit, "pass" if fine else "fail")
-
-
-def _generalisability(balance: Balance | None) -> float | None:
-    size = None if balance is None else np.abs(balance.generalisability_both)
-    if size is None or not size.size or np.isnan(size).all():
-        return None
-    return float(np.nanmax(size))

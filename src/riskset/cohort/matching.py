@@ -23,6 +23,9 @@ QUANTUM = 1e10
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 
+ROUNDING = 1e-12
+"""Scores on a scale that differ by less, relative to the larger of the largest and 1, are equal."""
+
 CONSTANT = "all scores are equal, so there is no standard deviation and no caliper was used."
 
 
@@ -233,7 +236,10 @@ def _limit(
 
 
 def _variance(values: Rows) -> float:
-    return float(values.var(ddof=1)) if values.size > 1 else 0.0
+    """Of n - 1; exactly 0 where values differ only by rounding."""
+    if values.size < 2 or np.ptp(values) <= ROUNDING * max(1.0, float(np.abs(values).max())):
+        return 0.0
+    return float(values.var(ddof=1))
 
 
 def _check(ratio: int, caliper: float | None, scale: str, caliper_sd: str) -> None:

@@ -7,6 +7,10 @@ With weights u that add to 1 and a covariate x,
 
 So four sums over the stored entries are enough, although the left sides run over everybody, and
 eight lanes hold those of two arms before and after.
+
+Whether a covariate varies at all must not hang on rounding. The sums are taken with the weights as
+they are, and divided by their total afterwards. The total is added up in the same order, so that
+the mean of a covariate that everybody has is exactly 1 and its spread exactly 0.
 """
 
 from collections.abc import Iterator
@@ -19,7 +23,7 @@ from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 
-__all__ = ["Moments", "arm_moments", "counts_of_ones", "stratum_variances"]
+__all__ = ["Moments", "arm_moments", "counts_of_ones", "gap_of_means", "stratum_variances"]
 
 LANES = 8
 CHUNK = 256
@@ -30,6 +34,9 @@ LOST = 1e-8
 
 NOTHING = 1e-13
 """A standard deviation this far below the values themselves is none."""
+
+EQUAL = 1e-12
+"""Means that differ by less, relative to the larger one, are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +67,19 @@ class Moments:
 
     def pooled(self, other: "Moments", share: float) -> "Moments":
         """Moments of both groups together, this one with a share of the weight."""
-        rest, gap = 1.0 - share, self.mean - other.mean
-        mean = share * self.mean + rest * other.mean
+        rest, gap = 1.0 - share, gap_of_means(self.mean, other.mean)
+        # So two equal means give their own value, without rounding.
+        mean = other.mean + share * gap
         spread = share * self.spread + rest * other.spread + share * rest * gap**2
         concentration = share**2 * self.concentration + rest**2 * other.concentration
         return Moments(mean, spread, np.full(mean.size, np.nan), concentration)
+
+
+def gap_of_means(one: Features, other: Features) -> Features:
+    """``one - other``, exactly 0 where the two differ only by rounding."""
+    gap = one - other
+    differ = np.abs(gap) > EQUAL * np.maximum(np.abs(one), np.abs(other))
+    return np.where(differ | np.isnan(gap), gap, 0.0)
 
 
 def arm_moments(design: Design, weights: Matrix, runtime: Runtime) -> list[Moments]:
@@ -72,38 +87,49 @@ def arm_moments(design: Design, weights: Matrix, runtime: Runtime) -> list[Momen
 
     Parameters
     ----------
-    weights : (n, k) float64, k <= 4
-        Each column adds to 1, or is all 0: then its moments are NaN.
+    weights : (n, k) float64, >= 0, k <= 4
+        Of any size; u is a column divided by its sum. Where all are 0 the moments are NaN.
     """
     k = weights.shape[1]
     lanes = np.zeros((design.n_rows, LANES))
     lanes[:, :k], lanes[:, k : 2 * k] = weights, weights**2
     first, second = _sums(design, lanes, runtime)
-    concentration = (weights**2).sum(axis=0)
+    totals = _totals(lanes)
     found = []
     for j in range(k):
-        mean, c, b, d = first[:, j], first[:, k + j], second[:, j], second[:, k + j]
-        spread = np.maximum(b - mean**2, 0.0)
-        squared = np.maximum(d - 2 * mean * c + mean**2 * concentration[j], 0.0)
+        total = totals[j]
+        if not total > 0:
+            nothing = np.full(design.n_features, np.nan)
+            found.append(Moments(nothing, nothing, nothing, 0.0))
+            continue
+        mean, b = first[:, j] / total, second[:, j] / total
+        c, d = first[:, k + j] / total**2, second[:, k + j] / total**2
+        concentration = totals[k + j] / total**2
+        # Of zeros and ones the square of the mean need not be subtracted.
+        spread = np.where(design.is_binary, mean * (1.0 - mean), b - mean**2)
+        spread = np.maximum(spread, 0.0)
+        squared = np.maximum(d - 2 * mean * c + mean**2 * concentration, 0.0)
         lost = (spread < LOST * b) & ~design.is_binary
         for column in np.flatnonzero(lost):
-            _again(design, int(column), weights[:, j], mean, spread, squared)
+            _again(design, int(column), weights[:, j] / total, mean, spread, squared)
         none = np.sqrt(spread) <= NOTHING * np.sqrt(b)
         spread[none] = squared[none] = 0.0
-        ones = design.is_binary & (1.0 - mean < 1e-12)  # everybody has it
-        spread[ones] = squared[ones] = 0.0
-        if not concentration[j] > 0:
-            mean, spread, squared = (np.full(mean.size, np.nan) for _ in range(3))
         scale = design.scale
         found.append(
             Moments(
                 mean * scale + design.center,
                 spread * scale**2,
                 squared * scale**2,
-                float(concentration[j]),
+                float(concentration),
             )
         )
     return found
+
+
+def _totals(lanes: Matrix) -> Features:
+    """Sums of the lanes by the kernel, as of a covariate that everybody has."""
+    everybody = Design.from_columns({"": np.ones(lanes.shape[0])})
+    return np.asarray(everybody.cross_lanes(lanes)[0])
 
 
 def _again(
@@ -156,8 +182,8 @@ def stratum_variances(
         for j, s in enumerate(own):
             lanes[:, j] = arm & (stratum == s)
         sizes = lanes.sum(axis=0)
-        lanes /= np.maximum(sizes, 1.0)
-        first, second = _sums(design, lanes, runtime)
+        # Divided after the sums, which are whole numbers for zeros and ones.
+        first, second = (sums / np.maximum(sizes, 1.0) for sums in _sums(design, lanes, runtime))
         for j in range(own.size):
             spread = np.maximum(second[:, j] - first[:, j] ** 2, 0.0)
             alone = sizes[j] < 2

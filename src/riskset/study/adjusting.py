@@ -170,14 +170,13 @@ def balance_of(
     found = balance(cohort.design, made, sd=own.sd, threshold=own.threshold, alpha=own.alpha)
     chosen, missing = _chosen(found, sections)
     before, after = found.summary("before"), found.summary("after")
-    general = np.abs(found.generalisability_both)
-    known = general[~np.isnan(general)]
     facts = {
         "n_covariates": len(found.names),
         "threshold": found.threshold,
         "sd": found.sd,
         "after_min_p": after["min_p"],
-        "generalisability_max": float(known.max()) if known.size else None,
+        "generalisability_of": found.generalises_to,
+        "generalisability_max": found.max_generalisability,
         "balanced": _is_balanced(found),
         "table1": chosen,
         "notes": [

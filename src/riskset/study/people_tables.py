@@ -172,7 +172,8 @@ after_max              number? largest size after
 after_worst            text?   its covariate
 after_above            int?    differences above the threshold after
 after_min_p            number? smallest p of a difference above the threshold, times their number
-generalisability_max   number? largest standardised difference of both arms before and after
+generalisability_of    text?   "target", "comparator" or "both": whom the effect is about
+generalisability_max   number? their largest standardised difference before and after
 threshold              number? of balance, 0.1 as a rule
 sd                     text?   "before" or "current": whose standard deviation divides
 has_balance            bool    whether the table `balance` has its covariates

@@ -71,7 +71,9 @@ class Limits:
     min_equipoise: float = key("share of people in equipoise", 0.2, least=0, most=1)
     max_mdrr: float = key("smallest detectable hazard ratio", 10.0, above=1)
     max_ease: float = key("expected absolute systematic error", 0.25, above=0)
-    max_generalisability: float | None = key("difference before and after", None, above=0)
+    max_generalisability: float | None = key(
+        "difference before and after, of those whom the effect is about", None, above=0
+    )
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ SHOWN = (
 GENERAL = ("generalisability_target", "generalisability_comparator", "generalisability_both")
 SUMMARY = (
     "n_covariates", "before_max", "before_worst", "before_above", "after_max", "after_worst",
-    "after_above", "after_min_p", "generalisability_max", "threshold", "sd", "target_rows",
-    "comparator_rows", "target_effective", "comparator_effective", "estimand",
+    "after_above", "after_min_p", "generalisability_of", "generalisability_max", "threshold", "sd",
+    "target_rows", "comparator_rows", "target_effective", "comparator_effective", "estimand",
 )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
             "asked_for": [_shown(r) for r in _asked_for(source, rows)],
             "generalisability": [
                 {key: r[key] for key in ("covariate_id", "name", *GENERAL)}
-                for r in _worst(rows, "generalisability_both", LEAST_GENERAL)
+                for r in _worst(rows, _of_interest(made), LEAST_GENERAL)
             ],
         },
     }
@@ -65,6 +65,12 @@ def _worst(rows: list[Row], key: str, most: int) -> list[Row]:
     """The largest in size; names break ties."""
     known = [r for r in rows if r[key] is not None]
     return sorted(known, key=lambda r: (-abs(r[key]), r["covariate_id"]))[:most]
+
+
+def _of_interest(made: list[Row]) -> str:
+    """The column of the differences of those whom the effect is about."""
+    group = made[0]["generalisability_of"] if made else None
+    return f"generalisability_{group or 'both'}"
 
 
 def _asked_for(source: Source, rows: list[Row]) -> list[Row]:
@@ -198,8 +204,11 @@ def _generalisability(
         Column.number(about["comparator"], "generalisability_comparator"),
         Column.number(say("balance.both"), "generalisability_both"),
     ]
+    group = summary["generalisability_of"]
     words = page.paragraph(
-        "balance.generalisability", size=significant(summary["generalisability_max"])
+        "balance.generalisability",
+        size=significant(summary["generalisability_max"]),
+        group=about[group] if group in ARMS else say("balance.both_inside"),
     )
     table = page.table(
         "generalisability", say("balance.generalisability_caption", n=len(rows)), columns, rows
