@@ -3,6 +3,7 @@
 import pytest
 
 from report.made import arms, study, tables
+from riskset.report.hiding import hide
 
 
 def private(**changes):
@@ -146,3 +147,39 @@ def test_hidden_results_stay_as_they_are(report):
         row |= dict.fromkeys(keys) | {"suppressed": ", ".join(keys)}
     made = report(found, min_cell_count=0)
     assert "occurred in <5 and 47" in made.text
+
+
+def test_tables_of_scores_adjustments_runs_controls_and_remarks_hide_small_counts(report):
+    """Each of five tables has a count of 3; neither the page nor its numbers may show one."""
+    found = tables()
+    found["ps"][0] |= {"n_target": 3}
+    found["adjustments"][0] |= {"target_rows": 3, "target_effective": 3.0, "details": '{"n": 3}'}
+    found["warnings"] = [
+        {
+            "step": "adjustment",
+            "code": "left_out",
+            "message": "3 people of the target were left out.",
+        }
+        | {"count": 1, "where": "thz, ace, hf, matched"}
+    ]
+    found["runs"][0] |= {"reason": "3 people have no comparator."}
+    control = found["controls"][0]
+    keys = {key: control[key] for key in ("target", "comparator", "outcome", "analysis")}
+    of = next(r for r in found["estimates"] if r["role"] == "main")
+    found["estimates"].append(of | keys | arms((1, 2)))
+    made = report(found)
+    part = made.part
+    assert part["models"]["score"]["n_target"] is None
+    assert part["balance"]["summary"]["target_rows"] is None
+    assert part["balance"]["summary"]["target_effective"] is None
+    assert part["overlap"]["details"] == {"n": None}
+    (shown,) = [r for r in part["controls"]["tables"]["controls"] if r["outcome"] == "nc0"]
+    assert shown["hr"] is shown["se"] is shown["p"] is None
+    assert part["about"]["reason"] == "fewer than 5 people have no comparator."
+    assert "3 people" not in made.text
+    assert "fewer than 5 people of the target were left out" in made.text
+
+
+def test_a_table_without_a_rule_is_refused():
+    with pytest.raises(ValueError, match="no rule that says what"):
+        hide("new", [{"people": 3}], 5, None)

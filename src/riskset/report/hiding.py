@@ -28,8 +28,14 @@ RATES = tuple(
 
 def hide(name: str, rows: list[Row], least: int, results: Any) -> list[Row]:
     """Rows of the table `name` without counts above 0 and below `least`."""
-    rule = RULES.get(name)
-    return rows if rule is None else rule(rows, least, results)
+    if name not in RULES:
+        raise ValueError(f"the table {name!r} has no rule that says what of it may be shown")
+    return RULES[name](rows, least, results)
+
+
+def _as_they_are(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """Names, settings and summaries of many people."""
+    return rows
 
 
 def _without(row: Row, small: Iterable[str], hidden: Iterable[str] = ()) -> Row:
@@ -251,10 +257,78 @@ def _marked(row: Row) -> Row:
     return row | {"suppressed": dict.fromkeys(names, "hidden")}
 
 
+def _hide_as_first(name: str) -> Callable[[list[Row], int, Any], list[Row]]:
+    """The rule of the shared results, for a table that needs nothing beside its own rows."""
+
+    def rule(rows: list[Row], least: int, results: Any) -> list[Row]:
+        hidden = hide_first(name, [_unmarked(row) for row in rows], least)
+        return [_with_marks(row, own) for row, own in zip(hidden, rows, strict=True)]
+
+    return rule
+
+
+def _hide_score_sizes(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """People of a score, unless those who are followed tell how many were left out."""
+    out = []
+    for row in rows:
+        runs = [_names(run) for run in results.rows("runs", ps=row["ps"])]
+        followed = [e for run in runs for e in results.rows("estimates", **run)]
+        followed = [e for e in followed if e["role"] in ("crude", "main")]
+        left = {arm: [e[f"{arm}_exposures"] for e in followed] for arm in ARMS}
+        left = {arm: [n for n in own if n is not None] for arm, own in left.items()}
+        known = [f"n_{arm}" for arm in ARMS if row[f"n_{arm}"] is not None]
+        if len(known) < len(ARMS):
+            out.append(_without(row, _small(row, known, least)))
+            continue
+        (hidden,) = hide_first("ps", [_unmarked(row) | {"left": left}], least)
+        out.append(_with_marks(hidden, row))
+    return out
+
+
+def _hide_controls(rows: list[Row], least: int, results: Any) -> list[Row]:
+    """Effects of controls with few outcomes in both arms together."""
+    out = []
+    for row in rows:
+        keys = {name: row[name] for name in (*RUN[:-1], "model", "reading")}
+        of = results.rows("estimates", **keys)
+        counts = [of[0][f"{arm}_outcomes"] for arm in ARMS] if of else []
+        outcomes = sum(n for n in counts if n is not None)
+        out += [
+            row | hidden for hidden in hide_first("controls", [row | {"outcomes": outcomes}], least)
+        ]
+    return out
+
+
+def _names(run: Row) -> Row:
+    return {name: run[name] for name in RUN[:-1]}
+
+
+def _unmarked(row: Row) -> Row:
+    return row | {"suppressed": ""} if "suppressed" in row else row
+
+
+def _with_marks(hidden: Row, before: Row) -> Row:
+    """What was hidden just now, and what had been hidden before."""
+    if "suppressed" not in before:
+        return hidden
+    names = [name for name in hidden["suppressed"].split(", ") if name]
+    return hidden | {"suppressed": dict.fromkeys(names, "hidden") | before["suppressed"]}
+
+
 RULES: Mapping[str, Callable[[list[Row], int, Any], list[Row]]] = {
     "arms": _hide_arms,
     "estimates": _hide_arms,
     "attrition": _hide_attrition,
+    "runs": _hide_as_first("runs"),
+    "warnings": _hide_as_first("warnings"),
+    "ps": _hide_score_sizes,
+    "adjustments": _hide_as_first("adjustments"),
+    "controls": _hide_controls,
+    "codes": _as_they_are,
+    "ps_cross_validation": _as_they_are,
+    "calibration": _as_they_are,
+    "diagnostics": _as_they_are,
+    "follow_up": _as_they_are,
     "balance": _hide_sides,
     "table1": _hide_shares,
     "ps_coefficients": _hide_means,

@@ -115,7 +115,7 @@ class Source:
         """Every target, comparator and outcome, in the order of the study."""
         order = list(self.study["analyses"])
         found: dict[tuple[str, str, str], list[Row]] = {}
-        for row in self._results.rows("runs"):
+        for row in self.rows("runs"):
             if row["outcome_kind"] == "outcome":
                 found.setdefault((row["target"], row["comparator"], row["outcome"]), []).append(row)
         return [

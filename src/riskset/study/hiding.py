@@ -239,7 +239,8 @@ def _adjustments(rows: Iterable[Row], least: int) -> Iterator[Row]:
         is_count = isinstance(value, int) and not isinstance(value, bool)
         return None if is_count and is_small(value, least) else value
 
-    for row in _counts("target_rows", "comparator_rows")(rows, least):
+    tells = ("target_effective", "comparator_effective")
+    for row in _counts("target_rows", "comparator_rows", beside=tells)(rows, least):
         details = json.dumps(shown(json.loads(row["details"])), sort_keys=True)
         yield row | {"details": details}
 
