@@ -58,9 +58,18 @@ def similar(name: object, known: Iterable[str], n: int = 1) -> list[str]:
 
 
 class RisksetError(Exception):
-    """Any error that riskset raises on purpose."""
+    """Any error that riskset raises on purpose.
+
+    Attributes
+    ----------
+    message : str
+        What is wrong.
+    hint : str or None
+        What to do.
+    """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
+        self.message, self.hint = message, hint
         super().__init__(message if hint is None else f"{message}\nHint: {hint}")
 
 

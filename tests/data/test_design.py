@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose
 
 from riskset._errors import InputError
 from riskset._runtime import Runtime
-from riskset.data.checks import Places, as_codes, as_numbers
+from riskset.data.checks import Places, as_numbers
 from riskset.data.design import Design
+from riskset.data.labels import as_codes
 from riskset.data.parts import BinaryPart, DensePart, ValuedPart
 
 RNG = np.random.default_rng(0)

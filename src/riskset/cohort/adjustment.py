@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import CohortError, counted
-from riskset._types import Index, Rows
+from riskset._types import AnyArray, Rows
 from riskset.cohort.population import Population
 from riskset.data.checks import Places, as_array
 from riskset.solve.result import Note
@@ -27,6 +27,7 @@ __all__ = [
     "effective_size",
     "restrict",
     "start",
+    "without_set",
 ]
 
 Kind = Literal["none", "trimming", "matching", "stratification", "weighting"]
@@ -75,9 +76,9 @@ class Adjustment:
     population : Population
     weight : (n,) float64, >= 0
         0: left out.
-    set_id : (n,) int64 or None
+    set_id : (n,) int64 or text, or None
         Matched set (row id of its target, or comparator if reversed), or stratum (1, 2, ...);
-        -1 where the weight is 0.
+        where the weight is 0, -1 or, if row ids are text, "".
     status : {"ok", "empty", "one_arm_empty", "no_matches"}
     notes : tuple of Note
     attrition : tuple of Step
@@ -92,7 +93,7 @@ class Adjustment:
     estimand: Estimand | None
     population: Population
     weight: Rows
-    set_id: Index | None = None
+    set_id: AnyArray | None = None
     status: AdjustmentStatus = "ok"
     notes: tuple[Note, ...] = ()
     attrition: tuple[Step, ...] = ()
@@ -126,7 +127,7 @@ class Adjustment:
         return any(w.size > 0 and bool((w != w[0]).any()) for w in arms)
 
     @property
-    def cluster(self) -> Index:
+    def cluster(self) -> AnyArray:
         """Rows that belong together: the matched set, else the person (n,)."""
         if self.kind == "matching" and self.set_id is not None:
             return self.set_id
@@ -237,11 +238,16 @@ def restrict(people: People, keep: object, step: str) -> Adjustment:
         before.kind,
         [(step, chosen)],
         weight=np.where(chosen, before.weight, 0.0),
-        set_id=None if before.set_id is None else np.where(chosen, before.set_id, -1),
+        set_id=None if before.set_id is None else without_set(before.set_id, ~chosen),
         estimand=before.estimand,
         settings={**before.settings, "step": step},
         details=before.details,
     )
+
+
+def without_set(set_id: AnyArray, rows: NDArray[np.bool_]) -> AnyArray:
+    """Sets, of which some rows are left out."""
+    return np.where(rows, "" if set_id.dtype.kind == "U" else -1, set_id)
 
 
 def effective_size(weight: Rows) -> float:

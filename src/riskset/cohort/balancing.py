@@ -364,7 +364,8 @@ def _counts_variance(smd: Features, n1: int, n0: int) -> Features:
 def _strata_spread(design: Design, adjustment: Adjustment, runtime: Runtime) -> Features:
     assert adjustment.set_id is not None
     kept, target = adjustment.kept, adjustment.population.is_target
-    stratum = np.where(kept, adjustment.set_id, -1)
+    stratum = np.zeros(kept.size, dtype=np.int64)
+    stratum[kept] = np.unique(adjustment.set_id[kept], return_inverse=True)[1] + 1
     numbers, sizes = np.unique(stratum[kept], return_counts=True)
     share = dict(zip(numbers.tolist(), (sizes / sizes.sum()).tolist(), strict=True))
     total = np.zeros(design.n_features)

@@ -7,8 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import CohortError, InputError
-from riskset._types import Index, Rows, is_number
-from riskset.cohort.adjustment import Adjustment, People, effective_size, narrowed, start
+from riskset._types import AnyArray, Index, Rows, is_number
+from riskset.cohort.adjustment import (
+    Adjustment,
+    People,
+    effective_size,
+    narrowed,
+    start,
+    without_set,
+)
 from riskset.cohort.covariates import as_design
 from riskset.cohort.population import Population, block_codes, logit
 from riskset.kernels.matching_cpu import match_closest
@@ -113,10 +120,17 @@ def match(
     limit, spread = _limit(population, rows, position[rows], caliper, scale, caliper_sd)
     block = _blocks(within, exact_covariates, X, population.n_rows)[rows]
     sets = _form_sets(
-        population.row_id[rows], 1 - arm if reverse else arm, position[rows], block, limit, ratio
+        _order_of(population.row_id)[rows],
+        1 - arm if reverse else arm,
+        position[rows],
+        block,
+        limit,
+        ratio,
     )
-    weight, set_id = np.zeros(population.n_rows), np.full(population.n_rows, -1, dtype=np.int64)
-    weight[rows], set_id[rows] = sets.weight, sets.set_id
+    weight, first = np.zeros(population.n_rows), np.full(population.n_rows, -1, dtype=np.int64)
+    weight[rows] = sets.weight
+    first[rows[sets.of >= 0]] = rows[sets.of[sets.of >= 0]]
+    set_id = without_set(population.row_id[first], first < 0)
     is_constant = caliper and spread == 0 and rows.size > 0
     notes = (Note("ps_constant", (), CONSTANT),) if is_constant and limit == NO_LIMIT else ()
     return narrowed(
@@ -163,15 +177,27 @@ def _blocks(within: object, exact_covariates: Sequence[int | str], X: object, n_
         if key not in place:
             raise InputError.unknown_name("covariate", str(key), map(str, design.keys))
     columns = np.array([place[key] for key in exact_covariates], dtype=np.int64)
-    return block_codes([labels, *design.to_dense(columns).T], n_rows)[0]
+    values = [np.unique(x, return_inverse=True)[1] for x in design.to_dense(columns).T]
+    return block_codes([labels, *values], n_rows)[0]
+
+
+def _order_of(row_id: AnyArray) -> Index:
+    """Numbers in the order of the identities; they break ties."""
+    numbers: Index = row_id
+    if row_id.dtype.kind == "U":
+        numbers = np.unique(row_id, return_inverse=True)[1].astype(np.int64)
+    return numbers
 
 
 class _Sets(NamedTuple):
-    """Of the rows that were to be matched: `first` are those whose partners are sought."""
+    """Of the rows that were to be matched: `first` are those whose partners are sought.
+
+    `of` is the first row of the set of each, -1 without a set.
+    """
 
     first: NDArray[np.bool_]
     weight: Rows
-    set_id: Index
+    of: Index
     size: Index
     distance: Rows
 
@@ -186,8 +212,7 @@ def _form_sets(
     size = np.bincount(of[partner], minlength=of.size)
     weight = np.where(matched, 1.0, 0.0)
     weight[partner] = 1.0 / size[of[partner]]
-    set_id = np.where(matched, row_id[of], -1)
-    return _Sets(first == 1, weight, set_id, size.astype(np.int64), distance / QUANTUM)
+    return _Sets(first == 1, weight, of, size.astype(np.int64), distance / QUANTUM)
 
 
 def _quality(sets: _Sets, arm: Index, block: Index) -> dict[str, object]:

@@ -4,21 +4,26 @@ A `Population` holds who was treated and with which propensity score, and nothin
 later, so that nothing that is chosen by it can have looked at the outcome.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._errors import CohortError, counted
+from riskset._errors import CohortError, InputError, counted
 from riskset._types import AnyArray, Index, Rows
-from riskset.data.checks import Places, as_array, as_numbers, is_missing, shown
+from riskset.data.checks import Places, as_array, as_numbers, missing_rows, shown
+from riskset.data.labels import as_keys, combine, label_columns, typed_labels
 
 __all__ = ["EXTREME_LOGIT", "Population", "block_codes", "logit"]
 
 EXTREME_LOGIT = 34.5
 """A score of 0 or 1 counts as one of 1e-15 or 1 - 1e-15."""
+
+
+UNKNOWN_ARM = "leave these rows out, or find out which treatment they had."
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -31,10 +36,10 @@ class Population:
         1 = target, 0 = comparator.
     score : (n,) numbers in [0, 1], optional
         Probability of the target given the covariates. It is used as it is, never rounded.
-    row_id : (n,) whole numbers, optional
+    row_id : (n,) whole numbers or text, optional
         Identity of the row; it breaks ties, so that results do not depend on the order of rows.
         Default: 0, 1, 2, ...
-    person_id : (n,) whole numbers, optional
+    person_id : (n,) whole numbers or text, optional
         Default: the row, for people who enter once.
     share : number in (0, 1), optional
         Share of the target among those whom the scores were estimated for, if these are not all
@@ -53,8 +58,8 @@ class Population:
     """
 
     treatment: NDArray[np.int64]
-    row_id: Index
-    person_id: Index
+    row_id: AnyArray
+    person_id: AnyArray
     _score: Rows | None
     _share: float | None
 
@@ -164,67 +169,52 @@ def block_codes(within: object, n_rows: int) -> tuple[Index, tuple[tuple[object,
     labels : tuple of tuple
         The combination of each code.
     """
-    columns = _label_columns(within, n_rows)
-    codes = np.zeros(n_rows, dtype=np.int64)
-    labels: list[tuple[object, ...]] = [()]
-    for column in columns:
-        own, names = _with_missing(column)
-        pairs, codes = np.unique(codes * len(names) + own, return_inverse=True)
-        codes = codes.reshape(-1).astype(np.int64)
-        labels = [(*labels[k // len(names)], names[k % len(names)]) for k in pairs.tolist()]
+    columns = [] if isinstance(within, (list, tuple)) and not within else label_columns(within)
+    coded = [_block_column(column, n_rows) for column in columns]
+    codes, labels = combine(coded, n_rows)
     return codes, tuple(labels)
 
 
-def _label_columns(within: object, n_rows: int) -> list[AnyArray]:
-    is_one = isinstance(within, np.ndarray) and within.ndim == 1
-    listed: Sequence[object] = [within] if is_one else list(within)  # type: ignore[call-overload]
-    if listed and (isinstance(listed[0], str) or not hasattr(listed[0], "__len__")):
-        listed = [listed]
-    columns = [as_array(labels, "`within`", Places()) for labels in listed]
-    for column in columns:
-        if column.shape != (n_rows,):
-            raise CohortError(
-                "BadBlock",
-                f"`within` must have one label for each of the {n_rows:,} rows, but its shape is "
-                f"{column.shape}.",
-                hint="pass labels of the rows of the population, or a list of such arrays.",
-            )
-    return columns
-
-
-def _with_missing(column: AnyArray) -> tuple[Index, list[object]]:
+def _block_column(column: object, n_rows: int) -> tuple[Index, list[object]]:
     """Codes in sorted order, the missing last."""
-    if column.dtype.kind == "f":
-        missing = np.isnan(column)
-    elif column.dtype == object:
-        missing = np.array([is_missing(v) for v in column], dtype=bool)
-    else:
-        missing = np.zeros(column.size, dtype=bool)
-    present = column[~missing]
-    if present.dtype == object and len({type(v) for v in present}) > 1:
-        present = present.astype(str)
-    names, own = np.unique(present, return_inverse=True)
-    codes = np.full(column.size, names.size, dtype=np.int64)
+    try:
+        values, missing = typed_labels(column, "`within`", Places())
+    except InputError as error:
+        raise CohortError("BadBlock", error.message, hint=error.hint) from None
+    if values.shape != (n_rows,):
+        raise CohortError(
+            "BadBlock",
+            f"`within` must have one label for each of the {n_rows:,} rows, but its shape is "
+            f"{values.shape}.",
+            hint="pass labels of the rows of the population, a list of such arrays, or a data "
+            "frame.",
+        )
+    names, own = np.unique(values[~missing], return_inverse=True)
+    codes = np.full(n_rows, names.size, dtype=np.int64)
     codes[~missing] = own.reshape(-1)
     return codes, [*names.tolist(), *(["missing"] if missing.any() else [])]
 
 
 def _arms(treatment: object) -> NDArray[np.int64]:
     array = as_array(treatment, "`treatment`", Places())
-    try:
-        numbers = array.astype(np.float64)
-    except (TypeError, ValueError):
-        numbers = np.full(array.shape, np.nan)
-    bad = ~((numbers == 0) | (numbers == 1))
-    if array.ndim != 1 or bad.any():
-        where = "" if array.ndim != 1 else _first(bad, array)
-        raise CohortError(
-            "BadTreatment",
-            "`treatment` must be one column of 1 (target) and 0 (comparator)"
-            + (f", but {where}." if where else f", but its shape is {array.shape}."),
-            hint="code the arms, for example (drug == 'target').astype(int).",
-        )
-    return numbers.astype(np.int64)
+    must = "`treatment` must be one column of 1 (target) and 0 (comparator)"
+    hint = "code the arms, for example (drug == 'target').astype(int)."
+    if array.ndim != 1:
+        raise CohortError("BadTreatment", f"{must}, but its shape is {array.shape}.", hint=hint)
+    missing = missing_rows(array)
+    if missing.any():
+        text = f"`treatment` must not be missing, but {_first(missing, array, is_bad=True)}."
+        raise CohortError("BadTreatment", text, hint=UNKNOWN_ARM)
+    if array.dtype == object:
+        arms = [isinstance(v, (Real, Decimal)) and v in (0, 1) for v in array.tolist()]
+        bad = ~np.array(arms, dtype=bool)
+    elif array.dtype.kind in "buif":
+        bad = ~((array == 0) | (array == 1))
+    else:
+        bad = np.ones(array.size, dtype=bool)
+    if bad.any():
+        raise CohortError("BadTreatment", f"{must}, but {_first(bad, array)}.", hint=hint)
+    return array.astype(np.int64)
 
 
 def _scores(score: object, n: int) -> Rows:
@@ -241,22 +231,14 @@ def _scores(score: object, n: int) -> Rows:
     return as_numbers(score, "score", n, Places())
 
 
-def _ids(values: object, name: str, n: int) -> Index:
-    array = as_array(values, f"`{name}`", Places())
-    whole = array.dtype.kind in "iu" or (
-        array.dtype.kind == "f" and bool((array == np.floor(array)).all())
-    )
-    if array.shape != (n,) or not whole:
-        raise CohortError(
-            "BadId",
-            f"`{name}` must be a whole number for each of the {n:,} rows, but it has shape "
-            f"{array.shape} and type {array.dtype}.",
-            hint="number the rows, or leave it out.",
-        )
-    return array.astype(np.int64)
+def _ids(values: object, name: str, n: int) -> AnyArray:
+    try:
+        return as_keys(values, name, n, Places())
+    except InputError as error:
+        raise CohortError("BadId", error.message, hint=error.hint) from None
 
 
-def _check_unique(ids: Index) -> None:
+def _check_unique(ids: AnyArray) -> None:
     names, times = np.unique(ids, return_counts=True)
     again = names[times > 1]
     if again.size:
@@ -270,10 +252,8 @@ def _check_unique(ids: Index) -> None:
         )
 
 
-def _first(bad: NDArray[np.bool_], values: AnyArray) -> str:
-    k = int(np.argmax(bad))
-    n = int(bad.sum())
-    return (
-        f"{n:,} of {bad.size:,} rows {'is' if n == 1 else 'are'} not "
-        f"(first: row {k}, value {shown(values[k])})"
-    )
+def _first(bad: NDArray[np.bool_], values: AnyArray, *, is_bad: bool = False) -> str:
+    """How many rows are not as they must be (or are as they must not be), and the first."""
+    k, n = int(np.argmax(bad)), int(bad.sum())
+    are = ("is" if n == 1 else "are") + ("" if is_bad else " not")
+    return f"{n:,} of {bad.size:,} rows {are} (first: row {k}, value {shown(values[k])})"

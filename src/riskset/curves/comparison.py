@@ -11,7 +11,8 @@ from riskset._errors import InputError
 from riskset._types import Index, Rows
 from riskset.curves.followup import Followup, split
 from riskset.data.causes import cause_code
-from riskset.data.checks import Places, as_codes
+from riskset.data.checks import Places
+from riskset.data.labels import as_codes
 from riskset.infer.variance import generalized_inverse
 
 __all__ = ["GroupTest", "gray_test", "logrank_test"]

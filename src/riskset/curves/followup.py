@@ -8,8 +8,9 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
 from riskset.data.causes import Labels, labels_of
-from riskset.data.checks import Places, as_array, as_codes, as_numbers, complain_rows
+from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.dataset import Dataset
+from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome, Surv
 
 __all__ = ["EVERYBODY", "Followup", "check_level", "split"]

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Rows
-from riskset.data.checks import Places, shown
+from riskset.data.checks import NUMBERS, Places, missing_rows, shown
 from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
 from riskset.kernels import columns_cpu
 from riskset.kernels.matrix_cpu import sparse_layout
@@ -266,20 +266,26 @@ def column_keys(keys: Sequence[int | str] | None, names: tuple[str, ...]) -> tup
 
 
 def as_float(array: AnyArray) -> AnyArray:
-    """An array of objects or text as numbers, or an error that names the first that is none."""
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        for (i, j), value in np.ndenumerate(array):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                raise InputError(
-                    f"X must be numeric, but row {i}, column {j} has {shown(value)}.",
-                    hint="encode it as numbers, or pass a data frame, whose text columns are "
-                    "encoded as categories.",
-                ) from None
-        raise
+    """An array of objects as numbers, or an error that names the first that is none.
+
+    Text is no number: digits in a table of mixed columns are codes as often as amounts.
+    """
+    if array.dtype == object:
+        missing = missing_rows(array)
+        filled = np.where(missing, np.nan, array)
+        odd = {type_ for type_ in set(map(type, filled.flat)) if not issubclass(type_, NUMBERS)}
+        bad = np.array([type(value) in odd for value in filled.flat], dtype=bool)
+        if not odd:
+            return filled.astype(np.float64)
+    else:
+        bad = np.ones(array.size, dtype=bool)
+    at = np.unravel_index(int(np.argmax(bad)), array.shape)
+    where = ", column ".join(map(str, at))
+    raise InputError(
+        f"X must be numeric, but row {where} has {shown(array[at])}.",
+        hint="encode it as numbers, or pass a data frame, whose text columns are encoded as "
+        "categories.",
+    )
 
 
 def _complain_value(name: str, i: int, column: AnyArray, count: int, places: Places | None) -> None:

@@ -4,23 +4,36 @@ Below `Outcome` and `Design` all numbers are finite float64 or int64 and all len
 else in the package looks at raw input.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Index, Rows
+from riskset._types import AnyArray, Rows
 
 __all__ = [
+    "EXACT",
+    "MISSING",
+    "NUMBERS",
     "Places",
     "as_array",
-    "as_codes",
     "as_numbers",
     "complain_rows",
     "is_missing",
+    "missing_rows",
     "shown",
 ]
+
+EXACT = 2**53
+"""Above it float64 does not hold every whole number."""
+
+NUMBERS = (Real, Decimal, np.integer, np.floating, np.bool_)
+"""Types of objects that are numbers; text is none, even if it is made of digits."""
+
+MISSING = "drop or impute these rows first; riskset never drops a row by itself."
 
 
 class Places:
@@ -91,9 +104,35 @@ def as_array(values: object, column: str, places: Places) -> AnyArray:
             raise InputError(
                 f"{column} must not have missing values, but {int(bad.sum()):,} of {bad.size:,} "
                 f"rows are masked (first: {places.row(int(np.argmax(bad)))}).",
-                hint="drop or impute these rows first; riskset never drops a row by itself.",
+                hint=MISSING,
             )
-    return np.asarray(values)
+    array = np.asarray(values)
+    if isinstance(values, (list, tuple)) and array.ndim == 1 and _was_changed(array, values):
+        array = np.fromiter(values, dtype=object, count=len(values))
+    if not array.dtype.isnative and array.dtype.names is None:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def _was_changed(array: AnyArray, values: Sequence[object]) -> bool:
+    """Whether NumPy wrote numbers as text, or whole numbers as floats that do not hold them."""
+    if array.dtype.kind in "US":
+        return not all(isinstance(value, str | bytes) for value in values)
+    return array.dtype.kind == "f" and any(
+        isinstance(value, int) and abs(value) >= EXACT for value in values
+    )
+
+
+def missing_rows(array: AnyArray) -> NDArray[np.bool_]:
+    """Which values stand for a missing one, by `is_missing`."""
+    if array.dtype.kind in "fc":
+        return np.isnan(array)
+    if array.dtype.kind in "mM":
+        return np.isnat(array)
+    if array.dtype.kind in "OT":
+        found = np.fromiter(map(is_missing, array.flat), dtype=bool, count=array.size)
+        return found.reshape(array.shape)
+    return np.zeros(array.shape, dtype=bool)
 
 
 def as_numbers(
@@ -102,7 +141,7 @@ def as_numbers(
     n_rows: int | None,
     places: Places,
     *,
-    missing_hint: str = "drop or impute these rows first; riskset never drops a row by itself.",
+    missing_hint: str = MISSING,
 ) -> Rows:
     """A finite float64 column of the right length, or an error that says where it is not."""
     column = places.column(name)
@@ -121,7 +160,7 @@ def as_numbers(
             hint="check that all arguments come from the same table.",
         )
     if array.dtype == object:
-        array = _numbers_from_objects(array, column, places)
+        array = _numbers_from_objects(array, column, places, missing_hint)
     if array.dtype.kind not in "buif":
         raise InputError(
             f"{column} must be numeric, but its type is {array.dtype} "
@@ -133,49 +172,20 @@ def as_numbers(
     return numbers
 
 
-def _numbers_from_objects(array: AnyArray, column: str, places: Places) -> Rows:
-    numbers = np.empty(array.size)
-    for i, value in enumerate(array):
-        try:
-            numbers[i] = np.nan if value is None else float(value)
-        except (TypeError, ValueError):
+def _numbers_from_objects(array: AnyArray, column: str, places: Places, hint: str) -> Rows:
+    """Numbers of any type as float64; text is no number, even if it is made of digits."""
+    missing = missing_rows(array)
+    numbers = np.full(array.size, np.nan)
+    for i in np.flatnonzero(~missing).tolist():
+        value = array[i]
+        if not isinstance(value, NUMBERS):
             raise InputError(
-                f"{column} must be numeric, but {places.row(i)} has {value!r}.",
+                f"{column} must be numeric, but {places.row(i)} has {shown(value)}.",
                 hint="convert it to numbers, or encode it as categories.",
-            ) from None
+            )
+        try:
+            numbers[i] = float(value)
+        except OverflowError:
+            numbers[i] = np.inf
+    complain_rows(missing, array, column, "must not be missing", places, hint=hint)
     return numbers
-
-
-def as_codes(values: object, name: str, n_rows: int, places: Places) -> tuple[Index, AnyArray]:
-    """Group labels of any type as codes 0..k-1 in sorted order, and the labels."""
-    column = places.column(name)
-    array = as_array(values, column, places)
-    if array.ndim != 1 or array.size != n_rows:
-        raise InputError(
-            f"{column} must have one label for each of the {n_rows:,} rows, "
-            f"but its shape is {array.shape}.",
-            hint="check that all arguments come from the same table.",
-        )
-    if array.dtype.kind in "fc":
-        complain_rows(
-            ~np.isfinite(array),
-            array,
-            column,
-            "must not be missing",
-            places,
-            hint="give these rows a label of their own, or drop them.",
-        )
-    if array.dtype == object:
-        missing = np.array(list(map(is_missing, array)), dtype=bool)
-        complain_rows(
-            missing,
-            array,
-            column,
-            "must not be missing",
-            places,
-            hint="give these rows a label of their own, or drop them.",
-        )
-        if len({type(v) for v in array}) > 1:
-            array = array.astype(str)
-    labels, codes = np.unique(array, return_inverse=True)
-    return codes.reshape(-1).astype(np.int64), labels

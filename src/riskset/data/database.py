@@ -14,7 +14,7 @@ import pyarrow as pa
 from riskset._errors import InputError
 from riskset._runtime import available_threads
 from riskset.data.frame import as_table
-from riskset.data.table import Table, Words
+from riskset.data.table import Table, Words, pandas_index
 
 __all__ = ["Database", "StoredTable", "batches", "quoted", "reading", "text"]
 
@@ -47,17 +47,25 @@ class StoredTable:
         Name of the file, or "" for a data frame.
     types : dict of str to str
         Column -> DuckDB's name of its type.
+    index : frozenset of str
+        Columns that hold the index of a pandas frame.
     """
 
     database: "Database" = field(repr=False)
     view: str
     file: str
     types: dict[str, str]
+    index: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(self.types)
+
+    @property
+    def data_columns(self) -> tuple[str, ...]:
+        """The columns that are no index."""
+        return tuple(name for name in self.types if name not in self.index)
 
     @property
     def place(self) -> str:
@@ -74,6 +82,7 @@ class StoredTable:
             fetch=self.fetch,
             texts=frozenset(n for n, type_ in self.types.items() if type_.startswith(textual)),
             words=Words(self.file),
+            index=self.index,
         )
 
     def fetch(self, names: Sequence[str]) -> "pa.Table":
@@ -165,7 +174,7 @@ class Database:
         table = as_table(frame)
         view = self.new_name()
         self._connection.register(view, table.fetch(table.columns))
-        return self.stored(view, file, table.columns)
+        return self.stored(view, file, table.columns, table.index)
 
     def forget(self, stored: StoredTable) -> None:
         """Let go of a frame that was added."""
@@ -176,8 +185,22 @@ class Database:
         self._count += 1
         return f"table_{self._count}"
 
-    def stored(self, view: str, file: str, columns: Sequence[str] | None = None) -> StoredTable:
-        """The table behind a view; `columns` are its true names where they are known."""
+    def stored(
+        self,
+        view: str,
+        file: str,
+        columns: Sequence[str] | None = None,
+        index: frozenset[str] = frozenset(),
+    ) -> StoredTable:
+        """The table behind a view.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Its true names, where they are known.
+        index : frozenset of str
+            Columns that are known to hold the index of a pandas frame.
+        """
         # SQL names ignore case, so the database renames the second of "a" and "A".
         seen: dict[str, str] = {}
         for name in columns or ():
@@ -190,7 +213,7 @@ class Database:
                 )
         described = self._connection.execute(f"DESCRIBE {view}").fetchall()
         types = {str(name): str(type_) for name, type_, *_ in described}
-        return StoredTable(self, view, file, types)
+        return StoredTable(self, view, file, types, index | pandas_index(tuple(types), None))
 
 
 @contextmanager

@@ -229,7 +229,7 @@ class Dataset:
         )
         with Database() as database:
             stored = database.add(covariates)
-            names = find_columns(stored.columns, stored.place, covariate_columns, roles.id)
+            names = find_columns(stored.data_columns, stored.place, covariate_columns, roles.id)
             long = (stored, LongOptions(names, duplicates, unknown_rows))
             return assemble(
                 table, roles, long, cause=cause, censored=censored, time_digits=time_digits
@@ -279,7 +279,7 @@ class Dataset:
         with Database() as database:
             stored = database.add(covariates)
             options = schema.long_options(
-                stored.columns, stored.place, covariate_columns, duplicates, unknown_rows
+                stored.data_columns, stored.place, covariate_columns, duplicates, unknown_rows
             )
             return assemble_new(schema, table, (stored, options), outcome=outcome)
 
@@ -332,7 +332,7 @@ def assemble(
     """The data of a fit, from tables that are open; see `beside`."""
     table = identified(table, roles.id, must_be_unique=long is not None)
     columns = OutcomeColumns.read(table, roles, time_digits, censored)
-    encoder, wide = FrameEncoder.fit(table, roles.covariates(table.columns))
+    encoder, wide = FrameEncoder.fit(table, roles.covariates(table.data_columns))
     design, options, n_dropped, notes = beside(wide, table, long, design_file)
     return Dataset(
         design,
@@ -341,7 +341,7 @@ def assemble(
         columns,
         cause=cause,
         n_dropped=n_dropped,
-        notes=(*remarks_on_columns(table.words, roles, encoder), *notes),
+        notes=(*remarks_on_columns(table, roles, encoder), *notes),
     )
 
 

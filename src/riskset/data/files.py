@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from riskset._errors import InputError
 from riskset.data.database import Database, StoredTable, quoted, reading, text
-from riskset.data.table import NUMBER
+from riskset.data.table import NUMBER, pandas_index
 
 __all__ = ["Identifiers", "file_format", "open_file"]
 
@@ -114,7 +114,7 @@ def _neighbours(path: Path) -> str:
 
 def _open_parquet(database: Database, path: Path) -> StoredTable:
     try:
-        names = pyarrow.parquet.read_schema(path).names
+        schema = pyarrow.parquet.read_schema(path)
     except pa.ArrowException as error:
         raise InputError(
             f"{path.name} is not a complete Parquet file: {str(error).splitlines()[0]}",
@@ -123,7 +123,8 @@ def _open_parquet(database: Database, path: Path) -> StoredTable:
     view = database.new_name()
     source = f"read_parquet({text(str(path))}, hive_partitioning = false)"
     database.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {source}")
-    return database.stored(view, path.name, names)
+    index = pandas_index(schema.names, schema.metadata)
+    return database.stored(view, path.name, schema.names, index)
 
 
 def _open_arrow(database: Database, path: Path) -> StoredTable:

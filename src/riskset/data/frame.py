@@ -18,9 +18,10 @@ import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
+from riskset.data.checks import EXACT
 from riskset.data.design import Design
 from riskset.data.levels import find_levels, level_codes
-from riskset.data.table import EXACT, Table, kind_of, numbers
+from riskset.data.table import Table, kind_of, numbers, pandas_index
 
 __all__ = ["FrameEncoder", "as_table"]
 
@@ -51,7 +52,13 @@ def as_table(frame: object) -> Table:
     if isinstance(native, pa.Table):
         _check_names(native.column_names)
         texts = {f.name for f in native.schema if kind_of(f.type) in ("text", "category")}
-        return Table(tuple(native.column_names), native.num_rows, native.select, frozenset(texts))
+        return Table(
+            tuple(native.column_names),
+            native.num_rows,
+            native.select,
+            frozenset(texts),
+            index=pandas_index(native.column_names, native.schema.metadata),
+        )
     _check_names(native.columns)
     wrapped = native
 
@@ -60,7 +67,9 @@ def as_table(frame: object) -> Table:
 
     maybe = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unknown)
     texts = {name for name, dtype in native.schema.items() if isinstance(dtype, maybe)}
-    return Table(tuple(native.columns), len(native), fetch, frozenset(texts))
+    names = tuple(native.columns)
+    index = pandas_index(names, None)
+    return Table(names, len(native), fetch, frozenset(texts), index=index)
 
 
 def _eager(frame: object) -> "nw.DataFrame[Any] | pa.Table":
@@ -110,6 +119,10 @@ def _arrow_column(frame: "nw.DataFrame[Any]", name: str) -> "pa.Array":
         native = column.to_native()
         if str(getattr(native, "dtype", "")).startswith("Sparse["):  # of pandas
             return pa.array(native.sparse.to_dense(), from_pandas=True)
+        type_ = getattr(native, "dtype", None)
+        if isinstance(type_, np.dtype) and not type_.isnative:  # as files of other programs have it
+            values = column.to_numpy().astype(type_.newbyteorder("="))
+            return pa.array(values, from_pandas=True)
         return column.to_arrow()
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise _mixed(name, column.to_list(), str(error)) from None
@@ -210,7 +223,7 @@ class FrameEncoder:
             column of text looks like an identifier or like numbers.
         """
         table = as_table(frame)
-        names = table.columns if columns is None else tuple(columns)
+        names = table.data_columns if columns is None else tuple(columns)
         for name in names:
             table.need(name)
         maybe = [name for name in names if name in table.texts]

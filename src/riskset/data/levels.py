@@ -5,6 +5,7 @@ A column of numbers that one odd value made text must never become categories wi
 
 import re
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from riskset.data.table import (
     has_decimal_comma,
     is_number,
     kind_of,
+    plain_values,
     type_words,
 )
 
@@ -57,7 +59,8 @@ def is_missing_code(level: str) -> bool:
 
 def _level_text(value: object) -> str:
     # A level is remembered as text, so that 1 and 1.0 from two file formats are one level.
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    whole = isinstance(value, float | Decimal) and value % 1 == 0
+    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]
 
 
 def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str, ...]:
@@ -73,9 +76,7 @@ def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str,
     if kind not in ("text", "category"):
         return ()
     check_present(table, name, array)
-    distinct = array.unique()
-    if pa.types.is_dictionary(distinct.type):
-        distinct = distinct.dictionary_decode()
+    distinct = plain_values(array.unique()).unique()
     levels = tuple(map(_level_text, sorted(distinct.to_pylist())))
     if kind == "text":
         _check_words(table, name, array, levels)

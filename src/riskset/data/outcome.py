@@ -5,7 +5,6 @@ exact equality of the stored time.
 """
 
 import functools
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, RiskSets, Rows
 from riskset.data.causes import Labels, choose_cause, code_labels, holds_text
-from riskset.data.checks import Places, as_array, as_codes, as_numbers, complain_rows
+from riskset.data.checks import Places, as_array, as_numbers, complain_rows
+from riskset.data.labels import as_codes, code_columns
 from riskset.data.risk_order import into_risk_sets, risk_order
 
 __all__ = ["Outcome", "Surv", "read_events"]
@@ -329,26 +329,7 @@ class Outcome:
 def _strata(stratum: object, n_rows: int, places: Places) -> tuple[Index, AnyArray]:
     if stratum is None:
         return np.zeros(n_rows, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    several = isinstance(stratum, (list, tuple)) and len(stratum) and _is_array(stratum[0])
-    if not several:
-        return as_codes(stratum, "strata", n_rows, places)
-    assert isinstance(stratum, Iterable)
-    coded = [as_codes(s, "strata", n_rows, places) for s in stratum]
-    flat = np.zeros(n_rows, dtype=np.int64)
-    for codes, labels in coded:
-        flat = flat * len(labels) + codes
-    kept, first, codes = np.unique(flat, return_index=True, return_inverse=True)
-    labels = np.empty(kept.size, dtype=object)
-    labels[:] = [tuple(_plain(lab[c[i]]) for c, lab in coded) for i in first]
-    return codes.reshape(-1).astype(np.int64), labels
-
-
-def _plain(label: object) -> object:
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def _is_array(value: object) -> bool:
-    return not isinstance(value, (str, bytes)) and hasattr(value, "__len__")
+    return code_columns(stratum, "strata", n_rows, places)
 
 
 def _count_near_ties(time: Rows, codes: Index) -> int:

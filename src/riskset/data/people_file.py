@@ -53,10 +53,11 @@ class PeopleFile:
         return stored.table()
 
 
-def columns_of(people: PeopleFile) -> tuple[str, ...]:
-    """Names of its columns."""
+def columns_of(people: PeopleFile) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Names of its columns, and those of them that hold the index of a pandas frame."""
     with Database() as database:
-        return people.open(database).columns
+        table = people.open(database)
+        return table.columns, table.index
 
 
 def read_columns(people: PeopleFile, wanted: Mapping[str, ColumnKind]) -> dict[str, AnyArray]:
@@ -134,7 +135,7 @@ def covariates_of(
                     find_columns(c, long.name, None, people.id)
                 ),
             )
-            names = find_columns(stored.columns, long.name, None, people.id)
+            names = find_columns(stored.data_columns, long.name, None, people.id)
             added = (stored, LongOptions(names, duplicates, unknown_rows))
         design, _, _, notes = beside(wide, table, added, beside_it)
         if beside_it.exists() and not wide.n_features:

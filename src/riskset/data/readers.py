@@ -140,7 +140,7 @@ def read_dataset(
                 return (found.row, found.covariate)
 
             beside = _open_long(database, place, name, covariates_query, keys_of)
-            found = find_columns(beside.columns, place.name, covariate_columns, roles.id)
+            found = find_columns(beside.data_columns, place.name, covariate_columns, roles.id)
             long = (beside, LongOptions(found, duplicates, unknown_rows))
         else:
             _refuse_alone(
@@ -218,7 +218,7 @@ def read_new_data(
                 return (found.row, found.covariate)
 
             beside = _open_long(database, place, name, covariates_query, keys_of)
-            long = (beside, options(beside.columns))
+            long = (beside, options(beside.data_columns))
         else:
             _refuse_alone(covariates_table=covariates_table, covariates_query=covariates_query)
         return assemble_new(schema, stored.table(), long, outcome=outcome)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from riskset.data.frame import FrameEncoder
 from riskset.data.levels import MANY_LEVELS, is_missing_code
 from riskset.data.roles import Roles
-from riskset.data.table import Words
+from riskset.data.table import INDEX, Table
 
 __all__ = ["Remark", "remarks_on_columns", "remarks_on_entries"]
 
@@ -13,9 +13,9 @@ Remark = tuple[str, tuple[str, ...], str]
 """Code, columns concerned, and a sentence."""
 
 
-def remarks_on_columns(words: Words, roles: Roles, encoder: FrameEncoder) -> list[Remark]:
+def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> list[Remark]:
     """Columns recognised by name, and categories and identifiers that may not be what was meant."""
-    notes: list[Remark] = []
+    words, notes = table.words, _remarks_on_index(table, roles)
     if set(roles.recognised) & {"strata", "weight"}:
         found = [
             f"column {name!r} as {role}"
@@ -69,6 +69,21 @@ def remarks_on_columns(words: Words, roles: Roles, encoder: FrameEncoder) -> lis
             )
         )
     return notes
+
+
+def _remarks_on_index(table: Table, roles: Roles) -> list[Remark]:
+    """An index that somebody gave a name may have been meant for a covariate."""
+    names = [name for name in roles.covariates(table.columns) if name in table.index]
+    return [
+        (
+            "index",
+            (name,),
+            f"{table.words.column(name)} is the index of a pandas frame, so it is not used as a "
+            "covariate; if it is one, call reset_index() before the data are written.",
+        )
+        for name in names
+        if not INDEX.fullmatch(name)
+    ]
 
 
 def remarks_on_entries(

@@ -4,8 +4,9 @@ Whatever holds the data, a `Table` hands out one column at a time, and knows how
 columns and rows. Below it nothing is missing, infinite or of a wrong type.
 """
 
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,10 +15,12 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
+from riskset.data.checks import MISSING, Places
+from riskset.data.labels import OWN_KEY, OWN_LABEL, as_keys, as_labels
 
 __all__ = [
     "DAYS",
-    "EXACT",
+    "INDEX",
     "NUMBER",
     "Table",
     "Words",
@@ -28,15 +31,16 @@ __all__ = [
     "kind_of",
     "labels",
     "numbers",
+    "pandas_index",
+    "plain_values",
     "type_words",
 ]
 
-EXACT = 2**53
-"""Above it float64 does not hold every whole number."""
-
-MISSING = "drop or impute these rows first; riskset never drops a row by itself."
 CODES = "in a CSV file an empty field, NA, N/A, #N/A, NaN and NULL are missing values; "
 NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+INDEX = re.compile(r"__index_level_[0-9]+__")
+"""How pandas calls an index without a name."""
+
 DAYS = "count the days since the start of follow-up, or leave the column out with `drop`."
 
 
@@ -66,6 +70,10 @@ class Words:
         """The file, or "the data frame"."""
         return self.file or "the data frame"
 
+    def places(self, name: str) -> Places:
+        """What the checks of one column call it and its rows."""
+        return Places({name: self.column(name)}, self.row)
+
     def column(self, name: str) -> str:
         """A column."""
         return f"column {name!r} of {self.file}" if self.file else f"column {name!r}"
@@ -93,6 +101,8 @@ class Table:
         Columns that may hold text or categories; known without reading them.
     words : Words
         How messages call it.
+    index : frozenset of str
+        Columns that hold the index of a pandas frame; see `pandas_index`.
     """
 
     columns: tuple[str, ...]
@@ -100,6 +110,12 @@ class Table:
     fetch: Callable[[Sequence[str]], "pa.Table"] = field(repr=False)
     texts: frozenset[str]
     words: Words = field(default_factory=Words)
+    index: frozenset[str] = frozenset()
+
+    @property
+    def data_columns(self) -> tuple[str, ...]:
+        """The columns that are no index."""
+        return tuple(name for name in self.columns if name not in self.index)
 
     def array(self, name: str) -> "pa.ChunkedArray":
         """One column."""
@@ -123,6 +139,27 @@ class Table:
             f"not (first: {self.words.row(first)}, value {values[first].as_py()!r}).",
             hint=hint,
         )
+
+
+def pandas_index(names: Sequence[str], metadata: Mapping[bytes, bytes] | None) -> frozenset[str]:
+    """Columns in which pandas has stored the index of a frame.
+
+    pandas numbers its rows, and writes these numbers into a Parquet file as a column of their own
+    once rows were concatenated, sorted or left out. They may have a role that is named, but they
+    say nothing of anybody.
+
+    Parameters
+    ----------
+    metadata
+        Of the Arrow schema; pandas lists its index there.
+    """
+    found = {name for name in names if INDEX.fullmatch(name)}
+    try:
+        about = json.loads((metadata or {}).get(b"pandas", b"{}"))
+        listed = about.get("index_columns", [])
+    except (ValueError, AttributeError):
+        listed = []
+    return frozenset(found.union(name for name in names if name in listed))
 
 
 def kind_of(type_: "pa.DataType") -> str:
@@ -152,10 +189,16 @@ def type_words(type_: "pa.DataType") -> str:
     return known.get(kind_of(type_), str(type_))
 
 
+def plain_values(array: "pa.ChunkedArray") -> "pa.ChunkedArray":
+    """The values of a categorical column, where a null may stand in the dictionary, too."""
+    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
 def check_present(table: Table, name: str, array: "pa.ChunkedArray", hint: str = MISSING) -> None:
     """Raise if the column has gaps."""
-    if array.null_count:
-        bad = array.is_null().to_numpy()
+    values = plain_values(array)
+    if values.null_count:
+        bad = values.is_null().to_numpy()
         first, file = table.words.row(int(np.argmax(bad))), table.words.file.lower()
         raise InputError(
             f"{table.words.column(name)} must not have missing values, but it has in "
@@ -224,23 +267,15 @@ def has_decimal_comma(text: str) -> bool:
 
 
 def labels(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
-    """A column of group labels: integers, booleans, other numbers, or text."""
+    """A column of group labels, as `riskset.data.labels` types them."""
     if kind_of(array.type) in ("date", "other"):
         raise InputError(
             f"{table.words.column(name)} must hold numbers or text, but its type is "
             f"{type_words(array.type)}.",
             hint="convert it to text.",
         )
-    check_present(table, name, array, "give these rows a label of their own, or drop them.")
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
-    if kind_of(array.type) == "text":
-        return np.array(array.to_pylist(), dtype=np.str_)
-    values = numbers(table, name, array)
-    if values.dtype.kind == "f" and (np.abs(values) < EXACT).all():
-        whole = values.astype(np.int64)
-        return whole if (whole == values).all() else values
-    return values
+    check_present(table, name, array, OWN_LABEL)
+    return as_labels(_objects(array), name, table.n_rows, table.words.places(name))
 
 
 def keys(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
@@ -252,34 +287,22 @@ def keys(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
         If identifiers are missing, are fractions, or are floating-point numbers too large to be
         exact.
     """
-    words = table.words.column(name)
     if kind_of(array.type) in ("date", "other", "bool"):
         raise InputError(
-            f"{words} must hold whole numbers or text to identify rows, but its type is "
-            f"{type_words(array.type)}.",
+            f"{table.words.column(name)} must hold whole numbers or text to identify rows, but its "
+            f"type is {type_words(array.type)}.",
             hint="name another column, or convert it to text.",
         )
-    check_present(table, name, array, "give every row an identifier, or drop these rows.")
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
+    check_present(table, name, array, OWN_KEY)
+    found = as_keys(_objects(array), name, table.n_rows, table.words.places(name))
+    return found.astype(object) if found.dtype.kind == "U" else found
+
+
+def _objects(array: "pa.ChunkedArray") -> AnyArray:
+    """A column without gaps in NumPy's own type, or as objects of Python."""
+    array = plain_values(array)
     if kind_of(array.type) == "text":
-        return np.array(array.to_pylist(), dtype=object)
-    if pa.types.is_integer(array.type) or pa.types.is_decimal(array.type):
-        try:
-            return np.asarray(array.cast(pa.int64()).to_numpy())
-        except pa.ArrowInvalid:
-            raise InputError(
-                f"{words} holds numbers that are not whole or need more than 64 bits.",
-                hint="store identifiers as text.",
-            ) from None
-    values = numbers(table, name, array)
-    bad = (np.abs(values) >= EXACT) | (values != np.trunc(values))
-    if bad.any():
-        raise table.complaint(
-            name,
-            bad,
-            "must hold whole numbers below 2**53, because it is stored as floating point",
-            array,
-            "store identifiers as 64-bit integers or as text.",
-        )
-    return values.astype(np.int64)
+        return np.array(array.to_pylist(), dtype=np.str_)
+    if pa.types.is_decimal(array.type):
+        return np.array([*array.to_pylist(), None], dtype=object)[:-1]
+    return np.asarray(array.to_numpy())

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from riskset._errors import InputError, NotDefinedError
 from riskset._progress import ProgressBar, time_left
 from riskset._types import Features, Index, is_count, is_number
-from riskset.data.checks import Places, as_codes
+from riskset.data.checks import Places
 from riskset.data.design import Design
+from riskset.data.labels import as_codes
 from riskset.engine import check_engine, workers
 from riskset.estimators._fitted import Fitted, Training
 from riskset.estimators.bootstrap import FAILED, Bootstrap, warn

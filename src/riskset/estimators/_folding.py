@@ -11,7 +11,8 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._progress import ProgressBar, time_left
 from riskset._types import Index, is_number
-from riskset.data.checks import Places, as_codes
+from riskset.data.checks import Places
+from riskset.data.labels import as_codes
 from riskset.engine import check_engine, workers
 from riskset.estimators._input import Data
 from riskset.estimators.finegray import column_labels

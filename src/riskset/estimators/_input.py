@@ -15,7 +15,14 @@ from sklearn.utils.validation import validate_data
 from riskset._errors import InputError
 from riskset._types import AnyArray, Rows
 from riskset.data.causes import Labels, cause_code, labels_of
-from riskset.data.checks import Places, as_array, as_numbers, complain_rows
+from riskset.data.checks import (
+    NUMBERS,
+    Places,
+    as_array,
+    as_numbers,
+    complain_rows,
+    is_missing,
+)
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
@@ -153,7 +160,9 @@ def _read_frame(estimator: Any, X: object, known: Columns | None) -> tuple[Desig
             return _read_design(estimator, design, known)
         _check_features(estimator, X, is_fit=False)  # warns that names are not looked at
         return replace(design, names=known.names), known
-    _check_names(known.encoder.columns, table.columns)
+    kept = set(known.encoder.columns)
+    now = tuple(name for name in table.columns if name in kept or name not in table.index)
+    _check_names(known.encoder.columns, now)
     return known.encoder.transform(table), known
 
 
@@ -201,15 +210,14 @@ def _as_array(X: object) -> AnyArray:
             "X.reshape(1, -1) one row.",
         )
     if array.dtype == object:
-        try:
-            return array.astype(np.float64)
-        except TypeError as error:
+        types = {type(value) for value in array.flat if not is_missing(value)}
+        other = next((t for t in types if not issubclass(t, (*NUMBERS, str, bytes))), None)
+        if other is not None:
             raise _WrongTypeError(
-                f"X must be numeric, but it holds an object of another kind ({error}).",
+                f"X must be numeric, but it holds an object of type {other.__name__} (the argument "
+                "must be a string or a real number).",
                 hint="encode it as numbers.",
-            ) from None
-        except ValueError:
-            return array  # text: `Design` says where
+            )
     return array
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, Matrix
-from riskset.data.checks import Places, as_codes, as_numbers, complain_rows
+from riskset.data.checks import Places, as_numbers, complain_rows
+from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
 from riskset.estimators._base import HazardModel
 from riskset.estimators._input import Data

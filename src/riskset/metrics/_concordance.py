@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from riskset._errors import InputError, RisksetWarning
 from riskset._types import AnyArray, Index, Pointer, Rows
 from riskset.data.causes import labels_of
-from riskset.data.checks import as_codes, as_numbers
+from riskset.data.checks import as_numbers
+from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
 from riskset.kernels.concordance_cpu import count_pairs, sums_by_rank
 from riskset.metrics._censored import Chances

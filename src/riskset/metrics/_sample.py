@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
 from riskset.data.causes import Labels, cause_code, labels_of
-from riskset.data.checks import Places, as_array, as_codes, as_numbers, complain_rows
+from riskset.data.checks import Places, as_array, as_numbers, complain_rows
+from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
 
 __all__ = [

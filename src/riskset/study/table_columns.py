@@ -63,12 +63,12 @@ class TableColumns:
                 message = "a long table needs the key `id`, the column that identifies rows."
                 raise study.fault(*path, message=message)
         try:
-            columns = columns_of(file)
+            columns, index = columns_of(file)
         except InputError as error:
             raise study.placed(error, "data", "people") from None
         roles = _Roles(study, data, file.path.name, columns)
         wanted = roles.wanted()
-        covariates = roles.covariates(set(wanted))
+        covariates = roles.covariates({*wanted, *index})
         return cls(file, long, wanted, covariates, tuple(roles.labels), tuple(roles.numbers))
 
 

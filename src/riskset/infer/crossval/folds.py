@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, is_count, is_number
-from riskset.data.checks import Places, as_codes
+from riskset.data.checks import Places
+from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
 
 __all__ = ["Folds", "check_comparable", "draw_folds", "given_folds"]
