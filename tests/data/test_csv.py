@@ -119,3 +119,29 @@ def test_complaints_about_a_csv_file(tmp_path: Path, text: str, words: list[str]
         read_dataset(write_text(tmp_path / "t.csv", text)).outcome()
     for word in words:
         assert word in str(caught.value)
+
+
+def test_the_whole_file_decides_on_a_type(tmp_path: Path) -> None:
+    """One number with decimals among thousands of whole ones."""
+    whole = "".join(f"{i},{i % 2},{i % 7}\n" for i in range(1, 3001))
+    path = write_text(tmp_path / "t.csv", f"time,event,x\n{whole}1,1,0.5\n{whole}")
+    values = read_dataset(path).design.to_dense()[:, 0]
+    assert values[3000] == 0.5
+    assert_array_equal(values[:3000], [i % 7 for i in range(1, 3001)])
+
+
+def test_codes_are_no_dates(tmp_path: Path) -> None:
+    path = write_text(
+        tmp_path / "t.csv", "time,event,x\n1,1,10-11-12\n2,0,01-02-03\n3,1,10-11-12\n"
+    )
+    assert read_dataset(path).design.names == ("x=10-11-12",)
+
+
+def test_numbers_as_only_databases_write_them_are_text(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "t.csv", "time,event,x\n1,1,0x1F\n2,0,0x20\n3,1,0x1F\n")
+    assert read_dataset(path).design.names == ("x=0x20",)
+
+
+def test_names_of_columns_between_blanks(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "t.csv", "time, event ,c1\n1,1,5\n2,0,6\n")
+    assert read_dataset(path, event="event").design.names == ("c1",)

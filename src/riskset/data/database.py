@@ -16,7 +16,7 @@ from riskset._runtime import available_threads
 from riskset.data.frame import as_table
 from riskset.data.table import Table, Words, pandas_index
 
-__all__ = ["Database", "StoredTable", "batches", "quoted", "reading", "text"]
+__all__ = ["Database", "StoredTable", "batches", "check_case", "quoted", "reading", "text"]
 
 MEMORY = "2GB"
 """What the database may hold before it spills to disk."""
@@ -201,19 +201,23 @@ class Database:
         index : frozenset of str
             Columns that are known to hold the index of a pandas frame.
         """
-        # SQL names ignore case, so the database renames the second of "a" and "A".
-        seen: dict[str, str] = {}
-        for name in columns or ():
-            other = seen.setdefault(name.lower(), name)
-            if other != name:
-                raise InputError(
-                    f"{file or 'the long table'} has columns {other!r} and {name!r}, which differ "
-                    "at most in upper and lower case.",
-                    hint="rename one of them.",
-                )
+        check_case(columns or (), file)
         described = self._connection.execute(f"DESCRIBE {view}").fetchall()
         types = {str(name): str(type_) for name, type_, *_ in described}
         return StoredTable(self, view, file, types, index | pandas_index(tuple(types), None))
+
+
+def check_case(columns: Sequence[str], file: str) -> None:
+    """Refuse names that differ in case only: SQL takes them for one."""
+    seen: dict[str, str] = {}
+    for name in columns:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise InputError(
+                f"{file or 'the long table'} has columns {other!r} and {name!r}, which differ "
+                "at most in upper and lower case.",
+                hint="rename one of them.",
+            )
 
 
 @contextmanager

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset.data.beside import LongInput, StoredDesign, beside
+from riskset.data.csv_file import TextRules, as_key
 from riskset.data.database import Database
+from riskset.data.dates import read_day
 from riskset.data.design import Design
 from riskset.data.design_file import is_design_file
 from riskset.data.files import open_file
@@ -25,6 +27,8 @@ from riskset.data.schema import LongOptions
 from riskset.data.table import Table, check_present, keys, kind_of, labels, numbers, type_words
 
 __all__ = ["ColumnKind", "PeopleFile", "columns_of", "covariates_of", "read_columns"]
+
+WRITE_DATES = "store dates as dates, or write them as 2020-01-31 or 20200131."
 
 ColumnKind = Literal["number", "label", "key", "year"]
 
@@ -46,11 +50,14 @@ class PeopleFile:
     table: str | None = None
     id: str | None = None
 
-    def open(self, database: Database, exact: Sequence[str] = ()) -> Table:
-        """The table; columns `exact` are kept as they are written."""
-        wanted = (*exact, *([] if self.id is None else [self.id]))
-        stored = open_file(database, self.path, table=self.table, identifiers=lambda _: wanted)
-        return stored.table()
+    def open(
+        self, database: Database, exact: Sequence[str] = (), as_text: Sequence[str] = ()
+    ) -> Table:
+        """The table; of a CSV file, columns `exact` are kept as they are written."""
+        named = (*exact, *([] if self.id is None else [self.id]))
+        own = dict.fromkeys(named, (as_key,)) | dict.fromkeys(as_text, ())
+        rules = TextRules(lambda _: own)
+        return open_file(database, self.path, table=self.table, rules=rules).table()
 
 
 def columns_of(people: PeopleFile) -> tuple[tuple[str, ...], frozenset[str]]:
@@ -87,7 +94,9 @@ def read_columns(people: PeopleFile, wanted: Mapping[str, ColumnKind]) -> dict[s
         return {}
     with Database() as database:
         exact = [name for name, kind in wanted.items() if kind == "key"]
-        table = identified(people.open(database, exact), people.id, must_be_unique=False)
+        dates = [name for name, kind in wanted.items() if kind == "year"]
+        opened = people.open(database, exact, dates)
+        table = identified(opened, people.id, must_be_unique=False)
         return {n: readers[kind](table, n, table.array(n)) for n, kind in wanted.items()}
 
 
@@ -148,10 +157,20 @@ def covariates_of(
 
 def _years(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     check_present(table, name, array)
-    if kind_of(array.type) != "date":
+    kind = kind_of(array.type)
+    if kind == "date":
+        return np.asarray(pc.year(array).to_numpy()).astype(np.int64)
+    if kind != "text" and not pa.types.is_integer(array.type):
         raise InputError(
             f"{table.words.column(name)} must hold dates, but its type is "
             f"{type_words(array.type)}.",
-            hint="store dates as dates, or in a CSV file as YYYY-MM-DD.",
+            hint=WRITE_DATES,
         )
-    return np.asarray(pc.year(array).to_numpy()).astype(np.int64)
+    written = array.cast(pa.string()).combine_chunks().dictionary_encode()
+    days = [read_day(value) for value in written.dictionary.to_pylist()]
+    at = written.indices.to_numpy()
+    bad = np.array([day is None for day in days], bool)[at]
+    if bad.any():
+        raise table.complaint(name, bad, "must hold dates", array, WRITE_DATES)
+    years: AnyArray = np.array([0 if day is None else day.year for day in days], np.int64)[at]
+    return years

@@ -4,9 +4,15 @@ What a column holds follows from its name, so no list of tables is needed: the s
 about names, and databases are loose about types.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-__all__ = ["Cast", "Kind", "cast", "kind"]
+from riskset.data.csv_file import Reading
+from riskset.data.database import text
+from riskset.data.dates import written_day
+from riskset.data.table import NUMBER
+
+__all__ = ["Cast", "Kind", "absent", "cast", "kind", "readings"]
 
 Kind = Literal["id", "whole number", "date", "number", "text"]
 
@@ -30,8 +36,8 @@ DAYS = {
 # A column without any value has the type "NULL".
 INTEGERS: tuple[str, ...] = ('"NULL"', "TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 INTEGERS += ("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT", "UHUGEINT")
-EXACT = 2**53
-"""A float from here on may stand for several whole numbers."""
+EXACT = {"DOUBLE": 2**53, "FLOAT": 2**24}
+"""A floating-point number from here on may stand for several whole numbers."""
 
 SQL_TYPE = {
     "id": "BIGINT",
@@ -40,8 +46,6 @@ SQL_TYPE = {
     "number": "DOUBLE",
     "text": "VARCHAR",
 }
-ISO = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:.*)?"
-COMPACT = r"\d{8}"
 
 
 class Cast(NamedTuple):
@@ -77,6 +81,18 @@ def absent(column: str) -> str:
     return f"CAST(NULL AS {SQL_TYPE[kind(column)]})"
 
 
+def readings(columns: Sequence[str]) -> Mapping[str, tuple[Reading, ...]]:
+    """How the columns of a file of text are read: by the rule of their name, or as text.
+
+    A column with a value that does not fit its rule stays text, for `cast` to complain of.
+    """
+    return {c: () if kind(c.lower()) == "text" else (_reading(c.lower()),) for c in columns}
+
+
+def _reading(column: str) -> Reading:
+    return lambda sql: cast(sql, "VARCHAR", column).value
+
+
 def cast(sql: str, type_: str, column: str) -> Cast:
     """The cast of `sql`, of the database's type `type_`, to what `column` holds."""
     what = kind(column)
@@ -100,13 +116,26 @@ def _whole(sql: str, type_: str) -> Cast:
         is_wide = type_ in ("UBIGINT", "HUGEINT", "UHUGEINT")
         return Cast(tried, sql if is_wide else None)
     if type_ == "VARCHAR":
-        return Cast(rf"(CASE WHEN regexp_full_match({sql}, '[+-]?\d+') THEN {tried} END)", sql)
+        number = f"TRY_CAST({sql} AS DOUBLE)"
+        is_number = f"regexp_full_match({sql}, {text(NUMBER.pattern)})"
+        is_exact = _is_exact(number, "DOUBLE")
+        return Cast(
+            # As programs write them, which is found soonest; with a sign or zeros before them; as
+            # numbers that have passed through floating point, such as 7.0 or 1e+05.
+            f"(CASE WHEN CAST({tried} AS VARCHAR) = {sql} THEN {tried} "
+            f"WHEN regexp_full_match({sql}, '[-+]?[0-9]+') THEN {tried} "
+            f"WHEN {is_number} AND {is_exact} THEN CAST({number} AS BIGINT) END)",
+            sql,
+        )
     if type_ in ("DOUBLE", "FLOAT"):
-        is_exact = f"{sql} = floor({sql}) AND abs({sql}) < {EXACT}"
-        return Cast(f"(CASE WHEN {is_exact} THEN {tried} END)", sql)
+        return Cast(f"(CASE WHEN {_is_exact(sql, type_)} THEN {tried} END)", sql)
     if type_.startswith("DECIMAL"):
         return Cast(f"(CASE WHEN {sql} = floor({sql}) THEN {tried} END)", sql)
     return Cast("NULL::BIGINT", sql)
+
+
+def _is_exact(sql: str, type_: str) -> str:
+    return f"{sql} = floor({sql}) AND abs({sql}) < {EXACT[type_]}"
 
 
 def _date(sql: str, type_: str) -> Cast:
@@ -117,12 +146,6 @@ def _date(sql: str, type_: str) -> Cast:
             sql = f"({sql} AT TIME ZONE 'UTC')"
         return Cast(f"CAST({sql} AS DATE)", None)
     if type_ == "VARCHAR":
-        iso = f"TRY_CAST(left({sql}, 10) AS DATE)"
-        compact = f"CAST(try_strptime({sql}, '%Y%m%d') AS DATE)"
-        return Cast(
-            f"(CASE WHEN regexp_full_match({sql}, '{ISO}') THEN {iso} "
-            f"WHEN regexp_full_match({sql}, '{COMPACT}') THEN {compact} END)",
-            sql,
-        )
+        return Cast(written_day(sql), sql)
     number = _whole(sql, type_).value
     return Cast(f"CAST(try_strptime(CAST({number} AS VARCHAR), '%Y%m%d') AS DATE)", sql)

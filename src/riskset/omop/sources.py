@@ -10,9 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from riskset._errors import CohortError, InputError
+from riskset.data.csv_file import TextRules
 from riskset.data.database import Database, StoredTable, quoted, text
 from riskset.data.files import FORMATS, open_file
-from riskset.omop.columns import kind
+from riskset.omop.columns import readings
 
 __all__ = ["Openers", "find_tables", "is_file_name", "open_table_file"]
 
@@ -38,6 +39,19 @@ TABLES = {
 }
 """Of the CDM, as far as riskset reads them."""
 
+VOCABULARY = {
+    "concept",
+    "concept_ancestor",
+    "concept_class",
+    "concept_relationship",
+    "concept_synonym",
+    "domain",
+    "drug_strength",
+    "relationship",
+    "vocabulary",
+}
+"""Of these, Athena's files are separated by tabs, and quotes in them are parts of names."""
+
 ENDINGS = tuple(e for name, own in FORMATS.items() if name != "duckdb" for e in own)
 
 
@@ -49,7 +63,7 @@ def find_tables(
 ) -> Openers:
     """The tables of a source; archives are unpacked into `scratch`, a table at a time."""
     if isinstance(source, Mapping):
-        return {str(name).lower(): _frame(database, frame) for name, frame in source.items()}
+        return _frames(database, source)
     if not isinstance(source, str | Path):
         raise InputError(
             "a CDM is read from a path or a mapping of table names to data frames, but this is "
@@ -79,8 +93,8 @@ def is_file_name(name: str) -> bool:
     return name.lower().endswith(ENDINGS)
 
 
-def open_table_file(database: Database, path: Path) -> StoredTable:
-    """A file as a table.
+def open_table_file(database: Database, path: Path, name: str = "") -> StoredTable:
+    """A file as a table, which the CDM knows by `name`.
 
     Raises
     ------
@@ -88,22 +102,30 @@ def open_table_file(database: Database, path: Path) -> StoredTable:
         "BadFile".
     """
     try:
-        return open_file(
-            database, path, identifiers=lambda names: [n for n in names if _is_text(n)]
-        )
+        return open_file(database, path, rules=TextRules(readings, name in VOCABULARY))
     except InputError as error:
         raise CohortError(
             "BadFile", str(error).replace("\nHint: ", " "), details={"file": str(path)}
         ) from None
 
 
-def _is_text(column: str) -> bool:
-    return kind(column.lower()) == "text"
+def _frames(database: Database, frames: Mapping[object, object]) -> Openers:
+    given: dict[str, object] = {}
+    for name in frames:
+        other = given.setdefault(str(name).lower(), name)
+        if other != name:
+            raise CohortError(
+                "AmbiguousTable",
+                f"the mapping has two frames for the table {str(name).lower()}: {other!r} and "
+                f"{name!r}.",
+                hint="keep one of them.",
+            )
+    return {name: _frame(database, name, frames[key]) for name, key in given.items()}
 
 
-def _frame(database: Database, frame: object) -> Callable[[], StoredTable]:
+def _frame(database: Database, name: str, frame: object) -> Callable[[], StoredTable]:
     if isinstance(frame, str | Path):
-        return lambda: open_table_file(database, Path(frame))
+        return lambda: open_table_file(database, Path(frame), name)
     return lambda: database.add(frame)
 
 
@@ -115,11 +137,13 @@ def _folder(database: Database, folder: Path) -> Openers:
     if not files and not in_parts and len(inner) == 1:
         return _folder(database, inner[0])
     named = _by_table([*files, *in_parts], str(folder))
-    return {name: _opener(database, path) for name, path in named.items()}
+    return {name: _opener(database, path, name) for name, path in named.items()}
 
 
-def _opener(database: Database, path: Path) -> Callable[[], StoredTable]:
-    return lambda: (_open_parts if path.is_dir() else open_table_file)(database, path)
+def _opener(database: Database, path: Path, name: str) -> Callable[[], StoredTable]:
+    if path.is_dir():
+        return lambda: _open_parts(database, path)
+    return lambda: open_table_file(database, path, name)
 
 
 def _open_parts(database: Database, folder: Path) -> StoredTable:
@@ -163,14 +187,15 @@ def _archive(database: Database, path: Path, scratch: Path) -> Openers:
     tables = [m for m in members if not any(map(_is_hidden, m.parts))]
     named = _by_table([m for m in tables if is_file_name(m.name)], path.name)
 
-    def opener(member: PurePosixPath) -> Callable[[], StoredTable]:
+    def opener(name: str, member: PurePosixPath) -> Callable[[], StoredTable]:
         def unpack() -> StoredTable:
             with zipfile.ZipFile(path) as archive:
-                return open_table_file(database, Path(archive.extract(str(member), scratch)))
+                place = Path(archive.extract(str(member), scratch))
+            return open_table_file(database, place, name)
 
         return unpack
 
-    return {name: opener(member) for name, member in named.items()}
+    return {name: opener(name, member) for name, member in named.items()}
 
 
 def _is_hidden(name: str) -> bool:
