@@ -13,8 +13,6 @@ import pyarrow.parquet
 from riskset._errors import InputError
 from riskset.data.csv_file import TextRules, as_key, open_csv
 from riskset.data.database import Database, StoredTable, quoted, reading, text
-from riskset.data.csv_file import TextRules, as_key, open_csv
-from riskset.data.database import Database, StoredTable, quoted, reading, text
 from riskset.data.table import pandas_index
 
 __all__ = ["Identifiers", "file_format", "open_file"]
