@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 import riskset as rs
 from cohort.golden import RHC, rhc_covariates, rhc_matched, rhc_outcome, rhc_trimmed, rhc_weighted
 from riskset.cohort.attrition_table import hide_attrition
+from riskset.cohort.diagnostics import Diagnostic, Diagnostics
 
 # ------------------------------------------------------------------------------- attrition
 
@@ -116,6 +117,7 @@ def test_gate_of_the_matched_cohort():
     verdicts = {check.name: check.verdict for check in found.checks}
     assert verdicts == {
         "balance": "pass",
+        "shared_balance": "not_evaluated",
         "equipoise": "pass",
         "mdrr": "pass",
         "ease": "pass",
@@ -162,6 +164,49 @@ def test_gate_of_balance():
     assert limited["generalisability"].verdict == "fail"
 
 
+def test_gate_of_the_shared_balance():
+    """Controls have it alone, and it has the generalisability of all outcomes."""
+    x, matched = rhc_covariates(), rhc_matched("r1")
+    fine, crude = rs.cohort.balance(x, matched), rs.cohort.balance(x, matched.population)
+    control = rs.cohort.diagnose(shared_balance=crude, max_generalisability=0.1)
+    assert control["balance"].verdict == "not_evaluated"
+    assert control["shared_balance"].verdict == "fail"
+    assert control["shared_balance"].value == np.abs(crude.before.smd).max()
+    assert not control.unblind
+    # Nobody was left out, so those analysed are all.
+    assert (control["generalisability"].value, control["generalisability"].verdict) == (0.0, "pass")
+    both = rs.cohort.diagnose(balance=crude, shared_balance=fine, max_generalisability=0.1)
+    assert both["balance"].verdict == "fail"
+    assert both["shared_balance"].verdict == "pass"
+    assert both["generalisability"].verdict == "fail"
+
+
+def test_limit_of_the_shared_balance():
+    fine = rs.cohort.balance(rhc_covariates(), rhc_matched("r1"))
+    size = np.abs(fine.after.smd).max()
+
+    def verdict(**limits):
+        return rs.cohort.diagnose(shared_balance=fine, **limits)["shared_balance"].verdict
+
+    assert verdict(max_smd=size / 2) == "fail"
+    assert verdict(max_smd=size / 2, max_shared_smd=size * 2) == "pass"
+    assert verdict(max_smd=size * 2, max_shared_smd=size / 2) == "fail"
+
+
+GATES = ("balance", "shared_balance", "equipoise", "generalisability", "ease", "mdrr")
+
+
+@pytest.mark.parametrize("verdicts", list(itertools.product(("pass", "fail"), repeat=len(GATES))))
+def test_what_may_be_seen_and_what_may_be_pooled(verdicts):
+    """A failure forbids either; that of the detectable ratio forbids reading alone."""
+    checks = [Diagnostic(n, 1.0, 1.0, v) for n, v in zip(GATES, verdicts, strict=True)]
+    checks.append(Diagnostic("proportional_hazards", 0.01, None, "not_evaluated"))
+    found = Diagnostics(tuple(checks))
+    for_synthesis = "fail" not in verdicts[:5]
+    assert found.unblind_for_evidence_synthesis is for_synthesis
+    assert found.unblind is (for_synthesis and verdicts[5] != "fail")
+
+
 def test_chance_imbalance_may_pass_by_its_p():
     rng = np.random.default_rng(2)
     people = rs.cohort.Population((np.arange(200) < 100).astype(int))
@@ -174,7 +219,7 @@ def test_chance_imbalance_may_pass_by_its_p():
 def test_words():
     found = rs.cohort.diagnose(ease=0.5)
     assert "blind: balance not_evaluated" in repr(found)
-    assert found.to_frame("pyarrow").num_rows == 6
+    assert found.to_frame("pyarrow").num_rows == 7
     with pytest.raises(rs.InputError, match="'eas' was not found"):
         found["eas"]
     with pytest.raises(rs.CohortError, match="`max_ease`"):

@@ -418,7 +418,8 @@ def _adjustments(n: int) -> list[Row]:
         "estimand": "att", "status": "ok", "target_rows": 241, "comparator_rows": 439,
         "target_effective": 241.0, "comparator_effective": 401.5, "stratum_borders": [],
         "caliper": 0.243, "details": "{}", "n_covariates": n,
-        "generalisability_of": "target", "generalisability_max": 0.2, "threshold": 0.1, "sd": "before", "has_balance": True,
+        "generalisability_of": "target", "generalisability_max": 0.2, "threshold": 0.1,
+        "sd": "before", "has_balance": True,
         "after_min_p": 0.8, "suppressed": "",
     }  # fmt: skip
     for j, side in enumerate(("before", "after")):
@@ -528,6 +529,7 @@ def tables(n_covariates: int = 160) -> Tables:
     run_row = {
         **RUN, "outcome_kind": "outcome", "status": "ok", "estimand": "att",
         "adjustment_kind": "matching", "ps": 1, "adjustment": 1, "unblind": True, "blinded": False,
+        "shared_adjustment": 1, "unblind_for_evidence_synthesis": True,
     }  # fmt: skip
     other = {**RUN, "analysis": "weighted"}
     estimates = [

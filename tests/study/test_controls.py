@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import riskset as rs
 from cohort.golden import CONTROLS, table
 from riskset.study.controls import Checked, calibrated
 from study.small import people, run
@@ -72,3 +73,139 @@ def test_controls_of_a_study(tmp_path):
     assert ease["value"] == summary["ease"]
     # Nobody draws curves of controls.
     assert {row["outcome"] for row in found.rows("curves")} == {"death"}
+
+
+def with_prior_outcomes(n=600, n_covariates=40, n_controls=12):
+    """Rare covariates, and controls that a third of the people had before, by chance."""
+    rng = np.random.default_rng(5)
+    columns = people(n, seed=3)
+    names = [f"x{k}" for k in range(n_covariates)]
+    columns |= {name: (rng.random(n) < 0.2).astype(int) for name in names}
+    outcomes = {"death": {"time": "days", "event": "died"}}
+    for k in range(n_controls):
+        columns |= {f"c{k}": (rng.random(n) < 0.4).astype(int)}
+        columns |= {f"had c{k}": (rng.random(n) < 0.35).astype(int)}
+        outcomes[f"control {k}"] = {"time": "days", "event": f"c{k}", "prior": f"had c{k}"}
+        outcomes[f"control {k}"]["kind"] = "negative control"
+    data = {"people": "people.parquet", "treatment": "drug", "covariates": {"columns": names}}
+    return columns, names, outcomes, data
+
+
+def test_the_shared_balance_decides_about_controls(tmp_path):
+    """Most controls are out of balance by chance alone, though the analysis is in balance."""
+    columns, names, outcomes, data = with_prior_outcomes()
+    analyses = {"overlap": {"weight": {"estimand": "ato"}}}
+    found = run(tmp_path, columns, outcomes=outcomes, data=data, analyses=analyses)
+    # Without the study: overlap weights of an unpenalised score balance all means exactly.
+    x = np.column_stack([columns[name] for name in names]).astype(float)
+    model = rs.cohort.propensity_score(columns["drug"], x, None, cross_validate=False)
+    scored = model.population
+    everybody = rs.cohort.balance(x, rs.cohort.weight(scored))
+    assert np.abs(everybody.after.smd).max() < 1e-6
+    own = []
+    for k in range(12):
+        left = rs.cohort.restrict(scored, columns[f"had c{k}"] == 0, "no prior outcome")
+        own.append(np.abs(rs.cohort.balance(x, rs.cohort.weight(left)).after.smd).max())
+    assert sum(size >= 0.1 for size in own) >= 9
+    controls = found.rows("controls")
+    assert [row["used"] for row in controls] == [True] * 12
+    (summary,) = found.rows("calibration")
+    assert (summary["status"], summary["n_negative"]) == ("ok", 12)
+    for k in range(12):
+        names = {"outcome": f"control {k}"}
+        (balance,) = found.rows("diagnostics", name="balance", **names)
+        assert (balance["value"], balance["verdict"]) == (None, "not_evaluated")
+        (shared,) = found.rows("diagnostics", name="shared_balance", **names)
+        assert shared["verdict"] == "pass"
+        assert shared["value"] == pytest.approx(0, abs=1e-6)
+
+
+def test_controls_are_set_aside_if_the_shared_balance_fails(tmp_path):
+    columns, _, outcomes, data = with_prior_outcomes(n_controls=2)
+    limits = {"max_smd": 10.0, "max_shared_smd": 1e-12}
+    found = run(tmp_path, columns, outcomes=outcomes, data=data, diagnostics=limits)
+    assert {row["reason"] for row in found.rows("controls")} == {"its diagnostics fail"}
+    assert {row["verdict"] for row in found.rows("diagnostics", name="shared_balance")} == {"fail"}
+    (balance,) = found.rows("diagnostics", name="balance", outcome="death")
+    assert balance["verdict"] == "pass"
+    assert not any(row["unblind"] for row in found.rows("runs"))
+
+
+def test_the_shared_balance_is_among_the_results(tmp_path):
+    """It is that of all; each outcome of interest has one of its own people, too."""
+    columns, names, outcomes, data = with_prior_outcomes(n_controls=1)
+    columns["had died"] = columns["had c0"]
+    outcomes["death"]["prior"] = "had died"
+    analyses = {"overlap": {"weight": {"estimand": "ato"}}, "crude": {}}
+    found = run(tmp_path, columns, outcomes=outcomes, data=data, analyses=analyses)
+    is_target = columns["drug"] == 1
+    left = columns["had died"] == 0
+    (death,) = found.rows("runs", outcome="death", analysis="crude")
+    (control,) = found.rows("runs", outcome="control 0", analysis="crude")
+    assert death["adjustment"] == control["adjustment"] != death["shared_adjustment"]
+    assert control["shared_adjustment"] == death["shared_adjustment"]
+    for number, those in ((death["shared_adjustment"], True), (death["adjustment"], left)):
+        for row in found.rows("balance", adjustment=number):
+            mean = columns[row["name"]][is_target & those].mean()
+            assert row["after_mean_target"] == pytest.approx(mean, rel=1e-12)
+        (made,) = found.rows("adjustments", adjustment=number)
+        assert made["target_rows"] == np.count_nonzero(is_target & those)
+        largest = max(abs(row["after_smd"]) for row in found.rows("balance", adjustment=number))
+        assert made["after_max"] == largest
+    sizes = {made["adjustment"]: made["after_max"] for made in found.rows("adjustments")}
+    for name, number in (("balance", "adjustment"), ("shared_balance", "shared_adjustment")):
+        (check,) = found.rows("diagnostics", outcome="death", analysis="crude", name=name)
+        assert check["value"] == sizes[death[number]]
+    # The general population is that of all outcomes.
+    (check,) = found.rows("diagnostics", outcome="death", analysis="crude", name="generalisability")
+    assert check["value"] == 0
+
+
+def test_where_nobody_is_left_out_the_shared_balance_is_its_own(tmp_path):
+    found = run(tmp_path)
+    (row,) = found.rows("runs")
+    assert row["adjustment"] == row["shared_adjustment"]
+    assert len(found.rows("adjustments")) == 1
+    assert sum(step["step"] == "balance" for step in found.run["steps"]) == 1
+
+
+def test_small_counts_of_the_shared_balance_are_hidden(tmp_path):
+    """By the same rule as those of an outcome."""
+    columns, names, outcomes, data = with_prior_outcomes(n_controls=0)
+    target = np.flatnonzero(columns["drug"] == 1)
+    columns["x0"] = np.zeros(600, dtype=int)
+    columns["x0"][target[:3]] = 1
+    columns["had died"] = np.zeros(600, dtype=int)
+    columns["had died"][target[3:30]] = 1
+    outcomes["death"]["prior"] = "had died"
+    changes = {"outcomes": outcomes, "data": data, "analyses": {"crude": {}}}
+    private = run(tmp_path, columns, sharing={"blind": False}, **changes)
+    shared = rs.study.StudyResults.open(tmp_path / "out")
+    (row,) = private.rows("runs")
+    for number in (row["adjustment"], row["shared_adjustment"]):
+        (own,) = private.rows("balance", adjustment=number, name="x0")
+        (shown,) = shared.rows("balance", adjustment=number, name="x0")
+        assert own["after_count_target"] == 3
+        for word in ("count", "mean", "sd"):
+            assert shown[f"after_{word}_target"] is None
+            assert f"after_{word}_target" in shown["suppressed"].split(", ")
+
+
+def test_people_of_the_shared_adjustment_do_not_tell_a_few_who_were_left_out(tmp_path):
+    """580 of all and 577 of the outcome would tell that 3 had it before."""
+    columns, names, outcomes, data = with_prior_outcomes(n_controls=0)
+    target = np.flatnonzero(columns["drug"] == 1)
+    columns["had died"] = np.zeros(600, dtype=int)
+    columns["had died"][target[:3]] = 1
+    outcomes["death"]["prior"] = "had died"
+    changes = {"outcomes": outcomes, "data": data, "analyses": {"crude": {}}}
+    private = run(tmp_path, columns, sharing={"blind": False}, **changes)
+    shared = rs.study.StudyResults.open(tmp_path / "out")
+    number = private.rows("runs")[0]["shared_adjustment"]
+    (own,) = private.rows("adjustments", adjustment=number)
+    (shown,) = shared.rows("adjustments", adjustment=number)
+    assert own["target_rows"] == own["target_effective"] == target.size
+    assert shown["target_rows"] is shown["target_effective"] is None
+    assert shown["suppressed"] == "target_effective, target_rows"
+    assert shown["comparator_rows"] == own["comparator_rows"]
+    assert shared.rows("attrition", adjustment=number) == []

@@ -1,5 +1,6 @@
 """Whether a study may look at its estimate: decided before anybody does."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,9 +11,12 @@ from riskset._types import AnyArray, is_number
 from riskset.cohort.balancing import Balance
 from riskset.data.output import data_frame
 
-__all__ = ["Diagnostic", "Diagnostics", "check", "diagnose"]
+__all__ = ["BalanceFacts", "Diagnostic", "Diagnostics", "check", "diagnose", "gate"]
 
 Verdict = Literal["pass", "fail", "not_evaluated"]
+
+ONLY_ALONE = ("mdrr",)
+"""Checks that a meta-analysis does not need: it may include imprecise estimates."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,19 @@ class Diagnostics:
         """Whether no check failed."""
         return all(check.verdict != "fail" for check in self.checks)
 
+    @property
+    def unblind_for_evidence_synthesis(self) -> bool:
+        """Whether no check failed apart from the smallest detectable hazard ratio.
+
+        A meta-analysis may use an estimate that is too imprecise to be read alone.
+        """
+        return not self.fails_any(c.name for c in self.checks if c.name not in ONLY_ALONE)
+
+    def fails_any(self, names: Iterable[str]) -> bool:
+        """Whether one of the named checks failed."""
+        named = set(names)
+        return any(check.verdict == "fail" for check in self.checks if check.name in named)
+
     def __getitem__(self, name: str) -> Diagnostic:
         for check in self.checks:
             if check.name == name:
@@ -72,14 +89,47 @@ class Diagnostics:
         return f"Diagnostics({'unblind' if self.unblind else 'blind'}: {listed})"
 
 
+@dataclass(frozen=True)
+class BalanceFacts:
+    """What the checks need to know of a balance.
+
+    Attributes
+    ----------
+    largest : float or None
+        Largest size of a standardised difference after adjustment.
+    is_balanced : bool or None
+        Whether no difference is significantly above the threshold. None: the limit decides.
+    generalisability : float or None
+        `Balance.max_generalisability`.
+    """
+
+    largest: float | None = None
+    is_balanced: bool | None = None
+    generalisability: float | None = None
+
+    @classmethod
+    def of(cls, balance: Balance) -> "BalanceFacts":
+        """The facts of a balance."""
+        if balance.summary()["max"] is None:
+            return cls()
+        is_balanced = None
+        if balance.alpha is not None:
+            known = ~np.isnan(balance.after.p)
+            is_balanced = bool(balance.after.balanced[known].all())
+        largest = float(np.nanmax(np.abs(balance.after.smd)))
+        return cls(largest, is_balanced, balance.max_generalisability)
+
+
 def diagnose(
     *,
     balance: Balance | None = None,
+    shared_balance: Balance | None = None,
     equipoise: float | None = None,
     mdrr: float | None = None,
     ease: float | None = None,
     proportionality_p: float | None = None,
     max_smd: float = 0.1,
+    max_shared_smd: float | None = None,
     min_equipoise: float = 0.2,
     max_mdrr: float = 10.0,
     max_ease: float = 0.25,
@@ -90,10 +140,14 @@ def diagnose(
     Parameters
     ----------
     balance : Balance, optional
-        Passes if the largest difference after adjustment is below `max_smd`; with an ``alpha``, if
-        no difference is significantly above the threshold. Generalisability is
-        `Balance.max_generalisability`, the largest difference before and after of those whom the
-        effect is about.
+        Of the people of the estimate. Passes if the largest difference after adjustment is below
+        `max_smd`; with an ``alpha``, if no difference is significantly above the threshold. Leave
+        it out for control outcomes: among many controls, some fail by chance alone.
+    shared_balance : Balance, optional
+        The same for all outcomes of an analysis: of its adjustment applied to everybody, before
+        people with an earlier outcome are left out. Passes as `balance` does, and judges controls.
+        Generalisability is its `Balance.max_generalisability`, the largest difference before and
+        after of those whom the effect is about; or that of `balance`, if there is no shared one.
     equipoise : float, optional
         Passes from `min_equipoise` on.
     mdrr : float, optional
@@ -103,6 +157,8 @@ def diagnose(
     proportionality_p : float, optional
         Reported only.
     max_smd, min_equipoise, max_mdrr, max_ease : float
+    max_shared_smd : float, optional
+        None: `max_smd`.
     max_generalisability : float, optional
         None: reported only.
 
@@ -111,38 +167,81 @@ def diagnose(
     Diagnostics
         A check without a value, or with NaN, is "not_evaluated".
 
+    References
+    ----------
+    Schuemie, Reps, Black, et al. (2024), Studies in Health Technology and Informatics 310, 966-970,
+    doi:10.3233/SHTI231108, for CohortMethod, whose version 6 has these diagnostics.
+
     Examples
     --------
-    >>> diagnose(equipoise=0.4, mdrr=12.0, ease=0.1).unblind
-    False
+    >>> found = diagnose(equipoise=0.4, mdrr=12.0, ease=0.1)
+    >>> found.unblind, found.unblind_for_evidence_synthesis
+    (False, True)
     """
     limits = {
         "max_smd": max_smd,
+        "max_shared_smd": max_shared_smd,
         "min_equipoise": min_equipoise,
         "max_mdrr": max_mdrr,
         "max_ease": max_ease,
         "max_generalisability": max_generalisability,
     }
     for name, value in limits.items():
-        if not (is_number(value) or (value is None and name == "max_generalisability")):
+        may_be_none = name in ("max_shared_smd", "max_generalisability")
+        if not (is_number(value) or (value is None and may_be_none)):
             raise CohortError(
                 "BadSetting",
                 f"`{name}` must be a number, but it is {value!r}.",
                 hint="leave it out for the usual limit.",
             )
-    checks = [
-        _balance(balance, max_smd),
+    return gate(
+        None if balance is None else BalanceFacts.of(balance),
+        None if shared_balance is None else BalanceFacts.of(shared_balance),
+        equipoise=equipoise,
+        mdrr=mdrr,
+        ease=ease,
+        proportionality_p=proportionality_p,
+        max_smd=max_smd,
+        max_shared_smd=max_shared_smd,
+        min_equipoise=min_equipoise,
+        max_mdrr=max_mdrr,
+        max_ease=max_ease,
+        max_generalisability=max_generalisability,
+    )
+
+
+def gate(
+    balance: BalanceFacts | None,
+    shared_balance: BalanceFacts | None,
+    *,
+    equipoise: float | None,
+    mdrr: float | None,
+    ease: float | None,
+    proportionality_p: float | None,
+    max_smd: float,
+    max_shared_smd: float | None,
+    min_equipoise: float,
+    max_mdrr: float,
+    max_ease: float,
+    max_generalisability: float | None,
+) -> Diagnostics:
+    """The checks of `diagnose`, of facts."""
+    largest_shared = max_smd if max_shared_smd is None else max_shared_smd
+    general = balance if shared_balance is None else shared_balance
+    checks = (
+        _balance("balance", balance, max_smd),
+        _balance("shared_balance", shared_balance, largest_shared),
         check("equipoise", equipoise, min_equipoise, at_least=True),
         check("mdrr", mdrr, max_mdrr),
         check("ease", ease, max_ease),
         check(
             "generalisability",
-            None if balance is None else balance.max_generalisability,
+            None if general is None else general.generalisability,
             max_generalisability,
         ),
         check("proportional_hazards", proportionality_p, None),
-    ]
-    return Diagnostics(tuple(checks))
+    )
+    return Diagnostics(checks)
 
 
 def check(
@@ -157,12 +256,9 @@ def check(
     return Diagnostic(name, float(value), float(limit), "pass" if fine else "fail")
 
 
-def _balance(balance: Balance | None, max_smd: float) -> Diagnostic:
-    if balance is None or balance.summary()["max"] is None:
-        return Diagnostic("balance", None, max_smd, "not_evaluated")
-    found = check("balance", float(np.nanmax(np.abs(balance.after.smd))), max_smd)
-    if balance.alpha is None:
+def _balance(name: str, facts: BalanceFacts | None, limit: float) -> Diagnostic:
+    found = check(name, None if facts is None else facts.largest, limit)
+    if facts is None or facts.is_balanced is None:
         return found
-    known = ~np.isnan(balance.after.p)
-    fine = bool(balance.after.balanced[known].all())
-    return Diagnostic("balance", found.value, found.limit, "pass" if fine else "fail")
+    verdict: Verdict = "pass" if facts.is_balanced else "fail"
+    return Diagnostic(name, found.value, found.limit, verdict)

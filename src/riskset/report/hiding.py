@@ -267,22 +267,25 @@ def _hide_as_first(name: str) -> Callable[[list[Row], int, Any], list[Row]]:
     return rule
 
 
-def _hide_score_sizes(rows: list[Row], least: int, results: Any) -> list[Row]:
-    """People of a score, unless those who are followed tell how many were left out."""
-    out = []
-    for row in rows:
-        runs = [_names(run) for run in results.rows("runs", ps=row["ps"])]
-        followed = [e for run in runs for e in results.rows("estimates", **run)]
-        followed = [e for e in followed if e["role"] in ("crude", "main")]
-        left = {arm: [e[f"{arm}_exposures"] for e in followed] for arm in ARMS}
-        left = {arm: [n for n in own if n is not None] for arm, own in left.items()}
-        known = [f"n_{arm}" for arm in ARMS if row[f"n_{arm}"] is not None]
-        if len(known) < len(ARMS):
-            out.append(_without(row, _small(row, known, least)))
-            continue
-        (hidden,) = hide_first("ps", [_unmarked(row) | {"left": left}], least)
-        out.append(_with_marks(hidden, row))
-    return out
+def _hide_sizes(name: str, number: str, of_runs: str) -> Callable[[list[Row], int, Any], list[Row]]:
+    """People of a score or of an adjustment, unless those followed tell how many were left out.
+
+    `number` is a column of the table, and `of_runs` that of `runs` which leads to it.
+    """
+
+    def rule(rows: list[Row], least: int, results: Any) -> list[Row]:
+        out = []
+        for row in rows:
+            runs = [_names(run) for run in results.rows("runs", **{of_runs: row[number]})]
+            followed = [e for run in runs for e in results.rows("estimates", **run)]
+            followed = [e for e in followed if e["role"] in ("crude", "main")]
+            left = {arm: [e[f"{arm}_exposures"] for e in followed] for arm in ARMS}
+            left = {arm: [n for n in own if n is not None] for arm, own in left.items()}
+            (hidden,) = hide_first(name, [_unmarked(row) | {"left": left}], least)
+            out.append(_with_marks(hidden, row))
+        return out
+
+    return rule
 
 
 def _hide_controls(rows: list[Row], least: int, results: Any) -> list[Row]:
@@ -321,8 +324,8 @@ RULES: Mapping[str, Callable[[list[Row], int, Any], list[Row]]] = {
     "attrition": _hide_attrition,
     "runs": _hide_as_first("runs"),
     "warnings": _hide_as_first("warnings"),
-    "ps": _hide_score_sizes,
-    "adjustments": _hide_as_first("adjustments"),
+    "ps": _hide_sizes("ps", "ps", "ps"),
+    "adjustments": _hide_sizes("adjustments", "adjustment", "shared_adjustment"),
     "controls": _hide_controls,
     "codes": _as_they_are,
     "ps_cross_validation": _as_they_are,

@@ -37,8 +37,13 @@ class Tables:
         self._analyses = analyses
         self._runs = [run for own in analyses for run in own.runs]
         self._ps = _numbers(run.ps for run in self._runs)
-        self._adjustments = _numbers(run.adjustment for run in self._runs)
+        shared = {id(run.shared): run.shared for run in self._runs}.values()
+        everything = [*self._runs, *shared]
+        self._adjustments = _numbers(made.adjustment for made in everything)
         self._first = {run.adjustment: run for run in reversed(self._runs)}
+        # The first with a balance, if any of them has one.
+        balanced = sorted(everything, key=lambda made: made.balance is None)
+        self._balanced = {made.adjustment: made for made in reversed(balanced)}
         self._score = {run.ps: run for run in reversed(self._runs)}
 
     def rows(self, name: str, blind: bool) -> Iterator[Row]:
@@ -68,7 +73,7 @@ class Tables:
             "follow_up_histogram": self._described("bins"),
             "follow_up_ends": self._described("ends"),
             "event_weeks": self._described("weeks"),
-            "likelihood_profiles": self._of_model("profile"),
+            "likelihood_profiles": self._profiles,
             "effect_over_time": self._of_model("over_time"),
             "calendar": self._calendar,
             "codes": lambda blind: iter(self._source.codes()),
@@ -89,19 +94,23 @@ class Tables:
                 "adjustment_kind": facts.get("kind"),
                 "ps": self._ps.get(run.ps or ""),
                 "adjustment": self._adjustments.get(run.adjustment or ""),
-                "unblind": run.unblind,
+                "shared_adjustment": self._adjustments.get(run.shared.adjustment or ""),
+                "unblind": run.diagnostics.unblind,
+                "unblind_for_evidence_synthesis": run.diagnostics.unblind_for_evidence_synthesis,
                 "blinded": blind and run.fails,
             }
 
     def _facts(self, step: str, key: str) -> dict[str, Any]:
         return self._steps.again(step, key).facts
 
-    def _each_adjustment(self) -> Iterator[tuple[int, str, Run]]:
+    def _each_run(self) -> Iterator[tuple[int, str, Run]]:
+        """Adjustments with the first run of each."""
         for key, number in self._adjustments.items():
-            yield number, key, self._first[key]
+            if key in self._first:
+                yield number, key, self._first[key]
 
     def _attrition(self, blind: bool) -> Iterator[Row]:
-        for number, key, run in self._each_adjustment():
+        for number, key, run in self._each_run():
             # No column of the table: it decides what may be shown.
             followed = {"followed": {arm: self._followed(run, arm) for arm in ARMS}}
             for k, step in enumerate(self._facts("adjustment", key)["attrition"], start=1):
@@ -140,39 +149,47 @@ class Tables:
         return rows
 
     def _of_adjustments(self, blind: bool) -> Iterator[Row]:
-        for number, key, run in self._each_adjustment():
-            cohort = self._source.cohort(run.comparison, run.analysis)
+        for key, number in self._adjustments.items():
+            own = self._balanced[key]
+            cohort = self._source.cohort(own.comparison, own.analysis)
             population = cohort.people.population
-            if run.ps is not None and not population.has_score:
-                score = self._steps.again("propensity score", run.ps).arrays.get("score")
+            if own.ps is not None and not population.has_score:
+                score = self._steps.again("propensity score", own.ps).arrays.get("score")
                 population = population.with_score(score)
             found = self._steps.again("adjustment", key)
             row = {
                 "adjustment": number,
-                "target": run.comparison.target,
-                "comparator": run.comparison.comparator,
-                "ps": self._ps.get(run.ps or ""),
-                "has_balance": run.balance is not None and self._has_balance(key),
+                "target": own.comparison.target,
+                "comparator": own.comparison.comparator,
+                "ps": self._ps.get(own.ps or ""),
+                "has_balance": own.balance is not None,
+                # No column of the table: it decides what may be shown.
+                "left": {arm: self._left_of_shared(key, arm) for arm in ARMS},
             }
-            yield row | summary_row(adjustment_of(found, population)) | (run.balance_facts or {})
+            yield row | summary_row(adjustment_of(found, population)) | (own.balance_facts or {})
 
-    def _has_balance(self, key: str) -> bool:
-        """The covariates of adjustments for controls alone are not listed: there may be many."""
-        kinds = {run.outcome.kind for run in self._runs if run.adjustment == key}
-        return "outcome" in kinds
+    def _left_of_shared(self, key: str, arm: str) -> list[int]:
+        """Rows of an arm that runs follow, if the adjustment is of people whom outcomes share."""
+        rows = [row for run in self._runs if run.shared.adjustment == key for row in run.rows]
+        return [row[f"{arm}_exposures"] for row in rows if row["role"] in ("crude", "main")]
+
+    def _is_listed(self, key: str) -> bool:
+        """The people of adjustments for controls alone are not described: there may be many."""
+        return any(run.is_of_interest for run in self._runs if run.adjustment == key)
 
     def _preference(self, blind: bool) -> Iterator[Row]:
-        for number, key, _ in self._each_adjustment():
-            if self._has_balance(key):
+        for number, key, _ in self._each_run():
+            if self._is_listed(key):
                 for row in self._facts("adjustment", key)["preference"]:
                     yield {"adjustment": number} | row
 
     def _balance(self, blind: bool) -> Iterator[Row]:
-        for number, key, run in self._each_adjustment():
-            if run.balance is None or not self._has_balance(key):
+        for key, number in self._adjustments.items():
+            own = self._balanced[key]
+            if own.balance is None:
                 continue
-            analyses = self._source.cohort(run.comparison, run.analysis).analyses
-            for row in balance_rows(self._steps.again("balance", run.balance), analyses):
+            analyses = self._source.cohort(own.comparison, own.analysis).analyses
+            for row in balance_rows(self._steps.again("balance", own.balance), analyses):
                 counts = {
                     f"{side}_{arm}": row[f"{side}_count_{arm}"]
                     for side in ("before", "after")
@@ -181,10 +198,11 @@ class Tables:
                 yield {"adjustment": number, "counts": counts} | row
 
     def _table1(self, blind: bool) -> Iterator[Row]:
-        for number, key, run in self._each_adjustment():
-            if run.balance is None or not self._has_balance(key):
+        for number, key, _run in self._each_run():
+            balance = self._balanced[key].balance
+            if balance is None or not self._is_listed(key):
                 continue
-            for row in table1_rows(self._steps.again("balance", run.balance)):
+            for row in table1_rows(self._steps.again("balance", balance)):
                 counts = {
                     f"{side}_{arm}": row.pop(f"{side}_{arm}_count", None)
                     for side in ("before", "after")
@@ -220,7 +238,7 @@ class Tables:
 
     def _diagnostics(self, blind: bool) -> Iterator[Row]:
         for run in self._runs:
-            for check in run.diagnostics:
+            for check in run.diagnostics.checks:
                 yield run.names | {
                     "name": check.name,
                     "value": check.value,
@@ -246,6 +264,14 @@ class Tables:
                     yield run.names | {"outcomes": outcomes, "counts": counts} | row
 
         return rows
+
+    def _profiles(self, blind: bool) -> Iterator[Row]:
+        """Of every outcome, and of controls: a meta-analysis needs imprecise estimates, too."""
+        for run in self._runs:
+            if run.estimate is None or (blind and run.fails_for_evidence_synthesis):
+                continue
+            for row in self._facts("estimate", run.estimate).get("profile", ()):
+                yield run.names | row
 
     def _calendar(self, blind: bool) -> Iterator[Row]:
         for comparison in self._study.specification.comparisons:

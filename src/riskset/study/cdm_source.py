@@ -16,7 +16,7 @@ from riskset.omop.characteristics import characteristics
 from riskset.omop.covariates import Covariates
 from riskset.omop.events import CohortRecords, Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
-from riskset.omop.risk import TimeAtRisk
+from riskset.omop.risk import StudyPopulation, TimeAtRisk
 from riskset.omop.study_cohort import StudyCohort
 from riskset.study.analysis_sections import Analysis
 from riskset.study.cdm_sections import CdmCovariates, Entry, NewUsers, RiskWindow
@@ -84,6 +84,17 @@ class CdmSource:
             self._last = (key, self._read(key, comparison, analysis, settings))
         return self._last[1]
 
+    def shared(self, comparison: Comparison, analysis: Analysis) -> Adjustment:
+        """Those with a time at risk, whatever they had before it."""
+        window = dataclasses.replace(risk_window(analysis), remove_prior_outcome=False)
+        found = self._steps.do(
+            "time at risk",
+            f"{comparison.target}, {comparison.comparator}",
+            [self._entry_key(comparison, analysis), dataclasses.asdict(window)],
+            lambda: _people(window.follow(self._cdm, self._select(comparison, analysis), ())),
+        )
+        return _left(self.cohort(comparison, analysis).people, found)
+
     def follow(self, comparison: Comparison, analysis: Analysis, outcome: str) -> Followed:
         """What became of them in the time at risk of an analysis."""
         own = self._study.specification
@@ -105,17 +116,11 @@ class CdmSource:
         arrays, population = found.arrays, cohort.people.population
         place = np.searchsorted(population.row_id, arrays["row_id"])
         n = population.n_rows
-        time, status, keep = np.ones(n), np.zeros(n, dtype=np.int64), np.zeros(n)
+        time, status = np.ones(n), np.zeros(n, dtype=np.int64)
         reasons = np.full(n, "", dtype=arrays["end_reason"].dtype)
-        time[place], status[place], keep[place] = arrays["time"], arrays["status"], 1.0
+        time[place], status[place] = arrays["time"], arrays["status"]
         reasons[place] = arrays["end_reason"]
-        people = dataclasses.replace(
-            cohort.people,
-            kind="trimming",
-            weight=keep,
-            attrition=tuple(Step(**step) for step in found.facts["attrition"]),
-            status=found.facts["status"],
-        )
+        people = _left(cohort.people, found)
         notes = [(code, message) for code, message in found.facts["notes"]]
         around = Around(found.facts["first_week"], arrays["last_week"], arrays["has_event"])
         key = digest(cohort.key, found.key)
@@ -282,17 +287,14 @@ class CdmSource:
         cohort = self._select(comparison, analysis)
         others = [_event(other) for other in competing]
         found = window.follow(self._cdm, cohort, _event(event), others)
-        arrays = {
-            "row_id": found.column("row_id"),
+        people = _people(found)
+        arrays = people.arrays | {
             "time": found.column("survival_time"),
             "status": found.column("status"),
             "end_reason": found.column("end_reason").astype(np.str_),
         }
-        facts: dict[str, Any] = {
-            "status": found.status,
-            "attrition": [dataclasses.asdict(step) for step in found.attrition.steps],
-            "notes": [(n.code, n.message) for n in found.notes if n not in cohort.notes],
-        }
+        notes = [(n.code, n.message) for n in found.notes if n not in cohort.notes]
+        facts: dict[str, Any] = people.facts | {"notes": notes}
         entry = analysis.eligibility or Entry()
         facts["first_week"], weeks = self._around(cohort, event, entry.washout_days // 7)
         return Result(facts, arrays | weeks)
@@ -311,6 +313,25 @@ class CdmSource:
         found = window.follow(self._cdm, cohort, _event(event))
         last = first + (found.column("survival_time").astype(np.int64) - 1) // 7
         return first, {"last_week": last, "has_event": found.column("status") == 1}
+
+
+def _people(found: StudyPopulation) -> Result:
+    """Who is left, and the steps that left them."""
+    steps = [dataclasses.asdict(step) for step in found.attrition.steps]
+    return Result({"status": found.status, "attrition": steps}, {"row_id": found.column("row_id")})
+
+
+def _left(people: Adjustment, found: Result) -> Adjustment:
+    """The people of a cohort of whom a step has left some."""
+    keep = np.zeros(people.population.n_rows)
+    keep[np.searchsorted(people.population.row_id, found.arrays["row_id"])] = 1.0
+    return dataclasses.replace(
+        people,
+        kind="trimming",
+        weight=keep,
+        attrition=tuple(Step(**step) for step in found.facts["attrition"]),
+        status=found.facts["status"],
+    )
 
 
 def _definition(own: Codes) -> dict[str, object]:

@@ -12,7 +12,7 @@ from riskset.study.analysis_sections import Analysis
 from riskset.study.specification import Comparison
 from riskset.study.variables import Labels
 
-__all__ = ["Around", "Cohort", "Followed", "Source"]
+__all__ = ["Around", "Cohort", "Followed", "Source", "people_key"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +95,12 @@ class Followed:
     notes: Sequence[tuple[str, str]] = ()
     around: "Around | None" = None
 
-    @property
-    def people_key(self) -> str:
-        """The same for outcomes that leave the same people by the same steps."""
-        found = hashlib.sha256(self.people.kept.tobytes())
-        found.update(repr(self.people.attrition).encode())
-        return found.hexdigest()[:24]
+
+def people_key(people: Adjustment) -> str:
+    """The same for the same people, if the same steps have left them."""
+    found = hashlib.sha256(people.kept.tobytes())
+    found.update(repr(people.attrition).encode())
+    return found.hexdigest()[:24]
 
 
 class Source(Protocol):
@@ -116,6 +116,9 @@ class Source(Protocol):
 
     def cohort(self, comparison: Comparison, analysis: Analysis) -> Cohort:
         """The people of a comparison."""
+
+    def shared(self, comparison: Comparison, analysis: Analysis) -> Adjustment:
+        """Those of them who can be followed, before anybody is left out for an outcome."""
 
     def follow(self, comparison: Comparison, analysis: Analysis, outcome: str) -> Followed:
         """What became of them."""

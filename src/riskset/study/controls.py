@@ -1,5 +1,6 @@
 """What control outcomes say about the estimates of an analysis, and whether these may be seen."""
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from riskset.cohort.calibration import Calibration, Controls, calibrate, leave_one_out
-from riskset.cohort.diagnostics import Diagnostic, check
+from riskset.cohort.diagnostics import BalanceFacts, Diagnostics, gate
 from riskset.study.specification import Limits
 
 __all__ = ["Checked", "calibrated", "checks"]
@@ -148,31 +149,35 @@ def checks(
     limits: Limits,
     *,
     balance: Row | None,
+    shared_balance: Row | None,
     equipoise: float | None,
     mdrr: float | None,
     ease: float | None,
     proportionality_p: float | None,
     by_significance: bool,
-) -> list[Diagnostic]:
+) -> Diagnostics:
     """The diagnostics of an estimate, as `riskset.cohort.diagnose` has them.
 
     Parameters
     ----------
-    balance : dict or None
-        Facts of the step of that name.
+    balance, shared_balance : dict or None
+        Facts of the step "balance".
     by_significance : bool
         Balance is judged by significance over all covariates instead of by the limit.
     """
-    facts = {} if balance is None else balance
-    of_balance = check("balance", facts.get("after_max"), limits.max_smd)
-    if by_significance and facts.get("balanced") is not None:
-        verdict = "pass" if facts["balanced"] else "fail"
-        of_balance = Diagnostic("balance", of_balance.value, of_balance.limit, verdict)  # type: ignore[arg-type]
-    return [
-        of_balance,
-        check("equipoise", equipoise, limits.min_equipoise, at_least=True),
-        check("mdrr", mdrr, limits.max_mdrr),
-        check("ease", ease, limits.max_ease),
-        check("generalisability", facts.get("generalisability_max"), limits.max_generalisability),
-        check("proportional_hazards", proportionality_p, None),
-    ]
+    return gate(
+        _facts(balance, by_significance),
+        _facts(shared_balance, by_significance),
+        equipoise=equipoise,
+        mdrr=mdrr,
+        ease=ease,
+        proportionality_p=proportionality_p,
+        **dataclasses.asdict(limits),
+    )
+
+
+def _facts(found: Row | None, by_significance: bool) -> BalanceFacts:
+    if found is None:
+        return BalanceFacts()
+    is_balanced = found["balanced"] if by_significance else None
+    return BalanceFacts(found["after_max"], is_balanced, found["generalisability_max"])

@@ -9,14 +9,13 @@ from typing import Any
 
 from riskset._progress import ProgressBar
 from riskset.cohort.adjustment import Adjustment
-from riskset.cohort.diagnostics import Diagnostic
+from riskset.cohort.diagnostics import Diagnostics
 from riskset.study.adjusting import adjust, adjustment_of, balance_of
 from riskset.study.analysis_sections import Analysis
-from riskset.study.cohorts import Cohort, Followed, Source
+from riskset.study.cohorts import Cohort, Followed, Source, people_key
 from riskset.study.controls import Checked, calibrated, checks
-from riskset.study.data_sections import Outcome
 from riskset.study.effects import crude, estimates, numbered
-from riskset.study.estimate_run import AnalysisRuns, Run
+from riskset.study.estimate_run import Adjusted, AnalysisRuns, Run
 from riskset.study.following import describe
 from riskset.study.scores import USABLE, fit_score, given_score
 from riskset.study.specification import Comparison, Study
@@ -25,6 +24,9 @@ from riskset.study.subgroup_effects import subgroup_estimates
 from riskset.study.variables import definitions
 
 __all__ = ["Doing"]
+
+OF_CONTROLS = ("balance", "shared_balance", "equipoise", "generalisability")
+"""A control that fails one of these diagnostics does not enter the calibration."""
 
 
 @dataclass(eq=False)
@@ -53,80 +55,95 @@ class Doing:
         total = len(own.comparisons) * len(own.analyses) * len(own.outcomes)
         for comparison in own.comparisons:
             for name, analysis in own.analyses.items():
+                shared = self.shared(comparison, name, analysis)
                 found = []
                 for outcome_name, outcome in own.outcomes.items():
-                    what = f"{comparison.target}, {comparison.comparator}, {outcome_name}, {name}"
-                    self.bar.update(self.done / total, what)
-                    found.append(self.one(comparison, outcome_name, outcome, name, analysis))
+                    run = Run(
+                        comparison=comparison,
+                        analysis_name=name,
+                        analysis=analysis,
+                        outcome_name=outcome_name,
+                        outcome=outcome,
+                        shared=shared,
+                    )
+                    self.bar.update(self.done / total, run.what)
+                    self.one(run)
+                    found.append(run)
                     self.done += 1
                 yield self.judge(found, analysis)
 
-    def one(
-        self, comparison: Comparison, outcome_name: str, outcome: Outcome, name: str, own: Analysis
-    ) -> Run:
+    def shared(self, comparison: Comparison, name: str, own: Analysis) -> Adjusted:
+        """How alike the arms are before anybody is left out for an outcome."""
+        run = Adjusted(comparison=comparison, analysis_name=name, analysis=own)
+        cohort, people = self._start(run)
+        made = self._adjust(run, cohort, self._scored(run, cohort, people))
+        if run.status == "ok":
+            self._balance(run, cohort, made)
+        return run
+
+    def one(self, run: Run) -> None:
         """One estimate, with all that it needs and all that describes it."""
-        run = Run(comparison, outcome_name, outcome, name, own)
-        what = ", ".join(run.names.values())
-        cohort = self.source.cohort(comparison, own)
-        followed = self.source.follow(comparison, own, outcome_name)
+        specification, own = self.study.specification, run.analysis
+        cohort, _ = self._start(run)
+        followed = self.source.follow(run.comparison, own, run.outcome_name)
         for step, notes in (("cohort", cohort.notes), ("follow-up", followed.notes)):
             run.notes += [(step, {"code": code, "message": text}) for code, text in notes]
-        if cohort.problem is not None:
-            run.stop("population", dict(zip(("status", "reason"), cohort.problem, strict=True)))
-        followed = self._scored(run, cohort, followed, own, what)
-        made = self._adjust(run, cohort, followed, own, what)
-        if run.status == "ok":
-            self._balance(run, cohort, made, own, what)
-        specification = self.study.specification
-        if outcome.kind == "outcome" and run.status != "empty":
+        followed = dataclasses.replace(followed, people=self._scored(run, cohort, followed.people))
+        made = self._adjust(run, cohort, followed.people)
+        # Of many controls some would be out of balance by chance: the shared balance judges them.
+        if run.status == "ok" and run.is_of_interest:
+            self._balance(run, cohort, made)
+        if run.is_of_interest and run.status != "empty":
             model, times = own.model, specification.risk_times
             asked = (times, model.level, model.replicates, specification.seed)
             found = self.steps.do(
                 "follow-up",
-                what,
+                run.what,
                 [run.adjustment, followed.key, *asked],
                 lambda: describe(followed, made, *asked),
             )
             run.description = found.key
             run.notes += [("follow-up", note) for note in found.facts.get("notes", ())]
-        self._estimate(run, cohort, followed, made, own, what)
-        return run
+        self._estimate(run, cohort, followed, made)
 
-    def _scored(
-        self, run: Run, cohort: Cohort, followed: Followed, own: Analysis, what: str
-    ) -> Followed:
-        """Those who are followed, with scores if there can be any."""
-        population = cohort.people.population
+    def _start(self, run: Adjusted) -> tuple[Cohort, Adjustment]:
+        """The cohort of a run, which may have stopped it, and the people whom outcomes share."""
+        cohort = self.source.cohort(run.comparison, run.analysis)
+        if cohort.problem is not None:
+            run.stop("population", dict(zip(("status", "reason"), cohort.problem, strict=True)))
+        return cohort, self.source.shared(run.comparison, run.analysis)
+
+    def _scored(self, run: Adjusted, cohort: Cohort, people: Adjustment) -> Adjustment:
+        """People with scores, if there can be any."""
+        own, population = run.analysis, cohort.people.population
         given = population.has_score
         if run.status != "ok" or (own.propensity is None and not given):
-            return followed
+            return people
         seed = self.study.specification.seed
         if given:
-            found = self.steps.do("propensity score", what, cohort.key, lambda: given_score(cohort))
+            found = self.steps.do(
+                "propensity score", run.what, cohort.key, lambda: given_score(cohort)
+            )
         else:
             model = own.propensity
             assert model is not None
             key = [cohort.key, dataclasses.asdict(own.tidy), dataclasses.asdict(model), seed]
             compute = functools.partial(fit_score, cohort, cohort.people, model, own.tidy, seed)
-            found = self._long("propensity score", what, key, compute)
+            found = self._long("propensity score", run.what, key, compute)
         run.ps, run.equipoise = found.key, found.facts["row"].get("equipoise")
         usable = found.facts["status"] in USABLE
         run.stop("propensity score", found.facts | ({"status": "ok"} if usable else {}))
         if "score" not in found.arrays or given:
-            return followed
-        scored = population.with_score(found.arrays["score"])
-        people = dataclasses.replace(followed.people, population=scored)
-        return dataclasses.replace(followed, people=people)
+            return people
+        return dataclasses.replace(people, population=population.with_score(found.arrays["score"]))
 
-    def _adjust(
-        self, run: Run, cohort: Cohort, followed: Followed, own: Analysis, what: str
-    ) -> Adjustment:
+    def _adjust(self, run: Adjusted, cohort: Cohort, people: Adjustment) -> Adjustment:
         """Trimmed, matched, stratified or weighted; as they are, where that cannot be."""
-        seed = self.study.specification.seed
+        own, seed = run.analysis, self.study.specification.seed
         plain = dataclasses.replace(own, trim=None, match=None, stratify=None, weight=None)
         used = own if run.status == "ok" else plain
         ways = [getattr(used, name) for name in ("trim", "match", "stratify", "weight")]
-        key: list[object] = [cohort.key, run.ps, followed.people_key]
+        key: list[object] = [cohort.key, run.ps, people_key(people)]
         key += [None if way is None else dataclasses.asdict(way) for way in ways]
         within = [name for way in ways for name in getattr(way, "within", ())]
         key.append(definitions(self.study.specification, within))
@@ -134,38 +151,28 @@ class Doing:
             key += [dataclasses.asdict(own.tidy), seed]
         found = self.steps.do(
             "adjustment",
-            what,
+            run.what,
             key,
-            lambda: adjust(cohort, followed.people, used, seed),
+            lambda: adjust(cohort, people, used, seed),
         )
         run.adjustment = found.key
         run.stop("adjustment", found.facts)
-        return adjustment_of(found, followed.people.population)
+        return adjustment_of(found, people.population)
 
-    def _balance(
-        self, run: Run, cohort: Cohort, made: Adjustment, own: Analysis, what: str
-    ) -> None:
-        sections = self.study.specification.table1
-        settings = dataclasses.asdict(own.balance)
+    def _balance(self, run: Adjusted, cohort: Cohort, made: Adjustment) -> None:
+        sections, options = self.study.specification.table1, run.analysis.balance
+        settings = dataclasses.asdict(options)
         found = self.steps.do(
             "balance",
-            what,
+            run.what,
             [run.adjustment, settings, [dataclasses.asdict(section) for section in sections]],
-            lambda: balance_of(cohort, made, own.balance, sections),
+            lambda: balance_of(cohort, made, options, sections),
         )
         run.balance, run.balance_facts = found.key, found.facts
         run.notes += [("balance", note) for note in found.facts.get("notes", ())]
 
-    def _estimate(
-        self,
-        run: Run,
-        cohort: Cohort,
-        followed: Followed,
-        made: Adjustment,
-        own: Analysis,
-        what: str,
-    ) -> None:
-        seed = self.study.specification.seed
+    def _estimate(self, run: Run, cohort: Cohort, followed: Followed, made: Adjustment) -> None:
+        own, what, seed = run.analysis, run.what, self.study.specification.seed
         model = dataclasses.asdict(own.model)
         parts: list[Result] = []
         if run.status != "empty":
@@ -179,7 +186,7 @@ class Doing:
                 self.steps.do("crude estimate", what, key, lambda: crude(followed, own.model, seed))
             )
         if run.status == "ok":
-            is_of_interest = run.outcome.kind == "outcome"
+            is_of_interest = run.is_of_interest
             key = [run.adjustment, followed.key, model, dataclasses.asdict(own.tidy), seed]
             key.append(is_of_interest)
             compute = functools.partial(
@@ -236,13 +243,13 @@ class Doing:
     def judge(self, found: list[Run], own: Analysis) -> AnalysisRuns:
         """Calibrate the estimates of an analysis by its controls, and check them all."""
         specification = self.study.specification
-        limits = specification.diagnostics
 
-        def verdicts(run: Run, ease: float | None) -> list[Diagnostic]:
+        def verdicts(run: Run, ease: float | None) -> Diagnostics:
             main = next((row for row in run.rows if row["role"] == "main"), {})
             return checks(
-                limits,
+                specification.diagnostics,
                 balance=run.balance_facts,
+                shared_balance=run.shared.balance_facts,
                 equipoise=run.equipoise,
                 mdrr=main.get("mdrr"),
                 ease=ease,
@@ -250,12 +257,16 @@ class Doing:
                 by_significance=own.balance.alpha is not None,
             )
 
-        def passes(run: Run) -> bool:
-            named = ("balance", "equipoise", "generalisability")
-            return all(v.verdict != "fail" for v in verdicts(run, None) if v.name in named)
-
         of_controls, summaries = calibrated(
-            [Checked(r.outcome_name, r.true_hr, r.rows, passes(r)) for r in found],
+            [
+                Checked(
+                    run.outcome_name,
+                    run.true_hr,
+                    run.rows,
+                    not verdicts(run, None).fails_any(OF_CONTROLS),
+                )
+                for run in found
+            ],
             specification.calibration,
             own.model.level,
         )
@@ -264,4 +275,7 @@ class Doing:
             kind = None if main is None else (main["model"], main["reading"])
             ease = [row["ease"] for row in summaries if (row["model"], row["reading"]) == kind]
             run.diagnostics = verdicts(run, ease[0] if ease else None)
+            if run.shared.status != "ok" and run.status == "ok":
+                text = f"the shared balance is not known: {run.shared.reason or run.shared.status}"
+                run.notes.append(("balance", {"code": run.shared.status, "message": text}))
         return AnalysisRuns(found, of_controls, summaries)

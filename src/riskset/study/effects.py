@@ -50,10 +50,11 @@ def estimates(
 ) -> Result:
     """The main estimate, its other reading, and those of further models.
 
-    Of outcomes of interest, not of controls, which may be many, with the profile of the main one,
-    the main one in stretches of time, and what each says of its covariates: ``coefficients`` and
-    ``cross_validation``, whose ``number`` is that of the row, from 1. `checkpoint` is a file, from
-    whose name those of each cross-validation are made, for replicates that are done.
+    The main estimate has a likelihood profile. Outcomes of interest, but not controls, which may be
+    many, also have the main estimate in stretches of time, and what each model says of its
+    covariates: ``coefficients`` and ``cross_validation``, whose ``number`` is that of the row, from
+    1. `checkpoint` is a file, from whose name those of each cross-validation are made, for
+    replicates that are done.
     """
     own = analysis.model
     asked: list[tuple[Estimate, str, str]] = []
@@ -61,12 +62,8 @@ def estimates(
         extra, penalty, tidied = _covariates(cohort, made, analysis)
         beside: dict[str, Any] = {"seed": seed, "extra": extra, "penalty": penalty}
         beside["checkpoint"] = checkpoint
-        # With covariates each of its points would be a fit of them all.
-        profile = is_of_interest and extra is None
         intervals = MOST_INTERVALS if is_of_interest else 0
-        found = fit(
-            followed, made, own, own.kind, **beside, profile=profile, time_intervals=intervals
-        )
+        found = fit(followed, made, own, own.kind, **beside, profile=True, time_intervals=intervals)
         asked.append((found, "main", "adjusted"))
         if found.sensitivity is not None:
             label = f"{found.sensitivity.reading} instead of {found.reading}"
@@ -101,14 +98,20 @@ def estimates(
 
 
 def _profile(found: Estimate) -> list[dict[str, float]]:
-    """Points of the profile likelihood, relative to its maximum."""
+    """Points of the profile likelihood, relative to the largest of them.
+
+    The log likelihood itself would tell numbers of people, and its constant means nothing.
+    """
     own = found.profile
-    if own is None or not own.log_likelihood.size:
+    if own is None:
         return []
-    best = max(found.log_likelihood, float(own.log_likelihood.max()))
+    known = np.isfinite(own.log_likelihood)
+    best = own.log_likelihood[known].max(initial=-np.inf)
+    columns = (own.log_hr, own.log_likelihood - best, own.derivative)
+    names = ("log_hr", "log_likelihood", "derivative")
     return [
-        {"log_hr": float(b), "log_likelihood": float(v) - best, "derivative": float(d)}
-        for b, v, d in zip(own.log_hr, own.log_likelihood, own.derivative, strict=True)
+        dict(zip(names, map(float, point), strict=True))
+        for point in zip(*(column[known] for column in columns), strict=True)
     ]
 
 

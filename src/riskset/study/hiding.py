@@ -221,13 +221,16 @@ def _counts(*names: str, beside: tuple[str, ...] = ()) -> Callable[..., Iterator
 def _scores(rows: Iterable[Row], least: int) -> Iterator[Row]:
     """The people whom a score is of, unless those who are followed tell how many were left out."""
     for row in rows:
-        sizes = {f"n_{arm}": (row[f"n_{arm}"], row["left"][arm]) for arm in ARMS}
-        names = [
-            name
-            for name, (n, left) in sizes.items()
-            if is_small([n, *(n - own for own in left)], least).any()
-        ]
-        yield _without(row, names)
+        yield _without(
+            row, [f"n_{arm}" for arm in ARMS if _tells_rest(row, f"n_{arm}", arm, least)]
+        )
+
+
+def _tells_rest(row: Row, name: str, arm: str, least: int) -> bool:
+    """Whether a number of people is small, or so near to a number of those left."""
+    n = row[name]
+    numbers = [] if n is None else [n, *(n - own for own in row["left"][arm])]
+    return bool(is_small(numbers, least).any())
 
 
 def _adjustments(rows: Iterable[Row], least: int) -> Iterator[Row]:
@@ -239,8 +242,9 @@ def _adjustments(rows: Iterable[Row], least: int) -> Iterator[Row]:
         is_count = isinstance(value, int) and not isinstance(value, bool)
         return None if is_count and is_small(value, least) else value
 
-    tells = ("target_effective", "comparator_effective")
-    for row in _counts("target_rows", "comparator_rows", beside=tells)(rows, least):
+    for own in rows:
+        few = [arm for arm in ARMS if _tells_rest(own, f"{arm}_rows", arm, least)]
+        row = _without(own, [f"{arm}_{word}" for arm in few for word in ("rows", "effective")])
         details = json.dumps(shown(json.loads(row["details"])), sort_keys=True)
         yield row | {"details": details}
 
@@ -298,6 +302,5 @@ HIDERS: dict[str, Callable[[Iterable[Row], int], Iterator[Row]]] = {
     "event_weeks": _counts("events", "people"),
     "calendar": _parts(("target", "comparator", "arm"), "starts"),
     "controls": _few_outcomes(OF_CONTROL),
-    "likelihood_profiles": _few_outcomes(()),
     "effect_over_time": _over_time,
 }

@@ -199,7 +199,7 @@ interval_level         number  such as 0.95
         "A check that decides whether the estimate may be looked at.",
         RUN
         + """
-name                   text    "balance", "equipoise", "mdrr", "ease", "generalisability", ...
+name                   text    "balance", "shared_balance", "equipoise", "mdrr", "ease", ...
 value                  number? what was found; may be infinite
 limit                  number? None: reported only
 verdict                text    "pass", "fail" or "not_evaluated"
@@ -240,11 +240,11 @@ count                  int?    people
     ),
     table(
         "likelihood_profiles",
-        "A point of the profile of the log likelihood of a run's main estimate.",
+        "A point of the profile log likelihood of the main estimate of an outcome or a control.",
         RUN
         + """
-log_hr                 number  log hazard ratio
-log_likelihood         number  less that at the maximum, so at most 0
+log_hr                 number  log hazard ratio, from log 0.1 to log 10
+log_likelihood         number  less the largest of the profile, so at most 0
 derivative             number? of the profile by the log hazard ratio
 """,
     ),

@@ -68,6 +68,11 @@ class Limits:
     """From where on an estimate may not be looked at; see `riskset.cohort.diagnose`."""
 
     max_smd: float = key("largest standardised difference after adjustment", 0.1, above=0)
+    max_shared_smd: float | None = key(
+        "the same of the shared balance, which decides about controls; none: as max_smd",
+        None,
+        above=0,
+    )
     min_equipoise: float = key("share of people in equipoise", 0.2, least=0, most=1)
     max_mdrr: float = key("smallest detectable hazard ratio", 10.0, above=1)
     max_ease: float = key("expected absolute systematic error", 0.25, above=0)

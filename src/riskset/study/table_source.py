@@ -4,7 +4,7 @@ import numpy as np
 
 from riskset._errors import InputError, counted
 from riskset._types import AnyArray, Index
-from riskset.cohort.adjustment import restrict, start
+from riskset.cohort.adjustment import Adjustment, restrict, start
 from riskset.cohort.population import Population
 from riskset.data.people_file import covariates_of, read_columns
 from riskset.study.analysis_sections import Analysis
@@ -80,6 +80,10 @@ class TableSource:
         if self._cohort is None or self._cohort[0] != comparison:
             self._cohort = (comparison, self._select(comparison, analysis))
         return self._cohort[1]
+
+    def shared(self, comparison: Comparison, analysis: Analysis) -> Adjustment:
+        """All people of a comparison."""
+        return self.cohort(comparison, analysis).people
 
     def follow(self, comparison: Comparison, analysis: Analysis, outcome: str) -> Followed:
         """What became of them, as the columns of the outcome say."""

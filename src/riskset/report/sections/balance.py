@@ -28,13 +28,14 @@ SUMMARY = (
     "after_above", "after_min_p", "generalisability_of", "generalisability_max", "threshold", "sd",
     "target_rows", "comparator_rows", "target_effective", "comparator_effective", "estimand",
 )  # fmt: skip
+OF_SHARED = ("n_covariates", "after_max", "after_worst", "after_above", "threshold")
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """Summary, points of the figure, and the tables of the worst."""
     number = part.main["adjustment"]
     if number is None:
-        return {"summary": None, "points": [], "rest": [], "tables": {}}
+        return {"summary": None, "shared": None, "points": [], "rest": [], "tables": {}}
     made = source.rows("adjustments", adjustment=number)
     rows = source.rows("balance", adjustment=number)
     known = [r for r in rows if r["before_smd"] is not None and r["after_smd"] is not None]
@@ -42,6 +43,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     points, rest = _points(known, threshold)
     return {
         "summary": {key: made[0][key] for key in SUMMARY} if made else None,
+        "shared": _shared(source, part),
         "points": points,
         "rest": rest,
         "tables": {
@@ -54,6 +56,15 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
             ],
         },
     }
+
+
+def _shared(source: Source, part: Part) -> Row | None:
+    """The balance of the people whom all outcomes share, unless they are those of this outcome."""
+    number = part.main["shared_adjustment"]
+    if number is None or number == part.main["adjustment"]:
+        return None
+    made = source.rows("adjustments", adjustment=number)
+    return {key: made[0][key] for key in OF_SHARED} if made else None
 
 
 def _shown(row: Row) -> Row:
@@ -101,7 +112,7 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     say, summary, tables = page.say, found["summary"], found["tables"]
     if summary is None or summary["n_covariates"] is None:
         return page.section("balance", say("section.balance"), page.paragraph("balance.none"))
-    parts = [_words(page, summary)]
+    parts = [_words(page, summary), _shared_words(page, found["shared"])]
     if found["points"]:
         parts.append(_figure(page, found))
     else:
@@ -142,6 +153,19 @@ def _words(page: Page, summary: Mapping[str, Any]) -> Markup:
         other=say(f"balance.sd_{other}"),
     )
     return join(page.paragraph("balance.words", **values), sizes, definition)
+
+
+def _shared_words(page: Page, shared: Mapping[str, Any] | None) -> Markup | None:
+    if shared is None or shared["after_max"] is None:
+        return None
+    return page.paragraph(
+        "balance.shared",
+        threshold=short(shared["threshold"]),
+        above=whole(shared["after_above"]),
+        covariates=page.say.count("covariate", shared["n_covariates"]),
+        size=significant(shared["after_max"]),
+        worst=shared["after_worst"],
+    )
 
 
 def _same(summary: Mapping[str, Any], arm: str) -> bool:

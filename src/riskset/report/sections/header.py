@@ -27,6 +27,8 @@ SYMBOLS = {"pass": "✓", "fail": "✕", "not_evaluated": "–"}
 AT_LEAST = ("equipoise",)
 """Checks that pass from the limit on; all others pass below it."""
 SHARES = ("equipoise",)
+BY_SIGNIFICANCE = ("balance", "shared_balance")
+"""Checks that may ask whether a difference is significantly above the limit."""
 
 
 def collect_about(source: Source, part: Part) -> dict[str, Any]:
@@ -51,6 +53,7 @@ def collect_about(source: Source, part: Part) -> dict[str, Any]:
         "step": main["step"],
         "reason": main["reason"],
         "is_withheld": source.is_withheld(main),
+        "unblind_for_evidence_synthesis": main["unblind_for_evidence_synthesis"],
     }
 
 
@@ -93,10 +96,13 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
 
 def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
     """The paragraph and the table of checks."""
-    is_clear = about["status"] == "ok" or about["is_withheld"]
+    is_withheld = about["is_withheld"]
+    is_clear = about["status"] == "ok" or is_withheld
+    has_profile = is_withheld and about["unblind_for_evidence_synthesis"]
     return join(
         tag("p", _finding(page, found, about), class_="lead" if is_clear else "lead warning"),
-        page.paragraph("header.withheld", "warning") if about["is_withheld"] else None,
+        page.paragraph("header.withheld", "warning") if is_withheld else None,
+        page.paragraph("header.for_evidence_synthesis") if has_profile else None,
         _checks(page, found["tables"]["diagnostics"], found["balance_alpha"]),
     )
 
@@ -225,6 +231,6 @@ def _rule(page: Page, row: Mapping[str, Any], alpha: float | None) -> str:
         return page.say("header.reported")
     show = short_percent if row["name"] in SHARES else short
     key = "at_least" if row["name"] in AT_LEAST else "below"
-    if row["name"] == "balance" and alpha is not None:
+    if row["name"] in BY_SIGNIFICANCE and alpha is not None:
         key = "significantly"
     return page.say(f"header.{key}", limit=show(row["limit"]))

@@ -40,9 +40,10 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     coefficients = [] if number is None else source.rows("ps_coefficients", ps=number)
     tried = [] if number is None else source.rows("ps_cross_validation", ps=number)
     main = main_estimate(source, part)
+    has_effect = main is not None and main["hr"] is not None
     profile = [
         {"log_hr": row["log_hr"], "log_likelihood": row["log_likelihood"]}
-        for row in source.of_run("likelihood_profiles", part.main)
+        for row in (source.of_run("likelihood_profiles", part.main) if has_effect else ())
     ]
     every = -(-len(profile) // MOST_POINTS) if profile else 1
     return {
