@@ -25,7 +25,7 @@ LAYERS = (
     ("omop",),
     ("study",),
     ("report",),
-    ("fit_file", "plot"),
+    ("fit_file", "fit_form", "plot"),
     ("bench",),
     ("__init__",),
     ("cli",),  # stands on the public names

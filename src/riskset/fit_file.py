@@ -10,13 +10,14 @@ import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Features
 from riskset._version import __version__
+from riskset.data.documents import check_form, parse_json
 from riskset.data.schema import Schema
 from riskset.data.writers import write_json
 from riskset.estimators._fitted import Fitted
@@ -25,6 +26,7 @@ from riskset.estimators._interval import Interval
 from riskset.estimators.cox import Cox
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
+from riskset.fit_form import FitForm
 
 __all__ = ["read_fit", "to_dict", "write_fit"]
 
@@ -115,35 +117,34 @@ def read_fit(path: Path) -> tuple[Cox | FineGray, Schema]:
         If there is no such file, or it is not one that `write_fit` wrote.
     """
     try:
-        document = json.loads(path.read_text("utf-8"))
+        document = parse_json(path.read_text("utf-8"))
     except FileNotFoundError:
         raise InputError(
             f"there is no file {str(path)!r}.", hint="it is what `riskset fit --out` writes."
         ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except ValueError as error:
         if zipfile.is_zipfile(path):
             raise InputError(
                 f"{path.name} is not what `riskset fit` wrote, but a zip archive.",
                 hint="a model saved by model.save(...) is for riskset.load(...) in Python.",
             ) from None
-        raise _not_ours(path, f"it is no JSON ({error})") from None
+        raise _not_ours(path, f"it is not valid JSON ({error})") from None
     if not isinstance(document, dict) or "riskset" not in document:
         raise _not_ours(path, "it does not have the key 'riskset'")
     written = document.get("format", FORMAT)
-    if not isinstance(written, int):
-        raise _not_ours(path, f"its format is {written!r}, which is no whole number")
-    if written > FORMAT:
+    if isinstance(written, int) and written > FORMAT:
         raise InputError(
             f"{path.name} was written by riskset {document['riskset']}, whose format is newer than "
             f"that of riskset {__version__}.",
             hint="upgrade riskset.",
         )
-    try:
-        return _restore(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _not_ours(
-            path, f"something in it is missing or changed ({type(error).__name__}: {error})"
-        ) from None
+    fit = check_form(
+        FitForm,
+        document,
+        file=path.name,
+        hint="write it again with `riskset fit --out`, or copy the file again.",
+    )
+    return _restore(fit, Schema.from_dict(document["prediction"]["schema"]))
 
 
 def _not_ours(path: Path, why: str) -> InputError:
@@ -153,28 +154,26 @@ def _not_ours(path: Path, why: str) -> InputError:
     )
 
 
-def _restore(document: Mapping[str, Any]) -> tuple[Cox | FineGray, Schema]:
-    kept = document["prediction"]
-    schema = Schema.from_dict(kept["schema"])
-    names = tuple(document["coef"])
-    model = _estimator(document)
-    model.coef_ = np.array([float(value) for value in document["coef"].values()])
+def _restore(fit: FitForm, schema: Schema) -> tuple[Cox | FineGray, Schema]:
+    names, kept = tuple(fit.coef), fit.prediction
+    model = _estimator(fit)
+    model.coef_ = np.array(list(fit.coef.values()))
     model.covariates_ = names
     model.n_features_in_ = len(names)
     model.feature_names_in_ = np.array(names, dtype=object)
-    model.status_ = document["status"]
+    model.status_ = fit.status
     model._columns = Columns(names, schema=schema)
-    baseline = kept["baseline"]
+    baseline = kept.baseline
     arrays: dict[str, AnyArray] = {
-        "center": np.array([kept["center"].get(name, 0.0) for name in names]),
-        "baseline_strata": np.array([json.dumps(label) for label in baseline["strata"]]),
-        "baseline_stratum_ptr": np.array(baseline["stratum_ptr"], dtype=np.int64),
-        "baseline_time": np.array(baseline["time"], dtype=np.float64),
-        "baseline_log_cumulative": np.array([float(value) for value in baseline["log_cumulative"]]),
-        "baseline_center": np.array(baseline["center"]),
+        "center": np.array([kept.center.get(name, 0.0) for name in names]),
+        "baseline_strata": np.array([json.dumps(label) for label in baseline.strata]),
+        "baseline_stratum_ptr": np.array(baseline.stratum_ptr, dtype=np.int64),
+        "baseline_time": np.array(baseline.time, dtype=np.float64),
+        "baseline_log_cumulative": np.array(baseline.log_cumulative, dtype=np.float64),
+        "baseline_center": np.array(baseline.center),
     }
-    if kept["limit"]:
-        arrays["finite"], arrays["step"] = np.array(list(kept["limit"].values())).T
+    if kept.limit:
+        arrays["finite"], arrays["step"] = np.array(list(kept.limit.values())).T
     model._fitted = Fitted(None, arrays)
     return model, schema
 
@@ -198,18 +197,15 @@ def _kind(model: Cox | FineGray) -> dict[str, object]:
     return {"model": "finegray", "ties": "breslow", "cause": cause, "censoring": censoring}
 
 
-def _estimator(document: Mapping[str, Any]) -> Cox | FineGray:
-    if document["model"] == "cox":
-        return Cox(ties=document["ties"], cause=document["cause"])
-    if document["model"] != "finegray":
-        raise ValueError(f"unknown model {document['model']!r}")
-    censoring = document["censoring"]
+def _estimator(fit: FitForm) -> Cox | FineGray:
+    if fit.model == "cox" or fit.censoring is None or fit.cause is None:
+        return Cox(ties=fit.ties, cause=fit.cause)
     return FineGray(
-        cause=document["cause"],
-        censoring_ties=censoring["ties"],
-        censoring_group=censoring["group"],
-        censoring_beyond=censoring["beyond"],
-        censoring_weights=censoring["weights"],
+        cause=fit.cause,
+        censoring_ties=fit.censoring.ties,
+        censoring_group=fit.censoring.group,
+        censoring_beyond=fit.censoring.beyond,
+        censoring_weights=fit.censoring.weights,
     )
 
 

@@ -1,0 +1,85 @@
+"""The form of a `Schema` in a document: what a saved fit says of how its data were read."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from riskset.data.documents import Form, Label
+from riskset.data.long_table import Duplicates, UnknownRows
+
+__all__ = ["EncoderForm", "SchemaForm"]
+
+
+Key = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+
+
+def _check_one_kind(values: list[Label], what: str) -> None:
+    kinds = {float if type(value) is int else type(value) for value in values}
+    if len(kinds) > 1:
+        raise ValueError(f"{what} must be all text, all numbers or all truth values")
+
+
+def _check_unique(values: list[Label], what: str) -> None:
+    # 1, 1.0 and True are equal, but different levels.
+    seen = {(type(value), value) for value in values}
+    if len(seen) < len(values):
+        raise ValueError(f"{what} must differ, but one is listed twice")
+
+
+class RolesForm(Form):
+    """`Roles.to_dict`."""
+
+    time: str | None = None
+    event: str | None = None
+    entry: str | None = None
+    weight: str | None = None
+    offset: str | None = None
+    cluster: str | None = None
+    censoring_group: str | None = None
+    id: str | None = None
+    strata: list[str]
+    drop: list[str]
+
+
+class EncoderForm(Form):
+    """`FrameEncoder.to_dict`."""
+
+    columns: list[str]
+    levels: dict[str, list[Label]]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        _check_unique(list(self.columns), "columns")
+        for name, levels in self.levels.items():
+            if name not in self.columns:
+                raise ValueError(f"levels/{name}: no column has that name")
+            if not levels:
+                raise ValueError(f"levels/{name}: it must have at least one level")
+            _check_one_kind(levels, f"levels/{name}")
+            _check_unique(levels, f"levels/{name}")
+        return self
+
+
+class LongForm(Form):
+    """The long table of covariates."""
+
+    columns: tuple[str, str, str | None] = Field(strict=False)
+    duplicates: Duplicates
+    unknown_rows: UnknownRows
+    keys: list[Key | str]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        _check_one_kind(list(self.keys), "keys")
+        _check_unique(list(self.keys), "keys")
+        return self
+
+
+class SchemaForm(Form):
+    """`Schema.to_dict`."""
+
+    roles: RolesForm
+    encoder: EncoderForm
+    time_digits: int | None
+    censored: str | None = None
+    long: LongForm | None
