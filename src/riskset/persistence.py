@@ -5,11 +5,11 @@ reads JSON and NumPy's format, and never able to run code. It knows nothing of m
 `riskset.load`.
 """
 
+import hashlib
 import io
 import json
 import os
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,26 +19,18 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._types import AnyArray, is_count
 from riskset._version import __version__
+from riskset.data.documents import DAMAGED_ARCHIVE, SEAL, is_sealed, parse_json, sealed
 from riskset.data.writers import check_target, replacing
 
 __all__ = ["FORMAT_VERSION", "read_archive", "write_archive"]
 
 FORMAT = "riskset-fit"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Version 2 has checksums of the document and of each array."""
 DOCUMENT = "fit.json"
 SUFFIX = ".npy"
-
-# What zipfile and NumPy raise on damaged bytes: a changed flag reads as an unknown method of
-# compression (NotImplementedError) or as encryption (RuntimeError).
-_DAMAGES = (
-    zipfile.BadZipFile,
-    zlib.error,
-    RuntimeError,
-    ValueError,
-    EOFError,
-    KeyError,
-    OSError,
-)
+CHECKSUMS = "arrays"
+"""Key of the checksums of the arrays."""
 
 
 def write_archive(
@@ -61,15 +53,16 @@ def write_archive(
     """
     path = Path(path)
     check_target(path)
+    packed = {name: _packed(array) for name, array in arrays.items()}
     head = {"format": FORMAT, "format_version": FORMAT_VERSION, "riskset": __version__}
-    text = json.dumps({**head, **document}, indent=1, allow_nan=False)
+    checksums = {name: hashlib.sha256(content).hexdigest() for name, content in packed.items()}
+    whole = sealed({**head, **document, CHECKSUMS: checksums})
+    text = json.dumps(whole, indent=1, allow_nan=False)
     with replacing(path) as (temporary,), temporary.open("wb") as stream:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(DOCUMENT, text)
-            for name, array in arrays.items():
-                packed = io.BytesIO()
-                np.save(packed, array, allow_pickle=False)
-                archive.writestr(name + SUFFIX, packed.getvalue())
+            for name, content in packed.items():
+                archive.writestr(name + SUFFIX, content)
         stream.flush()
         os.fsync(stream.fileno())
 
@@ -90,16 +83,16 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
         try:
             with zipfile.ZipFile(stream) as archive:
                 document = _read_document(archive, path)
-                arrays = {
-                    name.removesuffix(SUFFIX): np.load(
-                        io.BytesIO(archive.read(name)), allow_pickle=False
-                    )
+                packed = {
+                    name.removesuffix(SUFFIX): archive.read(name)
                     for name in archive.namelist()
                     if name.endswith(SUFFIX)
                 }
+                _check_arrays(document.pop(CHECKSUMS, None), packed, path)
+                arrays = {name: _unpacked(content) for name, content in packed.items()}
         except InputError:
             raise
-        except _DAMAGES as error:
+        except DAMAGED_ARCHIVE as error:
             raise _not_zip(path, error) from None
     return document, arrays
 
@@ -107,7 +100,7 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
 def _read_document(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     if DOCUMENT not in archive.namelist():
         raise _not_ours(path, f"it is a zip archive without {DOCUMENT}")
-    document = json.loads(archive.read(DOCUMENT))
+    document = parse_json(archive.read(DOCUMENT))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise _not_ours(path, f"its {DOCUMENT} does not say {FORMAT!r}")
     version = document.get("format_version")
@@ -119,7 +112,39 @@ def _read_document(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
             f"but riskset {__version__} reads formats up to {FORMAT_VERSION}.",
             hint="upgrade riskset.",
         )
+    if (version > 1 or SEAL in document) and not is_sealed(document):
+        raise _changed(path, f"its {DOCUMENT} does not agree with its checksum")
+    document.pop(SEAL, None)
     return document
+
+
+def _packed(array: AnyArray) -> bytes:
+    packed = io.BytesIO()
+    np.save(packed, array, allow_pickle=False)
+    return packed.getvalue()
+
+
+def _unpacked(content: bytes) -> AnyArray:
+    array: AnyArray = np.load(io.BytesIO(content), allow_pickle=False)
+    return array
+
+
+def _check_arrays(
+    checksums: Mapping[str, str] | None, packed: Mapping[str, bytes], path: Path
+) -> None:
+    """Compare the arrays with the checksums in the document; a file of version 1 has none."""
+    if checksums is None:
+        return
+    found = {name: hashlib.sha256(content).hexdigest() for name, content in packed.items()}
+    differ = sorted({name for name, _ in found.items() ^ checksums.items()})
+    if differ:
+        raise _changed(path, f"its array {differ[0]!r} does not agree with its checksum")
+
+
+def _changed(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{path.name} is damaged: {why}.", hint="copy the file again, or save the model again."
+    )
 
 
 def _not_zip(path: Path, error: Exception) -> InputError:

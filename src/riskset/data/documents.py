@@ -9,6 +9,8 @@ that a single changed digit is found.
 import hashlib
 import json
 import math
+import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -17,6 +19,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from riskset._errors import InputError
 
 __all__ = [
+    "DAMAGED_ARCHIVE",
+    "SEAL",
     "Finite",
     "Form",
     "Label",
@@ -24,13 +28,27 @@ __all__ = [
     "check_ascending",
     "check_form",
     "check_label",
+    "checksum",
     "is_sealed",
     "parse_json",
     "sealed",
+    "unsealed",
 ]
 
 SEAL = "sha256"
-"""Key of the seal; the last one of a sealed document."""
+"""Key of the seal, the last key of a sealed document."""
+
+DAMAGED_ARCHIVE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    RuntimeError,
+    ValueError,
+    EOFError,
+    KeyError,
+    OSError,
+)
+"""What zipfile and NumPy raise on damaged bytes: a changed flag reads as an unknown method of
+compression (NotImplementedError) or as encryption (RuntimeError)."""
 
 SHOWN = 60
 """Characters of a wrong value that a message shows."""
@@ -156,6 +174,19 @@ def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
     return {**content, SEAL: _checksum(content)}
 
 
+def unsealed(document: Any) -> dict[str, Any]:
+    """A sealed document without its seal.
+
+    Raises
+    ------
+    ValueError
+        If it is not a sealed document, or its checksum does not fit its content.
+    """
+    if not isinstance(document, dict) or not is_sealed(document):
+        raise ValueError("the document does not agree with its checksum")
+    return {key: value for key, value in document.items() if key != SEAL}
+
+
 def is_sealed(document: Mapping[str, Any]) -> bool:
     """Whether the checksum of a document fits its content.
 
@@ -165,6 +196,12 @@ def is_sealed(document: Mapping[str, Any]) -> bool:
     """
     content = {key: value for key, value in document.items() if key != SEAL}
     return bool(document.get(SEAL) == _checksum(content))
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of the bytes of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _checksum(content: Mapping[str, Any]) -> str:

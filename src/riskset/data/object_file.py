@@ -8,7 +8,6 @@ fields, and runs nothing.
 """
 
 import datetime
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -26,11 +25,12 @@ from riskset._types import AnyArray
 from riskset._version import __version__
 from riskset.data.database import StoredTable, batches
 from riskset.data.design import Design
+from riskset.data.documents import checksum, is_sealed, parse_json, sealed
 from riskset.data.writers import check_folder, write_json
 
 __all__ = ["Classes", "read_object", "write_object"]
 
-FORMAT, FORMAT_VERSION = "riskset-object", 1
+FORMAT, FORMAT_VERSION = "riskset-object", 2
 DOCUMENT = "object.json"
 
 Classes = Mapping[str, type]
@@ -63,7 +63,9 @@ def write_object(folder: Path, value: object, classes: Classes) -> None:
         content = writer.plain(value, "")
         writer.finish()
         head = {"format": FORMAT, "format_version": FORMAT_VERSION, "riskset": __version__}
-        write_json(temporary / DOCUMENT, {**head, "content": content})
+        files = {path.name: checksum(path) for path in sorted(temporary.iterdir())}
+        document = sealed({**head, "files": files, "content": content})
+        write_json(temporary / DOCUMENT, document)
 
 
 def read_object(folder: Path, classes: Classes) -> Any:
@@ -290,7 +292,7 @@ def _document(folder: Path) -> dict[str, Any]:
             hint=f"name a folder with a file {DOCUMENT}.",
         )
     try:
-        document = json.loads(path.read_text("utf-8"))
+        document = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise _damaged(folder, f"{DOCUMENT}: {error}") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -302,6 +304,13 @@ def _document(folder: Path) -> dict[str, Any]:
             f"{FORMAT_VERSION}.",
             hint="use a version of riskset that reads it.",
         )
+    if not is_sealed(document):
+        raise _damaged(folder, f"{DOCUMENT} does not agree with its checksum")
+    for name, known in document["files"].items():
+        if not (folder / name).is_file():
+            raise _damaged(folder, f"the file {name} is missing")
+        if checksum(folder / name) != known:
+            raise _damaged(folder, f"the file {name} does not agree with its checksum")
     return document
 
 

@@ -12,8 +12,6 @@ differ is in ``run.json``. A row of a table has names or numbers that lead to it
 adjustment or its propensity score; `riskset.study.schema` explains which.
 """
 
-import hashlib
-import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from riskset._errors import InputError
+from riskset.data.documents import SEAL, checksum, is_sealed, parse_json, sealed
 from riskset.data.typed_file import TypedTable, read_typed, stored_types, write_typed
 from riskset.data.writers import write_json
 from riskset.study.outcome_tables import OUTCOME_TABLES
@@ -65,6 +64,7 @@ STUDY_KEYS = {
     "settings_hash": "SHA-256 of the settings",
     "versions": "name of a program -> version",
     "tables": "name of a table -> {rows, sha256}",
+    "sha256": "checksum of the rest of this document",
 }
 """What ``study.json`` holds."""
 
@@ -74,6 +74,7 @@ RUN_KEYS = {
     "seconds": "wall time of the run",
     "steps": "list of {step, what, seconds, reused}: wall time of each step, and whether an "
     "earlier run had done it",
+    "sha256": "checksum of the rest of this document",
 }
 """What ``run.json`` holds."""
 
@@ -216,10 +217,11 @@ def write_results(
     for name in TABLES:
         path = _file(temporary, name)
         n_rows = write_typed(path, TABLES[name].types, _checked(name, tables.get(name, ())))
-        known[name] = {"rows": n_rows, "sha256": _checksum(path)}
+        known[name] = {"rows": n_rows, "sha256": checksum(path)}
     content = {"format": FORMAT, **study, "tables": known}
-    write_json(temporary / STUDY, {key: content[key] for key in STUDY_KEYS})
-    write_json(temporary / RUN, {"study": study["settings_hash"], **run})
+    ordered = {key: content[key] for key in STUDY_KEYS if key != SEAL}
+    write_json(temporary / STUDY, sealed(ordered))
+    write_json(temporary / RUN, sealed({"study": study["settings_hash"], **run}))
     old = folder.with_name(f".{folder.name}-old")
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
@@ -252,7 +254,7 @@ def _check(folder: Path, name: str, known: Mapping[str, Any]) -> None:
             f"the table {path.name!r} of the results is missing in {str(folder)!r}.",
             hint="copy the whole folder, or run the study again.",
         )
-    if name not in known or _checksum(path) != known[name]["sha256"]:
+    if name not in known or checksum(path) != known[name]["sha256"]:
         raise _damaged(path, "its checksum is not the one in study.json")
     try:
         types = stored_types(path)
@@ -265,7 +267,7 @@ def _check(folder: Path, name: str, known: Mapping[str, Any]) -> None:
 
 def _document(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = parse_json(path.read_bytes())
     except FileNotFoundError as error:
         raise InputError(
             f"the file {path.name!r} of the results is missing in {str(path.parent)!r}.",
@@ -276,7 +278,9 @@ def _document(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
     missing = [key for key in keys if not isinstance(found, dict) or key not in found]
     if missing:
         raise _damaged(path, f"it lacks the key {missing[0]!r}")
-    return dict(found)
+    if not is_sealed(found):
+        raise _damaged(path, "it does not agree with its checksum")
+    return {key: value for key, value in found.items() if key != SEAL}
 
 
 def _damaged(path: Path, why: str) -> InputError:
@@ -288,8 +292,3 @@ def _damaged(path: Path, why: str) -> InputError:
 
 def _file(folder: Path, name: str) -> Path:
     return folder / f"{name}.parquet"
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

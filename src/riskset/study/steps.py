@@ -9,7 +9,6 @@ data of single people; nothing in it is meant to be shared.
 import hashlib
 import json
 import time
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset._version import __version__
+from riskset.data.documents import DAMAGED_ARCHIVE, checksum
 from riskset.data.writers import lock, replacing
 
 __all__ = ["Result", "Steps", "digest", "fingerprint"]
@@ -143,8 +143,7 @@ def digest(*parts: object) -> str:
 
 def fingerprint(path: Path) -> str:
     """SHA-256 of a file's contents."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return checksum(path)
 
 
 def _save(path: Path, result: Result) -> None:
@@ -162,6 +161,6 @@ def _load(path: Path, key: str) -> Result | None:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays: Mapping[str, AnyArray] = {name: stored[name] for name in stored.files}
         facts = json.loads(arrays[FACTS].tobytes())
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except DAMAGED_ARCHIVE:
         return None
     return Result(facts, {name: a for name, a in arrays.items() if name != FACTS}, key)

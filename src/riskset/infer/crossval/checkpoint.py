@@ -21,6 +21,7 @@ from riskset._runtime import Runtime
 from riskset._types import AnyArray
 from riskset._version import __version__
 from riskset.data.design import Design
+from riskset.data.documents import parse_json, sealed, unsealed
 from riskset.data.outcome import Outcome
 from riskset.data.writers import check_target, lock
 from riskset.infer.crossval.scores import ReplicateScore, Scorer
@@ -30,7 +31,7 @@ from riskset.solve.optimality import Problem
 __all__ = ["Checkpoint", "CheckpointError", "digest", "fingerprint"]
 
 FORMAT = "riskset-checkpoint"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 class CheckpointError(InputError):
@@ -118,7 +119,7 @@ class Checkpoint:
             return
         path = Path(path)
         check_target(path)
-        head = {"format": FORMAT, "version": FORMAT_VERSION, **(belongs_to or {})}
+        head = sealed({"format": FORMAT, "version": FORMAT_VERSION, **(belongs_to or {})})
         self._stream = open(path, "a+b", buffering=0)  # noqa: SIM115 - open until `close`
         try:
             busy = CheckpointError(
@@ -153,12 +154,12 @@ class Checkpoint:
         self._check_head(path, lines, head)
         for number, line in enumerate(lines[1:], start=2):
             try:
-                record = json.loads(line)
+                record = unsealed(parse_json(line))
                 name = record.pop("key"), record.pop("replicate")
                 self._records[name] = ReplicateScore.read(record)
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise CheckpointError(
-                    f"{path.name} is damaged: line {number:,} is no replicate.",
+                    f"{path.name} is damaged: line {number:,} is not a replicate.",
                     hint="delete that line and those after it, or the file.",
                 ) from None
         if whole < len(content):  # a line that was cut off
@@ -166,7 +167,7 @@ class Checkpoint:
 
     def _check_head(self, path: Path, lines: list[bytes], head: Mapping[str, object]) -> None:
         try:
-            found = json.loads(lines[0])
+            found = unsealed(parse_json(lines[0]))
             is_ours = found["format"] == FORMAT and found["version"] == FORMAT_VERSION
         except (ValueError, KeyError, TypeError, IndexError):
             is_ours = False
@@ -196,5 +197,6 @@ class Checkpoint:
         self._records[key, replicate] = score
         if self._stream is None:
             return
-        line = json.dumps({"key": key, "replicate": replicate, **score._asdict()}) + "\n"
+        record = {"key": key, "replicate": replicate, **score._asdict()}
+        line = json.dumps(sealed(record)) + "\n"
         self._stream.write(line.encode())
