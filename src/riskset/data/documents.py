@@ -12,6 +12,7 @@ import math
 import zipfile
 import zlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
