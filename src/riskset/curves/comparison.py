@@ -10,12 +10,20 @@ from scipy.special import chdtrc
 from riskset._errors import InputError
 from riskset._types import Index, Rows
 from riskset.curves.followup import Followup, split
+from riskset.curves.logrank import logrank_sums
 from riskset.data.causes import cause_code
-from riskset.data.checks import Places
-from riskset.data.labels import as_codes
+from riskset.data.checks import Places, complain_rows
 from riskset.infer.variance import generalized_inverse
 
 __all__ = ["GroupTest", "gray_test", "logrank_test"]
+
+Square = NDArray[np.float64]
+
+MOST_GROUPS = 10_000
+"""More groups have a matrix of variances that fills the memory."""
+
+MOST_GROUPS_OF_GRAY = 1_000
+"""Gray's variance takes a time that grows with the third power of their number at every event."""
 
 NO_DIFFERENCE = 1e-12
 """Incidences that differ by less are equal."""
@@ -38,7 +46,7 @@ class GroupTest:
     variance : (n_groups, n_groups) float64
         Covariance of `score`.
     n_rows, n_events : (n_groups,) int64
-        Rows and events of the cause in each group.
+        Rows and events of the cause in each group; a row of weight 2 is two.
     """
 
     statistic: float
@@ -65,7 +73,13 @@ class Counts(NamedTuple):
 
 
 def gray_test(
-    y: object, group: object, cause: int | str = 1, *, strata: object = None, rho: float = 0.0
+    y: object,
+    group: object,
+    cause: int | str = 1,
+    *,
+    weight: object = None,
+    strata: object = None,
+    rho: float = 0.0,
 ) -> GroupTest:
     r"""Gray's test that the cumulative incidence of a cause is the same in all groups.
 
@@ -82,13 +96,15 @@ def gray_test(
     Parameters
     ----------
     y : (n,) structured array, `Outcome` or `Dataset`
-        `riskset.Surv` with events 0 (censored), 1, 2, ... or labels.
-        Rows of weight 0 are absent; other case weights do not count.
+        `riskset.Surv` with events 0 (censored), 1, 2, ... or labels. An `Outcome` and a `Dataset`
+        bring their case weights; their strata count only if they are passed as `strata`.
     group : (n,) labels
         At least two.
     cause : int or str
         The event code to compare, or its label.
-    strata : (n,) labels, optional
+    weight : (n,) whole numbers >= 0, optional
+        How many rows each row stands for; 0 removes it.
+    strata : (n,) labels, or a sequence of label arrays, optional
         Groups are compared within strata, and scores and variances added up. A stratum in which
         nobody has an event of the cause adds nothing.
     rho : float
@@ -101,7 +117,8 @@ def gray_test(
     Raises
     ------
     InputError
-        If there is one group only or nobody has an event of the cause. And where the test is not
+        If there is one group only or more than 1,000, a weight is not whole, or nobody has an event
+        of the cause. And where the test is not
         defined: if rows enter late, or if F, which may pass 1 once a group has nobody left,
         reaches 1 while groups are still compared and rho is not positive, or passes it and rho is
         not whole.
@@ -124,7 +141,7 @@ def gray_test(
     >>> test.df, test.score.round(3).tolist()
     (1, [1.1, -1.1])
     """
-    rows = Followup.read(y, group)
+    rows, stratum = _read(y, group, weight, strata, MOST_GROUPS_OF_GRAY)
     if rows.entry is not None and rows.entry.max() >= rows.time.min():
         n_late = int(np.count_nonzero(rows.entry >= rows.time.min()))
         raise InputError(
@@ -133,16 +150,25 @@ def gray_test(
             hint="compare cause-specific hazards with riskset.logrank_test instead.",
         )
     code = _check(rows, cause)
-    score, variance = _zeros(rows)
-    for counts in _by_stratum(rows, strata, code):
-        more_score, more_variance = _gray(counts, rho)
-        score += more_score
-        variance += more_variance
-    return _result(rows, code, score, variance)
+    n_groups = len(rows.labels)
+    score, variance = np.zeros(n_groups), np.zeros((n_groups, n_groups))
+    for own in split(stratum, int(stratum.max()) + 1):
+        if (rows.event[own] == code).any():
+            more_score, more_variance = _gray(_count(rows.take(own), code), rho)
+            score += more_score
+            variance += more_variance
+    inverse = generalized_inverse(variance)
+    return _result(rows, code, inverse.form(score), inverse.rank, score, variance)
 
 
 def logrank_test(
-    y: object, group: object, cause: int | str = 1, *, strata: object = None, rho: float = 0.0
+    y: object,
+    group: object,
+    cause: int | str = 1,
+    *,
+    weight: object = None,
+    strata: object = None,
+    rho: float = 0.0,
 ) -> GroupTest:
     r"""The log-rank test, and its :math:`G^\rho` family, that groups share one hazard.
 
@@ -154,14 +180,16 @@ def logrank_test(
     Parameters
     ----------
     y : (n,) structured array, `Outcome` or `Dataset`
-        `riskset.Surv`. With ``entry``, rows are at risk on (entry, time]. Rows of weight 0 are
-        absent; other case weights do not count.
+        `riskset.Surv`. With ``entry``, rows are at risk on (entry, time]. An `Outcome` and a
+        `Dataset` bring their case weights; their strata count only if they are passed as `strata`.
     group : (n,) labels
         At least two.
     cause : int or str
         The event code that counts, all others being censored: with competing events the test
         compares cause-specific hazards.
-    strata : (n,) labels, optional
+    weight : (n,) whole numbers >= 0, optional
+        How many rows each row stands for; 0 removes it.
+    strata : (n,) labels, or a sequence of label arrays, optional
         Groups are compared within strata, and scores and variances added up. A stratum in which
         nobody has an event of the cause adds nothing.
     rho : float
@@ -174,7 +202,12 @@ def logrank_test(
     Raises
     ------
     InputError
-        If there is one group only or nobody has an event of the cause.
+        If there is one group only or more than 10,000, a weight is not whole, or nobody has an
+        event of the cause.
+
+    Notes
+    -----
+    O(n K + K^3) time for n rows and K groups.
 
     References
     ----------
@@ -187,27 +220,33 @@ def logrank_test(
     >>> round(rs.logrank_test(y, ["a", "b", "a", "b"]).statistic, 6)
     0.615385
     """
-    rows = Followup.read(y, group)
+    rows, stratum = _read(y, group, weight, strata, MOST_GROUPS)
     code = _check(rows, cause)
-    score, variance = _zeros(rows)
-    for _, at_risk, events, _ in _by_stratum(rows, strata, code):
-        total, failed = at_risk.sum(axis=1), events.sum(axis=1)
-        survival = np.append(1.0, np.cumprod(1.0 - failed / total)[:-1])
-        weight, share = survival**rho, at_risk / total[:, None]
-        score += weight @ (events - failed[:, None] * share)
-        spread = np.divide(total - failed, total - 1, out=np.zeros_like(total), where=total > 1)
-        factor = weight**2 * failed * spread
-        variance += np.diag(factor @ share) - (share * factor[:, None]).T @ share
-    return _result(rows, code, score, variance)
+    sums = logrank_sums(rows, stratum, code, rho)
+    return _result(rows, code, *sums.statistic(), sums.score, sums.variance)
 
 
-def _by_stratum(rows: Followup, strata: object, cause: int) -> list[Counts]:
-    """Counts of the strata in which somebody has an event of the cause."""
-    parts = [rows]
-    if strata is not None:
-        codes, labels = as_codes(strata, "strata", rows.time.size, Places())
-        parts = [rows.take(own) for own in split(codes, len(labels))]
-    return [_count(part, cause) for part in parts if (part.event == cause).any()]
+def _read(
+    y: object, group: object, weight: object, strata: object, most: int
+) -> tuple[Followup, Index]:
+    """Rows of positive weight, which must be a number of rows, and their strata."""
+    rows, stratum = Followup.read_stratified(y, group, weight, strata)
+    if len(rows.labels) > most:
+        raise InputError(
+            f"`group` has {len(rows.labels):,} different labels in {rows.time.size:,} rows, but "
+            f"this test compares at most {most:,} groups.",
+            hint="check that `group` holds groups, and not identifiers or measurements.",
+        )
+    complain_rows(
+        rows.weight != np.floor(rows.weight),
+        rows.weight,
+        "`weight`",
+        "must be whole, for a test of groups counts rows",
+        Places(row_name=lambda i: f"row {i} of those with positive weight"),
+        hint="for other weights, such as those of inverse probabilities, fit riskset.Cox to the "
+        "groups with these weights and take its robust variance.",
+    )
+    return rows, stratum
 
 
 def _check(rows: Followup, cause: object) -> int:
@@ -229,11 +268,6 @@ def _check(rows: Followup, cause: object) -> int:
     return int(cast("int", code))
 
 
-def _zeros(rows: Followup) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    n_groups = len(rows.labels)
-    return np.zeros(n_groups), np.zeros((n_groups, n_groups))
-
-
 def _count(rows: Followup, cause: int) -> Counts:
     """Whole numbers, so that sums and differences are exact."""
     n_groups = len(rows.labels)
@@ -241,22 +275,24 @@ def _count(rows: Followup, cause: int) -> Counts:
     competes = (rows.event > 0) & ~fails
     time = np.unique(rows.time[rows.event > 0])
 
-    def table(place: Index, group: Index) -> Index:
+    def table(place: Index, own: NDArray[np.bool_]) -> Square:
         """Rows at each place, the last being beyond all times, in each group."""
-        cells = place * n_groups + group
-        return np.bincount(cells, minlength=(time.size + 1) * n_groups).reshape(-1, n_groups)
+        cells = place[own] * n_groups + rows.group[own]
+        n_cells = (time.size + 1) * n_groups
+        counts: Square = np.bincount(cells, rows.weight[own], n_cells).astype(np.float64)
+        return counts.reshape(-1, n_groups)
 
-    def reaching(times: Rows) -> Index:
+    def reaching(times: Rows) -> Square:
         """Rows whose own time is not before each time, in each group."""
         place = np.searchsorted(time, times, side="right")
-        return np.cumsum(table(place, rows.group)[:0:-1], axis=0)[::-1]
+        return np.cumsum(table(place, np.ones(place.size, bool))[:0:-1], axis=0)[::-1]
 
     at_risk = reaching(rows.time)
     if rows.entry is not None:
         at_risk = at_risk - reaching(rows.entry)
     place = np.searchsorted(time, rows.time)
-    events, others = (table(place[own], rows.group[own])[:-1] for own in (fails, competes))
-    return Counts(time, *(counts.astype(np.float64) for counts in (at_risk, events, others)))
+    events, others = (table(place, own)[:-1] for own in (fails, competes))
+    return Counts(time, at_risk, events, others)
 
 
 def _gray(counts: Counts, rho: float) -> tuple[Rows, NDArray[np.float64]]:
@@ -339,15 +375,13 @@ def _tie_terms(
     )
 
 
-def _result(rows: Followup, cause: int, score: Rows, variance: NDArray[np.float64]) -> GroupTest:
-    inverse = generalized_inverse(variance)
-    n_groups = len(rows.labels)
-    return GroupTest(
-        inverse.form(score),
-        inverse.rank,
-        rows.labels,
-        score,
-        variance,
-        np.bincount(rows.group, minlength=n_groups),
-        np.bincount(rows.group[rows.event == cause], minlength=n_groups),
+def _result(
+    rows: Followup, cause: int, statistic: float, df: int, score: Rows, variance: Square
+) -> GroupTest:
+    n_groups, fails = len(rows.labels), rows.event == cause
+    counts = (
+        np.bincount(rows.group, rows.weight, n_groups),
+        np.bincount(rows.group[fails], rows.weight[fails], n_groups),
     )
+    n_rows, n_events = (np.rint(count).astype(np.int64) for count in counts)
+    return GroupTest(statistic, df, rows.labels, score, variance, n_rows, n_events)

@@ -10,7 +10,7 @@ from riskset._types import AnyArray, Index, Rows
 from riskset.data.causes import Labels, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.dataset import Dataset
-from riskset.data.labels import as_codes
+from riskset.data.labels import as_codes, code_columns
 from riskset.data.outcome import Outcome, Surv
 
 __all__ = ["EVERYBODY", "Followup", "check_level", "split"]
@@ -55,6 +55,13 @@ class Followup(NamedTuple):
         InputError
             Naming the argument, the row and the value.
         """
+        return cls.read_stratified(y, group, weight, None)[0]
+
+    @classmethod
+    def read_stratified(
+        cls, y: object, group: object, weight: object, strata: object
+    ) -> tuple["Followup", Index]:
+        """`read`, and the number of the stratum of each of its rows."""
         time, event, entry, own, causes = _fields(y)
         weight = own if weight is None else weight
         surv = Surv(time, event, entry)
@@ -77,6 +84,9 @@ class Followup(NamedTuple):
         if group is not None:
             codes, names = as_codes(group, "group", n_rows, places)
             labels = tuple(names.tolist())
+        stratum = np.zeros(n_rows, dtype=np.int64)
+        if strata is not None:
+            stratum = code_columns(strata, "strata", n_rows, places)[0]
         used = weights > 0
         empty = np.flatnonzero(np.bincount(codes[used], minlength=len(labels)) == 0)
         if empty.size:
@@ -86,7 +96,7 @@ class Followup(NamedTuple):
                 hint="check how the weights were made, or drop the group.",
             )
         late = surv["entry"] if entry is not None and (surv["entry"] > -np.inf).any() else None
-        return cls(
+        found = cls(
             surv["time"][used],
             surv["event"].astype(np.int64)[used],
             None if late is None else late[used],
@@ -95,6 +105,7 @@ class Followup(NamedTuple):
             labels,
             causes,
         )
+        return found, stratum[used]
 
     def take(self, rows: Index) -> "Followup":
         """Some of the rows."""
