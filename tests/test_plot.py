@@ -198,3 +198,19 @@ def test_pictures_that_cannot_be_drawn(followup: tuple[np.ndarray, np.ndarray]) 
         rs.plot.incidence_by_group(result, 1, until=0)
     with pytest.raises(rs.InputError, match="did you mean 'treated'"):
         rs.plot.incidence_by_group(result, 1, groups=["treatet"])
+
+
+@pytest.mark.parametrize("kind", ["survival", "incidence"])
+def test_more_groups_than_fit_are_refused(kind: str) -> None:
+    group = np.arange(62) % 31
+    y = rs.Surv(np.arange(62) + 1.0, np.ones(62))
+    result, draw = {
+        "survival": (rs.kaplan_meier(y, group), rs.plot.survival_by_group),
+        "incidence": (rs.aalen_johansen(y, group), rs.plot.incidence_by_group),
+    }[kind]
+    with pytest.raises(
+        rs.InputError, match=r"(?s)31 groups do not fit one .* at most 30 .* `groups`"
+    ):
+        draw(result)  # type: ignore[operator]
+    figure = draw(result, groups=range(30))  # type: ignore[operator]
+    assert isinstance(figure, Figure)

@@ -90,14 +90,34 @@ def test_causes_that_are_text(run: Run) -> None:
     assert Path("text.csv").read_text() == Path("code.csv").read_text()
 
 
-def test_weights_and_late_entry_have_no_gray_test(run: Run) -> None:
-    rows = "time,event,entry,w,g\n3,1,0,1,a\n4,2,1,1,b\n5,1,2,0,a\n6,0,1,2,b\n7,1,2,1,b\n"
+def test_weights_count_rows_and_late_entry_has_no_gray_test(run: Run) -> None:
+    rows = "time,event,entry,w,g\n3,1,0,1,a\n4,2,1,1,b\n5,1,4,0,a\n6,0,1,2,b\n7,1,2,1,b\n"
     Path("t.csv").write_text(rows)
     ended = run("curves", "t.csv", "--entry", "entry", "--group", "g", "--out", "c.csv")
     assert "Gray's test is not defined for rows that enter late" in ended.out
     ended = run("curves", "t.csv", "--weight", "w", "--group", "g", "--out", "c.csv")
-    assert "do not take weights" in ended.out
+    expected = rs.gray_test(rs.Surv([3, 4, 6, 6, 7], [1, 2, 0, 0, 1]), list("abbbb"))
+    assert f"chi-square {plain_number(expected.statistic)}, df 1" in ended.out
     assert "rows of weight 0: 1" in ended.out
+    Path("t.csv").write_text(rows.replace("2,1,b", "2,0.5,b"))
+    ended = run("curves", "t.csv", "--weight", "w", "--group", "g", "--out", "c.csv")
+    assert (ended.code, "none: --weight must be whole" in ended.out) == (0, True)
+
+
+def test_many_groups_have_a_table_and_no_picture(run: Run) -> None:
+    groups = np.arange(120) % 60
+    frame = pd.DataFrame({"time": np.arange(120) + 1, "event": 1, "site": groups})
+    frame.to_csv("t.csv", index=False)
+    common = ("curves", "t.csv", "--group", "site", "--out", "c.csv")
+    ended = run(*common, "--plot", "c.png")
+    assert ended.code == 2
+    assert "60 groups do not fit one picture, which has room for 30" in ended.err
+    assert "leave --plot out" in ended.err
+    assert not Path("c.csv").exists()
+    ended = run(*common)
+    assert "and 10 more groups" in ended.out
+    assert "df 59" in ended.out
+    assert pd.read_csv("c.csv")["group"].nunique() == 60
 
 
 @pytest.mark.parametrize(

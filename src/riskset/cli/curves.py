@@ -17,12 +17,16 @@ from riskset.cli.inputs import check_digits, check_readable
 from riskset.cli.predict import as_times
 from riskset.cli.summary import print_written
 from riskset.cli.terminal import facts, output, plain_number, plain_table, short
+from riskset.cli.wording import in_options
 from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
 
 if TYPE_CHECKING:
     from riskset._types import AnyArray
 
 __all__ = ["curves"]
+
+MOST_SHOWN = 50
+"""Groups in the summary; the table that is written has all of them."""
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -175,7 +179,7 @@ def _print(
     if absent:
         about.add_row("left out", f"rows of weight 0: {absent:,}")
     if group is not None:
-        for name, words in _tests(outcome, group, causes, weighted=weighted):
+        for name, words in _tests(outcome, group, causes):
             about.add_row(name, words)
     console = output()
     console.print(about)
@@ -183,26 +187,25 @@ def _print(
     console.print(
         _medians(result, weighted=weighted) if is_survival else _incidences(result, causes)
     )
+    if len(result) > MOST_SHOWN:
+        console.print(f"and {counted(len(result) - MOST_SHOWN, 'more group')}")
 
 
 def _tests(
-    outcome: "rs.Outcome", group: "AnyArray", causes: list[Any], *, weighted: bool
+    outcome: "rs.Outcome", group: "AnyArray", causes: list[Any]
 ) -> Iterator[tuple[str, str]]:
     """The test of groups for each cause, or why there is none."""
     if np.unique(group[outcome.weight > 0]).size < 2:
         return
-    if weighted:
-        yield "test", "none: the tests of groups do not take weights"
-        return
-    if causes != [None] and outcome.entry is not None:
-        yield "test", "none: Gray's test is not defined for rows that enter late"
-        return
+    only = outcome.labels.get(outcome.cause, outcome.cause)
     for cause in causes:
-        if cause is None:
-            only = outcome.labels.get(outcome.cause, outcome.cause)
-            name, test = "log-rank test", rs.logrank_test(outcome, group, only)
-        else:
-            name, test = f"Gray's test, cause {cause}", rs.gray_test(outcome, group, cause)
+        name = "log-rank test" if cause is None else f"Gray's test, cause {cause}"
+        compare = rs.logrank_test if cause is None else rs.gray_test
+        try:
+            test = compare(outcome, group, only if cause is None else cause)
+        except InputError as error:  # the curves stand all the same
+            yield short(name, 40), f"none: {in_options(error.message)}"
+            continue
         p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {plain_number(test.p_value, 3)}"
         yield short(name, 40), f"chi-square {plain_number(test.statistic)}, df {test.df}, {p}"
 
@@ -218,7 +221,7 @@ def _medians(result: Any, *, weighted: bool) -> Table:
         f"{100 * result.level:g}% interval",
     ):
         table.add_column(title, justify="right", no_wrap=True)
-    for curve in result:
+    for curve in result.curves[:MOST_SHOWN]:
         median, lower, upper = (plain_number(time) or "-" for time in curve.quantile(0.5))
         size = curve.n_events.sum() + curve.n_censored.sum()
         table.add_row(
@@ -238,7 +241,7 @@ def _incidences(result: Any, causes: list[Any]) -> Table:
     table.add_column("cause", no_wrap=True)
     for title in ("events", "at time", "incidence", f"{100 * result.level:g}% interval"):
         table.add_column(title, justify="right", no_wrap=True)
-    for curve in result:
+    for curve in result.curves[:MOST_SHOWN]:
         for cause in causes:
             k = curve.position(cause)
             table.add_row(

@@ -91,6 +91,10 @@ PHRASES = {
     r" \(of riskset\.Surv, or where the data are read\)": "",
     r", or name causes by making `y` with riskset\.Surv\(time, labels, censored=\.\.\.\)": "",
     r"`folds` must have at least two different ids": "--fold must have at least two different ids",
+    r"choose at most [0-9]+ of them with `groups`": (
+        "leave --plot out (the table has all groups), or keep the rows of fewer groups"
+    ),
+    r"check that `group` holds groups": "check that --group names a column of groups",
     r"`y`": "the table",
 }
 

@@ -12,7 +12,7 @@ from riskset._types import AnyArray
 from riskset.data.checks import Places, as_array, as_numbers
 from riskset.data.output import data_frame
 
-__all__ = ["Curve", "Curves", "as_times", "step_values"]
+__all__ = ["C", "Curve", "Curves", "as_times", "step_values"]
 
 
 class Curve(Protocol):

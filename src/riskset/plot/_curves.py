@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import Rows
+from riskset.curves._result import C, Curves
 from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve
 from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve
 from riskset.plot._style import ACCENT, COLOURS, INK, STYLE, Label, frame, label_ends, short
@@ -26,6 +27,9 @@ LABEL = 22
 
 POINTS = 4000
 """Most steps of a line; a picture 7 inches wide has fewer dots at 600 to the inch."""
+
+MOST_LINES = 30
+"""More lines cannot be told apart, nor their numbers at risk be read."""
 
 ROW = 0.19
 """Height of a row of the table, inches."""
@@ -81,7 +85,7 @@ def survival_by_group(
     Raises
     ------
     InputError
-        If the time axis would be empty.
+        If the time axis would be empty, or there are more than 30 groups.
 
     Examples
     --------
@@ -90,7 +94,7 @@ def survival_by_group(
     >>> result = rs.kaplan_meier(y, ["treated"] * 3 + ["untreated"] * 3)
     >>> figure = rs.plot.survival_by_group(result, xlabel="months")
     """
-    curves = list(result) if groups is None else [result[label] for label in groups]
+    curves = _chosen(result, groups)
     lines = [
         Line(str(c.label), *_from_start(c.time, 1.0, c.survival, c.lower, c.upper)) for c in curves
     ]
@@ -138,7 +142,8 @@ def incidence_by_group(
     Raises
     ------
     InputError
-        If the cause does not occur, or must be named, or the time axis would be empty.
+        If the cause does not occur, or must be named, the time axis would be empty, or there are
+        more than 30 groups.
 
     Examples
     --------
@@ -149,7 +154,7 @@ def incidence_by_group(
     given = cause_names or {}
     names = {c: given.get(c, _name_of(c)) for c in result.causes.tolist()}
     causes = result.causes.tolist() if cause is None else [cause]
-    curves = list(result) if groups is None else [result[label] for label in groups]
+    curves = _chosen(result, groups)
     if len(causes) > 1 and len(curves) > 1:
         raise InputError(
             f"there are {len(causes)} causes and {len(curves)} groups, so say which cause to draw.",
@@ -169,6 +174,16 @@ def incidence_by_group(
         ylabel = "cumulative incidence" + ("" if by_cause else f" of {names[causes[0]]}")
     limits = (0.0, min(1.0, 1.06 * top) if top > 0 else 1.0) if ylim is None else ylim
     return picture.draw(curves if at_risk else [], limits, title, xlabel, ylabel)
+
+
+def _chosen(result: Curves[C], groups: Sequence[object] | None) -> list[C]:
+    curves = list(result) if groups is None else [result[label] for label in groups]
+    if len(curves) > MOST_LINES:
+        raise InputError(
+            f"{len(curves):,} groups do not fit one picture, which has room for {MOST_LINES}.",
+            hint=f"choose at most {MOST_LINES} of them with `groups`.",
+        )
+    return curves
 
 
 def _end(curves: Sequence[SurvivalCurve | IncidenceCurve]) -> float:
