@@ -1,5 +1,6 @@
 """Saved fits: everything comes back, and a file that is not one is refused with a reason."""
 
+import hashlib
 import io
 import json
 import os
@@ -13,6 +14,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
+from riskset.data.documents import sealed
 from riskset.fit_file import read_fit
 from riskset.persistence import read_archive, write_archive
 
@@ -154,16 +156,24 @@ def saved(data, tmp_path):
     return path
 
 
-def rewrite(path, change):
+def rewrite(path, change, *, is_sealed=True):
+    """Edit a file; its checksums are made anew, or else left as they were."""
     document, arrays = read_archive(path)
+    with zipfile.ZipFile(path) as archive:
+        known = json.loads(archive.read("fit.json"))
     change(document, arrays)
-    head = {k: document.pop(k) for k in ("format", "format_version", "riskset")}
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("fit.json", json.dumps(head | document))
+        checksums = {}
         for name, array in arrays.items():
             packed = io.BytesIO()
             np.save(packed, array)
+            checksums[name] = hashlib.sha256(packed.getvalue()).hexdigest()
             archive.writestr(f"{name}.npy", packed.getvalue())
+        if is_sealed:
+            document = sealed(document | {"arrays": checksums})
+        else:
+            document |= {key: known[key] for key in ("arrays", "sha256")}
+        archive.writestr("fit.json", json.dumps(document))
 
 
 def test_an_absent_file(tmp_path):
@@ -236,8 +246,8 @@ def test_a_changed_byte_anywhere(saved):
 
 
 def test_a_later_version(saved):
-    rewrite(saved, lambda document, _: document.update(format_version=2, riskset="9.1"))
-    with pytest.raises(rs.InputError, match=r"riskset 9.1 in format 2.*\n.*upgrade"):
+    rewrite(saved, lambda document, _: document.update(format_version=3, riskset="9.1"))
+    with pytest.raises(rs.InputError, match=r"riskset 9.1 in format 3.*\n.*upgrade"):
         rs.load(saved)
 
 
@@ -264,6 +274,30 @@ def test_a_missing_array(saved, name):
     rewrite(saved, lambda _, arrays: arrays.pop(name))
     with pytest.raises(rs.InputError, match="something in it is missing"):
         rs.load(saved)
+
+
+def test_a_change_that_fits_is_found_by_a_checksum(saved):
+    rewrite(saved, lambda document, _: document["attributes"].update(n_rows_=81), is_sealed=False)
+    with pytest.raises(rs.InputError, match="fit.json does not agree with its checksum"):
+        rs.load(saved)
+
+
+def test_an_array_that_fits_is_found_by_a_checksum(saved):
+    rewrite(saved, lambda _, arrays: arrays.update(coef=np.zeros(4)), is_sealed=False)
+    with pytest.raises(rs.InputError, match="array 'coef' does not agree with its checksum"):
+        rs.load(saved)
+
+
+def test_a_file_of_version_1_is_read(saved, data):
+    coef = rs.load(saved).coef_
+    document, arrays = read_archive(saved)
+    with zipfile.ZipFile(saved, "w") as archive:
+        archive.writestr("fit.json", json.dumps(document | {"format_version": 1}))
+        for name, array in arrays.items():
+            packed = io.BytesIO()
+            np.save(packed, array)
+            archive.writestr(f"{name}.npy", packed.getvalue())
+    assert_array_equal(rs.load(saved).coef_, coef)
 
 
 def test_folders_are_no_files(saved, data, tmp_path):

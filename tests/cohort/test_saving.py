@@ -11,6 +11,7 @@ import pytest
 
 import riskset as rs
 from riskset.cohort.saving import CLASSES
+from riskset.data.documents import sealed
 
 
 def small_study():
@@ -166,7 +167,7 @@ def change(place, edit):
     path = place / "object.json"
     document = json.loads(path.read_text())
     edit(document)
-    path.write_text(json.dumps(document))
+    path.write_text(json.dumps(sealed(document)))
 
 
 def test_damage_is_told(study, tmp_path):
@@ -188,13 +189,21 @@ def test_damage_is_told(study, tmp_path):
         return document["content"]["fields"]
 
     damaged("class 'Popen' was not found", lambda d: d["content"].update({"class": "Popen"}))
-    damaged("in format 2, but riskset", lambda d: d.update(format_version=2))
+    damaged("in format 3, but riskset", lambda d: d.update(format_version=3))
     damaged("does not say", lambda d: d.update(format="other"))
     damaged("lacks 'weight'", lambda d: fields(d).pop("weight"))
     damaged("has no 'colour'", lambda d: fields(d).update(colour=1))
     damaged("is damaged", lambda d: fields(d)["weight"].update(rows=7))
     damaged("is damaged", lambda d: fields(d)["weight"].update(column="x"))
     damaged("is damaged", ("object.json", b"{"))
+    damaged(
+        "object.json is not valid JSON .it is nested too deeply", ("object.json", b"[" * 100_000)
+    )
+    rs.cohort.save(study["weights"], place)
+    text = (place / "object.json").read_text()
+    assert '"rows": 120' in text
+    edited = text.replace('"rows": 120', '"rows": 121', 1).encode()
+    damaged("object.json does not agree with its checksum", ("object.json", edited))
     rs.cohort.save(study["weights"], place)
     whole = (place / "rows_120.parquet").read_bytes()
     damaged("is damaged", ("rows_120.parquet", whole[: len(whole) // 2]))

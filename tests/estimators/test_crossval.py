@@ -242,14 +242,14 @@ def test_a_checkpoint_of_something_else_is_refused(data, tmp_path):
     damaged = before.splitlines()
     damaged[2] = damaged[2][:-5]
     path.write_bytes(b"\n".join(damaged) + b"\n")
-    with pytest.raises(rs.InputError, match="line 3 is no replicate"):
+    with pytest.raises(rs.InputError, match="line 3 is not a replicate"):
         rs.CoxCV(**settings).fit(x, y)
     record = json.loads(before.splitlines()[1])
     for change in ({"skore": 1.0}, {"score": None}, {"score": "1"}, {"n_iter": -1}, {"status": ""}):
         spoilt = before.splitlines()
         spoilt[1] = json.dumps(record | change).encode()
         path.write_bytes(b"\n".join(spoilt) + b"\n")
-        with pytest.raises(rs.InputError, match="line 2 is no replicate"):
+        with pytest.raises(rs.InputError, match="line 2 is not a replicate"):
             rs.CoxCV(**settings).fit(x, y)
     for text in ("time,event\n1,1\n", '{"format": "riskset-fit"}'):
         Path(path).write_text(text)

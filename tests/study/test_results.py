@@ -76,9 +76,14 @@ def test_unfinished_and_damaged_folders_are_told(tmp_path):
     def other_format(path):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
 
+    def other_title(path):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"title": "x", "date": "x"}))
+
     damaged("runs.parquet", half, "runs.parquet' is damaged: its checksum")
     damaged("runs.parquet", lambda p: p.unlink(), "'runs.parquet' of the results is missing")
     damaged("study.json", half, "study.json' is damaged")
     damaged("study.json", other_format, "has the format 99, but .* reads format 1")
     damaged("study.json", lambda p: p.write_text("{}"), "lacks the key 'format'")
+    damaged("study.json", other_title, "study.json' .* does not agree with its checksum")
+    damaged("run.json", other_title, "run.json' .* does not agree with its checksum")
     damaged("run.json", lambda p: p.unlink(), "'run.json' of the results is missing")

@@ -294,7 +294,7 @@ def _document(folder: Path) -> dict[str, Any]:
     try:
         document = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise _damaged(folder, f"{DOCUMENT}: {error}") from None
+        raise _damaged(folder, f"{DOCUMENT} is not valid JSON ({error})") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise _damaged(folder, f"{DOCUMENT} does not say {FORMAT!r}")
     if document.get("format_version") != FORMAT_VERSION:

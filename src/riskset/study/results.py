@@ -132,6 +132,10 @@ class StudyResults:
                 f"riskset reads format {FORMAT}.",
                 hint="run the study again with this version.",
             )
+        for name, document in ((STUDY, study), (RUN, run)):
+            if not is_sealed(document):
+                raise _damaged(folder / name, "it does not agree with its checksum")
+            del document[SEAL]
         if run["study"] != study["settings_hash"]:
             raise _damaged(folder / RUN, "it belongs to other settings than study.json")
         for name in TABLES:
@@ -278,9 +282,7 @@ def _document(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
     missing = [key for key in keys if not isinstance(found, dict) or key not in found]
     if missing:
         raise _damaged(path, f"it lacks the key {missing[0]!r}")
-    if not is_sealed(found):
-        raise _damaged(path, "it does not agree with its checksum")
-    return {key: value for key, value in found.items() if key != SEAL}
+    return dict(found)
 
 
 def _damaged(path: Path, why: str) -> InputError:
