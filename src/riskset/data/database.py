@@ -16,7 +16,16 @@ from riskset._runtime import available_threads
 from riskset.data.frame import as_table
 from riskset.data.table import Table, Words, pandas_index
 
-__all__ = ["Database", "StoredTable", "batches", "check_case", "quoted", "reading", "text"]
+__all__ = [
+    "Database",
+    "StoredTable",
+    "batches",
+    "check_case",
+    "local_times",
+    "quoted",
+    "reading",
+    "text",
+]
 
 MEMORY = "2GB"
 """What the database may hold before it spills to disk."""
@@ -112,9 +121,11 @@ class Database:
             },
         )
         self._connection.execute("SET enable_progress_bar = false")
+        self._connection.execute("SET TimeZone = 'UTC'")  # whatever the zone of this machine
         self.is_closed = False
         self._count = 0
         self._attached: dict[str, str] = {}
+        self._behind: dict[str, str] = {}
 
     def __enter__(self) -> "Database":
         return self
@@ -172,13 +183,26 @@ class Database:
     def add(self, frame: object, file: str = "") -> StoredTable:
         """A data frame or Arrow table as a relation."""
         table = as_table(frame)
-        view = self.new_name()
-        self._connection.register(view, table.fetch(table.columns))
+        content, view = table.fetch(table.columns), self.new_name()
+        self._connection.register(view, content)
+        # Relations have the zone of the session that asks, which says nothing of the data.
+        if not isinstance(frame, duckdb.DuckDBPyRelation):
+            view = self._with_local_times(view, content.schema)
         return self.stored(view, file, table.columns, table.index)
+
+    def _with_local_times(self, view: str, schema: "pa.Schema") -> str:
+        """A view of a frame in which times are as the clocks of their zones showed them."""
+        if local := local_times(schema):
+            behind, view = view, self.new_name()
+            self._behind[view] = behind
+            self.execute(f"CREATE TEMP VIEW {view} AS SELECT *{local} FROM {behind}")
+        return view
 
     def forget(self, stored: StoredTable) -> None:
         """Let go of a frame that was added."""
-        self._connection.unregister(stored.view)
+        if behind := self._behind.pop(stored.view, None):
+            self.execute(f"DROP VIEW {stored.view}")
+        self._connection.unregister(behind or stored.view)
 
     def new_name(self) -> str:
         """A name that no view has yet."""
@@ -205,6 +229,24 @@ class Database:
         described = self._connection.execute(f"DESCRIBE {view}").fetchall()
         types = {str(name): str(type_) for name, type_, *_ in described}
         return StoredTable(self, view, file, types, index | pandas_index(tuple(types), None))
+
+
+def local_times(schema: "pa.Schema") -> str:
+    """Clause of a SELECT that turns points in time into what the clocks of their zones showed.
+
+    Of UTC nothing is changed: where points in time come from databases it stands for no zone.
+    """
+    local = [
+        f"{quoted(f.name)} AT TIME ZONE {text(_zone(f.type.tz))} AS {quoted(f.name)}"
+        for f in schema
+        if pa.types.is_timestamp(f.type) and f.type.tz not in (None, "UTC")
+    ]
+    return f" REPLACE ({', '.join(local)})" if local else ""
+
+
+def _zone(zone: str) -> str:
+    """A zone as the database knows it; Arrow writes fixed ones as +09:00."""
+    return f"GMT{zone}" if zone[0] in "+-" else zone
 
 
 def check_case(columns: Sequence[str], file: str) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet
 
 from riskset._errors import InputError
 from riskset.data.csv_file import TextRules, as_key, open_csv
-from riskset.data.database import Database, StoredTable, quoted, reading, text
+from riskset.data.database import Database, StoredTable, local_times, quoted, reading, text
 from riskset.data.table import pandas_index
 
 __all__ = ["Identifiers", "file_format", "open_file"]
@@ -117,7 +117,7 @@ def _open_parquet(database: Database, path: Path) -> StoredTable:
         ) from None
     view = database.new_name()
     source = f"read_parquet({text(str(path))}, hive_partitioning = false)"
-    database.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {source}")
+    database.execute(f"CREATE TEMP VIEW {view} AS SELECT *{local_times(schema)} FROM {source}")
     index = pandas_index(schema.names, schema.metadata)
     return database.stored(view, path.name, schema.names, index)
 

@@ -123,9 +123,19 @@ def _arrow_column(frame: "nw.DataFrame[Any]", name: str) -> "pa.Array":
         if isinstance(type_, np.dtype) and not type_.isnative:  # as files of other programs have it
             values = column.to_numpy().astype(type_.newbyteorder("="))
             return pa.array(values, from_pandas=True)
-        return column.to_arrow()
+        found = column.to_arrow()
+        is_object = isinstance(type_, np.dtype) and type_.kind == "O"
+        if is_object and pa.types.is_timestamp(found.type) and found.type.tz is not None:
+            # Each has a zone of its own, of which a column of Arrow can have one.
+            return pa.array([_clock(value) for value in column.to_list()], from_pandas=True)
+        return found
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise _mixed(name, column.to_list(), str(error)) from None
+
+
+def _clock(value: Any) -> Any:
+    """What the clock of its zone showed at a point in time."""
+    return None if value is None else value.replace(tzinfo=None)
 
 
 def _mixed(name: str, values: Sequence[object], reason: str) -> InputError:

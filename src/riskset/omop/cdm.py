@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from riskset._errors import CohortError, RisksetWarning, counted
 from riskset.data.database import Database, StoredTable, quoted
-from riskset.omop.columns import absent, cast, kind
+from riskset.omop.columns import absent, cast, has_zone, kind
 from riskset.omop.sources import find_tables, is_file_name, open_table_file
 from riskset.solve.result import Note
 
@@ -234,6 +234,7 @@ class Cdm:
             for column, n in zip(bad, found, strict=True):
                 if n:
                     raise self._complaint(stored, place, name, there[column], bad[column], n)
+        self._note_zones(stored, place, [there[c] for c in wanted if kind(c) == "date"])
         listed = [
             f"{casts[c].value if c in casts else absent(c)} AS {c}" for c in (*columns, *optional)
         ]
@@ -242,6 +243,24 @@ class Cdm:
             f"CREATE TEMP VIEW {view} AS SELECT {', '.join(listed)} FROM {stored.view}"
         )
         return view
+
+    def _note_zones(self, stored: StoredTable, place: str, columns: Sequence[str]) -> None:
+        """Say so where a day depends on a zone that nobody has written down."""
+        for column in columns:
+            if has_zone(stored.types[column]):
+                clock = f"({quoted(column)} AT TIME ZONE 'UTC')"
+                (n,) = self._database.row(
+                    f"SELECT count(*) FROM {stored.view} "
+                    f"WHERE {clock} <> date_trunc('day', {clock})"
+                )
+                if n:
+                    self.note(
+                        "no_time_zone",
+                        f"column {column} of {place} holds points in time without the zone in "
+                        f"which they were written, and {counted(n, 'value')} "
+                        f"{'is' if n == 1 else 'are'} not midnight in UTC. Their dates are those "
+                        "in UTC; store dates where this is not meant.",
+                    )
 
     def _complaint(
         self, stored: StoredTable, place: str, name: str, column: str, bad: str, n: int

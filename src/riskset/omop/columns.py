@@ -12,7 +12,7 @@ from riskset.data.database import text
 from riskset.data.dates import written_day
 from riskset.data.table import NUMBER
 
-__all__ = ["Cast", "Kind", "absent", "cast", "kind", "readings"]
+__all__ = ["Cast", "Kind", "absent", "cast", "has_zone", "kind", "readings"]
 
 Kind = Literal["id", "whole number", "date", "number", "text"]
 
@@ -74,6 +74,11 @@ def kind(column: str) -> Kind:
     if column in WHOLE or column in DAYS:
         return "whole number"
     return "number" if column in NUMBERS else "text"
+
+
+def has_zone(type_: str) -> bool:
+    """Whether the database's type holds points in time, of which no zone is known."""
+    return type_ == "TIMESTAMP WITH TIME ZONE"
 
 
 def absent(column: str) -> str:
@@ -139,12 +144,11 @@ def _is_exact(sql: str, type_: str) -> str:
 
 
 def _date(sql: str, type_: str) -> Cast:
-    if type_ in ("DATE", '"NULL"'):
+    if type_ == '"NULL"':
         return Cast(f"CAST({sql} AS DATE)", None)
-    if type_.startswith("TIMESTAMP"):
-        if "TIME ZONE" in type_:  # as written, whatever the zone of this machine
-            sql = f"({sql} AT TIME ZONE 'UTC')"
-        return Cast(f"CAST({sql} AS DATE)", None)
+    if type_ == "DATE" or type_.startswith("TIMESTAMP"):
+        day = f"({sql} AT TIME ZONE 'UTC')" if has_zone(type_) else sql
+        return Cast(f"(CASE WHEN isfinite({sql}) THEN CAST({day} AS DATE) END)", sql)
     if type_ == "VARCHAR":
         return Cast(written_day(sql), sql)
     number = _whole(sql, type_).value

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
+import pyarrow.parquet
+
 from riskset._errors import CohortError, InputError
 from riskset.data.csv_file import TextRules
-from riskset.data.database import Database, StoredTable, quoted, text
+from riskset.data.database import Database, StoredTable, local_times, quoted, text
 from riskset.data.files import FORMATS, open_file
 from riskset.omop.columns import readings
 
@@ -162,14 +164,15 @@ def _open_parts(database: Database, folder: Path) -> StoredTable:
             hint="a table is one file, or a folder of Parquet files.",
             details={"file": str(folder)},
         )
-    for file in files:
-        open_table_file(database, file)  # names the one that is damaged
+    parts = [open_table_file(database, file).view for file in files]  # names a damaged one
     view = database.new_name()
     listed = ", ".join(text(str(file)) for file in files)
-    database.execute(
-        f"CREATE TEMP VIEW {view} AS SELECT * FROM read_parquet([{listed}], "
-        "hive_partitioning = false, union_by_name = true)"
+    rows = (
+        f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false, union_by_name = true)"
     )
+    if any(local_times(pyarrow.parquet.read_schema(file)) for file in files):
+        rows = " UNION ALL BY NAME ".join(f"SELECT * FROM {part}" for part in parts)
+    database.execute(f"CREATE TEMP VIEW {view} AS {rows}")
     return database.stored(view, folder.name)
 
 
