@@ -15,7 +15,7 @@ from riskset.data.csv_file import TextRules, as_key, open_csv
 from riskset.data.database import Database, StoredTable, local_times, quoted, reading, text
 from riskset.data.table import pandas_index
 
-__all__ = ["Identifiers", "file_format", "open_file"]
+__all__ = ["Identifiers", "file_format", "has_zones", "open_file"]
 
 FORMATS = {
     "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
@@ -120,6 +120,11 @@ def _open_parquet(database: Database, path: Path) -> StoredTable:
     database.execute(f"CREATE TEMP VIEW {view} AS SELECT *{local_times(schema)} FROM {source}")
     index = pandas_index(schema.names, schema.metadata)
     return database.stored(view, path.name, schema.names, index)
+
+
+def has_zones(path: Path) -> bool:
+    """Whether a Parquet file has points in time that `open_file` reads by the clocks of a zone."""
+    return bool(local_times(pyarrow.parquet.read_schema(path)))
 
 
 def _open_arrow(database: Database, path: Path) -> StoredTable:

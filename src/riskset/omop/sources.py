@@ -9,12 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-import pyarrow.parquet
-
 from riskset._errors import CohortError, InputError
 from riskset.data.csv_file import TextRules
-from riskset.data.database import Database, StoredTable, local_times, quoted, text
-from riskset.data.files import FORMATS, open_file
+from riskset.data.database import Database, StoredTable, quoted, text
+from riskset.data.files import FORMATS, has_zones, open_file
 from riskset.omop.columns import readings
 
 __all__ = ["Openers", "find_tables", "is_file_name", "open_table_file"]
@@ -170,7 +168,7 @@ def _open_parts(database: Database, folder: Path) -> StoredTable:
     rows = (
         f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false, union_by_name = true)"
     )
-    if any(local_times(pyarrow.parquet.read_schema(file)) for file in files):
+    if any(map(has_zones, files)):
         rows = " UNION ALL BY NAME ".join(f"SELECT * FROM {part}" for part in parts)
     database.execute(f"CREATE TEMP VIEW {view} AS {rows}")
     return database.stored(view, folder.name)
