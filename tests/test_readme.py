@@ -9,6 +9,7 @@ import pytest
 
 import riskset as rs
 from riskset.cli.main import main
+from riskset.omop.analyses import analyses_in_markdown
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -48,11 +49,13 @@ def test_the_example_of_a_cohort_study() -> None:
 
 
 def test_the_example_on_an_omop_cdm() -> None:
-    (example,) = blocks("python", (ROOT / "docs/omop.md").read_text("utf-8"))
+    text = (ROOT / "docs/omop.md").read_text("utf-8")
     seen: dict[str, object] = {}
-    exec(compile(example, "docs/omop.md", "exec"), seen)
+    for example in blocks("python", text):
+        exec(compile(example, "docs/omop.md", "exec"), seen)
     seen["cdm"].close()
     assert seen["population"].status == seen["scores"].status == seen["effect"].status == "ok"
+    assert text.endswith("### All analyses\n\n" + analyses_in_markdown())
 
 
 def test_command_line_examples(

@@ -1,116 +1,10 @@
 """Every kind of covariate from a CDM, by hand."""
 
-import datetime
-
-import pyarrow as pa
 import pytest
 
 import riskset as rs
+from omop.covariates_by_hand import covariates, during, of_person
 from omop.toy import rows
-
-DAY0 = datetime.date(2020, 1, 1)
-
-
-def on(day):
-    return DAY0 + datetime.timedelta(days=day)
-
-
-# -------------------------------------------------------------------- by hand
-
-
-TABLES = {
-    "condition_era": ("condition_concept_id", "condition_era_start_date", "condition_era_end_date"),
-    "condition_occurrence": ("condition_concept_id", "condition_start_date", "condition_end_date"),
-    "drug_era": ("drug_concept_id", "drug_era_start_date", "drug_era_end_date"),
-    "drug_exposure": (
-        "drug_concept_id",
-        "drug_exposure_start_date",
-        "drug_exposure_end_date",
-        "days_supply",
-    ),
-    "procedure_occurrence": ("procedure_concept_id", "procedure_date"),
-    "observation": ("observation_concept_id", "observation_date"),
-    "measurement": (
-        "measurement_concept_id",
-        "measurement_date",
-        "value_as_number",
-        "unit_concept_id",
-        "range_low",
-        "range_high",
-        "measurement_id",
-    ),
-    "concept": (
-        "concept_name",
-        "domain_id",
-        "vocabulary_id",
-        "concept_class_id",
-        "standard_concept",
-        "concept_code",
-    ),
-    "concept_ancestor": ("descendant_concept_id", "min_levels_of_separation"),
-    "person": (
-        "year_of_birth",
-        "month_of_birth",
-        "day_of_birth",
-        "gender_concept_id",
-        "race_concept_id",
-        "ethnicity_concept_id",
-    ),
-}
-KEYS = {"concept": "concept_id", "concept_ancestor": "ancestor_concept_id"}
-
-
-def table(name, records):
-    """Records that start with the person, or the concept; days are relative to index."""
-    columns = (KEYS.get(name, "person_id"), *TABLES[name])
-    given = {}
-    for k, column in enumerate(columns):
-        values = [r[k] if k < len(r) else None for r in records]
-        if column.endswith("_date"):
-            given[column] = pa.array([None if v is None else on(v) for v in values], pa.date32())
-        elif TABLES.get("concept") and column in TABLES["concept"]:
-            given[column] = pa.array(values, pa.string())
-        else:
-            whole = all(v is None or float(v).is_integer() for v in values)
-            given[column] = pa.array(values, pa.int64() if whole else pa.float64())
-    return pa.table(given)
-
-
-def covariates(records, analyses, *, people=(1, 2), drugs=(), **settings):
-    """Sorted (person, name, value) of people who enter on 2020-01-01, target and comparators."""
-    tables = {name: table(name, own) for name, own in records.items()}
-    persons = sorted(people)
-    tables.setdefault("person", table("person", [(p, 1950) for p in persons]))
-    tables["observation_period"] = pa.table(
-        {
-            "person_id": persons,
-            "observation_period_start_date": [on(-400)] * len(persons),
-            "observation_period_end_date": [on(400)] * len(persons),
-        }
-    )
-    both = pa.table(
-        {
-            "cohort_definition_id": [1 if p == 1 else 2 for p in persons],
-            "subject_id": persons,
-            "cohort_start_date": [DAY0] * len(persons),
-        }
-    )
-    chosen = rs.omop.CovariateSettings(analyses, **settings)
-    with rs.omop.Cdm(tables) as cdm:
-        episodes = rs.omop.CohortTable(1, 2, both, drugs=drugs).read(cdm)
-        start = rs.omop.Eligibility(restrict_to_common_period=False).select(cdm, episodes)
-        found = rs.omop.Covariates.extract(cdm, start, chosen)
-        names = dict(zip(found.ids, found.names, strict=True))
-        # row ids are 1, 2, ... by person
-        entries = sorted(
-            (persons[r - 1], names[i], v)
-            for i, r, v in rows(found.table, "covariate_id", "row_id", "value")
-        )
-        return entries, found
-
-
-def of_person(entries, person=1):
-    return [name for p, name, _ in entries if p == person]
 
 
 def test_eras_overlap_windows():
@@ -128,38 +22,41 @@ def test_eras_overlap_windows():
         ]
     }
     entries, _ = covariates(records, (202, 203, 204))
-    names = [f"condition [unknown concept {c}], days {d} to 0" for c, d in (
+    names = [f"condition_era {during(d)}: [unknown concept {c}]" for c, d in (
         (11, -365), (12, -180), (12, -365), (13, -180), (13, -30), (13, -365),
         (14, -180), (14, -30), (14, -365),
     )]  # fmt: skip
     assert of_person(entries) == sorted(names)
     assert of_person(entries, 2) == names[6:]
     before, _ = covariates(records, (204,), end_day=-1, short_days=-10)
-    assert before == [(2, "condition [unknown concept 14], days -10 to -1", 1.0)]
+    assert before == [(2, f"condition_era {during(-10, -1)}: [unknown concept 14]", 1.0)]
 
 
 def test_overlap_is_the_index_day():
     entries, _ = covariates({"drug_era": [(1, 5, -9, 0), (1, 6, 0, 9), (1, 7, -9, -1)]}, (405,))
-    assert of_person(entries) == [f"drug [unknown concept {c}], days 0 to 0" for c in (5, 6)]
+    assert of_person(entries) == [f"drug_era {during(0)}: [unknown concept {c}]" for c in (5, 6)]
 
 
 @pytest.mark.parametrize(
-    ("domain", "name", "analysis"),
+    ("name", "analysis"),
     [
-        ("procedure", "procedure_occurrence", 502),
-        ("observation", "observation", 802),
-        ("measurement", "measurement", 702),
+        ("procedure_occurrence", 502),
+        ("observation", 802),
+        ("measurement", 702),
+        ("device_exposure", 602),
+        ("condition_occurrence", 102),
+        ("drug_exposure", 302),
     ],
 )
-def test_records_of_a_day(domain, name, analysis):
+def test_records_of_a_day(name, analysis):
     records = {
         name: [(1, 5, -366), (1, 6, -365), (1, 7, 0), (1, 7, -3), (1, 8, 1)],
         "concept": [(6, "Six")],
     }
     entries, _ = covariates(records, (analysis,))
     assert of_person(entries) == [
-        f"{domain} Six, days -365 to 0",
-        f"{domain} [unknown concept 7], days -365 to 0",
+        f"{name} {during(-365)}: Six",
+        f"{name} {during(-365)}: [unknown concept 7]",
     ]
 
 
@@ -170,28 +67,42 @@ def test_people():
             (2, 1954, 1, 2, 0, 0, 0),
             (3, 1954, None, None, 8532, 8516, 77),
         ],
-        "concept": [(8516, "Black")],
+        "concept": [
+            (8516, "Black", "Race", "Race", "Race"),
+            (8527, None, "Race", "Race", "Race"),
+            (38003563, None, "Ethnicity", "Ethnicity", "Ethnicity"),
+            (77, None, "Ethnicity", "Ethnicity", "Ethnicity"),
+        ],
     }
     entries, found = covariates(records, (1, 2, 3, 4, 5, 6, 7), people=(1, 2, 3))
     assert [(n, v) for p, n, v in entries if p == 1] == [
-        ("age group 65-69", 1.0),
+        ("age group: 65 - 69", 1.0),
         ("age in years", 66.0),
-        ("ethnicity Hispanic or Latino", 1.0),
-        ("index month 1", 1.0),
-        ("index year 2020", 1.0),
-        ("race White", 1.0),
-        ("sex MALE", 1.0),
+        ("ethnicity = Hispanic or Latino", 1.0),
+        ("gender = MALE", 1.0),
+        ("index month: 1", 1.0),
+        ("index year: 2020", 1.0),
+        ("race = White", 1.0),
     ]
-    assert [(n, v) for p, n, v in entries if p == 2][:2] == [
-        ("age group 65-69", 1.0),
-        ("age in years", 65.0),
-    ]
-    assert {"race Black", "sex FEMALE", "ethnicity [unknown concept 77]"} <= set(
+    assert {"race = Black", "gender = FEMALE", "ethnicity = [unknown concept 77]"} <= set(
         of_person(entries, 3)
     )
     assert dict(rows(found.ref, "name", "is_binary"))["age in years"] is False
-    by_year, _ = covariates(records, (2,), people=(1, 2, 3), age_method="year_difference")
-    assert [v for *_, v in by_year] == [66.0, 66.0, 66.0]
+    assert [v for _, name, v in entries if name == "age in years"] == [66.0, 66.0, 66.0]
+    completed, _ = covariates(records, (2,), people=(1, 2, 3), age_method="completed_years")
+    assert [v for *_, v in completed] == [66.0, 65.0, 66.0]
+
+
+def test_race_and_ethnicity_must_be_so_in_the_vocabulary():
+    records = {
+        "person": [(1, 1950, None, None, 0, 8527, 8516), (2, 1950, None, None, 0, 8516, 0)],
+        "concept": [(8516, "Black", "Race", "Race", "Race")],
+    }
+    entries, found = covariates(records, (4, 5))
+    assert entries == [(2, "race = Black", 1.0)]
+    told = {note.code: note.message for note in found.notes}
+    assert told["unknown_race"].startswith("1 row of the cohort has a race_concept_id that table")
+    assert "unknown_ethnicity" in told
 
 
 def test_bad_births():
@@ -199,17 +110,17 @@ def test_bad_births():
         covariates({"person": [(1, 1890), (2, 1950)]}, (3,))
     assert raised.value.code == "BadBirthDate"
     entries, _ = covariates({"person": [(1, 1890), (2, 1950)]}, (7,))  # no age is asked for
-    assert entries == [(1, "index month 1", 1.0), (2, "index month 1", 1.0)]
+    assert entries == [(1, "index month: 1", 1.0), (2, "index month: 1", 1.0)]
 
 
-def test_ranges_need_a_value():
+def test_ranges_need_a_value_and_both_borders():
     records = {
         "measurement": [
             (1, 5, -1, 0.5, 0, 1, 2),
             (1, 5, -2, 1.0, 0, 1, 2),
             (1, 5, -3, 9.5, 0, 1, 2),
             (1, 6, -3, None, 0, 1, 2),
-            (1, 7, -3, 1.5, 0, None, 2),  # below or within, nobody knows
+            (1, 7, -3, 1.5, 0, None, 2),
             (1, 8, -3, 2.5, 0, None, 2),
             (1, 9, -3, 1.5, 0, None, None),
         ],
@@ -217,41 +128,46 @@ def test_ranges_need_a_value():
     }
     entries, found = covariates(records, (710,))
     assert of_person(entries) == [
-        "measurement Sodium above range, days -365 to 0",
-        "measurement Sodium below range, days -365 to 0",
-        "measurement Sodium within range, days -365 to 0",
-        "measurement Zinc above range, days -365 to 0",
+        f"measurement {side} normal range {during(-365)}: Sodium"
+        for side in ("above", "below", "within")
     ]
-    assert found.ids == (51710, 52710, 53710, 83710)
+    assert found.ids == (51710, 52710, 53710)
     none, without = covariates({"measurement": [(1, 5, -1, 0.5)]}, (710,))
     assert none == []
     assert "no_ranges" in {note.code for note in without.notes}
 
 
-def test_last_value_of_a_unit():
+@pytest.mark.parametrize(("table", "first"), [("measurement", 705), ("observation", 809)])
+def test_last_value_of_a_unit(table, first):
     records = {
-        "measurement": [
+        table: [
             (1, 5, -9, 4.0, 8840),
-            (1, 5, -2, 0.0, 8840, None, None, 1),
-            (1, 5, -2, 6.5, 8840, None, None, 2),  # the later record of the day
+            (1, 5, -2, 6.5, 8840),
+            (1, 5, -2, 2.5, 8840),  # the smallest of the last day
             (1, 5, -1, None, 8840),
             (1, 5, 1, 9.0, 8840),
             (1, 5, -1, 7.0, None),
             (2, 5, -40, 8.0, 8840),
+            (2, 5, -4000, 3.0, 8840),
         ],
         "concept": [(8840, "milligram per deciliter"), (5, "Glucose")],
     }
-    entries, found = covariates(records, (706, 708))
-    words = "measurement value Glucose"
+    entries, found = covariates(records, (first + 1, first + 3))
+    unit = "milligram per deciliter"
     assert entries == [
-        (1, f"{words} (milligram per deciliter), days -30 to 0", 6.5),
-        (1, f"{words} (milligram per deciliter), days -365 to 0", 6.5),
-        (1, f"{words} (no unit), days -30 to 0", 7.0),
-        (1, f"{words} (no unit), days -365 to 0", 7.0),
-        (2, f"{words} (milligram per deciliter), days -365 to 0", 8.0),
+        (1, f"{table} value {during(-30)}: Glucose (Unknown unit)", 7.0),
+        (1, f"{table} value {during(-30)}: Glucose ({unit})", 2.5),
+        (1, f"{table} value {during(-365)}: Glucose (Unknown unit)", 7.0),
+        (1, f"{table} value {during(-365)}: Glucose ({unit})", 2.5),
+        (2, f"{table} value {during(-365)}: Glucose ({unit})", 8.0),
     ]
-    assert found.ids == (5000706, 5000708, 5840706, 5840708)
+    of_unit = [5840000 + first + k for k in (1, 3)]
+    assert found.ids == (5000000 + first + 1, 5000000 + first + 3, *of_unit)
     assert rows(found.ref, "is_binary", "missing_means_zero") == [(False, False)] * 4
+    early = dict.fromkeys(("long_days", "medium_days", "short_days", "end_day"), -3000)
+    ever, _ = covariates(records, (first,), **early)
+    words = "any time prior through -3000 days relative to index"
+    assert ever == [(2, f"{table} value {words}: Glucose ({unit})", 3.0)]
 
 
 def test_units_that_collide():
@@ -292,14 +208,17 @@ def test_condition_groups():
     records = CONDITIONS | {"condition_era": [(1, 4, -5, -1), (2, 3, -5, -1)]}
     entries, _ = covariates(records, (212,))
     assert entries == [
-        (1, "condition group Heart failure, days -30 to 0", 1.0),
-        (1, "condition group Systolic heart failure, days -30 to 0", 1.0),
-        (2, "condition group Heart failure, days -30 to 0", 1.0),
-        (2, "condition group Obesity, days -30 to 0", 1.0),
+        (person, f"condition_era group (ConditionGroupEraShortTerm) {during(-30)}: {name}", 1.0)
+        for person, name in (
+            (1, "Heart failure"),
+            (1, "Systolic heart failure"),
+            (2, "Heart failure"),
+            (2, "Obesity"),
+        )
     ]
     own = rs.omop.ConditionGroups(min_levels=1, always=(), unless_like=("%failure",))
     entries, _ = covariates(records, (212,), condition_groups=own)
-    assert [n.split(" group ")[1].split(",")[0] for n in of_person(entries)] == [
+    assert [n.split(": ")[1] for n in of_person(entries)] == [
         "Disorder of heart",
         "Fracture by site",
         "Heart disease",
@@ -330,13 +249,14 @@ DRUGS = {
 def test_drug_groups():
     records = DRUGS | {"drug_era": [(1, 100, -5, -1), (2, 200, -5, -1)]}
     entries, _ = covariates(records, (412,))
-    assert [(p, n.split(",")[0]) for p, n, _ in entries] == [
-        (1, "drug group ACE plain"),
-        (1, "drug group CARDIOVASCULAR"),
-        (1, "drug group Ramipril"),
-        (2, "drug group ALIMENTARY"),
-        (2, "drug group Metformin"),
+    assert [(p, n.split(": ")[1]) for p, n, _ in entries] == [
+        (1, "ACE plain"),
+        (1, "CARDIOVASCULAR"),
+        (1, "Ramipril"),
+        (2, "ALIMENTARY"),
+        (2, "Metformin"),
     ]
+    assert entries[0][1].startswith(f"drug_era group (DrugGroupEraShortTerm) {during(-30)}: ")
 
 
 @pytest.mark.parametrize("listed", [(100,), (101,)])
@@ -376,11 +296,11 @@ def test_eras_are_built_where_there_are_none():
     }
     entries, found = covariates(records, (202, 204, 402))
     assert entries == [
-        (1, "condition [unknown concept 3], days -30 to 0", 1.0),
-        (1, "condition [unknown concept 3], days -365 to 0", 1.0),
-        (1, "drug Metformin, days -365 to 0", 1.0),
-        (2, "condition [unknown concept 3], days -365 to 0", 1.0),
-        (2, "drug Metformin, days -365 to 0", 1.0),
+        (1, f"condition_era {during(-30)}: [unknown concept 3]", 1.0),
+        (1, f"condition_era {during(-365)}: [unknown concept 3]", 1.0),
+        (1, f"drug_era {during(-365)}: Metformin", 1.0),
+        (2, f"condition_era {during(-365)}: [unknown concept 3]", 1.0),
+        (2, f"drug_era {during(-365)}: Metformin", 1.0),
     ]
     assert {note.code for note in found.notes} == {"eras_built"}
 
@@ -390,19 +310,19 @@ def test_within_observation():
     both, _ = covariates(records, (202,), long_days=-1000)
     assert len(both) == 2
     entries, _ = covariates(records, (202,), long_days=-1000, within_observation=True)
-    assert of_person(entries) == ["condition [unknown concept 5], days -1000 to 0"]
+    assert of_person(entries) == [f"condition_era {during(-1000)}: [unknown concept 5]"]
 
 
 def test_names_that_occur_twice_have_ids():
     records = {
         "procedure_occurrence": [(1, 6, -5), (1, 7, -5), (1, 8, -5)],
-        "concept": [(6, "ECG"), (7, "ECG"), (8, "Braces {unit} {}")],
+        "concept": [(6, "ECG"), (7, "ECG"), (8, "Braces {second} {}")],
     }
     entries, _ = covariates(records, (504,))
     assert of_person(entries) == [
-        "procedure Braces {unit} {}, days -30 to 0",
-        "procedure ECG, days -30 to 0 [6504]",
-        "procedure ECG, days -30 to 0 [7504]",
+        f"procedure_occurrence {during(-30)}: Braces {{second}} {{}}",
+        f"procedure_occurrence {during(-30)}: ECG [6504]",
+        f"procedure_occurrence {during(-30)}: ECG [7504]",
     ]
 
 
@@ -449,7 +369,12 @@ def test_bad_custom_covariates(query, code, words):
     ("settings", "words"),
     [
         ({"analyses": (202, 999)}, "999 is unknown"),
-        ({"analyses": (202, 202)}, "202 is named more than once"),
+        ({"analyses": (202, True)}, "True is unknown"),
+        ({"analyses": (202, 202)}, "202 .ConditionEraLongTerm. is named more than once"),
+        ({"analyses": ("default", 210)}, "210 .ConditionGroupEraLongTerm. is named more than"),
+        ({"analyses": ("Dcis",)}, "'Dcis' is unknown.*\n.*did you mean Dcsi"),
+        ({"analyses": (2010,)}, "2010 is unknown.*\n.*did you mean 210 or 201"),
+        ({"exclude_analyses": ("Charlson",)}, "`exclude_analyses`.*\n.*CharlsonIndex"),
         ({"end_day": 1}, "`end_day` must not be after index"),
         ({"end_day": -60}, "`short_days` must not be after `end_day`"),
         ({"age_method": "days"}, "age_method"),
@@ -467,6 +392,53 @@ def test_custom_numbers_are_not_those_of_others():
 
 
 def test_default_analyses():
-    expected = [1, 3, 4, 5, 6, 7, 202, 204, 210, 212, 402, 404, 405, 410, 412, 413, 502, 504]
-    expected += [702, 704, 710, 712, 802, 804]
+    expected = [1, 3, 4, 5, 6, 7, 210, 212, 410, 412, 413, 502, 504, 602, 604, 702, 704, 710, 712]
+    expected += [714, 716, 802, 804, 806, 808, 901, 902, 903, 904]
     assert list(rs.omop.DEFAULT_ANALYSES) == expected
+    assert rs.omop.CovariateSettings().analyses == rs.omop.DEFAULT_ANALYSES
+
+
+def test_analyses_by_name_and_number():
+    chosen = rs.omop.CovariateSettings(
+        ("default", "MeasurementValueLongTerm", 2),
+        exclude_analyses=("CharlsonIndex", 210, "DrugEraLongTerm"),
+    ).analyses
+    expected = {*rs.omop.DEFAULT_ANALYSES, 706, 2} - {901, 210}
+    assert sorted(chosen) == sorted(expected)
+    assert rs.omop.CovariateSettings("default").analyses == rs.omop.DEFAULT_ANALYSES
+    assert rs.omop.CovariateSettings(5).analyses == (5,)
+
+
+def test_numbers_and_names_of_feature_extraction():
+    """Where numbers begin and end, from FeatureExtraction's list of analyses."""
+    names = {number: a.name for number, a in rs.omop.ANALYSES.items()}
+    assert len(names) == 118
+    expected = {
+        1: "DemographicsGender",
+        12: "CareSiteId",
+        101: "ConditionOccurrenceAnyTimePrior",
+        108: "ConditionOccurrencePrimaryInpatientShortTerm",
+        205: "ConditionEraOverlapping",
+        208: "ConditionEraStartShortTerm",
+        209: "ConditionGroupEraAnyTimePrior",
+        216: "ConditionGroupEraStartShortTerm",
+        304: "DrugExposureShortTerm",
+        413: "DrugGroupEraOverlapping",
+        416: "DrugGroupEraStartShortTerm",
+        504: "ProcedureOccurrenceShortTerm",
+        601: "DeviceExposureAnyTimePrior",
+        705: "MeasurementValueAnyTimePrior",
+        712: "MeasurementRangeGroupShortTerm",
+        713: "MeasurementValueAsConceptAnyTimePrior",
+        808: "ObservationValueAsConceptShortTerm",
+        809: "ObservationValueAnyTimePrior",
+        902: "Dcsi",
+        904: "Chads2Vasc",
+        905: "DistinctConditionCountLongTerm",
+        910: "DistinctIngredientCountShortTerm",
+        919: "DistinctObservationCountShortTerm",
+        922: "VisitCountShortTerm",
+        923: "VisitConceptCountLongTerm",
+        926: "Hfrs",
+    }
+    assert {number: names[number] for number in expected} == expected

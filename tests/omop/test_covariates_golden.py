@@ -6,12 +6,13 @@ import pytest
 import riskset as rs
 from omop.toy import COMPARATOR, EXPECTED, TARGET, checksum, cohort, population, rows, toy
 
-GOLDEN = (1, 3, 202, 204, 402, 404, 502, 504, 702, 704)
+ANALYSES = (1, 3, 202, 204, 402, 404, 502, 504, 702, 704)
+GOLDEN = rs.omop.CovariateSettings(ANALYSES, age_method="completed_years")
 
 
 @pytest.fixture(scope="module")
 def golden():
-    return rs.omop.Covariates.extract(toy(), cohort(), rs.omop.CovariateSettings(GOLDEN))
+    return rs.omop.Covariates.extract(toy(), cohort(), GOLDEN)
 
 
 def test_entries(golden):
@@ -50,19 +51,23 @@ def test_reference(golden):
         "bool",
         "bool",
         "int32",
+        "int64",
+        "int64",
     ]
     by_id = {row[0]: row[1:] for row in rows(ref)}
     assert by_id[320128202][:6] == (
-        "condition Essential hypertension, days -365 to 0",
+        "condition_era during day -365 through 0 days relative to index: Essential hypertension",
         202,
         320128,
         "condition",
         -365,
         0,
     )
-    assert by_id[8532001][:6] == ("sex FEMALE", 1, 8532, "sex", None, None)
-    assert by_id[13003][0] == "age group 65-69"
-    assert by_id[2000002003504][0] == "procedure Toy spirometry, days -30 to 0"
+    assert by_id[8532001][:6] == ("gender = FEMALE", 1, 8532, "sex", None, None)
+    assert by_id[13003][0] == "age group: 65 - 69"
+    assert by_id[2000002003504][0] == (
+        "procedure_occurrence during day -30 through 0 days relative to index: Toy spirometry"
+    )
 
 
 def test_design_of_a_population(golden):
@@ -84,7 +89,7 @@ def test_the_study_goes_on(golden):
     design = golden.design(population())
     tidy = rs.cohort.tidy(design, population().people, analysis="ohdsi")
     # Somebody of no known sex is in the cohort, so neither sex is redundant.
-    assert "sex MALE" in tidy.design.names
+    assert "gender = MALE" in tidy.design.names
     score = rs.cohort.propensity_score(population().people, tidy.design, penalty=rs.L2(1.0))
     assert score.status == "ok"
 
@@ -101,7 +106,7 @@ def test_closed():
     with rs.omop.Cdm(rs.simulate.toy_tables(300)) as cdm:
         new = rs.omop.NewUserCohort(TARGET, COMPARATOR).read(cdm)
         start = rs.omop.Eligibility().select(cdm, new)
-        found = rs.omop.Covariates.extract(cdm, start, rs.omop.CovariateSettings(GOLDEN))
+        found = rs.omop.Covariates.extract(cdm, start, GOLDEN)
     for late in (found.design, cdm.__repr__, lambda: rs.omop.Eligibility().select(cdm, new)):
         with pytest.raises(rs.CohortError, match="is closed") as raised:
             late()

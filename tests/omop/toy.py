@@ -18,6 +18,11 @@ AT_RISK = rs.omop.TimeAtRisk(
     risk_end=SETTINGS["risk_end"],
     min_days_at_risk=SETTINGS["min_days"],
 )
+ANALYSES = [
+    *(1, 3, 4, 5, 6, 7, 202, 204, 210, 212, 402, 404, 405, 410, 412, 413),
+    *(502, 504, 702, 704, 710, 712, 802, 804),
+]
+"""Those of studies on the toy CDM, whose vocabulary has no groups of conditions."""
 REAL = GOLDEN / "omop" / "Synthea27NjParquet_5.4.zip"
 
 

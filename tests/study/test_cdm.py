@@ -3,31 +3,33 @@
 import pytest
 
 import riskset as rs
+from omop.toy import ANALYSES
 from reference import GOLDEN, read_json
 
 EXPECTED = read_json(GOLDEN / "cohort" / "omop" / "expected.json")
 
-TEXT = """
+TEXT = f"""
 title: Toy
-data: {cdm: toy-cdm}
+data: {{cdm: toy-cdm}}
 exposures:
-  thiazides: {concepts: [974166, 1395058]}
-  ACE inhibitors: {concepts: [1308216, 1341927]}
+  thiazides: {{concepts: [974166, 1395058]}}
+  ACE inhibitors: {{concepts: [1308216, 1341927]}}
 comparisons:
-  - {target: thiazides, comparator: ACE inhibitors}
+  - {{target: thiazides, comparator: ACE inhibitors}}
 outcomes:
-  heart failure: {concepts: [316139]}
-  infarction: {concepts: [4329847], kind: negative control}
+  heart failure: {{concepts: [316139]}}
+  infarction: {{concepts: [4329847], kind: negative control}}
 competing_events:
-  infarction: {concepts: [4329847], label: Infarction}
-  death: {death: true, label: Death}
+  infarction: {{concepts: [4329847], label: Infarction}}
+  death: {{death: true, label: Death}}
 defaults:
-  eligibility: {restrict_to_common_period: false}
-  propensity: {penalty: l1, cross_validate: false, variance: 0.01}
+  eligibility: {{restrict_to_common_period: false}}
+  covariates: {{analyses: {ANALYSES}, age_method: completed_years}}
+  propensity: {{penalty: l1, cross_validate: false, variance: 0.01}}
 analyses:
-  all: {}
-  overlap: {weight: {}}
-  day 0: {time_at_risk: {risk_start: 0}, eligibility: {washout_days: 0}}
+  all: {{}}
+  overlap: {{weight: {{}}}}
+  day 0: {{time_at_risk: {{risk_start: 0}}, eligibility: {{washout_days: 0}}}}
 """
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import riskset as rs
 from omop.toy import (
+    ANALYSES,
     AT_RISK,
     COMPETING,
     ELIGIBILITY,
@@ -18,6 +19,9 @@ from omop.toy import (
     toy,
 )
 from study.small import content, people, run
+
+LAST_YEAR = "condition_era during day -365 through 0 days relative to index"
+CHOLESTEROL = f"{LAST_YEAR}: Hyperlipidemia"
 
 TEXT = f"""
 title: Toy
@@ -35,13 +39,14 @@ competing_events:
 variables:
   age: {{column: age, borders: [50, 65]}}
   diabetes: {{covariate: 201826202}}
-  high cholesterol: {{covariate: "condition Hyperlipidemia, days -365 to 0"}}
+  high cholesterol: {{covariate: "{CHOLESTEROL}"}}
 subgroups:
   sex: {{column: sex}}
   by age: {{column: age, label: Age at start}}
   by diabetes: {{column: diabetes}}
 defaults:
   eligibility: {{restrict_to_common_period: false}}
+  covariates: {{analyses: {ANALYSES}, age_method: completed_years}}
   propensity: {{penalty: l1, cross_validate: false, variance: 0.01}}
 analyses:
   all: {{}}
@@ -120,11 +125,9 @@ def test_pairs_share_what_they_are_matched_within(found):
         for r in found.rows("balance", adjustment=run_["adjustment"])
     }
     assert run_["status"] == "ok"
-    for name in ("sex MALE", "sex FEMALE"):
+    for name in ("gender = MALE", "gender = FEMALE"):
         assert after[name][0] == after[name][1] > 0
-    (diabetes,) = (
-        r for n, r in after.items() if n == "condition Type 2 diabetes mellitus, days -365 to 0"
-    )
+    (diabetes,) = (r for n, r in after.items() if n == f"{LAST_YEAR}: Type 2 diabetes mellitus")
     assert diabetes[0] == diabetes[1] > 0
     words = found.study["analyses"]["matched"]["words"]["adjustment"]
     assert words.endswith("within sex, age, diabetes")
@@ -156,15 +159,15 @@ FAULTS = {
         ("{covariate: 8507001, borders: [1]}", "counts who has it", "leave them out"),
     ],
     "covariate: 201826202": [
-        ("covariate: 201826210201", "there are no such ones", "it makes the kinds 1, 3,"),
+        ("covariate: 201826210930", "there are no such ones", "it makes the kinds 1, 3,"),
         ("covariate: 201826203", "the analysis 'all' makes no such ones", "202, 204"),
         (
-            "covariate: sex MALES",
-            "'sex MALES' was not found in the covariates of thia",
-            "'sex MALE'",
+            "covariate: gender = MALES",
+            "'gender = MALES' was not found in the covariates of thia",
+            "'gender = MALE'",
         ),
     ],
-    'covariate: "condition Hyperlipidemia, days -365 to 0"': [
+    f'covariate: "{CHOLESTEROL}"': [
         ("covariate: nothing of the kind", "'nothing of the kind' was not found", "it has"),
     ],
 }

@@ -156,12 +156,12 @@ class Cdm:
         columns, optional : sequence of str
             Columns that must be there, and those that are NULL if they are not.
         needed : bool
-            Otherwise a table that is not there is empty, with a note.
+            Otherwise a table that is not there is empty, with a note; and so is a table with none
+            of `columns`, such as one of which only the header was loaded, as a row of data.
         """
         if isinstance(source, str) and is_file_name(source) and source not in self._tables:
             source = Path(source)
-        if isinstance(source, str) and source not in self._tables and not needed:
-            self.note("missing_table", f"the CDM has no table {source}; it counts as empty.")
+        if isinstance(source, str) and not needed and self._is_absent(source, columns):
             listed = ", ".join(f"{absent(c)} AS {c}" for c in (*columns, *optional))
             return f"(SELECT {listed} WHERE false)"
         if not isinstance(source, str):
@@ -170,6 +170,18 @@ class Cdm:
         if key not in self._views:
             self._views[key] = self._cast(self._open(source), source, columns, optional)
         return self._views[key]
+
+    def _is_absent(self, table: str, columns: Sequence[str]) -> bool:
+        """Whether a table counts as empty; a note says so."""
+        if table not in self._tables:
+            self.note("missing_table", f"the CDM has no table {table}; it counts as empty.")
+            return True
+        there = {column.lower() for column in self._open(table).columns}
+        if there.isdisjoint(columns):
+            message = f"table {table} has no column {' or '.join(columns)}; it counts as empty."
+            self.note("missing_table", message)
+            return True
+        return False
 
     def whole(self, table: str) -> str:
         """SQL name of all columns of a table, clean."""

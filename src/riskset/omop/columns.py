@@ -17,6 +17,7 @@ __all__ = ["Cast", "Kind", "absent", "cast", "has_zone", "kind", "readings"]
 Kind = Literal["id", "whole number", "date", "number", "text"]
 
 TEXTS = {"relationship_id", "domain_id", "vocabulary_id", "concept_class_id"}
+IDS = {"concept_id_1", "concept_id_2"}
 NUMBERS = {"value_as_number", "range_low", "range_high"}
 WHOLE = {
     "year_of_birth",
@@ -67,7 +68,7 @@ def kind(column: str) -> Kind:
     """What a column of this name holds."""
     if column in TEXTS:
         return "text"
-    if column.endswith("_id"):
+    if column.endswith("_id") or column in IDS:
         return "id"
     if column.endswith("_date"):
         return "date"

@@ -1,23 +1,27 @@
 """The entries of covariates: a table is scanned once for all windows of a kind of covariate."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from riskset._errors import CohortError, InputError, counted
 from riskset.data.database import reading
-from riskset.omop.analyses import ANALYSES, Analysis
+from riskset.omop.analyses import ANALYSES, Analysis, Kind
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
 from riskset.omop.groups import ancestors_known, concept_view, is_ingredient
-from riskset.omop.people import BIRTH, age_sql, check_ages
-from riskset.omop.records import DOMAINS, measurement_query, record_query
+from riskset.omop.person_covariates import SCALAR, person_queries, stage_ages
+from riskset.omop.records import TABLES, inpatient_query, record_query
+from riskset.omop.score_definitions import TENTHS
+from riskset.omop.scores import computable, person_points, stage_points
 from riskset.omop.study_cohort import StudyCohort
 from riskset.solve.result import Note
 
 __all__ = ["EntryTable", "extract"]
 
-AGE_IN_YEARS = 1002
+HASH = 2654435769
+"""Multiplies concepts whose pairs must fit into the id of a covariate, as in FeatureExtraction."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,14 @@ class EntryTable:
     Attributes
     ----------
     name : str
-    units : str
-        Table ``covariate_id, unit`` of measured values.
+    parts : str
+        Table ``covariate_id, concept_id, second_id, collisions`` of covariates whose ids do not
+        tell their concepts: the second one is the unit, or the concept that is the value.
     notes : tuple of Note
     """
 
     name: str
-    units: str
+    parts: str
     notes: tuple[Note, ...]
 
 
@@ -42,7 +47,7 @@ def extract(cdm: Cdm, cohort: StudyCohort, settings: CovariateSettings) -> Entry
     with cdm.scratch() as work:
         builder = _Builder(cdm, cohort, settings, work)
         builder.run()
-        return EntryTable(builder.entries, builder.units, tuple(builder.notes))
+        return EntryTable(builder.entries, builder.parts, tuple(builder.notes))
 
 
 class _Builder:
@@ -53,25 +58,35 @@ class _Builder:
     ) -> None:
         self._cdm, self._settings, self._work = cdm, settings, work
         self._cohort = work.add(cohort.table)
-        self._chosen = [ANALYSES[number] for number in settings.analyses]
+        self._chosen = settings.chosen
         self._excluded = self._stage_excluded(cohort.drugs)
+        self._aged: str | None = None
         self.notes: list[Note] = []
         database = cdm.database
-        self.entries, self.units = database.new_name(), database.new_name()
+        self.entries, self.parts = database.new_name(), database.new_name()
         database.execute(
             f"CREATE TEMP TABLE {self.entries} (row_id BIGINT, covariate_id BIGINT, value DOUBLE)"
         )
-        database.execute(f"CREATE TEMP TABLE {self.units} (covariate_id BIGINT, unit BIGINT)")
+        database.execute(
+            f"CREATE TEMP TABLE {self.parts} (covariate_id BIGINT, concept_id BIGINT, "
+            "second_id BIGINT, collisions BIGINT)"
+        )
 
     def run(self) -> None:
         """All analyses that were chosen."""
-        for query in self._of_persons():
+        wanted = {a.domain: a.id for a in self._chosen if a.kind == "person"}
+        for query in person_queries(
+            self._cdm, self._work, self._cohort, wanted, self._ages, self.notes.append
+        ):
             self._add(query)
-        for domain in DOMAINS:
-            self._presence(domain)
-            self._groups(domain)
+        for table in TABLES:
+            self._presence(table)
+            self._groups(table)
+            self._values(table)
+            self._values_as_concepts(table)
+            self._counts(table)
         self._ranges()
-        self._values()
+        self._scores()
         for custom in self._settings.custom:
             self._custom(custom)
 
@@ -82,44 +97,15 @@ class _Builder:
         (after,) = self._work.row(f"SELECT count(*) FROM {self.entries}")
         return int(after - before)
 
-    def _of(self, domain: str, kind: str) -> list[Analysis]:
-        return [a for a in self._chosen if a.domain == domain and a.kind == kind]
+    def _of(self, kind: Kind, table: str) -> list[Analysis]:
+        return [a for a in self._chosen if a.kind == kind and a.table == table]
 
-    # ---------------------------------------------------------------- people
-
-    def _of_persons(self) -> Iterator[str]:
-        wanted = {a.domain: a.id for a in self._chosen if a.kind == "person"}
-        for domain, date in (("index year", "year"), ("index month", "month")):
-            if domain in wanted:
-                yield (
-                    f"SELECT row_id, CAST({date}(index_date) AS BIGINT) * 1000 + {wanted[domain]}, "
-                    f"1 FROM {self._cohort}"
-                )
-        for domain, column in (
-            ("sex", "gender_concept_id"),
-            ("race", "race_concept_id"),
-            ("ethnicity", "ethnicity_concept_id"),
-        ):
-            if domain in wanted:
-                person = self._cdm.view("person", ("person_id", column))
-                yield (
-                    f"SELECT c.row_id, p.{column} * 1000 + {wanted[domain]}, 1 FROM "
-                    f"{self._cohort} c JOIN {person} p USING (person_id) WHERE p.{column} > 0"
-                )
-        if not {"age", "age group"} & set(wanted):
-            return
-        person = self._cdm.view("person", *BIRTH)
-        age = age_sql("p", "c.index_date", self._settings.age_method)
-        aged = self._work.keep(
-            f"SELECT c.row_id, c.person_id, {age} AS age FROM {self._cohort} c "
-            f"JOIN {person} p USING (person_id)"
-        )
-        check_ages(self._work, aged)
-        if "age group" in wanted:
-            group = f"CAST(age // 5 AS BIGINT) * 1000 + {wanted['age group']}"
-            yield f"SELECT row_id, {group}, 1 FROM {aged}"
-        if "age" in wanted:
-            yield f"SELECT row_id, {AGE_IN_YEARS}, age FROM {aged}"
+    def _ages(self) -> str:
+        """Ages and sexes of the cohort, found when they are first needed."""
+        if self._aged is None:
+            method = self._settings.age_method
+            self._aged = stage_ages(self._cdm, self._work, self._cohort, method)
+        return self._aged
 
     # ---------------------------------------------------------------- records
 
@@ -152,103 +138,194 @@ class _Builder:
             f"WHERE {is_ingredient('c')}"
         )
 
-    def _in_windows(self, records: str, analyses: Sequence[Analysis], domain: str) -> str:
+    def _in_windows(
+        self, records: str, analyses: Sequence[Analysis], exclude: Literal["own", "none"] = "own"
+    ) -> str:
         """FROM clause of the records x of rows c in the windows w of some analyses."""
-        rows = [(a.id, *self._settings.window(a.window)) for a in analyses]
+        rows = [(a.id, *self._settings.window(a.window), a.starts) for a in analyses]
         windows = self._work.values(
-            "analysis_id,start_day,end_day", rows, ["BIGINT", "INTEGER", "INTEGER"]
+            "analysis_id,start_day,end_day,starts",
+            rows,
+            ("BIGINT", "INTEGER", "INTEGER", "BOOLEAN"),
         )
         observed = ""
         if self._settings.within_observation:
             observed = " AND x.e >= c.index_date - c.days_from_obs_start"
-        excluded = self._excluded["drug" if domain == "drug" else ""]
-        return (
+        clause = (
             f"FROM {self._cohort} c JOIN ({records}) x ON x.person_id = c.person_id{observed} "
-            f"JOIN {windows} w ON x.s <= c.index_date + w.end_day "
-            f"AND x.e >= c.index_date + w.start_day ANTI JOIN {excluded} n "
-            "ON n.concept_id = x.concept_id"
+            f"JOIN {windows} w ON x.s <= c.index_date + w.end_day AND (w.start_day IS NULL OR "
+            "CASE WHEN w.starts THEN x.s ELSE x.e END >= c.index_date + w.start_day)"
         )
+        if exclude == "none":
+            return clause
+        excluded = self._excluded["drug" if analyses[0].domain == "drug" else ""]
+        return f"{clause} ANTI JOIN {excluded} n ON n.concept_id = x.concept_id"
 
-    def _presence(self, domain: str) -> None:
-        chosen = self._of(domain, "presence")
+    def _presence(self, table: str) -> None:
+        for is_inpatient in (False, True):
+            chosen = [a for a in self._of("presence", table) if a.inpatient == is_inpatient]
+            if not chosen:
+                continue
+            records = record_query(self._cdm, self._work, table)
+            if is_inpatient:
+                records = inpatient_query(self._cdm, self._work, records)
+            where = self._in_windows(records, chosen)
+            self._add(f"SELECT DISTINCT c.row_id, x.concept_id * 1000 + w.analysis_id, 1 {where}")
+
+    def _groups(self, table: str) -> None:
+        chosen = self._of("group", table)
         if not chosen:
             return
-        where = self._in_windows(record_query(self._cdm, self._work, domain), chosen, domain)
-        self._add(f"SELECT DISTINCT c.row_id, x.concept_id * 1000 + w.analysis_id, 1 {where}")
-
-    def _groups(self, domain: str) -> None:
-        chosen = self._of(domain, "group")
-        if not chosen:
-            return
+        domain = chosen[0].domain
         if not ancestors_known(self._cdm):
-            numbers = ", ".join(str(a.id) for a in chosen)
-            self.notes.append(
-                Note(
-                    "no_roll_up",
-                    (),
-                    f"the CDM has no concept_ancestor, so {domain}s are not rolled up (analyses "
-                    f"{numbers}).",
-                )
-            )
+            self._note_no_groups(chosen, "the CDM has no concept_ancestor")
             return
         settings = self._settings
         rule = settings.condition_groups if domain == "condition" else settings.drug_groups
         groups = rule.stage(self._cdm, self._work)
+        if not self._work.row(f"SELECT count(*) FROM {groups}")[0]:
+            self._note_no_groups(chosen, f"concept and concept_ancestor have no {domain} groups")
         excluded = self._excluded["drug" if domain == "drug" else ""]
-        where = self._in_windows(record_query(self._cdm, self._work, domain), chosen, domain)
+        where = self._in_windows(record_query(self._cdm, self._work, table), chosen)
         self._add(
             f"SELECT DISTINCT c.row_id, g.group_id * 1000 + w.analysis_id, 1 {where} "
             f"JOIN {groups} g ON g.concept_id = x.concept_id ANTI JOIN {excluded} m "
             "ON m.concept_id = g.group_id"
         )
 
+    def _note_no_groups(self, chosen: Sequence[Analysis], why: str) -> None:
+        numbers = ", ".join(str(a.id) for a in chosen)
+        message = f"{why}, so {chosen[0].domain}s are not rolled up (analyses {numbers})."
+        self.notes.append(Note("no_roll_up", (), message))
+
     def _ranges(self) -> None:
-        """Below (1), within (2) and above (3): only where both value and border are known."""
-        chosen = self._of("measurement", "range")
+        """Below (1), within (2) and above (3): only where value and both borders are known."""
+        chosen = self._of("range", "measurement")
         if not chosen:
             return
-        where = self._in_windows(measurement_query(self._cdm), chosen, "measurement")
+        columns = ("value_as_number", "range_low", "range_high")
+        records = record_query(self._cdm, self._work, "measurement", columns)
         group = (
-            "CASE WHEN x.value < x.range_low THEN 1 WHEN x.value > x.range_high THEN 3 "
-            "WHEN x.value BETWEEN x.range_low AND x.range_high THEN 2 END"
+            "CASE WHEN x.value_as_number < x.range_low THEN 1 "
+            "WHEN x.value_as_number > x.range_high THEN 3 ELSE 2 END"
         )
         added = self._add(
-            f"SELECT DISTINCT row_id, concept_id * 10000 + side * 1000 + analysis_id, 1 FROM "
-            f"(SELECT c.row_id, x.concept_id, w.analysis_id, {group} AS side {where}) "
-            "WHERE side IS NOT NULL"
+            f"SELECT DISTINCT c.row_id, x.concept_id * 10000 + {group} * 1000 + w.analysis_id, 1 "
+            f"{self._in_windows(records, chosen)} WHERE x.value_as_number IS NOT NULL "
+            "AND x.range_low IS NOT NULL AND x.range_high IS NOT NULL"
         )
         if not added:
             message = "no measurement has a value and a range, so none is below, within or above."
             self.notes.append(Note("no_ranges", (), message))
 
-    def _values(self) -> None:
-        """The last value of each measurement and unit."""
-        chosen = self._of("measurement", "value")
+    def _values(self, table: str) -> None:
+        """The last value of each concept and unit; the smallest of the last day."""
+        chosen = self._of("value", table)
         if not chosen:
             return
-        where = self._in_windows(measurement_query(self._cdm), chosen, "measurement")
+        columns = ("value_as_number", "unit_concept_id")
+        records = record_query(self._cdm, self._work, table, columns)
+        unit = "coalesce(x.unit_concept_id, 0)"
         last = self._work.keep(
-            "SELECT c.row_id, x.concept_id * 1000000 + (x.unit % 1000) * 1000 + w.analysis_id "
-            f"AS covariate_id, x.unit, x.value {where} QUALIFY row_number() OVER (PARTITION BY "
-            "c.row_id, x.concept_id, x.unit, w.analysis_id "
-            "ORDER BY x.s DESC, x.measurement_id DESC NULLS LAST, x.value DESC) = 1"
+            f"SELECT c.row_id, x.concept_id * 1000000 + ({unit} % 1000) * 1000 + w.analysis_id "
+            f"AS covariate_id, x.concept_id, {unit} AS unit, x.value_as_number AS value "
+            f"{self._in_windows(records, chosen)} WHERE x.value_as_number IS NOT NULL "
+            f"QUALIFY row_number() OVER (PARTITION BY c.row_id, x.concept_id, {unit}, "
+            "w.analysis_id ORDER BY x.s DESC, x.value_as_number) = 1"
         )
-        database = self._cdm.database
-        database.execute(f"INSERT INTO {self.units} SELECT DISTINCT covariate_id, unit FROM {last}")
+        self._cdm.database.execute(
+            f"INSERT INTO {self.parts} SELECT DISTINCT covariate_id, concept_id, unit, 0 "
+            f"FROM {last}"
+        )
         twice = self._work.rows(
-            f"SELECT covariate_id, list_sort(list(unit)) FROM {self.units} GROUP BY 1 "
-            "HAVING count(*) > 1 ORDER BY 1 LIMIT 3"
+            f"SELECT covariate_id, list_sort(list(second_id)) FROM {self.parts} GROUP BY 1 "
+            "HAVING count(*) > 1 ORDER BY 1 LIMIT 1"
         )
         for number, units in twice:
             raise CohortError(
                 "CovariateIdCollision",
-                f"measurement {number // 1_000_000} has values in the units "
+                f"{table} {number // 1_000_000} has values in the units "
                 f"{' and '.join(map(str, units))}, which give one covariate id, {number}.",
                 hint="convert them to one unit where the CDM is made, or leave its value out with "
                 "`exclude`.",
                 details={"covariate_id": number, "units": units},
             )
         self._add(f"SELECT row_id, covariate_id, value FROM {last}")
+
+    def _values_as_concepts(self, table: str) -> None:
+        """A concept with the concept that is its value; ids are hashes of the pair."""
+        chosen = self._of("value as concept", table)
+        if not chosen:
+            return
+        records = record_query(self._cdm, self._work, table, ("value_as_concept_id",))
+        number = (
+            f"((x.concept_id::HUGEINT * {HASH} // 4096) % 1048576) * 4194304000 + "
+            f"((x.value_as_concept_id::HUGEINT * {HASH} // 1024) % 4194304) * 1000 + w.analysis_id"
+        )
+        found = self._work.keep(
+            f"SELECT DISTINCT c.row_id, x.concept_id, x.value_as_concept_id AS second_id, "
+            f"CAST({number} AS BIGINT) AS covariate_id {self._in_windows(records, chosen)} "
+            "WHERE x.value_as_concept_id > 0"
+        )
+        pairs = self._work.keep(
+            "SELECT covariate_id, concept_id, second_id, count(*) OVER of_id - 1 AS collisions "
+            f"FROM (SELECT DISTINCT covariate_id, concept_id, second_id FROM {found}) "
+            "WINDOW of_id AS (PARTITION BY covariate_id) QUALIFY row_number() OVER "
+            "(PARTITION BY covariate_id ORDER BY concept_id, second_id) = 1"
+        )
+        self._cdm.database.execute(f"INSERT INTO {self.parts} SELECT * FROM {pairs}")
+        (lost,) = self._work.row(f"SELECT coalesce(sum(collisions), 0) FROM {pairs}")
+        if lost:
+            message = (
+                f"{counted(lost, 'pair')} of a concept and its value in table {table} "
+                f"{'has' if lost == 1 else 'have'} the covariate id of another pair, and "
+                f"{'is' if lost == 1 else 'are'} left out; `collisions` of the reference says "
+                "where."
+            )
+            self.notes.append(Note("colliding_pairs", (), message))
+        self._add(
+            f"SELECT f.row_id, f.covariate_id, 1 FROM {found} f JOIN {pairs} p "
+            "USING (covariate_id, concept_id, second_id)"
+        )
+
+    def _counts(self, table: str) -> None:
+        """Numbers of different concepts, or of records."""
+        forms: tuple[tuple[Kind, str, str], ...] = (
+            ("distinct count", f"{SCALAR} + w.analysis_id", "count(DISTINCT x.concept_id)"),
+            ("count", f"{SCALAR} + w.analysis_id", "count(*)"),
+            ("count by concept", "x.concept_id * 1000 + w.analysis_id", "count(*)"),
+        )
+        for kind, number, value in forms:
+            chosen = self._of(kind, table)
+            if chosen:
+                where = self._in_windows(record_query(self._cdm, self._work, table), chosen)
+                self._add(f"SELECT c.row_id, {number}, {value} {where} GROUP BY ALL")
+
+    def _scores(self) -> None:
+        """Sums of points of categories, of which each counts once, and of age and sex."""
+        wanted = [a.id for a in self._chosen if a.kind == "score"]
+        scores = computable(self._cdm, wanted, self.notes.append)
+        if not scores:
+            return
+        points = stage_points(self._cdm, self._work, scores, self.notes.append)
+        chosen = [ANALYSES[score.analysis_id] for score in scores]
+        records = record_query(self._cdm, self._work, chosen[0].table)
+        where = self._in_windows(records, chosen, exclude="none")
+        parts = [
+            f"SELECT c.row_id, k.analysis_id, k.category, max(k.points) AS points {where} "
+            f"JOIN {points} k ON k.concept_id = x.concept_id AND k.analysis_id = w.analysis_id "
+            "GROUP BY ALL"
+        ]
+        for score in scores:
+            own = person_points(score.analysis_id)
+            if own is not None:
+                parts.append(
+                    f"SELECT row_id, {score.analysis_id}, 'age and sex', {own} FROM {self._ages()}"
+                )
+        self._add(
+            f"SELECT row_id, {SCALAR} + analysis_id, sum(points) / {TENTHS} "
+            f"FROM ({' UNION ALL '.join(parts)}) GROUP BY row_id, analysis_id"
+        )
 
     def _custom(self, custom: CustomCovariates) -> None:
         where = f"the query of the custom covariates {custom.analysis_id}"

@@ -1,18 +1,20 @@
 """What covariates are: names for people, keys for programs."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from riskset.data.writers import arrow_table
-from riskset.omop.analyses import ANALYSES
+from riskset.omop.analyses import ANALYSES, Analysis
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.covariate_entries import EntryTable
 from riskset.omop.covariate_settings import CovariateSettings
 from riskset.omop.groups import concept_view
+from riskset.omop.score_definitions import SCORES
 
 __all__ = ["KNOWN_CONCEPTS", "concept_names", "reference"]
 
@@ -35,17 +37,45 @@ KNOWN_CONCEPTS = {
 """Sexes, races and ethnicities, which parts of the vocabulary often lack."""
 
 SIDES = {1: "below", 2: "within", 3: "above"}
-OF_CONCEPTS = ("sex", "race", "ethnicity")
-"""What is said of a person by a concept."""
+
+PERSON_WORDS = {
+    "sex": "gender = {}",
+    "age": "age in years",
+    "age group": "age group: {from} - {to}",
+    "race": "race = {}",
+    "ethnicity": "ethnicity = {}",
+    "index year": "index year: {number}",
+    "index month": "index month: {number}",
+    "prior observation": "observation time (days) prior to index",
+    "post observation": "observation time (days) after index",
+    "time in cohort": "time (days) between cohort start and end",
+    "index year and month": "index year and month: {number}",
+    "care site": "care site ID = {number}",
+}
+"""Characteristic of a person -> the name of its covariates."""
+
+
+class _Parts(NamedTuple):
+    """What the id of a covariate does not tell."""
+
+    concept: int
+    second: int
+    collisions: int
 
 
 def reference(cdm: Cdm, entries: EntryTable, settings: CovariateSettings) -> Any:
     """A row for each covariate that occurs, by id, as an Arrow table."""
     with cdm.scratch() as work:
         found = work.rows(f"SELECT DISTINCT covariate_id FROM {entries.name} ORDER BY 1")
-        units = dict(work.rows(f"SELECT covariate_id, unit FROM {entries.units}"))
-        rows = [_Row.of(number, settings, units.get(number)) for (number,) in found]
-        known = concept_names(cdm, work, {r.concept for r in rows} | set(units.values()))
+        parts = {
+            number: _Parts(*own)
+            for number, *own in work.rows(
+                f"SELECT covariate_id, concept_id, second_id, collisions FROM {entries.parts}"
+            )
+        }
+        rows = [_Row.of(number, settings, parts.get(number)) for (number,) in found]
+        seconds = {own.second for own in parts.values()}
+        known = concept_names(cdm, work, {r.concept for r in rows} | seconds)
     labels = [row.label(known) for row in rows]
     times = Counter(labels)
     start, end = (
@@ -73,13 +103,15 @@ def reference(cdm: Cdm, entries: EntryTable, settings: CovariateSettings) -> Any
             "is_binary": np.array([row.is_binary for row in rows], bool),
             "missing_means_zero": np.array([row.missing_means_zero for row in rows], bool),
             "column": np.arange(len(rows), dtype=np.int32),
+            "value_as_concept_id": np.array([row.value_concept for row in rows], np.int64),
+            "collisions": np.array([row.collisions for row in rows], np.int64),
         }
     )
 
 
 @dataclass(frozen=True)
 class _Row:
-    """One covariate, taken apart; `label` puts it into words, with {} for the concept."""
+    """One covariate, taken apart; `words` is its name, with {} and {second} for concepts."""
 
     number: int
     analysis: int
@@ -89,10 +121,12 @@ class _Row:
     days: tuple[int | None, int | None] = (None, None)
     is_binary: bool = True
     missing_means_zero: bool = True
-    unit: int | None = None
+    second: int = 0
+    value_concept: int = 0
+    collisions: int = 0
 
     @classmethod
-    def of(cls, number: int, settings: CovariateSettings, unit: int | None) -> "_Row":
+    def of(cls, number: int, settings: CovariateSettings, parts: _Parts | None) -> "_Row":
         """The covariate of an id."""
         first, analysis_id = divmod(number, 1000)
         for custom in settings.custom:
@@ -100,44 +134,82 @@ class _Row:
                 words = f"{custom.name} {{}}" if first else custom.name
                 return cls(number, analysis_id, first, "custom", words, is_binary=custom.is_binary)
         analysis = ANALYSES[analysis_id]
-        kind, domain = analysis.kind, analysis.domain
-        words = f"{domain} {{}}"
-        concept = first if kind != "person" or domain in OF_CONCEPTS else 0
-        if kind == "group":
-            words = f"{domain} group {{}}"
-        elif kind == "range":
-            concept, side = divmod(first, 10)
-            words = f"{domain} {{}} {SIDES[side]} range"
-        elif kind == "value":
-            concept = first // 1000
-            words = f"{domain} value {{}} ({{unit}})"
-        elif domain == "age group":
-            words = f"age group {5 * first}-{5 * first + 4}"
-        elif domain == "age":
-            words = "age in years"
-        elif domain not in OF_CONCEPTS and kind == "person":
-            words = f"{domain} {first}"
-        start, end = settings.window(analysis.window)
-        if start is not None:
-            words += f", days {start} to {end}"
-        return cls(
+        days = settings.window(analysis.window)
+        concept, words = _described(analysis, first, days)
+        row = cls(
             number,
             analysis_id,
             concept,
-            domain,
+            analysis.domain,
             words,
-            (start, end),
+            days,
             analysis.is_binary,
             analysis.missing_means_zero,
-            unit,
+        )
+        if parts is None:
+            return row
+        value = parts.second if analysis.kind == "value as concept" else 0
+        return replace(
+            row,
+            concept=parts.concept,
+            second=parts.second,
+            value_concept=value,
+            collisions=parts.collisions,
         )
 
     def label(self, known: Mapping[int, str]) -> str:
         """The name of the covariate."""
-        unit = "no unit" if not self.unit else known.get(self.unit, f"unit {self.unit}")
-        concept = known.get(self.concept, f"[unknown concept {self.concept}]")
         # Names of concepts hold braces at times, so they must not be formatted again.
-        return self.words.replace("{unit}", unit).replace("{}", concept)
+        start, *rest = _PLACE.split(self.words)
+        names = {"{}": self.concept, "{second}": self.second}
+        for place, text in zip(rest[::2], rest[1::2], strict=True):
+            start += _named(names[place], known, is_unit=not self.value_concept) + text
+        return start
+
+
+_PLACE = re.compile(r"(\{\}|\{second\})")
+
+
+def _named(concept: int, known: Mapping[int, str], *, is_unit: bool) -> str:
+    if not concept and is_unit:
+        return "Unknown unit"
+    return known.get(concept, f"[unknown concept {concept}]")
+
+
+def _described(
+    analysis: Analysis, first: int, days: tuple[int | None, int | None]
+) -> tuple[int, str]:
+    """The concept in an id without its last three digits, and the name, as FeatureExtraction's."""
+    kind, table = analysis.kind, analysis.table
+    if kind == "person":
+        words = PERSON_WORDS[analysis.domain]
+        ends = {"{number}": first, "{from}": 5 * first, "{to}": 5 * first + 4}
+        for place, number in ends.items():
+            words = words.replace(place, str(number))
+        return (first if "{}" in words else 0), words
+    if kind == "score":
+        return 0, SCORES[analysis.id].label
+    during = (
+        f"any time prior through {days[1]} days relative to index"
+        if days[0] is None
+        else f"during day {days[0]} through {days[1]} days relative to index"
+    )
+    if kind == "group":
+        return first, f"{table} group ({analysis.name}) {during}: {{}}"
+    if kind == "range":
+        concept, side = divmod(first, 10)
+        return concept, f"{table} {SIDES[side]} normal range {during}: {{}}"
+    if kind == "value":
+        return first // 1000, f"{table} value {during}: {{}} ({{second}})"
+    if kind == "value as concept":
+        return 0, f"{table} {during}: {{}} = {{second}}"
+    if kind == "distinct count":
+        return 0, f"{table} distinct concept count {during}"
+    if kind == "count":
+        return 0, f"{table} concept count {during}"
+    if kind == "count by concept":
+        return first, f"{table} concept count {during}: {{}}"
+    return first, f"{table} {during}: {{}}{' (inpatient)' if analysis.inpatient else ''}"
 
 
 def concept_names(cdm: Cdm, work: Scratch, concepts: Iterable[int]) -> dict[int, str]:

@@ -3,7 +3,14 @@
 from dataclasses import dataclass, field
 
 from riskset._errors import CohortError, InputError
-from riskset.omop.analyses import CUSTOM, DEFAULT_ANALYSES, check_analyses
+from riskset.omop.analyses import (
+    ANALYSES,
+    CUSTOM,
+    DEFAULT_ANALYSES,
+    Analysis,
+    Window,
+    analysis_numbers,
+)
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.exposures import check_days
 from riskset.omop.groups import ConditionGroups, DrugGroups
@@ -60,29 +67,37 @@ class CustomCovariates:
 class CovariateSettings:
     """Which covariates `Covariates.extract` makes.
 
-    A record counts when its days overlap a window, which are days relative to index. Concept 0 is
+    A record counts when its days overlap a window of days relative to the index date. Concept 0 is
     never a covariate.
 
     Parameters
     ----------
-    analyses : sequence of int
-        Of `ANALYSES`. Roll-ups (210 to 213, 410 to 413) switch themselves off, with a note, where
-        the CDM has no ``concept_ancestor``.
-    long_days, medium_days, short_days, end_day : int
-        The windows. With 0 the index day belongs to them; -1 ends them the day before.
+    analyses : sequence of int or str
+        Numbers or names of `ANALYSES`; "default" stands for the default set. The attribute holds
+        the numbers of the analyses that are made. Where the CDM has no ``concept_ancestor``,
+        roll-ups (209 to 216, 409 to 416) and scores are left out, with a note.
+    exclude_analyses : sequence of int or str
+        Numbers or names of analyses that are left out of `analyses`.
+    long_days, medium_days, short_days : int
+        First days of the windows.
+    end_day : int
+        The last day of all windows: 0 is the index date, -1 the day before.
     exclude : ConceptSet, optional
         These concepts are no covariates.
     exclude_arms : bool
         Nor are the drugs of the arms, their descendants, and the ingredients of those listed.
     within_observation : bool
         Only records that reach into the observation period.
-    age_method : {"completed_years", "year_difference"}
+    age_method : {"year_difference", "completed_years"}
+        Year of the index date minus year of birth, as in FeatureExtraction, or completed years. It
+        holds for ages, age groups and scores.
     condition_groups : ConditionGroups
     drug_groups : DrugGroups
     custom : sequence of CustomCovariates
     """
 
-    analyses: tuple[int, ...] = DEFAULT_ANALYSES
+    analyses: tuple[int | str, ...] = DEFAULT_ANALYSES
+    exclude_analyses: tuple[int | str, ...] = ()
     long_days: int = -365
     medium_days: int = -180
     short_days: int = -30
@@ -90,15 +105,17 @@ class CovariateSettings:
     exclude: ConceptSet | None = None
     exclude_arms: bool = True
     within_observation: bool = False
-    age_method: AgeMethod = "completed_years"
+    age_method: AgeMethod = "year_difference"
     condition_groups: ConditionGroups = field(default_factory=ConditionGroups)
     drug_groups: DrugGroups = field(default_factory=DrugGroups)
     custom: tuple[CustomCovariates, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "analyses", tuple(self.analyses))
+        out = analysis_numbers("exclude_analyses", self.exclude_analyses)
+        chosen = analysis_numbers("analyses", self.analyses)
+        object.__setattr__(self, "exclude_analyses", out)
+        object.__setattr__(self, "analyses", tuple(n for n in chosen if n not in out))
         object.__setattr__(self, "custom", tuple(self.custom))
-        check_analyses(self.analyses)
         if self.age_method not in AGE_METHODS:
             raise InputError.wrong_option("age_method", self.age_method, AGE_METHODS)
         for name in ("long_days", "medium_days", "short_days", "end_day"):
@@ -128,14 +145,18 @@ class CovariateSettings:
                 details={"setting": name, "value": value},
             )
 
-    def window(self, name: str) -> tuple[int | None, int | None]:
-        """First and last day of a window; none for what is known at index."""
+    @property
+    def chosen(self) -> tuple[Analysis, ...]:
+        """The analyses that are made."""
+        return tuple(ANALYSES[number] for number in self.analyses if isinstance(number, int))
+
+    def window(self, name: Window) -> tuple[int | None, int | None]:
+        """First and last day of a window; None where there is no limit."""
         first = {
+            "ever": None,
             "long": self.long_days,
             "medium": self.medium_days,
             "short": self.short_days,
-            "overlap": 0,
+            "overlap": self.end_day,
         }
-        if name == "index":
-            return None, None
-        return first[name], 0 if name == "overlap" else self.end_day
+        return (None, None) if name == "index" else (first[name], self.end_day)

@@ -47,7 +47,9 @@ class Covariates:
     ref : Arrow table
         A row for each covariate, by id: ``covariate_id``, ``name``, ``analysis_id``,
         ``concept_id``, ``domain``, ``start_day``, ``end_day``, ``is_binary``,
-        ``missing_means_zero`` and ``column``, its place in a design.
+        ``missing_means_zero``, ``column`` (its place in a design), and for a concept with another
+        one as its value ``value_as_concept_id`` and ``collisions`` (the pairs of the same id that
+        were left out).
     row_id : (n,) int64
         Of the whole cohort.
     notes : tuple of Note
@@ -83,8 +85,8 @@ class Covariates:
         ...     design = covariates.design()
         >>> design.n_rows == cohort.table.num_rows
         True
-        >>> [name for name in design.names if name.startswith("sex")]
-        ['sex MALE', 'sex FEMALE']
+        >>> [name for name in design.names if name.startswith("gender")]
+        ['gender = MALE', 'gender = FEMALE']
         """
         settings = settings or CovariateSettings()
         with cdm.noting() as notes:

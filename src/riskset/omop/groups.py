@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from riskset.data.database import text
 from riskset.omop.cdm import Cdm, Scratch
 
-__all__ = ["ConditionGroups", "DrugGroups", "ancestors_known", "concept_view", "is_ingredient"]
+__all__ = [
+    "ConditionGroups",
+    "DrugGroups",
+    "ancestors_known",
+    "ancestors_view",
+    "concept_view",
+    "is_ingredient",
+]
 
 CLINICAL_FINDING = 441840
 
@@ -66,7 +73,7 @@ class ConditionGroups:
 
     def stage(self, cdm: Cdm, work: Scratch) -> str:
         """Pairs ``concept_id, group_id`` as a temporary table."""
-        ancestors, concepts = _vocabulary(cdm)
+        ancestors, concepts = ancestors_view(cdm), concept_view(cdm)
         always = ", ".join(str(int(c)) for c in (0, *self.always))
         unless = "".join(f" AND c.concept_name NOT LIKE {text(p)}" for p in self.unless_like)
         return work.keep(
@@ -96,7 +103,7 @@ class DrugGroups:
 
     def stage(self, cdm: Cdm, work: Scratch) -> str:
         """Pairs ``concept_id, group_id`` as a temporary table."""
-        ancestors, concepts = _vocabulary(cdm)
+        ancestors, concepts = ancestors_view(cdm), concept_view(cdm)
         lengths = ", ".join(str(int(n)) for n in (0, *self.code_lengths))
         is_class = f"c.vocabulary_id = 'ATC' AND length(c.concept_code) IN ({lengths})"
         if self.ingredients:
@@ -121,14 +128,14 @@ def ancestors_known(cdm: Cdm) -> bool:
     return cdm.n_rows("concept_ancestor") > 0 and cdm.n_rows("concept") > 0
 
 
-def _vocabulary(cdm: Cdm) -> tuple[str, str]:
-    ancestors = cdm.view(
+def ancestors_view(cdm: Cdm) -> str:
+    """Table concept_ancestor; empty if the CDM has none."""
+    return cdm.view(
         "concept_ancestor",
         ("ancestor_concept_id", "descendant_concept_id"),
         ("min_levels_of_separation",),
         needed=False,
     )
-    return ancestors, concept_view(cdm)
 
 
 def concept_view(cdm: Cdm) -> str:

@@ -1,82 +1,91 @@
-"""Records of a person by domain: what was recorded, from which day to which."""
+"""Records of people by table: what was recorded, from which day to which."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.concepts import ConceptSet
 from riskset.omop.exposures import exposures, joined
 from riskset.omop.groups import ancestors_known, concept_view, is_ingredient
 
-__all__ = ["DOMAINS", "measurement_query", "record_query"]
+__all__ = ["TABLES", "inpatient_query", "record_query"]
 
 ERA_GAP = 30
 
+INPATIENT = (9201, 38004311, 8920, 262)
+"""Kinds of inpatient visits, with those of an emergency room that led to one."""
 
-class _Table(NamedTuple):
-    """Where the records of a domain are."""
 
-    name: str
+class _Columns(NamedTuple):
+    """Where a table keeps the concept and the days of a record."""
+
     concept: str
     start: str
     end: str | None = None
 
 
-DOMAINS = {
-    "condition": _Table(
-        "condition_era",
-        "condition_concept_id",
-        "condition_era_start_date",
-        "condition_era_end_date",
+ERAS = {"condition_era": "condition_occurrence", "drug_era": "drug_exposure"}
+"""Eras, and the records that they are built from where they are missing."""
+
+TABLES = {
+    "condition_occurrence": _Columns("condition_concept_id", "condition_start_date"),
+    "condition_era": _Columns(
+        "condition_concept_id", "condition_era_start_date", "condition_era_end_date"
     ),
-    "drug": _Table("drug_era", "drug_concept_id", "drug_era_start_date", "drug_era_end_date"),
-    "procedure": _Table("procedure_occurrence", "procedure_concept_id", "procedure_date"),
-    "measurement": _Table("measurement", "measurement_concept_id", "measurement_date"),
-    "observation": _Table("observation", "observation_concept_id", "observation_date"),
+    "drug_exposure": _Columns("drug_concept_id", "drug_exposure_start_date"),
+    "drug_era": _Columns("drug_concept_id", "drug_era_start_date", "drug_era_end_date"),
+    "procedure_occurrence": _Columns("procedure_concept_id", "procedure_date"),
+    "device_exposure": _Columns("device_concept_id", "device_exposure_start_date"),
+    "measurement": _Columns("measurement_concept_id", "measurement_date"),
+    "observation": _Columns("observation_concept_id", "observation_date"),
+    "visit_occurrence": _Columns("visit_concept_id", "visit_start_date", "visit_end_date"),
 }
+"""Table of the CDM -> its columns. A record without an end is one day."""
 
 
-def record_query(cdm: Cdm, work: Scratch, domain: str) -> str:
-    """Query of the records of a domain: ``person_id, concept_id``, first day s and last day e.
+def record_query(cdm: Cdm, work: Scratch, table: str, values: Sequence[str] = ()) -> str:
+    """Query of the records of a table: ``person_id, concept_id``, first day s and last day e.
 
     Eras that a CDM lacks are built from its records, 30 days apart at most.
+
+    Parameters
+    ----------
+    values : sequence of str
+        More columns of the table, which it need not have.
     """
-    if domain in ("condition", "drug") and not cdm.n_rows(DOMAINS[domain].name):
-        return _built_eras(cdm, work, domain)
-    name, concept, start, end = DOMAINS[domain]
-    columns = ("person_id", concept, start)
-    view = cdm.view(name, columns, () if end is None else (end,), needed=False)
+    if table in ERAS and not cdm.n_rows(table):
+        return _built_eras(cdm, work, table)
+    concept, start, end = TABLES[table]
+    optional = (*([] if end is None else [end]), *values)
+    view = cdm.view(table, ("person_id", concept, start), optional, needed=False)
     last = start if end is None else f"greatest(coalesce({end}, {start}), {start})"
+    more = "".join(f", {column}" for column in values)
     return (
-        f"SELECT person_id, {concept} AS concept_id, {start} AS s, {last} AS e FROM {view} "
+        f"SELECT person_id, {concept} AS concept_id, {start} AS s, {last} AS e{more} FROM {view} "
         f"WHERE {concept} > 0"
     )
 
 
-def measurement_query(cdm: Cdm) -> str:
-    """Query of measurements that have a value, with their unit (0 for none) and range."""
-    view = cdm.view(
-        "measurement",
-        ("person_id", "measurement_concept_id", "measurement_date"),
-        ("measurement_id", "value_as_number", "unit_concept_id", "range_low", "range_high"),
-        needed=False,
-    )
+def inpatient_query(cdm: Cdm, work: Scratch, records: str) -> str:
+    """Those of some records that start within an inpatient visit of the person."""
+    visits = record_query(cdm, work, "visit_occurrence")
+    inpatient = ConceptSet(INPATIENT, descendants=ancestors_known(cdm)).stage(cdm, work)
     return (
-        "SELECT person_id, measurement_concept_id AS concept_id, measurement_date AS s, "
-        "measurement_date AS e, measurement_id, value_as_number AS value, "
-        f"coalesce(unit_concept_id, 0) AS unit, range_low, range_high FROM {view} "
-        "WHERE measurement_concept_id > 0 AND value_as_number IS NOT NULL"
+        f"SELECT * FROM ({records}) r SEMI JOIN (SELECT v.* FROM ({visits}) v JOIN {inpatient} i "
+        "USING (concept_id)) v ON v.person_id = r.person_id AND r.s BETWEEN v.s AND v.e"
     )
 
 
-def _built_eras(cdm: Cdm, work: Scratch, domain: str) -> str:
-    source = "condition_occurrence" if domain == "condition" else "drug_exposure"
+def _built_eras(cdm: Cdm, work: Scratch, table: str) -> str:
+    source = ERAS[table]
     if not cdm.n_rows(source):
-        cdm.note("missing_table", f"the CDM has neither {DOMAINS[domain].name} nor {source}.")
+        cdm.note("missing_table", f"the CDM has neither {table} nor {source}.")
         return (
             "SELECT NULL::BIGINT AS person_id, NULL::BIGINT AS concept_id, NULL::DATE AS s, "
             "NULL::DATE AS e WHERE false"
         )
-    cdm.note("eras_built", f"{DOMAINS[domain].name} is empty; eras are built from {source}.")
-    records = _conditions(cdm) if domain == "condition" else _ingredients(cdm)
+    cdm.note("eras_built", f"{table} is empty; eras are built from {source}.")
+    records = _conditions(cdm) if table == "condition_era" else _ingredients(cdm)
     kept = work.keep(f"SELECT DISTINCT person_id, concept_id, s, e FROM ({records})")
     return joined(kept, "person_id, concept_id", ERA_GAP)
 

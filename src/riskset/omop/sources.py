@@ -25,9 +25,11 @@ TABLES = {
     "cohort",
     "concept",
     "concept_ancestor",
+    "concept_relationship",
     "condition_era",
     "condition_occurrence",
     "death",
+    "device_exposure",
     "drug_era",
     "drug_exposure",
     "measurement",
@@ -35,6 +37,7 @@ TABLES = {
     "observation_period",
     "person",
     "procedure_occurrence",
+    "visit_detail",
     "visit_occurrence",
 }
 """Of the CDM, as far as riskset reads them."""

@@ -4,6 +4,7 @@ import datetime
 from dataclasses import dataclass
 from typing import Literal
 
+from riskset.omop.analyses import DEFAULT
 from riskset.study.document import key
 
 __all__ = ["CdmCovariates", "Entry", "NewUsers", "RiskWindow"]
@@ -58,7 +59,10 @@ class RiskWindow:
 class CdmCovariates:
     """Covariates from the records before; see `riskset.omop.CovariateSettings`."""
 
-    analyses: tuple[int, ...] | None = key("numbers of kinds of covariates; none: the usual", None)
+    analyses: tuple[int | str, ...] = key(
+        "names or numbers of FeatureExtraction's analyses; `default` is its default set", (DEFAULT,)
+    )
+    exclude_analyses: tuple[int | str, ...] = key("names or numbers of analyses to leave out", ())
     long_days: int = key("first day of the long window", -365)
     medium_days: int = key("first day of the medium window", -180)
     short_days: int = key("first day of the short window", -30)
@@ -66,3 +70,6 @@ class CdmCovariates:
     exclude: tuple[int, ...] = key("concepts that are no covariates, nor what descends", ())
     exclude_arms: bool = key("nor the drugs of the arms", True)
     within_observation: bool = key("only records within the observation period", False)
+    age_method: Literal["year_difference", "completed_years"] = key(
+        "year of the index date minus year of birth, or completed years", "year_difference"
+    )

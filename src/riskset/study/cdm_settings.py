@@ -26,8 +26,6 @@ def risk_window(analysis: Analysis) -> TimeAtRisk:
 def covariate_settings(own: CdmCovariates) -> CovariateSettings:
     """Which covariates there are."""
     given = dataclasses.asdict(own)
-    if given["analyses"] is None:
-        del given["analyses"]
     exclude = given.pop("exclude")
     return CovariateSettings(**given, exclude=ConceptSet(exclude) if exclude else None)
 

@@ -358,9 +358,10 @@ def words_of(kind: Any) -> str:
     if origin in (Union, types.UnionType):
         return " or ".join(dict.fromkeys(words_of(a) for a in arguments if a is not type(None)))
     if origin is tuple:
-        one = words_of(arguments[0])
-        is_thing = one.startswith("a ") and len(one.split()) < 4
-        return f"a list of {one[2:]}s" if is_thing else f"a list, of {one} each"
+        kinds = words_of(arguments[0]).split(" or ")
+        if all(kind.startswith("a ") and len(kind.split()) < 4 for kind in kinds):
+            return f"a list of {' or '.join(f'{kind[2:]}s' for kind in kinds)}"
+        return f"a list, of {' or '.join(kinds)} each"
     if origin is dict:
         return f"names, and for each {words_of(arguments[1])}"
     return "a section with keys"

@@ -74,7 +74,8 @@ def _default(own: "dataclasses.Field[Any]") -> str:
     if isinstance(own.default, bool):
         return str(own.default).lower()
     if isinstance(own.default, tuple):
-        return f"[{', '.join(f'{v:g}' for v in own.default)}]"
+        shown = [v if isinstance(v, str) else f"{v:g}" for v in own.default]
+        return f"[{', '.join(shown)}]"
     return str(own.default)
 
 

@@ -14,8 +14,10 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset.data.design import Design
-from riskset.omop.analyses import ANALYSES, DEFAULT_ANALYSES
+from riskset.omop.analyses import ANALYSES
 from riskset.omop.characteristics import CHARACTERISTICS
+from riskset.study.cdm_sections import CdmCovariates
+from riskset.study.cdm_settings import covariate_settings
 from riskset.study.data_sections import CdmData
 
 if TYPE_CHECKING:
@@ -118,8 +120,7 @@ def _check_id(study: "Study", name: str, covariate: str) -> None:
     """An id ends in the number of its kind, which every analysis must make."""
     number = int(covariate) % 1000
     for called, analysis in study.specification.analyses.items():
-        made = None if analysis.covariates is None else analysis.covariates.analyses
-        known = DEFAULT_ANALYSES if made is None else made
+        known = covariate_settings(analysis.covariates or CdmCovariates()).analyses
         if number in known:
             continue
         where = f"the analysis {called!r} makes no" if number in ANALYSES else "there are no"
