@@ -83,7 +83,8 @@ class StoredTable:
 
     def table(self) -> Table:
         """The table for reading column by column."""
-        (n_rows,) = self.database.row(f"SELECT count(*) FROM {self.view}")
+        with reading(self.file):
+            (n_rows,) = self.database.row(f"SELECT count(*) FROM {self.view}")
         textual = ("VARCHAR", "ENUM", "UUID")
         return Table(
             columns=self.columns,

@@ -23,6 +23,9 @@ FORMATS = {
     "arrow": (".arrow", ".feather", ".ipc"),
     "duckdb": (".duckdb", ".ddb", ".db"),
 }
+DAMAGED_ARROW = (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError)
+"""What Arrow raises on damaged bytes; a wrong length may ask for more memory than there is."""
+
 Identifiers = Callable[[Sequence[str]], Sequence[str]]
 """Which of the columns are identifiers or labels, to be kept as they are written."""
 
@@ -110,7 +113,7 @@ def _neighbours(path: Path) -> str:
 def _open_parquet(database: Database, path: Path) -> StoredTable:
     try:
         schema = pyarrow.parquet.read_schema(path)
-    except pa.ArrowException as error:
+    except DAMAGED_ARROW as error:
         raise InputError(
             f"{path.name} is not a complete Parquet file: {str(error).splitlines()[0]}",
             hint="write it again, or check its ending.",
@@ -135,7 +138,8 @@ def _open_arrow(database: Database, path: Path) -> StoredTable:
             except pa.ArrowInvalid:
                 source.seek(0)
                 content = pa.ipc.open_stream(source).read_all()
-    except pa.ArrowException as error:
+        content.validate(full=True)  # offsets beyond the buffers would be read without a check
+    except DAMAGED_ARROW as error:
         raise InputError(
             f"{path.name} is not a complete Arrow or Feather file: {str(error).splitlines()[0]}",
             hint="write it again (Feather version 2), or check its ending.",
