@@ -275,13 +275,25 @@ def batches(relation: duckdb.DuckDBPyRelation) -> Iterator[Iterator["pa.RecordBa
         reader.close()  # the connection answers nothing else while a result is open
 
 
+OWN_FAULTS = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
+"""Errors of a statement that does not fit the tables, whatever their files hold."""
+
+
 @contextmanager
-def reading(file: str) -> Iterator[None]:
-    """Turn an error of the database about a file into one of ours."""
+def reading(file: str, *, is_own: bool = False) -> Iterator[None]:
+    """Turn an error of the database about a file into an `InputError`.
+
+    Parameters
+    ----------
+    file : str
+        What the message calls the data. "": errors pass as they are.
+    is_own : bool
+        Whether the statement is one of ours; that it does not fit the tables is then our fault.
+    """
     try:
         yield
     except duckdb.Error as error:
-        if not file:
+        if not file or (is_own and isinstance(error, OWN_FAULTS)):
             raise
         if isinstance(error, duckdb.OutOfMemoryException):
             raise MemoryError(f"reading {file} needs more than {MEMORY}: {error}") from error

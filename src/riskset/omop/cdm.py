@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from riskset._errors import CohortError, RisksetWarning, counted
-from riskset.data.database import Database, StoredTable, quoted
+from riskset.data.database import Database, StoredTable, quoted, reading
 from riskset.omop.columns import absent, cast, has_zone, kind
 from riskset.omop.sources import find_tables, is_file_name, open_table_file
 from riskset.solve.result import Note
@@ -109,7 +109,9 @@ class Cdm:
         """Rows of a table; 0 if it is missing."""
         if table not in self._tables:
             return 0
-        (n,) = self._database.row(f"SELECT count(*) FROM {self._open(table).view}")
+        stored = self._open(table)
+        with reading(stored.file):
+            (n,) = self._database.row(f"SELECT count(*) FROM {stored.view}")
         return int(n)
 
     def arrow(self, table: str) -> Any:
@@ -120,7 +122,9 @@ class Cdm:
         CohortError
             "MissingTable".
         """
-        return self._database.sql(f"SELECT * FROM {self._open(table).view}").to_arrow_table()
+        stored = self._open(table)
+        with reading(stored.file):
+            return self._database.sql(f"SELECT * FROM {stored.view}").to_arrow_table()
 
     # ---------------------------------------------------------------- for the questions
 
@@ -242,7 +246,8 @@ class Cdm:
         if checks:
             bad = {c: f"{x.present} IS NOT NULL AND {x.value} IS NULL" for c, x in checks.items()}
             counts = ", ".join(f"count(*) FILTER ({test})" for test in bad.values())
-            found = self._database.row(f"SELECT {counts} FROM {stored.view}")
+            with reading(stored.file):
+                found = self._database.row(f"SELECT {counts} FROM {stored.view}")
             for column, n in zip(bad, found, strict=True):
                 if n:
                     raise self._complaint(stored, place, name, there[column], bad[column], n)
@@ -304,7 +309,8 @@ class Cdm:
         if "cdm_source" not in self._tables:
             return None
         view = self.view("cdm_source", (), ("cdm_version",))
-        rows = self._database.sql(f"SELECT cdm_version FROM {view} LIMIT 1").fetchall()
+        with reading(CDM, is_own=True):
+            rows = self._database.sql(f"SELECT cdm_version FROM {view} LIMIT 1").fetchall()
         written = str(rows[0][0]) if rows and rows[0][0] is not None else ""
         number = re.search(r"\d+\.\d+", written)
         if number is not None and number[0] in VERSIONS:
@@ -340,6 +346,10 @@ def check_open(database: Database, what: str) -> None:
         )
 
 
+CDM = "a table of the CDM"
+"""What messages call the data of a statement about several tables."""
+
+
 class Scratch:
     """Temporary tables of a database that are dropped together."""
 
@@ -351,7 +361,8 @@ class Scratch:
     def keep(self, query: str) -> str:
         """The answer of a query as a temporary table; its name."""
         name = self._database.new_name()
-        self._database.execute(f"CREATE TEMP TABLE {name} AS {query}")
+        with reading(CDM, is_own=True):
+            self._database.execute(f"CREATE TEMP TABLE {name} AS {query}")
         self._kept.append(name)
         return name
 
@@ -376,15 +387,18 @@ class Scratch:
 
     def arrow(self, query: str) -> Any:
         """The answer of a query as an Arrow table."""
-        return self._database.sql(query).to_arrow_table()
+        with reading(CDM, is_own=True):
+            return self._database.sql(query).to_arrow_table()
 
     def row(self, query: str) -> tuple[Any, ...]:
         """The only row of a query."""
-        return self._database.row(query)
+        with reading(CDM, is_own=True):
+            return self._database.row(query)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """The few rows of a query."""
-        return [tuple(row) for row in self._database.sql(query).fetchall()]
+        with reading(CDM, is_own=True):
+            return [tuple(row) for row in self._database.sql(query).fetchall()]
 
     def drop(self) -> None:
         """Forget them all."""
