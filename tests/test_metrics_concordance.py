@@ -112,6 +112,50 @@ def test_censoring_from_elsewhere():
         assert got.concordance == pytest.approx(want, rel=1e-12)
 
 
+def test_only_events_in_pairs_need_a_chance():
+    # Nobody is followed beyond the last event, so it is compared with nobody.
+    train = Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 1, 0])
+    y = Surv([1.0, 2.0, 3.0, 6.0], [1, 0, 1, 1])
+    for tau in (None, 4.0):
+        got = concordance(y, [4.0, 3.0, 2.0, 1.0], ipcw=True, y_train=train, tau=tau)
+        assert got.concordance == 1.0
+        assert got.concordant == 4.0
+    # With somebody beyond it, its chance of being uncensored is needed and not known ...
+    longer = Surv([1.0, 2.0, 3.0, 6.0, 7.0], [1, 0, 1, 1, 0])
+    score = [5.0, 4.0, 3.0, 1.0, 2.0]
+    for last in (0, 1):  # ... whether the curve ends with a censoring or with an event
+        train = Surv([1.0, 2.0, 3.0, 4.0], [1, 1, 1, last])
+        with pytest.raises(InputError, match="row 3.* 6(.|\n)*Hint: .*ends at 4; choose `tau` up"):
+            concordance(longer, score, ipcw=True, y_train=train)
+        got = concordance(longer, score, ipcw=True, y_train=train, tau=4.0)
+        assert (got.concordant, got.discordant) == (6, 0)
+        # In a stratum of its own it is compared with nobody, and in one with row 4 it is.
+        strata = [0, 0, 0, 1, 0]
+        alone = concordance(longer, score, strata=strata, ipcw=True, y_train=train)
+        assert (alone.concordant, alone.discordant) == (4, 0)
+        with pytest.raises(InputError, match="ends at 4; choose `tau`"):
+            concordance(longer, score, strata=[0, 0, 0, 1, 1], ipcw=True, y_train=train)
+        # A row of weight 0 is not there.
+        got = concordance(longer, score, [1, 1, 1, 1, 0], ipcw=True, y_train=train)
+        assert (got.concordant, got.discordant) == (4, 0)
+
+
+def test_competing_events_in_pairs_need_a_chance():
+    train = Surv([1.0, 2.0, 4.0], [0, 1, 1])
+    options = {"cause": 1, "ipcw": True, "y_train": train}
+    # The competing event at 5 is compared with the earlier event alone: nothing is needed at 5.
+    got = concordance(Surv([2.0, 5.0], [1, 2]), [2.0, 1.0], **options)
+    assert_allclose(got.concordant, (3 / 2) ** 2)
+    # An event at 6 is compared with it and needs both chances.
+    for code, match in (([1, 2, 1], "row 1"), ([1, 0, 1], None)):
+        y = Surv([2.0, 5.0, 6.0], code)
+        if match is None:
+            assert_allclose(concordance(y, [3.0, 2.0, 1.0], **options).concordant, 2 * 9 / 4)
+            continue
+        with pytest.raises(InputError, match=match):
+            concordance(y, [3.0, 2.0, 1.0], **options)
+
+
 def test_late_entry_and_competing_events():
     # Row 2 had its competing event at 2 and never fails: it is compared with row 3, which was
     # there before; row 1 entered at 2.5 and is compared with nobody earlier.

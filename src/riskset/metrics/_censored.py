@@ -192,20 +192,38 @@ class Chances:
             )
         return cls(sample, before, np.zeros(n, dtype=np.int64), None, False, at_times)
 
-    def inverse_before_end(self, needed: NDArray[np.bool_]) -> Rows:
-        """1 / G(time_i-) where needed, else 0."""
+    @property
+    def chance_before_end(self) -> Rows:
+        """G(time_i-); 0 where it is not known, after the end of the follow-up (n,)."""
+        if self.curve is None:
+            return self.before_end
+        # The last value of the curve says nothing about later times.
+        return np.where(self.sample.time > self.curve.end, 0.0, self.before_end)
+
+    def inverse_before_end(self, needed: NDArray[np.bool_], setting: str = "times") -> Rows:
+        """1 / G(time_i-) where needed, else 0.
+
+        Parameters
+        ----------
+        needed : (n,) bool
+        setting : str
+            The argument with which the caller can leave late events out, for the hint.
+        """
         needed = needed & (self.sample.weight > 0)
+        chance = self.chance_before_end
+        remedy = "nobody is followed so long; choose earlier times."
+        if self.curve is not None:
+            remedy = f"follow-up ends at {self.curve.end:g}; choose `{setting}` up to then."
         complain_rows(
-            needed & ~(self.before_end > 0),
+            needed & ~(chance > 0),
             self.sample.time,
             "the chance of being uncensored just before a row's own time",
             "must be positive for rows with an event",
             PLACES,
-            hint="in the data that the distribution of censoring comes from nobody is followed so "
-            "long; choose earlier times.",
+            hint=f"in the data that the distribution of censoring comes from {remedy}",
         )
         inverse = np.zeros(needed.size)
-        np.divide(1.0, self.before_end, out=inverse, where=needed)
+        np.divide(1.0, chance, out=inverse, where=needed)
         return inverse
 
     def known_at(self, time: float, column: int) -> Known:

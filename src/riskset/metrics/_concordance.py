@@ -119,8 +119,9 @@ def concordance(
     Raises
     ------
     InputError
-        If lengths differ or values are missing; with `ipcw`, if rows enter late or G falls to 0
-        before an event that is compared.
+        If lengths differ or values are missing; with `ipcw`, if rows enter late, or if an event
+        that is compared lies where G is not known or 0: after the end of the follow-up of the rows
+        that G is estimated from. Pass `tau` to leave such events out.
 
     Warns
     -----
@@ -284,11 +285,14 @@ def _weighted(
     w, n_rows = sample.weight, sample.n_rows
     case = sample.is_case & (sample.time <= last)
     competing = sample.is_competing & (sample.time <= last)
-    inverse = chances.inverse_before_end(case | competing)
     rank, _, ptr = _ranks(score, stratum)
     when = np.unique(sample.time, return_inverse=True)[1].reshape(-1)
     # Of rows at one time, those without the event come after the events: they outlive them.
     key = 2 * when + ~case
+    needed = _in_pairs(case, competing, key, when, stratum, w > 0)
+    # Events that enter no pair may be tied with each other, which is counted where G is known.
+    needed |= (case | competing) & (chances.chance_before_end > 0)
+    inverse = chances.inverse_before_end(needed, "tau")
     up = _sorted(key.astype(np.float64), np.arange(n_rows), stratum)
     down = _sorted(-key.astype(np.float64), np.arange(n_rows), stratum)
 
@@ -322,6 +326,32 @@ def _weighted(
         error = float("nan")
     result = _result(counts, influence, None, n_rows, int(case.sum()), depth=4)
     return replace(result, standard_error=error)
+
+
+def _in_pairs(
+    case: NDArray[np.bool_],
+    competing: NDArray[np.bool_],
+    key: Index,
+    when: Index,
+    stratum: Index,
+    used: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Cases and competing events whose own chance of being uncensored enters a pair (n,).
+
+    A case needs somebody in its stratum who outlives it, or a competing event before it; a
+    competing event needs a later case. `key` orders rows by time, cases first.
+    """
+
+    def extreme(rows: NDArray[np.bool_], values: Index, start: int, ufunc: np.ufunc) -> Index:
+        found = np.full(int(stratum.max()) + 1, start, dtype=np.int64)
+        ufunc.at(found, stratum[rows], values[rows])
+        return found[stratum]
+
+    last = extreme(used, key, -1, np.maximum)
+    first_competing = extreme(used & competing, when, int(when.max()) + 1, np.minimum)
+    last_case = extreme(used & case, when, -1, np.maximum)
+    with_pair = case & ((key < last) | (first_competing < when))
+    return np.asarray(used & (with_pair | (competing & (when < last_case))))
 
 
 def _ties(of_case: Rows, moment: Index, rank: Index) -> tuple[float, float]:
