@@ -117,6 +117,7 @@ def test_every_public_result_is_known(study):
     assert {type(result).__name__ for result in study.values()} >= public - {
         "Diagnostic",
         "ErrorModel",
+        "ErrorPosterior",
         "LikelihoodProfile",
         "Null",
         "NullPosterior",

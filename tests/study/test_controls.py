@@ -39,6 +39,22 @@ def test_numbers_of_the_golden_controls():
     assert own_p == pytest.approx(CONTROLS["leave_one_out_p"], rel=1e-3)
 
 
+def test_intervals_and_p_values_of_a_posterior_agree():
+    controls, interest = of_golden(1, 50, 1.0), of_golden(201, 206, None)
+    rows, (summary,) = calibrated([*controls, *interest], "posterior", 0.95)
+    found = [one.rows[0] for one in interest]
+    for row in found:
+        holds = row["calibrated_hr_lower"] < 1 < row["calibrated_hr_upper"]
+        assert holds == (row["calibrated_p"] > 0.05)
+    assert [row["calibrated_p"] > 0.05 for row in found] == [True, True, True, False, False, True]
+    # Integrated over the uncertainty of the systematic error, intervals are longer.
+    exact = CONTROLS["ci_from_null"]["exact"]["se"]
+    assert all(row["calibrated_se"] > se for row, se in zip(found, exact, strict=True))
+    own = [row["calibrated_p"] for row in rows]
+    assert summary["calibrated_coverage"] == np.mean(np.array(own) >= 0.05)
+    assert own != pytest.approx(CONTROLS["leave_one_out_p"], rel=1e-3)
+
+
 def test_controls_whose_diagnostics_fail_are_set_aside():
     failing = [
         Checked(c.outcome, c.true_hr, c.rows, k >= 10) for k, c in enumerate(of_golden(1, 50, 1.0))
@@ -61,7 +77,7 @@ def test_controls_of_a_study(tmp_path):
         "treatment": "drug",
         "covariates": {"columns": ["x", "age"]},
     }
-    found = run(tmp_path, columns, outcomes=outcomes, data=data)
+    found = run(tmp_path, columns, outcomes=outcomes, data=data, calibration="likelihood")
     (summary,) = found.rows("calibration", reading="stratified")
     assert summary["n_negative"] == 6
     (main,) = found.rows("estimates", outcome="death", role="main")

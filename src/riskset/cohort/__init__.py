@@ -11,6 +11,7 @@ from riskset.cohort.calibration import Calibration, Controls, calibrate
 from riskset.cohort.curves import ArmCurves, gray, incidence, survival
 from riskset.cohort.diagnostics import Diagnostic, Diagnostics, diagnose
 from riskset.cohort.error_model import ErrorModel
+from riskset.cohort.error_posterior import ErrorPosterior
 from riskset.cohort.estimate import Estimate, LikelihoodProfile, Subgroup
 from riskset.cohort.matching import match
 from riskset.cohort.null import Null, fit_null_profiles
@@ -48,6 +49,7 @@ __all__ = [
     "Diagnostics",
     "Discrimination",
     "ErrorModel",
+    "ErrorPosterior",
     "Estimate",
     "LikelihoodProfile",
     "Null",

@@ -1,7 +1,7 @@
 """Estimates corrected by what negative, and positive, controls say about systematic error."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +10,14 @@ from scipy.special import ndtr, ndtri
 from riskset._errors import CohortError, InputError, counted
 from riskset._types import AnyArray
 from riskset.cohort.error_model import ErrorModel, fit_error_model
+from riskset.cohort.error_posterior import ErrorPosterior, error_posterior
 from riskset.cohort.null import Null, fit_null
 from riskset.cohort.null_posterior import NullPosterior, null_posterior
 from riskset.curves.followup import check_level
 from riskset.data.output import data_frame
 from riskset.solve.result import Note
 
-__all__ = ["Calibration", "Controls", "ErrorModel", "calibrate", "leave_one_out"]
+__all__ = ["Calibration", "Controls", "ErrorModel", "Method", "calibrate", "leave_one_out"]
 
 Numbers = NDArray[np.float64]
 Method = Literal["posterior", "likelihood"]
@@ -87,6 +88,16 @@ class Controls:
         """Controls without an effect."""
         return np.equal(self.true_log_rr, 0)
 
+    @property
+    def has_positive(self) -> bool:
+        """Whether there are enough positive controls for a model of error by size of effect."""
+        return int(np.count_nonzero(~self.is_negative)) >= TOO_FEW
+
+    def without(self, k: int) -> "Controls":
+        """All controls in use but one."""
+        columns = (self.log_rr, self.se, self.true_log_rr, self.outcome_id)
+        return Controls(*(np.delete(values, k) for values in columns))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
@@ -97,15 +108,21 @@ class Calibration:
     status : {"ok", "too_few_controls"}
         Unless "ok", all calibrated numbers are NaN.
     log_rr, lower, upper, se : (m,) float64
-        Calibrated, on the log scale.
+        Calibrated, on the log scale. `se` is the length of the interval over that of a standard
+        normal distribution. An end is infinite, or NaN with ``method="likelihood"``, where positive
+        controls leave it open.
     p, one_sided_p : (m,) float64
         Two-sided, and for a ratio above 1.
     null : Null or None
         By maximum likelihood.
     posterior : NullPosterior or None
-        With ``method="posterior"``; p values are then its medians.
+        With ``method="posterior"``: mean, standard deviation and expected absolute error with their
+        uncertainty, as EmpiricalCalibration has them.
+    error_posterior : ErrorPosterior or None
+        With ``method="posterior"``: the distribution that p values and intervals come from.
     error_model : ErrorModel or None
-        Where there are five positive controls or more; the intervals are then its own.
+        By maximum likelihood, where there are five positive controls or more. With
+        ``method="likelihood"`` the intervals are its own.
     ease : float
         Expected absolute systematic error: of the posterior its median, if there is one.
     coverage, calibrated_coverage : float
@@ -127,6 +144,7 @@ class Calibration:
     level: float
     null: Null | None = None
     posterior: NullPosterior | None = None
+    error_posterior: ErrorPosterior | None = None
     error_model: ErrorModel | None = None
     ease: float = float("nan")
     coverage: float = float("nan")
@@ -163,10 +181,15 @@ def calibrate(
 ) -> Calibration:
     r"""Correct estimates and p values by the systematic error that controls show.
 
-    With the null distribution :math:`N(\mu, \sigma^2)` of the negative controls,
-    :math:`z = (b - \mu) / \sqrt{\sigma^2 + se^2}`, p is :math:`2 \Phi(-|z|)`, and the interval
-    :math:`b - \mu \pm z_{level} \sqrt{\sigma^2 + se^2}`. With five positive controls or more it is
-    that of an `ErrorModel` instead.
+    With ``method="posterior"`` the distribution of an estimate is that of an `ErrorPosterior`,
+    which counts that few controls say little. The interval holds the true values whose two-sided p
+    is above 1 - `level`, so that it holds 0 wherever ``p`` is above it.
+
+    With ``method="likelihood"`` and the null distribution :math:`N(\mu, \sigma^2)` of the negative
+    controls, :math:`z = (b - \mu) / \sqrt{\sigma^2 + se^2}`, p is :math:`2 \Phi(-|z|)`, and the
+    interval :math:`b - \mu \pm z_{level} \sqrt{\sigma^2 + se^2}`. With five positive controls or
+    more it is that of an `ErrorModel` instead, as in EmpiricalCalibration, and p, which is still
+    that of the negative controls, may then disagree with the interval.
 
     Parameters
     ----------
@@ -174,8 +197,7 @@ def calibrate(
     log_rr, se : (m,) numbers
         The estimates of interest. Calibrated numbers are NaN where one is missing or infinite.
     method : {"posterior", "likelihood"}
-        For p and EASE: medians of the posterior, which counts that few controls say little, or
-        maximum likelihood. Intervals are by maximum likelihood.
+        Whether the uncertainty of the systematic error counts.
     level : float
 
     Returns
@@ -186,6 +208,11 @@ def calibrate(
     ------
     CohortError
         "BadControls", "BadEstimates".
+
+    Notes
+    -----
+    `docs/coverage.md` has the coverage of both methods. EmpiricalCalibration's p of a posterior is
+    the median of p over it, ``result.posterior.p_values(log_rr, se)[0][0]``; it is smaller.
 
     References
     ----------
@@ -230,17 +257,16 @@ def calibrate(
     )
     if n < TOO_FEW:
         return result
-    nb, ns = controls.log_rr[negative], controls.se[negative]
-    null = fit_null(nb, ns)
-    posterior = null_posterior(nb, ns) if method == "posterior" else None
-    model = None
-    if int((~negative).sum()) >= TOO_FEW:
+    learned, model = _Learned.of(controls, method), None
+    if controls.has_positive:
         model = fit_error_model(controls.log_rr, controls.se, controls.true_log_rr)
     known = np.isfinite(b) & np.isfinite(s)
     b, s = np.where(known, b, np.nan), np.where(known, s, np.nan)
-    estimate, lower, upper, error = _intervals(b, s, null, model, level)
-    p, one_sided = _p_values(b, s, null if posterior is None else posterior)
+    estimate, lower, upper, error = learned.intervals(b, s, model, level)
+    p, one_sided = learned.p_values(b, s)
     z = float(ndtri(0.5 + level / 2))
+    nb, ns = controls.log_rr[negative], controls.se[negative]
+    posterior = null_posterior(nb, ns) if method == "posterior" else None
     return replace(
         result,
         status="ok",
@@ -250,35 +276,73 @@ def calibrate(
         se=error,
         p=p,
         one_sided_p=one_sided,
-        null=null,
+        null=learned.null,
         posterior=posterior,
+        error_posterior=learned.posterior,
         error_model=model,
-        ease=null.ease if posterior is None else float(posterior.ease[0]),
+        ease=learned.null.ease if posterior is None else float(posterior.ease[0]),
         coverage=float(np.mean(np.abs(nb) <= z * ns)),
-        calibrated_coverage=float(np.mean(leave_one_out(nb, ns) >= 1 - level)),
+        calibrated_coverage=float(np.mean(leave_one_out(controls, method) >= 1 - level)),
     )
 
 
-def leave_one_out(log_rr: Numbers, se: Numbers) -> Numbers:
-    """Two-sided p of each negative control, calibrated by all others (n,)."""
-    every = np.arange(log_rr.size)
+def leave_one_out(controls: Controls, method: Method = "posterior") -> Numbers:
+    """Two-sided p of each negative control, calibrated by all others (n_negative,)."""
     found = []
-    for k in every:
-        null = fit_null(log_rr[every != k], se[every != k])
-        found.append(_p_values(log_rr[k : k + 1], se[k : k + 1], null)[0][0])
+    for k in np.flatnonzero(controls.is_negative):
+        learned = _Learned.of(controls.without(int(k)), method)
+        found.append(learned.p_values(controls.log_rr[k : k + 1], controls.se[k : k + 1])[0][0])
     return np.array(found)
 
 
-def _p_values(b: Numbers, s: Numbers, null: Null | NullPosterior) -> tuple[Numbers, Numbers]:
-    """Two-sided and upper one-sided p."""
-    if isinstance(null, Null):
-        z = (b - null.mean) / np.hypot(null.sd, s)
-        return np.asarray(2 * ndtr(-np.abs(z))), np.asarray(ndtr(-z))
-    found = np.full((2, b.size), np.nan)
-    for k in np.flatnonzero(np.isfinite(b)):
-        two, upper = null.p_values(float(b[k]), float(s[k]))
-        found[:, k] = two[0], upper[0]
-    return found[0], found[1]
+class _Learned(NamedTuple):
+    """What controls say about systematic error.
+
+    Attributes
+    ----------
+    null : Null
+    posterior : ErrorPosterior or None
+        With ``method="posterior"``; of all controls if there are enough positive ones.
+    """
+
+    null: Null
+    posterior: ErrorPosterior | None
+
+    @classmethod
+    def of(cls, controls: Controls, method: Method) -> "_Learned":
+        negative = controls.is_negative
+        nb, ns = controls.log_rr[negative], controls.se[negative]
+        posterior = None
+        if method == "posterior" and controls.has_positive:
+            posterior = error_posterior(controls.log_rr, controls.se, controls.true_log_rr)
+        elif method == "posterior":
+            posterior = error_posterior(nb, ns)
+        return cls(fit_null(nb, ns), posterior)
+
+    def p_values(self, b: Numbers, s: Numbers) -> tuple[Numbers, Numbers]:
+        """Two-sided and upper one-sided p."""
+        if self.posterior is None:
+            z = (b - self.null.mean) / np.hypot(self.null.sd, s)
+            return np.asarray(2 * ndtr(-np.abs(z))), np.asarray(ndtr(-z))
+        found = np.full((2, b.size), np.nan)
+        for k in np.flatnonzero(np.isfinite(b)):
+            found[:, k] = self.posterior.p_values(float(b[k]), float(s[k]))
+        return found[0], found[1]
+
+    def intervals(
+        self, b: Numbers, s: Numbers, model: ErrorModel | None, level: float
+    ) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+        """Log ratios, lower and upper ends, and standard errors."""
+        z = float(ndtri(0.5 + level / 2))
+        source = self.posterior or model
+        if source is None:
+            error = np.hypot(self.null.sd, s)
+            estimate = b - self.null.mean
+            return estimate, estimate - z * error, estimate + z * error, error
+        found = np.full((3, b.size), np.nan)
+        for k in np.flatnonzero(np.isfinite(b)):
+            found[:, k] = source.interval(float(b[k]), float(s[k]), level)
+        return found[0], found[1], found[2], (found[2] - found[1]) / (2 * z)
 
 
 def _notes(n: int) -> tuple[Note, ...]:
@@ -286,20 +350,6 @@ def _notes(n: int) -> tuple[Note, ...]:
     if n < TOO_FEW:
         return (Note("too_few_controls", (), f"{have} only; {TOO_FEW} are needed."),)
     return (Note("few_controls", (), f"{have} only."),) if n < FEW else ()
-
-
-def _intervals(
-    b: Numbers, s: Numbers, null: Null, model: ErrorModel | None, level: float
-) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    z = float(ndtri(0.5 + level / 2))
-    if model is None:
-        error = np.hypot(null.sd, s)
-        estimate = b - null.mean
-        return estimate, estimate - z * error, estimate + z * error, error
-    found = np.full((3, b.size), np.nan)
-    for k in np.flatnonzero(np.isfinite(b) & np.isfinite(s)):
-        found[:, k] = model.interval(float(b[k]), float(s[k]), level)
-    return found[0], found[1], found[2], (found[2] - found[1]) / (2 * z)
 
 
 def _column(values: object, name: str, n: int | None, code: str = "BadControls") -> Numbers:

@@ -11,6 +11,7 @@ from riskset.cohort.calibration import Calibration, Controls
 from riskset.cohort.curves import ArmCurves
 from riskset.cohort.diagnostics import Diagnostic, Diagnostics
 from riskset.cohort.error_model import ErrorModel
+from riskset.cohort.error_posterior import ErrorPosterior
 from riskset.cohort.estimate import Estimate, LikelihoodProfile, Subgroup
 from riskset.cohort.null import Null
 from riskset.cohort.null_posterior import NullPosterior
@@ -52,6 +53,7 @@ CLASSES: dict[str, type] = {
         EffectOverTime,
         ElasticNet,
         ErrorModel,
+        ErrorPosterior,
         Estimate,
         FollowUpTime,
         Followup,

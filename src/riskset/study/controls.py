@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from riskset.cohort.calibration import Calibration, Controls, calibrate, leave_one_out
+from riskset.cohort.calibration import Calibration, Controls, Method, calibrate, leave_one_out
 from riskset.cohort.diagnostics import BalanceFacts, Diagnostics, gate
 from riskset.study.specification import Limits
 
@@ -37,7 +37,9 @@ class Checked:
     passes: bool
 
 
-def calibrated(found: Sequence[Checked], method: str, level: float) -> tuple[list[Row], list[Row]]:
+def calibrated(
+    found: Sequence[Checked], method: Method, level: float
+) -> tuple[list[Row], list[Row]]:
     """Rows of the tables `controls` and `calibration` of an analysis, for every model in it."""
     controls = [one for one in found if one.true_hr is not None]
     if not controls:
@@ -60,12 +62,12 @@ def calibrated(found: Sequence[Checked], method: str, level: float) -> tuple[lis
             table,
             [_number(row["log_hr"]) for row in wanted],
             [_number(row["se"]) for row in wanted],
-            method=method,  # type: ignore[arg-type]
+            method=method,
             level=level,
         )
         _add(wanted, result)
         names = {"model": kind[0], "reading": kind[1]}
-        of_controls += [row | names for row in _control_rows(own, result)]
+        of_controls += [row | names for row in _control_rows(own, result, method)]
         summaries.append(_summary(result) | names)
     return of_controls, summaries
 
@@ -95,13 +97,13 @@ def _add(rows: Iterable[Row], result: Calibration) -> None:
         }
 
 
-def _control_rows(own: list[tuple[Checked, Row]], result: Calibration) -> list[Row]:
+def _control_rows(own: list[tuple[Checked, Row]], result: Calibration, method: Method) -> list[Row]:
     used = set(result.controls.outcome_id.tolist())
     own_p: dict[str, float] = {}
     if result.status == "ok":
-        negative = result.controls.is_negative
-        p = leave_one_out(result.controls.log_rr[negative], result.controls.se[negative])
-        own_p = dict(zip(result.controls.outcome_id[negative].tolist(), p.tolist(), strict=True))
+        negative = result.controls.outcome_id[result.controls.is_negative].tolist()
+        p = leave_one_out(result.controls, method)
+        own_p = dict(zip(negative, p.tolist(), strict=True))
     rows = []
     for one, row in own:
         names = ("status", "hr", "hr_lower", "hr_upper", "log_hr", "se", "p")

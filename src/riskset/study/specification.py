@@ -120,7 +120,7 @@ class Specification:
     )
     risk_times: tuple[float, ...] = key("days at which to show risks", (365.0,), above=0)
     diagnostics: Limits = key("limits of the diagnostics", Limits)
-    calibration: Literal["posterior", "likelihood"] = key("of p values by controls", "posterior")
+    calibration: Literal["posterior", "likelihood"] = key("of estimates by controls", "posterior")
     sharing: Sharing = key("what may be shared", Sharing)
     report: ReportOptions = key("what the report shows", ReportOptions)
     seed: int = key("of everything random", 1, least=0)
