@@ -21,6 +21,11 @@ __all__ = ["Document", "key", "words_of"]
 
 T = TypeVar("T")
 
+MAX_DEPTH = 50
+"""Levels of sections within sections; a specification needs about ten."""
+
+DEPTH_HINT = "look for an anchor (&name) that contains an alias (*name) of itself."
+
 TRUE, FALSE, NOTHING = ("true", "yes"), ("false", "no"), ("", "null", "~", "none")
 
 
@@ -92,11 +97,15 @@ class Document:
                 f"{chr(error.character)!r}.",
                 hint="name the specification, in YAML or JSON; data are named inside it.",
             ) from error
+        except RecursionError:
+            raise InputError(f"{name} is nested too deeply.", hint=DEPTH_HINT) from None
         if root is None:
             raise InputError(
                 f"{name} is empty.", hint="`riskset study example` prints one to start from."
             )
-        return cls(name, root)
+        document = cls(name, root)
+        document._check_depth()
+        return document
 
     @classmethod
     def read(cls, path: Path) -> "Document":
@@ -118,6 +127,22 @@ class Document:
         """From a mapping of Python, whose faults have keys instead of lines."""
         text = yaml.safe_dump(_plain(content), sort_keys=False, allow_unicode=True)
         return cls("", yaml.compose(text, Loader=yaml.SafeLoader))
+
+    def _check_depth(self) -> None:
+        """Refuse sections that contain themselves, through an alias of their own anchor."""
+        left = [(self.root, 0)]
+        deepest: dict[int, int] = {}
+        while left:
+            node, depth = left.pop()
+            if depth > MAX_DEPTH:
+                raise self._fault(
+                    node, (), f"sections are nested more than {MAX_DEPTH} levels deep.", DEPTH_HINT
+                )
+            if deepest.get(id(node), -1) >= depth or isinstance(node, yaml.ScalarNode):
+                continue
+            deepest[id(node)] = depth
+            below = node.value if isinstance(node, yaml.SequenceNode) else sum(node.value, ())
+            left += [(child, depth + 1) for child in below]
 
     def build(self, cls: type[T]) -> T:
         """An object of a dataclass, whose fields are made by `key`.
