@@ -267,5 +267,8 @@ def test_overlapping_observation_periods():
     records = [(1, 1, 0, 9), (0, 2, 0, 9)]
     found, study = entered(records, extra={"observation_period": periods})
     assert rows(study.table, "days_from_obs_start", "days_to_obs_end") == [(500, 5), (500, 5)]
-    assert [note.code for note in study.notes] == ["overlapping_observation_periods"]
+    assert [note.code for note in study.notes] == [
+        "missing_table",  # person
+        "overlapping_observation_periods",
+    ]
     assert len(found) == 2

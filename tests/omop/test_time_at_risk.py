@@ -56,20 +56,46 @@ def test_outcome_outside_observation_is_no_prior_outcome():
     found = followed([(1, 1, 0, 9)], observed=(-50, 50), events=[(1, -51), (1, 51)])
     assert told(found) == [(1, 1, 9, 9, 0, "cohort end")]
     assert found.events_outside_observation == 2
-    assert [note.code for note in found.notes] == ["events_outside_observation"]
+    assert [n.code for n in found.notes] == ["missing_table", "events_outside_observation"]
 
 
 def test_nothing_happens_after_death():
     found = followed([(1, 1, 0, 90)], events=[(1, 31)], deaths=[(1, 30)], competing=())
-    assert told(found) == [(1, 1, 90, 90, 0, "cohort end")]
+    assert told(found) == [(1, 1, 30, 30, 0, "death")]
     assert found.events_outside_observation == 1
 
 
 def test_death_on_the_last_day_of_observation_is_an_event():
     found = followed([(1, 1, 0, 90)], observed=(-10, 30), deaths=[(1, 30)])
     assert told(found) == [(1, 1, 30, 30, 2, "competing event")]
-    as_outcome = followed([(1, 1, 0, 90)], observed=(-10, 30), deaths=[(1, 30)], competing=())
-    assert as_outcome.table.column("end_reason").to_pylist() == ["observation end"]
+    # Observation may end because of the death, so this is the reason that is told.
+    censored = followed([(1, 1, 0, 90)], observed=(-10, 30), deaths=[(1, 30)], competing=())
+    assert told(censored) == [(1, 1, 30, 30, 0, "death")]
+
+
+@pytest.mark.parametrize("competing", ["death", ()])
+def test_who_dies_early_is_not_left_out_for_it(competing):
+    """Fewest days at risk are days that were planned; death before the risk begins ends them."""
+    records = [(1, 1, 0, 90), (0, 2, 0, 90), (0, 3, 0, 9), (1, 4, 0, 90)]
+    deaths = [(1, 10), (3, 5), (4, 4)]
+    found = followed(records, deaths=deaths, competing=competing, min_days_at_risk=30, risk_start=5)
+    end = (2, "competing event") if competing else (0, "death")
+    assert told(found) == [(1, 5, 10, 6, *end), (2, 5, 90, 86, 0, "cohort end")]
+
+
+def test_death_within_a_time_at_risk_that_the_next_one_ends():
+    records = [(1, 1, 0, 100), (1, 1, 50, 60), (0, 2, 0, 100), (0, 2, 50, 60)]
+    found = followed(
+        records, deaths=[(1, 20), (2, 55)], competing=(), censor_at_new_risk_window=True
+    )
+    assert told(found) == [
+        (1, 1, 20, 20, 0, "death"),
+        (2, 1, 50, 50, 0, "new time at risk"),
+        (2, 1, 5, 5, 0, "death"),
+    ]
+    # The second exposure of person 1 is after death, and left out as soon as observed people are.
+    assert [s.step for s in found.attrition.steps][2:4] == ["observed at index", "alive at index"]
+    assert found.attrition.steps[3].removed_target == 1
 
 
 def test_next_time_at_risk_ends_this_one():

@@ -23,6 +23,9 @@ __all__ = ["Cdm", "Scratch", "check_open"]
 
 VERSIONS = ("5.3", "5.4")
 CODES = {"id": "BadId", "date": "BadDate", "number": "BadNumber", "whole number": "BadNumber"}
+KEYS = {"person": "person_id"}
+"""Tables that others are joined to by a key, which is there once in each row."""
+
 EXPECTED = {
     "id": "a whole number of 64 bits",
     "date": "a date, as 2020-01-31 or 20200131",
@@ -48,8 +51,9 @@ class Cdm:
     ------
     CohortError
         When a table is first used: "MissingTable", "MissingColumn", "BadFile", "BadId" (an
-        identifier is no whole number of 64 bits), "BadDate" (neither ISO nor YYYYMMDD), "BadNumber"
-        or "AmbiguousTable" (two files for one table).
+        identifier is no whole number of 64 bits), "BadDate" (neither ISO nor YYYYMMDD),
+        "BadNumber", "DuplicateId" (a person has several rows in table person) or "AmbiguousTable"
+        (two files for one table).
 
     Examples
     --------
@@ -65,6 +69,7 @@ class Cdm:
         self._opened: dict[str, StoredTable] = {}
         self._views: dict[tuple[str, ...], str] = {}
         self._notes: dict[str, Note] = {}
+        self._notes_of: dict[tuple[str, ...], list[Note]] = {}
         self._listening: list[dict[str, Note]] = []
         try:
             self.source = str(source) if isinstance(source, str | Path) else "data frames"
@@ -172,7 +177,12 @@ class Cdm:
             return self._cast(self._open(source), _called(source), columns, optional)
         key = (source, *columns, "", *optional)
         if key not in self._views:
-            self._views[key] = self._cast(self._open(source), source, columns, optional)
+            with self.noting() as heard:
+                view = self._cast(self._open(source), source, columns, optional)
+            self._check_key(view, source, columns)
+            self._views[key], self._notes_of[key] = view, list(heard.values())
+        for note in self._notes_of[key]:
+            self.note(note.code, note.message)
         return self._views[key]
 
     def _is_absent(self, table: str, columns: Sequence[str]) -> bool:
@@ -186,6 +196,28 @@ class Cdm:
             self.note("missing_table", message)
             return True
         return False
+
+    def _check_key(self, view: str, table: str, columns: Sequence[str]) -> None:
+        """Refuse a table that would be joined to a row more than once."""
+        key = KEYS.get(table)
+        if key is None or key not in columns:
+            return
+        again = f"SELECT {key} FROM {view} WHERE {key} IS NOT NULL GROUP BY 1 HAVING count(*) > 1"
+        stored = self._open(table)
+        with reading(stored.file):
+            (n,) = self._database.row(f"SELECT count(*) FROM ({again})")
+            found = self._database.sql(f"{again} ORDER BY 1 LIMIT 3").fetchall()
+        if n:
+            raise CohortError(
+                "DuplicateId",
+                f"{_place(table, stored)} must have one row for each {key}, but "
+                f"{counted(n, 'value')} {'is' if n == 1 else 'are'} there more than once (such as "
+                f"{', '.join(str(k) for (k,) in found)}).",
+                hint="keep one row for each; where this table was loaded twice, look at the others "
+                "as well.",
+                details={"table": table, "file": stored.file, "column": key, "count": n}
+                | {"ids": [k for (k,) in found]},
+            )
 
     def whole(self, table: str) -> str:
         """SQL name of all columns of a table, clean."""
@@ -230,7 +262,7 @@ class Cdm:
     def _cast(
         self, stored: StoredTable, name: str, columns: Sequence[str], optional: Sequence[str]
     ) -> str:
-        place = f"table {name} ({stored.file})" if stored.file else f"table {name}"
+        place = _place(name, stored)
         there = {column.lower(): column for column in stored.columns}
         for column in columns:
             if column not in there:
@@ -266,10 +298,11 @@ class Cdm:
         for column in columns:
             if has_zone(stored.types[column]):
                 clock = f"({quoted(column)} AT TIME ZONE 'UTC')"
-                (n,) = self._database.row(
-                    f"SELECT count(*) FROM {stored.view} "
-                    f"WHERE {clock} <> date_trunc('day', {clock})"
-                )
+                with reading(stored.file):
+                    (n,) = self._database.row(
+                        f"SELECT count(*) FROM {stored.view} "
+                        f"WHERE {clock} <> date_trunc('day', {clock})"
+                    )
                 if n:
                     self.note(
                         "no_time_zone",
@@ -310,7 +343,9 @@ class Cdm:
             return None
         view = self.view("cdm_source", (), ("cdm_version",))
         with reading(CDM, is_own=True):
-            rows = self._database.sql(f"SELECT cdm_version FROM {view} LIMIT 1").fetchall()
+            rows = self._database.sql(
+                f"SELECT cdm_version FROM {view} ORDER BY 1 LIMIT 1"
+            ).fetchall()
         written = str(rows[0][0]) if rows and rows[0][0] is not None else ""
         number = re.search(r"\d+\.\d+", written)
         if number is not None and number[0] in VERSIONS:
@@ -322,6 +357,10 @@ class Cdm:
         self.note("unknown_version", message)
         warnings.warn(message, RisksetWarning, stacklevel=3)
         return number[0] if number else None
+
+
+def _place(name: str, stored: StoredTable) -> str:
+    return f"table {name} ({stored.file})" if stored.file else f"table {name}"
 
 
 def _called(source: object) -> str:

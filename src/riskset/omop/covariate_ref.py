@@ -216,7 +216,8 @@ def concept_names(cdm: Cdm, work: Scratch, concepts: Iterable[int]) -> dict[int,
     """Names of those that have one, in the vocabulary or here."""
     wanted = work.add(arrow_table({"concept_id": np.array(sorted(concepts), np.int64)}))
     found = work.rows(
-        f"SELECT concept_id, concept_name FROM {concept_view(cdm)} SEMI JOIN {wanted} "
-        "USING (concept_id) WHERE concept_name IS NOT NULL"
+        # A vocabulary that was loaded twice may have two names for a concept.
+        f"SELECT concept_id, min(concept_name) FROM {concept_view(cdm)} SEMI JOIN {wanted} "
+        "USING (concept_id) WHERE concept_name IS NOT NULL GROUP BY 1"
     )
     return KNOWN_CONCEPTS | dict(found)

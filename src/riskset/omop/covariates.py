@@ -102,11 +102,20 @@ class Covariates:
 
     @classmethod
     def from_tables(cls, entries: object, ref: object, row_id: object) -> "Covariates":
-        """From a long table (``row_id, covariate_id, value``) and its `ref`, such as saved ones."""
+        """From a long table (``row_id, covariate_id, value``) and its `ref`, such as saved ones.
+
+        Raises
+        ------
+        CohortError
+            "DuplicateId", if a row or a covariate is there twice.
+        """
         with Database() as database:
             view = database.add(ref).view
             known = database.sql(f"SELECT * FROM {view} ORDER BY covariate_id").to_arrow_table()
-        return cls(known, np.asarray(row_id, dtype=np.int64), entries)
+        rows = np.asarray(row_id, dtype=np.int64)
+        _check_once(rows, "`row_id`")
+        _check_once(known.column("covariate_id").to_numpy(), "column covariate_id of `ref`")
+        return cls(known, rows, entries)
 
     @contextmanager
     def _stored(self) -> Iterator[StoredTable]:
@@ -153,9 +162,11 @@ class Covariates:
         Raises
         ------
         CohortError
-            "UnknownRow", if one of them is not of this cohort.
+            "UnknownRow", if one of them is not of this cohort; "DuplicateId", if one is there
+            twice.
         """
         wanted = self.row_id if rows is None else _row_ids(rows)
+        _check_once(wanted, "`rows`")
         strange = ~np.isin(wanted, self.row_id)
         if strange.any():
             raise CohortError(
@@ -174,6 +185,20 @@ class Covariates:
         return (
             f"Covariates({counted(len(self.ids), 'covariate')}, "
             f"{counted(self.n_entries, 'entry', 'entries')} of {counted(self.row_id.size, 'row')})"
+        )
+
+
+def _check_once(ids: AnyArray, what: str) -> None:
+    """Refuse ids that are there twice: the entries of one would count for both."""
+    own, times = np.unique(ids, return_counts=True)
+    again = own[times > 1]
+    if again.size:
+        raise CohortError(
+            "DuplicateId",
+            f"{what} must be unique, but {counted(again.size, 'id')} "
+            f"{'is' if again.size == 1 else 'are'} there more than once (such as {again[0]}).",
+            hint="keep each once.",
+            details={"ids": again[:3].tolist(), "count": int(again.size)},
         )
 
 

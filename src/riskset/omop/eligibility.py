@@ -12,8 +12,9 @@ from riskset._errors import CohortError, InputError, counted
 from riskset._types import is_count
 from riskset.cohort.attrition_table import Attrition
 from riskset.omop.cdm import Cdm, Scratch
-from riskset.omop.events import CohortRecords
+from riskset.omop.events import CohortRecords, stage_deaths
 from riskset.omop.exposures import Cohorts, check_days, read_cohort_table
+from riskset.omop.observation import notes_on_periods, stage_periods
 from riskset.omop.people import (
     AGE_METHODS,
     BIRTH,
@@ -24,10 +25,18 @@ from riskset.omop.people import (
     date_sql,
 )
 from riskset.omop.settings import plain
-from riskset.omop.study_cohort import StudyCohort, count_step, refuse, status_of
+from riskset.omop.study_cohort import (
+    StudyCohort,
+    alive_at_index,
+    count_step,
+    refuse,
+    status_of,
+)
 from riskset.solve.result import Note
 
 __all__ = ["Duplicates", "Eligibility"]
+
+OBSERVED = "observed at index"
 
 Duplicates = Literal["keep first, truncate to second", "keep first", "remove all", "keep all"]
 DUPLICATES = ("keep first, truncate to second", "keep first", "remove all", "keep all")
@@ -62,6 +71,13 @@ class Eligibility:
     age_method : {"completed_years", "year_difference"}
         Missing months and days of birth count as 1; the difference of years is what OHDSI's
         FeatureExtraction computes, wrong by up to a year.
+    join_observation_periods : bool
+        Take periods of a person that overlap, or follow each other without a day between, for one.
+
+    Notes
+    -----
+    Whoever died before index is left out after the step "observed at index", in a step of its own
+    where there are such people.
     """
 
     remove_duplicates: Duplicates = "keep first, truncate to second"
@@ -76,6 +92,7 @@ class Eligibility:
     study_end: datetime.date | str | None = None
     max_cohort_size: int | None = None
     age_method: AgeMethod = "completed_years"
+    join_observation_periods: bool = False
 
     def __post_init__(self) -> None:
         if self.remove_duplicates not in DUPLICATES:
@@ -106,7 +123,7 @@ class Eligibility:
             "UnknownPerson", if somebody has no row in table person; "BadBirthDate", if an age that
             is needed is negative or above 125; and those of reading tables.
         """
-        with cdm.scratch() as work:
+        with cdm.noting() as heard, cdm.scratch() as work:
             own = "SELECT row_number() OVER (ORDER BY person_id, start_date, treatment DESC, "
             raw = work.keep(
                 f"{own} end_date) AS key, treatment AS arm, person_id, start_date, end_date, "
@@ -119,6 +136,10 @@ class Eligibility:
             for name, narrow in query.steps():
                 table = work.keep(narrow(table))
                 steps.append(count_step(work, name, table, steps[-1]))
+                if name == OBSERVED:
+                    deaths = stage_deaths(cdm, work)
+                    table, dead = alive_at_index(work, table, deaths, "start_date", steps)
+                    query.notes += dead
             end = date_sql(self.study_end)
             rows = work.arrow(
                 "SELECT row_number() OVER (ORDER BY key) AS row_id, person_id, arm AS treatment, "
@@ -137,7 +158,7 @@ class Eligibility:
             rows,
             Attrition(tuple(steps)),
             status,
-            (*cohorts.notes, *query.notes),
+            tuple(dict.fromkeys((*cohorts.notes, *heard.values(), *query.notes))),
             cohorts.drugs,
             {**cohorts.settings, "eligibility": plain(self)},
         )
@@ -160,7 +181,7 @@ class _Query:
         yield f"both cohorts: {rules.remove_duplicates}", self._duplicates
         if rules.first_exposure_only:
             yield "first exposure only", _first_exposure
-        yield "observed at index", self._observed
+        yield OBSERVED, self._observed
         if rules.washout_days:
             days = counted(rules.washout_days, "day")
             yield (
@@ -202,24 +223,15 @@ class _Query:
         return f"SELECT e.* REPLACE ({end} AS end_date, {is_cut} AS is_cut) {kept}"
 
     def _observed(self, table: str) -> str:
-        start, end = "observation_period_start_date", "observation_period_end_date"
-        periods = self._cdm.view("observation_period", ("person_id", start, end))
+        rules = self._rules
+        periods = stage_periods(self._cdm, self._work, join=rules.join_observation_periods)
         found = self._work.keep(
-            f"SELECT t.*, o.{start} AS obs_start, o.{end} AS obs_end, "
-            f"row_number() OVER (PARTITION BY t.key ORDER BY o.{start}, o.{end}) AS choice "
+            "SELECT t.*, o.s AS obs_start, o.e AS obs_end, "
+            "row_number() OVER (PARTITION BY t.key ORDER BY o.s, o.e DESC) AS choice "
             f"FROM {table} t JOIN {periods} o ON o.person_id = t.person_id "
-            f"AND t.start_date BETWEEN o.{start} AND o.{end}"
+            "AND t.start_date BETWEEN o.s AND o.e"
         )
-        (twice,) = self._work.row(f"SELECT count(*) FROM {found} WHERE choice = 2")
-        if twice:
-            self.notes.append(
-                Note(
-                    "overlapping_observation_periods",
-                    (),
-                    f"{counted(twice, 'exposure')} {'is' if twice == 1 else 'are'} in several "
-                    "observation periods; the one that began first counts.",
-                )
-            )
+        self.notes += notes_on_periods(self._work, found, periods, rules.study_end)
         return f"SELECT * EXCLUDE (choice) FROM {found} WHERE choice = 1"
 
     def _common_period(self, table: str) -> str:

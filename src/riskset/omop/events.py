@@ -4,12 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from riskset._errors import CohortError
+from riskset._errors import CohortError, counted
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.exposures import as_sequence, read_cohort_table
+from riskset.omop.periods import last_day, note_backward
 
-__all__ = ["CohortRecords", "Diagnosis", "Event", "stage_deaths", "stage_events"]
+__all__ = [
+    "CohortRecords",
+    "Diagnosis",
+    "Event",
+    "stage_deaths",
+    "stage_events",
+]
 
 INPATIENT = (9201, 262)
 """Inpatient visits, and those of the emergency room that led to one."""
@@ -66,10 +73,18 @@ def stage_events(cdm: Cdm, work: Scratch, events: Event | Sequence[Event]) -> st
 def stage_deaths(cdm: Cdm, work: Scratch) -> str:
     """First recorded day of death of each person: ``person_id, event_date``."""
     view = cdm.view("death", ("person_id", "death_date"), needed=False)
-    return work.keep(
-        f"SELECT person_id, min(death_date) AS event_date FROM {view} "
-        "WHERE death_date IS NOT NULL GROUP BY 1"
+    found = work.keep(
+        "SELECT person_id, min(death_date) AS event_date, max(death_date) AS last_date "
+        f"FROM {view} WHERE person_id IS NOT NULL AND death_date IS NOT NULL GROUP BY 1"
     )
+    (n,) = work.row(f"SELECT count(*) FROM {found} WHERE last_date > event_date")
+    if n:
+        cdm.note(
+            "several_deaths",
+            f"{counted(n, 'person', 'people')} of table death {'has' if n == 1 else 'have'} "
+            "several dates of death; the first counts.",
+        )
+    return found
 
 
 def _query(cdm: Cdm, work: Scratch, event: Event) -> str:
@@ -84,7 +99,7 @@ def _query(cdm: Cdm, work: Scratch, event: Event) -> str:
                 f"the only event with a name is 'death', but one is {event!r}.",
                 hint="pass a ConceptSet, a Diagnosis, a cohort_definition_id or a data frame.",
             )
-        return f"SELECT * FROM {stage_deaths(cdm, work)}"
+        return f"SELECT person_id, event_date FROM {stage_deaths(cdm, work)}"
     if isinstance(event, int):
         event = CohortRecords(event)
     if isinstance(event, CohortRecords):
@@ -111,11 +126,12 @@ def _diagnoses(cdm: Cdm, work: Scratch, diagnosis: Diagnosis) -> str:
         ("person_id", "visit_concept_id", "visit_start_date"),
         ("visit_end_date",),
     )
+    note_backward(cdm, work, visits, "visit_occurrence", "visit_start_date", "visit_end_date")
     known = cdm.n_rows("concept_ancestor") > 0
     inpatient = ConceptSet(INPATIENT, descendants=known).stage(cdm, work)
     return (
         f"{query} AND EXISTS (SELECT 1 FROM {visits} v JOIN {inpatient} i "
         "ON i.concept_id = v.visit_concept_id WHERE v.person_id = x.person_id "
         "AND x.condition_start_date BETWEEN v.visit_start_date AND "
-        "coalesce(v.visit_end_date, v.visit_start_date))"
+        f"{last_day('v.visit_start_date', 'v.visit_end_date')})"
     )

@@ -10,6 +10,7 @@ from riskset._errors import CohortError, InputError, counted
 from riskset._types import is_number
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
+from riskset.omop.periods import last_day, note_backward
 from riskset.omop.settings import plain
 from riskset.solve.result import Note
 
@@ -111,17 +112,19 @@ class NewUserCohort:
             "MissingTable", "MissingColumn", "EmptyConceptAncestor", and those of the casts.
         """
         notes: list[Note] = []
-        with cdm.scratch() as work:
+        with cdm.noting() as heard, cdm.scratch() as work:
             sets = [s.stage(cdm, work) for s in (self.target, self.comparator)]
             arms = work.keep(
                 f"SELECT 1 AS arm, concept_id FROM {sets[0]} UNION ALL SELECT 0, concept_id "
                 f"FROM {sets[1]}"
             )
             self._note_concepts(work, arms, notes)
-            records = work.keep(
-                "SELECT DISTINCT x.person_id, a.arm, x.s, x.e FROM "
-                f"({exposures(cdm, self.source)}) x JOIN {arms} a USING (concept_id)"
+            found = work.keep(
+                f"SELECT x.*, a.arm FROM ({exposures(cdm, self.source)}) x "
+                f"JOIN {arms} a USING (concept_id)"
             )
+            note_backward(cdm, work, found, f"{self.source} of the arms", "s", "given_end")
+            records = work.keep(f"SELECT DISTINCT person_id, arm, s, e FROM {found}")
             (long,) = work.row(f"SELECT count(*) FROM {records} WHERE e - s >= {LONG_SUPPLY}")
             if long:
                 notes.append(
@@ -143,7 +146,8 @@ class NewUserCohort:
             )
             early = _early_starts(cdm, work, table)
         drugs = (self.target, self.comparator)
-        return Cohorts(table, drugs, early, tuple(notes), {"new_users": plain(self)})
+        said = (*heard.values(), *notes)
+        return Cohorts(table, drugs, early, said, {"new_users": plain(self)})
 
     def _note_concepts(self, work: Scratch, arms: str, notes: list[Note]) -> None:
         (shared,) = work.row(
@@ -171,6 +175,7 @@ class CohortTable:
     source : str, path or data frame
         A table of the CDM, a file, or a frame, with ``cohort_definition_id, subject_id,
         cohort_start_date, cohort_end_date``. A missing end, or one before the start, is the start.
+        A record that is there several times counts once.
     drugs : sequence of ConceptSet
         What the arms take, so that these drugs become no covariates.
     """
@@ -194,7 +199,7 @@ class CohortTable:
                 f"target and comparator are both cohort {self.target}.",
                 hint="name two different values of cohort_definition_id.",
             )
-        with cdm.scratch() as work:
+        with cdm.noting() as heard, cdm.scratch() as work:
             found = [
                 read_cohort_table(cdm, work, self.source, number)
                 for number in (self.target, self.comparator)
@@ -202,38 +207,58 @@ class CohortTable:
             both = work.keep(
                 f"SELECT 1 AS arm, * FROM {found[0]} UNION ALL SELECT 0, * FROM {found[1]}"
             )
-            (early_end,) = work.row(f"SELECT count(*) FROM {both} WHERE end_date < start_date")
+            once = work.keep(f"SELECT DISTINCT * FROM {both}")
+            _note_repeated(cdm, work, both, once)
             table = work.arrow(
-                "SELECT CAST(arm AS TINYINT) AS treatment, person_id, start_date, "
-                f"greatest(end_date, start_date) AS end_date FROM {both} "
-                "ORDER BY person_id, start_date, treatment DESC, end_date"
+                "SELECT CAST(arm AS TINYINT) AS treatment, person_id, start_date, end_date "
+                f"FROM {once} ORDER BY person_id, start_date, treatment DESC, end_date"
             )
             early = _early_starts(cdm, work, table)
-        notes: tuple[Note, ...] = ()
-        if early_end:
-            record = counted(early_end, "record")
-            message = f"{record} of the cohorts ended before the start, and now end on it."
-            notes = (Note("end_before_start", (), message),)
+        notes = tuple(heard.values())
         return Cohorts(table, tuple(self.drugs), early, notes, {"cohort_table": plain(self)})
 
 
+def _note_repeated(cdm: Cdm, work: Scratch, records: str, once: str) -> None:
+    """Say so of records that are there again, or begin within another one."""
+    (n,) = work.row(f"SELECT (SELECT count(*) FROM {records}) - (SELECT count(*) FROM {once})")
+    if n:
+        is_there = "is there again and counts" if n == 1 else "are there again and count"
+        cdm.note("repeated_records", f"{counted(n, 'record')} of the cohorts {is_there} once.")
+    (n,) = work.row(
+        f"SELECT count(*) FROM (SELECT start_date, max(end_date) OVER (PARTITION BY person_id, arm "
+        "ORDER BY start_date, end_date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before "
+        f"FROM {once}) WHERE start_date <= before"
+    )
+    if n:
+        message = (
+            f"{counted(n, 'record')} of the cohorts {'begins' if n == 1 else 'begin'} before an "
+            "earlier one of the same person and cohort has ended; each is an exposure of its own."
+        )
+        cdm.note("overlapping_records", message)
+
+
 def read_cohort_table(cdm: Cdm, work: Scratch, source: object, number: int | None) -> str:
-    """Records of a cohort as ``person_id, start_date, end_date``; None: of all cohorts."""
+    """Records of a cohort as ``person_id, start_date, end_date``; None: of all cohorts.
+
+    A record that ends before it starts ends on its first day, with a note.
+    """
     if number is None:
         columns: tuple[str, ...] = ("subject_id", "cohort_start_date")
     else:
         columns = ("cohort_definition_id", "subject_id", "cohort_start_date")
     view = cdm.view(source, columns, ("cohort_end_date",))
     where = "" if number is None else f" WHERE cohort_definition_id = {int(number)}"
+    of = "the cohort table" if number is None else f"cohort {number}"
+    given = work.keep(f"SELECT * FROM {view}{where}")
+    note_backward(cdm, work, given, of, "cohort_start_date", "cohort_end_date")
     name = work.keep(
         "SELECT subject_id AS person_id, cohort_start_date AS start_date, "
-        f"coalesce(cohort_end_date, cohort_start_date) AS end_date FROM {view}{where}"
+        f"{last_day('cohort_start_date', 'cohort_end_date')} AS end_date FROM {given}"
     )
     (missing,) = work.row(
         f"SELECT count(*) FROM {name} WHERE person_id IS NULL OR start_date IS NULL"
     )
     if missing:
-        of = "the cohort table" if number is None else f"cohort {number}"
         raise CohortError(
             "BadCohort",
             f"{counted(missing, 'record')} of {of} {'has' if missing == 1 else 'have'} no "
@@ -245,26 +270,30 @@ def read_cohort_table(cdm: Cdm, work: Scratch, source: object, number: int | Non
 
 
 def exposures(cdm: Cdm, source: str) -> str:
-    """Query of the drug records: ``person_id, concept_id``, first day s and last day e."""
+    """Query of the drug records: ``person_id, concept_id``, first day s, last day e, `given_end`.
+
+    The last day is the given end, else the last day of supply, and never before the first.
+    """
     if source == "drug_era":
         view = cdm.view(
             "drug_era",
             ("person_id", "drug_concept_id", "drug_era_start_date", "drug_era_end_date"),
         )
-        start, end = "drug_era_start_date", "coalesce(drug_era_end_date, drug_era_start_date)"
+        start, given = "drug_era_start_date", "drug_era_end_date"
+        end = given
     else:
         view = cdm.view(
             "drug_exposure",
             ("person_id", "drug_concept_id", "drug_exposure_start_date"),
             ("drug_exposure_end_date", "days_supply"),
         )
-        start = "drug_exposure_start_date"
+        start, given = "drug_exposure_start_date", "drug_exposure_end_date"
         # greatest() passes over NULL: without days of supply the record ends where it starts.
         supply = f"{start} + CAST(greatest(days_supply, 1) - 1 AS INTEGER)"
-        end = f"coalesce(drug_exposure_end_date, {supply})"
+        end = f"coalesce({given}, {supply})"
     return (
         f"SELECT person_id, drug_concept_id AS concept_id, {start} AS s, "
-        f"greatest({end}, {start}) AS e FROM {view} WHERE drug_concept_id <> 0 "
+        f"{last_day(start, end)} AS e, {given} AS given_end FROM {view} WHERE drug_concept_id <> 0 "
         f"AND person_id IS NOT NULL AND {start} IS NOT NULL"
     )
 
@@ -299,7 +328,7 @@ def _early_starts(cdm: Cdm, work: Scratch, table: object) -> dict[str, float]:
     found = work.rows(
         "SELECT treatment, avg(CAST(first - observed < "
         f"{EARLY_DAYS + 1} AS INTEGER)) FROM (SELECT f.treatment, f.first, "
-        f"max(o.observation_period_start_date) AS observed FROM (SELECT treatment, person_id, "
+        f"min(o.observation_period_start_date) AS observed FROM (SELECT treatment, person_id, "
         f"min(start_date) AS first FROM {work.add(table)} GROUP BY ALL) f JOIN {periods} o "
         "ON o.person_id = f.person_id AND f.first BETWEEN o.observation_period_start_date AND "
         "o.observation_period_end_date GROUP BY f.treatment, f.person_id, f.first) GROUP BY 1"

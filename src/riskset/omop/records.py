@@ -7,6 +7,7 @@ from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.exposures import exposures, joined
 from riskset.omop.groups import ancestors_known, concept_view, is_ingredient
+from riskset.omop.periods import last_day, note_backward
 
 __all__ = ["TABLES", "inpatient_query", "record_query"]
 
@@ -58,7 +59,10 @@ def record_query(cdm: Cdm, work: Scratch, table: str, values: Sequence[str] = ()
     concept, start, end = TABLES[table]
     optional = (*([] if end is None else [end]), *values)
     view = cdm.view(table, ("person_id", concept, start), optional, needed=False)
-    last = start if end is None else f"greatest(coalesce({end}, {start}), {start})"
+    last = start
+    if end is not None:
+        note_backward(cdm, work, view, table, start, end)
+        last = last_day(start, end)
     more = "".join(f", {column}" for column in values)
     return (
         f"SELECT person_id, {concept} AS concept_id, {start} AS s, {last} AS e{more} FROM {view} "
@@ -85,18 +89,19 @@ def _built_eras(cdm: Cdm, work: Scratch, table: str) -> str:
             "NULL::DATE AS e WHERE false"
         )
     cdm.note("eras_built", f"{table} is empty; eras are built from {source}.")
-    records = _conditions(cdm) if table == "condition_era" else _ingredients(cdm)
+    records = _conditions(cdm, work) if table == "condition_era" else _ingredients(cdm)
     kept = work.keep(f"SELECT DISTINCT person_id, concept_id, s, e FROM ({records})")
     return joined(kept, "person_id, concept_id", ERA_GAP)
 
 
-def _conditions(cdm: Cdm) -> str:
+def _conditions(cdm: Cdm, work: Scratch) -> str:
     start, end = "condition_start_date", "condition_end_date"
     columns = ("person_id", "condition_concept_id", start)
     view = cdm.view("condition_occurrence", columns, (end,))
+    note_backward(cdm, work, view, "condition_occurrence", start, end)
     return (
         f"SELECT person_id, condition_concept_id AS concept_id, {start} AS s, "
-        f"greatest(coalesce({end}, {start}), {start}) AS e FROM {view} "
+        f"{last_day(start, end)} AS e FROM {view} "
         "WHERE condition_concept_id > 0"
     )
 

@@ -19,6 +19,7 @@ from riskset.omop.settings import plain
 from riskset.omop.study_cohort import (
     StudyCohort,
     StudyStatus,
+    alive_at_index,
     count_step,
     described,
     refuse,
@@ -41,6 +42,7 @@ REASONS = (
     "second cohort",
     "maximum days",
     "new time at risk",
+    "death",
 )
 
 
@@ -108,7 +110,7 @@ class StudyPopulation:
 class TimeAtRisk:
     """When people are at risk of an outcome, in days relative to index (day 0).
 
-    ``risk_end = min(anchor + risk_end, end of observation, end of study,
+    ``risk_end = min(anchor + risk_end, end of observation, end of study, day of death,
     risk_start + max_days - 1)`` and ``time_at_risk = risk_end - risk_start + 1``: the first and the
     last day count. The event on day d gives the survival time ``d - risk_start + 1``; on one day
     the outcome comes before the competing event.
@@ -126,6 +128,7 @@ class TimeAtRisk:
         started, whatever they take later.
     max_days : int, optional
     min_days_at_risk : int
+        Whoever dies before so many days is kept: the living alone would be a biased choice.
     remove_prior_outcome : bool
         Leave out those with an outcome before their time at risk, in the observation period.
     prior_outcome_lookback : int, optional
@@ -200,11 +203,14 @@ class TimeAtRisk:
         CohortError
             Those of reading tables; with `strict`, the status.
         """
-        with cdm.scratch() as work:
-            rows = work.add(cohort.table)
-            events = _Events(cdm, work, rows, outcome, competing)
-            table = work.keep(self._windows(rows))
+        with cdm.noting() as heard, cdm.scratch() as work:
+            rows = work.keep(f"SELECT *, treatment AS arm FROM {work.add(cohort.table)}")
+            deaths = stage_deaths(cdm, work)
             steps = list(cohort.attrition.steps)
+            rows, dead = alive_at_index(work, rows, deaths, "index_date", steps)
+            events = _Events(cdm, work, rows, deaths, outcome, competing)
+            table = work.keep(self._windows(rows, deaths))
+            late = _note_on_deaths(work, table)
             if self.remove_prior_outcome:
                 table = work.keep(self._without_prior(table, events.inside))
                 steps.append(count_step(work, "no prior outcome", table, steps[-1]))
@@ -212,7 +218,11 @@ class TimeAtRisk:
                 table = work.keep(_until_next(table))
                 steps.append(count_step(work, "new time at risk", table, steps[-1]))
             least = self.min_days_at_risk
-            table = work.keep(f"SELECT * FROM {table} WHERE risk_end - risk_start + 1 >= {least}")
+            # Death must not be what leaves people out: only those who live on would be kept.
+            table = work.keep(
+                f"SELECT * FROM {table} WHERE planned_end - risk_start + 1 >= {least} "
+                "AND risk_end >= risk_start"
+            )
             name = f"at least {counted(least, 'day')} at risk"
             steps.append(count_step(work, name, table, steps[-1]))
             found = work.arrow(_outcomes(table, events.inside))
@@ -223,7 +233,7 @@ class TimeAtRisk:
             found,
             Attrition(tuple(steps)),
             status,
-            (*cohort.notes, *events.notes()),
+            tuple(dict.fromkeys((*cohort.notes, *heard.values(), *dead, *late, *events.notes()))),
             events.n_outside,
             {
                 **cohort.settings,
@@ -233,7 +243,7 @@ class TimeAtRisk:
             },
         )
 
-    def _windows(self, rows: str) -> str:
+    def _windows(self, rows: str, deaths: str) -> str:
         """Rows with the days and the reason of the end of their time at risk."""
         anchors = {"cohort start": "0", "cohort end": "days_to_cohort_end"}
         start = f"{anchors[self.start_anchor]} + {self.risk_start}"
@@ -249,12 +259,16 @@ class TimeAtRisk:
         most = "NULL" if self.max_days is None else f"risk_start + {self.max_days} - 1"
         # least() passes over NULL.
         return (
-            "SELECT *, treatment AS arm, CASE WHEN risk_end = own_end THEN own_reason "
+            "SELECT *, CASE WHEN risk_end = death_day THEN 'death' "
+            "WHEN risk_end = own_end THEN own_reason "
             "WHEN risk_end = most_end THEN 'maximum days' ELSE obs_end_reason END AS base_reason "
-            "FROM (SELECT *, least(own_end, most_end, days_to_obs_end) AS risk_end FROM "
+            "FROM (SELECT *, least(planned_end, death_day) AS risk_end FROM "
+            "(SELECT *, least(own_end, most_end, days_to_obs_end) AS planned_end FROM "
             f"(SELECT *, CAST({most} AS INTEGER) AS most_end FROM "
             f"(SELECT *, CAST({start} AS INTEGER) AS risk_start, "
-            f"CAST({own} AS INTEGER) AS own_end, {reason} AS own_reason FROM {rows})))"
+            f"CAST({own} AS INTEGER) AS own_end, {reason} AS own_reason FROM (SELECT r.*, "
+            "CAST(d.event_date - r.index_date AS INTEGER) AS death_day FROM "
+            f"{rows} r LEFT JOIN {deaths} d USING (person_id))))))"
         )
 
     def _without_prior(self, table: str, events: str) -> str:
@@ -275,11 +289,11 @@ class _Events:
         cdm: Cdm,
         work: Scratch,
         rows: str,
+        deaths: str,
         outcome: Event | Sequence[Event],
         competing: Event | Sequence[Event],
     ) -> None:
         own, other = (stage_events(cdm, work, events) for events in (outcome, competing))
-        deaths = stage_deaths(cdm, work)
         both = f"(SELECT 1 AS kind, * FROM {own} UNION ALL SELECT 2, * FROM {other})"
         everything = work.keep(
             "SELECT row_id, kind, day, day BETWEEN -days_from_obs_start AND days_to_obs_end "
@@ -302,14 +316,29 @@ class _Events:
         return (Note("events_outside_observation", (), message),)
 
 
+def _note_on_deaths(work: Scratch, table: str) -> tuple[Note, ...]:
+    """That observation goes on after death, which ends follow-up."""
+    (n,) = work.row(f"SELECT count(*) FROM {table} WHERE death_day < days_to_obs_end")
+    if not n:
+        return ()
+    message = (
+        f"{counted(n, 'exposure')} {'is' if n == 1 else 'are'} observed after the death of the "
+        "person; follow-up ends with the day of death."
+    )
+    return (Note("observed_after_death", (), message),)
+
+
 def _until_next(table: str) -> str:
     """Time at risk that ends before the next row of the person begins; rows without any are out."""
     following = (
         f"SELECT *, lead(index_date + risk_start) OVER (PARTITION BY person_id "
         f"ORDER BY index_date + risk_start, row_id) - 1 - index_date AS last FROM {table}"
     )
+    cut = ", ".join(
+        f"CAST(least({end}, last) AS INTEGER) AS {end}" for end in ("risk_end", "planned_end")
+    )
     return (
-        "SELECT * EXCLUDE (last) REPLACE (CAST(least(risk_end, last) AS INTEGER) AS risk_end, "
+        f"SELECT * EXCLUDE (last) REPLACE ({cut}, "
         "CASE WHEN last < risk_end THEN 'new time at risk' ELSE base_reason END AS base_reason) "
         f"FROM ({following}) WHERE least(risk_end, last) >= risk_start OR risk_end < risk_start"
     )

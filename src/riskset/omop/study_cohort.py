@@ -11,7 +11,15 @@ from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.solve.result import Note
 
-__all__ = ["StudyCohort", "StudyStatus", "count_step", "described", "refuse", "status_of"]
+__all__ = [
+    "StudyCohort",
+    "StudyStatus",
+    "alive_at_index",
+    "count_step",
+    "described",
+    "refuse",
+    "status_of",
+]
 
 StudyStatus = Literal["ok", "empty", "one_arm_empty"]
 DAYS = ("days_from_obs_start", "days_to_cohort_end", "days_to_obs_end")
@@ -59,7 +67,7 @@ class StudyCohort:
         ------
         CohortError
             "BadTreatment" (neither 1 nor 0), "BadCohort" (days that are missing or negative, or no
-            person or date).
+            person or date), "DuplicateId" (two rows of one person, treatment and index date).
         """
         reasons = ("cohort_end_reason", "obs_end_reason")
         with Cdm({"study cohort": frame}) as cdm, cdm.scratch() as work:
@@ -67,6 +75,7 @@ class StudyCohort:
                 "study cohort", ("person_id", "treatment", "index_date", *DAYS), reasons
             )
             _check_table(work, view)
+            _check_once(work, view)
             days = ", ".join(f"CAST({d} AS INTEGER) AS {d}" for d in DAYS)
             rows = work.keep(
                 "SELECT row_number() OVER (ORDER BY person_id, index_date, treatment DESC, "
@@ -96,6 +105,24 @@ def count_step(work: Scratch, name: str, table: str, before: Step | None = None)
         return Step(name, persons[0], persons[1], target, comparator)
     removed = before.target_exposures - target, before.comparator_exposures - comparator
     return Step(name, persons[0], persons[1], target, comparator, *removed)
+
+
+def alive_at_index(
+    work: Scratch, table: str, deaths: str, day: str, steps: list[Step]
+) -> tuple[str, tuple[Note, ...]]:
+    """Those whose `day` is not after their death; a step and a note where others are left out."""
+    alive = work.keep(
+        f"SELECT t.* FROM {table} t LEFT JOIN {deaths} d USING (person_id) "
+        f"WHERE d.event_date IS NULL OR d.event_date >= t.{day}"
+    )
+    step = count_step(work, "alive at index", alive, steps[-1])
+    n = (step.removed_target or 0) + (step.removed_comparator or 0)
+    if not n:
+        return table, ()
+    steps.append(step)
+    was = "was" if n == 1 else "were"
+    message = f"Deaths before the index date: {counted(n, 'exposure')} {was} left out."
+    return alive, (Note("death_before_index", (), message),)
 
 
 def status_of(last: Step) -> StudyStatus:
@@ -137,6 +164,24 @@ def _check_table(work: Scratch, view: str) -> None:
                 hint="days are counted from index: index must lie within observation and exposure.",
                 details={"column": column, "count": n},
             )
+
+
+def _check_once(work: Scratch, view: str) -> None:
+    """Refuse an exposure that is there twice."""
+    again = (
+        f"SELECT person_id FROM {view} GROUP BY person_id, treatment, index_date "
+        "HAVING count(*) > 1"
+    )
+    n, person = work.row(f"SELECT count(*), min(person_id) FROM ({again})")
+    if n:
+        raise CohortError(
+            "DuplicateId",
+            "the study cohort must have one row for each person, treatment and index date, but "
+            f"{counted(n, 'exposure')} {'is' if n == 1 else 'are'} there more than once (such as "
+            f"of person {person}).",
+            hint="keep one row for each.",
+            details={"count": n},
+        )
 
 
 def described(what: str, last: Step, status: StudyStatus) -> str:

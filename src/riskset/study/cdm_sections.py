@@ -36,6 +36,7 @@ class Entry:
     study_start: datetime.date | None = key("first index date", None)
     study_end: datetime.date | None = key("last index date, and the end of follow-up", None)
     max_cohort_size: int | None = key("of each arm; a larger one is thinned evenly", None, least=1)
+    join_observation_periods: bool = key("make one of periods without a day between", False)
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class RiskWindow:
         "of the last day: cohort end follows people while on treatment", "cohort end"
     )
     max_days: int | None = key("most days at risk", None, least=1)
-    min_days_at_risk: int = key("fewest days at risk", 1, least=1)
+    min_days_at_risk: int = key("fewest days at risk, but for death", 1, least=1)
     remove_prior_outcome: bool = key("leave out those who had the outcome before", True)
     prior_outcome_lookback: int | None = key("only fewer than so many days before", None, least=0)
     censor_at_new_risk_window: bool = key("end where the next one of the person begins", False)

@@ -154,7 +154,7 @@ class CdmSource:
                 c: (name, vocabulary)
                 for c, name, vocabulary in work.rows(
                     f"SELECT concept_id, concept_name, vocabulary_id FROM {view} "
-                    f"WHERE concept_id IN ({listed})"
+                    f"WHERE concept_id IN ({listed}) ORDER BY ALL"
                 )
             }
         for name, own in lists.items():

@@ -25,7 +25,7 @@ from riskset.data.writers import lock, replacing
 __all__ = ["Result", "Steps", "digest", "fingerprint"]
 
 FACTS = "facts"
-CONTENT = 7
+CONTENT = 8
 """What steps store; older stores are done again."""
 
 

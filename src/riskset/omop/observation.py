@@ -1,0 +1,98 @@
+"""Observation periods: when people are observed, and what is odd about it."""
+
+import datetime
+from collections.abc import Iterator
+
+from riskset._errors import counted
+from riskset.omop.cdm import Cdm, Scratch
+from riskset.omop.exposures import joined
+from riskset.omop.people import date_sql
+from riskset.solve.result import Note
+
+__all__ = ["notes_on_periods", "stage_periods"]
+
+FIRST = datetime.date(1901, 1, 1)
+LAST = datetime.date(2099, 1, 1)
+"""Dates before the first, or from the last on, stand for one that is not known, as 9999-12-31."""
+
+
+def stage_periods(cdm: Cdm, work: Scratch, *, join: bool) -> str:
+    """Periods as a table ``person_id``, first day s and last day e.
+
+    Parameters
+    ----------
+    join : bool
+        Make one of those that overlap, or that follow each other without a day between.
+    """
+    start, end = "observation_period_start_date", "observation_period_end_date"
+    view = cdm.view("observation_period", ("person_id", start, end))
+    (n,) = work.row(f"SELECT count(*) FROM {view} WHERE {end} < {start}")
+    if n:
+        cdm.note(
+            "end_before_start",
+            f"{counted(n, 'record')} of observation_period {'ends' if n == 1 else 'end'} before "
+            f"{'it starts' if n == 1 else 'they start'}, and {'does' if n == 1 else 'do'} not "
+            "count.",
+        )
+    own = f"SELECT person_id, {start} AS s, {end} AS e FROM {view} WHERE {start} <= {end}"
+    return work.keep(joined(f"({own})", "person_id", 1) if join else own)
+
+
+def notes_on_periods(
+    work: Scratch, found: str, periods: str, study_end: datetime.date | str | None
+) -> tuple[Note, ...]:
+    """What to say of the periods of exposures.
+
+    Parameters
+    ----------
+    found : str
+        Table of exposures in each of their periods, with ``obs_start``, ``obs_end`` and ``choice``,
+        which is 1 for the one that counts.
+    """
+    return tuple(_notes(work, found, periods, study_end))
+
+
+def _notes(
+    work: Scratch, found: str, periods: str, study_end: datetime.date | str | None
+) -> Iterator[Note]:
+    (n,) = work.row(f"SELECT count(*) FROM {found} WHERE choice = 2")
+    if n:
+        message = (
+            f"{_are(n)} in several observation periods; the one that began first counts, and the "
+            "longest of those that began on one day."
+        )
+        yield Note("overlapping_observation_periods", (), message)
+    (n,) = work.row(
+        f"SELECT count(DISTINCT f.key) FROM {found} f JOIN {periods} o USING (person_id) "
+        "WHERE f.choice = 1 AND (o.e + 1 = f.obs_start OR o.s = f.obs_end + 1)"
+    )
+    if n:
+        message = (
+            f"{_are(n)} in an observation period that follows another one of the person, or is "
+            "followed by one, without a day between. Each counts by itself; "
+            "`join_observation_periods` makes them one."
+        )
+        yield Note("adjacent_observation_periods", (), message)
+    (n,) = work.row(
+        f"SELECT count(*) FROM {found} WHERE choice = 1 AND "
+        f"least(obs_end, {date_sql(study_end)}) >= {date_sql(LAST)}"
+    )
+    if n:
+        message = (
+            f"{_are(n)} observed to the year {LAST.year} or later, which stands for an end that is "
+            "not known; set `study_end` to the last day of the data."
+        )
+        yield Note("end_not_known", (), message)
+    (n,) = work.row(
+        f"SELECT count(*) FROM {found} WHERE choice = 1 AND obs_start < {date_sql(FIRST)}"
+    )
+    if n:
+        message = (
+            f"{_are(n)} observed from before the year {FIRST.year}, which stands for a start that "
+            "is not known; washout_days then counts days that nobody observed."
+        )
+        yield Note("start_not_known", (), message)
+
+
+def _are(n: int) -> str:
+    return f"{counted(n, 'exposure')} {'is' if n == 1 else 'are'}"
