@@ -291,6 +291,33 @@ def test_words_on_balance(report):
     assert f"{keeps}; their effective numbers are 241.0 and 401.5." in made.text
 
 
+def test_words_on_the_shared_balance(report):
+    """Of people whom all outcomes share, unless they are those of this outcome."""
+    assert "This shared balance is the same for all outcomes" not in report().text
+    found = tables()
+    shared = found["adjustments"][0] | {"adjustment": 2, "after_max": 0.0725, "after_above": 0}
+    found["adjustments"].append(shared | {"after_worst": "condition number 7"})
+    for run in found["runs"]:
+        run["shared_adjustment"] = 2
+    found["diagnostics"] += [
+        found["diagnostics"][0] | {"name": "shared_balance", "value": 0.0725, "verdict": "pass"}
+    ]
+    text = report(found).text
+    assert "differences are above 0.1 for 0 of 160 covariates after adjustment" in text
+    assert "the largest is 0.0725 (condition number 7)" in text
+    assert "The same before anybody is left out for an outcome" in text
+
+
+@pytest.mark.parametrize("may_be_pooled", [True, False])
+def test_a_profile_for_a_meta_analysis_is_mentioned(report, may_be_pooled):
+    found = tables()
+    for run in found["runs"]:
+        run |= {"unblind": False, "unblind_for_evidence_synthesis": may_be_pooled}
+    text = report(found).text
+    assert "the result is withheld" in text
+    assert ("a meta-analysis may use the likelihood profile" in text) is may_be_pooled
+
+
 def test_effective_numbers_are_told_if_they_differ(report):
     found = tables()
     found["adjustments"][0]["comparator_effective"] = 439.0

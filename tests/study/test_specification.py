@@ -49,6 +49,12 @@ FAULTS = {
         ),
         ("matched: {trim: {refit: true}}", 15, "it says no rule by which to trim", "symmetric"),
         ("matched: {weight: {truncate: 99%}}", 15, "weight.truncate: `truncate` must be", "'p99'"),
+        (
+            "matched: {weight: {stabilise: cohort}}",
+            15,
+            "expected true or false or 'cohortmethod', but it is 'cohort'",
+            "",
+        ),
         ("matched: {weight: {truncate: -3}}", 15, "number or a percentile, but it is -3.0", "10"),
         (
             "matched: {model: {interval: bootstrap, replicates: 30}}",

@@ -98,7 +98,10 @@ class Weight:
     estimand: Literal["ate", "att", "atu", "ato", "matching"] = key(
         "whom the effect is about", "ato"
     )
-    stabilise: bool = key("multiply the weights of ate by the share of the arm", False)
+    stabilise: bool | Literal["cohortmethod"] = key(
+        "multiply the weights of ate by the share of the arm; cohortmethod: those of att, too",
+        False,
+    )
     truncate: float | str | None = key("cut weights at a number or a percentile (p99)", None)
 
 

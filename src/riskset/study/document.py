@@ -210,15 +210,16 @@ class Document:
         if len(sections) > 1 and isinstance(node, yaml.MappingNode):
             return self._section(node, self._closest(node, sections, path), path)
         fitting = [kind for kind in others if _fits(node, kind)]
-        for kind in fitting[:-1]:
+        faults = []
+        for kind in fitting:
             try:
                 return self._value(node, kind, path, limits)
-            except InputError:
-                continue
-        if not fitting:
-            expected = " or ".join(map(words_of, others))
-            raise self._fault(node, path, f"expected {expected}, but it is {_shown(node)}.")
-        return self._value(node, fitting[-1], path, limits)
+            except InputError as fault:
+                faults.append(fault)
+        if faults and (len(faults) == 1 or not isinstance(node, yaml.ScalarNode)):
+            raise faults[-1]
+        expected = " or ".join(map(words_of, others))
+        raise self._fault(node, path, f"expected {expected}, but it is {_shown(node)}.")
 
     def _closest(self, node: yaml.MappingNode, sections: list[Any], path: tuple[str, ...]) -> Any:
         """Of several kinds of a section the one that knows most of the keys."""
