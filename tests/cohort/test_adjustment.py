@@ -56,6 +56,18 @@ def test_ties_go_by_distance_target_and_comparator(ratio):
     assert found_sets(found) == expected_sets(expected[f"ratio{ratio}"])
 
 
+@pytest.mark.parametrize(
+    ("scale", "partner"), [("propensity score", 1), ("standardized", 1), ("standardized logit", 2)]
+)
+def test_the_scale_decides_without_a_caliper(scale, partner):
+    """From 0.10 the score 0.05 is closer than 0.16, but of logits 0.16: 0.539 against 0.747."""
+    people = rs.cohort.Population([1, 0, 0], [0.10, 0.05, 0.16])
+    for within in ((), ["a", "a", "a"]):
+        matched = rs.cohort.match(people, caliper=None, scale=scale, within=within)
+        assert np.flatnonzero(matched.weight).tolist() == [0, partner]
+        assert matched.details["caliper"] is None
+
+
 def test_blocks():
     people, labels = tiny("tiny_match_blocks"), table("tiny_match_blocks")["block"]
     expected = TINY["match_blocks"]

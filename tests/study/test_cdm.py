@@ -161,6 +161,16 @@ def test_a_study_that_nobody_enters(folder):
             "all: {covariates: {analyses: [5, 5]}}",
             "covariates.analyses: `analyses`",
         ),
+        (
+            "all: {}",
+            "all: {covariates: {analyses: [default, Charlson]}}",
+            r"covariates.analyses: .*'Charlson' is unknown.\nHint: did you mean CharlsonIndex",
+        ),
+        (
+            "all: {}",
+            "all: {covariates: {exclude_analyses: [CharlsonIndex, 27]}}",
+            "covariates.exclude_analyses: .* but 27 is unknown",
+        ),
         ("all: {}", "all: {covariates: {end_day: 1}}", "covariates.end_day: `end_day` must not be"),
         ("cdm: toy-cdm", "cdm: toy", "data.cdm: there is no file or folder"),
     ],

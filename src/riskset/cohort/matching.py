@@ -63,9 +63,10 @@ def match(
     caliper : float or None
         Largest distance, inclusive. None or 0: no limit.
     scale : {"standardized logit", "standardized", "propensity score"}
-        The distance is one of logits, with the caliper in their standard deviations; or of scores,
-        with the caliper in theirs; or of scores, with the caliper as it is. The same scale holds
-        within blocks.
+        What the distance is of, and the unit of the caliper: logits, in their standard deviations;
+        scores, in their standard deviations; or scores as they are. The scale holds without a
+        caliper and within blocks, too. OHDSI's CohortMethod then measures scores whatever the
+        scale: "propensity score" gives its pairs.
     within : (n,) labels, or a sequence of label arrays
         Match only people with the same labels; missing labels are a label of their own.
     exact_covariates : sequence of keys, X : covariates of the population

@@ -72,8 +72,8 @@ class Covariates:
         ------
         CohortError
             "CovariateIdCollision" (two covariates of one id, such as a measurement in two units
-            whose numbers are 1000 apart), "BadBirthDate", "BadCustomCovariates", and those of
-            reading tables.
+            whose numbers are 1000 apart), "BadBirthDate", "BadId" (a care site whose number is too
+            large), "BadCustomCovariates", and those of reading tables.
 
         Examples
         --------

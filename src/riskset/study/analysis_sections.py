@@ -76,7 +76,8 @@ class Match:
     ratio: int = key("most comparators for a target; 0: no limit", 1, least=0)
     caliper: float | None = key("largest distance; none: no limit", 0.2, least=0)
     scale: Literal["standardized logit", "standardized", "propensity score"] = key(
-        "of the distance", "standardized logit"
+        "what the distance is of, with a caliper or without: logits, or scores",
+        "standardized logit",
     )
     within: tuple[str, ...] = key("variables or columns that matched people share", ())
     allow_reverse: bool = key("match targets to comparators where they are fewer", False)
