@@ -49,9 +49,22 @@ def test_a_stratum_that_was_not_in_the_fit(run: Run, lung: Path) -> None:
     pd.read_csv(lung).head(3).assign(sex=[1, 3, 2]).to_csv("new.csv", index=False)
     ended = run("predict", "fit.json", "new.csv", "--times", "30", "--out", "p.csv")
     assert ended.code == 2
-    assert "stratum 3 (row 1) was not in the fit" in ended.err
-    assert "--" not in ended.err  # no option of this command could help
+    assert "column 'sex' of new.csv has 3 (data row 2, id 101), a stratum that was" in ended.err
+    assert "without --times only the linear predictor is written" in ended.err
     assert not Path("p.csv").exists()
+    ended = run("predict", "fit.json", "new.csv", "--out", "p.csv")
+    assert (ended.code, ended.err) == (0, "")
+    assert "predicted 3 rows\n" in ended.out
+    model = read_fit(Path("fit.json"))[0]
+    table, new = pd.read_csv("p.csv"), pd.read_csv("new.csv")
+    assert list(table) == ["id", "linear_predictor"]
+    expected = new[list(model.covariates_)].to_numpy() @ model.coef_
+    np.testing.assert_allclose(table["linear_predictor"], expected, rtol=1e-12)
+    new.drop(columns="sex").to_csv("without.csv", index=False)
+    assert run("predict", "fit.json", "without.csv", "--out", "q.csv", "--quiet").code == 0
+    assert Path("q.csv").read_bytes() == Path("p.csv").read_bytes()
+    ended = run("predict", "fit.json", "without.csv", "--times", "30", "--out", "q.csv")
+    assert (ended.code, "column 'sex' of without.csv is missing" in ended.err) == (2, True)
 
 
 def test_one_time_is_one(run: Run, lung: Path) -> None:

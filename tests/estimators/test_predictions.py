@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -30,7 +31,7 @@ def test_curves_are_curves(data):
     assert_array_equal(shuffled, survival[:, order])
     with pytest.raises(rs.InputError, match="fitted with 2 strata"):
         model.predict_survival_function(x[:, :3], times)
-    with pytest.raises(rs.InputError, match="'x' .row 0. was not in the fit"):
+    with pytest.raises(rs.InputError, match="'x' .row 0., a stratum that was not in the fit"):
         model.predict_survival_function(x[:1, :3], times, strata=["x"])
 
 
@@ -179,10 +180,10 @@ def test_folds_without_comparable_pairs_have_no_score(data):
         ({"strata": None}, "2 strata, so each new row needs its stratum"),
         (
             {"strata": ["u", "w", "u"]},
-            r"stratum 'w' \(row 1\) was not in the fit, .*known: 'u', 'v'",
+            r"`strata` has 'w' \(row 1\), a stratum that was not in the fit, .*known: 'u', 'v'",
         ),
-        ({"strata": ["u", "v"]}, "one label for each of the 3 rows, but it has 2"),
-        ({"strata": 3}, "one label for each of the 3 rows, but it has 1"),
+        ({"strata": ["u", "v"]}, "one label for each of the 3 rows, but its shape is .2,."),
+        ({"strata": 3}, r"one label for each of the 3 rows, but its shape is \(\)"),
         ({"offset": [0.0, 1.0]}, "`offset` must have one value for each of the 3 rows"),
         ({"X": np.zeros((3, 2))}, "X has 2 features, but .* is expecting 4"),
         ({"X": np.zeros(4)}, "X must have two dimensions"),
@@ -201,3 +202,21 @@ def test_a_score_needs_as_many_rows_as_outcomes(model, data):
     x, y = data
     with pytest.raises(rs.InputError, match="X has 3 rows, but `y` has 120"):
         clone(model).fit(x, y).score(x[:3], y)
+
+
+def test_the_linear_predictor_needs_no_stratum():
+    frame = pd.DataFrame(
+        {"time": [5, 8, 12, 3, 9, 11, 7, 10], "event": [1, 0, 1, 1, 1, 0, 1, 1], "x": range(8)}
+    ).assign(site=list("ABABABAB"), room=[1, 1, 2, 2, 1, 1, 2, 2])
+    for strata in ("site", ["site", "room"]):
+        drop = "room" if strata == "site" else ()
+        model = rs.Cox(rs.L2(1.0)).fit(rs.Dataset.from_frame(frame, strata=strata, drop=drop))
+        expected = model.coef_[0] * frame["x"]
+        for new in (frame[["x"]], frame[["x", "room"]], frame.assign(site="D")):
+            np.testing.assert_allclose(model.predict(new), expected, rtol=1e-12)
+        with pytest.raises(rs.InputError, match=r"column 'site'.* is missing\."):
+            model.predict_survival_function(frame[["x"]], [5.0])
+        label = "'D'" if strata == "site" else r"\('D', 1\)"
+        message = rf"column 'site'.* has {label} \(row 0\), a stratum that was not in the fit"
+        with pytest.raises(rs.InputError, match=message):
+            model.predict_survival_function(frame.assign(site="D"), [5.0])

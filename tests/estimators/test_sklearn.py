@@ -153,6 +153,54 @@ def test_frames_through_a_column_transformer(kind, form, rng):
     assert cross_val_score(pipeline, table, y, cv=3).shape == (3,)
 
 
+def test_a_search_over_the_strength_of_a_penalty(data):
+    x, y = data
+    strengths = [0.1, 1.0, 10.0]
+    nested = GridSearchCV(rs.Cox(rs.L1(5.0)), {"penalty__strength": strengths}, cv=3).fit(x, y)
+    whole = GridSearchCV(rs.Cox(), {"penalty": [rs.L1(s) for s in strengths]}, cv=3).fit(x, y)
+    for key in ("mean_test_score", "std_test_score"):
+        assert_array_equal(nested.cv_results_[key], whole.cv_results_[key])
+    assert nested.best_params_["penalty__strength"] == whole.best_params_["penalty"].strength
+    pipeline = make_pipeline(StandardScaler(), rs.FineGray(rs.ElasticNet(l1=1.0, l2=2.0)))
+    grid = {"finegray__penalty__l1": [0.5, 2.0], "finegray__penalty__unpenalized": [(), (0,)]}
+    best = GridSearchCV(pipeline, grid, cv=3).fit(x, y).best_estimator_[-1].penalty
+    assert (best.l2, best.l1 in (0.5, 2.0)) == (2.0, True)
+
+
+def test_a_penalty_that_models_share_is_not_changed_by_one_of_them():
+    shared = rs.L1(1.0, unpenalized=["x"], factor={"y": 2.0})
+    for kind in (rs.Cox, rs.FineGray, rs.CoxCV, rs.CauseSpecificCox):
+        one, other = kind(shared), kind(shared)
+        assert one.get_params()["penalty__strength"] == 1.0
+        assert "penalty__strength" not in one.get_params(deep=False)
+        one.set_params(penalty__strength=3.0, max_iter=7)
+        assert (one.penalty.strength, one.max_iter) == (3.0, 7)
+        assert other.penalty is shared
+        assert one.penalty == rs.L1(3.0, unpenalized=["x"], factor={"y": 2.0})
+        one.set_params(penalty=shared, penalty__strength=4.0)
+        assert (one.penalty.strength, shared.strength) == (4.0, 1.0)
+
+
+def test_parameters_of_a_penalty():
+    net = rs.ElasticNet.from_glmnet(0.1, 0.5, 20.0, factor=[1.0, 3.0])
+    for penalty in (rs.L1(2.0, factor={"x": 1}), rs.L2(np.float64(3)), net):
+        copied = clone(penalty)
+        assert copied == penalty
+        assert copied is not penalty
+        assert type(penalty)(**penalty.get_params()) == penalty
+    assert copied.set_params(l1=5) is copied
+    assert (copied.l1, copied.rescale, net.l1) == (5.0, True, 1.0)
+    with pytest.raises(rs.InputError, match="`strength` must be a finite number, at least 0"):
+        rs.L1(1.0).set_params(strength=-1)
+    with pytest.raises(rs.InputError, match="(?s)parameter 'strenth' was not found.*'strength'"):
+        rs.Cox(rs.L1(1.0)).set_params(penalty__strenth=2)
+    with pytest.raises(rs.InputError, match="`penalty__strength` was given, but there is no pena"):
+        rs.Cox().set_params(penalty__strength=2)
+    by_cause = rs.CauseSpecificCox({1: rs.L1(1.0)})
+    with pytest.raises(rs.InputError, match="`penalty__strength` was given, but the penalty is {"):
+        by_cause.set_params(penalty__strength=2)
+
+
 def test_pickles_and_clones(data):
     x, y = data
     for model in (rs.Cox(), rs.Cox(rs.L2(1.0, factor={"x0": 0.5}))):

@@ -38,23 +38,29 @@ def predict(
     ],
     *,
     times: Annotated[
-        str, typer.Option(metavar="T,T,...", help="Times, in the unit of the fit: 365,730.")
-    ],
+        str | None,
+        typer.Option(
+            metavar="T,T,...",
+            help="Predict survival (or incidence) at these times, in the unit of the fit: 365,730.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="Table to write, .csv or .parquet.")
     ],
     quiet: Annotated[bool, typer.Option("--quiet", help="No summary; warnings stay.")] = False,
     tables: Tables,
 ) -> None:
-    """Predict survival and cumulative hazard of new rows, or cumulative incidence.
+    """Predict the linear predictor of new rows, and with --times survival or incidence.
 
     Columns, categories, covariate keys, strata and offsets are found by the names used in the fit,
     and a long table is read as it was then; other columns are not looked at. OUT has one line for
-    each row and time.
+    each row, or for each row and time: survival and cumulative hazard, or cumulative incidence.
+    These need a stratum of the fit, if the fit had strata; the linear predictor does not.
     """
     from riskset.fit_file import read_fit
 
-    at = as_times(times)
+    at = None if times is None else as_times(times)
     check_target(out, suffixes=TABLE_SUFFIXES, inputs=[fit_file, *tables.inputs(new)])
     announce_compiling(quiet)
     check_readable(fit_file)
@@ -64,7 +70,8 @@ def predict(
         warn(in_options(message))
     write_table(out, _predictions(model, data, at))
     if not quiet:
-        output().print(f"predicted {counted(data.n_rows, 'row')} at {counted(at.size, 'time')}")
+        when = "" if at is None else f" at {counted(at.size, 'time')}"
+        output().print(f"predicted {counted(data.n_rows, 'row')}{when}")
         print_written(out)
 
 
@@ -83,21 +90,20 @@ def as_times(text: str) -> "AnyArray":
 
 
 def _predictions(
-    model: "rs.Cox | rs.FineGray", data: "rs.Dataset", times: "AnyArray"
+    model: "rs.Cox | rs.FineGray", data: "rs.Dataset", times: "AnyArray | None"
 ) -> dict[str, "AnyArray"]:
-    n_rows, n_times = data.n_rows, times.size
+    n_rows, n_times = data.n_rows, 1 if times is None else times.size
     keys = data.row_keys
     name = data.schema.roles.id if keys is not None else None
     if keys is None:
         keys = np.arange(1, n_rows + 1)
-    columns = {
-        # The key keeps its name, unless that is the name of a prediction.
-        "row" if name is None else name if name not in COLUMNS else f"{name}_key": np.repeat(
-            keys, n_times
-        ),
-        "time": np.tile(times, n_rows),
-        "linear_predictor": np.repeat(model.predict(data), n_times),
-    }
+    # The key keeps its name, unless that is the name of a prediction.
+    key = "row" if name is None else name if name not in COLUMNS else f"{name}_key"
+    columns = {key: np.repeat(keys, n_times)}
+    eta = np.repeat(model.predict(data), n_times)
+    if times is None:
+        return columns | {"linear_predictor": eta}
+    columns |= {"time": np.tile(times, n_rows), "linear_predictor": eta}
     if isinstance(model, rs.FineGray):
         incidence = model.predict_cumulative_incidence(data, times)
         return columns | {"cumulative_incidence": incidence.ravel()}

@@ -95,6 +95,9 @@ PHRASES = {
         "leave --plot out (the table has all groups), or keep the rows of fewer groups"
     ),
     r"check that `group` holds groups": "check that --group names a column of groups",
+    r"the linear predictor needs no stratum": (
+        "without --times only the linear predictor is written, which needs no stratum"
+    ),
     r"`y`": "the table",
 }
 

@@ -75,7 +75,12 @@ class ArmCurves:
 
 
 def survival(
-    y: object, adjustment: People, *, level: float = 0.95, interval: Interval = "log-log"
+    y: object,
+    adjustment: People,
+    *,
+    cause: int | str | None = None,
+    level: float = 0.95,
+    interval: Interval = "log-log",
 ) -> ArmCurves:
     """Weighted Kaplan-Meier curves of the arms, the weights being those of the adjustment.
 
@@ -86,6 +91,9 @@ def survival(
     y : (n,) structured array
         `riskset.Surv(time, status)` of the whole population.
     adjustment : Adjustment or Population
+    cause : int or str, optional
+        The code or the label of the outcome in `y`; all other events compete with it. Needed where
+        `y` has labels; else 1 is the outcome and 2 a competing event.
     level, interval
         As of `riskset.kaplan_meier`.
 
@@ -96,7 +104,7 @@ def survival(
         is then no risk: use `incidence`.
     """
     adjustment = start(adjustment, allow_weights=True)
-    outcomes = Outcomes.read(y, adjustment)
+    outcomes = Outcomes.read(y, adjustment, cause)
     need_arms(adjustment)
     if (outcomes.status[adjustment.kept] == 2).any():
         raise CohortError(
@@ -118,7 +126,12 @@ def survival(
 
 
 def incidence(
-    y: object, adjustment: People, *, level: float = 0.95, interval: Interval = "log-log"
+    y: object,
+    adjustment: People,
+    *,
+    cause: int | str | None = None,
+    level: float = 0.95,
+    interval: Interval = "log-log",
 ) -> ArmCurves:
     """Weighted cumulative incidence of the outcome and of competing events by arm.
 
@@ -126,7 +139,7 @@ def incidence(
 
     Parameters
     ----------
-    y, adjustment, level, interval
+    y, adjustment, cause, level, interval
         As of `survival`.
 
     Raises
@@ -135,7 +148,7 @@ def incidence(
         "BadOutcome", "EmptyArm"; "NoEvents", if nobody kept has any.
     """
     adjustment = start(adjustment, allow_weights=True)
-    outcomes = Outcomes.read(y, adjustment)
+    outcomes = Outcomes.read(y, adjustment, cause)
     need_arms(adjustment)
     if not (outcomes.status[adjustment.kept] > 0).any():
         raise CohortError(
@@ -153,8 +166,13 @@ def incidence(
     return ArmCurves(curves, limit, time)
 
 
-def gray(y: object, adjustment: People, cause: int = 1) -> GroupTest:
+def gray(y: object, adjustment: People, cause: int | str | None = None) -> GroupTest:
     """Gray's test that the incidence of a cause is the same in both arms.
+
+    Parameters
+    ----------
+    y, adjustment, cause
+        As of `survival`.
 
     Raises
     ------
@@ -162,7 +180,7 @@ def gray(y: object, adjustment: People, cause: int = 1) -> GroupTest:
         If rows of an arm have different weights: the test has none.
     """
     adjustment = start(adjustment, allow_weights=True)
-    outcomes = Outcomes.read(y, adjustment)
+    outcomes = Outcomes.read(y, adjustment, cause)
     need_arms(adjustment)
     if adjustment.is_weighted:
         raise InputError(
@@ -171,7 +189,7 @@ def gray(y: object, adjustment: People, cause: int = 1) -> GroupTest:
         )
     kept = adjustment.kept
     arm = adjustment.population.treatment[kept]
-    return gray_test(Surv(outcomes.time[kept], outcomes.status[kept]), arm, cause=cause)
+    return gray_test(Surv(outcomes.time[kept], outcomes.status[kept]), arm)
 
 
 def people_at_risk(time: Rows, at: NDArray[np.float64]) -> Rows:

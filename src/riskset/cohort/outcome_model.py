@@ -35,6 +35,7 @@ def fit_outcome(
     adjustment: People,
     model: Model = "cox",
     *,
+    cause: int | str | None = None,
     reading: Literal["auto"] | Reading = "auto",
     covariates: object = None,
     interactions: object = None,
@@ -63,11 +64,14 @@ def fit_outcome(
     ----------
     y : (n,) structured array
         `riskset.Surv(time, status)` of the whole population: days at risk, both ends counted; 0 =
-        censored, 1 = outcome, 2 = competing event.
+        censored, 1 = outcome, 2 = competing event, or labels.
     adjustment : Adjustment or Population
     model : {"cox", "cause-specific", "finegray"}
         The hazard, competing events censoring it (two names of one model), or the subdistribution
         hazard.
+    cause : int or str, optional
+        The code or the label of the outcome in `y`; all other events compete with it. Needed where
+        `y` has labels; else 1 is the outcome and 2 a competing event.
     reading : {"auto", "stratified", "marginal", "pooled"}
         "stratified": each stratum or matched set has a baseline of its own, and nobody a weight.
         "marginal": one baseline, with the weights of the adjustment, and rows of a set or person
@@ -172,7 +176,7 @@ def fit_outcome(
     )
     wanted = readings(adjustment, reading)
     check_options(options, adjustment)
-    outcomes = Outcomes.read(y, adjustment)
+    outcomes = Outcomes.read(y, adjustment, cause)
     n = outcomes.time.size
     extra, groups = (
         None if given is None else as_design(given, n) for given in (covariates, interactions)

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri
 
-from riskset._errors import CohortError, counted
-from riskset._types import Index, Rows, is_number
+from riskset._errors import CohortError, InputError, counted
+from riskset._types import Index, Rows, is_count, is_number
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.curves.followup import Followup
+from riskset.data.causes import cause_code
 from riskset.data.checks import Places, as_array
 
 __all__ = [
@@ -48,8 +49,23 @@ class Outcomes:
     status: Index
 
     @classmethod
-    def read(cls, y: object, adjustment: Adjustment) -> "Outcomes":
+    def read(
+        cls,
+        y: object,
+        adjustment: Adjustment,
+        cause: int | str | None = None,
+        *,
+        only_time: bool = False,
+    ) -> "Outcomes":
         """Check `riskset.Surv(time, status)` of all rows of a population.
+
+        Parameters
+        ----------
+        cause : int or str, optional
+            The code or the label of the outcome, all other events being competing ones. None: codes
+            are 0, 1 = outcome and 2 = competing event, or there is one label only.
+        only_time : bool
+            Whether the kind of event does not matter, so that nobody need name it.
 
         Raises
         ------
@@ -57,7 +73,17 @@ class Outcomes:
             "BadOutcome".
         """
         rows = Followup.read(y)
+        if only_time:
+            rows = rows._replace(event=np.minimum(rows.event, 1))
+        elif cause is not None or rows.causes:
+            rows = rows._replace(event=_status(rows, cause))
         n = adjustment.population.n_rows
+        if (rows.weight != 1).any():
+            raise CohortError(
+                "BadOutcome",
+                "`y` has case weights, but the weights of a study are those of its adjustment.",
+                hint="pass riskset.Surv(time, event), and weights to riskset.cohort.weight.",
+            )
         if rows.time.size != n:
             raise CohortError(
                 "BadOutcome",
@@ -76,7 +102,7 @@ class Outcomes:
             (
                 rows.event > 2,
                 "status must be 0 (censored), 1 (outcome) or 2 (competing event)",
-                "recode it; all competing events are 2.",
+                "name the outcome with `cause`; all other events then compete with it.",
             ),
         ):
             if bad.any():
@@ -90,6 +116,21 @@ class Outcomes:
                     details={"rows": np.flatnonzero(bad)[:3].tolist(), "count": count},
                 )
         return cls(rows.time, rows.event)
+
+
+def _status(rows: Followup, cause: int | str | None) -> Index:
+    """1 = outcome, 2 = competing event, for a cause that is named; it need not occur."""
+    try:
+        code = cause_code(cause, rows.causes)
+    except InputError as error:
+        raise CohortError("BadOutcome", error.message, hint=error.hint) from None
+    if not is_count(code):
+        raise CohortError(
+            "BadOutcome",
+            f"`cause` must be a positive whole number or a label, but it is {cause!r}.",
+            hint="pass the code of the outcome, 1, 2, ...",
+        )
+    return np.where(rows.event == code, 1, np.minimum(rows.event, 1) * 2).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -289,7 +330,7 @@ def followup(y: object, adjustment: People, end_reason: object = None) -> Follow
         "BadOutcome".
     """
     adjustment = start(adjustment, allow_weights=True)
-    outcomes = Outcomes.read(y, adjustment)
+    outcomes = Outcomes.read(y, adjustment, None, only_time=True)
     reasons = None if end_reason is None else as_array(end_reason, "`end_reason`", Places())
     if reasons is not None and reasons.shape != outcomes.time.shape:
         raise CohortError(

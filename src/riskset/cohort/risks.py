@@ -89,6 +89,7 @@ def risk_difference(
     adjustment: People,
     times: object,
     *,
+    cause: int | str | None = None,
     level: float = 0.95,
     replicates: int = 200,
     readjust: Readjust | None = None,
@@ -108,6 +109,9 @@ def risk_difference(
         `riskset.Surv(time, status)` of the whole population.
     adjustment : Adjustment or Population
     times : number or (k,) numbers
+    cause : int or str, optional
+        The code or the label of the outcome in `y`; all other events compete with it. Needed where
+        `y` has labels; else 1 is the outcome and 2 a competing event.
     level : float
     replicates : int
         Resamples, of matched sets or else of persons with all their rows; the interval goes from
@@ -137,7 +141,7 @@ def risk_difference(
     """
     check_resampling(level, replicates)
     adjustment = start(adjustment, allow_weights=True)
-    outcomes = Outcomes.read(y, adjustment)
+    outcomes = Outcomes.read(y, adjustment, cause)
     need_arms(adjustment)
     at = as_times(times)
     arms = _arms(outcomes, adjustment, at)

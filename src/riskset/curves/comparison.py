@@ -9,7 +9,7 @@ from scipy.special import chdtrc
 
 from riskset._errors import InputError
 from riskset._types import Index, Rows
-from riskset.curves.followup import Followup, split
+from riskset.curves.followup import Followup, own_cause, split
 from riskset.curves.logrank import logrank_sums
 from riskset.data.causes import cause_code
 from riskset.data.checks import Places, complain_rows
@@ -75,7 +75,7 @@ class Counts(NamedTuple):
 def gray_test(
     y: object,
     group: object,
-    cause: int | str = 1,
+    cause: int | str | None = None,
     *,
     weight: object = None,
     strata: object = None,
@@ -100,8 +100,9 @@ def gray_test(
         bring their case weights; their strata count only if they are passed as `strata`.
     group : (n,) labels
         At least two.
-    cause : int or str
-        The event code to compare, or its label.
+    cause : int or str, optional
+        The event code to compare, or its label. By default that of the `Outcome` or `Dataset`; of
+        other `y` code 1, and of labels the only one.
     weight : (n,) whole numbers >= 0, optional
         How many rows each row stands for; 0 removes it.
     strata : (n,) labels, or a sequence of label arrays, optional
@@ -149,7 +150,7 @@ def gray_test(
             f"{rows.time.size:,} rows enter when others have already left.",
             hint="compare cause-specific hazards with riskset.logrank_test instead.",
         )
-    code = _check(rows, cause)
+    code = _check(rows, own_cause(y) if cause is None else cause)
     n_groups = len(rows.labels)
     score, variance = np.zeros(n_groups), np.zeros((n_groups, n_groups))
     for own in split(stratum, int(stratum.max()) + 1):
@@ -164,7 +165,7 @@ def gray_test(
 def logrank_test(
     y: object,
     group: object,
-    cause: int | str = 1,
+    cause: int | str | None = None,
     *,
     weight: object = None,
     strata: object = None,
@@ -184,9 +185,9 @@ def logrank_test(
         `Dataset` bring their case weights; their strata count only if they are passed as `strata`.
     group : (n,) labels
         At least two.
-    cause : int or str
-        The event code that counts, all others being censored: with competing events the test
-        compares cause-specific hazards.
+    cause : int or str, optional
+        The event code that counts, or its label, all others being censored: with competing events
+        the test compares cause-specific hazards. Default: as of `gray_test`.
     weight : (n,) whole numbers >= 0, optional
         How many rows each row stands for; 0 removes it.
     strata : (n,) labels, or a sequence of label arrays, optional
@@ -221,7 +222,7 @@ def logrank_test(
     0.615385
     """
     rows, stratum = _read(y, group, weight, strata, MOST_GROUPS)
-    code = _check(rows, cause)
+    code = _check(rows, own_cause(y) if cause is None else cause)
     sums = logrank_sums(rows, stratum, code, rho)
     return _result(rows, code, *sums.statistic(), sums.score, sums.variance)
 
@@ -250,13 +251,14 @@ def _read(
 
 
 def _check(rows: Followup, cause: object) -> int:
-    """The code of the cause."""
+    """The code of the cause; 1 where events are numbers and none was named."""
     if len(rows.labels) < 2:
         raise InputError(
             f"a comparison needs at least two groups, but every row has {rows.labels[0]!r}.",
             hint="check `group`.",
         )
-    code = cause_code(cause, rows.causes)
+    cause = cause_code(1 if cause is None else cause, rows.causes)
+    code = cause
     whole = isinstance(code, int | np.integer) and not isinstance(code, bool)
     if not whole or not (rows.event[rows.event > 0] == code).any():
         codes = np.unique(rows.event[rows.event > 0])

@@ -13,7 +13,7 @@ from riskset.data.dataset import Dataset
 from riskset.data.labels import as_codes, code_columns
 from riskset.data.outcome import Outcome, Surv
 
-__all__ = ["EVERYBODY", "Followup", "check_level", "split"]
+__all__ = ["EVERYBODY", "Followup", "check_level", "own_cause", "split"]
 
 EVERYBODY = "all"
 """Label of the only group where no groups were given."""
@@ -132,6 +132,13 @@ def split(codes: Index, n_codes: int) -> list[Index]:
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=n_codes))[:-1]
     return [rows.astype(np.int64) for rows in np.split(order, ends)]
+
+
+def own_cause(y: object) -> int | str | None:
+    """The cause that was chosen where an `Outcome` or a `Dataset` was made, by its label if any."""
+    if isinstance(y, Outcome):
+        return y.labels.get(y.cause, y.cause)
+    return y.cause if isinstance(y, Dataset) else None
 
 
 def check_level(level: float) -> None:

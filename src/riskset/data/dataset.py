@@ -12,12 +12,13 @@ from pathlib import Path
 from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset.data.beside import LongInput, beside
+from riskset.data.checks import Places
 from riskset.data.database import Database
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
 from riskset.data.long_table import Duplicates, UnknownRows, find_columns
 from riskset.data.outcome import Outcome
-from riskset.data.outcome_columns import OutcomeColumns, identified
+from riskset.data.outcome_columns import OutcomeColumns, identified, places_of
 from riskset.data.remarks import Remark, remarks_on_columns
 from riskset.data.roles import Roles
 from riskset.data.schema import LongOptions, Schema
@@ -292,6 +293,11 @@ class Dataset:
     def row_keys(self) -> AnyArray | None:
         """Identifiers of the rows, exact: int64 or text."""
         return self.words.row_keys
+
+    @property
+    def places(self) -> Places:
+        """What messages call the columns that have a role, and the rows."""
+        return places_of(self.schema.roles, self.words, self.schema.time_digits)
 
     def outcome(self, cause: int | str | None = None) -> Outcome:
         """Times, events, weights and strata, validated.

@@ -13,7 +13,7 @@ from riskset.data.outcome import Outcome
 from riskset.data.roles import Roles
 from riskset.data.table import Table, Words, check_present, keys, kind_of, labels, numbers
 
-__all__ = ["OutcomeColumns", "identified"]
+__all__ = ["OutcomeColumns", "identified", "places_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,10 @@ class OutcomeColumns:
 
     @classmethod
     def read_for_prediction(cls, table: Table, roles: Roles) -> "OutcomeColumns":
-        """Strata and offset, which a prediction needs."""
-        return cls(offset=_number(table, roles.offset), strata=_strata(table, roles))
+        """The offset, which a prediction needs, and strata, which a linear predictor does not."""
+        has_strata = all(name in table.columns for name in roles.strata)
+        strata = _strata(table, roles) if has_strata else ()
+        return cls(offset=_number(table, roles.offset), strata=strata)
 
     def outcome(
         self,
@@ -100,7 +102,7 @@ class OutcomeColumns:
             cluster=self.cluster,
             cause=cause,
             labels=self.event_labels,
-            places=_places(roles, words, time_digits),
+            places=places_of(roles, words, time_digits),
             is_part=is_part,
         )
 
@@ -188,7 +190,8 @@ def _rounded(time: AnyArray | None, digits: int | None) -> AnyArray | None:
     return rounded
 
 
-def _places(roles: Roles, words: Words, time_digits: int | None) -> Places:
+def places_of(roles: Roles, words: Words, time_digits: int | None) -> Places:
+    """What messages call the columns that have a role, and their rows."""
     columns = {}
     for role in ("time", "event", "entry", "weight", "offset", "cluster"):
         name = getattr(roles, role)

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
@@ -37,6 +36,7 @@ from riskset.estimators._input import (
 )
 from riskset.estimators._predictions import Predictions
 from riskset.estimators._saved import save
+from riskset.estimators._tuning import TunablePenalty
 from riskset.estimators.blocks import Blocks
 from riskset.kernels.cuda import device
 from riskset.model.loss import Loss
@@ -51,7 +51,7 @@ __all__ = ["SOLVERS", "HazardModel"]
 SOLVERS = {"newton": newton.fit, "ccd": ccd.fit}
 
 
-class HazardModel(Predictions, Answers, BaseEstimator):  # type: ignore[misc]
+class HazardModel(Predictions, Answers, TunablePenalty):
     """Base of the estimators; see `Cox` and `FineGray`."""
 
     robust_by_default: ClassVar[bool] = False

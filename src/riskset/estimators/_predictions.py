@@ -57,7 +57,7 @@ class Predictions:
         (k,) float64
             Infinite where infinite coefficients meet covariates that they do not cancel on.
         """
-        design, _, offsets = self._read_new(X, None, offset)
+        design, _, offsets, _ = self._read_new(X, None, offset)
         limit, runtime = self._fitted.limit, Runtime.select(self.device, self.n_threads)
         if limit is None:
             return design.dot(self.coef_, runtime=runtime) + offsets
@@ -96,8 +96,8 @@ class Predictions:
         InputError
             If a stratum was not in the fit.
         """
-        eta, strata = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.survival(eta, as_times(times), strata)
+        eta, strata, places = self._read_centred(X, strata, offset)
+        return self._fitted.baseline.survival(eta, as_times(times), strata, places)
 
     def predict_cumulative_hazard_function(
         self, X: object, times: object, *, strata: object = None, offset: object = None
@@ -106,8 +106,8 @@ class Predictions:
 
         In Fine and Gray's model that of the subdistribution.
         """
-        eta, strata = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.cumulative_hazard(eta, as_times(times), strata)
+        eta, strata, places = self._read_centred(X, strata, offset)
+        return self._fitted.baseline.cumulative_hazard(eta, as_times(times), strata, places)
 
     def baseline_hazard(self) -> Any:
         """Hazard of a row with all covariates 0, at each event time.
@@ -160,14 +160,14 @@ class Predictions:
         check_is_fitted(self, "coef_")
         X = lift(X, self._columns, outcome=y is None)
         if isinstance(X, Dataset) and y is None:
-            risk, _ = self._read_centred(X, None, None)
+            risk, *_ = self._read_centred(X, None, None)
             outcome = X.outcome(self.cause)
             if self.competing_never_fail:
                 later = never_failing(outcome.time, outcome.event, outcome.cause)
                 outcome = outcome.replace(time=later)
             return concordance_of(outcome, risk).concordance
         surv = as_surv(y, self.cause, competing_never_fail=self.competing_never_fail)
-        risk, strata = self._read_centred(X, strata, offset)
+        risk, strata, _ = self._read_centred(X, strata, offset)
         if risk.size != surv.size:
             raise InputError(
                 f"X has {risk.size:,} rows, but `y` has {surv.size:,}.",
@@ -175,25 +175,33 @@ class Predictions:
             )
         return concordance(surv, risk, sample_weight, strata).concordance
 
-    def _read_new(self, X: object, strata: object, offset: object) -> tuple[Design, object, Rows]:
-        """Covariates, strata and offsets of new rows; a `Dataset` brings the latter with it."""
+    def _read_new(
+        self, X: object, strata: object, offset: object
+    ) -> tuple[Design, object, Rows, Places]:
+        """Covariates, strata and offsets of new rows, and what messages call them.
+
+        A `Dataset` brings strata and offsets with it.
+        """
         check_is_fitted(self, "coef_")
         X = lift(X, self._columns)
         design, _ = read_covariates(self, X, self._columns)
+        places = Places()
         if isinstance(X, Dataset):
-            own = X.outcome_columns
+            own, places = X.outcome_columns, X.places
             offset = own.offset if offset is None else offset
             if strata is None and own.strata:
                 strata = own.strata if len(own.strata) > 1 else own.strata[0]
-        return design, strata, as_offset(offset, design.n_rows)
+        return design, strata, as_offset(offset, design.n_rows), places
 
-    def _read_centred(self, X: object, strata: object, offset: object) -> tuple[Rows, object]:
+    def _read_centred(
+        self, X: object, strata: object, offset: object
+    ) -> tuple[Rows, object, Places]:
         """Linear predictors relative to the training means, which keep their digits."""
-        design, strata, offsets = self._read_new(X, strata, offset)
+        design, strata, offsets, places = self._read_new(X, strata, offset)
         coef = self._fitted.predicting(self.coef_)
         runtime = Runtime.select(self.device, self.n_threads)
         eta = design.product(coef * design.scale, runtime=runtime)
-        return eta + (float((design.center - self._fitted.center) @ coef) + offsets), strata
+        return eta + (float((design.center - self._fitted.center) @ coef) + offsets), strata, places
 
 
 def as_times(times: object) -> AnyArray:

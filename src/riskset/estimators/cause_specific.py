@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +18,7 @@ from riskset.data.dataset import Dataset
 from riskset.data.output import data_frame
 from riskset.estimators._input import Columns, frame_library, lift, read_covariates
 from riskset.estimators._predictions import as_times
+from riskset.estimators._tuning import TunablePenalty
 from riskset.estimators.cox import Cox
 from riskset.model.cox import Ties
 from riskset.model.incidence import incidence_from_hazards
@@ -27,7 +27,7 @@ from riskset.model.penalty import Penalty
 __all__ = ["CauseSpecificCox"]
 
 
-class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
+class CauseSpecificCox(TunablePenalty):
     r"""A Cox model of each cause of failure, all on one covariate matrix.
 
     The hazard of cause k is :math:`\lambda_k(t) \, e^{x'\beta_k}`, other causes being censored in
@@ -222,11 +222,11 @@ class CauseSpecificCox(BaseEstimator):  # type: ignore[misc]
             missing_hint="leave missing times out.",
         )
         first = next(iter(self.models_.values()))
-        design, strata, offsets = first._read_new(lift(X, self._columns), strata, offset)
+        design, strata, offsets, places = first._read_new(lift(X, self._columns), strata, offset)
         models = self.models_.values()
         eta = np.array([model._read_centred(design, strata, offsets)[0] for model in models])
         baselines = [model._fitted.baseline for model in models]
-        incidence = incidence_from_hazards(baselines, eta, at, strata)
+        incidence = incidence_from_hazards(baselines, eta, at, strata, places)
         return incidence if position is None else incidence[position]
 
     def predict_survival_function(

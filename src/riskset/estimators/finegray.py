@@ -177,8 +177,8 @@ class FineGray(HazardModel):
         InputError
             If a stratum was not in the fit.
         """
-        eta, strata = self._read_centred(X, strata, offset)
-        return self._fitted.baseline.incidence(eta, as_times(times), strata)
+        eta, strata, places = self._read_centred(X, strata, offset)
+        return self._fitted.baseline.incidence(eta, as_times(times), strata, places)
 
     # --------------------------------------------------------------------------- censoring
 

@@ -10,7 +10,7 @@ from riskset._errors import InputError, RisksetWarning
 from riskset._types import AnyArray, Index, Pointer, Rows
 from riskset.data.causes import labels_of
 from riskset.data.checks import as_numbers
-from riskset.data.labels import as_codes
+from riskset.data.labels import as_codes, code_columns
 from riskset.data.outcome import Outcome
 from riskset.kernels.concordance_cpu import count_pairs, sums_by_rank
 from riskset.metrics._censored import Chances
@@ -163,7 +163,7 @@ def concordance(
     score = read_score(risk_score, n_rows)
     stratum = np.zeros(n_rows, dtype=np.int64)
     if strata is not None:
-        stratum = as_codes(strata, "strata", n_rows, PLACES)[0]
+        stratum = code_columns(strata, "strata", n_rows, PLACES)[0]
     if ipcw:
         sample = Sample.read(y, cause, sample_weight, cluster)
         return _weighted(sample, score, stratum, last, Chances.estimate(sample, y_train))

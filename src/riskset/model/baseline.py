@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
 from riskset.data.checks import Places, as_numbers
+from riskset.data.labels import as_labels, label_columns
 from riskset.kernels import means_cpu as kernels
 from riskset.model.cox import CoxLoss
 from riskset.model.loss import Loss
@@ -103,7 +104,9 @@ class Baseline:
         """Number of strata in the fit."""
         return int(self.stratum_ptr.size - 1)
 
-    def cumulative_hazard(self, eta: Rows, times: object, stratum: object = None) -> Matrix:
+    def cumulative_hazard(
+        self, eta: Rows, times: object, stratum: object = None, places: Places | None = None
+    ) -> Matrix:
         r"""Cumulative hazard of rows at times.
 
         Parameters
@@ -114,6 +117,8 @@ class Baseline:
             In the unit of the fit, in any order.
         stratum : (k,) labels, or a sequence of label arrays as in the fit, optional
             Needed if the fit has strata.
+        places : Places, optional
+            How messages call the strata and the rows.
 
         Returns
         -------
@@ -126,7 +131,7 @@ class Baseline:
         """
         at = as_numbers(times, "times", None, Places(), missing_hint="leave missing times out.")
         eta = np.asarray(eta, dtype=np.float64)
-        codes = self._codes(stratum, eta.size)
+        codes = self.codes_of(stratum, eta.size, places or Places())
         out = np.zeros((eta.size, at.size))
         order = np.argsort(codes, kind="stable")
         starts = np.flatnonzero(np.append(True, np.diff(codes[order]) != 0))[: eta.size]
@@ -139,9 +144,11 @@ class Baseline:
                 out[np.ix_(rows, seen)] = np.exp((eta[rows, None] - self.center) + log_h[seen])
         return out
 
-    def survival(self, eta: Rows, times: object, stratum: object = None) -> Matrix:
+    def survival(
+        self, eta: Rows, times: object, stratum: object = None, places: Places | None = None
+    ) -> Matrix:
         """Probability of no event by each time, ``exp(-H)``; see `cumulative_hazard`."""
-        out = self.cumulative_hazard(eta, times, stratum)
+        out = self.cumulative_hazard(eta, times, stratum, places)
         np.negative(out, out=out)
         return np.asarray(np.exp(out, out=out))
 
@@ -157,9 +164,11 @@ class Baseline:
             jump = np.where(log_h > -np.inf, log_h + np.log(-np.expm1(before - log_h)), -np.inf)
         return self.time, jump, log_h
 
-    def incidence(self, eta: Rows, times: object, stratum: object = None) -> Matrix:
+    def incidence(
+        self, eta: Rows, times: object, stratum: object = None, places: Places | None = None
+    ) -> Matrix:
         """Probability of the event by each time, ``1 - exp(-H)``; see `cumulative_hazard`."""
-        out = self.cumulative_hazard(eta, times, stratum)
+        out = self.cumulative_hazard(eta, times, stratum, places)
         np.negative(out, out=out)
         np.expm1(out, out=out)
         return np.asarray(np.abs(out, out=out))
@@ -169,33 +178,31 @@ class Baseline:
         seen = np.searchsorted(self.time[own], at, side="right")
         return np.append(-np.inf, self.log_cumulative[own])[seen]
 
-    def _codes(self, stratum: object, n_rows: int) -> Index:
+    def codes_of(self, stratum: object, n_rows: int, places: Places) -> Index:
+        """The stratum of the fit of each row (n_rows,); see `cumulative_hazard`."""
         if stratum is None:
             if self.n_strata > 1:
                 raise InputError(
                     f"the model was fitted with {self.n_strata:,} strata, so each new row needs "
-                    "its stratum.",
-                    hint="pass `strata`, with the labels used in the fit.",
+                    f"its stratum, but {places.column('strata')} is missing.",
+                    hint="add it, with the labels used in the fit; the linear predictor needs no "
+                    "stratum.",
                 )
             return np.zeros(n_rows, dtype=np.int64)
-        labels = _labels(stratum)
-        if len(labels) != n_rows:
-            raise InputError(
-                f"`strata` must have one label for each of the {n_rows:,} rows, but it has "
-                f"{len(labels):,}.",
-                hint="check that all arguments come from the same table.",
-            )
-        known = {label: code for code, label in enumerate(_labels(self.strata))}
+        labels = _labels(stratum, n_rows, places)
+        known = {label: code for code, label in enumerate(self.strata.tolist())}
         codes = np.empty(n_rows, dtype=np.int64)
         for i, label in enumerate(labels):
             code = known.get(label, known.get(str(label)))
             if code is None:
                 raise InputError(
-                    f"stratum {label!r} (row {i}) was not in the fit, so it has no baseline hazard "
-                    f"(known: {', '.join(map(repr, list(known)[:8]))}"
-                    f"{', ...' if len(known) > 8 else ''}).",
-                    hint="predict for rows of the strata of the fit only; a fit without strata "
-                    "takes no labels of strata.",
+                    f"{places.column('strata')} has {label!r} ({places.row(i)}), a stratum that "
+                    "was not in the fit, so it has no baseline hazard (known: "
+                    f"{', '.join(map(repr, list(known)[:8]))}{', ...' if len(known) > 8 else ''}).",
+                    hint="the linear predictor needs no stratum; for survival, keep rows of the "
+                    "strata of the fit."
+                    if self.n_strata > 1
+                    else "the fit had no strata, so leave `strata` out.",
                 )
             codes[i] = code
         return codes
@@ -203,7 +210,7 @@ class Baseline:
     def to_arrays(self) -> dict[str, AnyArray]:
         """Plain arrays of numbers and text, to be stored without pickle; see `from_arrays`."""
         return {
-            "strata": np.array([json.dumps(label, default=str) for label in _labels(self.strata)]),
+            "strata": np.array([json.dumps(label, default=str) for label in self.strata.tolist()]),
             "stratum_ptr": self.stratum_ptr,
             "time": self.time,
             "log_cumulative": self.log_cumulative,
@@ -236,15 +243,10 @@ def _log_hazard(loss: Loss, eta: Rows) -> NDArray[np.float64]:
     ).log_hazard
 
 
-def _labels(stratum: object) -> list[object]:
-    """Labels as plain Python values; several label arrays give tuples, as in `Outcome`."""
-    if isinstance(stratum, (list, tuple)) and stratum:
-        if isinstance(stratum[0], tuple):
-            return list(stratum)
-        if _is_array(stratum[0]):
-            return list(zip(*(_labels(s) for s in stratum), strict=True))
-    return list(np.atleast_1d(np.asarray(stratum)).tolist())
-
-
-def _is_array(value: object) -> bool:
-    return not isinstance(value, (str, bytes)) and hasattr(value, "__len__")
+def _labels(stratum: object, n_rows: int, places: Places) -> list[object]:
+    """Labels as plain Python values; several columns of labels give tuples, as in `Outcome`."""
+    if isinstance(stratum, (list, tuple)) and stratum and isinstance(stratum[0], tuple):
+        return list(stratum)
+    columns = [as_labels(one, "strata", n_rows, places) for one in label_columns(stratum)]
+    plain = [column.tolist() for column in columns]
+    return list(zip(*plain, strict=True)) if len(plain) > 1 else plain[0]

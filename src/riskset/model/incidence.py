@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from riskset._errors import InputError, RisksetWarning
 from riskset._types import AnyArray, Rows
+from riskset.data.checks import Places
 from riskset.model.baseline import Baseline
 
 __all__ = ["check_total_incidence", "incidence_from_hazards"]
@@ -21,7 +22,11 @@ ROUNDING = 1e-9
 
 
 def incidence_from_hazards(
-    baselines: Sequence[Baseline], eta: NDArray[np.float64], times: Rows, stratum: object = None
+    baselines: Sequence[Baseline],
+    eta: NDArray[np.float64],
+    times: Rows,
+    stratum: object = None,
+    places: Places | None = None,
 ) -> NDArray[np.float64]:
     r"""Cumulative incidence of every cause by the product integral of all hazards.
 
@@ -40,7 +45,7 @@ def incidence_from_hazards(
         Linear predictors of the rows for each cause.
     times : (n_times,) float64
         In any order.
-    stratum : (k,) labels, optional
+    stratum, places
         As for `Baseline.cumulative_hazard`.
 
     Returns
@@ -52,7 +57,7 @@ def incidence_from_hazards(
     O(k G n_causes) time for G event times up to the last of `times`. Hazards are logarithms until
     the last step, so that no covariate overflows.
     """
-    codes = baselines[0]._codes(stratum, eta.shape[1])
+    codes = baselines[0].codes_of(stratum, eta.shape[1], places or Places())
     out = np.zeros((len(baselines), eta.shape[1], times.size))
     for code in np.unique(codes):
         grid, log_hazard = _increments(baselines, int(code), times.max(initial=-np.inf))

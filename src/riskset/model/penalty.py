@@ -24,10 +24,11 @@ factors to mean 1; `ElasticNet.from_glmnet` does the same and serves for both. A
 strength by itself.
 """
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -106,6 +107,35 @@ class Penalty:
         _set(other, "l1", checked * ratio)
         _set(other, "l2", checked * (1 - ratio))
         return other
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """The arguments that it was made with, as scikit-learn asks for them."""
+        return {name: getattr(self, name) for name in _arguments(type(self))}
+
+    def set_params(self, **params: object) -> Self:
+        """Change arguments of this penalty, as scikit-learn does with its copies.
+
+        Estimators change a copy: ``model.set_params(penalty__strength=2.0)`` leaves other models
+        alone.
+
+        Raises
+        ------
+        InputError
+            If there is no such argument, or a value is not valid.
+        """
+        known = _arguments(type(self))
+        for name in params:
+            if name not in known:
+                kind = type(self).__name__
+                raise InputError.unknown_name("parameter", name, known, place=f"riskset.{kind}")
+        changed = type(self)(**(self.get_params() | params))  # type: ignore[arg-type]
+        for field in fields(self):
+            _set(self, field.name, getattr(changed, field.name))
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        # A clone by the constructor must be given back the very objects that it was given.
+        return copy(self)
 
     def factors(self, names: Sequence[str]) -> Features:
         """Factor of every column, 0 for the unpenalised ones.
@@ -391,6 +421,11 @@ class ElasticNet(Penalty):
             factor=factor,
             rescale=True,
         )
+
+
+def _arguments(kind: type[Penalty]) -> tuple[str, ...]:
+    """Names of the arguments of a penalty."""
+    return tuple(inspect.signature(kind).parameters)
 
 
 def _set(penalty: Penalty, name: str, value: object) -> None:

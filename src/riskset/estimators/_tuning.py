@@ -1,0 +1,44 @@
+"""Parameters of a penalty as those of the estimator that holds it: ``penalty__strength``."""
+
+from copy import copy
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+
+from riskset._errors import InputError
+from riskset.model.penalty import Penalty
+
+__all__ = ["TunablePenalty"]
+
+NESTED = "penalty__"
+
+
+class TunablePenalty(BaseEstimator):  # type: ignore[misc]
+    """The part of an estimator whose penalty can be searched, as scikit-learn names parameters."""
+
+    penalty: Any
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, and those of the penalty as ``penalty__strength``.
+
+        A penalty that several models share is never changed: this one gets its own.
+
+        Raises
+        ------
+        InputError
+            If a parameter of the penalty is set, but there is none, or it has no such parameter.
+        """
+        nested = [name for name in params if name.startswith(NESTED)]
+        if nested:
+            penalty = params.pop("penalty", self.penalty)
+            if not isinstance(penalty, Penalty):
+                what = "there is no penalty" if penalty is None else f"the penalty is {penalty!r}"
+                raise InputError(
+                    f"`{nested[0]}` was given, but {what}.",
+                    hint="start from a penalty, such as penalty=riskset.L1(1.0), or search over "
+                    "`penalty` itself.",
+                )
+            own = {name.removeprefix(NESTED): params.pop(name) for name in nested}
+            params["penalty"] = copy(penalty).set_params(**own)
+        super().set_params(**params)
+        return self
