@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from riskset.data.outcome import Outcome
 from riskset.solve import aliasing
-from riskset.solve.finite import FreeColumns
+from riskset.solve.finite import FreeColumns, Rounding, extents
 from riskset.solve.newton import fit
 from riskset.solve.optimality import Problem
 from solve.problems import Random, random_problem
@@ -35,8 +35,9 @@ def span_at(problem: Random, coef: np.ndarray) -> float | None:
     gradient = design.cross(loss.evaluate(eta).residual, columns, runtime=loss.runtime)
     step = free.step(gradient)
     span = free.span(step, loss)
-    ranges = np.ptp(design.stored(columns), axis=0)
-    assert span <= free.most(np.abs(gradient), ranges) * (1 + 1e-9)
+    ranges, _ = extents(design, loss, columns)
+    rounding = Rounding.of(loss, ranges)
+    assert span <= free.most(np.abs(gradient), ranges, rounding) * (1 + 1e-9)
     return span
 
 

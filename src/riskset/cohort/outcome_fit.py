@@ -20,7 +20,7 @@ from riskset.estimators.finegray import FineGray
 from riskset.estimators.profiling import BOUNDS, profile
 from riskset.infer.bootstrap_intervals import interval_ends
 from riskset.infer.over_time import EffectOverTime, effect_over_time
-from riskset.solve.result import Note
+from riskset.solve.result import UNCERTIFIED, Note
 
 __all__ = ["fitted"]
 
@@ -109,7 +109,7 @@ def _answer(
 ) -> tuple[Estimate, Ends]:
     """The estimate, and the intervals of the treatment and its interactions by their names."""
     b = float(model.coef_[0])
-    if model.status_ == "max_iter":
+    if model.status_ in UNCERTIFIED:
         return replace(found, status="not_converged"), {}
     aliased = any(TREATMENT in n.columns for n in model.notes_ if _is_aliased(n))
     if model.status_ == "not_estimable" or (aliased and not np.isinf(b)):

@@ -26,7 +26,7 @@ from riskset.model.logistic import LogisticLoss
 from riskset.model.penalty import L1, Penalty
 from riskset.solve import newton
 from riskset.solve.optimality import NO_SIGNAL, Problem
-from riskset.solve.result import Note, Solution
+from riskset.solve.result import UNCERTIFIED, Note, Solution
 
 __all__ = ["propensity_score"]
 
@@ -295,7 +295,7 @@ class _Task:
         certain = np.where(target, np.inf, -np.inf)  # those whom a limit left out
         log_odds = np.where(loss.outcome.weight > 0, log_odds, certain)
         status: ScoreStatus = "ok"
-        if solution.status == "max_iter":
+        if solution.status in UNCERTIFIED:
             status = "not_converged"
         elif solution.infinite.any():
             status = "separated"

@@ -146,9 +146,10 @@ class Fitted:
             return None
         lengths = self._lengths
         step = np.asarray(
-            sum(t * d for t, d in zip(lengths, solution.directions, strict=True)), dtype=np.float64
+            sum(t * d.value for t, d in zip(lengths, solution.directions, strict=True)),
+            dtype=np.float64,
         )
-        return solution.finite_part, step
+        return solution.finite_part, step / self._training.design.scale
 
     @functools.cached_property
     def _lengths(self) -> list[float]:
@@ -162,7 +163,7 @@ class Fitted:
         level = np.zeros(design.n_rows, dtype=np.int64)
         gaps, reaches = [], []
         for direction in solution.directions:
-            stored = direction * design.scale
+            stored = direction.value
             z = design.product(stored, runtime=runtime)
             slack = SAME * design.magnitude(stored, runtime=runtime)
             order = np.lexsort((z, level))

@@ -15,10 +15,11 @@ from riskset.data.output import data_frame
 from riskset.estimators._interval import Interval
 from riskset.infer.bootstrap_intervals import Ends, IntervalType, interval_ends, least_replicates
 from riskset.model.penalty import Penalty
+from riskset.solve.result import UNCERTIFIED
 
 __all__ = ["FAILED", "Bootstrap", "check_interval", "warn"]
 
-FAILED = ("not_estimable", "max_iter", "no_penalty")
+FAILED = ("not_estimable", *UNCERTIFIED, "no_penalty")
 """Statuses of replicates without an estimate."""
 
 
@@ -35,9 +36,9 @@ class Bootstrap:
     replicates : (B, q) float64
         Estimates in each resample: infinite where they are, NaN where there is none.
     statuses : tuple of str
-        Of each replicate: "converged", "infinite_estimate", "max_iter", "not_estimable" if a
-        covariate varies in no risk set of the resample or repeats others there, or, with `retune`,
-        "no_penalty" if none could be chosen in the resample.
+        Of each replicate: "converged", "infinite_estimate", "undecided", "max_iter",
+        "not_estimable" if a covariate varies in no risk set of the resample or repeats others
+        there, or, with `retune`, "no_penalty" if none could be chosen in the resample.
     seed : int
     n_units : int
         How many rows, or clusters, each resample draws.

@@ -55,8 +55,11 @@ class Cox(HazardModel):
         keeps rising, 0 for covariates that are constant or repeat others (`notes_` names them).
     covariates_ : tuple of str
         Their names. Categories of a data frame have one coefficient for each level but the first.
-    status_ : {"converged", "infinite_estimate", "max_iter", "not_estimable"}
-        "converged" means `kkt_` <= `tol`, and nothing else.
+    status_ : {"converged", "infinite_estimate", "undecided", "max_iter", "not_estimable"}
+        "converged" means `kkt_` <= `tol` and a proof that the estimate is finite;
+        "infinite_estimate" a proof that it is not. Neither depends on how a processor rounds:
+        offsets and weights play no part in it. "undecided": `kkt_` <= `tol`, but there is a proof
+        of neither, as where covariates nearly repeat others. A penalised estimate is always finite.
     kkt_ : float
         Largest violation of the optimality conditions over all columns, relative to the gradient at
         0 and free of the columns' units: the certificate of the answer.

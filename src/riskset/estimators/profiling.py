@@ -337,6 +337,12 @@ def _check_unpenalized(name: str, has_penalty: bool, penalized: bool) -> None:
 
 def _check_solution(source: Source, tol: float) -> None:
     solution = source.solution
+    if solution.status == "undecided":
+        raise NotDefinedError(
+            "it could not be decided whether the estimate is finite, so it is not known where the "
+            "profile likelihood has its maximum.",
+            hint="leave out covariates that nearly repeat others, or add a penalty.",
+        )
     if solution.status == "max_iter":
         raise NotDefinedError(
             f"the fit did not converge (relative KKT residual {solution.kkt:.2g}, tol {tol:.2g}), "

@@ -28,7 +28,7 @@ from riskset.model.penalty import Penalty
 from riskset.solve import aliasing
 from riskset.solve.optimality import Problem
 from riskset.solve.replicates import Part, Replicate, fit_replicates
-from riskset.solve.result import Solution, Status
+from riskset.solve.result import UNCERTIFIED, Solution, Status
 
 __all__ = [
     "Estimate",
@@ -253,7 +253,7 @@ def _left_out(problem: Problem, part: Part, l1: Features, l2: Features) -> NDArr
 
 def estimate_of(found: Replicate | Solution, lost: NDArray[np.bool_], columns: Index) -> Estimate:
     """What is kept of a fit; `lost` are the coefficients (p,) that are not identified."""
-    if found.status in ("max_iter", "not_estimable"):
+    if found.status in (*UNCERTIFIED, "not_estimable"):
         return Estimate(np.full(columns.size, np.nan), found.status)
     coef = np.where(lost, np.nan, found.coef)[columns]
     return Estimate(coef, "not_estimable" if np.isnan(coef).any() else found.status)

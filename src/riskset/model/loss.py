@@ -2,13 +2,15 @@
 
 from typing import Protocol
 
+import numpy as np
+
 from riskset._runtime import Runtime
 from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.cox import Evaluation
 
-__all__ = ["Loss"]
+__all__ = ["Loss", "bare"]
 
 
 class Loss(Protocol):
@@ -80,3 +82,25 @@ class Loss(Protocol):
     @property
     def whole(self) -> "Loss":
         """The same likelihood on all risk sets."""
+
+
+def bare(loss: Loss) -> Loss:
+    """The same likelihood without offsets, and with weights 0 and 1.
+
+    Which coefficients can be estimated, and which estimates are finite, depends on neither.
+    """
+    runtime = Runtime(loss.runtime.n_threads)
+    loss = loss.shifted(np.zeros(loss.outcome.n_rows), runtime)
+    tails = tuple(tail._replace(sets=_of_weight_1(tail.sets)) for tail in loss.tails)
+    return loss.restricted(_of_weight_1(loss.risk), tails)
+
+
+def _of_weight_1(risk: RiskSets) -> RiskSets:
+    group = np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))
+    has_event = (risk.event_weight > 0).astype(np.float64)
+    events = np.bincount(group, has_event, risk.group_events.size)
+    return risk._replace(
+        weight=(risk.weight > 0).astype(np.float64),
+        event_weight=has_event,
+        group_events=events.astype(np.float64),
+    )

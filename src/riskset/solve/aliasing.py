@@ -78,10 +78,10 @@ def _together(found: list[Note]) -> list[Note]:
 
 
 def _information(problem: Problem, free: Index) -> Matrix:
-    # At eta = 0, without the offset: collinearity is a matter of the columns and the risk sets.
+    # At eta = 0, without offset and weights: collinearity is a matter of columns and risk sets.
     eta = problem.at_rest()
     if float(problem.design.n_rows) * free.size**2 <= MAX_WORK:
-        return problem.loss.information(problem.design, eta, free)
+        return problem.bare.information(problem.design, eta, free)
     return problem.sampled_information(eta, free, 50 * max(free.size, 500), raise_rare=False)
 
 

@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import Features, Index, Matrix
-from riskset.solve.aliasing import MAX_WORK
 from riskset.solve.block_rows import Rows
-from riskset.solve.finite import SHORT, FreeColumns
-from riskset.solve.newton import STILL_MOVING, TIGHT, WIDE
+from riskset.solve.finite import SHORT, TERMS, UNIT, FreeColumns, Rounding
 from riskset.solve.optimality import LEAST_AT_RISK, NO_SIGNAL, Problem
 from riskset.solve.passes import Passes
 from riskset.solve.result import Note, Solution
 from riskset.solve.run import Run
+from riskset.solve.separation import MAX_WORK
 
 __all__ = ["BlockProblem", "BlockRun"]
 
@@ -78,6 +77,11 @@ class BlockProblem(Problem):
     ) -> Matrix:
         """See `Problem.sampled_information`."""
         return cast(Matrix, self.rows.sampled_information(eta, columns, n_samples, raise_rare))
+
+    @property
+    def bare(self) -> Any:
+        """The likelihood as it is: without offsets at rest, but with its weights."""
+        return self.rows
 
     def at_rest(self) -> Any:
         """See `Problem.at_rest`."""
@@ -138,11 +142,14 @@ class BlockRun(Run):
         if free.size and not self._is_finite(free):
             names = tuple(self.problem.design.names[j] for j in free[:10])
             what = (
-                "it was not proven that the estimate is finite (separation), which a fit in blocks "
-                "does not decide. A penalty gives a finite one."
+                "it could not be decided whether the estimate is finite (separation): a fit in "
+                "blocks looks for a proof at the answer alone, and found none. Fit on one machine, "
+                "or add a penalty, which always gives a finite estimate."
             )
             notes = [*notes, Note("undecided", names, what)]
         found = super().solution(aliased, notes)
+        if "undecided" in {note.code for note in notes} and found.status == "converged":
+            found = replace(found, status="undecided")
         if found.status != "max_iter" or not self.problem.rows.was_too_wide:  # type: ignore[attr-defined]
             return found
         what = (
@@ -152,15 +159,18 @@ class BlockRun(Run):
         return replace(found, notes=(*found.notes, Note("max_iter", (), what)))
 
     def _is_finite(self, free: Index) -> bool:
-        """No sign of separation (those of `solve.newton`), or a proof that there is none."""
+        """Whether the Newton step of the free columns proves it (`solve.finite`)."""
         problem = self.problem
         rows: Rows = problem.rows  # type: ignore[attr-defined]
-        is_at_rest = self.last_move <= STILL_MOVING and self.n_iter > 0
-        if is_at_rest and self.tol <= TIGHT and rows.extent(self.beta[free], free) < WIDE:
-            return True
         if float(problem.design.n_rows) * free.size**2 > MAX_WORK * rows.crew.n_blocks:
-            return is_at_rest
+            return False
         found = FreeColumns.at(problem.design, problem.loss, self.eta, free)
         if not found.are_estimable(problem.spread[free], problem.loss.n_events):
             return False
-        return rows.extent(found.step(self.gradient[free]), free) < SHORT
+        step, one = found.step(self.gradient[free]), np.eye(free.size)
+        ranges = np.array([rows.extent(one[k], free) for k in range(free.size)])
+        rounding = Rounding(
+            4 * UNIT * (problem.design.n_rows + TERMS), ranges, rows.n_events, is_difference=True
+        )
+        rest = np.abs(self.gradient[free] - found.image(step))
+        return found.bound(step, rest, rows.extent(step, free), ranges, rounding) < SHORT

@@ -1,35 +1,97 @@
 r"""A proof that no estimate is infinite, at any point: the Newton step of free columns is short.
 
-Let I s = g on the columns without a penalty, and d be a direction of recession. For term t of the
-likelihood let M_t be the maximum of x'd over the risk set, which its event attains, and E_t and
-Cov_t those of the distribution of who fails. Then
+Let d be a direction of recession of the columns without a penalty. For term t of the likelihood let
+M_t be the maximum of x'd over the risk set, which its event attains, and E_t and Cov_t those of the
+distribution of who fails. With g the gradient, I the information and any s let r = g - I s. Then
 
 .. math::
-    g'd = \sum_t w_t (M_t - E_t x'd) > 0, \qquad
-    s'Id = \sum_t w_t \mathrm{Cov}_t(x's, x'd)
-         \le \mathrm{range}(x's) \sum_t w_t (M_t - E_t x'd),
+    D = g'd = \sum_t w_t (M_t - E_t x'd), \qquad
+    s'Id = \sum_t w_t \mathrm{Cov}_t(x's, x'd) \le \mathrm{range}(x's) D, \qquad
+    d'Id \le \mathrm{range}(x'd) D,
 
 because :math:`|\mathrm{Cov}(u, z)| \le \tfrac12 \mathrm{range}(u) E|z - Ez|
-\le \mathrm{range}(u) (\max z - Ez)`. Both left sides are the same number, so x's spans at least 1
-wherever the fit stands, near the estimate or not. A shorter step leaves no room for a d.
+\le \mathrm{range}(u) (\max z - Ez)`. Let R be the largest range of x'v over all v with v'Iv = 1.
+If D > 0, then dividing :math:`(1 - \mathrm{range}(x's)) D \le r'd` by D gives
+
+.. math:: 1 \le \mathrm{range}(x's) + R \lVert r \rVert_{I^{-1}}.
+
+Where the right side is less than 1 there is no d, whatever the linear predictor at which g and I
+were computed, and s may be any vector: a Newton step that was solved for inexactly, with r what is
+left; or 0, with r what is left of g after subtracting a combination of ``x_event - x_rival`` with
+weights that are not negative, as a linear programme finds (its dual). The proof of Bach (2010) and
+of Sun and Tran-Dinh (2019) that a minimum exists nearby asks for as much, up to a constant.
+
+Rounding is part of r. Every sum is one of products whose sizes are known, and the numbers of a
+column are no larger than its range (0 or its mean stands in it), so with
+:math:`\gamma = 4 u (n + c)` an error is at most :math:`\gamma` times the sum of the sizes.
+
+References
+----------
+Bach (2010), Electronic Journal of Statistics 4, 384-414, doi:10.1214/09-EJS521; Sun & Tran-Dinh
+(2019), Mathematical Programming 178, 145-213, doi:10.1007/s10107-018-1282-4.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as sla
 
-from riskset._types import Features, Index, Matrix, Rows
+from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
+from riskset.model.cox import MAX_DENSE, centred_within_strata
+from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 
-__all__ = ["SHORT", "FreeColumns"]
+__all__ = ["SHORT", "TERMS", "UNIT", "Frame", "FreeColumns", "Rounding", "extents"]
 
 SHORT = 0.5
-"""A step that spans less is a proof; the rest of the way to 1 is for rounding."""
+"""A step that spans less, rounding included, is a proof; 1 would do."""
 LEAST_SIZE = 1e-4
 """Least information of a column, as a share of the largest it can have, square root of both."""
 LEAST_EIGENVALUE = 1e-6
+SKEW = 1e-2
+"""Columns whose correlations leave a smaller eigenvalue are replaced by combinations of them."""
+UNIT = float(np.finfo(np.float64).eps)
+TERMS = 4096
+"""Operations on a number besides those for each row. An exponential counts for its argument, less
+than 1,000 in size: what is smaller yet counts for nothing."""
+NOTHING = 1e-100
+"""Information, square root, that is no more than underflow."""
+NEGLIGIBLE = 1e-14
+"""A row that is expected to have a smaller share of the events says nothing and is left out. An
+estimate that is finite on some of the rows is finite on all."""
+
+
+class Rounding(NamedTuple):
+    """How far gradients and information of some columns may be off.
+
+    Attributes
+    ----------
+    unit : float
+        Error of a sum as a share of the sum of the sizes of its terms.
+    reach : (q,) float64
+        No number of a column, and none that it was summed from, is larger.
+    n_events : float
+        Weighted.
+    is_difference : bool
+        The information was computed as a difference of second moments.
+    drift : float
+        Sum of the residuals, which is 0 where the intercept of a logistic regression is exact.
+    """
+
+    unit: float
+    reach: Features
+    n_events: float
+    is_difference: bool
+    drift: float = 0.0
+
+    @classmethod
+    def of(cls, loss: Loss, reach: Features, drift: float = 0.0) -> "Rounding":
+        """Of a likelihood."""
+        unit = 4 * UNIT * (loss.outcome.n_rows + TERMS)
+        n_events = float(loss.risk.event_weight.sum())
+        return cls(unit, reach, n_events, bool(loss.risk.own.size or loss.tails), drift)
 
 
 @dataclass(frozen=True)
@@ -79,11 +141,161 @@ class FreeColumns:
         along = self.vectors.T @ (gradient / self.size) / self.eigenvalues
         return np.asarray(self.vectors @ along / self.size)
 
-    def span(self, step: Features, loss: Loss) -> float:
-        """What a step adds to the linear predictors ranges over this much."""
-        return float(np.ptp(self.design.product(step, self.columns, runtime=loss.runtime)))
+    def image(self, step: Features) -> Features:
+        """Information times a step (q,)."""
+        along = self.vectors.T @ (self.size * step) * self.eigenvalues
+        return np.asarray(self.size * (self.vectors @ along))
 
-    def most(self, gradient: Features, ranges: Features) -> float:
-        """Bound on the span of a step, from bounds on the gradient and ranges of the columns."""
-        length = np.linalg.norm(gradient / self.size) / self.eigenvalues[0]
-        return float(length * np.linalg.norm(ranges / self.size))
+    def span(self, step: Features, loss: Loss) -> float:
+        """What a step adds to the linear predictors of a stratum ranges over this much at most."""
+        return widest(loss, self.design.product(step, self.columns, runtime=loss.runtime))
+
+    def bound(
+        self, step: Features, rest: Features, span: float, ranges: Features, rounding: Rounding
+    ) -> float:
+        r"""The bound on :math:`\mathrm{range}(x's) + R \lVert r \rVert_{I^{-1}}`.
+
+        Parameters
+        ----------
+        step : (q,) float64
+            s, in stored units.
+        rest : (q,) float64
+            ``|g - I s|`` as computed.
+        span : float
+            Range of x's.
+        ranges : (q,) float64
+            Of each column.
+        """
+        share = np.sqrt(2 * rounding.n_events) * rounding.reach / self.size
+        error = rounding.unit * np.add.outer(share, share)
+        if rounding.is_difference:
+            error += 2 * rounding.unit * np.outer(share, share)
+        error += 16 * share.size * UNIT
+        least = float(self.eigenvalues[0]) - float(np.linalg.norm(error))
+        if not least > 0:  # or not a number
+            return np.inf
+        r = rest / self.size + rounding.unit * np.sqrt(2 * rounding.n_events) * share
+        r += error @ np.abs(step * self.size) + ranges / self.size * rounding.drift
+        reach = float(np.linalg.norm(ranges / self.size)) / np.sqrt(least)
+        return float(span + reach * (np.linalg.norm(r) / np.sqrt(least) + reach * rounding.drift))
+
+    def most(self, gradient: Features, ranges: Features, rounding: Rounding) -> float:
+        """The bound for s = 0, from bounds on the gradient."""
+        return self.bound(np.zeros(ranges.size), gradient, 0.0, ranges, rounding)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Free columns in coordinates that are told apart well: combinations of those that are not.
+
+    Attributes
+    ----------
+    loss : Loss
+    transform : (q, q) float64
+        Columns of the frame are those of the design in stored units times this.
+    is_plain : bool
+        They are those of the design themselves.
+    free : FreeColumns
+        Of the frame.
+    ranges, rounding
+        See `FreeColumns.bound`.
+    gradient : (q,) float64
+        Of the log likelihood along the columns of the frame.
+    """
+
+    loss: Loss
+    transform: Matrix
+    is_plain: bool
+    free: FreeColumns
+    ranges: Features
+    rounding: Rounding
+    gradient: Features
+
+    @classmethod
+    def at(cls, design: Design, loss: Loss, eta: Rows, columns: Index) -> "Frame":
+        """At the linear predictor `eta`, offset included."""
+        now = loss.evaluate(eta)
+        loss = _without_negligible(loss, now.expected)
+        now = loss.evaluate(eta)
+        free = FreeColumns.at(design, loss, eta, columns)
+        is_dense = design.n_rows * columns.size <= MAX_DENSE
+        has_some = bool((free.size > NOTHING).all())
+        is_plain = bool(free.eigenvalues[0] > SKEW) or not (is_dense and has_some)
+        if is_plain:
+            ranges, sizes = extents(design, loss, columns)
+            transform, reach, at = np.eye(columns.size), np.maximum(ranges, sizes), columns
+        else:
+            x = centred_within_strata(design.stored(columns), loss.outcome, now.expected)
+            scale = np.sqrt(np.maximum(free.eigenvalues, 4 * UNIT * free.eigenvalues[-1]))
+            transform = free.vectors / scale / free.size[:, None]
+            design, at = Design.from_dense(x @ transform), np.arange(columns.size)
+            transform = transform / design.scale
+            # Twice: the columns of a design are centred once more.
+            reach = 2 * (np.abs(x) @ np.abs(transform)).max(axis=0)
+            ranges = extents(design, loss, at)[0] + UNIT * columns.size * reach
+            free = FreeColumns.at(design, loss, eta, at)
+        # The intercept of a logistic regression is as good as its own iteration left it.
+        drift = abs(float(now.residual.sum())) if isinstance(loss, LogisticLoss) else 0.0
+        rounding = Rounding.of(loss, reach, drift)
+        gradient = design.cross(now.residual, at, runtime=loss.runtime)
+        return cls(loss, transform, is_plain, free, ranges, rounding, gradient)
+
+    def is_proof(self) -> bool:
+        """Whether the Newton step from here is a proof that estimates are finite."""
+        free = self.free
+        with np.errstate(all="ignore"):  # without information there is no step
+            step = free.step(self.gradient)
+            if not np.isfinite(step).all():
+                return False
+            rest = np.abs(self.gradient - free.image(step))
+            span = free.span(step, self.loss)
+            return free.bound(step, rest, span, self.ranges, self.rounding) < SHORT
+
+    def is_proof_with(self, rest: Features) -> bool:
+        """Whether what a combination of pairs leaves of the gradient (q,) is a proof."""
+        with np.errstate(all="ignore"):
+            return self.free.most(np.abs(rest), self.ranges, self.rounding) < SHORT
+
+
+def widest(loss: Loss, x: Rows) -> float:
+    """Largest range of numbers (n,) over the rows of a stratum that are at risk at all."""
+    rows = _used(loss)
+    if not rows.size:
+        return 0.0
+    x = x[rows]
+    if loss.outcome.n_strata == 1:
+        return float(np.ptp(x))
+    high, low = np.full((2, loss.outcome.n_strata), -np.inf)
+    np.maximum.at(high, loss.outcome.stratum[rows], x)
+    np.maximum.at(low, loss.outcome.stratum[rows], -x)
+    return float((high + low).max())
+
+
+def _without_negligible(loss: Loss, expected: Rows) -> Loss:
+    """The likelihood without rows at risk that are hardly ever expected to fail, and do not."""
+    out = expected <= NEGLIGIBLE * loss.n_events
+    if not isinstance(loss, LogisticLoss):
+        out[loss.risk.order[loss.risk.event_weight > 0]] = False
+    if not out.any():
+        return loss
+
+    def left(sets: RiskSets) -> RiskSets:
+        return sets._replace(weight=np.where(out[sets.order], 0.0, sets.weight))
+
+    tails = tuple(tail._replace(sets=left(tail.sets)) for tail in loss.tails)
+    return loss.restricted(left(loss.risk), tails)
+
+
+def _used(loss: Loss) -> Index:
+    sets = [loss.risk, *(tail.sets for tail in loss.tails)]
+    return np.concatenate([one.order[one.weight > 0] for one in sets])
+
+
+def extents(design: Design, loss: Loss, columns: Index) -> tuple[Features, Features]:
+    """Range and largest size (q,) of each of some columns, in stored units."""
+    ranges, sizes = np.ones((2, columns.size))
+    rows = _used(loss)
+    for k in np.flatnonzero(~design.is_binary[columns]):
+        x = design.stored(columns[k : k + 1])[:, 0]
+        ranges[k], sizes[k] = widest(loss, x), np.abs(x[rows]).max(initial=0.0)
+    return ranges, sizes

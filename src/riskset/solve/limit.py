@@ -16,31 +16,34 @@ from riskset.kernels import separation_cpu as kernels
 from riskset.model.curvature import ranges_after, ranges_at_risk
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
+from riskset.solve.exact import Direction, order_of
 
 __all__ = ["Values", "log_likelihood_without", "missing", "peaks", "restrict"]
 
 SAME = 1e-8
-"""Values of x'd of several columns that differ by less of what they are summed from are equal, but
-for the rounding of d. Those of a single column are exact: its numbers have an order."""
+"""Values of x'd of several columns that differ by less of what they are summed from may be equal
+but for the rounding of d: so says a search. Of a `Direction` they are told apart exactly."""
 UNSEEN = 1e-300
 """Weight of an event that is among the tied, and adds nothing itself."""
 
 
 class Values(NamedTuple):
-    """x'd of every row (caller's order), and how much of it may be rounding."""
+    """x'd of every row (caller's order), or its rank, and how much of it may be rounding."""
 
-    direction: Features
     z: Rows
     slack: Rows
 
     @classmethod
-    def of(cls, design: Design, loss: Loss, direction: Features) -> "Values":
-        """Of a direction in stored units."""
+    def of(cls, design: Design, loss: Loss, direction: Direction | Features) -> "Values":
+        """Of a direction in stored units; exact ranks without slack of a `Direction`."""
         runtime = loss.runtime
+        if isinstance(direction, Direction):
+            z = order_of(design, direction, runtime)
+            return cls(z, np.zeros_like(z))
         z = design.product(direction, runtime=runtime)
         if np.count_nonzero(direction) == 1:
-            return cls(direction, z, np.zeros_like(z))
-        return cls(direction, z, SAME * design.magnitude(direction, runtime=runtime))
+            return cls(z, np.zeros_like(z))
+        return cls(z, SAME * design.magnitude(direction, runtime=runtime))
 
 
 def peaks(loss: Loss, z: Rows) -> tuple[NDArray[np.float64], Index]:
@@ -68,7 +71,7 @@ def peaks(loss: Loss, z: Rows) -> tuple[NDArray[np.float64], Index]:
     return peak, rival
 
 
-def restrict(design: Design, loss: Loss, direction: Features) -> Loss:
+def restrict(design: Design, loss: Loss, direction: Direction) -> Loss:
     """The likelihood in the limit: each risk set keeps the rows that attain its maximum of x'd."""
     values = Values.of(design, loss, direction)
     if isinstance(loss, LogisticLoss):

@@ -11,32 +11,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from riskset._runtime import one_blas_thread
-from riskset._types import Features, Index, Matrix
+from riskset._types import Features
 from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.solve import aliasing, separation
-from riskset.solve.finite import SHORT, FreeColumns
+from riskset.solve.exact import Direction
 from riskset.solve.limit import restrict
 from riskset.solve.optimality import Problem
-from riskset.solve.result import Note, Solution
+from riskset.solve.result import UNCERTIFIED, Note, Solution
 from riskset.solve.run import Report, Run
 
 __all__ = ["Report", "fit"]
-
-
-STILL_MOVING = 1e-2
-"""A last step that moved a linear predictor by more makes us look for separation."""
-WIDE = 5.0
-"""So does an X beta that spans more, if it costs a direction most of its information."""
-INFORMATION_LEFT = 0.02
-TIGHT = 1e-7
-"""A fit to a looser tolerance, or one that begins at its end, may stop short of all these signs."""
-CLEARLY = 1e-7
-"""Share of the objective and of an event by which likelihoods may differ by rounding."""
 
 
 @one_blas_thread
@@ -96,30 +84,33 @@ def fit(
     run.solve()
     solution = run.solution(aliased, notes)
     free = (l1 == 0) & (l2 == 0) & ~aliased
-    hint = _moving(run, free, solution) if separate and free.any() else None
-    if hint is None:
+    if not separate or not free.any():
         return solution
-    spread = np.minimum(problem.spread, problem.spread_at_risk(run.now))
     reached = run.beta if (free | aliased).all() and _is_certain(solution, loss) else None
-    found = separation.find(problem, free, hint, reached=reached, spread=spread)
+    hint = run.last_step if run.last_step.any() else run.beta
+    found = separation.find(problem, free, run.eta, hint=hint, reached=reached)
     if found.direction is not None:
         limit = restrict(design, loss, found.direction)
-        # Smaller risk sets with all their events: a guard against rounding in the search.
-        slack = CLEARLY * (abs(solution.log_likelihood) + loss.n_events)
-        if limit.evaluate(run.eta).log_likelihood >= solution.log_likelihood - slack:
-            begin = None if start is None else _without(solution, found.direction)
-            return _at_infinity(
-                solution, problem, found.direction, limit, l1, l2, tol, max_iter, begin, report
-            )
-    elif not found.is_decided:
-        note = Note(
-            "undecided",
-            tuple(design.names[j] for j in np.flatnonzero(free & (hint != 0))[:10]),
-            "it could not be decided whether the estimate is infinite (separation). A penalty "
-            "gives a finite one.",
+        begin = None if start is None else _without(solution, found.direction)
+        return _at_infinity(
+            solution, problem, found.direction, limit, l1, l2, tol, max_iter, begin, report
         )
-        return replace(solution, notes=(*solution.notes, note))
-    return solution
+    return solution if found.is_decided else _undecided(solution, design, free)
+
+
+def _undecided(solution: Solution, design: Design, free: NDArray[np.bool_]) -> Solution:
+    """Neither proven to be finite nor to be infinite."""
+    names = tuple(design.names[j] for j in np.flatnonzero(free))
+    note = Note(
+        "undecided",
+        names[:10],
+        "it could not be decided whether the estimate is finite: there is neither a proof that it "
+        "is, nor a direction in which the likelihood keeps rising (separation). The numbers do not "
+        "have the digits for either. Leave out covariates that nearly repeat others, or add a "
+        "penalty, which always gives a finite estimate.",
+    )
+    status = "undecided" if solution.status == "converged" else solution.status
+    return replace(solution, status=status, notes=(*solution.notes, note))
 
 
 def _is_certain(solution: Solution, loss: Loss) -> bool:
@@ -129,72 +120,14 @@ def _is_certain(solution: Solution, loss: Loss) -> bool:
     return bool(-solution.log_likelihood < np.log(2) * least)
 
 
-def _moving(run: Run, free: NDArray[np.bool_], solution: Solution) -> Features | None:
-    """What still moves, or would if floating point could see it; None: all is at rest."""
-    problem, design = run.problem, run.problem.design
-    columns = np.flatnonzero(free)
-    is_affordable = float(design.n_rows) * columns.size**2 <= aliasing.MAX_WORK
-    if is_affordable and (run.tol > TIGHT or run.n_iter == 0):
-        return _unless_finite(run, columns)
-    if run.last_move > STILL_MOVING or solution.status == "max_iter":
-        return np.where(free, run.last_step, 0.0)
-    part = design.product(run.beta[columns], columns, runtime=problem.loss.runtime)
-    if float(np.ptp(part)) < WIDE or not is_affordable:
-        return None
-    # A direction in which the likelihood flattens out has lost its information on the way.
-    before = problem.loss.information(design, problem.loss.offset, columns)
-    now = problem.loss.information(design, run.eta, columns)
-    hint = np.zeros(design.n_features)
-    found = _flattest(before, now)
-    if found is None:
-        hint[columns] = run.beta[columns]
-        return hint
-    left, lost = found
-    if left > INFORMATION_LEFT:
-        return None
-    hint[columns] = lost * np.copysign(1.0, lost @ run.beta[columns])
-    return hint
-
-
-def _flattest(before: Matrix, now: Matrix) -> tuple[float, Features] | None:
-    """Least share of its information that a direction has left, and that direction.
-
-    None if some direction had none to begin with, as far as floating point can see: where an offset
-    gives all the chances to one row, what is left of the others is rounding.
-    """
-    had = np.diag(before)
-    if not had.size or had.min() <= 0.0:
-        return None
-    scale = np.sqrt(had)
-    before, now = before / np.outer(scale, scale), now / np.outer(scale, scale)
-    before[np.diag_indices(scale.size)] += 1e-9
-    try:
-        left, directions = sla.eigh(now, before, check_finite=False)
-    except sla.LinAlgError:
-        return None
-    return float(left[0]), directions[:, 0] / scale
-
-
-def _unless_finite(run: Run, columns: Index) -> Features | None:
-    """The next step of free columns, or None: it proves that their estimates are finite."""
-    problem = run.problem
-    free = FreeColumns.at(problem.design, problem.loss, run.eta, columns)
-    hint = np.zeros(run.beta.size)
-    if not free.are_estimable(problem.spread[columns], problem.loss.n_events):
-        hint[columns] = run.beta[columns]
-        return hint
-    hint[columns] = free.step(run.gradient[columns])
-    return None if free.span(hint[columns], problem.loss) < SHORT else hint
-
-
-def _without(solution: Solution, direction: Features) -> Solution:
-    return replace(solution, coef=np.where(direction != 0, 0.0, solution.coef))
+def _without(solution: Solution, direction: Direction) -> Solution:
+    return replace(solution, coef=np.where(direction.value != 0, 0.0, solution.coef))
 
 
 def _at_infinity(
     solution: Solution,
     problem: Problem,
-    direction: Features,
+    direction: Direction,
     loss: Loss,
     l1: Features,
     l2: Features,
@@ -218,7 +151,7 @@ def _at_infinity(
         problem=Problem.prepare(design, loss).without(~problem.informative),
         report=report,
     )
-    sign = np.sign(direction).astype(np.int8)
+    sign = np.sign(direction.value).astype(np.int8)
     sign = np.where(sign == 0, limit.infinite, sign).astype(np.int8)
     infinite = sign != 0
     coef = np.where(infinite, np.copysign(np.inf, sign), limit.coef)
@@ -235,9 +168,9 @@ def _at_infinity(
     return replace(
         limit,
         coef=coef,
-        status="max_iter" if limit.status == "max_iter" else "infinite_estimate",
+        status=limit.status if limit.status in UNCERTIFIED else "infinite_estimate",
         infinite=sign,
-        directions=(direction / design.scale, *limit.directions),
+        directions=(direction, *limit.directions),
         aliased=limit.aliased & ~infinite,
         null_log_likelihood=solution.null_log_likelihood,
         gradient_at_zero=solution.gradient_at_zero,

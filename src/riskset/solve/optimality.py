@@ -18,7 +18,7 @@ from riskset.model.cox import Evaluation
 from riskset.model.curvature import sampled_information
 from riskset.model.device import DeviceLoss
 from riskset.model.lanes import Part
-from riskset.model.loss import Loss
+from riskset.model.loss import Loss, bare
 from riskset.model.sums import DeviceSums, HostSums, Sums
 
 __all__ = ["LEAST_AT_RISK", "Problem", "violations"]
@@ -121,6 +121,11 @@ class Problem:
         return sampled_information(
             self.loss, self.design, eta, columns, n_samples, raise_rare=raise_rare, sums=sums
         )
+
+    @property
+    def bare(self) -> Loss:
+        """The likelihood without offsets and weights, which decides what can be estimated."""
+        return bare(self.loss)
 
     def at_rest(self) -> Any:
         """Linear predictors of 0, without the offset."""

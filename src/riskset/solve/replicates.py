@@ -23,7 +23,8 @@ from riskset.model.device import DeviceLoss
 from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
 from riskset.solve import newton
-from riskset.solve.finite import SHORT, FreeColumns
+from riskset.solve.exact import Direction
+from riskset.solve.finite import SHORT, Frame, FreeColumns, Rounding, extents
 from riskset.solve.lanes import Bundle, LaneAnswers, Lanes, Shared
 from riskset.solve.lanes_cpu import CpuLanes
 from riskset.solve.lanes_device import DeviceLanes, bytes_needed
@@ -32,7 +33,7 @@ from riskset.solve.result import Solution, Status
 
 __all__ = ["Part", "Replicate", "fit_replicates"]
 
-Measure = Callable[[Sequence[Part], Matrix, Sequence[Features], Backend | None], Sequence[Any]]
+Measure = Callable[[Sequence[Part], Matrix, Sequence[Direction], Backend | None], Sequence[Any]]
 """Called with the rows of some replicates, their linear predictors on *all* rows (n, m), offset
 included, if their estimates are infinite the directions of the one, and the device that fitted
 them, if any; one answer for each."""
@@ -150,7 +151,8 @@ class _Tasks:
     batch: int = LANES
     """How many at once."""
     ranges: Features = field(init=False)
-    """Of the columns that are `free`."""
+    sizes: Features = field(init=False)
+    """Of the columns that are `free`: see `finite.extents`."""
 
     @functools.cached_property
     def free(self) -> Index:
@@ -173,9 +175,8 @@ class _Tasks:
         )
 
     def share(self) -> None:
-        stored = self.problem.design.stored
-        one_by_one = np.arange(self.free.size)[:, None]
-        self.ranges = np.array([np.ptp(stored(self.free[k])) for k in one_by_one])
+        problem = self.problem
+        self.ranges, self.sizes = extents(problem.design, problem.loss, self.free)
         self.shared = self._prepared()
         if self.on_device is None:
             return
@@ -278,7 +279,7 @@ class _Tasks:
         self,
         parts: Sequence[Part],
         eta: Matrix,
-        directions: Sequence[Features] = (),
+        directions: Sequence[Direction] = (),
         backend: Backend | None = None,
     ) -> Sequence[Any]:
         if self.measure is None or not parts:
@@ -324,12 +325,13 @@ class _Tasks:
         if not self.separation:
             return True
         # Hardly ever does it take the gradient itself to see that a step is short.
+        reach = np.maximum(self.ranges, self.sizes)
+        rounding = Rounding.of(problem.loss, reach)._replace(n_events=n_events)
         unit = MOST_PER_EVENT * (n_events + problem.kkt_scale)
-        if free.most(found.kkt[lane] * unit * spread, self.ranges) < SHORT:
+        most = found.kkt[lane] * unit * spread
+        if free.most(most, self.ranges, rounding) < SHORT:
             return True
-        loss = likelihood()
-        gradient = design.cross(loss.evaluate(eta).residual, columns, runtime=loss.runtime)
-        return free.span(free.step(gradient), loss) < SHORT
+        return Frame.at(design, likelihood(), eta, columns).is_proof()
 
     def _alone(self, part: Part) -> Replicate:
         """Fit one replicate by the solver for one likelihood."""

@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 from riskset._types import Features, Rows
 from riskset.model.loss import Loss
 from riskset.solve.curvature import CurvatureModel
+from riskset.solve.exact import Direction
 
-__all__ = ["Note", "Solution", "Status"]
+__all__ = ["UNCERTIFIED", "Note", "Solution", "Status"]
 
-Status = Literal["converged", "infinite_estimate", "max_iter", "not_estimable"]
+Status = Literal["converged", "infinite_estimate", "undecided", "max_iter", "not_estimable"]
+UNCERTIFIED = ("max_iter", "undecided")
+"""Statuses of an answer that may not be the maximum of the likelihood."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,9 @@ class Solution:
     coef : (p,) float64
         In the user's units; +inf or -inf where the maximum lies at infinity.
     status : str
-        "converged" means that `kkt` <= tol over all columns, and nothing else.
+        "converged" means that `kkt` <= tol over all columns and, where separation was looked for,
+        that the estimate is proven to be finite; "infinite_estimate" that it is proven not to be.
+        "undecided": `kkt` <= tol, but there is a proof of neither (`solve.separation`).
     kkt, kkt_absolute : float
         Largest violation of the optimality conditions, relative to the gradient at 0, and as is
         (mathematics in `solve.optimality`).
@@ -62,8 +67,8 @@ class Solution:
         infinite part.
     infinite : (p,) int8
         Sign of each infinite coefficient, 0 for the finite ones.
-    directions : tuple of (p,) float64
-        In the user's units, one for each stage of an infinite estimate, which is
+    directions : tuple of Direction
+        In stored units, one for each stage of an infinite estimate, which is
         ``finite_part + t_1 d_1 + t_2 d_2 + ...`` as all t go to infinity, each beyond all bounds
         that those after it set. Empty where the estimate is finite.
     finite_part : (p,) float64
@@ -94,7 +99,7 @@ class Solution:
     gradient_at_zero: Features
     eta: Rows
     infinite: NDArray[np.int8]
-    directions: tuple[Features, ...]
+    directions: tuple[Direction, ...]
     finite_part: Features
     aliased: NDArray[np.bool_]
     loss: Loss

@@ -1,19 +1,27 @@
-"""Infinite estimates: a direction in which the likelihood never stops rising, and the limit there.
+"""Infinite estimates: a direction in which the likelihood never stops rising, or none.
 
 The partial likelihood has no finite maximum exactly when some d, not constant over every risk set,
-has ``x_e'd = max over the risk set of x_i'd`` for every event e. Looking at the size of a
-coefficient finds neither all such directions nor only these; a linear programme does, and is kept
-small by adding only the (event, row) pairs that a candidate violates. The limit along d:
-`solve.limit`.
+has ``x_e'd = max over the risk set of x_i'd`` for every event e. That depends on the columns, the
+order of the times and the strata alone: offsets and positive weights only hide it from floating
+point. Looking at the size of a coefficient finds neither all such directions nor only these.
+
+No verdict hangs on rounding. An estimate is infinite if a direction was found whose conditions hold
+in whole numbers (`solve.exact`), be it that columns were rounded in their last place. It is finite
+if there is a proof with bounds on all rounding (`solve.finite`): at the answer, or without offsets
+and weights, or from the multipliers of a linear programme that is kept small by adding only the
+(event, row) pairs that a candidate violates. Where neither is found it is undecided, and a solver
+says so. The limit along d: `solve.limit`.
 
 References
 ----------
 Bryson & Johnson (1981), Technometrics 23, 381-383, doi:10.2307/1268228; Heinze & Schemper (2001),
-Biometrics 57, 114-119, doi:10.1111/j.0006-341X.2001.00114.x.
+Biometrics 57, 114-119, doi:10.1111/j.0006-341X.2001.00114.x; Konis (2007), Linear programming
+algorithms for detecting separated data in binary logistic regression models, DPhil thesis, Oxford.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -22,17 +30,29 @@ from scipy.optimize import linprog
 
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.model.logistic import LogisticLoss
-from riskset.model.loss import Loss
+from riskset.model.loss import Loss, bare
+from riskset.solve.exact import Direction, on_face, whole_rows
+from riskset.solve.finite import Frame
 from riskset.solve.limit import Values, peaks
 from riskset.solve.optimality import Problem
+from riskset.solve.run import Run
 
 __all__ = ["Found", "find", "recedes_with"]
 
+MAX_WORK = 2e10
+"""Above this many multiplications, n q^2, no proof is sought."""
 MAX_ROUNDS = 200
 CUTS = 64
 FEW = 60
 """Up to so many free columns are searched all together."""
+MOST_ON_FACE = 200
+"""Directions of more columns are taken as they come, and not moved to where ties are exact."""
+SIMPLE = 1000
+"""Ratios of a direction's components up to this denominator are tried first."""
+NEAR = 1e-6
 LINPROG = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+REST_TOL = 1e-6
+REST_STEPS = 60
 
 
 class Found(NamedTuple):
@@ -40,70 +60,106 @@ class Found(NamedTuple):
 
     Attributes
     ----------
-    direction : (p,) float64 or None
-        A direction of recession, in stored units, largest entry 1 in size.
+    direction : Direction or None
+        A direction of recession; None if the estimate is finite, or nobody knows.
     is_decided : bool
-        False if the search was cut short without one.
+        False if there is neither a direction nor a proof that there is none.
     """
 
-    direction: Features | None
+    direction: Direction | None
     is_decided: bool
+
+
+FINITE, UNDECIDED = Found(None, True), Found(None, False)
 
 
 def find(
     problem: Problem,
     free: NDArray[np.bool_],
-    hint: Features,
+    eta: Rows,
     *,
+    hint: Features,
     reached: Features | None,
-    spread: Features,
 ) -> Found:
     """A direction of recession among the free columns, or none if the estimate is finite.
 
-    Of a few columns the answer depends on the rows and these columns alone, neither on penalised
+    Of a few columns the direction depends on the rows and these columns alone, neither on penalised
     ones nor on where a fit ended: first on all that recede one by one, then on a linear programme.
 
     Parameters
     ----------
     free : (p,) bool
         Columns without a penalty, not aliased.
+    eta : (n,) float64
+        Where a fit ended, offset included.
     hint : (p,) float64
         What still moves, in stored units. Of many columns its largest are tried first, then
         `reached`, then a linear programme over those that move.
     reached : (p,) float64 or None
         Coefficients in stored units that may be a direction themselves.
-    spread : (p,) float64
-        Unit of each column.
     """
-    problem = _as_partial(problem)
-    every = np.flatnonzero(free)
-    if every.size <= FEW:
-        found = _each_alone(problem, every) or _search(problem, every, spread)
-        if found.is_decided:
-            return found
-    size = np.where(free, np.abs(hint) * spread, 0.0)
-    moving = np.flatnonzero(size > 1e-3 * size.max(initial=0.0))
-    for direction in _candidates(hint, moving, size, reached):
-        if _recedes(problem, direction):
-            return Found(direction, True)
-    return _search(problem, moving, spread)
+    columns = np.flatnonzero(free)
+    design, loss = problem.design, problem.loss
+    if columns.size == 0:
+        return FINITE
+    is_affordable = float(design.n_rows) * columns.size**2 <= MAX_WORK
+    if is_affordable and Frame.at(design, loss, eta, columns).is_proof():
+        return FINITE
+    pairs = _as_partial(problem)
+    if columns.size <= FEW:
+        direction = _each_alone(pairs, columns)
+        moving = columns
+    else:
+        size = np.where(free, np.abs(hint) * problem.spread, 0.0)
+        moving = np.flatnonzero(size > 1e-3 * size.max(initial=0.0))
+        candidates = _candidates(hint, moving, size, reached)
+        direction = next((d for d in candidates if _recedes(pairs, d)), None)
+    if direction is not None:
+        return Found(direction, True)
+    if is_affordable and _is_finite_at_rest(problem, free, columns):
+        return FINITE
+    found = _search(pairs, moving)
+    return UNDECIDED if found.direction is None and moving.size < columns.size else found
 
 
 def _as_partial(problem: Problem) -> Problem:
-    """With a partial likelihood that has the same directions of recession."""
+    """With a partial likelihood that has the same directions of recession, without its offsets."""
     loss = problem.loss
-    return replace(problem, loss=loss.as_pairs()) if isinstance(loss, LogisticLoss) else problem
+    loss = loss.as_pairs() if isinstance(loss, LogisticLoss) else loss
+    return replace(problem, loss=bare(loss))
 
 
-def _each_alone(problem: Problem, columns: Index) -> Found | None:
+def _is_finite_at_rest(problem: Problem, free: NDArray[np.bool_], columns: Index) -> bool:
+    """Whether the minimum without offsets, weights and penalised columns proves it."""
+    loss = problem.bare
+    eta = np.zeros(problem.design.n_rows)
+    now = loss.evaluate(eta)
+    gradient = problem.design.cross(now.residual, runtime=loss.runtime)
+    scale = float(np.abs(gradient / problem.spread)[columns].max(initial=0.0)) or 1.0
+    rest = replace(problem, loss=loss, null=now, gradient_at_zero=gradient, kkt_scale=scale)
+    none = np.zeros(problem.design.n_features)
+    run = Run(rest, none, none, REST_TOL, REST_STEPS, free, None)
+    run.begin(None)
+    run.solve()
+    return Frame.at(problem.design, loss, run.eta, columns).is_proof()
+
+
+def _each_alone(problem: Problem, columns: Index) -> Direction | None:
     """All columns at once that recede one by one, the way that their score points."""
-    direction = np.zeros(problem.design.n_features)
+    found, values = [], []
     for j, score in zip(columns, _score(problem, columns), strict=True):
-        one = np.zeros_like(direction)
-        one[j] = np.sign(score)
-        if score != 0 and _recedes(problem, one):
-            direction[j] = one[j] / problem.spread[j]
-    return Found(direction / np.abs(direction).max(), True) if direction.any() else None
+        sign = int(np.sign(score))
+        if sign and _recedes(problem, _one(problem, int(j), sign)):
+            found.append(int(j))
+            # Units that are powers of two: any positive factor will do.
+            values.append(sign / Fraction(2.0 ** round(np.log2(problem.spread[j]))))
+    if not found:
+        return None
+    return Direction.of(problem.design.n_features, np.array(found), values)
+
+
+def _one(problem: Problem, column: int, sign: int) -> Direction:
+    return Direction(np.array([column]), (sign,), problem.design.n_features)
 
 
 def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: int) -> bool | None:
@@ -127,19 +183,22 @@ def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: i
     bounds[here] = (0.0, 1.0) if sign > 0 else (-1.0, 0.0)
     d = np.zeros(columns.size)
     d[here] = sign
-    spread = problem.spread[columns]
+    units = np.diag(1.0 / problem.spread[columns])
     gain = -d
     cuts = np.zeros((0, columns.size))
     for _ in range(MAX_ROUNDS):
-        z = Values.of(problem.design, problem.loss, _whole(problem, columns, d / spread))
-        event, rival, gap = _violated(problem.loss, z)
+        stored = _whole(problem, columns, units @ d)
+        event, rival, gap = _violated(problem.loss, _values(problem, stored))
         if event.size == 0:
-            return True
-        cuts = _with_cuts(problem, columns, spread, cuts, event, rival, gap)
+            found = _exactly(problem, stored)
+            if found is None:
+                return None
+            return bool(found.value[column] * sign > 0) or None
+        cuts = _with_cuts(problem, columns, units, cuts, event, rival, gap)
         result = _programme(gain, cuts, bounds)
         if result is None:
             return None
-        d = result
+        d = result[0]
         if abs(d[here]) < 1e-8:
             return False
     return None
@@ -147,48 +206,144 @@ def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: i
 
 def _candidates(
     hint: Features, moving: Index, size: Features, reached: Features | None
-) -> Iterator[Features]:
+) -> Iterator[Direction]:
     for j in moving[np.argsort(-size[moving])][:5]:
-        direction = np.zeros_like(hint)
-        direction[j] = np.copysign(1.0, hint[j])
-        yield direction
+        yield Direction(np.array([j]), (int(np.copysign(1.0, hint[j])),), hint.size)
     if reached is not None and np.count_nonzero(reached) > 1:
-        yield reached / np.abs(reached).max()
+        columns = np.flatnonzero(reached)
+        yield Direction.of(hint.size, columns, map(Fraction, reached[columns].tolist()))
 
 
-def _recedes(problem: Problem, direction: Features) -> bool:
-    z = Values.of(problem.design, problem.loss, direction)
-    return _violated(problem.loss, z)[0].size == 0 and _strict(problem.loss, z)
+def _recedes(problem: Problem, direction: Direction) -> bool:
+    """Whether the conditions hold, and by more than rounding for some pair if that is ignored."""
+    values = Values.of(problem.design, problem.loss, direction)
+    if _violated(problem.loss, values)[0].size:
+        return False
+    values = _values(problem, direction.value) if direction.is_rounded else values
+    return _is_strict(problem.loss, values)
 
 
-def _search(problem: Problem, columns: Index, units: Features) -> Found:
+def _search(problem: Problem, columns: Index) -> Found:
     """By linear programmes over some columns; each round adds the pairs that it violates."""
     if columns.size == 0:
-        return Found(None, True)
-    spread = units[columns]
-    score = _score(problem, columns) / spread
-    score /= max(float(np.abs(score).max()), 1e-300)
-    bound = np.zeros((0, columns.size))
-    z = Values.of(problem.design, problem.loss, _whole(problem, columns, score / spread))
+        return FINITE
+    programme = _Programme.of(problem, columns)
+    if programme.frame.is_proof():
+        return FINITE
+    d = programme.score
     for _ in range(MAX_ROUNDS):
-        event, rival, gap = _violated(problem.loss, z)
+        stored = _whole(problem, columns, programme.units @ d)
+        event, rival, gap = _violated(problem.loss, _values(problem, stored))
         if event.size == 0:
-            return Found(z.direction if _strict(problem.loss, z) else None, True)
-        bound = _with_cuts(problem, columns, spread, bound, event, rival, gap)
+            direction = _exactly(problem, stored)
+            return UNDECIDED if direction is None else Found(direction, True)
+        cuts = _with_cuts(problem, columns, programme.units, programme.cuts, event, rival, gap)
+        programme = replace(programme, cuts=cuts)
         # What the cuts themselves gain counts as well as the score, whatever its scale.
-        d = _programme(bound.mean(axis=0) - score, bound, (-1.0, 1.0))
-        if d is None:
-            return Found(None, False)
+        found = _programme(cuts.mean(axis=0) - programme.score, cuts, (-1.0, 1.0))
+        if found is None:
+            return UNDECIDED
+        d, multipliers = found
         if not d.any():
-            return Found(None, True)
-        z = Values.of(problem.design, problem.loss, _whole(problem, columns, d / spread))
-    return Found(None, False)
+            return FINITE if programme.is_proof(multipliers) else UNDECIDED
+    return UNDECIDED
+
+
+@dataclass(frozen=True)
+class _Programme:
+    """A linear programme over directions, in coordinates that suit the columns.
+
+    Attributes
+    ----------
+    frame : Frame
+        Without offsets, at 0.
+    units : (q, q) float64
+        A direction d of the programme is ``units @ d`` in stored units.
+    score : (q,) float64
+        Gradient of the frame in these coordinates, largest entry 1.
+    scale : (q,) float64
+        What turns such a vector into one of the frame.
+    cuts : (m, q) float64
+        ``x_rival - x_event``, in these coordinates, times any positive factor.
+    """
+
+    frame: Frame
+    units: Matrix
+    score: Features
+    scale: Features
+    cuts: Matrix
+
+    @classmethod
+    def of(cls, problem: Problem, columns: Index) -> "_Programme":
+        frame = Frame.at(problem.design, problem.loss, np.zeros(problem.design.n_rows), columns)
+        units = np.ones(columns.size)
+        if frame.is_plain:
+            units = 1.0 / problem.spread[columns]
+        score = frame.gradient * units
+        most = max(float(np.abs(score).max()), 1e-300)
+        nothing = np.zeros((0, columns.size))
+        return cls(frame, frame.transform * units, score / most, most / units, nothing)
+
+    def is_proof(self, multipliers: Rows) -> bool:
+        """Whether the score is a combination of the cuts but for what is proven to be too little.
+
+        Parameters
+        ----------
+        multipliers : (m,) float64
+            Of the programme, besides the mean of the cuts in its objective.
+        """
+        weights = np.maximum(multipliers, 0.0) + 1.0 / multipliers.size
+        rest = self.score - weights @ self.cuts
+        rounding = 1e-15 * multipliers.size * (weights @ np.abs(self.cuts))
+        return self.frame.is_proof_with((np.abs(rest) + rounding) * self.scale)
+
+
+def _exactly(problem: Problem, stored: Features) -> Direction | None:
+    """A direction near another one that is not a number off: of recession in whole numbers.
+
+    As it is, or with simple ratios; else where the pairs that rounding makes it violate are equal.
+    """
+    columns = np.flatnonzero(stored)
+    d = stored[columns]
+    p, design = stored.size, problem.design
+    simple = [Fraction(v).limit_denominator(SIMPLE) for v in d.tolist()]
+    if np.abs(np.array([float(v) for v in simple]) - d).max() < NEAR and any(simple):
+        direction = Direction.of(p, columns, simple)
+        if _recedes(problem, direction):
+            return direction
+        if _recedes(problem, replace(direction, is_rounded=True)):
+            return replace(direction, is_rounded=True)
+    near: list[Fraction] | None = list(map(Fraction, d.tolist()))
+    conditions: list[list[int]] = []
+    for _ in range(columns.size + 1):
+        if near is None or max(abs(float(v) - w) for v, w in zip(near, d, strict=True)) > NEAR:
+            return None
+        direction = Direction.of(p, columns, near)
+        values = Values.of(design, problem.loss, direction)
+        event, rival, _ = _violated(problem.loss, values)
+        if event.size == 0:
+            return direction if _is_strict(problem.loss, values) else None
+        if columns.size > MOST_ON_FACE:
+            return None
+        difference = _distinct(design.stored(columns, event), design.stored(columns, rival))
+        conditions.extend(difference[: 4 * columns.size])
+        near = on_face(conditions, d)
+    return None
+
+
+def _distinct(a: Matrix, b: Matrix) -> list[list[int]]:
+    """Differences of rows in whole numbers, each once."""
+    whole = whole_rows(np.concatenate([a, b]))
+    pairs = zip(whole[: len(a)], whole[len(a) :], strict=True)
+    return [list(row) for row in dict.fromkeys(
+        tuple(u - v for u, v in zip(one, other, strict=True)) for one, other in pairs
+    )]  # fmt: skip
 
 
 def _with_cuts(
     problem: Problem,
     columns: Index,
-    spread: Features,
+    units: Matrix,
     bound: Matrix,
     event: Index,
     rival: Index,
@@ -196,16 +351,15 @@ def _with_cuts(
 ) -> Matrix:
     """The conditions so far and those of the pairs that violate them most."""
     worst = np.argsort(gap)[::-1][:CUTS]
-    pairs = np.concatenate([event[worst], rival[worst]])
-    x = problem.design.stored(columns, pairs) / spread
-    cuts = x[worst.size :] - x[: worst.size]
+    x = problem.design.stored(columns, np.concatenate([event[worst], rival[worst]]))
+    cuts = (x[worst.size :] - x[: worst.size]) @ units
     largest = np.abs(cuts).max(axis=1, keepdims=True)
     cuts = np.unique(cuts / np.where(largest > 0, largest, 1.0), axis=0)
     return np.unique(np.concatenate([bound, cuts]), axis=0)
 
 
-def _programme(cost: Features, bound: Matrix, box: object) -> Features | None:
-    """Cheapest d in the box with ``bound @ d <= 0``, in units of the spread; None: not found."""
+def _programme(cost: Features, bound: Matrix, box: object) -> tuple[Features, Rows] | None:
+    """Cheapest d in the box with ``bound @ d <= 0``, and its multipliers; None: not found."""
     result = linprog(
         cost,
         A_ub=bound,
@@ -214,22 +368,25 @@ def _programme(cost: Features, bound: Matrix, box: object) -> Features | None:
         method="highs",
         options=LINPROG,
     )
-    return np.where(np.abs(result.x) < 1e-8, 0.0, result.x) if result.status == 0 else None
+    if result.status != 0:
+        return None
+    return np.where(np.abs(result.x) < 1e-8, 0.0, result.x), -result.ineqlin.marginals
 
 
 def _score(problem: Problem, columns: Index) -> Features:
-    """Gradient at eta = 0, whatever the offset: a direction is judged without it."""
-    loss = problem.loss
-    if not loss.offset.any():
-        return problem.gradient_at_zero[columns]
-    residual = loss.evaluate(np.zeros(problem.design.n_rows)).residual
-    return problem.design.cross(residual, columns, runtime=loss.runtime)
+    """Gradient at eta = 0."""
+    residual = problem.loss.evaluate(np.zeros(problem.design.n_rows)).residual
+    return problem.design.cross(residual, columns, runtime=problem.loss.runtime)
 
 
 def _whole(problem: Problem, columns: Index, d: Features) -> Features:
     direction = np.zeros(problem.design.n_features)
     direction[columns] = d / np.abs(d).max(initial=1e-300)
     return direction
+
+
+def _values(problem: Problem, direction: Features) -> Values:
+    return Values.of(problem.design, problem.loss, direction)
 
 
 def _violated(loss: Loss, values: Values) -> tuple[Index, Index, Rows]:
@@ -244,7 +401,7 @@ def _violated(loss: Loss, values: Values) -> tuple[Index, Index, Rows]:
     return event[bad], rival[bad], gap[bad]
 
 
-def _strict(loss: Loss, values: Values) -> bool:
+def _is_strict(loss: Loss, values: Values) -> bool:
     """Whether some risk set with events has a row below its maximum."""
     high, top = peaks(loss, values.z)
     low, bottom = peaks(loss, -values.z)

@@ -36,7 +36,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from riskset._runtime import Runtime
-from riskset._types import Features, Matrix, Rows, is_number
+from riskset._types import Matrix, Rows, is_number
 from riskset.data.design import Design
 from riskset.infer.crossval.folds import Folds
 from riskset.kernels.cuda.backend import Backend
@@ -45,6 +45,7 @@ from riskset.model.finegray import FineGrayLoss
 from riskset.model.lanes import LANES, LaneLoss, LogisticLanes, Part
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
+from riskset.solve.exact import Direction
 from riskset.solve.limit import log_likelihood_without, missing, restrict
 from riskset.solve.replicates import Replicate
 from riskset.solve.result import Status
@@ -153,14 +154,14 @@ class Scorer:
         self,
         parts: Sequence[Part],
         eta: Matrix,
-        directions: Sequence[Features] = (),
+        directions: Sequence[Direction] = (),
         backend: Backend | None = None,
     ) -> list[Measured]:
         """Scores of linear predictors of all rows (n, m), each made without the rows left out.
 
         Parameters
         ----------
-        directions : sequence of (p,) float64
+        directions : sequence of Direction
             As of a `Solution`, of one replicate alone.
         backend : Backend, optional
             The device to evaluate them on; None: the host, no more than eight.
@@ -188,14 +189,13 @@ class Scorer:
         values, _ = left_out.log_likelihood(padded, training.intercepts(padded))
         return [Measured(float(values[k])) for k in range(len(parts))]
 
-    def _in_limit(self, part: Part, eta: Rows, directions: Sequence[Features]) -> Measured:
+    def _in_limit(self, part: Part, eta: Rows, directions: Sequence[Direction]) -> Measured:
         eta, weight = np.ascontiguousarray(eta), self.loss.outcome.weight
         held_out = self.score == "held_out"
         terms = [weight - part.weight] if held_out else [weight, part.weight]
         losses = [self._loss(Part(w, part.censoring)) for w in terms]
         for direction in directions:
-            stored = direction * self.design.scale
-            losses = [restrict(self.design, loss, stored) for loss in losses]
+            losses = [restrict(self.design, loss, direction) for loss in losses]
         left_out = np.any([missing(loss) for loss in losses], axis=0)
         values = [log_likelihood_without(loss, eta, left_out) for loss in losses]
         return Measured(values[0] - sum(values[1:]), int(np.count_nonzero(left_out)))

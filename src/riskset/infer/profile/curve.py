@@ -29,7 +29,7 @@ from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.solve import aliasing, newton, separation
 from riskset.solve.optimality import Problem
-from riskset.solve.result import Solution
+from riskset.solve.result import UNCERTIFIED, Solution
 
 __all__ = ["Curve", "Point", "Source"]
 
@@ -215,4 +215,4 @@ class Curve:
         # At 0 an L1 part leaves a kink: any slope between both sides will do, as near 0 as may be.
         slope = slope - l1 * np.sign(b) if b else np.sign(slope) * max(abs(slope) - l1, 0.0)
         value = -solution.objective - l1 * abs(b) - 0.5 * l2 * b * b
-        return Point(b, value, float(slope), solution.coef, solution.status != "max_iter")
+        return Point(b, value, float(slope), solution.coef, solution.status not in UNCERTIFIED)

@@ -1,0 +1,111 @@
+"""Verdicts on finiteness against fractions: never "converged" where an estimate is infinite."""
+
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import riskset as rs
+from riskset._runtime import Runtime
+from riskset.data.design import Design
+from riskset.data.outcome import Outcome
+from riskset.model.cox import CoxLoss
+from riskset.model.logistic import LogisticLoss
+from riskset.model.loss import Loss
+from riskset.solve import ccd, newton
+from riskset.solve.result import Solution
+from solve.verdict import hard_problem, is_infinite, pairs_of_logistic, pairs_of_survival
+
+RUNTIME = Runtime(1)
+N = 120
+
+
+def cox(seed: int) -> tuple[np.ndarray, Loss, bool | None]:
+    h = hard_problem(seed)
+    extra = {name: h[name] for name in ("entry", "stratum", "weight") if name in h}
+    outcome = Outcome.build(h["time"], h["event"], offset=h["offset"], **extra)
+    extra.pop("weight", None)
+    pairs = pairs_of_survival(h["x"], h["time"], h["event"], **extra)
+    return h["x"], CoxLoss(outcome, "efron" if seed % 2 else "breslow", RUNTIME), is_infinite(pairs)
+
+
+def logistic(seed: int) -> tuple[np.ndarray, Loss, bool | None]:
+    h = hard_problem(seed)
+    event = h["event"] & (np.arange(h["event"].size) > 0)
+    event[-1] = True
+    loss = LogisticLoss.of(event, RUNTIME, weight=h.get("weight"), offset=h["offset"])
+    return h["x"], loss, is_infinite(pairs_of_logistic(h["x"], event))
+
+
+def fitted(x: np.ndarray, loss: Loss, fit: object = newton.fit) -> Solution:
+    none = np.zeros(x.shape[1])
+    return fit(Design.from_dense(x), loss, none, none)  # type: ignore[operator]
+
+
+def is_right(status: str, truth: bool | None) -> bool:
+    """Whether a status is compatible with what fractions prove."""
+    if truth:
+        return status in ("infinite_estimate", "undecided", "max_iter")
+    return truth is None or status in ("converged", "undecided", "max_iter", "not_estimable")
+
+
+@pytest.mark.portability
+@pytest.mark.parametrize("problem", [cox, logistic])
+def test_no_verdict_is_wrong_and_few_are_missing(problem: object) -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(N):
+        if not hard_problem(seed)["event"].any():
+            continue
+        x, loss, truth = problem(seed)  # type: ignore[operator]
+        solution = fitted(x, loss)
+        assert is_right(solution.status, truth), (seed, solution.status, truth)
+        codes = {note.code for note in solution.notes}
+        assert ("undecided" in codes) <= (solution.status in ("undecided", "max_iter")), seed
+        counts[solution.status] += 1
+    assert counts["infinite_estimate"] > 25
+    assert counts["converged"] > 25
+    assert counts["undecided"] <= 2
+    assert counts["max_iter"] <= 5
+
+
+def test_sweeps_come_to_the_same_verdicts() -> None:
+    for seed in range(30):
+        if hard_problem(seed)["event"].any():
+            x, loss, truth = cox(seed)
+            assert is_right(fitted(x, loss, ccd.fit).status, truth), seed
+
+
+def competing(seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    h = hard_problem(seed)
+    rng = np.random.default_rng(seed)
+    other = ~h["event"] & (rng.random(h["event"].size) < 0.5)
+    return h, np.where(h["event"], 1, np.where(other, 2, 0))
+
+
+@pytest.mark.portability
+def test_competing_risks() -> None:
+    # Without censoring before the last event every weight after a competing event is positive.
+    found: Counter[str] = Counter()
+    for seed in range(60):
+        h, status = competing(seed)
+        if not h["event"].any():
+            continue
+        time = np.where(status == 0, h["time"].max() + 1, h["time"])  # censored at the end only
+        stratum = {"strata": h["stratum"]} if "stratum" in h else {}
+        pairs = pairs_of_survival(
+            h["x"], time, status == 1, stratum=h.get("stratum"), stays=status == 2
+        )
+        with warnings.catch_warnings(action="ignore"):
+            model = rs.FineGray(cause=1).fit(
+                h["x"], rs.Surv(time, status), offset=h["offset"], **stratum
+            )
+            causes = rs.CauseSpecificCox(causes=[1]).fit(
+                h["x"], rs.Surv(time, status), offset=h["offset"], **stratum
+            )
+        assert is_right(model.status_, is_infinite(pairs)), seed
+        own = pairs_of_survival(h["x"], time, status == 1, stratum=h.get("stratum"))
+        assert is_right(causes.status_[1], is_infinite(own)), seed
+        found[model.status_] += 1
+    assert found["infinite_estimate"] > 10
+    assert found["converged"] > 10
