@@ -235,6 +235,26 @@ def test_tables_that_are_missing():
     }
 
 
+def test_columns_that_are_missing():
+    """None of these covariates, and a note."""
+    tables = rs.simulate.toy_tables(50)
+    measured = tables["measurement"].drop_columns(["range_low", "unit_concept_id"])
+    tables = tables | {"measurement": measured}
+    arms = [rs.omop.ConceptSet(ids) for ids in ([974166, 1395058], [1308216, 1341927])]
+    with rs.omop.Cdm(tables) as cdm:
+        cohort = rs.omop.Eligibility().select(cdm, rs.omop.NewUserCohort(*arms).read(cdm))
+        wanted = rs.omop.CovariateSettings((1, 12, 706, 710, 714))
+        found = rs.omop.Covariates.extract(cdm, cohort, wanted)
+    assert {i % 1000 for i in found.ids} == {1, 706}
+    missing = {note.message.split(";")[0] for note in found.notes if note.code == "missing_column"}
+    assert missing == {
+        *(f"table {name} has no column care_site_id" for name in ("person", "visit_occurrence")),
+        "table measurement has no column range_low",
+        "table measurement has no column unit_concept_id",
+        "table measurement has no column value_as_concept_id",
+    }
+
+
 def test_a_table_of_a_header_counts_as_empty():
     """As where a header was loaded as the only row, under other names of columns."""
     header = ("DEVICE_EXPOSURE_ID", "PERSON_ID", "DEVICE_CONCEPT_ID")

@@ -219,6 +219,16 @@ class Cdm:
                 | {"ids": [k for (k,) in found]},
             )
 
+    def note_absent(self, table: str, columns: Sequence[str]) -> None:
+        """Note the columns that a table of the CDM lacks, and without which it says nothing."""
+        if table not in self._tables:
+            return
+        there = {column.lower() for column in self._open(table).columns}
+        for column in columns:
+            if column not in there:
+                message = f"table {table} has no column {column}; it counts as empty."
+                self.note("missing_column", message)
+
     def whole(self, table: str) -> str:
         """SQL name of all columns of a table, clean."""
         return self.view(table, tuple(column.lower() for column in self._open(table).columns))

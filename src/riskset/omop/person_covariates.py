@@ -118,6 +118,8 @@ def _care_sites(cdm: Cdm, work: Scratch, cohort: str, analysis: int) -> str:
 
     Details of visits come before visits; of several, the one that ends first counts.
     """
+    for table in ("person", "visit_detail", "visit_occurrence"):
+        cdm.note_absent(table, ["care_site_id"])
     person = cdm.view("person", ("person_id",), ("care_site_id",))
     sources = [
         f"SELECT c.row_id, 3 AS place, NULL::DATE AS last, p.care_site_id FROM {cohort} c "

@@ -52,11 +52,12 @@ def record_query(cdm: Cdm, work: Scratch, table: str, values: Sequence[str] = ()
     Parameters
     ----------
     values : sequence of str
-        More columns of the table, which it need not have.
+        More columns of the table; a note names those that it lacks.
     """
     if table in ERAS and not cdm.n_rows(table):
         return _built_eras(cdm, work, table)
     concept, start, end = TABLES[table]
+    cdm.note_absent(table, values)
     optional = (*([] if end is None else [end]), *values)
     view = cdm.view(table, ("person_id", concept, start), optional, needed=False)
     last = start
