@@ -78,11 +78,17 @@ class InputError(RisksetError, ValueError):
 
     @classmethod
     def unknown_name(
-        cls, what: str, name: str, known: Iterable[str], *, place: str = ""
+        cls, what: str, name: object, known: Iterable[object], *, place: str = ""
     ) -> "InputError":
-        """A name that does not exist, with the closest ones that do."""
-        names = [str(k) for k in known]
-        close = similar(name, names, 3)
+        """A name that does not exist, with the closest ones that do.
+
+        Numbers are shown as numbers, so that nobody who wrote '1' is told to write '1'.
+        """
+        names = list(known)
+        by_text: dict[str, object] = {}
+        for k in names:
+            by_text.setdefault(str(k), k)
+        close = [by_text[text] for text in similar(name, by_text, 3)]
         shown = close or names[:8]
         more = "" if close or len(names) <= 8 else f", and {len(names) - 8} more"
         verb = "did you mean" if close else "it has"

@@ -92,7 +92,7 @@ def test_exact_covariates():
     # Together with labels: only rows 0 and 3 have both in common.
     both = rs.cohort.match(people, caliper=None, within=[1, 2, 3, 1], exact_covariates=[11], X=x)
     assert_array_equal(both.set_id, [0, -1, -1, 0])
-    with pytest.raises(rs.InputError, match="covariate '13' was not found"):
+    with pytest.raises(rs.InputError, match="covariate 13 was not found"):
         rs.cohort.match(people, exact_covariates=[13], X=x)
     with pytest.raises(rs.CohortError, match="`exact_covariates` names 11, but `X` was not given"):
         rs.cohort.match(people, exact_covariates=[11])

@@ -375,7 +375,7 @@ def test_events_are_spread_evenly() -> None:
         ({"folds": np.arange(50) % 2}, r"their shape is \(50,\)"),
         ({"folds": np.arange(103) % 2, "groups": np.arange(103)}, "`groups` was given beside"),
         ({"folds": np.full(103, np.nan)}, "must not be missing"),
-        ({"groups": "site"}, "groups 'site' was not found"),
+        ({"groups": "site"}, "`groups` column 'site' was not found"),
         ({"repeats": 0}, "`repeats` must be a whole number of at least 1"),
         ({"seed": -1}, "`seed` must be"),
         ({"score": "heldout"}, "did you mean 'held_out'"),

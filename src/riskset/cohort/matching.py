@@ -176,7 +176,7 @@ def _blocks(within: object, exact_covariates: Sequence[int | str], X: object, n_
     place = {key: j for j, key in enumerate(design.keys)}
     for key in exact_covariates:
         if key not in place:
-            raise InputError.unknown_name("covariate", str(key), map(str, design.keys))
+            raise InputError.unknown_name("covariate", key, design.keys)
     columns = np.array([place[key] for key in exact_covariates], dtype=np.int64)
     values = [np.unique(x, return_inverse=True)[1] for x in design.to_dense(columns).T]
     return block_codes([labels, *values], n_rows)[0]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import CohortError, InputError, counted
 from riskset._types import AnyArray, Index, Rows
-from riskset.data.checks import Places, as_array, as_numbers, missing_rows, shown
+from riskset.data.checks import Places, as_array, as_numbers, missing_rows, refuse_name, shown
 from riskset.data.labels import as_keys, combine, label_columns, typed_labels
 
 __all__ = ["EXTREME_LOGIT", "Population", "block_codes", "logit"]
@@ -178,6 +178,7 @@ def block_codes(within: object, n_rows: int) -> tuple[Index, tuple[tuple[object,
 def _block_column(column: object, n_rows: int) -> tuple[Index, list[object]]:
     """Codes in sorted order, the missing last."""
     try:
+        refuse_name(column, "`within`", n_rows)
         values, missing = typed_labels(column, "`within`", Places())
     except InputError as error:
         raise CohortError("BadBlock", error.message, hint=error.hint) from None

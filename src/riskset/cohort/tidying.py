@@ -71,7 +71,7 @@ class TidyInfo:
         place = {key: j for j, key in enumerate(design.keys)}
         absent = [key for key in self.kept if key not in place]
         if absent:
-            raise InputError.unknown_name("covariate", str(absent[0]), map(str, design.keys))
+            raise InputError.unknown_name("covariate", absent[0], design.keys)
         wanted = np.array([place[key] for key in self.kept], dtype=np.int64)
         return divided(select_columns(design, wanted), self._factors())
 
@@ -284,7 +284,7 @@ def _labels(design: Design, analysis: Analyses) -> AnyArray:
     elif isinstance(analysis, Mapping):
         absent = [key for key in design.keys if key not in analysis]
         if absent:
-            raise InputError.unknown_name("covariate", str(absent[0]), map(str, analysis))
+            raise InputError.unknown_name("covariate", absent[0], analysis)
         given = [analysis[key] for key in design.keys]
     else:
         given = list(analysis)
@@ -303,7 +303,7 @@ def _protected(design: Design, keep_ids: Sequence[Key]) -> Mask:
     known = set(design.keys)
     for key in keep_ids:
         if key not in known:
-            raise InputError.unknown_name("covariate", str(key), map(str, design.keys))
+            raise InputError.unknown_name("covariate", key, design.keys)
     wanted = set(keep_ids)
     return np.array([key in wanted for key in design.keys], dtype=bool)
 

@@ -73,7 +73,7 @@ class Curves(Generic[C]):
         for curve in self.curves:
             if curve.label == group:
                 return curve
-        raise InputError.unknown_name("group", str(group), map(str, self.groups))
+        raise InputError.unknown_name("group", group, self.groups)
 
     def __iter__(self) -> Iterator[C]:
         return iter(self.curves)

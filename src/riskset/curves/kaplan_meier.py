@@ -234,7 +234,7 @@ def choose_variance(variance: str, rows: Followup, known: tuple[str, ...]) -> st
 def _chosen(rows: Followup, cause: object) -> NDArray[np.int64]:
     """1 for the event that counts, else 0."""
     codes = np.unique(rows.event)
-    if cause != "any":
+    if rows.causes and cause != "any":
         cause = cause_code(cause, rows.causes)
     if cause is None:
         if codes[-1] > 1:

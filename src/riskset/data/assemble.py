@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Rows
 from riskset.data.checks import NUMBERS, Places, missing_rows, shown
@@ -248,7 +248,7 @@ def column_names(
         names = [f"x{j}" for j in range(p)] if keys is None else [str(key) for key in keys]
     names = tuple(map(str, names))
     if len(names) != p:
-        raise InputError(f"there are {p:,} columns, but {len(names):,} names.")
+        raise InputError(f"there are {counted(p, 'column')}, but {counted(len(names), 'name')}.")
     if len(set(names)) != p:
         seen: set[str] = set()
         again = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]

@@ -24,6 +24,7 @@ __all__ = [
     "complain_rows",
     "is_missing",
     "missing_rows",
+    "refuse_name",
     "shown",
 ]
 
@@ -85,7 +86,20 @@ def complain_rows(
 
 def shown(value: object) -> str:
     """A value as a message shows it: without the name of a NumPy type."""
+    if isinstance(value, np.ndarray):  # a row of a table
+        return shown(value[0]) if value.size == 1 else repr(value.tolist())
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def refuse_name(values: object, column: str, n_rows: int | None) -> None:
+    """Refuse the name of a column where the column itself is wanted."""
+    if isinstance(values, str):
+        rows = "rows" if n_rows is None else f"{n_rows:,} rows"
+        raise InputError(
+            f"{column} must be a column with a value for each of the {rows}, but it is the text "
+            f"{values!r}.",
+            hint=f"pass the column, such as data[{values!r}].",
+        )
 
 
 def is_missing(value: object) -> bool:
@@ -145,6 +159,7 @@ def as_numbers(
 ) -> Rows:
     """A finite float64 column of the right length, or an error that says where it is not."""
     column = places.column(name)
+    refuse_name(values, column, n_rows)
     array = as_array(values, column, places)
     if array.ndim == 2 and 1 in array.shape:
         array = array.reshape(-1)

@@ -6,6 +6,7 @@ every value of the file decides its type, and a column that none of them fits st
 
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,9 @@ __all__ = ["Reading", "TextRules", "as_key", "open_csv"]
 
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null")
 """What stands for a missing value, in any case and between any blanks."""
+
+OF_A_SPREADSHEET = re.compile(r"(?i:sep)=.?")
+"""The line by which Excel is told the separator."""
 
 HEAD = 1000
 """Rows that rule readings out before the whole file is read."""
@@ -124,11 +128,23 @@ def _open_text(path: Path) -> TextIO:
     return path.open(encoding="utf-8-sig", newline="")
 
 
+def _refuse_separator_line(path: Path, first: str) -> None:
+    """Refuse the line by which Excel is told the separator, which is no line of names."""
+    line = first.strip("\r\n")
+    if OF_A_SPREADSHEET.fullmatch(line.strip('"')):
+        raise InputError(
+            f"the first line of {path.name} is {line!r}, which only spreadsheets understand, and "
+            "not the names of the columns.",
+            hint="delete this line; riskset finds the separator by itself.",
+        )
+
+
 def _layout(path: Path, bare_tabs: bool) -> _Layout:
     """Separator, quotes and names of the columns, from the first line."""
     try:
         with _open_text(path) as lines:
             first = lines.readline()
+            _refuse_separator_line(path, first)
             tab = ".tsv" in path.name.lower()
             comma = max(",;|\t", key=first.count)  # the first of equals, so a comma by default
             separator = "\t" if tab else comma

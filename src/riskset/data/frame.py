@@ -233,6 +233,11 @@ class FrameEncoder:
             column of text looks like an identifier or like numbers.
         """
         table = as_table(frame)
+        if table.n_rows == 0:
+            raise InputError(
+                f"{table.words.place} has no rows.",
+                hint="check the file, the query or the filter before it.",
+            )
         names = table.data_columns if columns is None else tuple(columns)
         for name in names:
             table.need(name)

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index
-from riskset.data.checks import EXACT, Places, as_array, complain_rows, missing_rows, shown
+from riskset.data.checks import (
+    EXACT,
+    Places,
+    as_array,
+    complain_rows,
+    missing_rows,
+    refuse_name,
+    shown,
+)
 
 __all__ = [
     "as_codes",
@@ -69,6 +77,7 @@ def as_labels(values: object, name: str, n_rows: int, places: Places) -> AnyArra
         If the length is wrong, a label is missing, or as `typed_labels`.
     """
     column = places.column(name)
+    refuse_name(values, column, n_rows)
     array, missing = typed_labels(values, column, places)
     if array.shape != (n_rows,):
         raise InputError(
@@ -147,6 +156,7 @@ def as_keys(values: object, name: str, n_rows: int | None, places: Places) -> An
         nor text.
     """
     column = places.column(name)
+    refuse_name(values, column, n_rows)
     array, missing = typed_labels(values, column, places)
     if array.ndim != 1 or n_rows not in (None, array.size):
         raise InputError(

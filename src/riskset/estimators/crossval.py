@@ -357,8 +357,11 @@ def cross_validate(
     """
     if not isinstance(model, (Cox, FineGray)):
         raise InputError(
-            f"cross_validate takes a Cox or a FineGray model, not {type(model).__name__}.",
-            hint="the models of several causes are scored one by one, as Cox(cause=...).",
+            "cross_validate takes a Cox or a FineGray model, but it was given "
+            f"{'the class ' if isinstance(model, type) else ''}{model!r}.",
+            hint="pass a model, such as riskset.Cox()."
+            if isinstance(model, type)
+            else "the models of several causes are scored one by one, as Cox(cause=...).",
         )
     if isinstance(model, CrossValidated):
         raise InputError(

@@ -275,7 +275,7 @@ def column_labels(name: str, data: Data, argument: str) -> AnyArray:
     own = [j for j, n in enumerate(names) if n == name or n.startswith(f"{name}=")]
     if not own:
         known = [*names, *(role for role, values in roles.items() if values is not None)]
-        raise InputError.unknown_name(argument, name, known)
+        raise InputError.unknown_name(f"`{argument}` column", name, known)
     values = data.design.to_dense(columns=np.array(own))
     codes: AnyArray = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
     return codes

@@ -61,6 +61,11 @@ def fit_each(
     >>> [int((model.coef_ != 0).sum()) for model in models]
     [33, 12]
     """
+    if isinstance(models, HazardModel):
+        raise InputError(
+            f"`models` must be a list of models, but it is one {type(models).__name__} model.",
+            hint="pass [model], or call model.fit(X, y).",
+        )
     models = list(models)
     for k, model in enumerate(models):
         if not isinstance(model, HazardModel):

@@ -194,15 +194,19 @@ class Baseline:
         codes = np.empty(n_rows, dtype=np.int64)
         for i, label in enumerate(labels):
             code = known.get(label, known.get(str(label)))
+            if code is None and self.strata.tolist() == [0]:
+                raise InputError(
+                    f"the model was fitted without strata, but {places.column('strata')} was "
+                    f"given ({places.row(i)}, value {label!r}).",
+                    hint="leave it out, or fit the model with strata.",
+                )
             if code is None:
                 raise InputError(
                     f"{places.column('strata')} has {label!r} ({places.row(i)}), a stratum that "
                     "was not in the fit, so it has no baseline hazard (known: "
                     f"{', '.join(map(repr, list(known)[:8]))}{', ...' if len(known) > 8 else ''}).",
                     hint="the linear predictor needs no stratum; for survival, keep rows of the "
-                    "strata of the fit."
-                    if self.n_strata > 1
-                    else "the fit had no strata, so leave `strata` out.",
+                    "strata of the fit.",
                 )
             codes[i] = code
         return codes

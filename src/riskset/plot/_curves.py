@@ -94,7 +94,7 @@ def survival_by_group(
     >>> result = rs.kaplan_meier(y, ["treated"] * 3 + ["untreated"] * 3)
     >>> figure = rs.plot.survival_by_group(result, xlabel="months")
     """
-    curves = _chosen(result, groups)
+    curves = _chosen(result, groups, KaplanMeier)
     lines = [
         Line(str(c.label), *_from_start(c.time, 1.0, c.survival, c.lower, c.upper)) for c in curves
     ]
@@ -151,10 +151,10 @@ def incidence_by_group(
     >>> y = rs.Surv([5.0, 8.0, 12.0, 3.0, 9.0, 11.0], [1, 2, 1, 1, 0, 2])
     >>> figure = rs.plot.incidence_by_group(rs.aalen_johansen(y), cause_names={1: "relapse"})
     """
+    curves = _chosen(result, groups, AalenJohansen)
     given = cause_names or {}
     names = {c: given.get(c, _name_of(c)) for c in result.causes.tolist()}
     causes = result.causes.tolist() if cause is None else [cause]
-    curves = _chosen(result, groups)
     if len(causes) > 1 and len(curves) > 1:
         raise InputError(
             f"there are {len(causes)} causes and {len(curves)} groups, so say which cause to draw.",
@@ -176,7 +176,14 @@ def incidence_by_group(
     return picture.draw(curves if at_risk else [], limits, title, xlabel, ylabel)
 
 
-def _chosen(result: Curves[C], groups: Sequence[object] | None) -> list[C]:
+def _chosen(result: Curves[C], groups: Sequence[object] | None, kind: type[Curves[C]]) -> list[C]:
+    if not isinstance(result, kind):
+        maker = "kaplan_meier" if kind is KaplanMeier else "aalen_johansen"
+        raise InputError(
+            f"this picture shows what riskset.{maker} gives, but it was given a "
+            f"{type(result).__name__}.",
+            hint=f"call riskset.{maker}(y, group) first.",
+        )
     curves = list(result) if groups is None else [result[label] for label in groups]
     if len(curves) > MOST_LINES:
         raise InputError(
