@@ -20,6 +20,9 @@ Index: TypeAlias = NDArray[np.int64]
 Pointer: TypeAlias = NDArray[np.int64]
 """Boundaries, shape (n_groups + 1,): group g is ptr[g] up to ptr[g + 1]."""
 
+Factors: TypeAlias = tuple[tuple[str, ...], ...]
+"""Of each category of a design the names of its columns, one for every level."""
+
 AnyArray: TypeAlias = NDArray[Any]
 """An array of any type, before it is validated."""
 

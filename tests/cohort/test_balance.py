@@ -326,10 +326,10 @@ def test_frames_and_what_they_look_like():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"age": [50, 60, 55, 70], "sex": ["f", "m", "m", "f"]})
     found = rs.cohort.balance(frame, start(rs.cohort.Population([1, 1, 0, 0])))
-    assert found.names == ("age", "sex=m")
+    assert found.names == ("age", "sex=f", "sex=m")
     out = found.to_frame()
-    assert out.shape[0] == 2
-    assert list(out["name"]) == ["age", "sex=m"]
+    assert out.shape[0] == 3
+    assert list(out["name"]) == ["age", "sex=f", "sex=m"]
     assert "largest difference" in repr(found)
 
 

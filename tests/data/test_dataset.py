@@ -173,7 +173,7 @@ def test_no_rows() -> None:
 def test_a_code_for_missing_values_among_words_is_a_level_and_noted(code: str) -> None:
     frame = pd.DataFrame({"time": [1, 2, 3], "event": 1, "color": ["red", code, "blue"]})
     data = Dataset.from_frame(frame)
-    assert data.design.n_features == 2
+    assert data.design.n_features == 3
     ((what, columns, message),) = data.notes
     assert (what, columns) == ("missing_codes", ("color",))
     assert message.startswith(f"column 'color' has the level {code!r}")
@@ -184,6 +184,6 @@ def test_many_levels_are_noted() -> None:
     frame = pd.DataFrame({"time": np.arange(120), "event": 1, "town": towns})
     ((what, columns, message),) = Dataset.from_frame(frame).notes
     assert (what, columns) == ("many_levels", ("town",))
-    assert "51 levels and so gives 50 covariates" in message
+    assert "51 levels, each of which is a covariate" in message
     frame["town"] = [f"town {k % 50}" for k in range(120)]
     assert Dataset.from_frame(frame).notes == ()

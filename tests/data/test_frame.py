@@ -28,12 +28,12 @@ PATIENTS = pa.table(
         "stage": ["II", "I", "II", "I"],
     }
 )
-NAMES = ("site=b", "site=c", "age", "smoker", "bmi", "stage=II")
+NAMES = ("site=a", "site=b", "site=c", "age", "smoker", "bmi", "stage=I", "stage=II")
 MATRIX = [
-    [1, 0, 61, 1, 22.5, 1],
-    [0, 0, 70, 0, 31.0, 0],
-    [0, 1, 55, 1, 27.25, 1],
-    [0, 0, 48, 1, 40.0, 0],
+    [0, 1, 0, 61, 1, 22.5, 0, 1],
+    [1, 0, 0, 70, 0, 31.0, 1, 0],
+    [0, 0, 1, 55, 1, 27.25, 0, 1],
+    [1, 0, 0, 48, 1, 40.0, 1, 0],
 ]
 
 
@@ -42,6 +42,7 @@ def test_every_library_gives_the_same_covariates(make: Callable[[pa.Table], obje
     encoder, design = FrameEncoder.fit(make(PATIENTS))
     assert design.names == encoder.feature_names == NAMES
     assert_array_equal(design.to_dense(), MATRIX)
+    assert design.factors == (NAMES[:3], NAMES[-2:])
     assert encoder == FrameEncoder.fit(PATIENTS)[0]
 
 
@@ -62,13 +63,15 @@ def test_new_data_are_encoded_by_the_levels_of_the_fit(
     )
     design = encoder.transform(make(new))
     assert design.names == NAMES
-    assert_array_equal(design.to_dense(), [[0, 1, 1.5, 0, 20, 1], [0, 1, 2.5, 1, 21, 1]])
+    expected = [[0, 0, 1, 1.5, 0, 20, 0, 1], [0, 0, 1, 2.5, 1, 21, 0, 1]]
+    assert_array_equal(design.to_dense(), expected)
+    assert design.factors == (NAMES[:3], NAMES[-2:])
 
 
 def test_categories_and_booleans_store_no_values() -> None:
     _, design = FrameEncoder.fit(PATIENTS)
     (binary,) = [p for p in design.parts if isinstance(p, BinaryPart)]
-    assert_array_equal(np.sort(binary.columns), [0, 1, 3, 5])
+    assert_array_equal(np.sort(binary.columns), [0, 1, 2, 4, 6, 7])
 
 
 @pytest.mark.parametrize(
@@ -91,16 +94,18 @@ def test_levels_are_sorted_by_value_whatever_the_declared_order() -> None:
     size = pd.Categorical(["mid", "low", "high"], ["low", "mid", "high", "huge"], ordered=True)
     dose = pd.Categorical([10, 2, 1], [10, 2, 1])
     encoder, design = FrameEncoder.fit(pd.DataFrame({"size": size, "dose": dose}))
-    assert design.names == ("size=low", "size=mid", "dose=2", "dose=10")
+    assert design.names == ("size=high", "size=low", "size=mid", "dose=1", "dose=2", "dose=10")
     # The same codes may come back as plain integers, as text, or as floats that are categories.
     for codes in ([2, 10], ["2", "10"], pd.Categorical([2.0, 10.0])):
         new = pd.DataFrame({"size": ["high", "high"], "dose": codes})
-        assert_array_equal(encoder.transform(new).to_dense(), [[0, 0, 1, 0], [0, 0, 0, 1]])
+        expected = [[1, 0, 0, 0, 1, 0], [1, 0, 0, 0, 0, 1]]
+        assert_array_equal(encoder.transform(new).to_dense(), expected)
 
 
-def test_a_single_level_gives_no_covariate_and_is_reported() -> None:
+def test_a_single_level_is_a_constant_and_is_reported() -> None:
     encoder, design = FrameEncoder.fit(pa.table({"x": [1, 2], "country": ["no", "no"]}))
-    assert design.names == ("x",)
+    assert design.names == ("x", "country=no")
+    assert_array_equal(design.to_dense()[:, 1], 1)
     assert encoder.single_level == ("country",)
 
 
@@ -124,9 +129,9 @@ def test_many_levels_and_a_file_read_in_pieces(monkeypatch: pytest.MonkeyPatch) 
     )
     _, design = FrameEncoder.fit(in_pieces)
     assert asked == [["hospital"], ["a", "hospital"], ["b", "c"]]
-    assert design.n_features == 3 + 59
-    expected = (codes[:, None] == np.arange(1, 60)).astype(float)
-    assert_array_equal(design.to_dense()[:, 1:60], expected)
+    assert design.n_features == 3 + 60
+    expected = (codes[:, None] == np.arange(60)).astype(float)
+    assert_array_equal(design.to_dense()[:, 1:61], expected)
 
 
 def test_the_encoder_survives_json() -> None:
@@ -198,7 +203,7 @@ def test_identifiers_are_not_characteristics() -> None:
     with pytest.raises(InputError, match=r"'name' has 200 different values in 200 rows.*\n.*`id`"):
         FrameEncoder.fit(pa.table({"name": names}))
     halves = [f"pair {i // 4}" for i in range(400)]
-    assert FrameEncoder.fit(pa.table({"name": halves}))[1].n_features == 99
+    assert FrameEncoder.fit(pa.table({"name": halves}))[1].n_features == 100
 
 
 def test_numbers_written_as_text() -> None:
@@ -208,9 +213,9 @@ def test_numbers_written_as_text() -> None:
     text[37] = "<5"
     with pytest.raises(InputError, match=r"1 of its 21 .* \(first: row 37, value '<5'\)"):
         FrameEncoder.fit(pa.table({"x": text}))
-    assert FrameEncoder.fit(pa.table({"x": pa.array(text).dictionary_encode()}))[1].n_features == 20
+    assert FrameEncoder.fit(pa.table({"x": pa.array(text).dictionary_encode()}))[1].n_features == 21
     codes = [f"{i % 20:03d}" for i in range(100)]  # leading zeros: codes, not numbers
-    assert FrameEncoder.fit(pa.table({"x": codes}))[1].names[0] == "x=001"
+    assert FrameEncoder.fit(pa.table({"x": codes}))[1].names[0] == "x=000"
 
 
 ODD = ["N/A", "na", "null", "None", ".", "?", "-", "#N/A", "NA ", "", "nan", "1,000", "<5"]
@@ -253,7 +258,7 @@ def test_few_numbers_written_as_text(numbers: list[str]) -> None:
     ids="|".join,
 )
 def test_levels_that_are_no_numbers(levels: list[str]) -> None:
-    expected = tuple(f"x={level}" for level in sorted(levels)[1:])
+    expected = tuple(f"x={level}" for level in sorted(levels))
     assert FrameEncoder.fit(pa.table({"x": levels}))[1].names == expected
 
 
@@ -264,7 +269,7 @@ def test_a_categorical_type_says_that_numbers_are_levels() -> None:
         pd.DataFrame({"x": pd.Categorical(levels)}),
         pl.DataFrame({"x": pl.Series(levels, dtype=pl.Categorical)}),
     ):
-        assert FrameEncoder.fit(frame)[1].names == ("x=2", "x=3", "x=N/A")
+        assert FrameEncoder.fit(frame)[1].names == ("x=1", "x=2", "x=3", "x=N/A")
 
 
 def test_whole_numbers_that_identify_rows_are_noticed() -> None:
@@ -333,14 +338,14 @@ def test_dates_written_as_text_are_dates() -> None:
 @pytest.mark.parametrize("third", ["unknown", "maybe"])
 def test_three_answers_are_three_answers(third: str) -> None:
     frame = pa.table({"x": ["false", third, "true"] * 20})
-    assert FrameEncoder.fit(frame)[1].n_features == 2
+    assert FrameEncoder.fit(frame)[1].n_features == 3
 
 
 def test_text_with_a_level_in_every_row_is_an_identifier() -> None:
     names = [f"P{k}" for k in range(12)]
     with pytest.raises(InputError, match="12 different values in 12 rows"):
         FrameEncoder.fit(pa.table({"x": names}))
-    assert FrameEncoder.fit(pa.table({"x": names[:11] + names[:1]}))[1].n_features == 10
+    assert FrameEncoder.fit(pa.table({"x": names[:11] + names[:1]}))[1].n_features == 11
 
 
 def test_names_must_be_unique_text() -> None:
@@ -418,4 +423,5 @@ def test_percentages_are_no_categories_but_a_few_doses_are() -> None:
         InputError, match=r"'x' is text, because 12 of its 12 .*'0.5%'.*\n.*numeric"
     ):
         FrameEncoder.fit(pa.table({"x": shares}))
-    assert FrameEncoder.fit(pa.table({"x": ["10%", "20%", "40%"]}))[1].names == ("x=20%", "x=40%")
+    doses = ["10%", "20%", "40%"]
+    assert FrameEncoder.fit(pa.table({"x": doses}))[1].names == tuple(f"x={d}" for d in doses)

@@ -29,8 +29,10 @@ def test_new_data_are_read_by_the_schema() -> None:
     )
     covariates = long([2, 1, 2], [BIG + 1, BIG + 2, BIG], [3.0, 1.0, 1.0])
     data = Dataset.from_schema(schema, new, covariates)
-    assert data.design.names == fitted().design.names == ("sex=m", "5", str(BIG), str(BIG + 1))
-    assert_array_equal(data.design.to_dense(), [[0, 0, 0, 0], [1, 0, 1, 3]])
+    names = ("sex=f", "sex=m", "5", str(BIG), str(BIG + 1))
+    assert data.design.names == fitted().design.names == names
+    assert data.design.factors == fitted().design.factors == (names[:2],)
+    assert_array_equal(data.design.to_dense(), [[1, 0, 0, 0, 0], [0, 1, 0, 1, 3]])
     assert_array_equal(data.outcome_columns.offset, [0.5, 0.25])
     assert list(data.outcome_columns.strata[0]) == ["b", "c"]
     assert_array_equal(data.row_keys, [1, 2])
@@ -57,7 +59,7 @@ def test_new_data_with_outcomes_for_scoring() -> None:
     none = long(pa.array([], pa.int64()), pa.array([], pa.int64()), pa.array([], pa.float64()))
     again = Dataset.from_schema(data.schema, new, none, outcome=True)
     assert_array_equal(again.outcome().time, [3, 4])
-    assert not again.design.to_dense()[:, 1:].any()
+    assert not again.design.to_dense()[:, 2:].any()
 
 
 def test_new_data_whose_covariates_are_all_unseen_are_refused() -> None:
@@ -80,7 +82,7 @@ def test_a_long_table_without_entries_is_noted_in_new_data() -> None:
     ((code, _, message),) = data.notes
     assert code == "no_entries"
     assert message.endswith("so the model's 3 covariates of such a table are 0 in every row.")
-    assert not data.design.to_dense()[:, 1:].any()
+    assert not data.design.to_dense()[:, 2:].any()
     others = Dataset.from_schema(schema, new, long([3, 4], [5, 5], [1.0, 1.0]), unknown_rows="drop")
     assert others.n_dropped == {"unknown_rows": 2}
     assert [code for code, _, _ in others.notes] == ["dropped", "no_entries"]

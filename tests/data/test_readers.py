@@ -42,12 +42,12 @@ COVARIATES = pa.table(
     }
 )
 ROLES = {"time": "days", "event": "died", "strata": "clinic", "id": "pid"}
-NAMES = ("smoker", "age", "bmi", "answer=Yes", "code=10", "code=2")
+NAMES = ("smoker", "age", "bmi", "answer=No", "answer=Yes", "code=01", "code=10", "code=2")
 MATRIX = [
-    [0, 61, 22.5, 1, 0, 0],
-    [1, 70, 31.0, 0, 0, 1],
-    [1, 55, 27.25, 1, 0, 0],
-    [1, 48, 40.0, 1, 1, 0],
+    [0, 61, 22.5, 0, 1, 1, 0, 0],
+    [1, 70, 31.0, 1, 0, 0, 0, 1],
+    [1, 55, 27.25, 0, 1, 1, 0, 0],
+    [1, 48, 40.0, 0, 1, 0, 1, 0],
 ]
 LONG_NAMES = ("1", str(BIG), str(BIG + 1))
 LONG_MATRIX = [[0, 0, 1], [0, 1, 0], [0, 1, 1], [-2.5, 0, 0]]
@@ -322,7 +322,7 @@ def test_levels_of_new_data_are_levels_whatever_they_look_like(tmp_path: Path) -
         fit.write_text(f"time,event,x\n1,1,{level}\n2,0,z\n3,1,z\n")
         new.write_text(f"x\n{level}\n{level}\n")
         schema = read_dataset(fit).schema
-        assert_array_equal(read_new_data(schema, new).design.to_dense(), [[0], [0]])
+        assert_array_equal(read_new_data(schema, new).design.to_dense(), [[1, 0], [1, 0]])
 
 
 def test_a_column_of_gaps_is_missing_not_text(tmp_path: Path) -> None:

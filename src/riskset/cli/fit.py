@@ -144,6 +144,7 @@ def fit(
     # Here and not above: they bring numba and scikit-learn, which `riskset --help` does not need.
     from riskset.cli.pictures import draw_bootstrap, draw_cross_validation, draw_fit, draw_profile
     from riskset.fit_file import write_fit
+    from riskset.model.references import without_references
 
     strength.check(crossval.cv)
     intervals.check_penalty(strength.penalty)
@@ -163,7 +164,7 @@ def fit(
     read = clock.perf_counter() - started
     penalties = strength.penalties_for(data)
     penalty = strength.at_strength(1.0) if crossval.cv else next(iter(penalties), None)
-    intervals.check_names(data.design.names, penalty)
+    intervals.check_names(without_references(data.design, penalty).names, penalty)
     estimator = chosen.estimator(penalty, run)
     if crossval.cv:
         estimator = crossval.estimator(estimator, penalties, labels, resampling)

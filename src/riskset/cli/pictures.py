@@ -21,6 +21,9 @@ from riskset.plot import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from riskset._types import Features
     from riskset.estimators._interval import Interval
 
 __all__ = [
@@ -121,9 +124,8 @@ def draw_profile(
         warn(f"profile.png shows {name!r} of {n:,} covariates; name another with --parameter.")
     lower, upper = interval[name]
     j = model.covariates_.index(name)
-    bounds = _around(
-        float(model.coef_[j]), lower, upper, float(column_spread(data.design, Runtime.select())[j])
-    )
+    (spread,) = _spreads(data, [name])
+    bounds = _around(float(model.coef_[j]), lower, upper, float(spread))
     found = rs.profile(model, data, parameter=name, bounds=bounds, penalized=True)
     figure = profile_likelihood(
         found.values,
@@ -167,12 +169,18 @@ def draw_path(folder: Path, data: "rs.Dataset", result: "rs.PathResult") -> None
     unpenalized = [c for c in result.penalties[0].unpenalized if isinstance(c, str)]
     figure = coefficient_path(
         result.strengths,
-        result.coefs * column_spread(data.design, Runtime.select()),
+        result.coefs * _spreads(data, result.names),
         result.names,
         emphasised=unpenalized,
         ylabel="log hazard ratio (numbers: per standard deviation)",
     )
     _save(folder, "path.png", figure)
+
+
+def _spreads(data: "rs.Dataset", names: "Sequence[str]") -> "Features":
+    """`column_spread` of some covariates."""
+    columns = [data.design.index_of(name) for name in names]
+    return column_spread(data.design, Runtime.select())[columns]
 
 
 def _save(folder: Path, name: str, figure: Figure) -> None:

@@ -64,7 +64,7 @@ def print_fit(
         table.add_row("penalty", f"l1 = {model.penalty.l1:g}, l2 = {model.penalty.l2:g}")
     kept = f", {n_kept:,} with a coefficient other than 0" if n_kept < n_features else ""
     table.add_row("covariates", f"{n_features:,}{kept}")
-    add_left_out(table, data, model.n_dropped_)
+    add_left_out(table, data, model.covariates_, model.n_dropped_)
     table.add_row(
         "log likelihood",
         f"{model.log_likelihood_:,.4f}, without covariates {model.null_log_likelihood_:,.4f}",
@@ -89,12 +89,19 @@ def print_fit(
         console.print(f"[dim]the {MAX_ROWS} largest of {n_kept:,}; all are in the file[/]")
 
 
-def add_left_out(table: Table, data: "rs.Dataset", n_dropped: Mapping[str, int]) -> None:
+def add_left_out(
+    table: Table, data: "rs.Dataset", covariates: "Sequence[str]", n_dropped: Mapping[str, int]
+) -> None:
     """What of the data does not count, and against which levels categories stand."""
-    levels = data.schema.encoder.levels
-    if levels:
-        shown = [f"{short(name, 20)} {short(of[0], 20)}" for name, of in levels.items()][:MAX_BASES]
-        more = f", and {len(levels) - MAX_BASES} more" if len(levels) > MAX_BASES else ""
+    fitted = set(covariates)
+    bases = [
+        (name, levels[0])
+        for name, levels in data.schema.encoder.levels.items()
+        if f"{name}={levels[0]}" not in fitted
+    ]
+    if bases:
+        shown = [f"{short(name, 20)} {short(level, 20)}" for name, level in bases][:MAX_BASES]
+        more = f", and {len(bases) - MAX_BASES} more" if len(bases) > MAX_BASES else ""
         table.add_row("base levels", ", ".join(shown) + more)
     # A count that has no words here is still told.
     counts = [LEFT_OUT.get(what, what + ": {:,}").format(n) for what, n in n_dropped.items() if n]
@@ -186,7 +193,7 @@ def print_path(
     columns = counted(len(result.names), "covariate")
     table.add_row("read", f"{source}: {rows}, {columns} in {read:.2f} s")
     table.add_row("model", _model(model))
-    add_left_out(table, data, known.n_dropped)
+    add_left_out(table, data, result.names, known.n_dropped)
     certified = sum(status == "converged" for status in result.statuses)
     table.add_row(
         "path",

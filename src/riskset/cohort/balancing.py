@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from riskset._errors import CohortError, InputError, counted
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Rows, is_number
+from riskset._types import AnyArray, Factors, Features, Rows, is_number
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, People, start
 from riskset.cohort.covariates import as_design
 from riskset.cohort.moments import (
@@ -87,6 +87,8 @@ class Balance:
         Of the adjustment; unless "ok", `after` is NaN.
     estimand : str or None
         Of the adjustment: whom the effect is about.
+    factors : tuple of tuple of str
+        Of each category the names of its levels; everybody has exactly one of them.
     """
 
     names: tuple[str, ...]
@@ -103,6 +105,7 @@ class Balance:
     alpha: float | None
     status: AdjustmentStatus
     estimand: Estimand | None = None
+    factors: Factors = ()
 
     @property
     def generalises_to(self) -> Group:
@@ -198,7 +201,8 @@ def balance(
     Parameters
     ----------
     X : Design, Dataset, data frame, sparse matrix or array (n, p)
-        Covariates of the whole population, without the treatment.
+        Covariates of the whole population, without the treatment. Categories of a frame count with
+        every level.
     adjustment : Adjustment or Population
         "Before" is its whole population.
     sd : {"before", "current"}
@@ -294,6 +298,7 @@ def balance(
         alpha=alpha,
         status=adjustment.status,
         estimand=adjustment.estimand,
+        factors=design.factors,
     )
 
 

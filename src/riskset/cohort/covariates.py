@@ -22,7 +22,7 @@ def as_design(X: object, n_rows: int | None = None) -> Design:
     Parameters
     ----------
     X : Design, Dataset, data frame, sparse matrix or array (n, p)
-        Categories of a frame become ``column=level``, for every level but the first.
+        Categories of a frame become ``column=level``, for every level.
     n_rows : int, optional
         Default: any number.
 

@@ -25,6 +25,7 @@ from riskset.estimators.finegray import FineGray
 from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import L1, Penalty
+from riskset.model.references import without_references
 from riskset.solve.result import Note
 
 __all__ = ["TREATMENT", "Covariates", "FitData", "fit_data", "interval_kind"]
@@ -108,8 +109,11 @@ class FitData:
 
     def covariate_coef(self, coef: Features) -> Features:
         """Coefficients of the covariates as they were given, from those of all columns."""
-        own = coef[self.design.n_features - self.n_covariates :]
-        return own if self.tidied is None or not own.size else self.tidied.original_coef(own)
+        first = self.design.n_features - self.n_covariates
+        own = coef[first:]
+        if self.tidied is None or not own.size:
+            return own
+        return self.tidied.original_coef(own, self.design.keys[first:])
 
     def without(self, names: Sequence[str]) -> "FitData":
         """The same without some of the interactions."""
@@ -157,8 +161,11 @@ def fit_data(
     if kind == "profile" and _is_weighted(adjustment, reading):
         notes.append(Note("weights_as_counts", (), WEIGHTS_AS_COUNTS))
     is_stratified = reading == "stratified" and adjustment.set_id is not None
+    penalty = _spared(_kind(options), spared)
+    whole = Design.stack(parts)
+    design = without_references(whole, penalty)
     found = FitData(
-        design=Design.stack(parts),
+        design=design,
         interactions=interactions,
         y=Surv(outcomes.time[rows], outcomes.status[rows]),
         arguments={
@@ -170,7 +177,10 @@ def fit_data(
         estimator=_estimator(adjustment, rows, options, _spared(options.penalty, spared)),
         notes=tuple(notes),
         tidied=tidied,
-        n_covariates=0 if extra is None else extra.n_features,
+        # All first levels that are left out are of these.
+        n_covariates=0
+        if extra is None
+        else extra.n_features - (whole.n_features - design.n_features),
     )
     if not options.cross_validate:
         return found
@@ -194,10 +204,15 @@ def fit_data(
         return replace(found, notes=(*found.notes, Note("no_penalty", (), text)))
 
 
+def _kind(options: Options) -> Penalty | None:
+    """The penalty, or the kind of the one that is to be chosen."""
+    return L1(1.0) if options.cross_validate and options.penalty is None else options.penalty
+
+
 def _with_chosen_penalty(
     data: FitData, unit: Index, options: Options, spared: Sequence[str], checkpoint: Path | None
 ) -> FitData:
-    kind = _spared(L1(1.0) if options.penalty is None else options.penalty, spared)
+    kind = _spared(_kind(options), spared)
     several = np.unique(unit).size < unit.size
     common: dict[str, Any] = {
         "folds": options.folds,

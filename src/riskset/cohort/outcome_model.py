@@ -23,6 +23,7 @@ from riskset.cohort.outcome_options import (
 )
 from riskset.cohort.outcomes import Outcomes, count_arms
 from riskset.model.penalty import Penalty
+from riskset.model.references import without_references
 from riskset.solve.result import Note
 
 __all__ = ["fit_outcome"]
@@ -187,7 +188,8 @@ def fit_outcome(
             "resamples that are adjusted anew have no covariates in the model.",
             hint="leave `readjust` out, or the covariates and interactions.",
         )
-    beside = Covariates(extra, groups)
+    # The effect itself is that of the first level of each category.
+    beside = Covariates(extra, None if groups is None else without_references(groups, None))
     found = [_estimate(outcomes, adjustment, beside, r, options) for r in wanted]
     first = found[0] if len(found) == 1 else replace(found[0], sensitivity=found[1])
     if strict and first.status != "ok":

@@ -10,10 +10,11 @@ from riskset._errors import CohortError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, is_number
 from riskset.cohort.population import Population
-from riskset.data.column_facts import select_columns
 from riskset.data.design import Design
 from riskset.data.output import data_frame
 from riskset.data.parts import DensePart
+from riskset.model.penalty import Penalty
+from riskset.model.references import without_levels, without_references
 from riskset.solve.result import Note
 
 __all__ = ["Covariates", "OnHighCorrelation", "TreatmentCovariates", "correlations", "one_arm_only"]
@@ -154,9 +155,18 @@ class Covariates:
 
     @classmethod
     def check(
-        cls, design: Design, people: Population, action: OnHighCorrelation, limit: float
+        cls,
+        design: Design,
+        people: Population,
+        action: OnHighCorrelation,
+        limit: float,
+        penalty: Penalty | None,
     ) -> "Covariates":
-        """Look for covariates that determine the treatment."""
+        """Look for covariates that determine the treatment, among all levels of categories.
+
+        The model has all but those excluded and the first levels that `penalty` leaves no room
+        for.
+        """
         if not (is_number(limit) and 0 < limit <= 1):
             raise CohortError(
                 "BadSetting",
@@ -171,7 +181,8 @@ class Covariates:
         rare = TreatmentCovariates.of(design, people, alone)
         notes = [*_notes_on_high(high, action, limit), *_notes_on_rare(rare)]
         if action == "exclude" and at.size:
-            design = select_columns(design, np.setdiff1d(np.arange(design.n_features), at))
+            design = without_levels(design, set(high.names))
+        design = without_references(design, penalty)
         return cls(design, high, rare, high.names if action == "exclude" else (), tuple(notes))
 
 

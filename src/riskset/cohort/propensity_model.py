@@ -159,6 +159,7 @@ def propensity_score(
         fitted,
         on_high_correlation,
         max_correlation,
+        plan.kind if cross_validate else penalty,
     )
     task = _Task(fitted, covariates, Runtime.select(n_threads=n_threads), tol, max_iter, progress)
     found = task.run(penalty, plan, folding) if cross_validate else task.run(penalty)

@@ -1,7 +1,7 @@
 """Covariates made fit for a model: without those that say nothing, and on one scale."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -73,14 +73,23 @@ class TidyInfo:
         if absent:
             raise InputError.unknown_name("covariate", absent[0], design.keys)
         wanted = np.array([place[key] for key in self.kept], dtype=np.int64)
-        return divided(select_columns(design, wanted), self._factors())
+        chosen = divided(select_columns(design, wanted), self._factors(self.kept))
+        return replace(chosen, factors=self.design.factors)
 
-    def original_coef(self, coef: object) -> Features:
-        """Coefficients per unit of the covariates as they were given (p,)."""
-        return np.asarray(coef, dtype=np.float64) / self._factors()
+    def original_coef(self, coef: object, keys: Sequence[Key] | None = None) -> Features:
+        """Coefficients per unit of the covariates as they were given (p,).
 
-    def _factors(self) -> Features:
-        return np.array([self.norm_factors.get(key, 1.0) for key in self.kept])
+        Parameters
+        ----------
+        coef : (p,) numbers
+        keys : (p,) keys, optional
+            Of the covariates of a model, which may leave some out; default: all of `kept`.
+        """
+        own = self.kept if keys is None else keys
+        return np.asarray(coef, dtype=np.float64) / self._factors(own)
+
+    def _factors(self, keys: Sequence[Key]) -> Features:
+        return np.array([self.norm_factors.get(key, 1.0) for key in keys])
 
     def __repr__(self) -> str:
         gone = {
@@ -117,6 +126,11 @@ def tidy(
        `min_fraction`, and `min_count` rows go;
     4. copies, if wanted: of columns equal in every bit that of the smallest key stays;
     5. values are divided by the largest size of the column.
+
+    Levels of a category of a data frame are columns like all others, and none of them is redundant
+    for that reason: models leave the first one out where they have to (see `riskset.L1`). They do
+    so, too, if levels are left out here because nobody, or few, have them. A level that is left
+    out as redundant takes the place of the first: models then keep all others.
 
     Parameters
     ----------
@@ -181,6 +195,7 @@ def tidy(
     aliases = _copies(here, np.flatnonzero(left), protected) if remove_duplicates else {}
     left[list(aliases)] = False
     columns = np.flatnonzero(left)
+    design = _with_fewer_levels(design, (empty | rare) & ~left, aliases)
     chosen, factors = select_columns(design, columns), np.ones(columns.size)
     if normalise:
         valued = ~design.is_binary[columns]
@@ -203,6 +218,15 @@ def tidy(
             if normalise and not design.is_binary[j]
         },
     )
+
+
+def _with_fewer_levels(design: Design, absent: Mask, aliases: Mapping[int, int]) -> Design:
+    """A design whose categories do not have levels that say nothing, or that others repeat."""
+    if not design.factors:
+        return design
+    gone = {design.names[j] for j in (*np.flatnonzero(absent).tolist(), *aliases)}
+    left = (tuple(name for name in factor if name not in gone) for factor in design.factors)
+    return replace(design, factors=tuple(factor for factor in left if factor))
 
 
 def _redundant(

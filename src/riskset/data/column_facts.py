@@ -30,6 +30,7 @@ def select_columns(design: Design, columns: Index) -> Design:
         design.scale[columns],
         # Every kind of part is a dataclass with this field.
         tuple(replace(part, columns=where[part.columns]) for part in parts),  # type: ignore[type-var]
+        design.factors,
     )
 
 
@@ -80,7 +81,8 @@ def divided(design: Design, by: Features) -> Design:
             value = np.array(part.value)
             columns_cpu.divide(part.block_ptr, value, step)
             parts.append(ValuedPart(at, part.block_ptr, part.row, value, part.shift))
-    return Design(design.n_rows, design.names, design.keys, design.center / by, scale, tuple(parts))
+    known = (design.n_rows, design.names, design.keys, design.center / by, scale, tuple(parts))
+    return Design(*known, design.factors)
 
 
 def digests(design: Design) -> list[bytes]:

@@ -37,7 +37,7 @@ def common_head(heads: Sequence[Design]) -> Design:
         columns, np.zeros((1, columns.size + 1), np.int64), np.zeros(0, np.uint16), SHIFT
     )
     n_rows = sum(head.n_rows for head in heads)
-    return Design(n_rows, heads[0].names, heads[0].keys, middle, size, (part,))
+    return Design(n_rows, heads[0].names, heads[0].keys, middle, size, (part,), heads[0].factors)
 
 
 def aligned(design: Design, names: tuple[str, ...], keys: tuple[int | str, ...]) -> Design:
@@ -52,7 +52,7 @@ def aligned(design: Design, names: tuple[str, ...], keys: tuple[int | str, ...])
     # Every kind of part is a dataclass with this field.
     moved = [replace(part, columns=at[part.columns]) for part in design.parts]  # type: ignore[type-var]
     parts = (*moved, BinaryPart(absent, *nothing, SHIFT))
-    return Design(design.n_rows, names, keys, center, scale, parts)
+    return Design(design.n_rows, names, keys, center, scale, parts, design.factors)
 
 
 @dataclass(frozen=True)

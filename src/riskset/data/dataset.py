@@ -34,7 +34,8 @@ class Dataset:
     Attributes
     ----------
     design : Design
-        Covariates of the wide table, then those of the long table.
+        Covariates of the wide table, those of all levels of categories, then those of the long
+        table. Models leave the first level of a category out where they have to.
     schema : Schema
         How to read new data alike.
     words : Words
@@ -58,7 +59,7 @@ class Dataset:
     ... )
     >>> data = Dataset.from_frame(frame, time="days", event="died")
     >>> data.design.names
-    ('age', 'sex=m')
+    ('age', 'sex=f', 'sex=m')
     >>> data.outcome().n_events
     2
     """

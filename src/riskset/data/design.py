@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Index, Matrix, Rows
+from riskset._types import AnyArray, Factors, Features, Index, Matrix, Rows
 from riskset.data.assemble import (
     ColumnBuilder,
     as_float,
@@ -50,6 +50,11 @@ class Design:
         A stored column is ``(x - center) / scale``. Binary columns have 0 and 1.
     parts : tuple of `Part`
         Binary, valued sparse and dense columns.
+    factors : tuple of tuple of str
+        Of each category the names of its columns, one for every level. Every row has exactly one
+        of them, so a model without a penalty leaves the first one, the reference, out: see
+        `riskset.model.references`. Columns that the design does not have any more may be among
+        them.
     source : (str, int) or None
         Path and checksum of the file whose pages the parts are; pickled in their place.
     """
@@ -60,6 +65,7 @@ class Design:
     center: Features
     scale: Features
     parts: tuple[Part, ...]
+    factors: Factors = ()
     source: tuple[str, int] | None = field(default=None, init=False)
 
     def __repr__(self) -> str:
@@ -104,6 +110,7 @@ class Design:
         columns: Mapping[str, AnyArray],
         n_rows: int | None = None,
         places: Places | None = None,
+        factors: Factors = (),
     ) -> "Design":
         """From named one-dimensional columns, one after the other."""
         names = tuple(columns)
@@ -114,7 +121,7 @@ class Design:
         builder = ColumnBuilder(n_rows)
         for name in names:
             builder.add(np.asarray(columns[name]), name, places)
-        return cls(n_rows, names, names, *builder.build())
+        return cls(n_rows, names, names, *builder.build(), factors)
 
     @classmethod
     def from_sparse(
@@ -194,6 +201,7 @@ class Design:
             np.concatenate([d.center for d in designs]),
             np.concatenate([d.scale for d in designs]),
             parts,
+            tuple(factor for d in designs for factor in d.factors),
         )
 
     # ---------------------------------------------------------------- in a file
@@ -224,7 +232,7 @@ class Design:
             `covariates`.
         """
         known = (self.n_rows, self.names, self.keys, self.center, self.scale, self.parts)
-        write_contents(Path(path), Contents(*known, row_keys))
+        write_contents(Path(path), Contents(*known, row_keys, factors=self.factors))
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, verify: bool = True) -> "Design":
@@ -248,7 +256,8 @@ class Design:
     @classmethod
     def of_contents(cls, found: Contents, path: str | PathLike[str]) -> "Design":
         """The design of a file that is open."""
-        design = cls(found.n_rows, found.names, found.keys, found.center, found.scale, found.parts)
+        known = (found.n_rows, found.names, found.keys, found.center, found.scale, found.parts)
+        design = cls(*known, found.factors)
         object.__setattr__(design, "source", (str(Path(path).absolute()), found.checksum))
         return design
 
@@ -386,7 +395,8 @@ class Design:
         if np.count_nonzero(place >= 0) != rows.size:
             raise InputError("rows must not repeat.", hint="give repeated rows a weight instead.")
         parts = take_rows(self.parts, rows, place)
-        return Design(rows.size, self.names, self.keys, self.center, self.scale, parts)
+        known = (rows.size, self.names, self.keys, self.center, self.scale, parts)
+        return Design(*known, self.factors)
 
 
 def _again(path: str, checksum: int) -> Design:

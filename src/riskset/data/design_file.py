@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Features
+from riskset._types import AnyArray, Factors, Features
 from riskset._version import __version__
 from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
 from riskset.data.writers import check_target, replacing
@@ -92,6 +92,8 @@ class Contents:
         What JSON can hold: where the covariates come from.
     checksum : int
         Of the header, and so of everything; 0 for contents that are no file yet.
+    factors : tuple of tuple of str
+        See `Design`; files that were written before designs had them have none.
     """
 
     n_rows: int
@@ -103,6 +105,7 @@ class Contents:
     row_keys: AnyArray | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     checksum: int = 0
+    factors: Factors = ()
 
 
 # -------------------------------------------------------------------------------------- writing
@@ -125,6 +128,8 @@ def write_contents(path: Path, contents: Contents) -> None:
         arrays |= {f"{k}.{name}": np.ascontiguousarray(getattr(part, name)) for name in names}
         parts.append({"kind": kind, **{name: getattr(part, name) for name in numbers}})
     head = head_of(contents.n_rows, contents.names, contents.keys, parts, contents.about)
+    if contents.factors:
+        head["factors"] = [list(factor) for factor in contents.factors]
     with drafting(path, head, {name: Section.of(a) for name, a in arrays.items()}) as draft:
         for name, array in arrays.items():
             draft.write(name, 0, array)
@@ -325,6 +330,7 @@ def read_contents(path: Path, *, verify: bool = True) -> Contents:
         _row_keys(head["arrays"], array),
         head["about"],
         checksum,
+        tuple(tuple(factor) for factor in head.get("factors", ())),
     )
 
 

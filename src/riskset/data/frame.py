@@ -189,17 +189,18 @@ class FrameEncoder:
     """Which columns of a table are covariates, and the levels of those that are categories.
 
     A column of numbers or booleans is one covariate of the same name. A column of text or
-    categories gives one covariate ``column=level`` for every level but the first; levels are sorted
-    (numbers by size, text by character), whatever order a categorical type declares, and only
-    levels that occur count. New data are encoded by the levels seen at the fit: the order of the
-    columns does not matter, and columns that were not there at the fit are ignored.
+    categories gives one covariate ``column=level`` for every level, and the design knows that they
+    belong together (`Design.factors`): models leave the first one out where they have to. Levels
+    are sorted (numbers by size, text by character), whatever order a categorical type declares, and
+    only levels that occur count. New data are encoded by the levels seen at the fit: the order of
+    the columns does not matter, and columns that were not there at the fit are ignored.
 
     Attributes
     ----------
     columns : tuple of str
         In the order of the covariates.
     levels : mapping of str to tuple of str
-        For each column of categories, all its levels; the first has no covariate.
+        For each column of categories, all its levels; the first is the reference.
     identifiers : tuple of str
         Columns of whole numbers that look like identifiers, by their name or because each number
         is there once (in 100 rows or more, or in 10 if they are consecutive); known after `fit`
@@ -211,9 +212,11 @@ class FrameEncoder:
     >>> frame = pa.table({"age": [61, 70, 55], "sex": ["m", "f", "m"]})
     >>> encoder, design = FrameEncoder.fit(frame)
     >>> encoder.feature_names
-    ('age', 'sex=m')
+    ('age', 'sex=f', 'sex=m')
+    >>> design.factors
+    (('sex=f', 'sex=m'),)
     >>> encoder.transform(pa.table({"sex": ["f"], "age": [48]})).to_dense()
-    array([[48.,  0.]])
+    array([[48.,  1.,  0.]])
     """
 
     columns: tuple[str, ...]
@@ -247,7 +250,7 @@ class FrameEncoder:
         encoder = cls(names, {name: levels for name, levels in found.items() if levels})
         encoder._check_feature_names(table)
         covariates = _Covariates(encoder, table)
-        design = Design.from_columns(covariates, n_rows=table.n_rows)
+        design = encoder._design(covariates, table)
         return replace(encoder, identifiers=tuple(covariates.identifiers)), design
 
     def transform(self, frame: object) -> Design:
@@ -271,7 +274,7 @@ class FrameEncoder:
                 f"the fit: {', '.join(map(repr, absent[:5]))}{more}.",
                 hint=f"it has {', '.join(map(repr, table.columns[:8]))}{others}.",
             )
-        return Design.from_columns(_Covariates(self, table), n_rows=table.n_rows)
+        return self._design(_Covariates(self, table), table)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -280,7 +283,7 @@ class FrameEncoder:
 
     @property
     def single_level(self) -> tuple[str, ...]:
-        """Columns of categories that have one level only and so give no covariate."""
+        """Columns of categories that have one level only."""
         return tuple(name for name, levels in self.levels.items() if len(levels) == 1)
 
     def to_dict(self) -> dict[str, object]:
@@ -300,7 +303,11 @@ class FrameEncoder:
 
     def _features(self, column: str) -> list[str]:
         levels = self.levels.get(column)
-        return [column] if levels is None else [f"{column}={level}" for level in levels[1:]]
+        return [column] if levels is None else [f"{column}={level}" for level in levels]
+
+    def _design(self, covariates: Mapping[str, AnyArray], table: Table) -> Design:
+        factors = tuple(tuple(self._features(name)) for name in self.columns if name in self.levels)
+        return Design.from_columns(covariates, n_rows=table.n_rows, factors=factors)
 
     def _check_feature_names(self, table: Table) -> None:
         seen: dict[str, str] = {}
@@ -328,7 +335,7 @@ class _Covariates(Mapping[str, AnyArray]):
         self._source: dict[str, tuple[str, int]] = {
             name: (column, level)
             for column in encoder.columns
-            for level, name in enumerate(encoder._features(column), start=1)
+            for level, name in enumerate(encoder._features(column))
         }
         self._column: str | None = None
         self._values: AnyArray = np.zeros(0)

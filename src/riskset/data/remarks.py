@@ -31,8 +31,8 @@ def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> lis
             (
                 "constant",
                 (name,),
-                f"{words.column(name)} has the level {level!r} in every row, so it gives no "
-                "covariate.",
+                f"{words.column(name)} has the level {level!r} in every row, so no model can use "
+                "it.",
             )
         )
     for name, levels in encoder.levels.items():
@@ -53,9 +53,9 @@ def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> lis
                 (
                     "many_levels",
                     (name,),
-                    f"{column} has {len(levels):,} levels and so gives {len(levels) - 1:,} "
-                    "covariates; if they are groups and not a characteristic, name it with "
-                    "`cluster` or `strata`, or leave it out with `drop`.",
+                    f"{column} has {len(levels):,} levels, each of which is a covariate; if they "
+                    "are groups and not a characteristic, name it with `cluster` or `strata`, or "
+                    "leave it out with `drop`.",
                 )
             )
     for name in encoder.identifiers:

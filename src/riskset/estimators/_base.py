@@ -150,7 +150,13 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         censoring = self._block_censoring()
         with self._bar() as report:
             joined, solution, kept, is_penalized = fit_blocks(
-                blocks, self.cause, censoring, self._strengths, self.tol, self.max_iter, report
+                blocks,
+                self.cause,
+                censoring,
+                self._block_strengths,
+                self.tol,
+                self.max_iter,
+                report,
             )
         facts, names = joined.facts, joined.rows.head.names
         self.n_features_in_ = len(names)
@@ -158,7 +164,8 @@ class HazardModel(Predictions, Answers, TunablePenalty):
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self._keep(solution, Columns(names), is_penalized, has_counts=joined.has_counts)
+        columns = Columns(names, factors=joined.rows.head.factors)
+        self._keep(solution, columns, is_penalized, has_counts=joined.has_counts)
         self.n_rows_ = joined.rows.head.n_rows
         self.n_events_ = sum(fact.n_events for fact in facts)
         self.n_strata_ = len(joined.strata)
@@ -170,6 +177,17 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         self.seconds_ = {"prepare": 0.0, "fit": time.perf_counter() - started}
         self._warn()
         return self
+
+    def _block_strengths(self, head: Design) -> tuple[Features, Features]:
+        """Strengths of the columns of blocks, which have no first levels of categories."""
+        penalty = self.penalty
+        if head.factors and penalty is not None and not penalty.leaves_first_out:
+            raise InputError(
+                f"with {penalty!r} a category has a column for every level, but rows in Blocks "
+                f"have none for its first level (such as {head.factors[0][0]!r}).",
+                hint="pass drop_first=True to the penalty, or fit on one machine.",
+            )
+        return self._strengths(head)
 
     def _block_censoring(self) -> Subdistribution | None:
         """How to weight competing events in blocks; an error if this model does not fit there."""

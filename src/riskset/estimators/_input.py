@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from riskset._errors import InputError
-from riskset._types import AnyArray, Rows
+from riskset._types import AnyArray, Factors, Rows
 from riskset.data.causes import Labels, cause_code, labels_of
 from riskset.data.checks import (
     NUMBERS,
@@ -23,11 +23,14 @@ from riskset.data.checks import (
     complain_rows,
     is_missing,
 )
+from riskset.data.column_facts import select_columns
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
 from riskset.data.outcome import Outcome
 from riskset.data.schema import Schema
+from riskset.model.penalty import Penalty
+from riskset.model.references import without_references
 from riskset.solve.result import Note
 
 __all__ = [
@@ -62,11 +65,14 @@ class Columns:
         Levels of the categories, if X was a data frame.
     schema : Schema or None
         Roles of the columns, if X was a `Dataset`.
+    factors : tuple of tuple of str
+        Of each category the columns of all its levels, those without a coefficient among them.
     """
 
     names: tuple[str, ...]
     encoder: FrameEncoder | None = None
     schema: Schema | None = None
+    factors: Factors = ()
 
 
 class Data(NamedTuple):
@@ -101,7 +107,8 @@ def read_covariates(
     """The covariates of X; `known` are those of the fit, or None during the fit.
 
     Sets ``n_features_in_`` and, where columns have names, ``feature_names_in_`` of the estimator
-    during the fit, and holds X against them later, by scikit-learn's rules.
+    during the fit, and holds X against them later, by scikit-learn's rules. During the fit the
+    penalty of the estimator says which first levels of categories have no column.
 
     Raises
     ------
@@ -110,7 +117,7 @@ def read_covariates(
     """
     if isinstance(X, Dataset):
         design, columns = _read_design(estimator, X.design, known)
-        return design, columns if known is not None else Columns(design.names, schema=X.schema)
+        return design, columns if known is not None else replace(columns, schema=X.schema)
     if isinstance(X, Design):
         return _read_design(estimator, X, known)
     if _has_text_names(X):
@@ -134,9 +141,11 @@ def read_covariates(
 
 def _read_design(estimator: Any, X: Design, known: Columns | None) -> tuple[Design, Columns]:
     if known is None:
+        X = _for_model(estimator, X)
         estimator.n_features_in_ = X.n_features
         estimator.feature_names_in_ = np.array(X.names, dtype=object)
-        return X, Columns(X.names)
+        return X, Columns(X.names, factors=X.factors)
+    X = _as_fitted(X, known)
     if X.names != known.names:
         absent = [name for name in known.names if name not in set(X.names)]
         what = f"{absent[0]!r} is absent" if absent else "they stand in another order"
@@ -151,19 +160,54 @@ def _read_frame(estimator: Any, X: object, known: Columns | None) -> tuple[Desig
     table = as_table(X)
     if known is None:
         encoder, design = FrameEncoder.fit(table)
+        design = _for_model(estimator, design)
         estimator.n_features_in_ = len(encoder.columns)
         estimator.feature_names_in_ = np.array(encoder.columns, dtype=object)
-        return design, Columns(design.names, encoder)
+        return design, Columns(design.names, encoder, factors=design.factors)
     if known.encoder is None:
         design = FrameEncoder.fit(table)[1]
         if hasattr(estimator, "feature_names_in_"):
             return _read_design(estimator, design, known)
         _check_features(estimator, X, is_fit=False)  # warns that names are not looked at
-        return replace(design, names=known.names), known
+        return replace(without_references(design, None), names=known.names), known
     kept = set(known.encoder.columns)
     now = tuple(name for name in table.columns if name in kept or name not in table.index)
     _check_names(known.encoder.columns, now)
-    return known.encoder.transform(table), known
+    return _as_fitted(known.encoder.transform(table), known), known
+
+
+def _for_model(estimator: Any, design: Design) -> Design:
+    """The columns of a model: without the first levels of categories that it cannot have."""
+    several = getattr(estimator, "penalties", None)
+    given = [getattr(estimator, "penalty", None), *(several if np.iterable(several) else ())]
+    kinds = [one for one in given if isinstance(one, Penalty)]
+    # Of several to choose from, the columns are those that all of them can have.
+    first = next((kind for kind in kinds if kind.leaves_first_out), None)
+    return without_references(design, first or next(iter(kinds), None))
+
+
+def _as_fitted(design: Design, known: Columns) -> Design:
+    """New data without the levels that had no column at the fit.
+
+    Raises
+    ------
+    InputError
+        If a category has other levels than at the fit, one of which had no column.
+    """
+    fitted = set(known.names)
+    if known.names == design.names or not fitted.issubset(design.names):
+        return design
+    references = {factor for factor in known.factors if not fitted.issuperset(factor)}
+    for factor in design.factors:
+        if references and fitted.intersection(factor) and factor not in {*known.factors}:
+            raise InputError(
+                f"the levels of a category differ from those of the fit: now they are "
+                f"{', '.join(map(repr, factor))}.",
+                hint="build the design in the way it was built for the fit.",
+            )
+    levels = {name for factor in design.factors for name in factor}
+    kept = [j for j, n in enumerate(design.names) if n in fitted or n not in levels]
+    return select_columns(design, np.array(kept, dtype=np.int64))
 
 
 def _check_names(known: tuple[str, ...], now: tuple[str, ...]) -> None:

@@ -56,6 +56,7 @@ def save(model: "HazardModel", path: str | os.PathLike[str]) -> None:
         "covariates": list(model.covariates_),
         "encoder": None if columns.encoder is None else columns.encoder.to_dict(),
         "schema": None if columns.schema is None else columns.schema.to_dict(),
+        "factors": [list(factor) for factor in columns.factors],
     }
     more, arrays = model._to_save()
     arrays |= {"coef": model.coef_, **model._fitted.to_arrays()}
@@ -102,6 +103,7 @@ def _restore(
         model.covariates_,
         None if encoder is None else FrameEncoder.from_dict(encoder),
         None if schema is None else Schema.from_dict(schema),
+        tuple(map(tuple, document.get("factors", ()))),
     )
     model._restore(document, arrays)
     model._fitted = Fitted(None, arrays)
@@ -131,6 +133,7 @@ def penalty_to_dict(penalty: Penalty | None) -> dict[str, object] | None:
         "factor_pairs": [list(p) for p in factor.items()] if isinstance(factor, dict) else None,
         "factor": list(factor) if isinstance(factor, tuple) else None,
         "rescale": penalty.rescale,
+        "drop_first": penalty.drop_first,
     }
 
 
@@ -141,6 +144,8 @@ def penalty_from_dict(state: dict[str, Any] | None) -> Penalty | None:
     common = {
         "unpenalized": state["unpenalized"],
         "factor": state["factor"] if pairs is None else dict(pairs),
+        # Fits that do not say it left first levels out.
+        "drop_first": state.get("drop_first", True),
     }
     if state["type"] == "L1":
         return L1(state["l1"], **common)

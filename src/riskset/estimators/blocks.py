@@ -19,6 +19,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.estimators._input import as_outcome, read_covariates, refuse_beside
 from riskset.model.block import Block
+from riskset.model.references import without_references
 
 __all__ = ["Blocks"]
 
@@ -55,6 +56,9 @@ class Blocks:
     Rows may stand in any order in a block, and so may the blocks, but a stratum (all rows, if there
     are none) that lies in several blocks must be cut by time: the times of one block must all be
     the same as, or later than, those of the next. Both may hold rows of the time that is cut.
+
+    Categories have no column for their first level, as without a penalty: of penalties with an L2
+    part say ``drop_first=True``.
 
     Late entry, Efron's ties, clusters, ``censoring_group``, ``censoring_probability`` and
     ``solver="ccd"`` are refused. A model fitted in blocks predicts, and has standard errors and
@@ -200,7 +204,8 @@ def _make(read: Callable[[Any], Any], name: str, item: object, n_threads: int) -
 def _read(found: object) -> _Source:
     """From what `read` may give."""
     if isinstance(found, Dataset):
-        return _Source(found.design, partial(_outcome_of, found))
+        design = without_references(found.design, None)
+        return _Source(design, partial(_outcome_of, found))
     if isinstance(found, tuple) and len(found) == 2:
         found = {"X": found[0], "y": found[1]}
     if not isinstance(found, Mapping) or not {"X", "y"} <= set(found):

@@ -75,7 +75,8 @@ class Block:
         np.maximum.at(first, outcome.stratum, outcome.time)
         np.minimum.at(last, outcome.stratum, outcome.time)
         weight, design = outcome.weight, self._design
-        head = Design(design.n_rows, design.names, design.keys, design.center, design.scale, ())
+        known = (design.n_rows, design.names, design.keys, design.center, design.scale)
+        head = Design(*known, (), design.factors)
         head.__dict__["is_binary"] = design.is_binary
         return Facts(
             __version__,

@@ -40,6 +40,7 @@ from riskset.model.penalty_checks import (
     Factor,
     as_positive,
     as_strength,
+    checked_choice,
     checked_factor,
     columns,
     position,
@@ -65,6 +66,10 @@ class Penalty:
         sequence holds one number for each column.
     rescale : bool
         Rescale the factors of all columns to mean 1, as glmnet does.
+    drop_first : bool, optional
+        Leave out the first level of categories that are penalised, too. None: only where the
+        answer would otherwise not be unique, with L1 alone, or where columns are given by position,
+        which counts the columns without first levels. Unpenalised categories never keep it.
     """
 
     l1: float = 0.0
@@ -72,12 +77,14 @@ class Penalty:
     unpenalized: Sequence[Column] = ()
     factor: Factor | None = None
     rescale: bool = False
+    drop_first: bool | None = None
 
     def __post_init__(self) -> None:
         _set(self, "l1", as_strength(self.l1, "strength" if isinstance(self, L1) else "l1"))
         _set(self, "l2", as_strength(self.l2, "strength" if isinstance(self, L2) else "l2"))
         _set(self, "unpenalized", columns(self.unpenalized))
         _set(self, "factor", checked_factor(self.factor))
+        _set(self, "drop_first", checked_choice(self.drop_first))
 
     def __repr__(self) -> str:
         both = f"l1={self.l1!r}, l2={self.l2!r}"
@@ -88,7 +95,19 @@ class Penalty:
             parts.append(f"factor={self.factor!r}")
         if self.rescale:
             parts.append("rescale=True")
+        if self.drop_first is not None:
+            parts.append(f"drop_first={self.drop_first}")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    @property
+    def leaves_first_out(self) -> bool:
+        """Whether categories that are penalised leave their first level out: see `drop_first`."""
+        if self.drop_first is not None:
+            return self.drop_first
+        by_position = isinstance(self.factor, tuple) or any(
+            isinstance(column, int) for column in (*self.unpenalized, *(self.factor or ()))
+        )
+        return self.l2 == 0 or by_position
 
     @property
     def strength(self) -> float:
@@ -212,6 +231,10 @@ class L1(Penalty):
         Columns without a penalty, by name or position, for example the treatment.
     factor : mapping or (p,) float, optional
         Relative strengths :math:`f_j`, by name or for all columns.
+    drop_first : bool, optional
+        Whether a penalised category of a data frame has no column for its first level. By default
+        it has none, because the lasso of all levels is not unique: with an even number of them
+        all coefficients of a category may be shifted without a change of the penalty.
 
     Raises
     ------
@@ -235,8 +258,9 @@ class L1(Penalty):
         *,
         unpenalized: Sequence[Column] = (),
         factor: Factor | None = None,
+        drop_first: bool | None = None,
     ) -> None:
-        super().__init__(l1=strength, unpenalized=unpenalized, factor=factor)
+        super().__init__(l1=strength, unpenalized=unpenalized, factor=factor, drop_first=drop_first)
 
     @property
     def l1_ratio(self) -> float:
@@ -250,6 +274,7 @@ class L1(Penalty):
         *,
         unpenalized: Sequence[Column] = (),
         factor: Factor | None = None,
+        drop_first: bool | None = None,
     ) -> Self:
         """From the variance of a Laplace prior, as Cyclops states it: strength sqrt(2 / variance).
 
@@ -260,7 +285,7 @@ class L1(Penalty):
         2.0
         """
         strength = math.sqrt(2.0 / as_positive(variance, "variance", VARIANCE_HINT))
-        return cls(strength, unpenalized=unpenalized, factor=factor)
+        return cls(strength, unpenalized=unpenalized, factor=factor, drop_first=drop_first)
 
 
 class L2(Penalty):
@@ -272,6 +297,10 @@ class L2(Penalty):
         :math:`\lambda_2`. A normal prior of variance v has strength 1 / v.
     unpenalized, factor
         As in `L1`, as are the errors.
+    drop_first : bool, optional
+        Whether a penalised category of a data frame has no column for its first level. By default
+        it has one for every level, so that it does not matter which level comes first, unless
+        columns are given by position.
 
     References
     ----------
@@ -291,8 +320,9 @@ class L2(Penalty):
         *,
         unpenalized: Sequence[Column] = (),
         factor: Factor | None = None,
+        drop_first: bool | None = None,
     ) -> None:
-        super().__init__(l2=strength, unpenalized=unpenalized, factor=factor)
+        super().__init__(l2=strength, unpenalized=unpenalized, factor=factor, drop_first=drop_first)
 
     @property
     def l1_ratio(self) -> float:
@@ -306,6 +336,7 @@ class L2(Penalty):
         *,
         unpenalized: Sequence[Column] = (),
         factor: Factor | None = None,
+        drop_first: bool | None = None,
     ) -> Self:
         """From the variance of a normal prior, as Cyclops states it: strength 1 / variance.
 
@@ -319,6 +350,7 @@ class L2(Penalty):
             1.0 / as_positive(variance, "variance", VARIANCE_HINT),
             unpenalized=unpenalized,
             factor=factor,
+            drop_first=drop_first,
         )
 
 
@@ -333,6 +365,8 @@ class ElasticNet(Penalty):
         As in `L1`, as are the errors.
     rescale : bool
         Rescale the factors of all columns to mean 1, as glmnet and scikit-survival do.
+    drop_first : bool, optional
+        As in `L2` if l2 is above 0, else as in `L1`.
 
     References
     ----------
@@ -354,8 +388,16 @@ class ElasticNet(Penalty):
         unpenalized: Sequence[Column] = (),
         factor: Factor | None = None,
         rescale: bool = False,
+        drop_first: bool | None = None,
     ) -> None:
-        super().__init__(l1=l1, l2=l2, unpenalized=unpenalized, factor=factor, rescale=rescale)
+        super().__init__(
+            l1=l1,
+            l2=l2,
+            unpenalized=unpenalized,
+            factor=factor,
+            rescale=rescale,
+            drop_first=drop_first,
+        )
 
     @classmethod
     def from_glmnet(
@@ -366,6 +408,7 @@ class ElasticNet(Penalty):
         factor: Factor | None = None,
         *,
         unpenalized: Sequence[Column] = (),
+        drop_first: bool | None = None,
     ) -> Self:
         """From glmnet's lambda and alpha (``family="cox"``, ``standardize=FALSE``).
 
@@ -382,6 +425,8 @@ class ElasticNet(Penalty):
             unpenalised ones (0) included, are rescaled to mean 1, as glmnet does.
         unpenalized : sequence of str or int
             Columns with factor 0.
+        drop_first : bool, optional
+            As in `ElasticNet`.
 
         Returns
         -------
@@ -420,6 +465,7 @@ class ElasticNet(Penalty):
             unpenalized=unpenalized,
             factor=factor,
             rescale=True,
+            drop_first=drop_first,
         )
 
 

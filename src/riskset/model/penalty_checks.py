@@ -14,6 +14,7 @@ __all__ = [
     "Factor",
     "as_positive",
     "as_strength",
+    "checked_choice",
     "checked_factor",
     "columns",
     "position",
@@ -31,6 +32,16 @@ def columns(chosen: object) -> tuple[Column, ...]:
     if isinstance(chosen, (str, int, np.integer)):
         chosen = (chosen,)
     return tuple(_plain(c) for c in cast(Iterable[object], chosen))
+
+
+def checked_choice(drop_first: object) -> bool | None:
+    """Whether first levels are left out."""
+    if drop_first is None or isinstance(drop_first, bool | np.bool_):
+        return None if drop_first is None else bool(drop_first)
+    raise InputError(
+        f"`drop_first` must be True, False or None, but it is {drop_first!r}.",
+        hint="leave it out for the usual choice.",
+    )
 
 
 def checked_factor(factor: Factor | None) -> Factor | None:

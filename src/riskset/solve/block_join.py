@@ -152,3 +152,11 @@ def _check(facts: Sequence[Facts], names: Sequence[str]) -> None:
                 hint="make every block with the same columns in the same order and categories "
                 "with the same levels; of long tables, pass absent='zero' to Blocks.",
             )
+        if fact.head.factors != first.factors:
+            differ = sorted({*fact.head.factors} ^ {*first.factors})[0]
+            raise InputError(
+                f"{name} has other levels of categories than {names[0]}: "
+                f"{', '.join(map(repr, differ))} are those of "
+                f"{name if differ in fact.head.factors else names[0]}.",
+                hint="make every block with the same levels, the first of which has no column.",
+            )

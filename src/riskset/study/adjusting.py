@@ -178,6 +178,7 @@ def balance_of(
         "generalisability_of": found.generalises_to,
         "generalisability_max": found.max_generalisability,
         "balanced": _is_balanced(found),
+        "factors": [list(factor) for factor in found.factors],
         "table1": chosen,
         "notes": [
             {"code": "unknown_covariate", "message": f"table1 names {name!r}, which nothing is."}

@@ -49,7 +49,7 @@ def covariate_tables(
     if found.status in FITTED:
         coef = found.coef
         if tidied is not None and coef.size:
-            coef = tidied.original_coef(coef)
+            coef = tidied.original_coef(coef, found.keys)
         rows = np.flatnonzero(made.kept)
         coefficients = coefficient_rows(cohort.design, made.population, found.keys, coef, rows)
     return [row | {"number": number} for row in coefficients], [

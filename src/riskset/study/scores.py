@@ -22,6 +22,7 @@ from riskset.data.design import Design
 from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import L1, L2, Penalty
+from riskset.model.references import without_levels
 from riskset.solve.result import Note
 from riskset.study.analysis_sections import PropensityModel, Tidy
 from riskset.study.cohorts import Cohort
@@ -138,12 +139,8 @@ def tidy_covariates(
         if name not in known:
             raise InputError.unknown_name("covariate to exclude", name, design.names)
     if unwanted:
-        kept = [
-            j
-            for j, (name, key) in enumerate(zip(design.names, design.keys, strict=True))
-            if not {name, str(key)} & unwanted
-        ]
-        design = select_columns(design, np.array(kept, dtype=np.int64))
+        named = zip(design.names, design.keys, strict=True)
+        design = without_levels(design, {n for n, key in named if {n, str(key)} & unwanted})
     analyses = {key: made[0] for key, made in cohort.analyses.items()}
     info = tidy(
         design,

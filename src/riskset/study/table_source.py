@@ -49,7 +49,8 @@ class TableSource:
         prints = [fingerprint(path) for path in files]
         self._columns = read_columns(found.file, found.wanted)
         self._check_people()
-        self._key = digest("read", prints, study.settings["data"])
+        # With the covariates of every level; those kept by an earlier run had not the first.
+        self._key = digest("read every level", prints, study.settings["data"])
         self.design, notes = covariates_of(
             found.file,
             found.covariates,

@@ -1,0 +1,183 @@
+"""Levels of categories in models: one is left out without a penalty, none by a ridge penalty."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import riskset as rs
+
+SAVED = Path(__file__).parent / "saved_before"
+"""Fits that an earlier riskset saved, which kept no column for the first level of a category."""
+
+rng = np.random.default_rng(20)
+N = 150
+FRAME = pd.DataFrame(
+    {
+        "age": rng.integers(40, 80, N),
+        "site": rng.choice(list("abcd"), N),
+        "sex": rng.choice(["f", "m"], N),
+        "dose": rng.random(N),
+    }
+)
+TIME, EVENT = rng.integers(1, 60, N), rng.random(N) < 0.7
+Y = rs.Surv(TIME, EVENT)
+DROPPED = ("age", "site=b", "site=c", "site=d", "sex=m", "dose")
+ALL = ("age", "site=a", "site=b", "site=c", "site=d", "sex=f", "sex=m", "dose")
+
+
+def by_hand(names):
+    """Columns of zeros and ones, made without riskset."""
+    columns = []
+    for name in names:
+        column, _, level = name.partition("=")
+        columns.append(FRAME[column] == level if level else FRAME[column])
+    return np.column_stack(columns).astype(float)
+
+
+def as_dataset():
+    return rs.Dataset.from_frame(FRAME.assign(time=TIME, event=EVENT))
+
+
+@pytest.mark.parametrize("model", [rs.Cox, lambda p=None: rs.FineGray(p, cause=1)])
+@pytest.mark.parametrize(
+    ("penalty", "names"),
+    [
+        (None, DROPPED),
+        (rs.L1(3.0), DROPPED),
+        (rs.L2(3.0), ALL),
+        (rs.ElasticNet(l1=1.0, l2=1.0), ALL),
+        (rs.L1(3.0, drop_first=False), ALL),
+        (rs.L2(3.0, drop_first=True), DROPPED),
+        (rs.L2(3.0, unpenalized=["site=b"]), tuple(n for n in ALL if n != "site=a")),
+        (rs.L2(3.0, unpenalized=["site=a"]), tuple(n for n in ALL if n != "site=b")),
+        (rs.L1(3.0, unpenalized=["sex=f"]), (*DROPPED[:4], "sex=f", "dose")),
+        (rs.L2(3.0, factor={"sex=f": 0.5}), ALL),
+        (rs.L2(3.0, factor={"sex=m": 0.0}), tuple(n for n in ALL if n != "sex=f")),
+        # Positions count the columns without first levels.
+        (rs.L2(3.0, unpenalized=[1]), DROPPED),
+        (rs.L2(3.0, factor=[1.0] * 6), DROPPED),
+    ],
+    ids=repr,
+)
+def test_which_levels_have_coefficients(model, penalty, names):
+    fitted = model(penalty).fit(FRAME, Y)
+    assert fitted.covariates_ == names
+    assert fitted.status_ == "converged"
+    # The bits of a fit of the same columns made by hand.
+    plain = None if penalty is None else rs.L2(3.0)
+    if penalty in (None, rs.L2(3.0), rs.L2(3.0, drop_first=True)):
+        assert_array_equal(fitted.coef_, model(plain).fit(by_hand(names), Y).coef_)
+    again = model(penalty).fit(as_dataset())
+    assert again.covariates_ == names
+    assert_array_equal(again.coef_, fitted.coef_)
+
+
+def test_the_ridge_of_all_levels_is_the_minimum_and_knows_no_first_level():
+    fitted = rs.Cox(rs.L2(3.0)).fit(FRAME, Y)
+    coef = dict(zip(fitted.covariates_, fitted.coef_, strict=True))
+    # Coefficients of a category add up to 0: a shift of all would change the penalty alone.
+    assert_allclose(sum(coef[f"site={s}"] for s in "abcd"), 0.0, atol=1e-7)
+    assert_allclose(coef["sex=f"], -coef["sex=m"], atol=1e-7)
+    renamed = FRAME.assign(site=FRAME["site"].map({"a": "z", "b": "b", "c": "c", "d": "d"}))
+    other = rs.Cox(rs.L2(3.0)).fit(renamed, Y)
+    again = dict(zip(other.covariates_, other.coef_, strict=True))
+    for name, value in coef.items():
+        assert_allclose(again[name.replace("=a", "=z")], value, atol=1e-6)
+
+
+def test_standard_errors_of_a_model_without_a_penalty_are_those_of_before():
+    fitted, plain = rs.Cox().fit(FRAME, Y), rs.Cox().fit(by_hand(DROPPED), Y)
+    assert_array_equal(fitted.standard_error_, plain.standard_error_)
+    assert fitted.notes_ == plain.notes_ == []
+
+
+@pytest.mark.parametrize("penalty", [None, rs.L2(3.0)], ids=repr)
+def test_predictions_of_frames_datasets_and_saved_models(tmp_path, penalty):
+    fitted, data = rs.Cox(penalty).fit(FRAME, Y), as_dataset()
+    new = FRAME.iloc[:7]
+    expected = fitted.predict(new)
+    columns = DROPPED if penalty is None else ALL
+    assert_allclose(expected, by_hand(columns)[:7] @ fitted.coef_, rtol=1e-12)
+    of_data = rs.Cox(penalty).fit(data)
+    assert_array_equal(of_data.predict(new), expected)
+    for k, model in enumerate((fitted, of_data)):
+        model.save(tmp_path / f"{k}.riskset")
+        assert_array_equal(rs.load(tmp_path / f"{k}.riskset").predict(new), expected)
+    of_design = rs.Cox(penalty).fit(data.design, Y)
+    assert of_design.covariates_ == columns
+    assert_allclose(of_design.predict(data.design)[:7], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["frame", "ridge", "dataset"])
+def test_fits_that_were_saved_before_predict_as_they_did(name):
+    expected = json.loads((SAVED / "expected.json").read_text())[name]
+    model = rs.load(SAVED / f"{name}.riskset")
+    assert list(model.covariates_) == expected["covariates"]
+    assert_array_equal(model.coef_, expected["coef"])
+    new = pd.read_csv(SAVED / "new.csv")
+    assert_allclose(model.predict(new), expected["predict"], rtol=1e-12)
+    if name == "ridge":
+        assert model.penalty == rs.L2(2.0, drop_first=True)
+
+
+def test_another_first_level_is_not_taken_for_that_of_the_fit():
+    fitted = rs.Cox().fit(as_dataset().design, Y)
+    other = FRAME.assign(site=FRAME["site"].replace({"a": "A"}), time=TIME, event=EVENT)
+    with pytest.raises(rs.InputError, match="levels of a category differ .*'site=A', 'site=b'"):
+        fitted.predict(rs.Dataset.from_frame(other).design)
+
+
+def test_a_column_of_one_level_is_in_no_model():
+    frame = FRAME.assign(country="no")
+    for penalty in (None, rs.L2(1.0)):
+        assert "country=no" not in rs.Cox(penalty).fit(frame, Y).covariates_
+
+
+def test_a_design_in_a_file_knows_its_categories(tmp_path):
+    design = as_dataset().design
+    design.save(tmp_path / "x.rsd")
+    opened = rs.Design.open(tmp_path / "x.rsd")
+    assert opened.factors == design.factors == (ALL[1:5], ALL[5:7])
+    fitted = rs.Cox().fit(opened, Y)
+    assert fitted.covariates_ == DROPPED
+    assert_array_equal(fitted.coef_, rs.Cox().fit(FRAME, Y).coef_)
+
+
+def test_blocks_have_no_first_levels():
+    blocks = rs.Blocks.split(as_dataset(), n_blocks=3, engine=None)
+    fitted = rs.Cox().fit(blocks)
+    assert fitted.covariates_ == DROPPED
+    assert_allclose(fitted.coef_, rs.Cox().fit(FRAME, Y).coef_, atol=1e-9)
+    assert_allclose(fitted.predict(FRAME), rs.Cox().fit(FRAME, Y).predict(FRAME), atol=1e-7)
+    with pytest.raises(rs.InputError, match="every level.*\n.*drop_first=True"):
+        rs.Cox(rs.L2(1.0)).fit(blocks)
+    ridge = rs.L2(1.0, drop_first=True)
+    assert_allclose(rs.Cox(ridge).fit(blocks).coef_, rs.Cox(ridge).fit(FRAME, Y).coef_, atol=1e-9)
+
+
+def test_blocks_with_other_levels_are_refused_where_absent_columns_are_zero():
+    y = rs.Surv([3, 4, 5, 6], [1, 1, 0, 1])
+    parts = [pd.DataFrame({"g": list(levels)}) for levels in ("abab", "bcbc")]
+    items = [(parts[0], y), (parts[1], rs.Surv([13, 14, 15, 16], [1, 1, 0, 1]))]
+    blocks = rs.Blocks(lambda item: item, items, engine=None, absent="zero")
+    with pytest.raises(rs.InputError, match="block 1 has other levels of categories than block 0"):
+        rs.Cox().fit(blocks)
+
+
+def test_a_cross_validated_ridge_has_all_levels():
+    cv = rs.CoxCV(rs.L2(1.0), folds=3, repeats=1).fit(FRAME, Y)
+    assert cv.covariates_ == ALL
+    assert rs.CoxCV(folds=3, repeats=1).fit(FRAME, Y).covariates_ == DROPPED
+    assert rs.CauseSpecificCox().fit(FRAME, Y).models_[1].covariates_ == DROPPED
+
+
+def test_drop_first_is_a_choice():
+    with pytest.raises(rs.InputError, match="`drop_first` must be True, False or None"):
+        rs.L2(1.0, drop_first="yes")
+    assert repr(rs.L1(1.0, drop_first=False)) == "L1(1.0, drop_first=False)"
+    assert rs.L1.from_variance(2.0, drop_first=False).drop_first is False
+    assert rs.L2(1.0, drop_first=True).with_strength(5.0).drop_first is True
