@@ -305,7 +305,7 @@ def test_words_on_the_shared_balance(report):
     text = report(found).text
     assert "differences are above 0.1 for 0 of 160 covariates after adjustment" in text
     assert "the largest is 0.0725 (condition number 7)" in text
-    assert "The same before anybody is left out for an outcome" in text
+    assert "The same of everybody, whatever the outcome (shared balance)" in text
 
 
 @pytest.mark.parametrize("may_be_pooled", [True, False])

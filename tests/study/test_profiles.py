@@ -1,11 +1,14 @@
 """Likelihood profiles of a study: those that a meta-analysis of several databases needs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import riskset as rs
+from riskset.study import effects
 from study.small import content, people
 
 CONTROL = {"time": "days", "event": "c", "kind": "negative control"}
@@ -145,3 +148,23 @@ def test_profiles_of_studies_out_of_balance_are_withheld(tmp_path, limits):
         assert (run["unblind"], run["unblind_for_evidence_synthesis"]) == (False, False)
     assert {row["outcome"] for row in shared.rows("likelihood_profiles")} == {"control"}
     assert {row["outcome"] for row in private.rows("likelihood_profiles")} == {"death", "control"}
+
+
+def test_points_that_were_not_found_are_left_out_with_a_note(tmp_path, monkeypatch):
+    """As where the fit of the other coefficients does not converge."""
+
+    def with_lost_points(*arguments, **options):
+        found = fit(*arguments, **options)
+        if found.profile is None:
+            return found
+        value = found.profile.log_likelihood.copy()
+        value[1:4] = np.nan
+        return replace(found, profile=replace(found.profile, log_likelihood=value))
+
+    fit = effects.fit
+    monkeypatch.setattr(effects, "fit", with_lost_points)
+    _, private = both(tmp_path, with_control())
+    check(*profile(private, "death"))
+    notes = private.rows("warnings", code="profile_left_out")
+    assert sum(note["count"] for note in notes) == len(OUTCOMES)
+    assert all(note["message"].startswith("3 of ") for note in notes)

@@ -73,6 +73,7 @@ def estimates(
     except InputError as error:
         return Result(status_of(error) | {"rows": []})
     facts = _facts(found) | {"profile": _profile(found)}
+    facts["notes"] += _notes_of_profile(found)
     facts["over_time"] = over_time_rows(found, followed, made)
     for kind in own.also:
         if kind == own.kind:
@@ -113,6 +114,19 @@ def _profile(found: Estimate) -> list[dict[str, float]]:
         dict(zip(names, map(float, point), strict=True))
         for point in zip(*(column[known] for column in columns), strict=True)
     ]
+
+
+def _notes_of_profile(found: Estimate) -> list[dict[str, str]]:
+    """That points of the profile are left out."""
+    values = np.zeros(0) if found.profile is None else found.profile.log_likelihood
+    lost = int(np.count_nonzero(~np.isfinite(values)))
+    if not lost:
+        return []
+    text = (
+        f"{lost:,} of {values.size:,} points of the likelihood profile are left out, because the "
+        "fit of the other coefficients did not converge there."
+    )
+    return [{"code": "profile_left_out", "message": text}]
 
 
 def fit(

@@ -36,9 +36,9 @@ estimand               text?   whom the effect is about: "ate", "att", "atu", "a
 adjustment_kind        text?   "none", "trimming", "matching", "stratification" or "weighting"
 ps                     int?    number of the propensity score
 adjustment             int?    number of the adjustment
-shared_adjustment      int?    number of the adjustment of all, before any are left out for outcomes
+shared_adjustment      int?    number of the adjustment of everybody, whatever the outcome
 unblind                bool    no diagnostic failed
-unblind_for_evidence_synthesis bool no diagnostic failed but perhaps the smallest detectable ratio
+unblind_for_evidence_synthesis bool no diagnostic failed, except perhaps "mdrr"
 blinded                bool    effects are withheld in these tables
 """,
     ),
