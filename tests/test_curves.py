@@ -301,8 +301,71 @@ def test_nobody_fails():
     np.testing.assert_array_equal(curve.survival, [1, 1])
     np.testing.assert_array_equal(curve.lower, [1, 1])
     np.testing.assert_array_equal(curve.standard_error, [0, 0])
-    with pytest.raises(rs.InputError, match="no events: all 2 rows"):
-        rs.aalen_johansen(rs.Surv([1.0, 2.0], [False, False]))
+    result = rs.aalen_johansen(rs.Surv([1.0, 2.0], [False, False]))
+    assert result.causes.tolist() == [1]
+    for values in (result["all"].incidence, result["all"].standard_error, result["all"].upper):
+        np.testing.assert_array_equal(values, [[0, 0]])
+    np.testing.assert_array_equal(result["all"].survival, [1, 1])
+    # Causes that are known by their labels are all there.
+    y = rs.Surv([1.0, 2.0, 3.0], ["b", "a", "none"], censored="none")
+    weights = [0.0, 0.0, 1.0]
+    assert rs.aalen_johansen(y, weight=weights).causes.tolist() == ["a", "b"]
+
+
+def test_after_the_follow_up_nothing_is_known():
+    # Group a ends with a censoring at 4, group b with its last event at 3.
+    y = rs.Surv([1.0, 4.0, 2.0, 3.0], [1, 0, 1, 1])
+    group, times = ["a", "a", "b", "b"], [4.0, 3.0, 5.0]
+    curves = rs.kaplan_meier(y, group)
+    assert [curve.end for curve in curves] == [4.0, np.inf]
+    frame = curves.to_frame(times)
+    for name, after in (("survival", 0), ("cumulative_hazard", 1.5)):
+        a, b = frame.loc["a"][name], frame.loc["b"][name]
+        np.testing.assert_array_equal(a, [0.5, 0.5, np.nan])
+        np.testing.assert_array_equal(b, [after] * 3)
+    for name in ("standard_error", "lower", "upper"):
+        assert np.isnan(frame.loc["a"][name]).tolist() == [False, False, True]
+    assert frame.loc["a"]["at_risk"].tolist() == [1, 1, 0]
+    # `at` is the step function, which goes on.
+    np.testing.assert_array_equal(curves.at(times), [[0.5] * 3, [0.0] * 3])
+    y = rs.Surv([1.0, 4.0, 2.0, 3.0], [1, 0, 1, 2])
+    curves = rs.aalen_johansen(y, group)
+    assert [curve.end for curve in curves] == [4.0, np.inf]
+    frame = curves.to_frame(times)
+    np.testing.assert_array_equal(frame.loc["a"]["incidence"], [0.5, 0.5, np.nan, 0, 0, np.nan])
+    np.testing.assert_array_equal(frame.loc["b"]["incidence"], [0.5] * 6)
+    assert np.isnan(frame.loc["a"]["upper"]).tolist() == [False, False, True] * 2
+
+
+@pytest.mark.parametrize("names", [("status", "futime"), ("futime", "status")])
+@pytest.mark.parametrize("kind", ["i8", "?"])
+def test_one_rule_for_structured_arrays(names, kind):
+    """The only boolean field is the event, or else the first of two."""
+    rows = {"status": [1, 0, 0, 1], "futime": [11, 11, 26, 89]}
+    if names[0] != "status" and kind != "?":
+        names = names[::-1]
+    y = np.empty(4, dtype=[(name, kind if name == "status" else "i8") for name in names])
+    for name in names:
+        y[name] = rows[name]
+    by_hand = rs.Surv(rows["futime"], rows["status"])
+    curve = rs.kaplan_meier(y)["all"]
+    np.testing.assert_array_equal(curve.time, [11, 26, 89])
+    np.testing.assert_array_equal(curve.survival, [0.75, 0.75, 0])
+    np.testing.assert_array_equal(rs.aalen_johansen(y)["all"].incidence, [[0.25, 0.25, 1]])
+    score = [4.0, 3.0, 2.0, 1.0]
+    assert rs.metrics.concordance(y, score) == rs.metrics.concordance(by_hand, score)
+    assert rs.metrics.concordance(y, score).concordance == 1
+    x = np.arange(8.0).reshape(4, 2) % 3
+    own, other = (rs.Cox(penalty=rs.L2(1.0)).fit(x, outcome).coef_ for outcome in (y, by_hand))
+    np.testing.assert_array_equal(own, other)
+    three = np.zeros(4, dtype=[("status", "?"), ("futime", "f8"), ("site", "i8")])
+    for refuse in (
+        lambda: rs.kaplan_meier(three),
+        lambda: rs.metrics.concordance(three, score),
+        lambda: rs.Cox().fit(x, three),
+    ):
+        with pytest.raises(rs.InputError, match="fields 'event' and 'time', but it has 'status'"):
+            refuse()
 
 
 def test_risk_set_that_empties_early_is_said():
@@ -334,7 +397,7 @@ def test_messages_about_y_and_groups():
     with pytest.raises(rs.InputError, match="structured array"):
         rs.kaplan_meier([1.0, 2.0])
     with pytest.raises(rs.InputError, match="fields 'event' and 'time'"):
-        rs.kaplan_meier(np.zeros(3, dtype=[("a", float), ("b", float)]))
+        rs.kaplan_meier(np.zeros(3, dtype=[("a", float), ("b", float), ("c", float)]))
     with pytest.raises(rs.InputError, match="no rows"):
         rs.kaplan_meier(rs.Surv([], []))
     result = rs.aalen_johansen(rs.Surv(TIME, EVENT), list("aabbb"))

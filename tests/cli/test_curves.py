@@ -62,6 +62,19 @@ def test_incidence_agrees_with_cmprsk(run: Run) -> None:
     assert Path("two.pdf").read_bytes()[:4] == b"%PDF"
 
 
+def test_times_after_the_follow_up_are_empty(run: Run) -> None:
+    # The follow-up of a ends with a censoring at 3; in b nobody is left after 4.
+    Path("t.csv").write_text("arm,time,event\na,1,1\na,3,0\nb,2,1\nb,4,1\n")
+    ended = run("curves", "t.csv", "--group", "arm", "--times", "3,5", "--out", "k.csv")
+    assert ended.code == 0
+    table = pd.read_csv("k.csv")
+    np.testing.assert_array_equal(table["survival"], [0.5, np.nan, 0.5, 0])
+    assert table["at_risk"].tolist() == [1, 0, 1, 0]
+    assert "ends before the last of the times: a at 3. Later rows are empty." in ended.out
+    ended = run("curves", "t.csv", "--group", "arm", "--times", "3", "--out", "k.csv")
+    assert "ends before" not in ended.out
+
+
 def test_causes_that_are_text(run: Run) -> None:
     frame = pd.DataFrame({key: CUMINC[key] for key in ("time", "group")})
     frame["fate"] = np.array(["alive", "relapse", "death"])[CUMINC["event"]]

@@ -278,6 +278,3 @@ def test_an_arm_without_people_has_no_curve():
         with pytest.raises(rs.CohortError, match="status is 'no_matches'") as caught:
             make(rs.Surv([1.0, 2.0], [1, 0]), nobody)
         assert caught.value.code == "EmptyArm"
-    y = rs.Surv([1.0, 2.0], [0, 0])
-    with pytest.raises(rs.CohortError, match="nobody who is kept has an event"):
-        rs.cohort.incidence(y, start(people))

@@ -109,3 +109,67 @@ def test_what_is_refused():
         rs.cohort.risk_difference(y, rs.cohort.Population([1, 0]), 1, replicates=1)
     with pytest.raises(rs.InputError, match="`level`"):
         rs.cohort.risk_difference(y, rs.cohort.Population([1, 0]), 1, level=95)
+
+
+def ninety_days(last_event=False):
+    """Both arms followed up to day 90 at most; on it some of the target may all have the event."""
+    rng = np.random.default_rng(3)
+    treat = np.repeat([1, 0], 200)
+    time = np.minimum(rng.geometric(0.01, 400), 90)
+    event = (time < 90).astype(int)
+    if last_event:
+        event[treat == 1] = 1
+    return rs.Surv(time, event), rs.cohort.Population(treat)
+
+
+def test_a_risk_after_the_end_of_follow_up_is_not_known():
+    y, people = ninety_days()
+    found = rs.cohort.risk_difference(y, people, [89, 90, 90.5, 365], replicates=50)
+    for name in ("target", "comparator", "difference", "se", "lower", "upper"):
+        assert np.isnan(getattr(found, name)).tolist() == [False, False, True, True]
+    assert (found.target_at_risk[2:] == 0).all()
+    assert found.n_left_out == 0
+    # The last of nobody's events is at 89 or before.
+    assert found.target[0] == found.target[1]
+    assert [note.code for note in found.notes] == ["follow_up_ends"] * 2
+    assert found.notes[0].message == (
+        "the follow-up of the target ends at day 90, so its risk by day 90.5, 365 is not known."
+    )
+    assert "comparator ends at day 90" in repr(found)
+    known = rs.cohort.risk_difference(y, people, [89, 90], replicates=50)
+    assert known.notes == ()
+    assert_allclose(known.lower, found.lower[:2])
+    shared = rs.cohort.share_risks(found)
+    assert np.isnan(shared["target"][3])
+    assert shared["target_at_risk"][3] == 0
+
+
+def test_a_risk_that_has_reached_1_stays_there():
+    y, people = ninety_days(last_event=True)
+    found = rs.cohort.risk_difference(y, people, [90, 365], replicates=50)
+    assert_allclose(found.target, 1, rtol=1e-14)
+    assert np.isnan(found.comparator).tolist() == np.isnan(found.difference).tolist()
+    assert np.isnan(found.difference).tolist() == [False, True]
+    (note,) = found.notes
+    assert "comparator ends at day 90" in note.message
+
+
+def test_an_arm_that_ends_earlier_has_no_risk_alone():
+    treat = np.repeat([1, 0], 3)
+    y = rs.Surv([1.0, 2.0, 3.0, 4.0, 5.0, 9.0], [1, 0, 0, 1, 0, 0])
+    found = rs.cohort.risk_difference(y, rs.cohort.Population(treat), [3, 5], replicates=20)
+    assert_allclose(found.target, [1 / 3, np.nan])
+    assert_allclose(found.comparator, [0, 1 / 3])
+    assert_allclose(found.difference, [1 / 3, np.nan])
+    # Curves of the arms, too.
+    columns = rs.cohort.survival(y, rs.cohort.Population(treat)).columns([3, 5])
+    assert_allclose(columns["survival"], [2 / 3, np.nan, 1, 2 / 3])
+    assert np.isnan(columns["lower"]).tolist() == [False, True, False, False]
+
+
+def test_nobody_has_any_event():
+    y = rs.Surv([1.0, 2.0, 1.0, 3.0], [0, 0, 0, 0])
+    people = rs.cohort.Population([1, 1, 0, 0])
+    columns = rs.cohort.incidence(y, people).columns([1.0])
+    assert columns["incidence"].tolist() == [0, 0]
+    assert rs.cohort.survival(y, people).columns([1.0])["survival"].tolist() == [1, 1]

@@ -119,6 +119,7 @@ def curves(
     write_table(out, columns)
     if not quiet:
         _print(patients.name, outcome, group, result, chosen, weighted=rows.weight is not None)
+        _print_ends(result, at)
         print_written(out, plot)
 
 
@@ -189,6 +190,17 @@ def _print(
     )
     if len(result) > MOST_SHOWN:
         console.print(f"and {counted(len(result) - MOST_SHOWN, 'more group')}")
+
+
+def _print_ends(result: Any, at: "AnyArray | None") -> None:
+    """Say which of the times asked for lie after the follow-up of a group, so have no estimate."""
+    ended = [] if at is None else [c for c in result if bool((at > c.end).any())]
+    if not ended:
+        return
+    listed = [f"{short(str(c.label), 26)} at {c.end:g}" for c in ended[:MOST_SHOWN]]
+    more = len(ended) - len(listed)
+    words = ", ".join(listed) + (f" and {counted(more, 'more group')}" if more else "")
+    output().print(f"Follow-up ends before the last of the times: {words}. Later rows are empty.")
 
 
 def _tests(

@@ -19,7 +19,7 @@ from riskset.curves.kaplan_meier import KaplanMeier, kaplan_meier
 from riskset.data.outcome import Surv
 from riskset.data.output import data_frame
 
-__all__ = ["ArmCurves", "gray", "incidence", "need_arms", "survival"]
+__all__ = ["ARMS", "ArmCurves", "gray", "incidence", "need_arms", "survival"]
 
 ARMS = ("target", "comparator")
 
@@ -53,7 +53,7 @@ class ArmCurves:
             ``arm``, ``cause`` (of an incidence), ``time``, ``at_risk`` (weighted), ``survival`` or
             ``incidence``, ``standard_error``, ``lower``, ``upper``, and ``people_at_risk``. Where
             the survival is 1 the interval is [1, 1], where it is 0 it is [0, 0] and the standard
-            error NaN.
+            error NaN. After the follow-up of an arm has ended all of them are NaN.
         """
         at = as_times(times)
         parts: list[dict[str, AnyArray]] = []
@@ -145,15 +145,11 @@ def incidence(
     Raises
     ------
     CohortError
-        "BadOutcome", "EmptyArm"; "NoEvents", if nobody kept has any.
+        "BadOutcome", "EmptyArm".
     """
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment, cause)
     need_arms(adjustment)
-    if not (outcomes.status[adjustment.kept] > 0).any():
-        raise CohortError(
-            "NoEvents", "nobody who is kept has an event.", hint="there is no incidence to show."
-        )
     names, time, limit = _arms(outcomes, adjustment)
     curves = aalen_johansen(
         Surv(outcomes.time, outcomes.status),

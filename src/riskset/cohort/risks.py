@@ -1,5 +1,6 @@
 """Risks of the arms by some times, and their difference with an interval from resamples."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,14 +10,15 @@ from numpy.typing import NDArray
 from riskset._errors import counted
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, People, start
-from riskset.cohort.curves import need_arms
+from riskset.cohort.curves import ARMS, need_arms
 from riskset.cohort.outcome_options import Readjust, check_resampling
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.resampling import counts_of_resamples, readjusted
 from riskset.curves._result import as_times
 from riskset.data.output import data_frame
+from riskset.solve.result import Note
 
-__all__ = ["RiskDifference", "risk_difference"]
+__all__ = ["RiskDifference", "end_notes", "risk_difference"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,12 +29,13 @@ class RiskDifference:
     ----------
     times : float64
     target, comparator : float64
-        Risk of each arm, with the weights of the adjustment; competing events count as such.
+        Risk of each arm, with the weights of the adjustment; competing events count as such. NaN
+        after the follow-up of the arm has ended, unless everybody has had an event by then.
     difference : float64
         Target less comparator.
     se, lower, upper : float64
-        Of the difference, from the resamples: standard deviation and percentiles. NaN if fewer than
-        two could be used.
+        Of the difference, from the resamples: standard deviation and percentiles. NaN where the
+        difference is, or if fewer than two could be used.
     target_outcomes, comparator_outcomes : int64
         People with the outcome up to then, each counting once.
     target_at_risk, comparator_at_risk : int64
@@ -40,6 +43,8 @@ class RiskDifference:
     level : float
     n_left_out : int
         Resamples that lack an arm.
+    notes : tuple of Note
+        "follow_up_ends": times to which nobody of an arm is followed.
     """
 
     times: Rows
@@ -55,6 +60,7 @@ class RiskDifference:
     comparator_at_risk: Index
     level: float
     n_left_out: int
+    notes: tuple[Note, ...] = ()
 
     def columns(self) -> dict[str, AnyArray]:
         """A row for each time."""
@@ -81,6 +87,7 @@ class RiskDifference:
         ]
         left = counted(self.n_left_out, "resample")
         more = [f"  {left} left out"] if self.n_left_out else []
+        more += [f"  {note.message}" for note in self.notes]
         return "\n".join([f"RiskDifference ({self.level:.0%} intervals)", *lines, *more])
 
 
@@ -101,7 +108,9 @@ def risk_difference(
         F(t) = \sum_{s \le t} S(s-) \frac{d_1(s)}{Y(s)}
 
     with the weighted numbers :math:`d_1` of outcomes and :math:`Y` at risk, and S the probability
-    of no event of any kind: the Aalen-Johansen estimate, 1 - Kaplan-Meier if nothing competes.
+    of no event of any kind: the Aalen-Johansen estimate, 1 - Kaplan-Meier if nothing competes. It
+    is known up to the end of the follow-up of an arm, or for ever if everybody still followed then
+    has an event; after it the result is NaN, with a note.
 
     Parameters
     ----------
@@ -145,7 +154,10 @@ def risk_difference(
     need_arms(adjustment)
     at = as_times(times)
     arms = _arms(outcomes, adjustment, at)
-    target, comparator = (arm.risk(adjustment.weight) for arm in arms)
+    target, comparator = (
+        np.where(at > arm.end(outcomes), np.nan, arm.risk(adjustment.weight)) for arm in arms
+    )
+    difference = target - comparator
     draws = []
     if readjust is None:
         rows = np.flatnonzero(adjustment.kept)
@@ -164,11 +176,16 @@ def risk_difference(
         tail = (1 - level) / 2
         se = good.std(axis=0, ddof=1)
         lower, upper = np.quantile(good, [tail, 1 - tail], axis=0)
+        # A resample that happens to end earlier keeps its last value: without it those in which
+        # the people who are followed longest are drawn would count alone.
+        for values in (se, lower, upper):
+            values[np.isnan(difference)] = np.nan
+    ends = {name: arm.end(outcomes) for name, arm in zip(ARMS, arms, strict=True)}
     return RiskDifference(
         times=at,
         target=target,
         comparator=comparator,
-        difference=target - comparator,
+        difference=difference,
         se=se,
         lower=lower,
         upper=upper,
@@ -178,7 +195,30 @@ def risk_difference(
         comparator_at_risk=arms[1].at_risk(outcomes.time, at),
         level=level,
         n_left_out=len(found) - len(good),
+        notes=end_notes(at, ends),
     )
+
+
+def end_notes(times: Rows, ends: Mapping[str, float]) -> tuple[Note, ...]:
+    """A note for each arm of which the risk is not known at some of the times.
+
+    Parameters
+    ----------
+    times : (k,) float64
+    ends : mapping of str to float
+        The time up to which the risk of each arm is known.
+    """
+    notes = []
+    for arm, end in ends.items():
+        late = times[times > end]
+        if late.size:
+            listed = ", ".join(f"{time:g}" for time in late)
+            text = (
+                f"the follow-up of the {arm} ends at day {end:g}, so its risk by day {listed} is "
+                "not known."
+            )
+            notes.append(Note("follow_up_ends", (), text))
+    return tuple(notes)
 
 
 class _Arm(NamedTuple):
@@ -204,6 +244,12 @@ class _Arm(NamedTuple):
         """People with the outcome up to each time (k,)."""
         events = np.append(0, np.cumsum(self.outcome))
         return np.asarray(events[np.append(self.first, self.rows.size)[self.place]])
+
+    def end(self, outcomes: Outcomes) -> float:
+        """Time up to which the risk is known."""
+        last = self.rows[self.first[-1] :]
+        is_complete = bool((outcomes.status[last] > 0).all())
+        return float("inf") if is_complete else float(outcomes.time[last[0]])
 
     def at_risk(self, time: Rows, at: Rows) -> Index:
         """People under observation just before each time (k,)."""

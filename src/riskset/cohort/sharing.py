@@ -155,7 +155,7 @@ def share_risks(
     """Risks by some times without those of few people.
 
     Where an arm has fewer people at risk, or with the outcome, its risk and the difference are
-    hidden.
+    hidden. Risks that are not known, because nobody is followed so long, stay NaN.
 
     Parameters
     ----------
@@ -173,10 +173,10 @@ def share_risks(
         outcomes, at_risk = (getattr(risks, f"{arm}_{name}") for name in ("outcomes", "at_risk"))
         small = is_small(outcomes, min_cell_count)
         thin = at_risk < min_cell_count
-        columns[arm][small | thin] = None
+        columns[arm][(small | thin) & ~np.isnan(getattr(risks, arm))] = None
         columns[f"{arm}_outcomes"][small] = None
         columns[f"{arm}_at_risk"][is_small(at_risk, min_cell_count)] = None
         either |= small | thin
     for name in ("difference", "se", "lower", "upper"):
-        columns[name][either | blind] = None
+        columns[name][(either & ~np.isnan(risks.difference)) | blind] = None
     return columns

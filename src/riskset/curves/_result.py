@@ -22,6 +22,10 @@ class Curve(Protocol):
     def label(self) -> object:
         """The group."""
 
+    @property
+    def end(self) -> float:
+        """Time up to which the estimate is known."""
+
     def at(self, times: object) -> NDArray[np.float64]:
         """The estimate at times."""
 
@@ -84,7 +88,8 @@ class Curves(Generic[C]):
     def at(self, times: object) -> NDArray[np.float64]:
         """The estimates of all groups at times, in any order: groups first, times last.
 
-        Constant between the steps and after the last of them, where nobody may be left at risk.
+        Constant between the steps and after the last of them, also after the follow-up of a group
+        has ended (``curve.end``), where nobody is at risk and `to_frame` has no values.
         """
         return np.array([curve.at(times) for curve in self.curves])
 
@@ -98,7 +103,9 @@ class Curves(Generic[C]):
         Parameters
         ----------
         times : numbers, optional
-            Rows for these times only; default: for every step of each curve.
+            Rows for these times only; default: for every step of each curve. After the follow-up of
+            a group has ended the estimates are not known and NaN, as R's ``summary.survfit`` leaves
+            these times out; a survival that has reached 0 stays 0.
         library : {"pandas", "polars", "pyarrow"}, optional
             Default: pandas if it is installed, else Arrow.
 
@@ -126,6 +133,17 @@ def as_times(times: object) -> NDArray[np.float64]:
         Places(),
         missing_hint="leave missing times out.",
     )
+
+
+def known_until(time: NDArray[np.float64], survival: NDArray[np.float64]) -> float:
+    """Time up to which a curve is known: the end of the follow-up, or for ever if nobody is left.
+
+    Parameters
+    ----------
+    time, survival : (m,) float64
+        Times at which follow-up ends, and the share that is then free of every event.
+    """
+    return float("inf") if survival[-1] == 0 else float(time[-1])
 
 
 def step_values(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError, counted
 from riskset._types import AnyArray
-from riskset.curves._result import Curves, as_times, step_values
+from riskset.curves._result import Curves, as_times, known_until, step_values
 from riskset.curves.followup import Followup, check_level
 from riskset.curves.intervals import Interval, check_interval, probability_interval
 from riskset.curves.kaplan_meier import choose_variance
@@ -87,8 +87,20 @@ class IncidenceCurve:
             )
         return int(known.index(cause))
 
+    @property
+    def end(self) -> float:
+        """Time up to which incidences are known.
+
+        The end of the follow-up; infinite if everybody has had an event, since nothing changes
+        then.
+        """
+        return known_until(self.time, self.survival)
+
     def at(self, times: object) -> NDArray[np.float64]:
-        """Incidence of each cause at times (k, n_times); 0 before the first event."""
+        """Incidence of each cause at times (k, n_times).
+
+        0 before the first event, constant after the last step.
+        """
         return step_values(self.time, self.incidence, as_times(times), 0.0)
 
     def at_risk(self, times: object) -> NDArray[np.float64]:
@@ -96,7 +108,7 @@ class IncidenceCurve:
         return self._table.at_risk_before(as_times(times))
 
     def columns(self, times: NDArray[np.float64] | None) -> dict[str, AnyArray]:
-        """The curve as columns of a table, at its own or at other times."""
+        """The curve as columns of a table, at its own or at other times; NaN after its `end`."""
         values = {
             "incidence": self.incidence,
             "standard_error": self.standard_error,
@@ -116,6 +128,8 @@ class IncidenceCurve:
         else:
             columns["at_risk"] = np.tile(self.at_risk(times), k)
             values = {name: step_values(self.time, v, at, 0.0) for name, v in values.items()}
+            for value in values.values():
+                value[:, times > self.end] = np.nan
         return columns | {name: v.reshape(-1) for name, v in values.items()}
 
 
@@ -127,7 +141,10 @@ class AalenJohansen(Curves[IncidenceCurve]):
 
     @property
     def causes(self) -> AnyArray:
-        """Event codes, or labels, that occur in any group, ascending (k,)."""
+        """Event codes, or labels, that occur in any group, ascending (k,).
+
+        Without any event the labels that are known, or 1.
+        """
         return self.curves[0].causes
 
 
@@ -176,7 +193,7 @@ def aalen_johansen(
     Raises
     ------
     InputError
-        If values are missing or of the wrong length, nobody has an event, or a group has no weight.
+        If values are missing or of the wrong length, or a group has no weight.
 
     Notes
     -----
@@ -201,10 +218,8 @@ def aalen_johansen(
     rows = Followup.read(y, group, weight)
     causes = np.unique(rows.event[rows.event > 0])
     if causes.size == 0:
-        raise InputError(
-            f"`y` has no events: all {rows.time.size:,} rows of positive weight are censored.",
-            hint="check the coding; 0 is censored, 1, 2, ... are causes.",
-        )
+        # Nobody has an event: the incidence is 0, of every cause that is known.
+        causes = np.array(sorted(rows.causes) or [1], dtype=np.int64)
     names = named_causes(causes, rows.causes)
     kind = choose_variance(variance, rows, get_args(IncidenceVariance))
     curves = []

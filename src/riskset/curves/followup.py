@@ -11,7 +11,7 @@ from riskset.data.causes import Labels, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.dataset import Dataset
 from riskset.data.labels import as_codes, code_columns
-from riskset.data.outcome import Outcome, Surv
+from riskset.data.outcome import Outcome, Surv, field_names
 
 __all__ = ["EVERYBODY", "Followup", "check_level", "own_cause", "split"]
 
@@ -165,20 +165,11 @@ def _fields(
             )
         return own.time, own.event, own.entry, own.weight, own.event_labels
     array = as_array(y, "`y`", Places())
-    names = array.dtype.names
-    if names is None or array.ndim != 1:
+    if array.dtype.names is None or array.ndim != 1:
         raise InputError(
             "`y` must be a structured array of events and times.",
             hint="make it with riskset.Surv(time, event).",
         )
-    if {"event", "time"} <= set(names):
-        entry = array["entry"] if "entry" in names else None
-        return array["time"], array["event"], entry, None, labels_of(array)
-    flags = [name for name in names if array.dtype[name].kind == "b"]
-    if len(names) == 2 and len(flags) == 1:
-        time = names[1] if flags[0] == names[0] else names[0]
-        return array[time], array[flags[0]], None, None, {}
-    raise InputError(
-        f"`y` must have the fields 'event' and 'time', but it has {', '.join(map(repr, names))}.",
-        hint="make it with riskset.Surv(time, event).",
-    )
+    event_name, time_name = field_names(array)
+    entry = array["entry"] if "entry" in array.dtype.names else None
+    return array[time_name], array[event_name], entry, None, labels_of(array)

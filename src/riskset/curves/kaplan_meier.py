@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError, RisksetWarning, counted
 from riskset._types import AnyArray
-from riskset.curves._result import Curves, as_times, step_values
+from riskset.curves._result import Curves, as_times, known_until, step_values
 from riskset.curves.followup import Followup, check_level
 from riskset.curves.intervals import Interval, check_interval, probability_interval
 from riskset.curves.life_table import LifeTable, Steps
@@ -65,6 +65,14 @@ class SurvivalCurve:
             f"{self.time[-1]:g}"
         )
 
+    @property
+    def end(self) -> float:
+        """Time up to which survival is known.
+
+        The end of the follow-up; infinite if survival has reached 0, where it stays.
+        """
+        return known_until(self.time, self.survival)
+
     def at(self, times: object) -> NDArray[np.float64]:
         """Survival at times, in any order; 1 before the first, constant after the last step."""
         return step_values(self.time, self.survival, as_times(times), 1.0)
@@ -102,7 +110,7 @@ class SurvivalCurve:
         return found[0], found[1], found[2]
 
     def columns(self, times: NDArray[np.float64] | None) -> dict[str, AnyArray]:
-        """The curve as columns of a table, at its own or at other times."""
+        """The curve as columns of a table, at its own or at other times; NaN after its `end`."""
         values: dict[str, AnyArray] = {
             "survival": self.survival,
             "standard_error": self.standard_error,
@@ -122,6 +130,8 @@ class SurvivalCurve:
             name: step_values(self.time, v, times, first.get(name, 0.0))
             for name, v in values.items()
         }
+        for column in at.values():
+            column[times > self.end] = np.nan
         return {"time": times, "at_risk": self.at_risk(times), **at}
 
 

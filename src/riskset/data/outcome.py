@@ -17,9 +17,39 @@ from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.labels import as_codes, code_columns
 from riskset.data.risk_order import into_risk_sets, risk_order
 
-__all__ = ["Outcome", "Surv", "read_events"]
+__all__ = ["Outcome", "Surv", "field_names", "read_events"]
 
 NEAR_TIE_ULPS = 16
+
+
+def field_names(array: AnyArray, name: str = "y") -> tuple[str, str]:
+    """Fields with the event and the time of a structured array.
+
+    They are called so, or there are two: the only boolean one, or else the first, is the event, as
+    scikit-survival writes them.
+
+    Raises
+    ------
+    InputError
+        If the array has no such fields.
+    """
+    names = array.dtype.names
+    if names is None:
+        raise InputError(
+            f"`{name}` must be a structured array of events and times.",
+            hint="make it with riskset.Surv(time, event).",
+        )
+    if {"event", "time"} <= set(names):
+        return "event", "time"
+    if len(names) != 2:
+        raise InputError(
+            f"`{name}` must have the fields 'event' and 'time', but it has "
+            f"{', '.join(map(repr, names))}.",
+            hint="make it with riskset.Surv(time, event).",
+        )
+    flags = [own for own in names if array.dtype[own].kind == "b"]
+    event = flags[0] if len(flags) == 1 else names[0]
+    return event, names[1] if event == names[0] else names[0]
 
 
 def Surv(  # noqa: N802

@@ -27,7 +27,7 @@ from riskset.data.column_facts import select_columns
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
-from riskset.data.outcome import Outcome
+from riskset.data.outcome import Outcome, field_names
 from riskset.data.schema import Schema
 from riskset.model.penalty import Penalty
 from riskset.model.references import without_references
@@ -292,18 +292,7 @@ def _followup(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None, Labels, P
     names = array.dtype.names
     if names is None:
         return _plain_times(array)
-    if {"event", "time"} <= set(names):
-        event, time = "event", "time"
-    elif len(names) == 2:
-        flags = [name for name in names if array.dtype[name].kind == "b"]
-        event = flags[0] if len(flags) == 1 else names[0]
-        time = names[1] if event == names[0] else names[0]
-    else:
-        raise InputError(
-            f"`y` must have the fields 'event' and 'time', but it has "
-            f"{', '.join(map(repr, names))}.",
-            hint="make it with riskset.Surv(time, event).",
-        )
+    event, time = field_names(array)
     entry = array["entry"] if "entry" in names else None
     places = {"time": f"`y[{time!r}]`", "event": f"`y[{event!r}]`", "entry": "`y['entry']`"}
     return array[time], array[event], entry, labels_of(array), Places(places | _ARGUMENTS)

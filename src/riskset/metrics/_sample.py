@@ -11,7 +11,7 @@ from riskset._types import AnyArray, Index, Rows
 from riskset.data.causes import Labels, cause_code, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.labels import as_codes
-from riskset.data.outcome import Outcome
+from riskset.data.outcome import Outcome, field_names
 
 __all__ = [
     "Sample",
@@ -136,21 +136,13 @@ class Sample:
 
 def read_fields(y: AnyArray, name: str = "y") -> tuple[Rows, Rows, Rows | None]:
     """Event codes, times and entries of a structured array, as it is."""
-    names = np.asarray(y).dtype.names
-    if names is None or len(names) < 2:
-        raise InputError(
-            f"`{name}` must be a structured array of events and times.",
-            hint="make it with riskset.Surv(time, event).",
-        )
-    if {"event", "time"} <= set(names):
-        event_name, time_name = "event", "time"
-    else:
-        event_name, time_name = names[0], names[1]
+    event_name, time_name = field_names(np.asarray(y), name)
     time = as_numbers(y[time_name], "time", None, PLACES)
     if time.size == 0:
         raise InputError(f"`{name}` has no rows.", hint="check the filter before it.")
     code = as_numbers(y[event_name], "event", time.size, PLACES)
-    entry = as_numbers(y["entry"], "entry", time.size, PLACES) if "entry" in names else None
+    has_entry = "entry" in (y.dtype.names or ())
+    entry = as_numbers(y["entry"], "entry", time.size, PLACES) if has_entry else None
     return code, time, entry
 
 

@@ -12,7 +12,7 @@ from riskset.cohort.small_cells import hide_small, is_small
 from riskset.study.hidden_totals import told_by_others
 from riskset.study.hiding import hide as hide_first
 
-__all__ = ["hide"]
+__all__ = ["hide", "lacks_follow_up"]
 
 Row = dict[str, Any]
 ARMS = ("target", "comparator")
@@ -232,14 +232,26 @@ def _cut_curves(rows: list[Row], least: int, results: Any) -> list[Row]:
 
 
 def _hide_risks(rows: list[Row], least: int, results: Any) -> list[Row]:
-    """A risk with few people left is not shown, as its curve is not."""
+    """A risk with few people left is not shown, as its curve is not.
+
+    Where nobody of an arm is followed so long, there is no risk to hide.
+    """
     out = []
     for row in rows:
-        names = [f"{arm}_at_risk" for arm in ARMS]
+        followed = [arm for arm in ARMS if not lacks_follow_up(row, arm)]
+        names = [f"{arm}_at_risk" for arm in followed]
         short = any(row[name] is None or row[name] < least for name in names)
-        keys = [k for k in row if k.endswith(("_risk", "_lower", "_upper")) or k == "difference"]
+        keys = [f"{arm}_{word}" for arm in followed for word in ("risk", "lower", "upper")]
+        if len(followed) == len(ARMS):
+            keys += ["difference", "difference_lower", "difference_upper"]
         out.append(_without(row, _small(row, names, least), keys if short else ()))
     return out
+
+
+def lacks_follow_up(row: Row, arm: str) -> bool:
+    """Whether the risk of an arm is not known because nobody is followed up to its time."""
+    is_empty = row[f"{arm}_risk"] is None and f"{arm}_risk" not in row.get("suppressed", {})
+    return is_empty and row[f"{arm}_at_risk"] == 0 and not row["blinded"]
 
 
 def _join_bars(name: str, *counts: str) -> Callable[[list[Row], int, Any], list[Row]]:

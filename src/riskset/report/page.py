@@ -117,12 +117,12 @@ class Page:
         return f"{self.prefix}{name}"
 
     def hidden(self, mask: str) -> str:
-        """In the place of a number that is not shown: "small" counts, and what tells of them."""
-        return (
-            self.say("cell.small", n=self.min_cell_count)
-            if mask == "small"
-            else self.say("cell.hidden")
-        )
+        """In the place of a number that is not shown.
+
+        "small" counts, what tells of them ("hidden"), and risks at times up to which nobody is
+        followed ("unfollowed").
+        """
+        return self.say(f"cell.{mask}", n=self.min_cell_count)
 
     def section(self, name: str, title: str, *content: object) -> Markup:
         """A section that the table of contents can lead to."""
@@ -204,7 +204,8 @@ class Page:
         hidden = record.get("suppressed") or {}
         masks = [hidden[key] for key in column.keys if key in hidden]
         if masks:
-            words = self.hidden(masks[0] if len(column.keys) == 1 else "hidden")
+            is_one = len(column.keys) == 1 or set(masks) == {"unfollowed"}
+            words = self.hidden(masks[0] if is_one else "hidden")
         else:
             words = column.show(*(record.get(key) for key in column.keys))
         attributes = {

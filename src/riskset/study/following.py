@@ -12,7 +12,7 @@ from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment, effective_size
 from riskset.cohort.curves import ArmCurves, incidence, survival
 from riskset.cohort.outcomes import Outcomes, count_arms, followup
-from riskset.cohort.risks import risk_difference
+from riskset.cohort.risks import end_notes, risk_difference
 from riskset.data.outcome import Surv
 from riskset.study.cohorts import Around, Followed
 from riskset.study.follow_up_bins import follow_up_bins
@@ -61,6 +61,10 @@ def describe(
         breaks = _breaks(curves.limit)
         facts["curves"] += [r | {"adjusted": adjusted} for r in _steps(followed, people, curves)]
         facts["at_risk"] += [r | {"adjusted": adjusted} for r in _at_risk(followed, people, breaks)]
+        ends = {arm: curves.curves[arm].end for arm in ARMS}
+        for note in end_notes(np.array(risk_times), ends):
+            own = {"code": note.code, "message": f"{note.message} Choose earlier `risk_times`."}
+            facts["notes"] += [own] if own not in facts["notes"] else []
         risks = [_risk(followed, people, curves, time, level) for time in risk_times]
         if adjusted:
             _resample(risks, followed, people, risk_times, level, replicates, seed)
@@ -95,12 +99,13 @@ def _curves(followed: Followed, people: Adjustment, level: float) -> ArmCurves:
 
 
 def _steps(followed: Followed, people: Adjustment, curves: ArmCurves) -> list[dict[str, Any]]:
-    """Rows of both curves at the times of their own events, from 0 to the limit."""
+    """Rows of both curves at the times of their own events, from 0 to the limit or their end."""
     rows = []
     for arm in ARMS:
         own = _arm(people, arm)
         time = followed.time[own & (followed.status > 0)]
-        times = np.unique(np.concatenate([[0.0], time[time <= curves.limit], [curves.limit]]))
+        last = min(curves.limit, curves.curves[arm].end)
+        times = np.unique(np.concatenate([[0.0], time[time <= last], [last]]))
         if times.size > MOST_STEPS:
             times = _thinned(curves, arm, times)
         found = curves.columns(times)
@@ -166,9 +171,9 @@ def _at_risk(followed: Followed, people: Adjustment, breaks: Rows) -> list[dict[
 def _risk(
     followed: Followed, people: Adjustment, curves: ArmCurves, time: float, level: float
 ) -> dict[str, Any]:
-    """Risks up to a time and their difference, with a normal interval."""
+    """Risks up to a time and their difference, with a normal interval; None if not known."""
     row: dict[str, Any] = {"time": time, "interval": "normal", "interval_level": level}
-    errors, risks = [], []
+    errors: list[float] = []
     found = curves.columns([time])
     for arm in ARMS:
         here = found["arm"] == arm
@@ -178,17 +183,22 @@ def _risk(
         row[f"{arm}_at_risk"] = people_left
         had = _arm(people, arm) & (followed.status == 1) & (followed.time <= time)
         row[f"{arm}_outcomes"] = int(np.count_nonzero(had))
+        row |= dict.fromkeys(f"{arm}_{word}" for word in ("risk", "lower", "upper"))
+        if time > curves.curves[arm].end:
+            continue
         low = high = risk = error = 0.0  # if all that happened to anybody are competing events
         for k in np.flatnonzero(here)[:1]:
             low, high, error = (found[n][k] for n in ("lower", "upper", "standard_error"))
             risk = found["survival" if "survival" in found else "incidence"][k]
             if "survival" in found:
                 low, high, risk = 1 - high, 1 - low, 1 - risk
-        risks.append(float(risk))
         errors.append(float(error))
         row |= {f"{arm}_risk": float(risk), f"{arm}_lower": float(low), f"{arm}_upper": float(high)}
+    row |= dict.fromkeys(("difference", "difference_lower", "difference_upper"))
+    if len(errors) < len(ARMS):
+        return row
     half = float(ndtri(0.5 + level / 2) * np.hypot(errors[0], errors[1]))
-    difference = risks[0] - risks[1]
+    difference = row["target_risk"] - row["comparator_risk"]
     row["difference"] = difference
     return row | {"difference_lower": difference - half, "difference_upper": difference + half}
 

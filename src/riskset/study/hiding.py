@@ -193,7 +193,9 @@ def _curves(rows: Iterable[Row], least: int) -> Iterator[Row]:
 
 def _risks(rows: Iterable[Row], least: int) -> Iterator[Row]:
     for row in rows:
-        few = [arm for arm in ARMS if row[f"{arm}_at_risk"] < least]
+        # Where nobody is followed so long there is nothing to hide.
+        known = [arm for arm in ARMS if row[f"{arm}_risk"] is not None]
+        few = [arm for arm in known if row[f"{arm}_at_risk"] < least]
         names = [f"{arm}_at_risk" for arm in few]
         for arm in ARMS:
             if arm in few or is_small(row[f"{arm}_outcomes"], least):

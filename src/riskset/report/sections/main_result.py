@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.figures.forest import ForestRow, forest
+from riskset.report.hiding import lacks_follow_up
 from riskset.report.markup import Markup, join, tag
 from riskset.report.numerals import capital, interval, percent, significant, whole
 from riskset.report.page import Column, Page
@@ -29,6 +30,7 @@ ORDER = {"crude": 0, "subgroup": 2}
 """Of roles; all others are between."""
 OPTIONAL = ("calibrated_hr", "calibrated_p", "mdrr", "interaction_p")
 """Columns of the estimates that are left out if no row has anything to say in them."""
+DIFFERENCE = ("difference", "difference_lower", "difference_upper")
 THREE = 3.0
 """The rule of three: without events in n people, the risk is below 3 / n (95 %)."""
 
@@ -139,20 +141,20 @@ def _absent(name: str, run: Row, other: str) -> Row:
 
 def _risk(row: Row) -> Row:
     """Risks at a time, with the number needed where the difference is not 0 for certain."""
-    keys = [f"{a}_{b}" for a in ARMS for b in ("risk", "lower", "upper")] + [
-        "difference",
-        "difference_lower",
-        "difference_upper",
-        "time",
-        "adjusted",
-    ]
+    keys = [f"{a}_{b}" for a in ARMS for b in ("risk", "lower", "upper")]
+    keys += [*DIFFERENCE, "time", "adjusted"]
     out = {key: row[key] for key in keys} | dict.fromkeys(("nnt", "nnt_lower", "nnt_upper"))
     low, value, high = (row[k] for k in ("difference_lower", "difference", "difference_upper"))
     if None not in (low, value, high) and value and low * high > 0:
         out["nnt"] = math.ceil(1 / abs(value))
         ends = sorted(math.ceil(1 / abs(end)) for end in (low, high))
         out["nnt_lower"], out["nnt_upper"] = ends
-    out["suppressed"] = {k: v for k, v in row["suppressed"].items() if k in out}
+    masks = {k: v for k, v in row["suppressed"].items() if k in out}
+    for arm in ARMS:
+        if lacks_follow_up(row, arm):
+            masks |= dict.fromkeys((f"{arm}_risk", f"{arm}_lower", f"{arm}_upper"), "unfollowed")
+            masks |= dict.fromkeys(DIFFERENCE, "unfollowed")
+    out["suppressed"] = masks
     return out
 
 
