@@ -6,18 +6,20 @@ People can be observed for decades before the first procedure was ever recorded.
 from typing import Any
 
 from riskset.omop.cdm import Cdm
+from riskset.omop.records import TABLES
 
 __all__ = ["overview"]
 
-DATES = {
-    "condition_occurrence": ("condition_concept_id", "condition_start_date"),
-    "drug_exposure": ("drug_concept_id", "drug_exposure_start_date"),
-    "procedure_occurrence": ("procedure_concept_id", "procedure_date"),
-    "measurement": ("measurement_concept_id", "measurement_date"),
-    "observation": ("observation_concept_id", "observation_date"),
-    "visit_occurrence": ("visit_concept_id", "visit_start_date"),
-    "death": ("cause_concept_id", "death_date"),
-}
+NAMES = (
+    "condition_occurrence",
+    "drug_exposure",
+    "procedure_occurrence",
+    "measurement",
+    "observation",
+    "visit_occurrence",
+)
+DATES = {name: TABLES[name][:2] for name in NAMES} | {"death": ("cause_concept_id", "death_date")}
+"""Table -> its columns of the concept and of the first day."""
 
 
 def overview(cdm: Cdm) -> Any:
