@@ -1,5 +1,6 @@
 """The embedded database: tables larger than memory as views of one DuckDB connection."""
 
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,12 +16,14 @@ from riskset._errors import InputError
 from riskset._runtime import available_threads
 from riskset.data.frame import as_table
 from riskset.data.table import Table, Words, pandas_index
+from riskset.data.writers import check_folder
 
 __all__ = [
     "Database",
     "StoredTable",
     "batches",
     "check_case",
+    "checked_amount",
     "local_times",
     "quoted",
     "reading",
@@ -32,6 +35,24 @@ MEMORY = "2GB"
 
 
 BATCH_ROWS = 1 << 20
+
+AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)? *([KMGT]i?B)", re.IGNORECASE)
+
+
+def checked_amount(memory: str) -> str:
+    """An amount of memory, as it is given.
+
+    Raises
+    ------
+    InputError
+        If it is not a number and a unit.
+    """
+    if not AMOUNT.fullmatch(memory.strip()):
+        raise InputError(
+            f"`memory_limit` must be a number with a unit, but it is {memory!r}.",
+            hint="for example '8GB' or '500MB'.",
+        )
+    return memory.strip()
 
 
 def quoted(name: str) -> str:
@@ -106,14 +127,32 @@ class Database:
     """A DuckDB connection of our own with bounded memory and a directory to spill to.
 
     A context manager: tables that it opened cannot be read after it is closed.
+
+    Parameters
+    ----------
+    memory_limit : str, optional
+        What it may hold before it spills to disk, such as "8GB"; default: `MEMORY`.
+    spill_folder : path, optional
+        Where it spills to; default: the system's folder of temporary files.
+
+    Raises
+    ------
+    InputError
+        If the limit is not an amount of memory, or the folder cannot be written to.
     """
 
-    def __init__(self) -> None:
-        self._spill = tempfile.TemporaryDirectory(prefix="riskset-")
+    def __init__(
+        self, memory_limit: str | None = None, spill_folder: str | Path | None = None
+    ) -> None:
+        self.memory_limit = MEMORY if memory_limit is None else checked_amount(memory_limit)
+        if spill_folder is not None:
+            check_folder(Path(spill_folder))
+            Path(spill_folder).mkdir(parents=True, exist_ok=True)
+        self._spill = tempfile.TemporaryDirectory(prefix="riskset-", dir=spill_folder)
         self._connection = duckdb.connect(
             ":memory:",
             config={
-                "memory_limit": MEMORY,
+                "memory_limit": self.memory_limit,
                 "temp_directory": self._spill.name,
                 # Every thread holds buffers; more than eight read no faster.
                 "threads": min(8, available_threads()),
@@ -296,7 +335,9 @@ def reading(file: str, *, is_own: bool = False) -> Iterator[None]:
         if not file or (is_own and isinstance(error, OWN_FAULTS)):
             raise
         if isinstance(error, duckdb.OutOfMemoryException):
-            raise MemoryError(f"reading {file} needs more than {MEMORY}: {error}") from error
+            raise MemoryError(
+                f"reading {file} needs more memory than the database may use: {error}"
+            ) from error
         reason = " ".join(str(error).split("\n\n")[0].split())
         raise InputError(
             f"{file} could not be read: {reason}",

@@ -8,7 +8,7 @@ make holds Arrow tables.
 
 from riskset.omop.analyses import ANALYSES, DEFAULT_ANALYSES
 from riskset.omop.cdm import Cdm
-from riskset.omop.concepts import ConceptSet
+from riskset.omop.concepts import ConceptItem, ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
 from riskset.omop.covariates import Covariates
 from riskset.omop.eligibility import Eligibility
@@ -27,6 +27,7 @@ __all__ = [
     "CohortRecords",
     "CohortTable",
     "Cohorts",
+    "ConceptItem",
     "ConceptSet",
     "ConditionGroups",
     "CovariateSettings",

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
-from riskset._errors import CohortError, RisksetWarning, counted
+from riskset._errors import CohortError, InputError, RisksetWarning, counted
 from riskset.data.database import Database, StoredTable, quoted, reading
 from riskset.omop.columns import absent, cast, has_zone, kind
 from riskset.omop.sources import find_tables, is_file_name, open_table_file
@@ -46,9 +46,18 @@ class Cdm:
         be there.
     schema : str or sequence of str
         Of a DuckDB file; the tables of several schemas together, the first one first.
+    ignore : str or sequence of str
+        Tables to treat as if they were not there.
+    memory_limit : str, optional
+        What the embedded database may hold before it spills to disk, such as "8GB"; default "2GB".
+    spill_folder : path, optional
+        Where it spills to; default: the system's folder of temporary files.
 
     Raises
     ------
+    InputError
+        If the source is not a CDM, `ignore` names a table that is not there, `memory_limit` is
+        not an amount of memory, or the folder cannot be written to.
     CohortError
         When a table is first used: "MissingTable", "MissingColumn", "BadFile", "BadId" (an
         identifier is no whole number of 64 bits), "BadDate" (neither ISO nor YYYYMMDD),
@@ -63,9 +72,17 @@ class Cdm:
     Cdm(200 persons, version 5.4, 13 tables)
     """
 
-    def __init__(self, source: object, *, schema: str | Sequence[str] = "main") -> None:
-        self._database = Database()
-        self._folder = TemporaryDirectory(prefix="riskset-cdm-")
+    def __init__(
+        self,
+        source: object,
+        *,
+        schema: str | Sequence[str] = "main",
+        ignore: str | Sequence[str] = (),
+        memory_limit: str | None = None,
+        spill_folder: str | Path | None = None,
+    ) -> None:
+        self._database = Database(memory_limit, spill_folder)
+        self._folder = TemporaryDirectory(prefix="riskset-cdm-", dir=spill_folder)
         self._opened: dict[str, StoredTable] = {}
         self._views: dict[tuple[str, ...], str] = {}
         self._notes: dict[str, Note] = {}
@@ -73,7 +90,15 @@ class Cdm:
         self._listening: list[dict[str, Note]] = []
         try:
             self.source = str(source) if isinstance(source, str | Path) else "data frames"
-            self._tables = find_tables(self._database, source, schema, Path(self._folder.name))
+            self._tables = dict(
+                find_tables(self._database, source, schema, Path(self._folder.name))
+            )
+            for name in [ignore] if isinstance(ignore, str) else ignore:
+                if name.lower() not in self._tables:
+                    raise InputError.unknown_name(
+                        "table", name, self._tables, place="the CDM, for `ignore`"
+                    )
+                del self._tables[name.lower()]
             self.version = self._version()
         except BaseException:
             self.close()

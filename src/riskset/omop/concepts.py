@@ -1,24 +1,58 @@
 """Sets of concepts: drugs, diseases, or anything else that a CDM has codes for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from riskset._errors import CohortError
+from riskset._errors import CohortError, InputError
+from riskset.data.documents import parse_json
 from riskset.omop.cdm import Cdm, Scratch
 
-__all__ = ["ConceptSet"]
+__all__ = ["ConceptItem", "ConceptSet"]
+
+VALID = "upper(trim({}.invalid_reason)) NOT IN ('D', 'U')"
+"""D: deleted, U: replaced by another one. Valid rows have no reason, or a blank."""
+
+HINT = "it is what ATLAS exports: a file with `items`, or with `expression` and `items` in it."
+
+
+@dataclass(frozen=True)
+class ConceptItem:
+    """A line of a concept set, with flags of its own.
+
+    Attributes
+    ----------
+    concept : int
+        Its id.
+    descendants : bool
+        Whether the descendants by ``concept_ancestor`` count, too; only valid ones do.
+    exclude : bool
+        Whether the line takes concepts out of the set, wherever it stands.
+    mapped : bool
+        Whether codes of other vocabularies count that are mapped to these concepts ("Maps to" in
+        ``concept_relationship``).
+    """
+
+    concept: int
+    descendants: bool = True
+    exclude: bool = False
+    mapped: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "concept", _id("concept", self.concept))
 
 
 @dataclass(frozen=True, init=False)
 class ConceptSet:
-    """Standard concepts of a CDM, with those that descend from them.
+    r"""Concepts of a CDM, with those that descend from them.
 
     Parameters
     ----------
-    concepts : whole numbers > 0
-        Concept 0, which stands for a code without a concept, is never one.
+    concepts : whole numbers > 0, or ConceptItem
+        Concept 0, which stands for a code without a concept, is never one. A `ConceptItem` has
+        flags of its own, which `descendants` does not change.
     descendants : bool
         Whether the descendants by ``concept_ancestor`` belong to the set.
     exclude : whole numbers
@@ -26,11 +60,26 @@ class ConceptSet:
     name : str
         For reports.
 
+    Attributes
+    ----------
+    items : tuple of ConceptItem
+    name : str
+
     Raises
     ------
     CohortError
         "BadConcept"; and when the set is used, "EmptyConceptAncestor", if descendants are asked for
-        but the CDM does not know any.
+        but the CDM does not know any, or "MissingTable", if mapped codes are asked for without
+        ``concept_relationship``.
+
+    Notes
+    -----
+    With I the items that include and E those that exclude, the set is
+
+    .. math:: \bigcup_{i \in I} S(i) \setminus \bigcup_{i \in E} S(i),
+
+    S(i) being the concept itself, its valid descendants and the codes mapped to them, as far as the
+    item asks for them. This is the rule of OHDSI's concept sets.
 
     Examples
     --------
@@ -39,28 +88,85 @@ class ConceptSet:
     >>> with rs.omop.Cdm(rs.simulate.toy_tables(20)) as cdm:
     ...     thiazides.ids(cdm)
     (974166, 1395058, 2000000002, 2000000003)
+    >>> item = rs.omop.ConceptItem(1395058, descendants=False)
+    >>> with rs.omop.Cdm(rs.simulate.toy_tables(20)) as cdm:
+    ...     rs.omop.ConceptSet([974166, item]).ids(cdm)
+    (974166, 1395058, 2000000002)
     """
 
-    concepts: tuple[int, ...]
-    descendants: bool
-    exclude: tuple[int, ...]
+    items: tuple[ConceptItem, ...]
     name: str
 
     def __init__(
         self,
-        concepts: Iterable[int],
+        concepts: Iterable[int | ConceptItem],
         *,
         descendants: bool = True,
         exclude: Iterable[int] = (),
         name: str = "",
     ) -> None:
-        for attribute, value in (
-            ("concepts", _ids("concepts", concepts)),
-            ("descendants", bool(descendants)),
-            ("exclude", _ids("exclude", exclude)),
-            ("name", name),
-        ):
-            object.__setattr__(self, attribute, value)
+        given = [
+            one
+            if isinstance(one, ConceptItem)
+            else ConceptItem(_id("concepts", one), bool(descendants))
+            for one in _listed(concepts)
+        ]
+        given += [
+            ConceptItem(_id("exclude", one), bool(descendants), exclude=True)
+            for one in _listed(exclude)
+        ]
+        object.__setattr__(self, "items", tuple(given))
+        object.__setattr__(self, "name", name)
+
+    @classmethod
+    def from_json(cls, source: str | Path | object, *, name: str = "") -> "ConceptSet":
+        """A concept set as ATLAS exports it.
+
+        Parameters
+        ----------
+        source : path, or what JSON holds
+            ``{"items": [{"concept": {"CONCEPT_ID": ...}, "isExcluded": ..., "includeDescendants":
+            ..., "includeMapped": ...}]}``, by itself or as the ``expression`` of a set with a name.
+            A flag that is absent is false.
+        name : str
+            For reports; default: the name in the file.
+
+        Raises
+        ------
+        CohortError
+            "BadConceptSet".
+
+        Examples
+        --------
+        >>> import riskset as rs
+        >>> item = {"concept": {"CONCEPT_ID": 192671}, "includeDescendants": True}
+        >>> rs.omop.ConceptSet.from_json({"items": [item]}).items
+        (ConceptItem(concept=192671, descendants=True, exclude=False, mapped=False),)
+        """
+        place = "the concept set"
+        if isinstance(source, str | Path):
+            place, source = Path(source).name, _read(Path(source))
+        written = name
+        if isinstance(source, Mapping) and "expression" in source:
+            written, source = name or str(source.get("name", "")), source["expression"]
+        items = source.get("items") if isinstance(source, Mapping) else None
+        if not isinstance(items, Sequence) or isinstance(items, str):
+            raise CohortError(
+                "BadConceptSet", f"{place} is not a concept set: it has no `items`.", hint=HINT
+            )
+        return cls(
+            [_item(one, f"{place}, item {k}") for k, one in enumerate(items, 1)], name=written
+        )
+
+    @property
+    def concepts(self) -> tuple[int, ...]:
+        """Ids of the items that include."""
+        return tuple(item.concept for item in self.items if not item.exclude)
+
+    @property
+    def exclude(self) -> tuple[int, ...]:
+        """Ids of the items that exclude."""
+        return tuple(item.concept for item in self.items if item.exclude)
 
     def ids(self, cdm: Cdm) -> tuple[int, ...]:
         """All concepts of the set, sorted."""
@@ -70,44 +176,124 @@ class ConceptSet:
 
     def stage(self, cdm: Cdm, work: Scratch) -> str:
         """The set as a temporary table with one column, ``concept_id``."""
-        own = _expanded(cdm, work, self.concepts, self.descendants)
-        if not self.exclude:
+        own = _expanded(cdm, work, [item for item in self.items if not item.exclude])
+        out = [item for item in self.items if item.exclude]
+        if not out:
             return own
-        out = _expanded(cdm, work, self.exclude, self.descendants)
-        return work.keep(f"SELECT concept_id FROM {own} EXCEPT SELECT concept_id FROM {out}")
+        excluded = _expanded(cdm, work, out)
+        return work.keep(f"SELECT concept_id FROM {own} EXCEPT SELECT concept_id FROM {excluded}")
 
 
-def _expanded(cdm: Cdm, work: Scratch, concepts: tuple[int, ...], descendants: bool) -> str:
-    own = work.values("concept_id", [(c,) for c in sorted(set(concepts))], ["BIGINT"])
-    if not descendants or not concepts:
-        return own
-    columns = ("ancestor_concept_id", "descendant_concept_id")
-    ancestors = cdm.view("concept_ancestor", columns, needed=False)
+def _expanded(cdm: Cdm, work: Scratch, items: Sequence[ConceptItem]) -> str:
+    """Concepts that items stand for, whether they include or exclude."""
+    rows = sorted({(i.concept, i.descendants, i.mapped) for i in items})
+    columns = "concept_id, descendants, mapped"
+    listed = work.values(columns, rows, ["BIGINT", "BOOLEAN", "BOOLEAN"])
+    found = f"SELECT concept_id, mapped FROM {listed}"
+    if any(item.descendants for item in items):
+        found += f" UNION {_descendants(cdm, work, listed, items)}"
+    own = work.keep(found)
+    query = f"SELECT DISTINCT concept_id FROM {own}"
+    if any(item.mapped for item in items):
+        relations = cdm.view(
+            "concept_relationship",
+            ("concept_id_1", "concept_id_2", "relationship_id"),
+            ("invalid_reason",),
+        )
+        query += (
+            f" UNION SELECT r.concept_id_1 FROM {relations} r JOIN {own} o "
+            "ON o.concept_id = r.concept_id_2 WHERE o.mapped AND r.relationship_id = 'Maps to' "
+            f"AND r.concept_id_1 <> 0 AND coalesce({VALID.format('r')}, true)"
+        )
+    return work.keep(query)
+
+
+def _descendants(cdm: Cdm, work: Scratch, listed: str, items: Sequence[ConceptItem]) -> str:
+    """Query of the valid descendants of some items, and whether codes mapped to them count."""
+    ancestors = cdm.view(
+        "concept_ancestor", ("ancestor_concept_id", "descendant_concept_id"), needed=False
+    )
     if not work.row(f"SELECT count(*) FROM (SELECT 1 FROM {ancestors} LIMIT 1)")[0]:
+        asked = [item.concept for item in items if item.descendants]
         raise CohortError(
             "EmptyConceptAncestor",
-            f"the descendants of {', '.join(map(str, concepts[:3]))}"
-            f"{', ...' if len(concepts) > 3 else ''} were asked for, but table concept_ancestor of "
+            f"the descendants of {', '.join(map(str, asked[:3]))}"
+            f"{', ...' if len(asked) > 3 else ''} were asked for, but table concept_ancestor of "
             f"{cdm.source} is {'empty' if 'concept_ancestor' in cdm.tables else 'missing'}.",
             hint="list every concept that occurs in the data and pass descendants=False; for drugs "
             "the relationship 'RxNorm has ing' of concept_relationship leads to ingredients.",
-            details={"concepts": concepts},
+            details={"concepts": tuple(asked)},
         )
-    return work.keep(
-        f"SELECT concept_id FROM {own} UNION SELECT a.descendant_concept_id FROM {ancestors} a "
-        f"JOIN {own} o ON o.concept_id = a.ancestor_concept_id WHERE a.descendant_concept_id <> 0"
+    query = (
+        f"SELECT a.descendant_concept_id AS concept_id, o.mapped FROM {ancestors} a JOIN {listed} "
+        "o ON o.concept_id = a.ancestor_concept_id WHERE o.descendants "
+        "AND a.descendant_concept_id <> 0"
+    )
+    if "concept" not in cdm.tables:
+        return query
+    known = cdm.view("concept", ("concept_id",), ("invalid_reason",))
+    return (
+        f"SELECT d.* FROM ({query}) d ANTI JOIN (SELECT concept_id FROM {known} k "
+        f"WHERE NOT {VALID.format('k')}) invalid USING (concept_id)"
     )
 
 
-def _ids(name: str, concepts: Iterable[int]) -> tuple[int, ...]:
-    given = [concepts] if isinstance(concepts, int | np.integer) else list(concepts)
-    for concept in given:
-        whole = isinstance(concept, int | np.integer) and not isinstance(concept, bool)
-        if not whole or not 0 < int(concept) < 2**63:
+def _read(path: Path) -> object:
+    try:
+        return parse_json(path.read_bytes())
+    except OSError as error:
+        raise CohortError(
+            "BadConceptSet", f"the concept set {str(path)!r} cannot be read: {error.strerror}."
+        ) from None
+    except ValueError as error:
+        raise CohortError(
+            "BadConceptSet", f"{path.name} is not valid JSON: {error}.", hint=HINT
+        ) from None
+
+
+def _item(given: object, place: str) -> ConceptItem:
+    """An item of a concept set of ATLAS."""
+    concept = given.get("concept") if isinstance(given, Mapping) else None
+    if not isinstance(given, Mapping) or not isinstance(concept, Mapping):
+        raise CohortError("BadConceptSet", f"{place}: it has no `concept`.", hint=HINT)
+    known = {str(key).upper(): value for key, value in concept.items()}
+    if "CONCEPT_ID" not in known:
+        raise CohortError("BadConceptSet", f"{place}: its concept has no CONCEPT_ID.", hint=HINT)
+    flags = {}
+    for key in ("includeDescendants", "isExcluded", "includeMapped"):
+        flags[key] = given.get(key) or False
+        if not isinstance(flags[key], bool):
             raise CohortError(
-                "BadConcept",
-                f"`{name}` must be concept ids, whole numbers above 0, but one is {concept!r}.",
-                hint="concept 0 means that a code has no concept, so nothing can be chosen by it.",
-                details={"concept": concept},
+                "BadConceptSet",
+                f"{place}: {key} must be true or false, but it is {flags[key]!r}.",
+                hint=HINT,
             )
-    return tuple(int(concept) for concept in given)
+    return ConceptItem(
+        _id(f"{place}, CONCEPT_ID", known["CONCEPT_ID"]),
+        descendants=flags["includeDescendants"],
+        exclude=flags["isExcluded"],
+        mapped=flags["includeMapped"],
+    )
+
+
+def _listed(concepts: object) -> Sequence[object]:
+    if isinstance(concepts, int | np.integer | ConceptItem):
+        return [concepts]
+    if isinstance(concepts, str) or not isinstance(concepts, Iterable):
+        raise InputError(
+            f"concepts must be a list of concept ids, but this is {concepts!r}.",
+            hint="for example [974166, 1395058].",
+        )
+    return list(concepts)
+
+
+def _id(name: str, concept: object) -> int:
+    whole = isinstance(concept, int | np.integer) and not isinstance(concept, bool)
+    if not whole or not 0 < int(concept) < 2**63:  # type: ignore[call-overload]
+        raise CohortError(
+            "BadConcept",
+            f"`{name}` must be concept ids, whole numbers above 0, but one is {concept!r}.",
+            hint="concept 0 means that a code has no concept, so nothing can be chosen by it.",
+            details={"concept": concept},
+        )
+    return int(concept)  # type: ignore[call-overload,no-any-return]

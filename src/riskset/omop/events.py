@@ -4,37 +4,50 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from riskset._errors import CohortError, counted
+from riskset._errors import CohortError, InputError, counted
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.exposures import as_sequence, read_cohort_table
-from riskset.omop.periods import last_day, note_backward
+from riskset.omop.records import TABLES, inpatient_query, record_query
 
-__all__ = [
-    "CohortRecords",
-    "Diagnosis",
-    "Event",
-    "stage_deaths",
-    "stage_events",
-]
+__all__ = ["CONDITIONS", "CohortRecords", "Diagnosis", "Event", "stage_deaths", "stage_events"]
 
-INPATIENT = (9201, 262)
-"""Inpatient visits, and those of the emergency room that led to one."""
+CONDITIONS = ("condition_occurrence",)
+"""Where diagnoses are looked for by default."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Records of a set of concepts in condition_occurrence, by the day they start.
+    """Records of a set of concepts, by the day they start.
 
     Parameters
     ----------
     concepts : ConceptSet
     inpatient : bool
-        Only those within an inpatient visit (concepts 9201 and 262 with descendants).
+        Only those that start within an inpatient visit.
+    tables : str or sequence of str
+        Tables of the CDM that are searched: condition_occurrence, condition_era, drug_exposure,
+        drug_era, procedure_occurrence, device_exposure, measurement, observation or
+        visit_occurrence. One that the CDM lacks is empty, with a note, if another one is there.
+
+    Raises
+    ------
+    InputError
+        If a table is none of these.
     """
 
     concepts: ConceptSet
     inpatient: bool = False
+    tables: str | Sequence[str] = CONDITIONS
+
+    def __post_init__(self) -> None:
+        tables = (self.tables,) if isinstance(self.tables, str) else tuple(self.tables)
+        for table in tables:
+            if table not in TABLES:
+                raise InputError.wrong_option("tables", table, tuple(TABLES))
+        if not tables:
+            raise InputError("`tables` is empty.", hint="name at least one table of events.")
+        object.__setattr__(self, "tables", tables)
 
 
 @dataclass(frozen=True)
@@ -110,28 +123,26 @@ def _query(cdm: Cdm, work: Scratch, event: Event) -> str:
 
 
 def _diagnoses(cdm: Cdm, work: Scratch, diagnosis: Diagnosis) -> str:
-    conditions = cdm.view(
-        "condition_occurrence", ("person_id", "condition_concept_id", "condition_start_date")
-    )
     concepts = diagnosis.concepts.stage(cdm, work)
-    query = (
-        f"SELECT x.person_id, x.condition_start_date AS event_date FROM {conditions} x "
-        f"JOIN {concepts} k ON k.concept_id = x.condition_concept_id "
-        "WHERE x.condition_start_date IS NOT NULL"
-    )
-    if not diagnosis.inpatient:
-        return query
-    visits = cdm.view(
-        "visit_occurrence",
-        ("person_id", "visit_concept_id", "visit_start_date"),
-        ("visit_end_date",),
-    )
-    note_backward(cdm, work, visits, "visit_occurrence", "visit_start_date", "visit_end_date")
-    known = cdm.n_rows("concept_ancestor") > 0
-    inpatient = ConceptSet(INPATIENT, descendants=known).stage(cdm, work)
-    return (
-        f"{query} AND EXISTS (SELECT 1 FROM {visits} v JOIN {inpatient} i "
-        "ON i.concept_id = v.visit_concept_id WHERE v.person_id = x.person_id "
-        "AND x.condition_start_date BETWEEN v.visit_start_date AND "
-        f"{last_day('v.visit_start_date', 'v.visit_end_date')})"
-    )
+    check_any_table(cdm, diagnosis.tables)
+    queries = [
+        f"SELECT x.person_id, x.concept_id, x.s FROM ({record_query(cdm, work, table)}) x "
+        f"SEMI JOIN {concepts} k USING (concept_id) "
+        "WHERE x.person_id IS NOT NULL AND x.s IS NOT NULL"
+        for table in diagnosis.tables
+    ]
+    records = " UNION ALL ".join(queries)
+    if diagnosis.inpatient:
+        records = inpatient_query(cdm, work, records)
+    return f"SELECT person_id, s AS event_date FROM ({records})"
+
+
+def check_any_table(cdm: Cdm, tables: Sequence[str]) -> None:
+    """Raise CohortError "MissingTable" if a CDM has none of some tables."""
+    if not {*tables} & {*cdm.tables}:
+        raise CohortError(
+            "MissingTable",
+            f"{cdm.source} has no table {' or '.join(tables)}, in which events are looked for.",
+            hint=f"there are: {', '.join(cdm.tables) or 'none'}.",
+            details={"table": tables[0]},
+        )

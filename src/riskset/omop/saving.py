@@ -6,7 +6,7 @@ from typing import Any
 
 from riskset.cohort import saving
 from riskset.data.object_file import read_object, write_object
-from riskset.omop.concepts import ConceptSet
+from riskset.omop.concepts import ConceptItem, ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
 from riskset.omop.covariates import Covariates
 from riskset.omop.eligibility import Eligibility
@@ -22,6 +22,7 @@ OWN = (
     CohortRecords,
     CohortTable,
     Cohorts,
+    ConceptItem,
     ConceptSet,
     ConditionGroups,
     CovariateSettings,

@@ -19,14 +19,15 @@ from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
 from riskset.omop.study_cohort import StudyCohort
 from riskset.study.analysis_sections import Analysis
-from riskset.study.cdm_sections import CdmCovariates, Entry, NewUsers, RiskWindow
+from riskset.study.cdm_sections import CdmCovariates, Entry, NewUsers
 from riskset.study.cdm_settings import (
     concept_set,
     covariate_settings,
     entry_rules,
+    event_tables,
     risk_window,
 )
-from riskset.study.cdm_tables import files_of, open_cdm
+from riskset.study.cdm_tables import cohort_file, files_of, open_cdm
 from riskset.study.cohorts import Around, Cohort, Followed
 from riskset.study.data_sections import CdmData, CdmExposure, CdmOutcome, Codes
 from riskset.study.specification import Comparison, Study
@@ -64,10 +65,14 @@ class CdmSource:
         assert isinstance(data, CdmData)
         self._cdm = open_cdm(study)
         files = files_of(study.folder / data.cdm, self._cdm)
+        beside = cohort_file(study, self._cdm)
+        self._cohorts: object = beside or data.cohort_table.lower()
+        files += [] if beside is None else [beside]
         self.sources: list[dict[str, object]] = [
             {"name": file.name, "fingerprint": fingerprint(file), "rows": None} for file in files
         ]
-        self._key = digest("cdm", [s["fingerprint"] for s in self.sources], data.schema)
+        fingerprints = [s["fingerprint"] for s in self.sources]
+        self._key = digest("cdm", fingerprints, data.schema, data.ignore, data.cohort_table)
         self._last: tuple[str, Cohort] | None = None
         self._selected: tuple[str, StudyCohort] | None = None
 
@@ -98,18 +103,18 @@ class CdmSource:
     def follow(self, comparison: Comparison, analysis: Analysis, outcome: str) -> Followed:
         """What became of them in the time at risk of an analysis."""
         own = self._study.specification
-        cohort, window = self.cohort(comparison, analysis), risk_window(analysis)
         event = own.outcomes[outcome]
         assert isinstance(event, CdmOutcome)
+        cohort, window = self.cohort(comparison, analysis), risk_window(analysis, event)
         competing = list(own.competing_events.values())
         found = self._steps.do(
             "time at risk",
             f"{comparison.target}, {comparison.comparator}, {outcome}",
             [
                 self._entry_key(comparison, analysis),
-                _definition(event),
-                [_definition(other) for other in competing],
-                dataclasses.asdict(analysis.time_at_risk or RiskWindow()),
+                self._definition(event),
+                [self._definition(other) for other in competing],
+                dataclasses.asdict(window),
             ],
             functools.partial(self._follow, comparison, analysis, window, event, competing),
         )
@@ -138,14 +143,15 @@ class CdmSource:
         found = self._steps.do(
             "codes",
             "all definitions",
-            [self._key, {name: _definition(member) for name, member in lists.items()}],
+            [self._key, {name: self._definition(member) for name, member in lists.items()}],
             lambda: Result({"rows": list(self._named(lists))}),
         )
         rows: list[dict[str, object]] = found.facts["rows"]
         return rows
 
     def _named(self, lists: dict[str, Codes]) -> Iterator[dict[str, object]]:
-        wanted = sorted({c for own in lists.values() for c in (*own.concepts, *own.exclude)})
+        sets = {name: concept_set(own, self._study.folder) for name, own in lists.items()}
+        wanted = sorted({item.concept for own in sets.values() for item in own.items})
         columns = ("concept_id", "concept_name")
         view = self._cdm.view("concept", columns, ("vocabulary_id",), needed=False)
         listed = ", ".join(map(str, wanted)) or "NULL"
@@ -157,19 +163,19 @@ class CdmSource:
                     f"WHERE concept_id IN ({listed}) ORDER BY ALL"
                 )
             }
-        for name, own in lists.items():
-            for excluded, concepts in ((False, own.concepts), (True, own.exclude)):
-                for concept in concepts:
-                    label, vocabulary = known.get(concept, (f"[unknown concept {concept}]", None))
-                    row = {"list": name, "concept_id": concept, "name": label}
-                    yield row | {"vocabulary": vocabulary, "excluded": excluded}
+        for name, own in sets.items():
+            for item in sorted(own.items, key=lambda item: item.exclude):
+                unknown = (f"[unknown concept {item.concept}]", None)
+                label, vocabulary = known.get(item.concept, unknown)
+                row = {"list": name, "concept_id": item.concept, "name": label}
+                yield row | {"vocabulary": vocabulary, "excluded": item.exclude}
 
     def _entry_key(self, comparison: Comparison, analysis: Analysis) -> str:
         known = self._study.specification.exposures
         arms = [known[name] for name in (comparison.target, comparison.comparator)]
         return digest(
             self._key,
-            [_definition(arm) for arm in arms if isinstance(arm, CdmExposure)],
+            [self._definition(arm) for arm in arms if isinstance(arm, CdmExposure)],
             dataclasses.asdict(analysis.new_users or NewUsers()),
             dataclasses.asdict(analysis.eligibility or Entry()),
         )
@@ -188,11 +194,11 @@ class CdmSource:
         assert isinstance(target, CdmExposure)
         assert isinstance(comparator, CdmExposure)
         if target.cohort is not None and comparator.cohort is not None:
-            return CohortTable(target.cohort, comparator.cohort).read(self._cdm)
+            return CohortTable(target.cohort, comparator.cohort, self._cohorts).read(self._cdm)
         new_users = dataclasses.asdict(analysis.new_users or NewUsers())
         sets = (
-            concept_set(target, comparison.target),
-            concept_set(comparator, comparison.comparator),
+            concept_set(target, self._study.folder, comparison.target),
+            concept_set(comparator, self._study.folder, comparison.comparator),
         )
         return NewUserCohort(*sets, **new_users).read(self._cdm)
 
@@ -285,8 +291,8 @@ class CdmSource:
         competing: Sequence[CdmOutcome],
     ) -> Result:
         cohort = self._select(comparison, analysis)
-        others = [_event(other) for other in competing]
-        found = window.follow(self._cdm, cohort, _event(event), others)
+        others = [self._event(other) for other in competing]
+        found = window.follow(self._cdm, cohort, self._event(event), others)
         people = _people(found)
         arrays = people.arrays | {
             "time": found.column("survival_time"),
@@ -310,9 +316,27 @@ class CdmSource:
             end_anchor="cohort start",
             remove_prior_outcome=False,
         )
-        found = window.follow(self._cdm, cohort, _event(event))
+        found = window.follow(self._cdm, cohort, self._event(event))
         last = first + (found.column("survival_time").astype(np.int64) - 1) // 7
         return first, {"last_week": last, "has_event": found.column("status") == 1}
+
+    def _definition(self, own: Codes) -> dict[str, object]:
+        """What the records of an exposure or outcome depend on."""
+        found: dict[str, object] = {
+            "items": [dataclasses.asdict(i) for i in concept_set(own, self._study.folder).items],
+            "cohort": own.cohort,
+        }
+        if isinstance(own, CdmOutcome):
+            found |= {"inpatient": own.inpatient, "death": own.death, "tables": event_tables(own)}
+        return found
+
+    def _event(self, own: CdmOutcome) -> object:
+        if own.death:
+            return "death"
+        if own.cohort is not None:
+            return CohortRecords(own.cohort, self._cohorts)
+        concepts = concept_set(own, self._study.folder)
+        return Diagnosis(concepts, inpatient=own.inpatient, tables=event_tables(own))
 
 
 def _people(found: StudyPopulation) -> Result:
@@ -332,20 +356,6 @@ def _left(people: Adjustment, found: Result) -> Adjustment:
         attrition=tuple(Step(**step) for step in found.facts["attrition"]),
         status=found.facts["status"],
     )
-
-
-def _definition(own: Codes) -> dict[str, object]:
-    """What the records of an exposure or outcome depend on."""
-    names = ("concepts", "descendants", "exclude", "cohort", "inpatient", "death")
-    return {name: getattr(own, name, None) for name in names}
-
-
-def _event(own: CdmOutcome) -> object:
-    if own.death:
-        return "death"
-    if own.cohort is not None:
-        return CohortRecords(own.cohort)
-    return Diagnosis(concept_set(own), inpatient=own.inpatient)
 
 
 def _problem(facts: dict[str, Any]) -> tuple[str, str] | None:

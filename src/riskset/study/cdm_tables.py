@@ -4,11 +4,13 @@ from pathlib import Path
 
 from riskset._errors import InputError
 from riskset.omop.cdm import Cdm
+from riskset.omop.sources import is_file_name
 from riskset.study.cdm_sections import NewUsers
+from riskset.study.cdm_settings import event_tables
 from riskset.study.data_sections import CdmData, CdmExposure, CdmOutcome
 from riskset.study.specification import Study
 
-__all__ = ["files_of", "open_cdm"]
+__all__ = ["cohort_file", "files_of", "open_cdm"]
 
 
 def open_cdm(study: Study) -> Cdm:
@@ -25,30 +27,56 @@ def open_cdm(study: Study) -> Cdm:
     if not path.exists():
         raise study.no_file("data", "cdm", file=path)
     try:
-        cdm = Cdm(path, schema=own.data.schema)
+        cdm = Cdm(
+            path,
+            schema=own.data.schema,
+            ignore=own.data.ignore,
+            memory_limit=own.data.memory_limit,
+            spill_folder=own.data.spill_folder and study.folder / own.data.spill_folder,
+        )
     except InputError as error:
         raise study.placed(error, "data", "cdm") from None
-    absent = _needed(study) - {*cdm.tables}
+    absent = [names for names in sorted(_needed(study)) if not {*names} & {*cdm.tables}]
     if absent:
         there = ", ".join(cdm.tables) or "none"
         cdm.close()
-        message = f"{path.name or path} has no table {sorted(absent)[0]}."
+        message = f"{path.name or path} has no table {' or '.join(absent[0])}."
         raise study.fault("data", "cdm", message=message, hint=f"there are: {there}.")
     return cdm
 
 
-def _needed(study: Study) -> set[str]:
-    """Tables without which there is nobody, or no outcome."""
+def cohort_file(study: Study, cdm: Cdm) -> Path | None:
+    """The file of the cohort table, where it is not a table of the CDM.
+
+    Raises
+    ------
+    InputError
+        If there is no such file.
+    """
+    data = study.specification.data
+    assert isinstance(data, CdmData)
+    if data.cohort_table.lower() in cdm.tables or not is_file_name(data.cohort_table):
+        return None
+    path = study.folder / data.cohort_table
+    if not path.is_file():
+        raise study.no_file("data", "cohort_table", file=path)
+    return path
+
+
+def _needed(study: Study) -> set[tuple[str, ...]]:
+    """Tables, or groups of tables of which one is enough, without which nobody is found."""
     own = study.specification
-    needed = {"person", "observation_period"}
+    assert isinstance(own.data, CdmData)
+    needed: set[tuple[str, ...]] = {("person",), ("observation_period",)}
     for exposure in own.exposures.values():
         if isinstance(exposure, CdmExposure) and exposure.cohort is None:
-            needed |= {(a.new_users or NewUsers()).source for a in own.analyses.values()}
+            needed |= {((a.new_users or NewUsers()).source,) for a in own.analyses.values()}
     for member in (*own.exposures.values(), *own.outcomes.values(), *own.competing_events.values()):
         if getattr(member, "cohort", None) is not None:
-            needed.add("cohort")
+            if not is_file_name(own.data.cohort_table):
+                needed.add((own.data.cohort_table.lower(),))
         elif isinstance(member, CdmOutcome) and not member.death:
-            needed.add("condition_occurrence")
+            needed.add(event_tables(member))
     return needed
 
 

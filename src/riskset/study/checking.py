@@ -159,9 +159,11 @@ def _check_definitions(study: "Study") -> None:
 
 
 def _check_codes(study: "Study", group: str, name: str, member: CdmExposure | CdmOutcome) -> None:
-    given = [word for word in ("concepts", "cohort") if getattr(member, word) not in ((), None)]
+    ways: tuple[str, ...] = ("concepts", "concept_set", "cohort")
+    given = [word for word in ways if getattr(member, word) not in ((), None)]
     given += ["death"] if isinstance(member, CdmOutcome) and member.death else []
-    known = "concepts, cohort or death" if isinstance(member, CdmOutcome) else "concepts or cohort"
+    ways += ("death",) * isinstance(member, CdmOutcome)
+    known = f"{', '.join(ways[:-1])} or {ways[-1]}"
     if len(given) != 1:
         message = f"it needs one of {known}, but has {' and '.join(given) or 'none'}."
         raise study.fault(group, name, message=message)

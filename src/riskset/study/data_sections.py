@@ -7,6 +7,7 @@ import datetime
 from dataclasses import dataclass
 from typing import Literal
 
+from riskset.study.cdm_sections import RiskWindow
 from riskset.study.document import key
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "CdmExposure",
     "CdmOutcome",
     "Codes",
+    "ConceptLine",
     "Covariates",
     "Data",
     "Exposure",
@@ -70,7 +72,22 @@ class CdmData(Data):
     """An OMOP Common Data Model."""
 
     cdm: str = key("a folder or a zip archive of Parquet or CSV files, or a DuckDB file")
-    schema: str = key("of a DuckDB file", "main")
+    schema: str | tuple[str, ...] = key(
+        "schema of a DuckDB file, or several: a table is taken from the first that has it",
+        "main",
+    )
+    ignore: tuple[str, ...] = key("tables to treat as if they were not there", ())
+    cohort_table: str = key(
+        "table of the CDM with the cohorts of exposures and outcomes, or a file", "cohort"
+    )
+    memory_limit: str | None = key(
+        "memory that the embedded database may use before it spills to disk, such as 8GB; "
+        "left out: 2GB",
+        None,
+    )
+    spill_folder: str | None = key(
+        "folder that it spills to; left out: the system's folder of temporary files", None
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +106,24 @@ class TableExposure(Exposure):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConceptLine:
+    """A concept with flags of its own; see `riskset.omop.ConceptItem`."""
+
+    concept: int = key("id of the concept")
+    descendants: bool = key("whether its descendants count, too", True)
+    exclude: bool = key("whether it is taken out of the set", False)
+    mapped: bool = key("whether codes that are mapped to it count, too", False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Codes:
     """Concepts of a CDM, or the records of a cohort that is there already."""
 
-    concepts: tuple[int, ...] = key("ids of concepts", ())
-    descendants: bool = key("and all that descend from them", True)
-    exclude: tuple[int, ...] = key("ids of concepts that are not meant, nor what descends", ())
-    cohort: int | None = key("cohort_definition_id in the table cohort, instead", None)
+    concepts: tuple[int | ConceptLine, ...] = key("ids of concepts, or concepts with flags", ())
+    concept_set: str | None = key("file of a concept set as ATLAS exports it, instead", None)
+    descendants: bool = key("whether descendants of the ids count, too", True)
+    exclude: tuple[int, ...] = key("ids of concepts to take out, with their descendants", ())
+    cohort: int | None = key("cohort_definition_id in the cohort table, instead", None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,5 +157,19 @@ class TableOutcome(Outcome):
 class CdmOutcome(Outcome, Codes):
     """An outcome or a control in a CDM: the first diagnosis of some conditions."""
 
-    inpatient: bool = key("only diagnoses within an inpatient visit", False)
+    inpatient: bool = key("whether records must start within an inpatient visit", False)
+    tables: tuple[str, ...] | None = key(
+        "tables in which the concepts are looked for; left out: condition_occurrence, and for "
+        "negative controls observation, too",
+        None,
+    )
     death: bool = key("death from any cause, instead of concepts", False)
+    time_at_risk: RiskWindow | None = key(
+        "time at risk of this outcome, in place of that of the analyses", None
+    )
+    prior_outcome_lookback: int | None = key(
+        "people who had it fewer than so many days before are left out, in place of the number "
+        "of the time at risk",
+        None,
+        least=0,
+    )

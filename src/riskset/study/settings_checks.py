@@ -9,10 +9,17 @@ from riskset._errors import InputError
 from riskset.cohort.propensity import check_range
 from riskset.cohort.weighting import check_truncation
 from riskset.estimators.bootstrap import check_interval
+from riskset.omop.events import Diagnosis
 from riskset.study.analysis_sections import Analysis, OutcomeModel, Trim
 from riskset.study.cdm_sections import CdmCovariates
-from riskset.study.cdm_settings import concept_set, covariate_settings, entry_rules, risk_window
-from riskset.study.data_sections import CdmData, Codes
+from riskset.study.cdm_settings import (
+    concept_set,
+    covariate_settings,
+    entry_rules,
+    event_tables,
+    risk_window,
+)
+from riskset.study.data_sections import CdmData, CdmOutcome, Codes
 
 if TYPE_CHECKING:
     from riskset.study.specification import Study
@@ -47,8 +54,19 @@ def check_settings(study: "Study") -> None:
     for group, members in groups.items():
         for name, member in members.items():  # type: ignore[attr-defined]
             if isinstance(member, Codes):
-                with _line(study, group, name):
-                    concept_set(member)
+                _check_codes(study, (group, name), member)
+
+
+def _check_codes(study: "Study", place: tuple[str, ...], member: Codes) -> None:
+    file = ("concept_set",) * (member.concept_set is not None)
+    with _line(study, *place, *file):
+        found = concept_set(member, study.folder)
+    if not isinstance(member, CdmOutcome):
+        return
+    with _line(study, *place):
+        Diagnosis(found, tables=event_tables(member))
+    if member.time_at_risk is not None:
+        _check_window(study, place, next(iter(study.specification.analyses.values())), member)
 
 
 @contextmanager
@@ -92,8 +110,16 @@ def _check_cdm(study: "Study", place: tuple[str, ...], analysis: Analysis) -> No
         if low is not None and high is not None and low > high:
             message = f"nobody can enter: {first} is {low}, and {last} {high}."
             raise study.fault(*place, "eligibility", last, message=message)
+    _check_window(study, place, analysis, None)
+    with _line(study, *place, "covariates"):
+        covariate_settings(analysis.covariates or CdmCovariates())
+
+
+def _check_window(
+    study: "Study", place: tuple[str, ...], analysis: Analysis, outcome: CdmOutcome | None
+) -> None:
     with _line(study, *place, "time_at_risk"):
-        window = risk_window(analysis)
+        window = risk_window(analysis, outcome)
     same = window.start_anchor == window.end_anchor
     if same and window.risk_end is not None and window.risk_end < window.risk_start:
         message = (
@@ -107,5 +133,3 @@ def _check_cdm(study: "Study", place: tuple[str, ...], analysis: Analysis) -> No
             f"{window.min_days_at_risk}."
         )
         raise study.fault(*place, "time_at_risk", "min_days_at_risk", message=message)
-    with _line(study, *place, "covariates"):
-        covariate_settings(analysis.covariates or CdmCovariates())

@@ -183,16 +183,21 @@ class Study:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The specification with all defaults, as JSON has it; files without their folders."""
+        """The specification with all defaults, as JSON has it; files without their folders.
+
+        What only the computer matters for, such as memory, is left out.
+        """
         found: dict[str, Any] = json.loads(
             json.dumps(dataclasses.asdict(self.specification), default=str)
         )
         del found["defaults"]
-        for place, name in (
-            (found["data"], "people"),
-            (found["data"], "cdm"),
-            (found["data"].get("covariates", {}), "table"),
-        ):
+        for name in ("memory_limit", "spill_folder"):
+            found["data"].pop(name, None)
+        files = [(found["data"], name) for name in ("people", "cdm", "cohort_table")]
+        files.append((found["data"].get("covariates", {}), "table"))
+        for group in ("exposures", "outcomes", "competing_events"):
+            files += [(member, "concept_set") for member in found[group].values()]
+        for place, name in files:
             if place.get(name) is not None:
                 place[name] = Path(place[name]).name
         return found

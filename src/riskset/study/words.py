@@ -6,11 +6,13 @@ import platform
 from collections.abc import Mapping
 from typing import Any
 
+from riskset._errors import counted
 from riskset._version import __version__
+from riskset.omop.risk import TimeAtRisk
 from riskset.study.analysis_sections import Analysis
 from riskset.study.cdm_sections import Entry
 from riskset.study.cdm_settings import risk_window
-from riskset.study.data_sections import CdmData, CdmOutcome
+from riskset.study.data_sections import CdmData, CdmOutcome, TableOutcome
 from riskset.study.specification import Study
 
 __all__ = ["analysis_words", "study_document", "versions"]
@@ -57,7 +59,7 @@ def study_document(study: Study, sources: list[dict[str, object]]) -> dict[str, 
         "outcomes": {
             name: {
                 "label": outcome.label or name,
-                "description": outcome.description,
+                "description": _outcome_words(outcome),
                 "kind": outcome.kind,
                 "true_hr": 1.0 if outcome.kind == "negative control" else outcome.true_hr,
             }
@@ -82,6 +84,19 @@ def study_document(study: Study, sources: list[dict[str, object]]) -> dict[str, 
         "settings_hash": study.settings_hash,
         "versions": versions(),
     }
+
+
+def _outcome_words(outcome: TableOutcome | CdmOutcome) -> str:
+    """The description of an outcome, and how it differs from the analyses."""
+    parts = [outcome.description] if outcome.description else []
+    if isinstance(outcome, CdmOutcome):
+        if outcome.time_at_risk is not None:
+            window = TimeAtRisk(**dataclasses.asdict(outcome.time_at_risk))
+            parts.append(f"Its time at risk is its own: {window.words}.")
+        if outcome.prior_outcome_lookback is not None:
+            days = counted(outcome.prior_outcome_lookback, "day")
+            parts.append(f"People who had it in the last {days} before were left out.")
+    return " ".join(parts)
 
 
 def _listed(events: Mapping[str, CdmOutcome]) -> str | None:
