@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from riskset._errors import InputError
 from riskset.cohort.propensity import check_range
 from riskset.cohort.weighting import check_truncation
+from riskset.data.database import checked_amount
 from riskset.estimators.bootstrap import check_interval
 from riskset.omop.events import Diagnosis
 from riskset.study.analysis_sections import Analysis, OutcomeModel, Trim
@@ -46,6 +47,9 @@ def check_settings(study: "Study") -> None:
                 check_truncation(analysis.weight.truncate)
         if isinstance(own.data, CdmData):
             _check_cdm(study, place, analysis)
+    if isinstance(own.data, CdmData) and own.data.memory_limit is not None:
+        with _line(study, "data", "memory_limit"):
+            checked_amount(own.data.memory_limit)
     groups = {
         "exposures": own.exposures,
         "outcomes": own.outcomes,
