@@ -64,13 +64,18 @@ class CdmSource:
         self._study, self._steps, data = study, steps, study.specification.data
         assert isinstance(data, CdmData)
         self._cdm = open_cdm(study)
-        files = files_of(study.folder / data.cdm, self._cdm)
-        beside = cohort_file(study, self._cdm)
+        try:
+            beside = cohort_file(study, self._cdm)
+            files = files_of(study.folder / data.cdm, self._cdm)
+            files += [] if beside is None else [beside]
+            self.sources: list[dict[str, object]] = [
+                {"name": file.name, "fingerprint": fingerprint(file), "rows": None}
+                for file in files
+            ]
+        except BaseException:
+            self.close()
+            raise
         self._cohorts: object = beside or data.cohort_table.lower()
-        files += [] if beside is None else [beside]
-        self.sources: list[dict[str, object]] = [
-            {"name": file.name, "fingerprint": fingerprint(file), "rows": None} for file in files
-        ]
         fingerprints = [s["fingerprint"] for s in self.sources]
         self._key = digest("cdm", fingerprints, data.schema, data.ignore, data.cohort_table)
         self._last: tuple[str, Cohort] | None = None
