@@ -38,7 +38,7 @@ def test_who_died_before_the_index_date_is_left_out():
     names = [s.step for s in found.attrition.steps]
     assert names[names.index("alive at index") - 1] == "observed at index"
     assert messages(found)["death_before_index"] == (
-        "Deaths before the index date: 1 exposure was left out."
+        "Deaths before the index date leave 1 exposure out."
     )
 
 

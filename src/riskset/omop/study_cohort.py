@@ -120,8 +120,7 @@ def alive_at_index(
     if not n:
         return table, ()
     steps.append(step)
-    was = "was" if n == 1 else "were"
-    message = f"Deaths before the index date: {counted(n, 'exposure')} {was} left out."
+    message = f"Deaths before the index date leave {counted(n, 'exposure')} out."
     return alive, (Note("death_before_index", (), message),)
 
 

@@ -62,7 +62,7 @@ class TableData(Data):
     table: str | None = key("name of the table in a DuckDB file", None)
     id: str | None = key("column that identifies rows; needed with a long table", None)
     person: str | None = key("column that identifies people, if they may enter twice", None)
-    index_date: str | None = key("column of the first day, a date", None)
+    index_date: str | None = key("column of the first day, a date such as 2020-01-31", None)
     score: str | None = key("column of propensity scores, which are then not fitted", None)
     covariates: Covariates = key("where covariates are", Covariates)
 

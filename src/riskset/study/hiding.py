@@ -25,9 +25,12 @@ ARMS = ("target", "comparator")
 EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
 OF_CONTROL = (*EFFECT[:-1], "calibrated_p")
 COUNT = re.compile(
-    r"(?<![\d.,])\d[\d,]*(?= (?:of |(?:and [\d,]+ )?(?:people|rows?|exposures?|events?|outcomes?)))"
+    r"(?<![\d.,])\d[\d,]*(?= (?:of |(?:and [\d,]+ )?"
+    r"(?:people|persons?|rows?|records?|exposures?|events?|outcomes?)))"
 )
 """A number of people or of what happened to them, in a sentence."""
+IN_ATTRITION = {"death_before_index"}
+"""Warnings whose counts the attrition has, which hides them together with others."""
 CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
 
 
@@ -274,8 +277,9 @@ def _sentences(column: str) -> Callable[[Iterable[Row], int], Iterator[Row]]:
             return f"fewer than {least}" if few else count[0]
 
         for row in rows:
-            text = row[column]
-            yield row | {column: None if text is None else COUNT.sub(shown, text)}
+            text, is_told = row[column], row.get("code") in IN_ATTRITION
+            hide = (lambda _: "some") if is_told else shown
+            yield row | {column: None if text is None else COUNT.sub(hide, text)}
 
     return hidden
 
