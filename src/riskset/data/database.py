@@ -277,16 +277,19 @@ def local_times(schema: "pa.Schema") -> str:
     Of UTC nothing is changed: where points in time come from databases it stands for no zone.
     """
     local = [
-        f"{quoted(f.name)} AT TIME ZONE {text(_zone(f.type.tz))} AS {quoted(f.name)}"
+        f"{_clock(quoted(f.name), f.type.tz)} AS {quoted(f.name)}"
         for f in schema
         if pa.types.is_timestamp(f.type) and f.type.tz not in (None, "UTC")
     ]
     return f" REPLACE ({', '.join(local)})" if local else ""
 
 
-def _zone(zone: str) -> str:
-    """A zone as the database knows it; Arrow writes fixed ones as +09:00."""
-    return f"GMT{zone}" if zone[0] in "+-" else zone
+def _clock(sql: str, zone: str) -> str:
+    """SQL of what the clock of a zone showed; Arrow writes fixed zones as +09:00."""
+    if zone[0] not in "+-":
+        return f"{sql} AT TIME ZONE {text(zone)}"
+    hours, minutes = map(int, zone[1:].split(":"))
+    return f"({sql} AT TIME ZONE 'UTC') {zone[0]} INTERVAL '{60 * hours + minutes} minutes'"
 
 
 def check_case(columns: Sequence[str], file: str) -> None:
