@@ -109,3 +109,13 @@ def test_big_covariates_are_matched_exactly():
     x = np.array([[1e20], [2.5e20], [1e20], [2.5e20]])
     found = rs.cohort.match(people, exact_covariates=["x0"], X=x)
     assert_array_equal(found.set_id, [0, 1, 0, 1])
+
+
+def test_a_missing_reason_is_no_reason_called_none():
+    people, y = rs.cohort.Population([1, 0, 1]), rs.Surv([1, 2, 3], [1, 0, 0])
+    assert rs.cohort.followup(y, people, ["end", "death", "end"]).ends_target == {"end": 2}
+    for reasons in (["end", None, "death"], np.array(["end", np.nan, "death"], dtype=object)):
+        with pytest.raises(rs.CohortError, match="`end_reason` must not be missing, but 1 of 3"):
+            rs.cohort.followup(y, people, reasons)
+    with pytest.raises(rs.CohortError, match="one label for each of the 3 rows"):
+        rs.cohort.followup(y, people, ["end"])

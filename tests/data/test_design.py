@@ -144,7 +144,7 @@ def test_keys_are_exact() -> None:
         (lambda: Design.from_dense([[1.0, np.inf]], ["a", "b"]), ["'b'", "infinity", "row 0"]),
         (lambda: Design.from_dense([[1j]]), ["numeric", "complex"]),
         (lambda: Design.from_dense(np.eye(2), ["a", "a"]), ["two covariates", "'a'", "rename"]),
-        (lambda: Design.from_dense(np.eye(2), ["a"]), ["2 columns", "1 names"]),
+        (lambda: Design.from_dense(np.eye(2), ["a"]), ["2 columns", "1 name."]),
         (
             lambda: Design.from_sparse(sp.coo_array(([1, 2.0], ([3, 3], [0, 0])), shape=(5, 2))),
             ["row 3", "column 0", "sum_duplicates"],

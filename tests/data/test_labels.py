@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.feather
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 import riskset as rs
@@ -266,3 +267,51 @@ def test_a_matrix_of_objects_holds_numbers_only(matrix, words):
 def test_decimals_in_a_matrix_are_numbers():
     matrix = np.array([[Decimal("1.5"), 2], [True, np.float32(3)]], dtype=object)
     assert_array_equal(rs.Design.from_dense(matrix).to_dense(), [[1.5, 2.0], [1.0, 3.0]])
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (objects("1", "2"), "column 'a' must be numeric, but row 0 has '1'"),
+        (objects(1, None), "column 'a' must not be missing, but 1 of 2 rows is (first: row 1"),
+        (objects(1, pd.NA), "column 'a' must not be missing, but 1 of 2 rows is (first: row 1"),
+        (np.array(["1", "2"]), "column 'a' must be numeric, but its type is <U1"),
+        (np.array([1j, 2]), "column 'a' must be numeric, but its type is complex128"),
+        (
+            np.array(["2020-01-01", "2020-01-02"], "M8[D]"),
+            "column 'a' must be numeric, but its typ",
+        ),
+        (np.array([2**53 + 1, 2]), "column 'a' must stay below 2**53"),
+        (np.array([2**63 + 1, 2], dtype=np.uint64), "column 'a' must stay below 2**53"),
+    ],
+)
+def test_columns_of_a_design_are_numbers(column, words):
+    with pytest.raises(InputError) as caught:
+        rs.Design.from_columns({"a": column})
+    assert words in str(caught.value)
+
+
+def test_whole_numbers_that_floats_do_not_hold_are_refused():
+    large = np.array([[2**53 + 1, 1], [2**53, 0]])
+    with pytest.raises(InputError, match=r"column 'x0' must stay below 2\*\*53, .* 2 of 2 rows"):
+        rs.Design.from_dense(large)
+    with pytest.raises(InputError, match=r"an entry of X must stay below 2\*\*53"):
+        rs.Design.from_sparse(sp.csc_array(large))
+    with pytest.raises(InputError, match=r"`time` must stay below 2\*\*53, .*1 of 2 rows is not"):
+        rs.Surv(np.array([1_600_000_000_000_000_000 * 6, 5], dtype=np.uint64), [1, 0])
+    for code in (2**60 + 1, 1e300):
+        with pytest.raises(InputError, match=r"`event` must .*1 of 2 rows is not"):
+            rs.Surv([1, 2], [1, code])
+
+
+def test_objects_of_several_types_of_numbers_are_numbers():
+    frame = pd.DataFrame({"time": [1, 2, 3], "event": [1, 0, 1]})
+    mixed = rs.Dataset.from_frame(frame.assign(x=objects(1, 2.5, Decimal("3.1"))))
+    assert_array_equal(mixed.design.to_dense()[:, 0], [1, 2.5, 3.1])
+    large = objects(2**63 + 1, 2**63 + 2, 3)
+    data = rs.Dataset.from_frame(frame.assign(x=large), cluster="x")
+    assert data.outcome().cluster.tolist() == [1, 2, 0]
+    with pytest.raises(InputError, match=r"'x' must stay below 2\*\*53"):
+        rs.Dataset.from_frame(frame.assign(x=large))
+    with pytest.raises(InputError, match="missing values, but it has in 1 of 3 rows"):
+        rs.Dataset.from_frame(frame.assign(x=objects(1, 2.5, None)))

@@ -16,7 +16,8 @@ from riskset._types import Index, Rows, is_count, is_number
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.curves.followup import Followup
 from riskset.data.causes import cause_code
-from riskset.data.checks import Places, as_array
+from riskset.data.checks import Places
+from riskset.data.labels import as_labels
 
 __all__ = [
     "ArmCounts",
@@ -331,14 +332,12 @@ def followup(y: object, adjustment: People, end_reason: object = None) -> Follow
     """
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment, None, only_time=True)
-    reasons = None if end_reason is None else as_array(end_reason, "`end_reason`", Places())
-    if reasons is not None and reasons.shape != outcomes.time.shape:
-        raise CohortError(
-            "BadOutcome",
-            f"`end_reason` must have one word for each of the {outcomes.time.size:,} rows, but its "
-            f"shape is {reasons.shape}.",
-            hint="pass that of everybody, before trimming and matching.",
-        )
+    reasons = None
+    if end_reason is not None:
+        try:
+            reasons = as_labels(end_reason, "end_reason", outcomes.time.size, Places())
+        except InputError as error:
+            raise CohortError("BadOutcome", error.message, hint=error.hint) from None
     quantiles, days, ends = [], [], []
     for arm in (1, 0):
         rows = adjustment.kept & (adjustment.population.treatment == arm)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Rows
-from riskset.data.checks import NUMBERS, Places, missing_rows, shown
+from riskset.data.checks import NUMBERS, Places, missing_rows, refuse_inexact, shown
 from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
 from riskset.kernels import columns_cpu
 from riskset.kernels.matrix_cpu import sparse_layout
@@ -114,6 +114,7 @@ class ColumnBuilder:
             bad = ~np.isfinite(column)
             if bad.any():
                 _complain_value(name, int(np.flatnonzero(bad)[0]), column, int(bad.sum()), places)
+        refuse_inexact(column, f"column {name!r}", places or Places())
         j, self.count = self.count, self.count + 1
         at = np.flatnonzero(column)
         value = column[at]
@@ -354,6 +355,7 @@ def canonical_csc(x: sp.spmatrix | sp.sparray) -> sp.csc_array:
         raise InputError(
             f"X must be numeric, but its type is {csc.dtype}.", hint="convert it to float64."
         )
+    refuse_inexact(csc.data, "an entry of X", Places(row_name=lambda i: f"entry {i}"))
     if not csc.has_canonical_format:
         complain_duplicates_csc(csc)
     return csc

@@ -24,6 +24,7 @@ __all__ = [
     "complain_rows",
     "is_missing",
     "missing_rows",
+    "refuse_inexact",
     "refuse_name",
     "shown",
 ]
@@ -182,9 +183,26 @@ def as_numbers(
             f"(first: {places.row(0)}, value {shown(array[0]) if array.size else 'none'}).",
             hint="convert it to numbers; for dates, count the days since the start of follow-up.",
         )
+    refuse_inexact(array, column, places)
     numbers = np.ascontiguousarray(array, dtype=np.float64)
     complain_rows(~np.isfinite(numbers), array, column, "must be finite", places, hint=missing_hint)
     return numbers
+
+
+def refuse_inexact(array: AnyArray, column: str, places: Places) -> None:
+    """Refuse whole numbers that float64 does not hold, such as identifiers and nanoseconds."""
+    if array.dtype.kind in "iu" and array.size:
+        if max(int(array.max()), -int(array.min())) < EXACT:
+            return
+        complain_rows(
+            (array >= EXACT) | (array <= -EXACT),
+            array,
+            column,
+            "must stay below 2**53, beyond which floating point does not hold every whole number",
+            places,
+            hint="use a coarser unit, such as days instead of nanoseconds; identifiers are no "
+            "amounts.",
+        )
 
 
 def _numbers_from_objects(array: AnyArray, column: str, places: Places, hint: str) -> Rows:

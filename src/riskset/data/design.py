@@ -27,7 +27,7 @@ from riskset.data.assemble import (
     column_names,
     take_rows,
 )
-from riskset.data.checks import Places, as_array
+from riskset.data.checks import Places, as_array, as_numbers
 from riskset.data.design_build import write_blocks
 from riskset.data.design_file import Contents, read_contents, write_contents
 from riskset.data.parts import BinaryPart, Part
@@ -112,7 +112,7 @@ class Design:
         places: Places | None = None,
         factors: Factors = (),
     ) -> "Design":
-        """From named one-dimensional columns, one after the other."""
+        """From named one-dimensional columns of numbers, one after the other."""
         names = tuple(columns)
         if n_rows is None:
             if not names:
@@ -120,7 +120,7 @@ class Design:
             n_rows = len(columns[names[0]])
         builder = ColumnBuilder(n_rows)
         for name in names:
-            builder.add(np.asarray(columns[name]), name, places)
+            builder.add(_column(columns[name], name, n_rows, places), name, places)
         return cls(n_rows, names, names, *builder.build(), factors)
 
     @classmethod
@@ -408,3 +408,12 @@ def _again(path: str, checksum: int) -> Design:
             hint="keep the files of designs that are in use, or pickle the design anew.",
         )
     return design
+
+
+def _column(values: object, name: str, n_rows: int, places: Places | None) -> AnyArray:
+    """A column of numbers in their own type."""
+    named = Places({name: f"column {name!r}"}, places.row if places else None)
+    array = as_array(values, named.column(name), named)
+    if array.dtype.kind in "buif":
+        return array
+    return as_numbers(array, name, n_rows, named)

@@ -9,7 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Number
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -129,8 +130,18 @@ def _arrow_column(frame: "nw.DataFrame[Any]", name: str) -> "pa.Array":
             # Each has a zone of its own, of which a column of Arrow can have one.
             return pa.array([_clock(value) for value in column.to_list()], from_pandas=True)
         return found
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise _mixed(name, column.to_list(), str(error)) from None
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        objects = column.to_list()
+        if all(_kind_of_object(value) == "numbers" for value in objects):
+            return _numbers(objects)
+        raise _mixed(name, objects, str(error)) from None
+
+
+def _numbers(values: Sequence[Any]) -> "pa.Array":
+    """Numbers of several types, exact if they are whole; None is missing."""
+    if all(value is None or value % 1 == 0 for value in values):
+        return pa.array([None if value is None else Decimal(int(value)) for value in values])
+    return pa.array([None if value is None else float(value) for value in values])
 
 
 def _clock(value: Any) -> Any:
@@ -160,7 +171,7 @@ def _kind_of_object(value: object) -> str:
     """The kind of an object, as messages call it."""
     if isinstance(value, bool | np.bool_):
         return "booleans"
-    if value is None or isinstance(value, Number | np.number):
+    if value is None or isinstance(value, (Real, Decimal, np.integer, np.floating)):
         return "numbers"
     return "text" if isinstance(value, str) else f"objects of type {type(value).__name__}"
 

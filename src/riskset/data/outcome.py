@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, RiskSets, Rows
 from riskset.data.causes import Labels, choose_cause, code_labels, holds_text
-from riskset.data.checks import Places, as_array, as_numbers, complain_rows
+from riskset.data.checks import EXACT, Places, as_array, as_numbers, complain_rows
 from riskset.data.labels import as_codes, code_columns
 from riskset.data.risk_order import into_risk_sets, risk_order
 
@@ -130,7 +130,7 @@ def read_events(
         )
     numbers = as_numbers(event, "event", n_rows, places)
     complain_rows(
-        (numbers < 0) | (numbers != np.floor(numbers)),
+        (numbers < 0) | (numbers != np.floor(numbers)) | (numbers >= EXACT),
         numbers,
         places.column("event"),
         "must be 0 (censored), 1 (event) or a further whole number for a competing cause",
