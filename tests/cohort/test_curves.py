@@ -187,7 +187,7 @@ def test_reasons_for_the_end_of_follow_up():
     assert found.ends_target == {"cohort end": 1, "outcome": 1}
     assert found.ends_comparator == {"outcome": 2}
     assert (found.days_target, found.days_comparator) == (3, 7)
-    with pytest.raises(rs.CohortError, match="one word for each of the 5 rows"):
+    with pytest.raises(rs.CohortError, match="one label for each of the 5 rows"):
         rs.cohort.followup(y, people, words[:4])
 
 
