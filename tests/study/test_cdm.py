@@ -182,3 +182,24 @@ def test_faults_have_their_line(folder, old, new, message):
         rs.study.check_data(rs.study.Study.parse(text, folder))
     if "one arm" not in message:
         assert f"line {line}" in str(fault.value)
+
+
+def test_the_shared_balance_is_of_those_with_a_time_at_risk(folder):
+    """Whatever they had before: the people of the same study without that rule."""
+    window = "{time_at_risk: {min_days_at_risk: 60%s}, propensity: none}"
+    text = TEXT[: TEXT.rindex("analyses:")] + (
+        f"analyses:\n  with: {window % ''}\n  without: {window % ', remove_prior_outcome: false'}\n"
+    )
+    rs.study.run(rs.study.Study.parse(text, folder), folder / "shared")
+    found = rs.study.StudyResults.open(folder / "shared" / "private")
+    runs = {run["analysis"]: run for run in found.rows("runs", outcome="heart failure")}
+
+    def sizes(number):
+        (row,) = found.rows("adjustments", adjustment=number)
+        return row["target_rows"], row["comparator_rows"]
+
+    everybody = sizes(runs["without"]["adjustment"])
+    assert sizes(runs["with"]["shared_adjustment"]) == everybody
+    assert sizes(runs["with"]["adjustment"]) < everybody
+    steps = found.rows("attrition", adjustment=runs["with"]["adjustment"])
+    assert (steps[0]["target_exposures"], steps[0]["comparator_exposures"]) > everybody

@@ -211,6 +211,9 @@ def _why(found: "rs.study.StudyResults", run: dict[str, Any]) -> str | None:
     if not run["blinded"]:
         return None
     checks = found.rows("diagnostics", **_columns(run), verdict="fail")
+    is_shared = run["shared_adjustment"] == run["adjustment"]
+    if is_shared and any(row["name"] == "balance" for row in checks):  # both say the same
+        checks = [row for row in checks if row["name"] != "shared_balance"]
     failed = [
         f"{DIAGNOSTICS[row['name']]} is {plain_number(row['value'], 3)}, and its limit "
         f"{plain_number(row['limit'], 3)}"
