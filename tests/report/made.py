@@ -173,6 +173,7 @@ def balance(n: int = 160) -> list[Row]:
             "analysis_id": 210,
             "domain": "condition",
             "is_binary": True,
+            "category": None,
             "suppressed": "",
         }
         for side, smd in (("before", before), ("after", after)):

@@ -54,7 +54,8 @@ class Cox(HazardModel):
         Log hazard ratio per unit of each covariate as given; +inf or -inf where the likelihood
         keeps rising, 0 for covariates that are constant or repeat others (`notes_` names them).
     covariates_ : tuple of str
-        Their names. Categories of a data frame have one coefficient for each level but the first.
+        Their names. Categories of a data frame have one coefficient for each level but the first,
+        and with a penalty that has an L2 part one for each level.
     status_ : {"converged", "infinite_estimate", "undecided", "max_iter", "not_estimable"}
         "converged" means `kkt_` <= `tol` and a proof that the estimate is finite;
         "infinite_estimate" a proof that it is not. Neither depends on how a processor rounds:

@@ -67,9 +67,11 @@ class Penalty:
     rescale : bool
         Rescale the factors of all columns to mean 1, as glmnet does.
     drop_first : bool, optional
-        Leave out the first level of categories that are penalised, too. None: only where the
-        answer would otherwise not be unique, with L1 alone, or where columns are given by position,
-        which counts the columns without first levels. Unpenalised categories never keep it.
+        Whether a category that is penalised has no column for its first level. None: it has none
+        where the answer would otherwise not be unique, which is with L1 alone, or where columns
+        are given by position, which counts the columns without first levels. A category with an
+        unpenalised level never has all: the first level that is penalised goes, or simply the
+        first.
     """
 
     l1: float = 0.0

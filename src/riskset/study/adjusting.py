@@ -208,6 +208,7 @@ def balance_rows(
 ) -> Iterator[dict[str, Any]]:
     """A row for each covariate."""
     by_text = {str(key): made for key, made in analyses.items()}
+    category = {n: k for k, factor in enumerate(found.facts["factors"], start=1) for n in factor}
     columns = {name: array.tolist() for name, array in found.arrays.items()}
     for k, id_ in enumerate(columns["covariate_id"]):
         row = {name: values[k] for name, values in columns.items()}
@@ -216,7 +217,8 @@ def balance_rows(
                 count = row[f"{side}_count_{arm}"]
                 row[f"{side}_count_{arm}"] = None if np.isnan(count) else round(count)
         analysis_id, domain = by_text.get(id_, (None, None))
-        yield row | {"analysis_id": analysis_id, "domain": domain}
+        row |= {"analysis_id": analysis_id, "domain": domain}
+        yield row | {"category": category.get(row["name"])}
 
 
 def _chosen(

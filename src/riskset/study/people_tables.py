@@ -206,6 +206,7 @@ name                   text    its name
 analysis_id            int?    how it was made (OMOP), such as 210 for groups of conditions
 domain                 text?   such as "condition"
 is_binary              bool    zeros and ones
+category               int?    number of its category; everybody has exactly one level of it
 """
         + _side("before")
         + _side("after")
