@@ -95,8 +95,12 @@ def test_complaints_about_new_data() -> None:
         Dataset.from_schema(data.schema, new)
     with pytest.raises(InputError, match=r"'rowId' was not found"):
         Dataset.from_schema(data.schema, new.drop_columns(["rowId"]), long([1], [5]))
-    with pytest.raises(InputError, match=r"'site' was not found"):
-        Dataset.from_schema(data.schema, new.drop_columns(["site"]), long([1], [5]))
+    # The linear predictor needs no stratum; an outcome does.
+    without = new.drop_columns(["site"])
+    assert Dataset.from_schema(data.schema, without, long([1], [5])).outcome_columns.strata == ()
+    by_age = Dataset.from_frame(OUTCOMES, strata="age").schema
+    with pytest.raises(InputError, match=r"'age' was not found"):
+        Dataset.from_schema(by_age, OUTCOMES.drop_columns(["age"]), outcome=True)
     with pytest.raises(InputError, match="first: rowId 2"):
         Dataset.from_schema(data.schema, new, long([2], [5]))
     wide = Dataset.from_frame(OUTCOMES)
