@@ -60,9 +60,12 @@ def test_shares_of_few_people_in_an_outcome_model(report):
     own[0]["mean_target"] = own[2]["mean_target"] = 3 / 241
     own[2]["is_binary"] = False
     rows = report(found).part["models"]["fits"][0]["tables"]["positive"]
-    assert [r["mean_target"] for r in rows[:2]] == [None, 3 / 241]
-    assert rows[0]["suppressed"] == {"mean_target": "hidden"}
-    assert rows[0]["mean_comparator"] is not None
+    # The coefficient of the first is hidden, too, so that it is not among the largest.
+    assert [r["covariate_id"] for r in rows[:2]] == ["2210", "4210"]
+    assert rows[0]["mean_target"] == 3 / 241
+    whole = report(found, study(min_cell_count=0), min_cell_count=0)
+    rows = whole.part["models"]["fits"][0]["tables"]["positive"]
+    assert [r["covariate_id"] for r in rows[:2]] == ["210", "2210"]
 
 
 def test_a_model_without_covariates_says_so(report):

@@ -3,7 +3,14 @@
 import pytest
 
 from report.made import arms, study, tables
-from riskset.report.hiding import hide
+from riskset.disclosure.engine import Disclosure, DisclosureError
+from riskset.study.results import TABLES
+from riskset.study.schema import table
+
+
+def asked_for(*covariates):
+    about = study()
+    return about | {"settings": about["settings"] | {"report": {"covariates": list(covariates)}}}
 
 
 def private(**changes):
@@ -88,7 +95,7 @@ def test_attrition_hides_what_would_tell_a_small_count(report):
     shown = report(found).part["people"]["tables"]["attrition"]
     assert [r["removed_target"] for r in shown] == [0, 31, 90, None, None]
     assert [r["target_exposures"] for r in shown] == [411, 380, 290, None, 241]
-    assert shown[3]["suppressed"]["removed_target"] == "small"
+    assert shown[3]["suppressed"]["removed_target"] == "hidden"
     assert shown[4]["suppressed"]["removed_target"] == "hidden"
     assert [r["removed_comparator"] for r in shown] == [0, 62, 100, 44, 57]
 
@@ -99,7 +106,8 @@ def test_ends_of_follow_up_hide_a_second_reason(report):
         if row["arm"] == "target" and row["reason"] == "outcome":
             row["count"] = 2
     rows = report(found).part["follow_up"]["tables"]["ends"]
-    assert [r["target"] for r in rows] == [None, None, 170, 58]
+    # Not 5, the competing events, which stand among the rates, too.
+    assert [r["target"] for r in rows] == [None, 5, 170, None]
     assert [r["comparator"] for r in rows] == [47, 24, 260, 108]
 
 
@@ -115,18 +123,22 @@ def test_curves_end_where_few_are_left(report):
 
 def test_prevalences_of_few_people_are_hidden(report):
     found = tables()
-    found["balance"][1] |= {"before_count_target": 2, "before_mean_target": 0.0083}
+    found["balance"][1] |= {"before_count_target": 2, "before_mean_target": 2 / 268}
     found["ps_coefficients"][0]["mean_target"] = 3 / 268
-    found["table1"][0]["after_target"] = 4 / 241
-    made = report(found)
-    row = next(
-        r for r in made.part["balance"]["tables"]["worst_after"] if r["covariate_id"] == "1210"
-    )
+    found["table1"][0]["covariate_id"] = "1210"
+    made = report(found, asked_for("1210"))
+    (row,) = made.part["balance"]["tables"]["asked_for"]
     assert row["before_mean_target"] is None
-    assert row["before_smd"] is not None
-    assert made.part["models"]["tables"]["positive"][0]["mean_target"] is None
-    assert made.part["characteristics"]["tables"]["table1"][0]["after_target"] is None
-    assert made.part["characteristics"]["tables"]["table1"][0]["before_target"] is not None
+    assert row["after_mean_target"] is not None
+    # Each difference, with the number in the other arm, would tell the 2.
+    assert row["before_smd"] is row["after_smd"] is row["after_p"] is None
+    assert all(r["covariate_id"] != "1210" for r in made.part["balance"]["tables"]["worst_after"])
+    assert "The differences of 1 covariate are not shown" in made.text
+    positive = made.part["models"]["tables"]["positive"]
+    assert "210" not in {r["covariate_id"] for r in positive}
+    line = made.part["characteristics"]["tables"]["table1"][0]
+    assert line["before_target"] is line["before_smd"] is None
+    assert line["after_target"] is not None
 
 
 def test_bars_of_few_people_are_joined(whole):
@@ -153,7 +165,8 @@ def test_tables_of_scores_adjustments_runs_controls_and_remarks_hide_small_count
     """Each of five tables has a count of 3; neither the page nor its numbers may show one."""
     found = tables()
     found["ps"][0] |= {"n_target": 3}
-    found["adjustments"][0] |= {"target_rows": 3, "target_effective": 3.0, "details": '{"n": 3}'}
+    details = '{"caliper": 0.5, "uninformative_people": 3}'
+    found["adjustments"][0] |= {"target_rows": 3, "target_effective": 3.0, "details": details}
     found["warnings"] = [
         {
             "step": "adjustment",
@@ -172,7 +185,7 @@ def test_tables_of_scores_adjustments_runs_controls_and_remarks_hide_small_count
     assert part["models"]["score"]["n_target"] is None
     assert part["balance"]["summary"]["target_rows"] is None
     assert part["balance"]["summary"]["target_effective"] is None
-    assert part["overlap"]["details"] == {"n": None}
+    assert part["overlap"]["details"] == {"caliper": 0.5}
     (shown,) = [r for r in part["controls"]["tables"]["controls"] if r["outcome"] == "nc0"]
     assert shown["hr"] is shown["se"] is shown["p"] is None
     assert part["about"]["reason"] == "fewer than 5 people have no comparator."
@@ -180,6 +193,17 @@ def test_tables_of_scores_adjustments_runs_controls_and_remarks_hide_small_count
     assert "fewer than 5 people of the target were left out" in made.text
 
 
-def test_a_table_without_a_rule_is_refused():
-    with pytest.raises(ValueError, match="no rule that says what"):
-        hide("new", [{"people": 3}], 5, None)
+def test_tables_and_columns_without_a_rule_are_refused():
+    def source(name):
+        return []
+
+    new = table("new", "A new table.", "people int count how many there are\n")
+    with pytest.raises(DisclosureError, match="'new' has columns .* no rule for them: people"):
+        Disclosure(source, TABLES | {"new": new}, 5)
+    more = table("calendar", "A table with a new column.", "ends int? derived how many end\n")
+    with pytest.raises(DisclosureError, match="'calendar' has columns .* for them: ends"):
+        Disclosure(source, TABLES | {"calendar": more}, 5)
+    with pytest.raises(DisclosureError, match="no table 'new'"):
+        Disclosure(source, TABLES, 5).shown("new")
+    with pytest.raises(ValueError, match="a name, a type and a kind"):
+        table("new", "A new table.", "people int how many there are\n")

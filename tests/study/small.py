@@ -5,6 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import riskset as rs
+from riskset.disclosure.engine import Disclosure
+from riskset.study.results import TABLES
 
 
 def people(n=200, seed=1, **changes):
@@ -40,3 +42,9 @@ def run(folder, columns=None, **changes):
     pq.write_table(pa.table(people() if columns is None else columns), folder / "people.parquet")
     rs.study.run(rs.study.Study(content(**changes), folder), folder / "out")
     return rs.study.StudyResults.open(folder / "out" / "private")
+
+
+def hide(name, rows, least, **others):
+    """Rows of a table as they may be shared; the tables beside it have the rows given."""
+    tables = {name: rows} | others
+    return Disclosure(lambda table: tables.get(table, []), TABLES, least).shown(name)

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import riskset as rs
-from riskset.cohort.small_cells import hide_totals
+from riskset.disclosure.small_cells import hide_totals
 from study.small import content, people
 
 LEAST = 5

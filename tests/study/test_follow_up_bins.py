@@ -8,7 +8,7 @@ from riskset.cohort.population import Population
 from riskset.study.cohorts import Followed
 from riskset.study.follow_up_bins import follow_up_bins
 from riskset.study.following import _breaks
-from riskset.study.hiding import hide
+from study.small import hide
 
 
 def bins(time, treatment):

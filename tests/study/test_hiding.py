@@ -5,8 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import riskset as rs
-from riskset.study.hiding import hide
-from study.small import content, people
+from study.small import content, hide, people
 
 
 def both(folder, columns, **changes):
@@ -74,7 +73,7 @@ def test_bars_with_few_people_are_joined():
 
 
 def test_curves_end_where_an_arm_has_few_people(tmp_path):
-    shared, private = both(tmp_path, people(60), sharing={"blind": False, "min_cell_count": 10})
+    shared, private = both(tmp_path, people(120), sharing={"blind": False, "min_cell_count": 10})
     ends = [r.rows("curves", adjusted=True, arm="target")[-1]["time"] for r in (shared, private)]
     assert ends[0] < ends[1]
     at = [r for r in private.rows("numbers_at_risk", adjusted=True) if r["people"] < 10]

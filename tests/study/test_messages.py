@@ -9,8 +9,7 @@ import pytest
 
 import riskset as rs
 from riskset._errors import similar
-from riskset.study.hiding import hide
-from study.small import content, people, run
+from study.small import content, hide, people, run
 
 TEXT = """title: Small
 data: {people: people.parquet, treatment: drug, id: id}
@@ -80,21 +79,28 @@ def test_rows_of_other_treatments_are_told_unless_they_are_few(tmp_path):
     columns["drug"][:3] = 2
     private = run(tmp_path, columns)
     shared = rs.study.StudyResults.open(tmp_path / "out")
-    words = "of 200 have a treatment that no exposure names, and are left out."
-    for found, n in ((private, "3 rows"), (shared, "fewer than 5 rows")):
+    words = "have a treatment that no exposure names, and are left out."
+    for found, n in ((private, "3 rows of 200"), (shared, "fewer than 5 rows of about 200")):
         (row,) = found.rows("warnings", code="other_treatments")
         assert row["message"] == f"{n} {words}"
 
 
-def test_sentences_lose_small_counts_and_nothing_else():
-    text = "2 of 1,512 strata; the arms have 3 and 76 people; 4 events; caliper 0.2, 1 to 4"
-    (row,) = hide("warnings", [{"message": text, "count": 1}], 5)
+def test_sentences_lose_every_number_that_may_be_of_people():
+    """A number is rounded, so that no difference of two of them tells a small one."""
+    text = "2 of 1,512 strata; 'b 3' has 76, 1998 and 0 people, 7.5 % since 2020-01-03"
+    (row,) = hide("warnings", [{"code": "some", "message": text, "count": 1}], 5)
     assert row["message"] == (
-        "fewer than 5 of 1,512 strata; the arms have fewer than 5 and 76 people; fewer than 5 "
-        "events; caliper 0.2, 1 to 4"
+        "fewer than 5 of about 1,500 strata; 'b 3' has about 80, about 2,000 and 0 people, ... % "
+        "since 2020-01-03"
     )
-    assert next(iter(hide("warnings", [{"message": text}], 0)))["message"] == text
-    assert next(iter(hide("runs", [{"reason": None}], 5)))["reason"] is None
+    assert hide("warnings", [{"code": "some", "message": text}], 0)[0]["message"] == text
+    assert hide("runs", [{"status": "ok", "reason": None}], 5)[0]["reason"] is None
+    # What quotes rows of the data is not shown at all.
+    (run,) = hide("runs", [{"status": "bad_input", "reason": "data row 17 has -3"}], 5)
+    assert run["reason"] == "The reason quotes the data and is in the private results."
+    # Settings stay.
+    text = "there are fewer than 10 outcomes."
+    assert hide("warnings", [{"code": "few_events", "message": text}], 5)[0]["message"] == text
 
 
 def test_a_line_of_table1_that_nothing_is(tmp_path):

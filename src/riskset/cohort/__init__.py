@@ -32,11 +32,11 @@ from riskset.cohort.sharing import (
     share_risks,
     share_subgroups,
 )
-from riskset.cohort.small_cells import hide_small
 from riskset.cohort.stratification import stratify
 from riskset.cohort.tidying import TidyInfo, tidy
 from riskset.cohort.trimming import trim
 from riskset.cohort.weighting import weight
+from riskset.disclosure.small_cells import hide_small
 
 __all__ = [
     "Adjustment",

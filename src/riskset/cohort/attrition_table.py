@@ -1,6 +1,5 @@
 """Who is left after each step, by arm, as a table that may be shared."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +7,10 @@ import numpy as np
 
 from riskset._types import AnyArray
 from riskset.cohort.adjustment import People, Step, start
-from riskset.cohort.small_cells import Mask, hide_totals
 from riskset.data.output import data_frame
+from riskset.disclosure.small_cells import hide_attrition
 
-__all__ = ["Attrition", "attrition", "hide_attrition"]
+__all__ = ["Attrition", "attrition"]
 
 ARMS = ("target", "comparator")
 
@@ -80,21 +79,3 @@ def attrition(people: People) -> Attrition:
       score above 0.05 and below 0.95: 1 target, 1 comparator
     """
     return Attrition(start(people, allow_weights=True).attrition)
-
-
-def hide_attrition(
-    counts: Sequence[Sequence[float | None]], min_cell_count: int, known: Sequence[float] = ()
-) -> list[Mask]:
-    """Masks of exposures, persons and removed; None is hidden already.
-
-    No two totals that are shown differ by a small count, whatever steps are between them, and what
-    a step removed is shown if it is what two of these differ by. Totals that are `known` are rather
-    shown than others.
-    """
-    exposures, persons = (
-        hide_totals(np.array(own, dtype=np.float64), min_cell_count, known) for own in counts[:2]
-    )
-    removed = exposures.copy()
-    removed[1:] |= exposures[:-1]
-    zero = np.array(counts[2], dtype=np.float64) == 0
-    return [exposures, persons, removed & ~zero]

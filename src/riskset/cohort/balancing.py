@@ -4,7 +4,7 @@ Nobody is sampled: a few weighted sums of each column are enough.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -89,6 +89,8 @@ class Balance:
         Of the adjustment: whom the effect is about.
     factors : tuple of tuple of str
         Of each category the names of its levels; everybody has exactly one of them.
+    rows : mapping
+        Numbers of rows by ("before" or "after", "target" or "comparator").
     """
 
     names: tuple[str, ...]
@@ -106,6 +108,7 @@ class Balance:
     status: AdjustmentStatus
     estimand: Estimand | None = None
     factors: Factors = ()
+    rows: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def generalises_to(self) -> Group:
@@ -299,6 +302,12 @@ def balance(
         status=adjustment.status,
         estimand=adjustment.estimand,
         factors=design.factors,
+        rows={
+            ("before", "target"): n_target,
+            ("before", "comparator"): target.size - n_target,
+            ("after", "target"): adjustment.n_target,
+            ("after", "comparator"): adjustment.n_comparator,
+        },
     )
 
 

@@ -40,6 +40,7 @@ class ArmCurves:
     curves: KaplanMeier | AalenJohansen
     limit: float
     _time: Mapping[str, Rows]
+    _event_time: Mapping[tuple[str, int], Rows]
 
     def __repr__(self) -> str:
         return f"ArmCurves up to {self.limit:g}: {self.curves!r}"
@@ -68,6 +69,11 @@ class ArmCurves:
             parts.append({"arm": np.full(size, arm, dtype=object)} | own)
         wanted = [name for name in parts[0] if not name.startswith("cumulative_hazard")]
         return {name: np.concatenate([part[name] for part in parts]) for name in wanted}
+
+    def events(self, arm: str, cause: int, times: Rows) -> Rows:
+        """Number of people of an arm with an event of a cause by each time."""
+        found = np.searchsorted(self._event_time[arm, cause], times, side="right")
+        return found.astype(np.float64)
 
     def to_frame(self, times: object, *, library: str | None = None) -> Any:
         """`columns` as a data frame."""
@@ -112,7 +118,7 @@ def survival(
             "there are competing events, so one minus a survival curve is not a risk.",
             hint="use riskset.cohort.incidence.",
         )
-    names, time, limit = _arms(outcomes, adjustment)
+    names, time, event_time, limit = _arms(outcomes, adjustment)
     curves = kaplan_meier(
         Surv(outcomes.time, outcomes.status),
         names,
@@ -122,7 +128,7 @@ def survival(
         variance="xie-liu",
         cause=1,
     )
-    return ArmCurves(curves, limit, time)
+    return ArmCurves(curves, limit, time, event_time)
 
 
 def incidence(
@@ -150,7 +156,7 @@ def incidence(
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment, cause)
     need_arms(adjustment)
-    names, time, limit = _arms(outcomes, adjustment)
+    names, time, event_time, limit = _arms(outcomes, adjustment)
     curves = aalen_johansen(
         Surv(outcomes.time, outcomes.status),
         names,
@@ -159,7 +165,7 @@ def incidence(
         interval=interval,
         variance="robust",
     )
-    return ArmCurves(curves, limit, time)
+    return ArmCurves(curves, limit, time, event_time)
 
 
 def gray(y: object, adjustment: People, cause: int | str | None = None) -> GroupTest:
@@ -193,12 +199,20 @@ def people_at_risk(time: Rows, at: NDArray[np.float64]) -> Rows:
     return (time.size - np.searchsorted(time, at, side="left")).astype(np.float64)
 
 
-def _arms(outcomes: Outcomes, adjustment: Adjustment) -> tuple[AnyArray, dict[str, Rows], float]:
+def _arms(
+    outcomes: Outcomes, adjustment: Adjustment
+) -> tuple[AnyArray, dict[str, Rows], dict[tuple[str, int], Rows], float]:
+    """Names of the arms by row; times, times of events, and where curves end."""
     target, kept = adjustment.population.is_target, adjustment.kept
     names = np.where(target, *ARMS).astype(object)
     own = {ARMS[0]: target & kept, ARMS[1]: ~target & kept}
     time = {arm: np.sort(outcomes.time[rows]) for arm, rows in own.items()}
-    return names, time, float(np.quantile(outcomes.time[kept], 0.9))
+    event_time = {
+        (arm, cause): np.sort(outcomes.time[rows & (outcomes.status == cause)])
+        for arm, rows in own.items()
+        for cause in (1, 2)
+    }
+    return names, time, event_time, float(np.quantile(outcomes.time[kept], 0.9))
 
 
 def need_arms(adjustment: Adjustment) -> None:

@@ -1,8 +1,7 @@
-"""What of a study's results may leave the house: without small counts, and blind if need be."""
+"""What of a study's results may leave the house: without small counts, and blind if need be.
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any
+The rules are those of `riskset.disclosure`, which shared results of studies and reports have, too.
+"""
 
 import numpy as np
 
@@ -10,23 +9,22 @@ from riskset._types import AnyArray
 from riskset.cohort.balancing import Balance
 from riskset.cohort.curves import ArmCurves
 from riskset.cohort.estimate import Estimate
-from riskset.cohort.outcomes import ArmCounts
 from riskset.cohort.risks import RiskDifference
-from riskset.cohort.small_cells import hide_small, is_small
+from riskset.disclosure.arms import EFFECT, hidden_in_arms
+from riskset.disclosure.covariates import hidden_in_balance
+from riskset.disclosure.over_time import events_apart
+from riskset.disclosure.rows import ARMS, known, without
+from riskset.disclosure.small_cells import hide_small, is_small
 
 __all__ = [
     "share_balance",
     "share_curves",
     "share_estimate",
     "share_risks",
-    "share_row",
     "share_subgroups",
 ]
 
-ARMS = ("target", "comparator")
-EFFECT = ("hr", "hr_lower", "hr_upper", "p", "one_sided_p", "log_hr", "se", "llr")
 EFFECT_IN_SUBGROUP = ("log_ratio", "lower", "upper", "se", "p", "log_hr", "se_log_hr")
-RATES = tuple(f.name for f in fields(ArmCounts) if "rate" in f.name)
 
 
 def share_estimate(
@@ -48,65 +46,68 @@ def share_estimate(
         As `Estimate.columns`; what is hidden is None, ``suppressed`` lists its names, and
         ``blinded`` says whether the effect is withheld.
     """
-    shown = share_row(estimate.columns(), min_cell_count=min_cell_count)
+    row = {**estimate.columns(), "suppressed": ""}
+    (hidden,) = hidden_in_arms([row], min_cell_count)
     withheld = dict.fromkeys(EFFECT) if blind else {}
-    return shown | withheld | {"blinded": blind}
-
-
-def share_row(row: Mapping[str, Any], *, min_cell_count: int = 5) -> dict[str, Any]:
-    """A row with the counts of both arms, and perhaps an effect, as it may be shown.
-
-    Parameters
-    ----------
-    row : mapping
-        As `Estimate.columns`; of columns that it lacks nothing can be hidden.
-    """
-    hidden: set[str] = set()
-    for arm in ARMS:
-        names = ("persons", "exposures", "outcomes", "competing")
-        small = {n for n in names if is_small(row[f"{arm}_{n}"], min_cell_count)}
-        if small & {"persons", "exposures"} and row[f"{arm}_persons"] == row[f"{arm}_exposures"]:
-            small |= {"persons", "exposures"}
-        if small:
-            hidden |= {f"{arm}_{name}" for name in small}
-        if "outcomes" in small:
-            # Days times a rate are the outcomes, and so is the detectable ratio less the other arm.
-            hidden |= {f"{arm}_{name}" for name in RATES} | {"mdrr", "expected_se"}
-    if is_small(sum(row[f"{arm}_outcomes"] for arm in ARMS), min_cell_count):
-        hidden |= set(EFFECT)
-    strata = row.get("informative_strata")
-    if strata is not None and is_small(strata, min_cell_count):
-        hidden.add("informative_strata")
-    hidden &= set(row)
-    shown = {name: None if name in hidden else value for name, value in row.items()}
-    return shown | {"suppressed": ", ".join(sorted(hidden))}
+    return without(row, hidden & set(row)) | withheld | {"blinded": blind}
 
 
 def share_balance(balance: Balance, *, min_cell_count: int = 5) -> dict[str, AnyArray]:
-    """The table of a balance without small counts, and without the shares that tell them.
+    """The table of a balance without what tells how many people have a covariate, if few have it.
 
-    Standardised differences stay.
+    A covariate of zeros and ones is hidden in an arm if few people have it, or all but few. Its
+    differences, and all that follows from them, are then hidden before and after the adjustment:
+    with the other counts they give the hidden one back. ``before_balanced`` and
+    ``after_balanced`` say on which side of the threshold they are.
+
+    Returns
+    -------
+    dict
+        As `Balance.columns`; what is hidden is NaN, and True in the column of the same name with
+        ``_suppressed``.
     """
     columns = balance.columns()
+    names = list(columns)
+    rows = [
+        {name: known(value) for name, value in zip(names, values, strict=True)}
+        for values in zip(*(column.tolist() for column in columns.values()), strict=True)
+    ]
+    hidden = hidden_in_balance(rows, balance.rows, min_cell_count, balance.threshold, balance.sd)
+    for name in dict.fromkeys(name for own in hidden for name in sorted(own)):
+        mask = np.array([name in own for own in hidden], dtype=bool)
+        columns[name] = np.where(mask, np.nan, columns[name])
     for side in ("before", "after"):
         for arm in ARMS:
-            small = is_small(columns[f"{side}_count_{arm}"], min_cell_count)
-            for name in ("count", "mean", "sd"):
-                key = f"{side}_{name}_{arm}"
-                columns[key] = np.where(small, np.nan, columns[key])
-            columns[f"{side}_count_{arm}_suppressed"] = small
+            key = f"{side}_count_{arm}"
+            columns[f"{key}_suppressed"] = np.array([key in own for own in hidden], dtype=bool)
+        key = f"{side}_smd"
+        columns[f"{key}_suppressed"] = np.array([key in own for own in hidden], dtype=bool)
     return columns
 
 
 def share_curves(
     curves: ArmCurves, times: object, *, min_cell_count: int = 5
 ) -> dict[str, AnyArray]:
-    """Curves at times, up to the last one at which each arm has enough people at risk."""
+    """Curves at times, up to the last one at which each arm has enough people at risk.
+
+    Of two times between which an arm has few events one is left out, as the curve would tell them;
+    so is a time before which it has few, or after which few are left.
+    """
     columns = curves.columns(times)
     enough = columns["people_at_risk"] >= min_cell_count
     short = columns["time"][~enough]
     end = short.min() if short.size else np.inf
-    return {name: values[columns["time"] < end] for name, values in columns.items()}
+    keep = columns["time"] < end
+    causes = columns.get("cause", np.ones(keep.size, dtype=np.int64))
+    for arm in ARMS:
+        for cause in np.unique(causes):
+            own = np.flatnonzero(keep & (columns["arm"] == arm) & (causes == cause))
+            own = own[np.argsort(columns["time"][own], kind="stable")]
+            events = curves.events(arm, int(cause), columns["time"][own])
+            total = curves.events(arm, int(cause), np.array([np.inf]))
+            keep[own] = False
+            keep[own[events_apart(events, total, min_cell_count)]] = True
+    return {name: values[keep] for name, values in columns.items()}
 
 
 def share_subgroups(
@@ -115,7 +116,8 @@ def share_subgroups(
     """The subgroups of an estimate as they may be shown, a row for each.
 
     A count is hidden if it is small, or if that of all the others is, which the total of the arm
-    would tell; with fewer outcomes than that in a subgroup, or outside it, its effect, too.
+    would tell; with it its effect, whose precision tells it; so is the effect with fewer
+    outcomes than that in a subgroup, or outside it.
 
     Parameters
     ----------
@@ -144,6 +146,8 @@ def share_subgroups(
             inside, outside = inside + own, outside + total - own
         if name == "outcomes":
             few = is_small(inside, min_cell_count) | is_small(outside, min_cell_count)
+            for arm in ARMS:
+                few |= columns[f"{arm}_outcomes_suppressed"]
     for name in EFFECT_IN_SUBGROUP:
         columns[name][few | blind] = None
     return columns

@@ -8,30 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from riskset.report.hiding import hide
+from riskset.disclosure.arms import CALIBRATED, EFFECT, RATES
+from riskset.disclosure.engine import Disclosure
+from riskset.disclosure.over_time import OF_RISK
+from riskset.disclosure.rows import RUN, keys_of, names_hidden
 from riskset.report.words import Words
-from riskset.study.results import StudyResults
+from riskset.study.results import TABLES, StudyResults
 
 __all__ = ["Part", "Source"]
 
 Row = dict[str, Any]
-EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
-CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
-RATES = tuple(
-    f"{arm}_{weighted}rate{end}"
-    for arm in ("target", "comparator")
-    for weighted in ("", "weighted_")
-    for end in ("", "_lower", "_upper")
-)
 BLIND = {
     "arms": RATES,
     "estimates": (*EFFECT, *CALIBRATED, *RATES, "interaction_p"),
-    "absolute_risks": tuple(
-        f"{a}{b}"
-        for a in ("target_", "comparator_", "difference_")
-        for b in ("risk", "lower", "upper")
-    )
-    + ("difference",),
+    "absolute_risks": OF_RISK,
 }
 """Columns that tell the effect."""
 EVENTS = ("_outcomes", "_competing")
@@ -101,10 +91,11 @@ class Source:
         self.curves = curves or self.options.get("curves") or "risk"
         self.min_cell_count = max(min_cell_count, int(results.study["min_cell_count"]))
         # The results of a study's own folder may be whole, whatever the specification hides.
-        self._least = min_cell_count
-        self._results = results
+        self._found = Disclosure(results.rows, TABLES, min_cell_count)
         self._withheld = {
-            _run_key(row) for row in results.rows("runs") if row["blinded"] or not row["unblind"]
+            keys_of(row, RUN)
+            for row in results.rows("runs")
+            if row["blinded"] or not row["unblind"]
         }
 
     def is_withheld(self, run: Mapping[str, Any]) -> bool:
@@ -125,17 +116,14 @@ class Source:
 
     def rows(self, name: str, **where: object) -> list[Row]:
         """Rows of a table; ``suppressed`` maps hidden columns to "small" or "hidden"."""
-        found = self._results.rows(name, **where)
-        shown = [_marked(name, row) for row in found]
-        if self._least:
-            shown = hide(name, shown, self._least, self._results)
+        shown = [_marked(name, row) for row in self._found.shown(name, **where)]
         if self.blind and "outcome" in (shown[0] if shown else {}):
             shown = [row for row in (self._blinded(name, row) for row in shown) if row is not None]
         return shown
 
     def of_run(self, name: str, run: Mapping[str, Any], **where: object) -> list[Row]:
         """Rows of a table that belong to a run."""
-        keys = {key: run[key] for key in ("target", "comparator", "outcome", "analysis")}
+        keys = {key: run[key] for key in RUN}
         return self.rows(name, **keys, **where)
 
     def label(self, group: str, name: str) -> str:
@@ -144,7 +132,7 @@ class Source:
         return str(about["label"]) if about and about.get("label") else name
 
     def _blinded(self, name: str, row: Row) -> Row | None:
-        if name == "controls" or _run_key(row) not in self._withheld:
+        if name == "controls" or keys_of(row, RUN) not in self._withheld:
             return row
         if name in EMPTIED:
             return None
@@ -153,15 +141,12 @@ class Source:
         return row
 
 
-def _run_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row.get(key) for key in ("target", "comparator", "outcome", "analysis"))
-
-
 def _marked(table: str, row: Row) -> Row:
     """Names of hidden columns, which the results have as text, as a mapping."""
     if "suppressed" not in row:
         return dict(row)
-    names = [name.strip() for name in (row["suppressed"] or "").split(",") if name.strip()]
     alone = () if row.get("role") == "subgroup" else ALONE.get(table, ())
-    masks = {name: "small" if name.endswith(alone) else "hidden" for name in names}
+    masks = {
+        name: "small" if name.endswith(alone) else "hidden" for name in sorted(names_hidden(row))
+    }
     return row | {"suppressed": masks}

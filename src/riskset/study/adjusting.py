@@ -253,22 +253,21 @@ def _unasked(found: Balance) -> list[tuple[str, int]]:
 
 
 def table1_rows(found: Result) -> Iterator[dict[str, Any]]:
-    """Lines of the table of characteristics, with the counts that decide what is hidden."""
+    """Lines of the table of characteristics."""
     columns = found.arrays
     for number, (section, k) in enumerate(found.facts["table1"], start=1):
         is_binary = bool(columns["is_binary"][k])
         row: dict[str, Any] = {
             "number": number,
             "section": section,
+            "covariate_id": str(columns["covariate_id"][k]),
             "label": str(columns["name"][k]),
             "kind": "share" if is_binary else "mean",
         }
         for side in ("before", "after"):
             for arm in ARMS:
                 row[f"{side}_{arm}"] = float(columns[f"{side}_mean_{arm}"][k])
-                if is_binary:
-                    row[f"{side}_{arm}_count"] = float(columns[f"{side}_count_{arm}"][k])
-                else:
+                if not is_binary:
                     row[f"{side}_{arm}_sd"] = float(columns[f"{side}_sd_{arm}"][k])
             row[f"{side}_smd"] = float(columns[f"{side}_smd"][k])
         yield row

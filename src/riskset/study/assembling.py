@@ -14,13 +14,12 @@ from riskset.study.steps import Steps
 __all__ = ["Tables"]
 
 Row = dict[str, Any]
-ARMS = ("target", "comparator")
 
 
 class Tables:
     """The rows of every table, before anything is hidden.
 
-    Rows have further columns, some of which help `hide`, which takes them all away.
+    Rows may have further columns, which `riskset.disclosure.engine.Disclosure` takes away.
 
     Parameters
     ----------
@@ -110,41 +109,22 @@ class Tables:
                 yield number, key, self._first[key]
 
     def _attrition(self, blind: bool) -> Iterator[Row]:
-        for number, key, run in self._each_run():
-            # No column of the table: it decides what may be shown.
-            followed = {"followed": {arm: self._followed(run, arm) for arm in ARMS}}
+        for number, key, _ in self._each_run():
             for k, step in enumerate(self._facts("adjustment", key)["attrition"], start=1):
-                yield {"adjustment": number, "number": k} | step | followed
+                yield {"adjustment": number, "number": k} | step
 
     def _scores(self, blind: bool) -> Iterator[Row]:
         for key, number in self._ps.items():
             comparison = self._score[key].comparison
             row = {"ps": number, "target": comparison.target, "comparator": comparison.comparator}
-            # No column of the table: it decides what may be shown.
-            row |= {"left": {arm: self._left(key, arm) for arm in ARMS}}
             yield row | self._facts("propensity score", key)["row"]
-
-    def _followed(self, run: Run, arm: str) -> list[int]:
-        """People and rows of an arm who are followed, before they are adjusted."""
-        rows = [row for row in run.rows if row["role"] == "crude"]
-        return [row[f"{arm}_{word}"] for row in rows for word in ("persons", "exposures")]
-
-    def _left(self, key: str, arm: str) -> list[int]:
-        """Rows of an arm that are followed and that are left, of the runs with a score."""
-        rows = [row for run in self._runs if run.ps == key for row in run.rows]
-        return [row[f"{arm}_exposures"] for row in rows if row["role"] in ("crude", "main")]
 
     def _of_score(self, name: str) -> Callable[[bool], Iterator[Row]]:
         def rows(blind: bool) -> Iterator[Row]:
             for key, number in self._ps.items():
                 facts = self._facts("propensity score", key)
                 for row in facts[name]:
-                    counts = {}
-                    if row.get("is_binary", name == "flagged"):
-                        for arm in ARMS:
-                            n, mean = facts["row"][f"n_{arm}"], row[f"mean_{arm}"]
-                            counts[arm] = None if mean is None else round(mean * n)
-                    yield {"ps": number, "counts": counts} | row
+                    yield {"ps": number} | row
 
         return rows
 
@@ -163,15 +143,8 @@ class Tables:
                 "comparator": own.comparison.comparator,
                 "ps": self._ps.get(own.ps or ""),
                 "has_balance": own.balance is not None,
-                # No column of the table: it decides what may be shown.
-                "left": {arm: self._left_of_shared(key, arm) for arm in ARMS},
             }
             yield row | summary_row(adjustment_of(found, population)) | (own.balance_facts or {})
-
-    def _left_of_shared(self, key: str, arm: str) -> list[int]:
-        """Rows of an arm that runs follow, if the adjustment is of people whom outcomes share."""
-        rows = [row for run in self._runs if run.shared.adjustment == key for row in run.rows]
-        return [row[f"{arm}_exposures"] for row in rows if row["role"] in ("crude", "main")]
 
     def _is_listed(self, key: str) -> bool:
         """The people of adjustments for controls alone are not described: there may be many."""
@@ -190,12 +163,7 @@ class Tables:
                 continue
             analyses = self._source.cohort(own.comparison, own.analysis).analyses
             for row in balance_rows(self._steps.again("balance", own.balance), analyses):
-                counts = {
-                    f"{side}_{arm}": row[f"{side}_count_{arm}"]
-                    for side in ("before", "after")
-                    for arm in ARMS
-                }
-                yield {"adjustment": number, "counts": counts} | row
+                yield {"adjustment": number} | row
 
     def _table1(self, blind: bool) -> Iterator[Row]:
         for number, key, _run in self._each_run():
@@ -203,12 +171,7 @@ class Tables:
             if balance is None or not self._is_listed(key):
                 continue
             for row in table1_rows(self._steps.again("balance", balance)):
-                counts = {
-                    f"{side}_{arm}": row.pop(f"{side}_{arm}_count", None)
-                    for side in ("before", "after")
-                    for arm in ARMS
-                }
-                yield {"adjustment": number, "counts": counts} | row
+                yield {"adjustment": number} | row
 
     def _described(self, name: str) -> Callable[[bool], Iterator[Row]]:
         def rows(blind: bool) -> Iterator[Row]:
@@ -254,14 +217,7 @@ class Tables:
                 if run.estimate is None or (blind and run.fails):
                     continue
                 for row in self._facts("estimate", run.estimate).get(name, ()):
-                    of = run.rows[row.get("number", 1) - 1]
-                    counts = {
-                        arm: round(row[f"mean_{arm}"] * of[f"{arm}_exposures"])
-                        for arm in ARMS
-                        if row.get("is_binary")
-                    }
-                    outcomes = sum(of[f"{arm}_outcomes"] for arm in ARMS)
-                    yield run.names | {"outcomes": outcomes, "counts": counts} | row
+                    yield run.names | row
 
         return rows
 

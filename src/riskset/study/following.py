@@ -44,8 +44,8 @@ def describe(
 ) -> Result:
     """Everything about one outcome that does not need a model.
 
-    Rows of curves and risks tell how many people each arm then has (``people``), and of risks how
-    many had the outcome, which decides how much of them is shared.
+    Rows of curves and risks tell how many people each arm then has and how many had an event,
+    which decides how much of them is shared.
     """
     facts: dict[str, Any] = {"arms": [], "curves": [], "risks": [], "at_risk": [], "notes": []}
     for side, people in (("before", followed.people), ("after", made)):
@@ -112,18 +112,21 @@ def _steps(followed: Followed, people: Adjustment, curves: ArmCurves) -> list[di
         value = found.get("survival", found.get("incidence"))
         assert value is not None
         fewest = _fewest(followed, people, found["time"])
+        events = _events(followed, own, found["time"])
         for k in np.flatnonzero(found["arm"] == arm):
+            cause = int(found["cause"][k]) if "cause" in found else 1
             rows.append(
                 {
                     "kind": "survival" if "survival" in found else "incidence",
                     "arm": arm,
-                    "cause": int(found["cause"][k]) if "cause" in found else 1,
+                    "cause": cause,
                     "time": float(found["time"][k]),
                     "value": float(value[k]),
                     "standard_error": float(found["standard_error"][k]),
                     "lower": float(found["lower"][k]),
                     "upper": float(found["upper"][k]),
                     "people": int(fewest[k]),
+                    "events": int(events[cause][k]),
                 }
             )
     return rows
@@ -147,6 +150,17 @@ def _fewest(followed: Followed, people: Adjustment, times: Rows) -> NDArray[np.i
         time = np.sort(followed.time[_arm(people, arm)])
         counts.append(time.size - np.searchsorted(time, times, side="left"))
     return np.minimum(*counts)
+
+
+def _events(
+    followed: Followed, own: NDArray[np.bool_], times: Rows
+) -> dict[int, NDArray[np.int64]]:
+    """People of an arm with an event of each cause by times."""
+    found = {}
+    for cause in (1, 2):
+        time = np.sort(followed.time[own & (followed.status == cause)])
+        found[cause] = np.searchsorted(time, times, side="right")
+    return found
 
 
 def _breaks(limit: float) -> Rows:

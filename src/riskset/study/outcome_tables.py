@@ -5,8 +5,8 @@ from riskset.study.schema import COMPARISON, RUN, SUPPRESSED, counts, effect, ta
 __all__ = ["OUTCOME_TABLES"]
 
 READING = """
-model                  text    "cox", "cause-specific" or "finegray"
-reading                text    "stratified", "marginal" or "pooled"
+model                  text    id      "cox", "cause-specific" or "finegray"
+reading                text    id      "stratified", "marginal" or "pooled"
 """
 
 OUTCOME_TABLES = (
@@ -15,48 +15,48 @@ OUTCOME_TABLES = (
         "A hazard ratio; the first of a run with the role main is its answer.",
         RUN
         + """
-number                 int     order within the run
-role                   text    "main", "crude", "sensitivity", "model" or "subgroup"
-label                  text    what it is, in a few words
+number                 int     id      order within the run
+role                   text    id      "main", "crude", "sensitivity", "model" or "subgroup"
+label                  text    id      what it is, in a few words
 """
         + READING
         + """
-subgroup               text?   name of the subgroup variable
-level                  text?   level of the subgroup
-interaction_p          number? p that the effect is as at the first level; there: of two levels
-estimand               text?   whom the effect is about
-status                 text    "ok", or why there is no number, such as "no_events"
-note                   text?   codes of remarks, such as "few_events", by semicolons
+subgroup               text?   id      name of the subgroup variable
+level                  text?   id      level of the subgroup
+interaction_p          number? effect  p that the effect is that at the first level
+estimand               text?   setting whom the effect is about
+status                 text    summary "ok", or why there is no number, such as "no_events"
+note                   text?   summary codes of remarks, such as "few_events", by semicolons
 """
         + effect()
         + """
-llr                    number? log likelihood less that with a ratio of 1
-interval               text?   "profile", "robust", "wald" or "bootstrap"
-interval_level         number  such as 0.95
+llr                    number? effect  log likelihood less that with a ratio of 1
+interval               text?   setting "profile", "robust", "wald" or "bootstrap"
+interval_level         number  setting such as 0.95
 """
         + effect("calibrated_", "calibrated ")
         + """
-mdrr                   number? smallest ratio the study would detect (power 0.8); may be infinite
-expected_se            number? standard error to expect of a ratio of 1; may be infinite
-proportionality_p      number? p that the log hazard ratio does not change with log time
-informative_strata     int?    strata with both arms and an outcome
-informative_people     int?    people in them
-n_covariates           int?    covariates in the model beside the treatment
-n_used                 int?    those with a coefficient other than 0
-l1                     number? strength of their L1 penalty on the total log likelihood
-l2                     number? strength of their L2 penalty
-variance               number? of the prior that the strength stands for (Cyclops)
-chosen_by              text?   "cross-validation", or "given"
-folds                  int?    of the cross-validation
-repeats                int?    its repetitions
-seed                   int?    of the folds
-kkt                    number? largest relative violation of the optimality conditions
+mdrr                   number? derived smallest ratio the study would detect (power 0.8)
+expected_se            number? derived standard error to expect of a ratio of 1; may be infinite
+proportionality_p      number? effect  p that the log hazard ratio does not change with log time
+informative_strata     int?    count   strata with both arms and an outcome
+informative_people     int?    count   people in them
+n_covariates           int?    summary covariates in the model beside the treatment
+n_used                 int?    summary those with a coefficient other than 0
+l1                     number? summary strength of their L1 penalty on the total log likelihood
+l2                     number? summary strength of their L2 penalty
+variance               number? summary of the prior that the strength stands for (Cyclops)
+chosen_by              text?   summary "cross-validation", or "given"
+folds                  int?    summary of the cross-validation
+repeats                int?    summary its repetitions
+seed                   int?    summary of the folds
+kkt                    number? summary largest relative violation of the optimality conditions
 """
         + counts("target")
         + counts("comparator")
         + SUPPRESSED
         + """
-blinded                bool    the effect is withheld
+blinded                bool    summary the effect is withheld
 """,
     ),
     table(
@@ -64,14 +64,14 @@ blinded                bool    the effect is withheld
         "A covariate of an outcome model with a coefficient other than 0, the largest first.",
         RUN
         + """
-number                 int     number of the estimate
-rank                   int     1, 2, ... by size
-covariate_id           text    key of the covariate
-name                   text    its name
-coef                   number  log hazard ratio per unit of the covariate; may be infinite
-mean_target            number? mean in the target, of those whom the adjustment keeps
-mean_comparator        number? mean in the comparator; of zeros and ones the prevalence
-is_binary              bool    zeros and ones
+number                 int     id      number of the estimate
+rank                   int     id      1, 2, ... by size
+covariate_id           text    id      key of the covariate
+name                   text    id      its name
+coef                   number? derived log hazard ratio per unit of the covariate; may be infinite
+mean_target            number? derived mean in the target, of those whom the adjustment keeps
+mean_comparator        number? derived mean in the comparator; of zeros and ones the prevalence
+is_binary              bool    id      zeros and ones
 """
         + SUPPRESSED,
     ),
@@ -80,13 +80,13 @@ is_binary              bool    zeros and ones
         "A penalty that the cross-validation of an outcome model has tried.",
         RUN
         + """
-number                 int     number of the estimate
-l1                     number  strength of the L1 penalty
-l2                     number  strength of the L2 penalty
-variance               number? of the prior that it stands for
-mean                   number  log likelihood of people left out, mean over repetitions
-se                     number? its standard error over repetitions
-chosen                 bool    the one in use
+number                 int     id      number of the estimate
+l1                     number  summary strength of the L1 penalty
+l2                     number  summary strength of the L2 penalty
+variance               number? summary of the prior that it stands for
+mean                   number  effect  log likelihood of people left out, mean over repetitions
+se                     number? effect  its standard error over repetitions
+chosen                 bool    summary the one in use
 """,
     ),
     table(
@@ -94,25 +94,27 @@ chosen                 bool    the one in use
         "Risk of the outcome up to a time.",
         RUN
         + """
-adjusted               bool    with the weights of the adjustment
-time                   number  days since the start of the time at risk
-target_risk            number? in the target
-target_lower           number? lower end of its interval
-target_upper           number? upper end
-comparator_risk        number? in the comparator
-comparator_lower       number? lower end of its interval
-comparator_upper       number? upper end
-difference             number? target less comparator
-difference_lower       number? lower end of its interval
-difference_upper       number? upper end
-interval               text    of the difference: "normal" (from standard errors) or "bootstrap"
-interval_level         number  such as 0.95
-target_at_risk         int?    people of the target still followed
-comparator_at_risk     int?    people of the comparator still followed
+adjusted               bool    id      with the weights of the adjustment
+time                   number  id      days since the start of the time at risk
+target_risk            number? derived in the target
+target_lower           number? derived lower end of its interval
+target_upper           number? derived upper end
+comparator_risk        number? derived in the comparator
+comparator_lower       number? derived lower end of its interval
+comparator_upper       number? derived upper end
+difference             number? derived target less comparator
+difference_lower       number? derived lower end of its interval
+difference_upper       number? derived upper end
+interval               text    setting of the difference: "normal" or "bootstrap"
+interval_level         number  setting such as 0.95
+target_at_risk         int?    count   people of the target still followed
+comparator_at_risk     int?    count   people of the comparator still followed
+target_outcomes        int?    count   people of the target with the outcome by then
+comparator_outcomes    int?    count   people of the comparator with the outcome by then
 """
         + SUPPRESSED
         + """
-blinded                bool    the risks are withheld
+blinded                bool    summary the risks are withheld
 """,
     ),
     table(
@@ -120,15 +122,17 @@ blinded                bool    the risks are withheld
         "A step of a curve: the value from a time on. It ends where an arm has few people left.",
         RUN
         + """
-adjusted               bool    with the weights of the adjustment
-kind                   text    "survival", or "incidence" if there are competing events
-arm                    text    "target" or "comparator"
-cause                  int     1 = outcome, 2 = competing event
-time                   number  days since the start of the time at risk
-value                  number  survival, or cumulative incidence
-standard_error         number? of the value
-lower                  number? lower end of its interval
-upper                  number? upper end
+adjusted               bool    id      with the weights of the adjustment
+kind                   text    id      "survival", or "incidence" if there are competing events
+arm                    text    id      "target" or "comparator"
+cause                  int     id      1 = outcome, 2 = competing event
+time                   number  id      days since the start of the time at risk
+value                  number  derived survival, or cumulative incidence
+standard_error         number? derived of the value
+lower                  number? derived lower end of its interval
+upper                  number? derived upper end
+people                 int?    private people at risk in the arm with fewer
+events                 int?    private people of the arm with an event of this cause by then
 """,
     ),
     table(
@@ -136,12 +140,12 @@ upper                  number? upper end
         "People of an arm who are still followed just before a time.",
         RUN
         + """
-adjusted               bool    of those whom the adjustment keeps
-arm                    text    "target" or "comparator"
-time                   number  days since the start of the time at risk
-people                 int?    number of people
-weighted               number? sum of their weights
-effective              number? effective number (Kish)
+adjusted               bool    id      of those whom the adjustment keeps
+arm                    text    id      "target" or "comparator"
+time                   number  id      days since the start of the time at risk
+people                 int?    count   number of people
+weighted               number? derived sum of their weights
+effective              number? derived effective number (Kish)
 """
         + SUPPRESSED,
     ),
@@ -151,18 +155,18 @@ effective              number? effective number (Kish)
         COMPARISON
         + READING
         + """
-outcome                text    name of the control
-true_hr                number  1 for a negative control
-status                 text    of its estimate
-hr                     number? hazard ratio
-hr_lower               number? lower end of its interval
-hr_upper               number? upper end
-log_hr                 number? logarithm of the ratio
-se                     number? its standard error
-p                      number? two-sided p
-calibrated_p           number? calibrated by all other controls
-used                   bool    went into the calibration
-reason                 text?   why it did not
+outcome                text    id      name of the control
+true_hr                number  setting 1 for a negative control
+status                 text    summary of its estimate
+hr                     number? effect  hazard ratio
+hr_lower               number? effect  lower end of its interval
+hr_upper               number? effect  upper end
+log_hr                 number? effect  logarithm of the ratio
+se                     number? effect  its standard error
+p                      number? effect  two-sided p
+calibrated_p           number? effect  calibrated by all other controls
+used                   bool    summary went into the calibration
+reason                 text?   summary why it did not
 """,
     ),
     table(
@@ -171,27 +175,27 @@ reason                 text?   why it did not
         COMPARISON
         + READING
         + """
-status                 text    "ok" or "too_few_controls"
-n_negative             int     negative controls in use
-n_positive             int     positive controls in use
-null_mean              number? of the systematic error of log hazard ratios, maximum likelihood
-null_sd                number? its standard deviation
-posterior_mean         number? median of the posterior of the mean
-posterior_mean_lower   number? lower end of its interval of 95 %
-posterior_mean_upper   number? upper end
-posterior_sd           number? median of the posterior of the standard deviation
-posterior_sd_lower     number? lower end of its interval of 95 %
-posterior_sd_upper     number? upper end
-ease                   number? expected absolute systematic error
-ease_lower             number? lower end of its interval of 95 %
-ease_upper             number? upper end
-coverage               number? share of negative controls whose interval holds 1
-calibrated_coverage    number? the same, each calibrated by all others
-error_mean_intercept   number? of the model of error, if there are positive controls
-error_mean_slope       number? by the true log ratio
-error_sd_intercept     number? of its standard deviation
-error_sd_slope         number? by the size of the true log ratio
-interval_level         number  such as 0.95
+status                 text    summary "ok" or "too_few_controls"
+n_negative             int     summary negative controls in use
+n_positive             int     summary positive controls in use
+null_mean              number? summary mean systematic error of log hazard ratios
+null_sd                number? summary its standard deviation
+posterior_mean         number? summary median of the posterior of the mean
+posterior_mean_lower   number? summary lower end of its interval of 95 %
+posterior_mean_upper   number? summary upper end
+posterior_sd           number? summary median of the posterior of the standard deviation
+posterior_sd_lower     number? summary lower end of its interval of 95 %
+posterior_sd_upper     number? summary upper end
+ease                   number? summary expected absolute systematic error
+ease_lower             number? summary lower end of its interval of 95 %
+ease_upper             number? summary upper end
+coverage               number? summary share of negative controls whose interval holds 1
+calibrated_coverage    number? summary the same, each calibrated by all others
+error_mean_intercept   number? summary of the model of error, if there are positive controls
+error_mean_slope       number? summary by the true log ratio
+error_sd_intercept     number? summary of its standard deviation
+error_sd_slope         number? summary by the size of the true log ratio
+interval_level         number  setting such as 0.95
 """,
     ),
     table(
@@ -199,10 +203,10 @@ interval_level         number  such as 0.95
         "A check that decides whether the estimate may be looked at.",
         RUN
         + """
-name                   text    "balance", "shared_balance", "equipoise", "mdrr", "ease", ...
-value                  number? what was found; may be infinite
-limit                  number? None: reported only
-verdict                text    "pass", "fail" or "not_evaluated"
+name                   text    id      "balance", "shared_balance", "equipoise", "mdrr", ...
+value                  number? derived what was found; may be infinite
+limit                  number? setting None: reported only
+verdict                text    summary "pass", "fail" or "not_evaluated"
 """,
     ),
     table(
@@ -210,9 +214,9 @@ verdict                text    "pass", "fail" or "not_evaluated"
         "A quantile of the days at risk, of those whom the adjustment keeps.",
         RUN
         + """
-arm                    text    "target" or "comparator"
-share                  number  of the quantile: 0, 0.1, 0.25, 0.5, 0.75, 0.9 or 1
-days                   number? days at risk
+arm                    text    id      "target" or "comparator"
+share                  number  id      of the quantile: 0, 0.1, 0.25, 0.5, 0.75, 0.9 or 1
+days                   number? derived days at risk
 """,
     ),
     table(
@@ -220,10 +224,10 @@ days                   number? days at risk
         "A bin of the days at risk, of those whom the adjustment keeps; bins with few are joined.",
         RUN
         + """
-arm                    text    "target" or "comparator"
-start                  number  days at risk, more than
-end                    number  and up to
-people                 int?    people
+arm                    text    id      "target" or "comparator"
+start                  number  id      days at risk, more than
+end                    number  id      and up to
+people                 int?    count   people
 """
         + SUPPRESSED,
     ),
@@ -232,9 +236,9 @@ people                 int?    people
         "Why follow-up ended, of those whom the adjustment keeps.",
         RUN
         + """
-arm                    text    "target" or "comparator"
-reason                 text    such as "outcome", "competing event" or "observation end"
-count                  int?    people
+arm                    text    id      "target" or "comparator"
+reason                 text    id      such as "outcome", "competing event" or "observation end"
+count                  int?    count   people
 """
         + SUPPRESSED,
     ),
@@ -243,9 +247,9 @@ count                  int?    people
         "A point of the profile log likelihood of the main estimate of an outcome or a control.",
         RUN
         + """
-log_hr                 number  log hazard ratio, from log 0.1 to log 10
-log_likelihood         number  less the largest of the profile, so at most 0
-derivative             number? of the profile by the log hazard ratio
+log_hr                 number  effect  log hazard ratio, from log 0.1 to log 10
+log_likelihood         number  effect  less the largest of the profile, so at most 0
+derivative             number? effect  of the profile by the log hazard ratio
 """,
     ),
     table(
@@ -253,17 +257,17 @@ derivative             number? of the profile by the log hazard ratio
         "A run's main effect in an interval of time; intervals have equal numbers of outcomes.",
         RUN
         + """
-interval               int     1, 2, ...
-start                  number  days since the start of the time at risk, not itself in the interval
-end                    number  last day of the interval
-target_outcomes        int     outcomes of the target in it
-comparator_outcomes    int     outcomes of the comparator in it
-hr                     number  hazard ratio in it, by scaled Schoenfeld residuals
-hr_lower               number  lower end of its normal interval
-hr_upper               number  upper end
-log_hr                 number  its logarithm
-se                     number  standard error of the logarithm
-interval_level         number  such as 0.95
+interval               int     id      1, 2, ...
+start                  number  id      day after which it begins, since the start of follow-up
+end                    number  id      last day of the interval
+target_outcomes        int     count   outcomes of the target in it
+comparator_outcomes    int     count   outcomes of the comparator in it
+hr                     number  effect  hazard ratio in it, by scaled Schoenfeld residuals
+hr_lower               number  effect  lower end of its normal interval
+hr_upper               number  effect  upper end
+log_hr                 number  effect  its logarithm
+se                     number  effect  standard error of the logarithm
+interval_level         number  setting such as 0.95
 """,
     ),
     table(
@@ -271,10 +275,10 @@ interval_level         number  such as 0.95
         "A week about the index date: first outcomes of people under observation.",
         RUN
         + """
-arm                    text    "target" or "comparator"
-week                   int     week w begins 7 w days after the index date (tables: after day 1)
-events                 int?    people whose first outcome, of those weeks, is in this one
-people                 int?    people under observation without one when it begins
+arm                    text    id      "target" or "comparator"
+week                   int     id      week w begins 7 w days after the index date
+events                 int?    count   people whose first outcome, of those weeks, is in this one
+people                 int?    count   people under observation without one when it begins
 """
         + SUPPRESSED,
     ),
@@ -282,11 +286,11 @@ people                 int?    people under observation without one when it begi
         "calendar",
         "A year in which people of a comparison started.",
         """
-target                 text    name of the target
-comparator             text    name of the comparator
-arm                    text    "target" or "comparator"
-year                   int     calendar year of the index date
-starts                 int?    rows
+target                 text    id      name of the target
+comparator             text    id      name of the comparator
+arm                    text    id      "target" or "comparator"
+year                   int     id      calendar year of the index date
+starts                 int?    count   rows
 """
         + SUPPRESSED,
     ),
@@ -294,22 +298,22 @@ starts                 int?    rows
         "codes",
         "A concept of a definition.",
         """
-list                   text    what is defined, such as the name of a target or an outcome
-concept_id             int     of the vocabulary
-name                   text    its name
-vocabulary             text?   such as "RxNorm"
-excluded               bool    taken out of the definition
+list                   text    id      what is defined, such as the name of a target or an outcome
+concept_id             int     id      of the vocabulary
+name                   text    id      its name
+vocabulary             text?   id      such as "RxNorm"
+excluded               bool    setting taken out of the definition
 """,
     ),
     table(
         "warnings",
         "A remark of a step, once for all estimates it concerns.",
         """
-step                   text    such as "propensity score"
-code                   text    a short name, such as "high_correlation"
-message                text    in a sentence
-count                  int     how many estimates it concerns
-where                  text    the first of them: target, comparator, outcome, analysis
+step                   text    id      such as "propensity score"
+code                   text    id      a short name, such as "high_correlation"
+message                text    text    in a sentence
+count                  int     summary how many estimates it concerns
+where                  text    id      the first of them: target, comparator, outcome, analysis
 """,
     ),
 )

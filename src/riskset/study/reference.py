@@ -38,7 +38,11 @@ def tables_in_markdown() -> str:
     ]
     for found in TABLES.values():
         rows = [
-            (f"`{c.name}`", f"{c.type}{', may be missing' if c.is_optional else ''}", c.about)
+            (
+                f"`{c.name}`",
+                f"{c.type}{', may be missing' if c.is_optional else ''}; {c.kind}",
+                c.about,
+            )
             for c in found.columns
         ]
         parts.append(_table(f"`{found.name}.parquet`", found.about, rows))

@@ -1,6 +1,7 @@
 """Doing a study, and writing what it found."""
 
 import datetime
+import functools
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -9,13 +10,13 @@ from typing import Any
 
 from riskset._progress import ProgressBar
 from riskset.data.writers import check_folder
+from riskset.disclosure.engine import Disclosure
 from riskset.study.assembling import Tables
 from riskset.study.cdm_source import CdmSource
 from riskset.study.cdm_tables import open_cdm
 from riskset.study.cohorts import Source
 from riskset.study.data_sections import CdmData
 from riskset.study.doing import Doing
-from riskset.study.hiding import hide
 from riskset.study.results import TABLES, StudyResults, check_replaceable, write_results
 from riskset.study.specification import Study
 from riskset.study.steps import Steps
@@ -87,7 +88,8 @@ def run(
             ("private", 0, False),
             ("results", own.min_cell_count, own.blind),
         ):
-            shown = {table: hide(table, tables.rows(table, blind), least) for table in TABLES}
+            found = Disclosure(functools.partial(tables.rows, blind=blind), TABLES, least)
+            shown = {table: found.shown(table) for table in TABLES}
             write_results(folder / name, document, last, shown)
     return StudyResults.open(folder / "results")
 

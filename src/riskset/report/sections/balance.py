@@ -35,14 +35,18 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     """Summary, points of the figure, and the tables of the worst."""
     number = part.main["adjustment"]
     if number is None:
-        return {"summary": None, "shared": None, "points": [], "rest": [], "tables": {}}
+        return {
+            "summary": None, "hidden": _hidden([]), "shared": None, "points": [], "rest": [],
+            "tables": {},
+        }  # fmt: skip
     made = source.rows("adjustments", adjustment=number)
     rows = source.rows("balance", adjustment=number)
     known = [r for r in rows if r["before_smd"] is not None and r["after_smd"] is not None]
     threshold = float(made[0]["threshold"] or 0.1) if made else 0.1
     points, rest = _points(known, threshold)
     return {
-        "summary": {key: made[0][key] for key in SUMMARY} if made else None,
+        "summary": _summary(made[0]) if made else None,
+        "hidden": _hidden(rows),
         "shared": _shared(source, part),
         "points": points,
         "rest": rest,
@@ -64,7 +68,19 @@ def _shared(source: Source, part: Part) -> Row | None:
     if number is None or number == part.main["adjustment"]:
         return None
     made = source.rows("adjustments", adjustment=number)
-    return {key: made[0][key] for key in OF_SHARED} if made else None
+    return _summary(made[0], OF_SHARED) if made else None
+
+
+def _summary(row: Row, keys: tuple[str, ...] = SUMMARY) -> Row:
+    """What an adjustment says of all covariates together."""
+    hidden = {key: mask for key, mask in row["suppressed"].items() if key in keys}
+    return {key: row[key] for key in keys} | {"suppressed": hidden}
+
+
+def _hidden(rows: list[Row]) -> Row:
+    """Covariates without a difference because few people have them, or all but few."""
+    hidden = [row for row in rows if "after_smd" in row["suppressed"]]
+    return {"n": len(hidden), "above": sum(row["after_balanced"] is False for row in hidden)}
 
 
 def _shown(row: Row) -> Row:
@@ -113,6 +129,11 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     if summary is None or summary["n_covariates"] is None:
         return page.section("balance", say("section.balance"), page.paragraph("balance.none"))
     parts = [_words(page, summary), _shared_words(page, found["shared"])]
+    if found["hidden"]["n"]:
+        n, above = found["hidden"]["n"], whole(found["hidden"]["above"])
+        values = {"n": say.count("covariate", n), "above": above}
+        threshold = short(summary["threshold"])
+        parts.append(page.paragraph("balance.hidden", "note", threshold=threshold, **values))
     if found["points"]:
         parts.append(_figure(page, found))
     else:
@@ -128,14 +149,14 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
 
 def _words(page: Page, summary: Mapping[str, Any]) -> Markup:
     say = page.say
-    if summary["after_max"] is None:
+    if summary["after_max"] is None and "after_max" not in summary["suppressed"]:
         return page.paragraph("balance.unknown_after")
     values = {
         "covariates": say.count("covariate", summary["n_covariates"]),
         "threshold": short(summary["threshold"]),
-        "before": whole(summary["before_above"]), "before_max": significant(summary["before_max"]),
+        "before": whole(summary["before_above"]), "before_max": _size(page, summary, "before_max"),
         "before_worst": summary["before_worst"],
-        "after": whole(summary["after_above"]), "after_max": significant(summary["after_max"]),
+        "after": whole(summary["after_above"]), "after_max": _size(page, summary, "after_max"),
         "after_worst": summary["after_worst"],
     }  # fmt: skip
     sizes = page.paragraph(
@@ -156,16 +177,22 @@ def _words(page: Page, summary: Mapping[str, Any]) -> Markup:
 
 
 def _shared_words(page: Page, shared: Mapping[str, Any] | None) -> Markup | None:
-    if shared is None or shared["after_max"] is None:
+    if shared is None or (shared["after_max"] is None and not shared["suppressed"]):
         return None
     return page.paragraph(
         "balance.shared",
         threshold=short(shared["threshold"]),
         above=whole(shared["after_above"]),
         covariates=page.say.count("covariate", shared["n_covariates"]),
-        size=significant(shared["after_max"]),
+        size=_size(page, shared, "after_max"),
         worst=shared["after_worst"],
     )
+
+
+def _size(page: Page, summary: Mapping[str, Any], key: str) -> str:
+    """The largest difference, unless it is that of a covariate whose difference is hidden."""
+    mask = summary["suppressed"].get(key)
+    return page.hidden(mask) if mask else significant(summary[key])
 
 
 def _same(summary: Mapping[str, Any], arm: str) -> bool:
@@ -231,7 +258,7 @@ def _generalisability(
     group = summary["generalisability_of"]
     words = page.paragraph(
         "balance.generalisability",
-        size=significant(summary["generalisability_max"]),
+        size=_size(page, summary, "generalisability_max"),
         group=about[group] if group in ARMS else say("balance.both_inside"),
     )
     table = page.table(

@@ -22,10 +22,12 @@ def covariate_tables(coefficients: Iterable[Row], tried: Iterable[Row]) -> dict[
     """The strongest coefficients of either sign, and the penalties from weak to strong."""
     rows = sorted(coefficients, key=lambda r: r["rank"])
     shown = [{key: row[key] for key in COEFFICIENT} for row in rows]
+    # A coefficient is hidden if its covariate is one of few people.
+    known = [row for row in shown if row["coef"] is not None]
     penalties = [{key: row[key] for key in TRIED} for row in tried]
     return {
-        "positive": [r for r in shown if r["coef"] > 0][:STRONGEST],
-        "negative": [r for r in shown if r["coef"] < 0][:STRONGEST],
+        "positive": [r for r in known if r["coef"] > 0][:STRONGEST],
+        "negative": [r for r in known if r["coef"] < 0][:STRONGEST],
         "tried": sorted(penalties, key=lambda r: (r["l1"], r["l2"])),
     }
 

@@ -88,10 +88,18 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
         "calibration": facts[0]["status"] if facts else "none",
         "tables": {
             "diagnostics": [
-                {key: row[key] for key in ("name", "value", "limit", "verdict")} for row in checks
+                {key: row[key] for key in ("name", "value", "limit", "verdict")}
+                | {"suppressed": _masks(row)}
+                for row in checks
             ]
         },
     }
+
+
+def _masks(row: Mapping[str, Any]) -> dict[str, str]:
+    """A check with a verdict has a value, which is hidden if it is not there."""
+    is_hidden = row["value"] is None and row["verdict"] != "not_evaluated"
+    return {"value": "hidden"} if is_hidden else {}
 
 
 def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:

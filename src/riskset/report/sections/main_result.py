@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.figures.forest import ForestRow, forest
-from riskset.report.hiding import lacks_follow_up
 from riskset.report.markup import Markup, join, tag
 from riskset.report.numerals import capital, interval, percent, significant, whole
 from riskset.report.page import Column, Page
@@ -127,6 +126,12 @@ def _label(source: Source, row: Row, levels: Mapping[str, set[str]]) -> str:
     return f"{source.label('subgroups', name)}: {level}"
 
 
+def _lacks_follow_up(row: Row, arm: str) -> bool:
+    """Whether the risk of an arm is not known because nobody is followed up to its time."""
+    is_empty = row[f"{arm}_risk"] is None and f"{arm}_risk" not in row.get("suppressed", {})
+    return is_empty and row[f"{arm}_at_risk"] == 0 and not row["blinded"]
+
+
 def _absent(name: str, run: Row, other: str) -> Row:
     """An analysis that has no estimate, and the status that says why."""
     own = dict.fromkeys(NUMBERS) | {"role": "main", "status": run["status"], "blinded": False}
@@ -151,7 +156,7 @@ def _risk(row: Row) -> Row:
         out["nnt_lower"], out["nnt_upper"] = ends
     masks = {k: v for k, v in row["suppressed"].items() if k in out}
     for arm in ARMS:
-        if lacks_follow_up(row, arm):
+        if _lacks_follow_up(row, arm):
             masks |= dict.fromkeys((f"{arm}_risk", f"{arm}_lower", f"{arm}_upper"), "unfollowed")
             masks |= dict.fromkeys(DIFFERENCE, "unfollowed")
     out["suppressed"] = masks

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from riskset._errors import CohortError
 from riskset._types import is_number
 
-__all__ = ["Mask", "hide_small", "hide_totals", "is_small"]
+__all__ = ["Mask", "hide_attrition", "hide_small", "hide_totals", "is_near", "is_small"]
 
 Mask = NDArray[np.bool_]
 
@@ -39,10 +39,23 @@ def is_small(counts: object, min_cell_count: int = 5) -> Mask:
     return np.asarray((values > 0) & (values < min_cell_count))
 
 
+def is_near(counts: object, totals: object, min_cell_count: int = 5) -> Mask:
+    """Counts of a part that tell a small one: their own, or that of the rest of the total.
+
+    Examples
+    --------
+    >>> is_near([0, 3, 50, 97, 100], 100).tolist()
+    [False, True, False, True, False]
+    """
+    parts, wholes = (np.asarray(value, dtype=np.float64) for value in (counts, totals))
+    return is_small(parts, min_cell_count) | is_small(wholes - parts, min_cell_count)
+
+
 def hide_small(
     counts: object,
     equations: Sequence[tuple[int, Sequence[int]]] = (),
     min_cell_count: int = 5,
+    known: Sequence[int] = (),
 ) -> Mask:
     """Which counts to hide, the small ones and those that give one away.
 
@@ -54,6 +67,8 @@ def hide_small(
         Positions of a count and of those that add up to it, where readers can know both.
     min_cell_count : int
         Counts above 0 and below it are hidden.
+    known : sequence of int
+        Positions of counts that readers know from elsewhere: hiding them does not help.
 
     Returns
     -------
@@ -72,11 +87,13 @@ def hide_small(
     for row, (total, parts) in zip(system, equations, strict=True):
         row[total] -= 1.0
         np.add.at(row, list(parts), 1.0)
+    is_known = np.zeros(values.size, dtype=bool)
+    is_known[list(known)] = True
     while True:
-        known = _determined(system, hidden)
-        beside = (system[(system[:, known] != 0).any(axis=1)] != 0).any(axis=0) & ~hidden
-        choices = np.flatnonzero(beside)
-        if not known.any() or not choices.size:
+        told = _determined(system, hidden) | _tight(system, values, hidden, min_cell_count)
+        beside = (system[(system[:, told] != 0).any(axis=1)] != 0).any(axis=0)
+        choices = np.flatnonzero(beside & ~hidden & ~is_known)
+        if not told.any() or not choices.size:
             return hidden
         order = np.lexsort((choices, values[choices], values[choices] == 0))
         hidden[choices[order[0]]] = True
@@ -116,6 +133,47 @@ def hide_totals(totals: object, min_cell_count: int = 5, known: Sequence[float] 
             hidden[k] = is_small(np.abs(np.array(shown) - values[k]), min_cell_count).any()
             shown += [] if hidden[k] else [float(values[k])]
     return hidden
+
+
+def hide_attrition(
+    counts: Sequence[Sequence[float | None]], min_cell_count: int, known: Sequence[float] = ()
+) -> list[Mask]:
+    """Masks of exposures, persons and removed; None is hidden already.
+
+    No two totals that are shown differ by a small count, whatever steps are between them, and what
+    a step removed is shown if it is what two of these differ by. Totals that are `known` are rather
+    shown than others.
+    """
+    exposures, persons = (
+        hide_totals(np.array(own, dtype=np.float64), min_cell_count, known) for own in counts[:2]
+    )
+    # Rows less people are those who entered twice.
+    together = np.array(counts[0], dtype=np.float64) - np.array(counts[1], dtype=np.float64)
+    persons = persons | is_small(together, min_cell_count)
+    removed = exposures.copy()
+    removed[1:] |= exposures[:-1]
+    zero = np.array(counts[2], dtype=np.float64) == 0
+    return [exposures, persons, removed & ~zero]
+
+
+def _tight(
+    system: NDArray[np.float64], values: NDArray[np.float64], hidden: Mask, min_cell_count: int
+) -> Mask:
+    """Hidden parts whose sum is known, and leaves them no choice as counts of at least 1.
+
+    If two hidden counts are 2 together, both are 1. If all are small, the largest sum that small
+    counts can have tells them, too.
+    """
+    found = np.zeros(hidden.size, dtype=bool)
+    for row in system:
+        at = np.flatnonzero((row != 0) & hidden)
+        if not at.size or (row[at] < 0).any() or np.isnan(values[at]).any():
+            continue
+        total, most = values[at].sum(), (min_cell_count - 1) * at.size
+        all_small = is_small(values[at], min_cell_count).all()
+        if total <= at.size or (all_small and total >= most):
+            found[at] = True
+    return found
 
 
 def _determined(system: NDArray[np.float64], hidden: Mask) -> Mask:

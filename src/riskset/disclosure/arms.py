@@ -1,0 +1,196 @@
+"""People, outcomes and competing events of both arms, and the rates and effects that tell them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, names_hidden, without
+from riskset.disclosure.small_cells import hide_small, is_small
+
+__all__ = [
+    "CALIBRATED",
+    "EFFECT",
+    "OF_EFFECT",
+    "RATES",
+    "few_outcomes",
+    "hidden_in_arms",
+    "rates_of",
+    "share_arms",
+    "share_controls",
+]
+
+EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
+CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
+OF_EFFECT = (*EFFECT, *CALIBRATED, "proportionality_p", "interaction_p")
+"""Numbers that tell an effect or how precise it is."""
+
+PEOPLE = ("persons", "exposures")
+COUNTS = (*PEOPLE, "outcomes", "competing")
+ADJUSTED = ("main", "sensitivity", "model")
+"""Roles of estimates that are shared although one arm alone has few outcomes: they are what the
+results are for, and what is pooled over databases, as likelihood profiles are."""
+
+
+def rates_of(arm: str) -> tuple[str, ...]:
+    """Columns of the rates of an arm."""
+    ends = ("", "_lower", "_upper")
+    return tuple(f"{arm}_{weighted}rate{end}" for weighted in ("", "weighted_") for end in ends)
+
+
+RATES = tuple(name for arm in ARMS for name in rates_of(arm))
+
+
+def few_outcomes(row: Mapping[str, Any], least: int) -> bool:
+    """Whether both arms together have few outcomes, as far as they are known."""
+    known = [n for n in (row.get(f"{arm}_outcomes") for arm in ARMS) if n is not None]
+    return bool(is_small(sum(known), least)) if known else False
+
+
+def share_arms(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Rows of the tables `arms` and `estimates`."""
+    out: dict[int, Row] = {}
+    blinded = {
+        tuple(run[name] for name in RUN) for run in results.raw("runs") if run.get("blinded")
+    }
+    for places in grouped(rows, RUN):
+        own = [rows[k] for k in places]
+        is_blinded = tuple(own[0][name] for name in RUN) in blinded
+        hidden = hidden_in_arms(own, results.least)
+        for k, row, names in zip(places, own, hidden, strict=True):
+            shown = without(row, names)
+            if is_blinded:
+                shown |= dict.fromkeys(n for n in (*OF_EFFECT, *RATES) if _tells(n) and n in row)
+            out[k] = shown
+    return (out[k] for k in range(len(rows)))
+
+
+def _tells(name: str) -> bool:
+    """Whether a number is withheld with the effect; that hazards are proportional is not one."""
+    return name != "proportionality_p"
+
+
+def hidden_in_arms(rows: Sequence[Row], least: int) -> list[set[str]]:
+    """Names to hide in each of the rows of one run.
+
+    A row has counts of both arms, perhaps rates and an effect, and the column ``role`` or ``side``
+    that says whose they are; a row without both stands for itself.
+    """
+    hidden = [_by_themselves(row, least) for row in rows]
+    left = [row | dict.fromkeys(names) for row, names in zip(rows, hidden, strict=True)]
+    for names, also in zip(hidden, _by_others(left, least), strict=True):
+        names |= also
+    for row, names in zip(rows, hidden, strict=True):
+        names |= _with_what_tells(row, names, least)
+    return hidden
+
+
+def _by_themselves(row: Row, least: int) -> set[str]:
+    """Counts of a row that are small, or tell a small one of the same arm."""
+    hidden: set[str] = set()
+    for arm in ARMS:
+        persons, exposures, outcomes, competing = (
+            _number(row.get(f"{arm}_{name}")) for name in COUNTS
+        )
+        if is_small([persons, exposures], least).any():
+            hidden |= {f"{arm}_persons", f"{arm}_exposures", f"{arm}_days"}
+        if is_small(exposures - persons, least):
+            hidden.add(f"{arm}_persons")
+        # Those without an event follow from the others, so that these must not tell few of them.
+        others = 0.0 if np.isnan(competing) else competing
+        counts = [exposures, outcomes, competing, exposures - outcomes - others]
+        mask = hide_small(counts, [(0, (1, 2, 3))], least, known=(0,))
+        if np.isnan(counts).any():
+            mask = is_small(counts, least)
+        hidden |= {
+            f"{arm}_{n}" for n, is_hidden in zip(COUNTS[2:], mask[1:3], strict=True) if is_hidden
+        }
+    strata = ("informative_strata", "informative_people")
+    people = sum(_number(row.get(f"{arm}_exposures")) for arm in ARMS)
+    counts_of_strata = [_number(row.get(name)) for name in strata]
+    if is_small([*counts_of_strata, people - counts_of_strata[1]], least).any():
+        hidden |= set(strata)
+    return hidden
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _with_what_tells(row: Row, hidden: set[str], least: int) -> set[str]:
+    """Numbers from which the hidden counts follow."""
+    found: set[str] = set()
+    few = False
+    for arm in ARMS:
+        if f"{arm}_outcomes" in hidden | names_hidden(row):
+            # Days times a rate are the outcomes, and so is the detectable ratio less the other arm.
+            found |= {"mdrr", "expected_se", *rates_of(arm)}
+            few = True
+        if f"{arm}_exposures" in hidden and is_small(_number(row.get(f"{arm}_exposures")), least):
+            found |= {"mdrr", "expected_se", *rates_of(arm)}
+    # The variance of an unadjusted log ratio is close to 1 / a + 1 / b with a and b outcomes.
+    if few_outcomes(row, least) or (few and row.get("role", "main") not in ADJUSTED):
+        found |= set(OF_EFFECT)
+    return found
+
+
+def _by_others(rows: Sequence[Row], least: int) -> list[set[str]]:
+    """Counts that tell those of other rows.
+
+    Levels of a subgroup variable add up to the people of the main estimate; and people before the
+    adjustment, whom the crude estimate is of, less those after it are those whom it left out. The
+    people of the answer stay, so that it is those before whose number is hidden.
+    """
+    hidden: list[set[str]] = [set() for _ in rows]
+    sides = [_side(row) for row in rows]
+    after = next((row for row, side in zip(rows, sides, strict=True) if side == "after"), None)
+    if after is None:
+        return hidden
+    for k, side in enumerate(sides):
+        if side == "before":
+            hidden[k] |= _close(rows[k], after, least)
+    for variable in dict.fromkeys(row.get("subgroup") for row in rows):
+        if variable is not None:
+            places = [k for k, row in enumerate(rows) if row.get("subgroup") == variable]
+            levels = _levels([rows[k] for k in places], after, least)
+            for k, own in zip(places, levels, strict=True):
+                hidden[k] |= own
+    return hidden
+
+
+def _side(row: Row) -> str | None:
+    """Whether a row is of the people before or after the adjustment."""
+    if "side" in row:
+        return str(row["side"])
+    return {"crude": "before", "main": "after"}.get(str(row.get("role")))
+
+
+def _close(before: Row, after: Row, least: int) -> set[str]:
+    names = [f"{arm}_{name}" for arm in ARMS for name in PEOPLE]
+    known = [n for n in names if None not in (before.get(n), after.get(n))]
+    return {name for name in known if is_small(before[name] - after[name], least)}
+
+
+def _levels(rows: Sequence[Row], main: Row, least: int) -> list[set[str]]:
+    """Names to hide in the levels of a variable."""
+    hidden: list[set[str]] = [set() for _ in rows]
+    for name in (f"{arm}_{count}" for arm in ARMS for count in COUNTS):
+        counts = [_number(main[name]), *(_number(row[name]) for row in rows)]
+        mask = hide_small(counts, [(0, range(1, len(counts)))], least)
+        for own, is_hidden in zip(hidden, mask[1:], strict=True):
+            own |= {name} if is_hidden else set()
+    outcomes = [[row[f"{arm}_outcomes"] for arm in ARMS] for row in rows]
+    if any(None in own or is_small(sum(own), least) for own in outcomes):
+        for own in hidden:
+            own.add("interaction_p")
+    return hidden
+
+
+def share_controls(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Effects of controls, unless both arms together have few outcomes."""
+    names = (*EFFECT[:6], "calibrated_p")
+    for row in rows:
+        keys = {name: row[name] for name in (*RUN, "model", "reading")}
+        found = [own for own in results.raw("estimates", **keys) if own["role"] in ADJUSTED]
+        few = any(few_outcomes(own, results.least) for own in found) or not found
+        yield row | dict.fromkeys(names) if few else row

@@ -1,0 +1,299 @@
+"""Covariates of zeros and ones: shares, differences and coefficients that tell who has them."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset.disclosure.arms import few_outcomes
+from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, without
+from riskset.disclosure.small_cells import hide_small, is_near, is_small
+
+__all__ = [
+    "DIFFERENCES",
+    "hidden_in_balance",
+    "share_balance",
+    "share_flagged",
+    "share_outcome_coefficients",
+    "share_score_coefficients",
+    "share_table1",
+]
+
+SIDES = ("before", "after")
+CELLS = tuple(itertools.product(SIDES, ARMS))
+Cell = tuple[str, str]
+DIFFERENCES = (
+    *(f"{s}_{n}" for s in SIDES for n in ("smd", "smd_current_sd", "smd_variance", "p")),
+    *(f"generalisability_{arm}" for arm in (*ARMS, "both")),
+)
+"""Numbers of a row of a balance that follow from several of its counts."""
+
+Sizes = Mapping[Cell, float]
+"""Rows of both arms before and after; NaN if they are not known."""
+
+
+def share_balance(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Rows of the table `balance`."""
+    out: dict[int, Row] = {}
+    for places in grouped(rows, ("adjustment",)):
+        own = [rows[k] for k in places]
+        sizes, made = _sizes(own[0]["adjustment"], results)
+        limit, sd = made.get("threshold"), made.get("sd") or "before"
+        hidden = hidden_in_balance(own, sizes, results.least, limit, sd)
+        out |= {k: without(row, names) for k, row, names in zip(places, own, hidden, strict=True)}
+    return (out[k] for k in range(len(rows)))
+
+
+def _sizes(adjustment: int, results: Results) -> tuple[Sizes, Row]:
+    """Rows of both arms before and after an adjustment, and the adjustment itself."""
+    steps = results.raw("attrition", adjustment=adjustment)
+    made = next(iter(results.raw("adjustments", adjustment=adjustment)), {})
+    first = min(steps, key=lambda row: row["number"], default={})
+    sizes = {
+        (side, arm): _number(row.get(name))
+        for arm in ARMS
+        for side, row, name in (
+            ("before", first, f"{arm}_exposures"),
+            ("after", made, f"{arm}_rows"),
+        )
+    }
+    return sizes, made
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def hidden_in_balance(
+    rows: Sequence[Row],
+    sizes: Sizes,
+    least: int,
+    limit: float | None = None,
+    sd: str = "before",
+) -> list[set[str]]:
+    """Names to hide in each of the rows of one balance.
+
+    A covariate of zeros and ones is hidden in an arm if few have it, or if all but few do. All its
+    differences then go, because with the other counts they tell how many have it. On which side of
+    the limit they are stays; where that alone would tell a count, the other counts go, too.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        With the columns of the table `balance`.
+    sizes : mapping
+        Rows of both arms before and after.
+    least : int
+    limit : float, optional
+        Of differences, if the rows say on which side of it they are.
+    sd : {"before", "current"}
+        Whose standard deviation divides the differences.
+    """
+    cells = [_cells_of(row, sizes, least) for row in rows]
+    for places in _parts(rows):
+        _complete([rows[k] for k in places], [cells[k] for k in places], sizes, least)
+    hidden = []
+    for row, own in zip(rows, cells, strict=True):
+        names = {f"{s}_{word}_{a}" for s, a in own for word in ("count", "mean", "sd")}
+        if own:
+            names |= set(DIFFERENCES)
+            if limit is not None and _side_tells(row, own, sizes, least, limit, sd):
+                every = itertools.product(CELLS, ("count", "mean", "sd"))
+                names |= {f"{s}_{word}_{a}" for (s, a), word in every}
+        hidden.append(names)
+    return hidden
+
+
+def _cells_of(row: Row, sizes: Sizes, least: int) -> set[Cell]:
+    """Sides and arms with a small count of ones or of zeros."""
+    found = set()
+    for cell in CELLS:
+        count = row[f"{cell[0]}_count_{cell[1]}"]
+        if count is None or np.isnan(count):
+            continue
+        if is_small(count, least) or is_near(count, _size(row, cell, sizes), least):
+            found.add(cell)
+    return found
+
+
+def _size(row: Row, cell: Cell, sizes: Sizes) -> float:
+    """Rows of an arm; before an adjustment, which has no weights, its share tells them, too."""
+    known = sizes.get(cell, float("nan"))
+    mean, count = row[f"{cell[0]}_mean_{cell[1]}"], row[f"{cell[0]}_count_{cell[1]}"]
+    if np.isnan(known) and cell[0] == "before" and mean and count:
+        return float(np.round(count / mean))
+    return known
+
+
+def _parts(rows: Sequence[Row]) -> Iterator[list[int]]:
+    """Places of covariates that may be the levels of one: of one analysis, or one column."""
+    binary = [k for k, row in enumerate(rows) if row.get("is_binary")]
+    keys = [{"of": _of(rows[k])} for k in binary]
+    for places in grouped(keys, ("of",)):
+        if len(places) > 1 and keys[places[0]]["of"] is not None:
+            yield [binary[j] for j in places]
+
+
+def _of(row: Row) -> object:
+    """What a covariate may be a level of."""
+    if row.get("analysis_id") is not None:
+        return row["analysis_id"]
+    name = str(row["name"])
+    for mark in ("=", ":"):
+        if mark in name:
+            return name.split(mark)[0]
+    return None
+
+
+def _complete(rows: Sequence[Row], cells: Sequence[set[Cell]], sizes: Sizes, least: int) -> None:
+    """Hide further levels where those shown, less from the people of an arm, tell one."""
+    for cell in CELLS:
+        counts = np.array([_number(row[f"{cell[0]}_count_{cell[1]}"]) for row in rows])
+        total = next((n for row in rows if not np.isnan(n := _size(row, cell, sizes))), np.nan)
+        rest = total - np.nansum(counts)
+        # Levels leave few without one; what leaves many, or none at all, is no set of levels.
+        if np.isnan(total) or not 0 <= rest < max(least, 1):
+            continue
+        own = np.array([cell in hidden for hidden in cells])
+        counts[own & ~is_small(counts, least)] = np.nan
+        values = [total, *counts, rest]
+        equation = [(0, range(1, len(values)))]
+        mask = hide_small(values, equation, least, known=(0, len(values) - 1))
+        for hidden, is_hidden in zip(cells, mask[1:-1], strict=True):
+            if is_hidden:
+                hidden.add(cell)
+
+
+def _side_tells(
+    row: Row, hidden: set[Cell], sizes: Sizes, least: int, limit: float, sd: str
+) -> bool:
+    """Whether the sides of the limit leave a hidden count no choice.
+
+    Every combination of small counts, of ones or of zeros, is tried in the places of those hidden.
+    """
+    n = {cell: _size(row, cell, sizes) for cell in CELLS}
+    counts = {cell: _number(row[f"{cell[0]}_count_{cell[1]}"]) for cell in CELLS}
+    if any(np.isnan(n[c]) or np.isnan(counts[c]) for c in CELLS if c[0] == "before" or c in hidden):
+        return True
+    order = sorted(hidden)
+    few = np.arange(1, max(least, 2), dtype=np.float64)
+    near = [few if counts[c] < least else n[c] - few for c in order]
+    grid = [g.ravel() for g in np.meshgrid(*near, indexing="ij")]
+    tried = {c: np.full(grid[0].size, counts[c]) for c in CELLS} | dict(
+        zip(order, grid, strict=True)
+    )
+    fits = np.ones(grid[0].size, dtype=bool)
+    for side in SIDES:
+        flag = row.get(f"{side}_balanced")
+        if flag is None:
+            continue
+        if side == "after" and any(np.isnan(n[c]) or np.isnan(counts[c]) for c in CELLS):
+            return True
+        own = _sizes_of_difference({c: np.array([counts[c]]) for c in CELLS}, n, side, sd)
+        if not _agrees(own, limit, bool(flag)).all():
+            if side == "before":
+                return True
+            continue  # weights, which readers do not know
+        fits &= _agrees(_sizes_of_difference(tried, n, side, sd), limit, bool(flag))
+    return any(np.unique(tried[c][fits]).size < 2 for c in order)
+
+
+def _sizes_of_difference(
+    counts: Mapping[Cell, NDArray[np.float64]], n: Sizes, side: str, sd: str
+) -> NDArray[np.float64]:
+    """Sizes of standardised differences of people who all weigh the same."""
+    of = "before" if sd == "before" else side
+    share = {c: counts[c] / n[c] for c in CELLS if c[0] in (side, of)}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = sum(
+            share[of, arm] * (1 - share[of, arm]) * n[of, arm] / (n[of, arm] - 1) for arm in ARMS
+        )
+        gap = np.abs(share[side, ARMS[0]] - share[side, ARMS[1]])
+        return np.where(gap > 0, gap / np.sqrt(np.asarray(variance) / 2), 0.0)
+
+
+def _agrees(sizes: NDArray[np.float64], limit: float, is_below: bool) -> NDArray[np.bool_]:
+    """Whether sizes are on a side of the limit; those at it may be on either."""
+    at = np.isclose(sizes, limit, rtol=1e-9, atol=0.0)
+    return np.asarray(((sizes < limit) == is_below) | at)
+
+
+def share_table1(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Lines of the table of characteristics; they hide what the balance of a covariate hides."""
+    shown = _balance_of(rows, results)
+    for row in rows:
+        of = shown.get((row["adjustment"], row["covariate_id"]))
+        hidden = set()
+        for side in SIDES:
+            if of is None or of[f"{side}_smd"] is None:
+                hidden.add(f"{side}_smd")
+            for arm in ARMS:
+                if of is None or of[f"{side}_mean_{arm}"] is None:
+                    hidden |= {f"{side}_{arm}", f"{side}_{arm}_sd"}
+        yield without(row, hidden)
+
+
+def _balance_of(rows: Sequence[Row], results: Results) -> dict[tuple[int, str], Row]:
+    """Shared rows of the balance by adjustment and covariate."""
+    adjustments = {row["adjustment"] for row in rows}
+    return {
+        (row["adjustment"], row["covariate_id"]): row
+        for number in adjustments
+        for row in results.shown("balance", adjustment=number)
+    }
+
+
+def share_score_coefficients(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Coefficients of a propensity score, with the means of their covariates."""
+    yield from _of_score(rows, results, "coef")
+
+
+def share_flagged(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Covariates that nearly determine the treatment, with their correlation."""
+    yield from _of_score([row | {"is_binary": True} for row in rows], results, "correlation")
+
+
+def _of_score(rows: Sequence[Row], results: Results, tells: str) -> Iterator[Row]:
+    hidden_before = _hidden_before(rows, results)
+    for row in rows:
+        score = next(iter(results.raw("ps", ps=row["ps"])), {})
+        sizes = {arm: score.get(f"n_{arm}") for arm in ARMS}
+        means = _few(row, sizes, results.least)
+        means |= {f"mean_{arm}" for arm in hidden_before.get((row["ps"], row["covariate_id"]), ())}
+        yield without(row, {*means, tells} if means else ())
+
+
+def _hidden_before(rows: Sequence[Row], results: Results) -> dict[tuple[int, str], set[str]]:
+    """Arms in which the balance hides a covariate before an adjustment by a score."""
+    found: dict[tuple[int, str], set[str]] = {}
+    for ps in {row["ps"] for row in rows}:
+        for made in results.raw("adjustments", ps=ps):
+            number = {"adjustment": made["adjustment"]}
+            for row in results.shown("balance", **number):
+                own = found.setdefault((ps, row["covariate_id"]), set())
+                own |= {arm for arm in ARMS if row[f"before_mean_{arm}"] is None}
+    return found
+
+
+def _few(row: Row, sizes: Mapping[str, float | None], least: int) -> set[str]:
+    """Means of zeros and ones that few have, or all but few; or of which that is not known."""
+    found = set()
+    for arm in ARMS:
+        mean, n = row[f"mean_{arm}"], sizes[arm]
+        if mean is None or row["is_binary"] is False:
+            continue
+        if n is None or is_near(round(mean * n), n, least):
+            found.add(f"mean_{arm}")
+    return found
+
+
+def share_outcome_coefficients(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Coefficients of an outcome model, unless both arms together have few outcomes."""
+    for row in rows:
+        run = {name: row[name] for name in RUN}
+        of = next(iter(results.raw("estimates", number=row["number"], **run)), None)
+        if of is None or few_outcomes(of, results.least):
+            continue
+        means = _few(row, {arm: of[f"{arm}_exposures"] for arm in ARMS}, results.least)
+        yield without(row, {*means, "coef"} if means else ())

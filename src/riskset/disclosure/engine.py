@@ -1,0 +1,221 @@
+"""All tables of results as they may be shared: one rule for each of them, and no table without.
+
+Shared results and reports are made here alike; `riskset.cohort.share_estimate` and its kin use the
+same rules for results that are still in memory.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from riskset.disclosure import arms, covariates, over_time, people, sentences
+from riskset.disclosure.kinds import GUARDED, Kind
+from riskset.disclosure.rows import ARMS, Row, Rule, known, without
+from riskset.disclosure.small_cells import is_small
+
+__all__ = ["RULES", "Disclosure", "DisclosureError"]
+
+
+class DisclosureError(ValueError):
+    """A table or a column that nothing says how to share."""
+
+
+class Kinds(Protocol):
+    """A table that says of each column what its values tell of people."""
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """Kind of each column."""
+
+
+def _both(*names: str) -> tuple[str, ...]:
+    return tuple(f"{arm}_{name}" for arm in ARMS for name in names)
+
+
+COUNTS = _both("persons", "exposures", "days", "outcomes", "competing")
+MEANS = ("mean_target", "mean_comparator")
+SIDES = ("before", "after")
+OF_SIDES = tuple(
+    f"{side}_{name}"
+    for side in SIDES
+    for name in (
+        *(f"{word}_{arm}" for word in ("mean", "sd", "count") for arm in ARMS),
+        "balanced",
+    )
+)
+
+
+def _rule(apply: Callable[[Sequence[Row], "Disclosure"], Iterable[Row]], *columns: str) -> Rule:
+    return Rule(apply, frozenset(columns))  # type: ignore[arg-type]
+
+
+RULES: dict[str, Rule] = {
+    "runs": _rule(sentences.share_reasons, "reason"),
+    "attrition": _rule(
+        people.share_attrition,
+        *_both("persons", "exposures"),
+        *(f"removed_{arm}" for arm in ARMS),
+    ),
+    "arms": _rule(arms.share_arms, *COUNTS, *arms.RATES),
+    "estimates": _rule(
+        arms.share_arms, *COUNTS, *arms.RATES, *arms.OF_EFFECT, "mdrr", "expected_se",
+        "informative_strata", "informative_people",
+    ),
+    "ps": _rule(
+        people.share_scores, "n_target", "n_comparator", "equipoise", "intercept",
+        "log_likelihood", "reason",
+    ),
+    "ps_coefficients": _rule(covariates.share_score_coefficients, "coef", *MEANS),
+    "ps_flagged": _rule(covariates.share_flagged, "correlation", *MEANS),
+    "adjustments": _rule(
+        people.share_adjustments, *_both("rows", "effective"), "before_max", "after_max",
+        "after_min_p", "generalisability_max", "details",
+    ),
+    "preference": _rule(people.share_preference, "count", "kept", "weight"),
+    "balance": _rule(covariates.share_balance, *OF_SIDES, *covariates.DIFFERENCES),
+    "table1": _rule(
+        covariates.share_table1,
+        *(f"{side}_{arm}{end}" for side in SIDES for arm in ARMS for end in ("", "_sd")),
+        *(f"{side}_smd" for side in SIDES),
+    ),
+    "outcome_coefficients": _rule(covariates.share_outcome_coefficients, "coef", *MEANS),
+    "outcome_cross_validation": _rule(over_time.share_with_effect, "mean", "se"),
+    "absolute_risks": _rule(
+        over_time.share_risks, *over_time.OF_RISK, *_both("at_risk", "outcomes")
+    ),
+    "curves": _rule(
+        over_time.share_curves, "value", "standard_error", "lower", "upper", "people", "events"
+    ),
+    "numbers_at_risk": _rule(over_time.share_at_risk, "people", "weighted", "effective"),
+    "controls": _rule(
+        arms.share_controls, "hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "calibrated_p"
+    ),
+    "diagnostics": _rule(people.share_diagnostics, "value"),
+    "follow_up": _rule(over_time.share_quantiles, "days"),
+    "follow_up_histogram": _rule(over_time.share_histogram, "people"),
+    "follow_up_ends": _rule(over_time.share_ends, "count"),
+    "likelihood_profiles": _rule(
+        over_time.share_profiles, "log_hr", "log_likelihood", "derivative"
+    ),
+    "effect_over_time": _rule(
+        over_time.share_effect_over_time, *_both("outcomes"), "hr", "hr_lower", "hr_upper",
+        "log_hr", "se",
+    ),
+    "event_weeks": _rule(over_time.share_weeks, "events", "people"),
+    "calendar": _rule(people.share_calendar, "starts"),
+    "warnings": _rule(sentences.share_remarks, "message"),
+}  # fmt: skip
+"""How each table is shared. Tables without guarded columns need no rule: every number in them is a
+setting, or a result from which no count of people follows."""
+
+
+DEFAULTS: Mapping[str, object] = {"suppressed": "", "blinded": False}
+"""Of columns that a row lacks before anything is hidden."""
+
+
+class Disclosure:
+    """Tables of results as they may be shared.
+
+    Parameters
+    ----------
+    source : callable
+        The rows of a table by its name; of columns that it does not have, nothing is shared.
+    tables : mapping
+        Every table with the kinds of its columns.
+    least : int
+        Counts above 0 and below it are hidden, and what tells them; 0 hides nothing.
+
+    Raises
+    ------
+    DisclosureError
+        If a table has a column whose kind asks for a rule, and there is none.
+    """
+
+    def __init__(
+        self,
+        source: Callable[[str], Iterable[Row]],
+        tables: Mapping[str, Kinds],
+        least: int,
+    ) -> None:
+        self._source, self._tables, self._least = source, tables, least
+        self._raw: dict[str, Lookup] = {}
+        self._shown: dict[str, Lookup] = {}
+        is_small(0, least)
+        for name, table in tables.items():
+            _check(name, table)
+
+    @property
+    def least(self) -> int:
+        """Counts above 0 and below it are small."""
+        return self._least
+
+    def raw(self, name: str, /, **where: object) -> Sequence[Row]:
+        """Rows of a table before anything is hidden here."""
+        if name not in self._raw:
+            self._raw[name] = Lookup(self._complete(name))
+        return self._raw[name].rows(where)
+
+    def shown(self, name: str, /, **where: object) -> Sequence[Row]:
+        """Rows of a table as they may be shared."""
+        if name not in self._shown:
+            rows = self.raw(name)
+            if self._least and name in RULES:
+                rows = [self._guarded(name, row) for row in RULES[name].apply(rows, self)]
+            self._shown[name] = Lookup(rows)
+        return self._shown[name].rows(where)
+
+    def _complete(self, name: str) -> list[Row]:
+        """Rows with the columns of their table and no others."""
+        if name not in self._tables:
+            raise DisclosureError(f"there is no table {name!r}, so nothing of it is shared.")
+        columns = self._tables[name].kinds
+        start = {column: DEFAULTS.get(column) for column in columns}
+        return [
+            start | {column: known(row[column]) for column in columns if column in row}
+            for row in self._source(name)
+        ]
+
+    def _guarded(self, name: str, row: Row) -> Row:
+        """A row as a rule leaves it, without small counts that the rule may have overlooked."""
+        kinds = self._tables[name].kinds
+        shown = {column: row.get(column) for column in kinds}
+        private = {column for column, kind in kinds.items() if kind == "private"}
+        small = {
+            column
+            for column, kind in kinds.items()
+            if kind == "count"
+            and shown[column] is not None
+            and is_small(shown[column], self._least)
+        }
+        return without(shown, small) | dict.fromkeys(private)
+
+
+def _check(name: str, table: Kinds) -> None:
+    """Refuse a table with a column that nothing says how to share."""
+    guarded = {column for column, kind in table.kinds.items() if kind in GUARDED}
+    decided = RULES[name].columns if name in RULES else frozenset()
+    if guarded - decided:
+        raise DisclosureError(
+            f"the table {name!r} has columns that may tell counts of people and no rule for them: "
+            f"{', '.join(sorted(guarded - decided))}. Add them to its rule in RULES, or give them "
+            "another kind."
+        )
+
+
+class Lookup:
+    """Rows of a table, found by the values of columns."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        self._places: dict[tuple[str, ...], dict[tuple[object, ...], list[Row]]] = {}
+
+    def rows(self, where: Mapping[str, object]) -> Sequence[Row]:
+        """Rows with these values."""
+        if not where:
+            return self._rows
+        names = tuple(sorted(where))
+        if names not in self._places:
+            found: dict[tuple[object, ...], list[Row]] = {}
+            for row in self._rows:
+                found.setdefault(tuple(row.get(name) for name in names), []).append(row)
+            self._places[names] = found
+        return self._places[names].get(tuple(where[name] for name in names), [])

@@ -1,0 +1,253 @@
+"""What happened by when: curves, risks, numbers at risk, follow-up, weeks, intervals."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset.disclosure.arms import few_outcomes
+from riskset.disclosure.people import join_bars, share_parts
+from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, names_hidden, without
+from riskset.disclosure.small_cells import hide_totals, is_small
+
+__all__ = [
+    "OF_RISK",
+    "events_apart",
+    "share_at_risk",
+    "share_curves",
+    "share_effect_over_time",
+    "share_ends",
+    "share_histogram",
+    "share_profiles",
+    "share_quantiles",
+    "share_risks",
+    "share_weeks",
+    "share_with_effect",
+]
+
+CAUSES = {1: "outcomes", 2: "competing"}
+SIDES = {True: "after", False: "before"}
+
+
+def _arms_of(results: Results, row: Row, *, is_adjusted: bool = True) -> Row:
+    """The row of the table `arms` that a row of a run belongs to; empty if there is none."""
+    keys = {name: row[name] for name in RUN}
+    found = results.shown("arms", side=SIDES[is_adjusted], **keys)
+    return found[0] if found else {}
+
+
+def share_curves(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Curves up to the time at which an arm has few people, in steps that are not of few events.
+
+    A step of a curve is the number of those with an event over the number at risk. A curve of few
+    events in all is left out, for both arms.
+    """
+    kept: set[int] = set()
+    for places in grouped(rows, (*RUN, "adjusted", "cause")):
+        first = rows[places[0]]
+        counts = _arms_of(results, first, is_adjusted=first["adjusted"])
+        name = CAUSES[first["cause"]]
+        if any(f"{arm}_{name}" in names_hidden(counts) for arm in ARMS):
+            continue
+        end = _end(results, first)
+        for own in grouped([rows[k] for k in places], ("arm",)):
+            here = [places[j] for j in own]
+            here = [k for k in here if _has_enough(rows[k], end, results.least)]
+            kept |= {here[j] for j in _apart([rows[k] for k in here], results)}
+    for k, row in enumerate(rows):
+        if k in kept:
+            yield row
+
+
+def _end(results: Results, row: Row) -> float:
+    """The first time at which few are known to be at risk."""
+    keys = {name: row[name] for name in RUN}
+    at_risk = results.raw("numbers_at_risk", **keys)
+    short = [r["time"] for r in at_risk if r["people"] is None or r["people"] < results.least]
+    return min(short, default=float("inf"))
+
+
+def _has_enough(row: Row, end: float, least: int) -> bool:
+    if row["people"] is None:  # counts that go along with a curve are never shared
+        return bool(row["time"] < end)
+    return bool(row["people"] >= max(least, 1))
+
+
+def _apart(rows: Sequence[Row], results: Results) -> list[int]:
+    """Places of the rows between which there are no few events, nor to a risk that is shown."""
+    if not rows or rows[0]["events"] is None:
+        return list(range(len(rows)))
+    keys = {name: rows[0][name] for name in (*RUN, "adjusted")}
+    risks = results.shown("absolute_risks", **keys) if rows[0]["cause"] == 1 else ()
+    arm = rows[0]["arm"]
+    known = [
+        row[f"{arm}_outcomes"]
+        for row in risks
+        if row[f"{arm}_risk"] is not None and row[f"{arm}_outcomes"] is not None
+    ]
+    total = _arms_of(results, rows[0], is_adjusted=rows[0]["adjusted"]).get(
+        f"{arm}_{CAUSES[rows[0]['cause']]}"
+    )
+    known += [] if total is None else [total]
+    return events_apart([row["events"] for row in rows], known, results.least)
+
+
+def events_apart(
+    events: Sequence[float] | NDArray[np.float64],
+    known: Sequence[float] | NDArray[np.float64],
+    least: int,
+) -> list[int]:
+    """Places of times at which a curve may be shown: none has few events since another one.
+
+    Parameters
+    ----------
+    events : (n,) numbers
+        People with an event by each time.
+    known : sequence of numbers
+        What readers know of events by some times, such as in all.
+    least : int
+
+    Examples
+    --------
+    >>> events_apart([0, 1, 4, 6, 6, 8, 11], [16], 5)
+    [0, 3, 4, 6]
+    """
+    shown = [0.0, *known]
+    found = []
+    for k, n in enumerate(events):
+        if not is_small(np.abs(np.array(shown) - n), least).any():
+            shown.append(float(n))
+            found.append(k)
+    return found
+
+
+def share_risks(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Risks by a time at which each arm has enough people left, and has had enough outcomes."""
+    least = results.least
+    for row in rows:
+        counts = _arms_of(results, row, is_adjusted=row["adjusted"])
+        hidden: set[str] = set()
+        for arm in ARMS:
+            at_risk = _number(row[f"{arm}_at_risk"])
+            outcomes = _number(row[f"{arm}_outcomes"])
+            is_hidden = f"{arm}_outcomes" in names_hidden(counts) | names_hidden(row)
+            if row[f"{arm}_risk"] is None and f"{arm}_risk" not in names_hidden(row):
+                # Nobody is followed so long, so that there is no risk to hide.
+                hidden |= {f"{arm}_outcomes"} if is_hidden or is_small(outcomes, least) else set()
+                continue
+            if not at_risk >= least:
+                hidden.add(f"{arm}_at_risk")
+            if not at_risk >= least or is_hidden or is_small(outcomes, least):
+                hidden |= {f"{arm}_{word}" for word in ("risk", "lower", "upper", "outcomes")}
+                hidden |= {f"difference{end}" for end in ("", "_lower", "_upper")}
+        shown = without(row, hidden)
+        if row["blinded"]:
+            shown |= dict.fromkeys(OF_RISK)
+        yield shown
+
+
+OF_RISK = tuple(
+    f"{of}{end}"
+    for of, ends in (
+        *((f"{arm}_", ("risk", "lower", "upper")) for arm in ARMS),
+        ("difference", ("", "_lower", "_upper")),
+    )
+    for end in ends
+)
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def share_at_risk(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """No two numbers at risk of an arm differ by few people, who left in between."""
+    hidden: set[int] = set()
+    for places in grouped(rows, (*RUN, "adjusted", "arm")):
+        places = sorted(places, key=lambda k: -rows[k]["time"])
+        counts = [_number(rows[k]["people"]) for k in places]
+        mask = hide_totals(counts, results.least)
+        hidden |= {k for k, is_hidden in zip(places, mask, strict=True) if is_hidden}
+    for k, row in enumerate(rows):
+        yield without(row, ("people", "weighted", "effective") if k in hidden else ())
+
+
+def share_histogram(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Bins of an arm joined until none has a small count."""
+
+    def tells(bar: Row) -> bool:
+        return bool(is_small(bar["people"], results.least))
+
+    for places in grouped(rows, (*RUN, "arm")):
+        own = [rows[k] for k in places if rows[k]["people"] is not None]
+        yield from join_bars(own, ("people",), "end", tells)
+
+
+def share_quantiles(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Quantiles with enough people on both sides: the ends are those of single people."""
+    for row in rows:
+        n = _arms_of(results, row).get(f"{row['arm']}_exposures")
+        beyond = 0.0 if n is None else n * min(row["share"], 1.0 - row["share"])
+        yield row if beyond >= results.least else row | {"days": None}
+
+
+def share_ends(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Reasons for the end, which add up to the people of an arm."""
+
+    def is_known(row: Row) -> bool:
+        counts = _arms_of(results, row)
+        names = [f"{row['arm']}_{word}" for word in CAUSES.values()]
+        return row["count"] in [counts.get(name) for name in names]
+
+    yield from share_parts(rows, results.least, (*RUN, "arm"), "count", is_known)
+
+
+def share_weeks(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Outcomes by week, whose sum is known, and people whose differences would tell them."""
+    hidden: list[set[str]] = [set() for _ in rows]
+    group = (*RUN, "arm")
+
+    def has_total(row: Row, total: float) -> bool:
+        """Where weeks begin with follow-up, their outcomes are those before the adjustment."""
+        counts = _arms_of(results, row, is_adjusted=False)
+        return bool(counts.get(f"{row['arm']}_outcomes") == total)
+
+    events = list(share_parts(rows, results.least, group, "events", has_total=has_total))
+    for places in grouped(rows, group):
+        places = sorted(places, key=lambda k: -rows[k]["week"])
+        mask = hide_totals([_number(rows[k]["people"]) for k in places], results.least)
+        for k, is_hidden in zip(places, mask, strict=True):
+            hidden[k] |= {"people"} if is_hidden else set()
+    yield from map(without, events, hidden)
+
+
+def share_effect_over_time(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """All intervals or none: those of the others and of the whole time would tell the last."""
+    for places in grouped(rows, RUN):
+        own = [rows[k] for k in places]
+        keys = {name: own[0][name] for name in RUN}
+        main = next(iter(results.shown("estimates", role="main", **keys)), {})
+        counts = [row[f"{arm}_outcomes"] for row in own for arm in ARMS]
+        is_hidden = any(f"{arm}_outcomes" in names_hidden(main) for arm in ARMS)
+        few = few_outcomes(main, results.least)
+        if not (is_hidden or few or is_small(counts, results.least).any()):
+            yield from own
+
+
+def share_profiles(rows: Sequence[Row], results: Results) -> Iterable[Row]:
+    """Profiles of the likelihood, relative to their maximum: all of them.
+
+    They are what a meta-analysis of several databases needs, of imprecise estimates most of all,
+    and OHDSI shares them without rules for small cells. How flat a profile is tells about how many
+    outcomes it is of.
+    """
+    return rows
+
+
+def share_with_effect(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Rows that tell an effect, which is hidden if both arms together have few outcomes."""
+    for row in rows:
+        keys = {name: row[name] for name in RUN}
+        keys |= {"number": row["number"]} if "number" in row else {"role": "main"}
+        if not any(few_outcomes(own, results.least) for own in results.raw("estimates", **keys)):
+            yield row

@@ -1,0 +1,226 @@
+"""Numbers of people before any outcome: attrition, scores, adjustments, years, diagnostics."""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, without
+from riskset.disclosure.sentences import reason_of
+from riskset.disclosure.small_cells import hide_attrition, hide_small, is_near, is_small
+
+__all__ = [
+    "join_bars",
+    "share_adjustments",
+    "share_attrition",
+    "share_calendar",
+    "share_diagnostics",
+    "share_parts",
+    "share_preference",
+    "share_scores",
+]
+
+DETAILS = ("caliper", "crump", "reversed", "sd")
+"""Of what an adjustment found: limits that follow from everybody, and no counts."""
+
+SAME = 1e-9
+"""Relative difference of two numbers that are the same but for rounding."""
+
+
+def share_attrition(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """No two numbers of people that are shown differ by a small count."""
+    hidden: list[set[str]] = [set() for _ in rows]
+    for places in grouped(rows, ("adjustment",)):
+        followed = _estimates_of(results, "crude", adjustment=rows[places[0]]["adjustment"])
+        for arm in ARMS:
+            names = (f"{arm}_exposures", f"{arm}_persons", f"removed_{arm}")
+            known = [row[name] for row in followed for name in names[:2] if row[name] is not None]
+            counts = [[rows[k][name] for k in places] for name in names]
+            masks = hide_attrition(counts, results.least, known)
+            for name, mask in zip(names, masks, strict=True):
+                for k, is_hidden in zip(places, mask, strict=True):
+                    hidden[k] |= {name} if is_hidden else set()
+    yield from map(without, rows, hidden)
+
+
+def _estimates_of(results: Results, *roles: str, **where: object) -> list[Row]:
+    """Estimates of the runs with an adjustment or a propensity score."""
+    runs = [{name: run[name] for name in RUN} for run in results.raw("runs", **where)]
+    found = [row for run in runs for row in results.raw("estimates", **run)]
+    return [row for row in found if row["role"] in roles]
+
+
+def share_scores(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """The people whom a score is of, unless those who are followed tell how many were left out."""
+    least = results.least
+    for row in rows:
+        followed = _estimates_of(results, "crude", "main", ps=row["ps"])
+        hidden: set[str] = set()
+        sizes = [row[f"n_{arm}"] for arm in ARMS]
+        for arm, n in zip(ARMS, sizes, strict=True):
+            left = [own[f"{arm}_exposures"] for own in followed]
+            if (
+                n is not None
+                and is_small([n, *(n - m for m in left if m is not None)], least).any()
+            ):
+                hidden.add(f"n_{arm}")
+            if n is not None and is_small(n, least):
+                # Without covariates the model tells the share of an arm.
+                hidden |= {"intercept", "log_likelihood", "auc", "auc_lower", "auc_upper"}
+        if row["equipoise"] is not None and None not in sizes:
+            total = sum(sizes)
+            if is_near(round(row["equipoise"] * total), total, least):
+                hidden.add("equipoise")
+        yield without(row, hidden) | {"reason": reason_of(row, least)}
+
+
+def _tells_rest(n: float | None, followed: Sequence[Row], arm: str, least: int) -> bool:
+    """Whether a number of rows is small, or so near to a number of those who are followed."""
+    left = [row[f"{arm}_exposures"] for row in followed]
+    numbers = [] if n is None else [n, *(n - m for m in left if m is not None)]
+    return bool(is_small(numbers, least).any())
+
+
+def share_adjustments(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Sizes, and the largest differences if they are those of covariates that are shown."""
+    for row in rows:
+        # An adjustment of the people whom outcomes share tells how many each of them leaves out.
+        followed = _estimates_of(results, "crude", "main", shared_adjustment=row["adjustment"])
+        hidden = _unknown_summaries(row, results)
+        for arm in ARMS:
+            if _tells_rest(row[f"{arm}_rows"], followed, arm, results.least):
+                hidden |= {f"{arm}_rows", f"{arm}_effective"}
+        details = json.loads(row["details"] or "{}")
+        kept = {name: details[name] for name in DETAILS if name in details}
+        yield without(row, hidden) | {"details": json.dumps(kept, sort_keys=True)}
+
+
+def _is_small(count: float | None, least: int) -> bool:
+    return count is not None and bool(is_small(count, least))
+
+
+def _unknown_summaries(row: Row, results: Results) -> set[str]:
+    """Largest differences and smallest p that no covariate shown has."""
+    of = results.shown("balance", adjustment=row["adjustment"])
+    hidden = set()
+    for side in ("before", "after"):
+        if not _has(row[f"{side}_max"], [own[f"{side}_smd"] for own in of]):
+            hidden |= {f"{side}_max"}
+    n = row["n_covariates"] or 0
+    smallest = [own["after_p"] for own in of if own["after_p"] is not None]
+    if not _has(row["after_min_p"], [min(1.0, n * min(smallest))] if smallest else []):
+        hidden.add("after_min_p")
+    general = [own[f"generalisability_{arm}"] for own in of for arm in (*ARMS, "both")]
+    if not _has(row["generalisability_max"], general):
+        hidden.add("generalisability_max")
+    return hidden
+
+
+def _has(value: float | None, others: Sequence[float | None]) -> bool:
+    known = [abs(other) for other in others if other is not None]
+    return value is not None and any(math.isclose(value, k, rel_tol=SAME) for k in known)
+
+
+def share_diagnostics(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Values that are shown where they come from; verdicts stay."""
+    for row in rows:
+        yield row if _is_shown_elsewhere(row, results) else row | {"value": None}
+
+
+def _is_shown_elsewhere(row: Row, results: Results) -> bool:
+    run = {name: row[name] for name in RUN}
+    if row["value"] is None or row["name"] == "ease":
+        return True
+    if row["name"] in ESTIMATED:
+        main = results.shown("estimates", role="main", **run)
+        return any(own[ESTIMATED[row["name"]]] is not None for own in main)
+    own = next(iter(results.raw("runs", **run)), {})
+    of_run, table, column = OF_PEOPLE.get(row["name"], ("", "", ""))
+    number = own.get(of_run)
+    if not table or number is None:
+        return False
+    key = of_run.removeprefix("shared_")
+    return any(found[column] is not None for found in results.shown(table, **{key: number}))
+
+
+ESTIMATED = {"mdrr": "mdrr", "proportional_hazards": "proportionality_p"}
+OF_PEOPLE = {
+    "balance": ("adjustment", "adjustments", "after_max"),
+    "shared_balance": ("shared_adjustment", "adjustments", "after_max"),
+    "equipoise": ("ps", "ps", "equipoise"),
+    "generalisability": ("adjustment", "adjustments", "generalisability_max"),
+}
+"""Diagnostics -> the number of a run that leads to them, and the table and column they are from."""
+
+
+def share_preference(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Bars joined until each has no small count, neither of those kept nor of those who went."""
+    least = results.least
+
+    def tells(bar: Row) -> bool:
+        return bool(is_small([bar["kept"], bar["count"] - bar["kept"]], least).any())
+
+    for places in grouped(rows, ("adjustment", "arm")):
+        own = [rows[k] for k in places if None not in (rows[k]["count"], rows[k]["kept"])]
+        yield from join_bars(own, ("count", "kept", "weight"), "upper", tells)
+
+
+def join_bars(
+    bars: Sequence[Row], sums: tuple[str, ...], end: str, tells: Callable[[Row], bool]
+) -> Iterator[Row]:
+    """Neighbours joined as long as one tells a small count, but not the empty ones at the end."""
+
+    def join(bar: Row, following: Row) -> Row:
+        return bar | {n: bar[n] + following[n] for n in sums} | {end: following[end]}
+
+    filled = max((k for k, bar in enumerate(bars, 1) if any(bar[n] for n in sums)), default=0)
+    joined: list[Row] = []
+    for bar in bars[:filled]:
+        if joined and tells(joined[-1]):
+            joined[-1] = join(joined[-1], bar)
+        else:
+            joined.append(dict(bar))
+    while len(joined) > 1 and tells(joined[-1]):
+        last = joined.pop()
+        joined[-1] = join(joined[-1], last)
+    for bar in (*joined, *bars[filled:]):
+        yield without(bar, sums if tells(bar) else ())
+
+
+def share_calendar(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Years, whose people add up to the people of an arm, who are known."""
+    yield from share_parts(rows, results.least, ("target", "comparator", "arm"), "starts")
+
+
+def share_parts(
+    rows: Sequence[Row],
+    least: int,
+    group: Sequence[str],
+    name: str,
+    known: Callable[[Row], bool] = lambda row: False,
+    has_total: Callable[[Row, float], bool] = lambda row, total: True,
+) -> Iterator[Row]:
+    """Counts that add up, within a group, to a total that readers know.
+
+    Parameters
+    ----------
+    rows, least, group, name
+        The rows, the minimum, the columns of a group and that of the counts.
+    known : callable
+        Whether the count of a row can be read elsewhere, too.
+    has_total : callable
+        Whether readers know the sum of a group, by its first row and the sum.
+    """
+    hidden: set[int] = set()
+    for places in grouped(rows, group):
+        counts = [rows[k][name] for k in places]
+        if None in counts:  # hidden already, together with those that would tell it
+            hidden |= {k for k, n in zip(places, counts, strict=True) if _is_small(n, least)}
+            continue
+        fixed = [j for j, k in enumerate(places) if known(rows[k])]
+        total = len(counts)
+        is_told = has_total(rows[places[0]], sum(counts))
+        equation = [(total, range(total))] if is_told else []
+        mask = hide_small([*counts, sum(counts)], equation, least, known=[*fixed, total])
+        hidden |= {k for k, is_hidden in zip(places, mask, strict=False) if is_hidden}
+    for k, row in enumerate(rows):
+        yield without(row, (name,) if k in hidden else ())

@@ -1,0 +1,85 @@
+"""Sentences without their numbers of people: nobody can say which of them tells a small count."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from riskset.disclosure.rows import Results, Row
+from riskset.disclosure.small_cells import is_small
+
+__all__ = ["SETTINGS_ONLY", "plain_sentence", "reason_of", "share_reasons", "share_remarks"]
+
+SETTINGS_ONLY = frozenset(
+    {
+        "ci_open", "few_controls", "few_events", "no_curves", "no_ranges", "no_roll_up",
+        "single_stratum", "strata_merged", "too_few_controls", "unknown_covariate",
+        "weights_as_counts",
+    }
+)  # fmt: skip
+"""Codes of remarks whose numbers are settings, or count strata, controls or covariates."""
+
+NOT_SAID = frozenset({"bad_input"})
+"""Statuses whose sentences quote single rows of the data."""
+
+WITHHELD = "The reason quotes the data and is in the private results."
+
+PARTS = re.compile(
+    r"'[^']*'|\"[^\"]*\"|`[^`]*`|\d{4}-\d\d-\d\d|\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?"
+)
+"""Names in quotes and dates, which stay, and numbers, which do not."""
+
+
+def plain_sentence(text: str, least: int) -> str:
+    """A sentence whose numbers are rounded, and whose small ones are called small.
+
+    Numbers are rounded to two digits, and to a power of ten that is at least twice the minimum, so
+    that no difference of two of them, or to a number shown elsewhere, tells a small count.
+
+    Examples
+    --------
+    >>> plain_sentence("3 of 1,512 people have 'x 3' (0.998)", 5)
+    "fewer than 5 of about 1,500 people have 'x 3' (...)"
+    """
+
+    def shown(found: "re.Match[str]") -> str:
+        word = found[0]
+        if word[0] in "'\"`" or re.fullmatch(r"\d{4}-\d\d-\d\d", word):
+            return word
+        end = "," if word.endswith(",") else ""
+        digits = word.rstrip(",").replace(",", "")
+        return (_rounded(int(digits), least) if digits.isdigit() else "...") + end
+
+    return PARTS.sub(shown, text)
+
+
+def _rounded(count: int, least: int) -> str:
+    if count == 0:
+        return "0"
+    if is_small(count, least):
+        return f"fewer than {least}"
+    step = 1
+    while step < 2 * least or count // step >= 100:
+        step *= 10
+    return f"about {max(step, (count + step // 2) // step * step):,}"
+
+
+def share_remarks(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Rows of the table `warnings`."""
+    for row in rows:
+        text = row["message"]
+        if row.get("code") not in SETTINGS_ONLY:
+            text = plain_sentence(text, results.least)
+        yield row | {"message": text}
+
+
+def share_reasons(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+    """Rows of the table `runs`."""
+    for row in rows:
+        yield row | {"reason": reason_of(row, results.least)}
+
+
+def reason_of(row: Row, least: int) -> str | None:
+    """The reason of a status as it may be shown."""
+    text = row["reason"]
+    if text is None or row["status"] in SETTINGS_ONLY:
+        return None if text is None else str(text)
+    return WITHHELD if row["status"] in NOT_SAID else plain_sentence(text, least)
