@@ -142,12 +142,13 @@ class Balance:
             return dict.fromkeys(keys)
         worst = int(np.nanargmax(size))
         above = int(np.count_nonzero(size > self.threshold))
+        p = own.p[~np.isnan(own.p)]
         return {
             "max": float(size[worst]),
             "worst": self.names[worst],
             "n_above": above,
             "share_above": above / size.size,
-            "min_p": float(min(1.0, np.nanmin(own.p) * size.size)),
+            "min_p": float(min(1.0, p.min() * size.size)) if p.size else None,
         }
 
     def columns(self) -> dict[str, AnyArray]:

@@ -179,7 +179,7 @@ def share_histogram(rows: Sequence[Row], results: Results) -> Iterator[Row]:
         return bool(is_small(bar["people"], results.least))
 
     for places in grouped(rows, (*RUN, "arm")):
-        own = [rows[k] for k in places if rows[k]["people"] is not None]
+        own = [rows[k] for k in places]
         yield from join_bars(own, ("people",), "end", tells)
 
 

@@ -160,14 +160,20 @@ def share_preference(rows: Sequence[Row], results: Results) -> Iterator[Row]:
         return bool(is_small([bar["kept"], bar["count"] - bar["kept"]], least).any())
 
     for places in grouped(rows, ("adjustment", "arm")):
-        own = [rows[k] for k in places if None not in (rows[k]["count"], rows[k]["kept"])]
+        own = [rows[k] for k in places]
         yield from join_bars(own, ("count", "kept", "weight"), "upper", tells)
 
 
 def join_bars(
     bars: Sequence[Row], sums: tuple[str, ...], end: str, tells: Callable[[Row], bool]
 ) -> Iterator[Row]:
-    """Neighbours joined as long as one tells a small count, but not the empty ones at the end."""
+    """Neighbours joined as long as one tells a small count, but not the empty ones at the end.
+
+    Bars of an arm of which one is hidden already, as no joining helps, stay as they are.
+    """
+    if any(bar[name] is None for bar in bars for name in sums):
+        yield from bars
+        return
 
     def join(bar: Row, following: Row) -> Row:
         return bar | {n: bar[n] + following[n] for n in sums} | {end: following[end]}

@@ -23,7 +23,8 @@ NOT_SAID = frozenset({"bad_input"})
 WITHHELD = "The reason quotes the data and is in the private results."
 
 PARTS = re.compile(
-    r"'[^']*'|\"[^\"]*\"|`[^`]*`|\d{4}-\d\d-\d\d|\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?"
+    r"(?<!\w)(?:'[^']*[^\W\d][^']*'|\"[^\"]*[^\W\d][^\"]*\"|`[^`]*`)(?!\w)|\d{4}-\d\d-\d\d"
+    r"|(about |fewer than )?(\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
 )
 """Names in quotes and dates, which stay, and numbers, which do not."""
 
@@ -41,12 +42,16 @@ def plain_sentence(text: str, least: int) -> str:
     """
 
     def shown(found: "re.Match[str]") -> str:
-        word = found[0]
-        if word[0] in "'\"`" or re.fullmatch(r"\d{4}-\d\d-\d\d", word):
-            return word
-        end = "," if word.endswith(",") else ""
-        digits = word.rstrip(",").replace(",", "")
-        return (_rounded(int(digits), least) if digits.isdigit() else "...") + end
+        before, number = found.groups()
+        if number is None:
+            return found[0]
+        end = "," if number.endswith(",") else ""
+        digits = number.rstrip(",").replace(",", "")
+        if not digits.isdigit():
+            return f"{before or ''}...{end}"
+        if before == "fewer than " and int(digits) >= least:
+            return found[0]
+        return _rounded(int(digits), least) + end
 
     return PARTS.sub(shown, text)
 

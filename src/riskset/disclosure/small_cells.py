@@ -171,7 +171,7 @@ def _tight(
             continue
         total, most = values[at].sum(), (min_cell_count - 1) * at.size
         all_small = is_small(values[at], min_cell_count).all()
-        if total <= at.size or (all_small and total >= most):
+        if total == at.size or (all_small and total >= most):
             found[at] = True
     return found
 

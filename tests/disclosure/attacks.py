@@ -1,0 +1,294 @@
+"""An attacker who has the shared results alone, and tries to work out the counts they hide.
+
+Each attack lists the whole numbers that agree with everything shown. A count is found out if one
+number alone agrees.
+"""
+
+import itertools
+import math
+from collections import defaultdict
+
+import numpy as np
+
+SIDES, ARMS = ("before", "after"), ("target", "comparator")
+CELLS = tuple(itertools.product(SIDES, ARMS))
+NEAR = 7
+"""Hidden counts of a covariate are looked for up to here, from 0 and from all people."""
+RUN = ("target", "comparator", "outcome", "analysis")
+TOLERANCE = 1e-9
+
+
+def run_of(row):
+    return {name: row[name] for name in RUN}
+
+
+# --------------------------------------------------------------------------------- covariates
+
+
+def sizes_of(results, adjustment):
+    """Rows of the arms before and after: from the attrition, the adjustment, or a share."""
+    steps = results.rows("attrition", adjustment=adjustment)
+    (made,) = results.rows("adjustments", adjustment=adjustment)
+    first = min(steps, key=lambda row: row["number"]) if steps else {}
+    found = {}
+    for arm in ARMS:
+        found["before", arm] = first.get(f"{arm}_exposures")
+        found["after", arm] = made[f"{arm}_rows"]
+    for side, arm in CELLS:
+        if found[side, arm] is None and side == "before":
+            found[side, arm] = from_a_share(results, adjustment, arm)
+    return found, made
+
+
+def from_a_share(results, adjustment, arm):
+    for row in results.rows("balance", adjustment=adjustment):
+        n, share = row[f"before_count_{arm}"], row[f"before_mean_{arm}"]
+        if n and share:
+            return round(n / share)
+    return None
+
+
+def formulas(count, n, sd):
+    """Everything that follows from counts of people who all weigh the same, by its column."""
+    share = {c: count[c] / n[c] for c in CELLS}
+    variance = {c: share[c] * (1 - share[c]) * n[c] / (n[c] - 1) for c in CELLS}
+    found = {}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for side, arm in CELLS:
+            found[f"{side}_mean_{arm}"] = share[side, arm]
+            found[f"{side}_sd_{arm}"] = np.sqrt(variance[side, arm])
+        pooled = {s: np.sqrt((variance[s, ARMS[0]] + variance[s, ARMS[1]]) / 2) for s in SIDES}
+        for side in SIDES:
+            gap = share[side, ARMS[0]] - share[side, ARMS[1]]
+            unit = pooled["before" if sd == "before" else side]
+            found[f"{side}_smd"] = np.where(gap == 0, 0.0, gap / unit)
+            found[f"{side}_smd_current_sd"] = np.where(gap == 0, 0.0, gap / pooled[side])
+            n1, n0 = n[side, ARMS[0]], n[side, ARMS[1]]
+            own = found[f"{side}_smd"]
+            found[f"{side}_smd_variance"] = (n1 + n0) / (n1 * n0) + own**2 / (2 * (n1 + n0 - 2))
+        for arm in ARMS:
+            gap = share["before", arm] - share["after", arm]
+            unit = np.sqrt((variance["before", arm] + variance["after", arm]) / 2)
+            found[f"generalisability_{arm}"] = np.where(gap == 0, 0.0, gap / unit)
+    return found
+
+
+def tried(shown, n):
+    """Counts to try in a place: the one shown, or those near 0 and near all people."""
+    if shown is not None:
+        return np.array([shown], dtype=float)
+    low = np.arange(0, min(NEAR, n + 1))
+    return np.unique(np.concatenate([low, n - low])).astype(float)
+
+
+def counts_of_covariate(row, n, sd, threshold, extra=()):
+    """Per hidden place the counts that agree with a row of the balance.
+
+    `extra` are further numbers from other tables: pairs of a column and its value.
+    """
+    grid = np.meshgrid(*(tried(row[f"{s}_count_{a}"], n[s, a]) for s, a in CELLS), indexing="ij")
+    count = dict(zip(CELLS, (g.ravel() for g in grid), strict=True))
+    agree = np.ones(count[CELLS[0]].size, dtype=bool)
+    for arm in ARMS:  # an adjustment only leaves people out
+        agree &= count["after", arm] <= count["before", arm]
+    computed = formulas(count, n, sd)
+    known = {name: row.get(name) for name in computed} | dict(extra)
+    for name, value in known.items():
+        if value is None:
+            continue
+        fits = np.isclose(computed[name], value, rtol=TOLERANCE, atol=TOLERANCE)
+        if name.startswith("after") and not fits.any():
+            continue  # weighted: not a function of the counts
+        if name.startswith("generalisability") and not fits.any():
+            continue
+        agree &= fits
+    for side in SIDES:
+        if row[f"{side}_balanced"] is not None and threshold is not None:
+            size = np.abs(computed[f"{side}_smd"])
+            fits = (size < threshold) == row[f"{side}_balanced"]
+            fits |= np.isclose(size, threshold, rtol=TOLERANCE)
+            if side == "before" or fits[agree].any():
+                agree &= fits
+    hidden = [c for c in CELLS if row[f"{c[0]}_count_{c[1]}"] is None]
+    return {c: np.unique(count[c][agree]) for c in hidden}
+
+
+def covariates_found(results, rows=None):
+    """Hidden counts of the balance tables that one number alone agrees with."""
+    found, n_hidden = [], 0
+    for made in results.rows("adjustments"):
+        number = made["adjustment"]
+        own = results.rows("balance", adjustment=number) if rows is None else rows[number]
+        if not own:
+            continue
+        n, made = sizes_of(results, number)
+        if None in n.values():
+            continue
+        lines = {r["covariate_id"]: r for r in results.rows("table1", adjustment=number)}
+        for row in own:
+            if not row["is_binary"] or all(row[f"{s}_count_{a}"] is not None for s, a in CELLS):
+                continue
+            line = lines.get(row["covariate_id"], {})
+            extra = [(f"{s}_mean_{a}", line.get(f"{s}_{a}")) for s, a in CELLS]
+            extra += [(f"{s}_smd", line.get(f"{s}_smd")) for s in SIDES]
+            extra = [(name, row.get(name) if v is None else v) for name, v in extra]
+            left = counts_of_covariate(row, n, made["sd"], made["threshold"], extra)
+            n_hidden += len(left)
+            found += [(number, row["name"], c, v) for c, v in left.items() if v.size == 1]
+        found += levels_found(own, n)
+    return found, n_hidden
+
+
+def levels_found(rows, n):
+    """Levels of one covariate whose others are shown, and add up to nearly all of an arm."""
+    groups = defaultdict(list)
+    for row in rows:
+        if row["is_binary"] and row["analysis_id"] is not None:
+            groups[row["analysis_id"]].append(row)
+    found = []
+    for analysis, own in groups.items():
+        for side, arm in CELLS:
+            counts = [row[f"{side}_count_{arm}"] for row in own]
+            hidden = [k for k, c in enumerate(counts) if c is None]
+            left = n[side, arm] - sum(c for c in counts if c is not None)
+            if hidden and (left in (0, len(hidden)) or (len(hidden) == 1 and left < 5)):
+                found.append((analysis, side, arm, left))
+    return found
+
+
+# ----------------------------------------------------------------------------- outcomes of arms
+
+
+def outcomes_found(results, extra=None):
+    """Hidden numbers of outcomes that rates, precision or detectable ratios tell."""
+    found = []
+    for name in ("arms", "estimates"):
+        for k, row in enumerate(results.rows(name)):
+            row = row | (extra or {}).get((name, k), {})
+            for arm in ARMS:
+                n = row[f"{arm}_exposures"]
+                if row[f"{arm}_outcomes"] is not None or n is None:
+                    continue
+                left = [x for x in range(min(n, 400) + 1) if agrees(row, arm, x)]
+                found += [(name, k, arm, left[0])] if len(left) == 1 else []
+    return found
+
+
+def agrees(row, arm, outcomes):
+    other = row[f"{ARMS[arm == ARMS[0]]}_outcomes"]
+    days, rate = row[f"{arm}_days"], row[f"{arm}_rate"]
+    if days is not None and rate is not None and not same(outcomes / days * 365250, rate):
+        return False
+    n = [row[f"{a}_exposures"] for a in ARMS]
+    if row.get("expected_se") is not None and other is not None and None not in n:
+        share = n[0] / sum(n)
+        total = outcomes + other
+        expected = math.inf if not total else 1 / math.sqrt(total * share * (1 - share))
+        if not same(expected, row["expected_se"]):
+            return False
+    if row.get("role") == "crude" and row.get("se") is not None and other:
+        # About 1 / a + 1 / b.
+        guess = math.inf if not outcomes else math.sqrt(1 / outcomes + 1 / other)
+        return math.isclose(guess, row["se"], rel_tol=0.05)
+    return True
+
+
+def same(one, other):
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+
+
+# ---------------------------------------------------------------------------------------- sums
+
+
+def parts_found(results, least):
+    """Hidden parts of a total that the other parts leave no choice."""
+    found = []
+    for name, group, column, total in (
+        ("follow_up_ends", (*RUN, "arm"), "count", total_of_ends),
+        ("follow_up_histogram", (*RUN, "arm"), "people", total_of_ends),
+        ("event_weeks", (*RUN, "arm"), "events", total_of_weeks),
+        ("calendar", ("target", "comparator", "arm"), "starts", total_of_starts),
+    ):
+        groups = defaultdict(list)
+        for row in results.rows(name):
+            groups[tuple(row[g] for g in group)].append(row)
+        for key, rows in groups.items():
+            n = total(results, rows)
+            counts = [known_count(results, name, row, column) for row in rows]
+            hidden = [c for c in counts if c is None]
+            if n is None or not hidden:
+                continue
+            left = n - sum(c for c in counts if c is not None)
+            # Of those hidden some may be 0.
+            if len(hidden) == 1 or left == len(hidden):
+                found.append((name, key, left))
+    return found
+
+
+def known_count(results, table, row, column):
+    """A count, or what the arms say of the same people."""
+    if row[column] is not None or table != "follow_up_ends":
+        return row[column]
+    (own,) = results.rows("arms", side="after", **run_of(row))
+    words = {"outcome": "outcomes", "competing event": "competing"}
+    return own[f"{row['arm']}_{words[row['reason']]}"] if row["reason"] in words else None
+
+
+def total_of_ends(results, rows):
+    (own,) = results.rows("arms", side="after", **run_of(rows[0]))
+    return own[f"{rows[0]['arm']}_exposures"]
+
+
+def total_of_weeks(results, rows):
+    if any(row["week"] < 0 for row in rows):
+        return None  # weeks before the index date are in no other table
+    (own,) = results.rows("arms", side="before", **run_of(rows[0]))
+    return own[f"{rows[0]['arm']}_outcomes"]
+
+
+def total_of_starts(results, rows):
+    steps = results.rows("attrition", number=1)
+    return steps[0][f"{rows[0]['arm']}_exposures"] if steps else None
+
+
+def levels_of_subgroups_found(results):
+    """Hidden counts of a level that those of the others leave no choice."""
+    found = []
+    for run in results.rows("runs"):
+        rows = results.rows("estimates", **run_of(run))
+        main = next((row for row in rows if row["role"] == "main"), None)
+        for variable in {row["subgroup"] for row in rows if row["subgroup"]}:
+            own = [row for row in rows if row["subgroup"] == variable]
+            for arm, word in itertools.product(ARMS, ("persons", "outcomes", "competing")):
+                counts = [row[f"{arm}_{word}"] for row in own]
+                total = main[f"{arm}_{word}"]
+                hidden = [c for c in counts if c is None]
+                if total is None and not hidden:
+                    found.append((variable, arm, word, sum(counts)))
+                elif total is not None and hidden:
+                    left = total - sum(c for c in counts if c is not None)
+                    if len(hidden) == 1 or left == len(hidden):
+                        found.append((variable, arm, word, left))
+    return found
+
+
+# -------------------------------------------------------------------------------------- curves
+
+
+def steps_found(results, private, least):
+    """Stretches of a curve between two values shown in which 1 to `least` - 1 had an event."""
+    found = []
+    keys = (*RUN, "adjusted", "arm", "cause")
+    events = defaultdict(list)
+    for row in private.rows("curves"):
+        events[tuple(row[k] for k in keys)].append((row["time"], row["events"]))
+    shown = defaultdict(list)
+    for row in results.rows("curves"):
+        assert row["people"] is None
+        assert row["events"] is None
+        shown[tuple(row[k] for k in keys)].append(row["time"])
+    for key, times in shown.items():
+        by_time = dict(events[key])
+        counts = [0, *(by_time[time] for time in times)]
+        found += [(key, b - a) for a, b in itertools.pairwise(counts) if 0 < b - a < least]
+    return found
