@@ -105,6 +105,9 @@ def test_sentences_have_no_small_numbers(out):
     private, shared = (rs.study.StudyResults.open(out / name) for name in ("private", "results"))
     (row,) = private.rows("warnings", code="other_treatments")
     assert row["message"].startswith("3 rows of 250 have")
+    # With the numbers of both arms, that of all rows would tell the 3.
+    assert private.study["data"]["sources"][0]["rows"] == 250
+    assert shared.study["data"]["sources"][0]["rows"] is None
     (row,) = shared.rows("warnings", code="other_treatments")
     assert row["message"].startswith("fewer than 5 rows of about 250 have")
 

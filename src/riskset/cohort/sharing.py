@@ -10,10 +10,10 @@ from riskset.cohort.balancing import Balance
 from riskset.cohort.curves import ArmCurves
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.risks import RiskDifference
-from riskset.disclosure.arms import EFFECT, hidden_in_arms
+from riskset.disclosure.arms import EFFECT, hidden_in_arms, shared_row
 from riskset.disclosure.covariates import hidden_in_balance
 from riskset.disclosure.over_time import events_apart
-from riskset.disclosure.rows import ARMS, known, without
+from riskset.disclosure.rows import ARMS, known
 from riskset.disclosure.small_cells import hide_small, is_small
 
 __all__ = [
@@ -49,7 +49,7 @@ def share_estimate(
     row = {**estimate.columns(), "suppressed": ""}
     (hidden,) = hidden_in_arms([row], min_cell_count)
     withheld = dict.fromkeys(EFFECT) if blind else {}
-    return without(row, hidden & set(row)) | withheld | {"blinded": blind}
+    return shared_row(row, hidden) | withheld | {"blinded": blind}
 
 
 def share_balance(balance: Balance, *, min_cell_count: int = 5) -> dict[str, AnyArray]:

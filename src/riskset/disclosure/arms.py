@@ -1,6 +1,6 @@
 """People, outcomes and competing events of both arms, and the rates and effects that tell them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,13 @@ __all__ = [
     "EFFECT",
     "OF_EFFECT",
     "RATES",
+    "WITHOUT_EVENT",
     "few_outcomes",
     "hidden_in_arms",
     "rates_of",
     "share_arms",
     "share_controls",
+    "shared_row",
 ]
 
 EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
@@ -27,6 +29,9 @@ OF_EFFECT = (*EFFECT, *CALIBRATED, "proportionality_p", "interaction_p")
 
 PEOPLE = ("persons", "exposures")
 COUNTS = (*PEOPLE, "outcomes", "competing")
+WITHOUT_EVENT = "without_event"
+"""People of an arm without any event: no column, but ``suppressed`` names it where they are few, as
+the outcomes or competing events are then hidden although they may be many."""
 ADJUSTED = ("main", "sensitivity", "model")
 """Roles of estimates that are shared although one arm alone has few outcomes: they are what the
 results are for, and what is pooled over databases, as likelihood profiles are."""
@@ -58,11 +63,18 @@ def share_arms(rows: Sequence[Row], results: Results) -> Iterator[Row]:
         is_blinded = tuple(own[0][name] for name in RUN) in blinded
         hidden = hidden_in_arms(own, results.least)
         for k, row, names in zip(places, own, hidden, strict=True):
-            shown = without(row, names)
+            shown = shared_row(row, names)
             if is_blinded:
                 shown |= dict.fromkeys(n for n in (*OF_EFFECT, *RATES) if _tells(n) and n in row)
             out[k] = shown
     return (out[k] for k in range(len(rows)))
+
+
+def shared_row(row: Row, hidden: Iterable[str]) -> Row:
+    """A row without what `hidden_in_arms` names."""
+    shown = without(row, hidden)
+    few = {f"{arm}_{WITHOUT_EVENT}" for arm in ARMS} & set(hidden)
+    return shown | {"suppressed": ", ".join(sorted(names_hidden(shown) | few))}
 
 
 def _tells(name: str) -> bool:
@@ -99,6 +111,8 @@ def _by_themselves(row: Row, least: int) -> set[str]:
         # Those without an event follow from the others, so that these must not tell few of them.
         others = 0.0 if np.isnan(competing) else competing
         counts = [exposures, outcomes, competing, exposures - outcomes - others]
+        if is_small(counts[3], least):
+            hidden.add(f"{arm}_{WITHOUT_EVENT}")
         mask = hide_small(counts, [(0, (1, 2, 3))], least, known=(0,))
         if np.isnan(counts).any():
             mask = is_small(counts, least)

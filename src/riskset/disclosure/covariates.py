@@ -1,6 +1,7 @@
 """Covariates of zeros and ones: shares, differences and coefficients that tell who has them."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -90,7 +91,7 @@ def hidden_in_balance(
     sd : {"before", "current"}
         Whose standard deviation divides the differences.
     """
-    cells = [_cells_of(row, sizes, least) for row in rows]
+    cells = _few_cells(rows, sizes, least)
     for places in _parts(rows):
         _complete([rows[k] for k in places], [cells[k] for k in places], sizes, least)
     hidden = []
@@ -105,24 +106,23 @@ def hidden_in_balance(
     return hidden
 
 
-def _cells_of(row: Row, sizes: Sizes, least: int) -> set[Cell]:
-    """Sides and arms with a small count of ones or of zeros."""
-    found = set()
+def _few_cells(rows: Sequence[Row], sizes: Sizes, least: int) -> list[set[Cell]]:
+    """Sides and arms of each row with a small count of ones or of zeros."""
+    found: list[set[Cell]] = [set() for _ in rows]
     for cell in CELLS:
-        count = row[f"{cell[0]}_count_{cell[1]}"]
-        if count is None or np.isnan(count):
-            continue
-        if is_small(count, least) or is_near(count, _size(row, cell, sizes), least):
-            found.add(cell)
+        counts = np.array([_number(row[f"{cell[0]}_count_{cell[1]}"]) for row in rows])
+        total = np.array([_size(row, cell, sizes) for row in rows])
+        for k in np.flatnonzero(is_small(counts, least) | is_near(counts, total, least)):
+            found[k].add(cell)
     return found
 
 
 def _size(row: Row, cell: Cell, sizes: Sizes) -> float:
     """Rows of an arm; before an adjustment, which has no weights, its share tells them, too."""
     known = sizes.get(cell, float("nan"))
-    mean, count = row[f"{cell[0]}_mean_{cell[1]}"], row[f"{cell[0]}_count_{cell[1]}"]
-    if np.isnan(known) and cell[0] == "before" and mean and count:
-        return float(np.round(count / mean))
+    if math.isnan(known) and cell[0] == "before":
+        mean, count = row[f"before_mean_{cell[1]}"], row[f"before_count_{cell[1]}"]
+        return float(round(count / mean)) if mean and count else known
     return known
 
 

@@ -182,9 +182,7 @@ class Disclosure:
         small = {
             column
             for column, kind in kinds.items()
-            if kind == "count"
-            and shown[column] is not None
-            and is_small(shown[column], self._least)
+            if kind == "count" and 0 < (shown[column] or 0) < self._least
         }
         return without(shown, small) | dict.fromkeys(private)
 

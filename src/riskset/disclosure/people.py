@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, without
 from riskset.disclosure.sentences import reason_of
@@ -13,6 +14,7 @@ __all__ = [
     "share_adjustments",
     "share_attrition",
     "share_calendar",
+    "share_data",
     "share_diagnostics",
     "share_parts",
     "share_preference",
@@ -190,6 +192,27 @@ def join_bars(
         joined[-1] = join(joined[-1], last)
     for bar in (*joined, *bars[filled:]):
         yield without(bar, sums if tells(bar) else ())
+
+
+def share_data(data: Mapping[str, Any], results: Results) -> dict[str, Any]:
+    """What a study says of its data, without numbers of rows that tell how few are in no arm.
+
+    Parameters
+    ----------
+    data : mapping
+        As ``data`` of ``study.json``; its ``sources`` have ``rows``.
+    """
+    firsts = [row for row in results.raw("attrition") if row["number"] == 1]
+    pairs = [[row[f"{arm}_exposures"] for arm in ARMS] for row in firsts]
+    totals = [sum(pair) for pair in pairs if None not in pair]
+
+    def shown(rows: int | None) -> int | None:
+        if rows is None or not results.least:
+            return rows
+        return None if any(is_small(rows - total, results.least) for total in totals) else rows
+
+    sources = [{**one, "rows": shown(one.get("rows"))} for one in data.get("sources") or ()]
+    return {**data, "sources": sources}
 
 
 def share_calendar(rows: Sequence[Row], results: Results) -> Iterator[Row]:

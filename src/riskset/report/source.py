@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from riskset.disclosure.arms import CALIBRATED, EFFECT, RATES
+from riskset.disclosure.arms import CALIBRATED, EFFECT, RATES, WITHOUT_EVENT
 from riskset.disclosure.engine import Disclosure
 from riskset.disclosure.over_time import OF_RISK
+from riskset.disclosure.people import share_data
 from riskset.disclosure.rows import RUN, keys_of, names_hidden
 from riskset.report.words import Words
 from riskset.study.results import TABLES, StudyResults
@@ -24,15 +25,10 @@ BLIND = {
     "absolute_risks": OF_RISK,
 }
 """Columns that tell the effect."""
-EVENTS = ("_outcomes", "_competing")
-ALONE = {
-    "arms": EVENTS,
-    "estimates": EVENTS,
-    "numbers_at_risk": ("people",),
-    "event_weeks": ("events",),
-}
-"""Counts that are hidden only because they are small themselves, never to protect others; but those
-of the levels of a subgroup may protect each other."""
+EVENTS = ("outcomes", "competing")
+OF_OUTCOMES = ("arms", "estimates")
+"""Tables whose events are hidden only because they are small, or few people are without any; but
+those of the levels of a subgroup may protect each other."""
 EMPTIED = (
     "curves",
     "likelihood_profiles",
@@ -92,6 +88,7 @@ class Source:
         self.min_cell_count = max(min_cell_count, int(results.study["min_cell_count"]))
         # The results of a study's own folder may be whole, whatever the specification hides.
         self._found = Disclosure(results.rows, TABLES, min_cell_count)
+        self.study = self.study | {"data": share_data(self.study["data"], self._found)}
         self._withheld = {
             keys_of(row, RUN)
             for row in results.rows("runs")
@@ -145,8 +142,11 @@ def _marked(table: str, row: Row) -> Row:
     """Names of hidden columns, which the results have as text, as a mapping."""
     if "suppressed" not in row:
         return dict(row)
-    alone = () if row.get("role") == "subgroup" else ALONE.get(table, ())
-    masks = {
-        name: "small" if name.endswith(alone) else "hidden" for name in sorted(names_hidden(row))
-    }
+    names = names_hidden(row)
+    has_small = table in OF_OUTCOMES and row.get("role") != "subgroup"
+    masks = {}
+    for name in sorted(names & set(row)):
+        arm, _, word = name.partition("_")
+        is_small = has_small and word in EVENTS and f"{arm}_{WITHOUT_EVENT}" not in names
+        masks[name] = "small" if is_small else "hidden"
     return row | {"suppressed": masks}

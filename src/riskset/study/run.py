@@ -11,6 +11,7 @@ from typing import Any
 from riskset._progress import ProgressBar
 from riskset.data.writers import check_folder
 from riskset.disclosure.engine import Disclosure
+from riskset.disclosure.people import share_data
 from riskset.study.assembling import Tables
 from riskset.study.cdm_source import CdmSource
 from riskset.study.cdm_tables import open_cdm
@@ -90,7 +91,8 @@ def run(
         ):
             found = Disclosure(functools.partial(tables.rows, blind=blind), TABLES, least)
             shown = {table: found.shown(table) for table in TABLES}
-            write_results(folder / name, document, last, shown)
+            data = {"data": share_data(document["data"], found)}
+            write_results(folder / name, document | data, last, shown)
     return StudyResults.open(folder / "results")
 
 

@@ -28,7 +28,7 @@ analysis               text    id      name of the analysis
 """
 
 SUPPRESSED = """
-suppressed             text    summary columns of this row hidden because of small counts, by commas
+suppressed             text    summary columns hidden because of small counts, by commas
 """
 
 
