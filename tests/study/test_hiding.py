@@ -53,6 +53,15 @@ def test_effects_that_fail_diagnostics_are_withheld(tmp_path):
     assert private.rows("curves")
 
 
+def test_effects_are_withheld_whatever_the_minimum(tmp_path):
+    sharing = {"min_cell_count": 0, "blind": True}
+    shared, private = both(tmp_path, people(), diagnostics={"max_smd": 1e-9}, sharing=sharing)
+    assert all(row["hr"] is row["target_rate"] is None for row in shared.rows("estimates"))
+    assert all(row["comparator_weighted_rate"] is None for row in shared.rows("arms"))
+    assert all(row["difference"] is None for row in shared.rows("absolute_risks"))
+    assert all(row["hr"] is not None for row in private.rows("estimates"))
+
+
 def test_bars_with_few_people_are_joined():
     def bar(k, count, kept):
         own = {"adjustment": 1, "arm": "target", "lower": k / 100, "upper": (k + 1) / 100}

@@ -55,18 +55,11 @@ def few_outcomes(row: Mapping[str, Any], least: int) -> bool:
 def share_arms(rows: Sequence[Row], results: Results) -> Iterator[Row]:
     """Rows of the tables `arms` and `estimates`."""
     out: dict[int, Row] = {}
-    blinded = {
-        tuple(run[name] for name in RUN) for run in results.raw("runs") if run.get("blinded")
-    }
     for places in grouped(rows, RUN):
         own = [rows[k] for k in places]
-        is_blinded = tuple(own[0][name] for name in RUN) in blinded
         hidden = hidden_in_arms(own, results.least)
         for k, row, names in zip(places, own, hidden, strict=True):
-            shown = shared_row(row, names)
-            if is_blinded:
-                shown |= dict.fromkeys(n for n in (*OF_EFFECT, *RATES) if _tells(n) and n in row)
-            out[k] = shown
+            out[k] = shared_row(row, names)
     return (out[k] for k in range(len(rows)))
 
 
@@ -75,11 +68,6 @@ def shared_row(row: Row, hidden: Iterable[str]) -> Row:
     shown = without(row, hidden)
     few = {f"{arm}_{WITHOUT_EVENT}" for arm in ARMS} & set(hidden)
     return shown | {"suppressed": ", ".join(sorted(names_hidden(shown) | few))}
-
-
-def _tells(name: str) -> bool:
-    """Whether a number is withheld with the effect; that hazards are proportional is not one."""
-    return name != "proportionality_p"
 
 
 def hidden_in_arms(rows: Sequence[Row], least: int) -> list[set[str]]:

@@ -9,10 +9,10 @@ from typing import Protocol
 
 from riskset.disclosure import arms, covariates, over_time, people, sentences
 from riskset.disclosure.kinds import GUARDED, Kind
-from riskset.disclosure.rows import ARMS, Row, Rule, known, without
+from riskset.disclosure.rows import ARMS, RUN, Row, Rule, keys_of, known, without
 from riskset.disclosure.small_cells import is_small
 
-__all__ = ["RULES", "Disclosure", "DisclosureError"]
+__all__ = ["RULES", "WITHHELD", "Disclosure", "DisclosureError"]
 
 
 class DisclosureError(ValueError):
@@ -108,6 +108,13 @@ RULES: dict[str, Rule] = {
 setting, or a result from which no count of people follows."""
 
 
+WITHHELD: Mapping[str, tuple[str, ...]] = {
+    "arms": arms.RATES,
+    "estimates": (*arms.EFFECT, *arms.CALIBRATED, *arms.RATES, "interaction_p"),
+    "absolute_risks": over_time.OF_RISK,
+}
+"""Columns that tell the effect of a run, and are withheld where it is blinded."""
+
 DEFAULTS: Mapping[str, object] = {"suppressed": "", "blinded": False}
 """Of columns that a row lacks before anything is hidden."""
 
@@ -160,8 +167,16 @@ class Disclosure:
             rows = self.raw(name)
             if self._least and name in RULES:
                 rows = [self._guarded(name, row) for row in RULES[name].apply(rows, self)]
-            self._shown[name] = Lookup(rows)
+            self._shown[name] = Lookup(self._blinded(name, rows))
         return self._shown[name].rows(where)
+
+    def _blinded(self, name: str, rows: Sequence[Row]) -> Sequence[Row]:
+        """Rows without the effects of runs that are blinded, whatever the minimum."""
+        blinded = {keys_of(run, RUN) for run in self.raw("runs", blinded=True)}
+        if name not in WITHHELD or not blinded:
+            return rows
+        nothing = dict.fromkeys(WITHHELD[name])
+        return [row | nothing if keys_of(row, RUN) in blinded else row for row in rows]
 
     def _complete(self, name: str) -> list[Row]:
         """Rows with the columns of their table and no others."""

@@ -140,10 +140,7 @@ def share_risks(rows: Sequence[Row], results: Results) -> Iterator[Row]:
             if not at_risk >= least or is_hidden or is_small(outcomes, least):
                 hidden |= {f"{arm}_{word}" for word in ("risk", "lower", "upper", "outcomes")}
                 hidden |= {f"difference{end}" for end in ("", "_lower", "_upper")}
-        shown = without(row, hidden)
-        if row["blinded"]:
-            shown |= dict.fromkeys(OF_RISK)
-        yield shown
+        yield without(row, hidden)
 
 
 OF_RISK = tuple(

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from riskset.disclosure.arms import CALIBRATED, EFFECT, RATES, WITHOUT_EVENT
-from riskset.disclosure.engine import Disclosure
-from riskset.disclosure.over_time import OF_RISK
+from riskset.disclosure.arms import WITHOUT_EVENT
+from riskset.disclosure.engine import WITHHELD, Disclosure
 from riskset.disclosure.people import share_data
 from riskset.disclosure.rows import RUN, keys_of, names_hidden
 from riskset.report.words import Words
@@ -19,12 +18,6 @@ from riskset.study.results import TABLES, StudyResults
 __all__ = ["Part", "Source"]
 
 Row = dict[str, Any]
-BLIND = {
-    "arms": RATES,
-    "estimates": (*EFFECT, *CALIBRATED, *RATES, "interaction_p"),
-    "absolute_risks": OF_RISK,
-}
-"""Columns that tell the effect."""
 EVENTS = ("outcomes", "competing")
 OF_OUTCOMES = ("arms", "estimates")
 """Tables whose events are hidden only because they are small, or few people are without any; but
@@ -133,8 +126,8 @@ class Source:
             return row
         if name in EMPTIED:
             return None
-        if name in BLIND and row.get("adjusted", True):
-            return row | dict.fromkeys(BLIND[name]) | {"blinded": True}
+        if name in WITHHELD and row.get("adjusted", True):
+            return row | dict.fromkeys(WITHHELD[name]) | {"blinded": True}
         return row
 
 

@@ -113,7 +113,7 @@ def _steps(followed: Followed, people: Adjustment, curves: ArmCurves) -> list[di
         assert value is not None
         fewest = _fewest(followed, people, found["time"])
         events = _events(followed, own, found["time"])
-        for k in np.flatnonzero(found["arm"] == arm):
+        for k in np.flatnonzero((found["arm"] == arm) & (fewest > 0)):
             cause = int(found["cause"][k]) if "cause" in found else 1
             rows.append(
                 {
