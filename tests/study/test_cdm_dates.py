@@ -9,7 +9,7 @@ import pytest
 
 import riskset as rs
 from riskset.cli.main import main
-from riskset.study.hiding import HIDERS
+from study.small import hide
 
 ARMS = ([974166, 1395058], [1308216, 1341927])
 TEXT = """
@@ -96,12 +96,12 @@ def test_the_report_shows_the_step_and_the_reason(folder, found):
 
 
 def test_what_is_shared_has_no_count_that_the_attrition_hides(found):
-    rows = list(HIDERS["warnings"](found.rows("warnings"), 5))
+    rows = hide("warnings", found.rows("warnings"), 5)
     (row,) = (row for row in rows if row["code"] == "death_before_index")
     assert row["message"] == "Deaths before the index date leave some exposures out."
     sentence = {"code": "x", "message": "1 record, 1 person and 12 exposures"}
-    (hidden,) = HIDERS["warnings"]([sentence], 5)
-    assert hidden["message"] == "fewer than 5 record, fewer than 5 person and 12 exposures"
+    (hidden,) = hide("warnings", [sentence], 5)
+    assert hidden["message"] == "fewer than 5 record, fewer than 5 person and about 10 exposures"
 
 
 def test_persons_that_are_there_twice_stop_a_study(folder, monkeypatch, capsys):

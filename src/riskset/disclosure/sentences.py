@@ -17,6 +17,9 @@ SETTINGS_ONLY = frozenset(
 )  # fmt: skip
 """Codes of remarks whose numbers are settings, or count strata, controls or covariates."""
 
+IN_ATTRITION = frozenset({"death_before_index"})
+"""Codes of remarks whose counts the attrition has, which hides them together with others."""
+
 NOT_SAID = frozenset({"bad_input"})
 """Statuses whose sentences quote single rows of the data."""
 
@@ -71,7 +74,9 @@ def share_remarks(rows: Sequence[Row], results: Results) -> Iterator[Row]:
     """Rows of the table `warnings`."""
     for row in rows:
         text = row["message"]
-        if row.get("code") not in SETTINGS_ONLY:
+        if row.get("code") in IN_ATTRITION:
+            text = PARTS.sub(lambda found: "some" if found[2] else found[0], text)
+        elif row.get("code") not in SETTINGS_ONLY:
             text = plain_sentence(text, results.least)
         yield row | {"message": text}
 
