@@ -137,6 +137,8 @@ def _parts(rows: Sequence[Row]) -> Iterator[list[int]]:
 
 def _of(row: Row) -> object:
     """What a covariate may be a level of."""
+    if row.get("category") is not None:
+        return ("category", row["category"])
     if row.get("analysis_id") is not None:
         return row["analysis_id"]
     name = str(row["name"])
