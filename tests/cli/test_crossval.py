@@ -212,3 +212,12 @@ def test_a_column_of_groups_keeps_its_other_role(run: Run, lung: Path) -> None:
     ended = run(*asked, "--strength", 5, *options, "--out", "fit.json")
     assert ended.code == 0, ended.err
     assert "site" not in fit_json()["coef"]
+
+
+def test_a_gradient_of_0_is_the_null_model_and_no_mistake(run: Run) -> None:
+    rows = [f"{t},{t % 2},{x}" for t in range(1, 31) for x in (1, -1)]
+    Path("t.csv").write_text("time,event,x\n" + "\n".join(rows) + "\n")
+    ended = run("fit", "t.csv", *COMMON, "--cv", "--folds", "5", "--repeats", "1")
+    assert ended.code == 0, ended.err
+    assert "no penalised covariate improves the likelihood" in " ".join(ended.out.split())
+    assert abs(fit_json()["coef"]["x"]) < 1e-12

@@ -25,6 +25,31 @@ def test_nobody_left():
     assert row["target_persons"] == 0
 
 
+def test_no_rows_at_all():
+    people, nothing = rs.cohort.Population([], []), rs.Surv([], [])
+    for model in ("cox", "finegray"):
+        for options in ({}, {"covariates": np.zeros((0, 2))}, {"interval": "robust"}):
+            found = rs.cohort.fit_outcome(nothing, people, model, **options)
+            assert found.status == "no_people"
+            assert (found.target.persons, found.comparator.outcomes) == (0, 0)
+            assert found.columns()["hr"] is None
+    for made in (rs.cohort.match(people), rs.cohort.weight(people), rs.cohort.stratify(people)):
+        assert rs.cohort.fit_outcome(nothing, made).status == "no_people"
+    with pytest.raises(rs.CohortError, match="nobody is left") as caught:
+        rs.cohort.fit_outcome(nothing, people, strict=True)
+    assert caught.value.code == "no_people"
+    for curves in (rs.cohort.survival, rs.cohort.incidence):
+        with pytest.raises(rs.CohortError) as caught:
+            curves(nothing, people)
+        assert caught.value.code == "EmptyArm"
+    assert np.isnan(rs.cohort.followup(nothing, people).target).all()
+    # Rows on one side only are a mistake.
+    with pytest.raises(rs.CohortError, match="must have the 0 rows"):
+        rs.cohort.fit_outcome(rs.Surv([1.0], [1]), people)
+    with pytest.raises(rs.InputError, match="`y` has no rows"):
+        rs.cohort.fit_outcome(nothing, rs.cohort.Population([1, 0]))
+
+
 def test_one_arm_empty():
     found = small([1, 1], [1.0, 2.0], [1, 1])
     assert found.status == "one_arm_empty"

@@ -114,6 +114,21 @@ def test_impossible_paths(data, arguments, message):
         rs.path(rs.Cox(), *data, **arguments)
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-16])
+def test_a_path_where_the_gradient_is_0(noise):
+    """Each value of x has its opposite with the same outcome: every solution is the null model."""
+    x = np.tile([1.0, -1.0], 40)[:, None] * (1 + noise * np.arange(80)[:, None])
+    y = rs.Surv(np.repeat(np.arange(1.0, 41.0), 2), np.repeat(np.arange(40) % 2, 2))
+    for penalty in (rs.L1(1.0), rs.L2(1.0)):
+        result = rs.path(rs.Cox(penalty), x, y, n_penalties=5)
+        np.testing.assert_allclose(result.coefs, 0, atol=1e-12)
+        assert set(result.statuses) == {"converged"}
+        # Of a column of ones and minus ones the gradient has the size of the root of 40 events.
+        assert result.strengths[0] * penalty.l1 == pytest.approx(np.sqrt(40) * penalty.l1)
+        assert [note.code for note in result.notes] == ["no_signal"]
+    assert rs.path(rs.Cox(), x + np.arange(80)[:, None], y, n_penalties=2).notes == ()
+
+
 def test_no_path_without_information(data):
     _, y = data
     with pytest.raises(rs.InputError, match="no penalised covariate carries information"):

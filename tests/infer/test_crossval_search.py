@@ -287,6 +287,31 @@ def test_what_cannot_be_searched(given, message):
 # ------------------------------------------------------------------ scores that choose nothing
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-16])
+@pytest.mark.parametrize("chooser", [rs.CoxCV, rs.FineGrayCV])
+@pytest.mark.parametrize("search", ["auto", "grid"])
+def test_where_the_gradient_is_0_the_null_model_is_the_answer(chooser, search, noise):
+    """x and z are balanced exactly, or but for the last bit; the treatment, if any, is not."""
+    x = np.tile([1.0, -1.0], 60)
+    z = np.repeat([0.1, -0.1], 2)[np.arange(120) % 4] * (1 + noise * np.arange(120))
+    time, event = np.repeat(np.arange(1.0, 31.0), 4), np.repeat(np.arange(30) % 2, 4)
+    y = rs.Surv(time, event)
+    columns = np.column_stack([x, z])
+    found = chooser(rs.L1(1.0), folds=5, repeats=2, search=search).fit(columns, y)
+    np.testing.assert_allclose(found.coef_, 0, atol=1e-12)
+    assert found.status_ == "converged"
+    assert found.notes_[0].code == "no_signal"
+    # The strengths are those that training rows have, not those of rounding.
+    assert 1e-4 < found.best_penalty_.l1 < 20
+    assert np.isfinite(found.best_score_)
+    treatment = np.repeat(np.arange(30) % 3 == 0, 4) * 1.0
+    kept = chooser(rs.L1(1.0, unpenalized=[2]), folds=5, repeats=1, search=search)
+    kept.fit(np.column_stack([columns, treatment]), y)
+    np.testing.assert_allclose(kept.coef_[:2], 0, atol=1e-12)
+    assert abs(kept.coef_[2]) > 1e-3
+    assert kept.notes_[0].code == "no_signal"
+
+
 @pytest.mark.parametrize("strata", [None, np.arange(40) % 2])
 def test_a_row_by_itself_has_no_held_out_score(strata):
     x, y = cohort(1)

@@ -200,7 +200,7 @@ def print_path(
         f"{_penalties(len(result))} in {result.seconds:.2f} s, {certified:,} converged, "
         f"relative KKT residual at most {np.max(result.kkt):.1e}",
     )
-    _add_notes(table, known.notes, COUNTED)
+    _add_notes(table, result.notes, COUNTED)
     console = output()
     console.print(table)
     console.print()

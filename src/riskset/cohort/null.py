@@ -78,7 +78,9 @@ def fit_null(log_rr: Numbers, se: Numbers) -> Null:
 
     spread = float(np.ptp(log_rr)) ** 2 + float(se.max()) ** 2
     places = np.geomspace(1e-10 * float(se.min()) ** 2, 4 * spread, GRID)
-    scores = np.array([at(s)[2] for s in places])
+    w = 1 / (places[:, None] + se**2)
+    means = (w * log_rr).sum(axis=1) / w.sum(axis=1)
+    scores = (w**2 * (log_rr - means[:, None]) ** 2 - w).sum(axis=1)
     candidates = [0.0]
     for k in np.flatnonzero(np.sign(scores[:-1]) != np.sign(scores[1:])):
         root = brentq(lambda s: at(s)[2], places[k], places[k + 1], xtol=1e-300, rtol=1e-15)

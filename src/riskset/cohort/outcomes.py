@@ -58,7 +58,7 @@ class Outcomes:
         *,
         only_time: bool = False,
     ) -> "Outcomes":
-        """Check `riskset.Surv(time, status)` of all rows of a population.
+        """Check `riskset.Surv(time, status)` of all rows of a population, which may have none.
 
         Parameters
         ----------
@@ -73,6 +73,8 @@ class Outcomes:
         CohortError
             "BadOutcome".
         """
+        if not adjustment.population.n_rows and isinstance(y, np.ndarray) and not y.size:
+            return cls(np.zeros(0), np.zeros(0, dtype=np.int64))
         rows = Followup.read(y)
         if only_time:
             rows = rows._replace(event=np.minimum(rows.event, 1))

@@ -242,13 +242,14 @@ class _Task:
         problem = Problem.prepare(design, LogisticLoss.of(target, self.runtime))
         if not problem.informative.any():
             return self._nothing("no_covariates")
-        cv, start, notes = None, None, []
+        cv, start = None, None
+        notes: list[Note] = []
         if plan is not None and folding is not None:
             penalty = plan.kind
             signal = np.abs(problem.gradient_at_zero / problem.spread)[problem.informative]
             if signal.max() > NO_SIGNAL * target.size:
-                cv, start = self._choose(problem, plan, folding)
-                penalty, notes = cv.penalties[cv.chosen], cv.notes()
+                cv, start, notes = self._choose(problem, plan, folding)
+                penalty = cv.penalties[cv.chosen]
         zero = np.zeros(design.n_features)
         l1, l2 = (zero, zero) if penalty is None else penalty.arrays(design.names)
         solution = newton.fit(
@@ -265,7 +266,7 @@ class _Task:
 
     def _choose(
         self, problem: Problem, plan: Plan, folding: Folding
-    ) -> tuple[CrossValidation, Solution | None]:
+    ) -> tuple[CrossValidation, Solution | None, list[Note]]:
         design, persons = problem.design, self.people.person_id
         if folding.draws:
             several = np.unique(persons).size < persons.size
@@ -280,7 +281,8 @@ class _Task:
         found = CrossValidation.gather(
             scored, design.names, engine.scorer.folds, "held_out", best, chosen
         )
-        return found, engine.start_for(found.penalties[chosen])
+        start = engine.start_for(found.penalties[chosen])
+        return found, start, [*engine.notes, *found.notes()]
 
     def _result(
         self,

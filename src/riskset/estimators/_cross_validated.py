@@ -226,7 +226,8 @@ class CrossValidated(HazardModel):
         choose = _Chooser(data, again, plan, self.max_iter)
         self._fitted = Fitted(replace(self._fitted.training, choose=choose))
         self.cross_validation_ = result
-        self.notes_ = [*self.notes_, *result.notes(), *_note_on_start(plan, result)]
+        found = [*engine.notes, *result.notes(), *_note_on_start(plan, result)]
+        self.notes_ = [*self.notes_, *found]
         self._library = frame_library(X)
         self.seconds_ = {
             "prepare": prepared - started,

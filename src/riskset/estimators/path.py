@@ -22,8 +22,8 @@ from riskset.estimators._input import Data, frame_library
 from riskset.model.loss import Loss
 from riskset.model.penalty import L1, Penalty
 from riskset.solve.optimality import Problem
-from riskset.solve.path import iterate_path, strength_max
-from riskset.solve.result import Solution, Status
+from riskset.solve.path import Strongest, iterate_path, strength_max
+from riskset.solve.result import Note, Solution, Status
 
 __all__ = ["PathResult", "path"]
 
@@ -71,6 +71,8 @@ class PathResult:
         Newton steps.
     seconds : float
         Time for the whole path, without reading the data.
+    notes : tuple of Note
+        About the data, and "no_signal" if no penalised covariate improves the likelihood.
     """
 
     penalties: tuple[Penalty, ...]
@@ -83,6 +85,7 @@ class PathResult:
     objectives: Features
     n_iter: Index
     seconds: float
+    notes: tuple[Note, ...]
     _source: "_Source" = field(repr=False)
     _last: Solution = field(repr=False)
 
@@ -145,10 +148,10 @@ class _Source:
     problem: Problem
     library: str | None
 
-    def first_strength(self, kind: Penalty) -> tuple[float, Solution]:
+    def first_strength(self, kind: Penalty) -> Strongest:
         """Smallest strength that keeps every penalised coefficient at 0, and that solution."""
         model, design = self.template, self.data.design
-        l1_max, solution = strength_max(
+        found = strength_max(
             design,
             self.loss,
             kind.factors(design.names),
@@ -156,12 +159,13 @@ class _Source:
             max_iter=model.max_iter,
             problem=self.problem,
         )
-        if l1_max == 0:
+        if found.strength == 0:
             raise InputError(
                 "no penalised covariate carries information, so there is no path of penalties.",
                 hint="check `unpenalized` and the covariates, or pass `penalties`.",
             )
-        return l1_max / (kind.l1_ratio if kind.l1_ratio > 0 else RIDGE_RATIO), solution
+        ratio = kind.l1_ratio if kind.l1_ratio > 0 else RIDGE_RATIO
+        return found._replace(strength=found.strength / ratio)
 
     def solve(
         self, chosen: Sequence[Penalty], start: Solution | None
@@ -321,10 +325,12 @@ def path(
     source = _Source(model, data, loss, problem, frame_library(X))
     kind = model.penalty if model.penalty is not None else L1(1.0)
     start: Solution | None = None
+    notes = list(data.notes)
     if penalties is None:
-        first, start = source.first_strength(kind)
+        first = source.first_strength(kind)
+        start, notes = first.solution, [*notes, *first.notes()]
         ratio = _min_ratio(min_ratio, data)
-        chosen = [kind.with_strength(s) for s in _geometric(first, ratio, n_penalties)]
+        chosen = [kind.with_strength(s) for s in _geometric(first.strength, ratio, n_penalties)]
     else:
         if not isinstance(penalties, Iterable):
             raise InputError(
@@ -338,7 +344,7 @@ def path(
         found = source.solve(chosen, start)
     else:
         found = source.solve_in_pieces(chosen, start, engine)
-    result = _collect(source, chosen, *found, started)
+    result = _collect(source, chosen, notes, *found, started)
     problem.leave_device()  # the result may live long
     _warn(result)
     return result
@@ -363,6 +369,7 @@ def _geometric(first: float, ratio: float, n_penalties: int) -> list[float]:
 def _collect(
     source: _Source,
     chosen: Sequence[Penalty],
+    notes: Sequence[Note],
     points: list[_Point],
     last: Solution,
     started: float,
@@ -379,6 +386,7 @@ def _collect(
         objectives=np.array(objectives),
         n_iter=np.array(n_iter, dtype=np.int64),
         seconds=time.perf_counter() - started,
+        notes=tuple(notes),
         _source=source,
         _last=last,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,10 +11,10 @@ from riskset._types import Features
 from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.solve.newton import fit
-from riskset.solve.optimality import Problem
-from riskset.solve.result import Solution
+from riskset.solve.optimality import NO_SIGNAL, Problem
+from riskset.solve.result import Note, Solution
 
-__all__ = ["fit_path", "iterate_path", "strength_max"]
+__all__ = ["Strongest", "fit_path", "iterate_path", "strength_max"]
 
 
 def iterate_path(
@@ -82,6 +83,34 @@ def fit_path(
     )
 
 
+class Strongest(NamedTuple):
+    """The end of a path at which it begins.
+
+    Attributes
+    ----------
+    strength : float
+        0 if no penalised column carries information.
+    solution : Solution
+    is_null : bool
+        Whether no penalised column changes the likelihood at this solution, to first order, so that
+        it is the solution of every strength.
+    """
+
+    strength: float
+    solution: Solution
+    is_null: bool
+
+    def notes(self) -> list[Note]:
+        """What users should know about it."""
+        if not self.is_null:
+            return []
+        text = (
+            "no penalised covariate improves the likelihood: the gradient of each is 0 where all "
+            "penalised coefficients are 0, so they are 0 for every strength of the penalty."
+        )
+        return [Note("no_signal", (), text)]
+
+
 @one_blas_thread
 def strength_max(
     design: Design,
@@ -91,12 +120,16 @@ def strength_max(
     tol: float = 1e-8,
     max_iter: int = 200,
     problem: Problem | None = None,
-) -> tuple[float, Solution]:
+) -> Strongest:
     r"""Smallest L1 strength at which every penalised coefficient is 0, and that solution.
 
     .. math:: \lambda_{\max} = \max_j |g_j| / f_j
 
-    over the penalised columns, with the gradient g at the fit of the unpenalised ones.
+    over the penalised columns, with the gradient g at the fit of the unpenalised ones. If no
+    gradient is larger than its rounding, every strength leaves nothing; the strength is then that
+    of a gradient of the size that chance gives it, :math:`\max_j s_j \sqrt{d} / f_j`, with the
+    number d of events and the standard deviation s of a column, which is where the training rows of
+    a cross-validation have theirs.
 
     Parameters
     ----------
@@ -105,9 +138,7 @@ def strength_max(
 
     Returns
     -------
-    strength : float
-        0 if no penalised column carries information.
-    solution : Solution
+    Strongest
     """
     problem = problem or Problem.prepare(design, loss)
     # Stronger than any gradient can be: sum over rows of |x| times the expected events.
@@ -122,6 +153,13 @@ def strength_max(
             break
         huge *= 10.0
     if not penalised.any():
-        return 0.0, solution
-    gradient = np.abs(solution.gradient * design.scale)
-    return float((gradient[penalised] / factor[penalised]).max()), solution
+        return Strongest(0.0, solution, False)
+    gradient = np.abs(solution.gradient)
+    # Of columns that are all penalised the gradient at 0 is exact, but for rounding.
+    is_exact = bool((factor > 0).all())
+    rounding = max(NO_SIGNAL * loss.n_events, 0.0 if is_exact else tol * problem.kkt_scale)
+    is_null = bool((gradient / problem.spread)[penalised].max() <= rounding)
+    if is_null:
+        gradient = problem.spread * np.sqrt(loss.n_events)
+    strength = float(((gradient * design.scale)[penalised] / factor[penalised]).max())
+    return Strongest(strength, solution, is_null)

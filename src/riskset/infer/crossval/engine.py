@@ -15,7 +15,7 @@ from riskset.model.penalty import Penalty
 from riskset.solve import newton
 from riskset.solve.optimality import Problem
 from riskset.solve.replicates import fit_replicates
-from riskset.solve.result import Solution
+from riskset.solve.result import Note, Solution
 from riskset.solve.run import CompleteRun
 
 __all__ = ["WHOLE_TOL", "Engine", "Report", "Scored", "are_equal"]
@@ -87,6 +87,8 @@ class Engine:
         Processes for the replicates, instead of threads.
     done : dict
         Penalties that were scored, by their strengths for each column.
+    notes : list of Note
+        What a search found out about the covariates.
     """
 
     problem: Problem
@@ -97,6 +99,7 @@ class Engine:
     report: Report = lambda _penalties, _replicates: None
     workers: Workers | None = None
     done: dict[str, Scored] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
     _last: Solution | None = None
     _begun: dict[str, Solution] = field(default_factory=dict)
 

@@ -223,7 +223,7 @@ class _Explorer:
         self.engine, self.plan = engine, plan
         problem = engine.problem
         design = problem.design
-        self.l1_max, first = strength_max(
+        found = strength_max(
             design,
             problem.loss,
             plan.kind.factors(design.names),
@@ -231,12 +231,14 @@ class _Explorer:
             max_iter=engine.max_iter,
             problem=problem,
         )
+        self.l1_max = found.strength
+        engine.notes = found.notes()
         if self.l1_max == 0:
             raise InputError(
                 "no penalised covariate carries information, so there is no penalty to choose.",
                 hint="check `unpenalized` and the covariates.",
             )
-        engine.begin_at(first)
+        engine.begin_at(found.solution)
         default = LEAST_RATIO[plan.search] if design.n_rows >= design.n_features else 1e-2
         self.min_ratio = default if plan.min_ratio is None else plan.min_ratio
         self.usual = math.log(START) + self._top(1.0)
