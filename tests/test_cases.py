@@ -16,6 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 import riskset as rs
 from reference import CASES, matrix, read_json, read_table
 
+pytestmark = pytest.mark.portability
+
 TOL = 1e-11
 
 

@@ -20,6 +20,8 @@ from threadpoolctl import threadpool_limits
 
 import riskset as rs
 
+pytestmark = pytest.mark.portability
+
 TOL = 1e-10
 
 

@@ -16,6 +16,8 @@ from reference import GOLDEN, matrix, read_json, read_table
 from riskset.data.outcome import Outcome
 from riskset.model.finegray import Censoring
 
+pytestmark = pytest.mark.portability
+
 TOL = 1e-11
 
 CRR = [

@@ -20,6 +20,8 @@ from reference import GOLDEN, matrix, read_json, read_table
 from riskset.datasets import rhc_path
 from test_finegray_golden import TESTED as FINEGRAY
 
+pytestmark = pytest.mark.portability
+
 TOL = 1e-11
 
 # What belongs to features that do not exist yet, by file and key.

@@ -12,6 +12,8 @@ from scipy.special import softmax
 
 import riskset as rs
 
+pytestmark = pytest.mark.portability
+
 
 def draw(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, rs.Surv]:
     """Two covariates that matter, and survival."""

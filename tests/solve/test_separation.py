@@ -9,6 +9,8 @@ from riskset.solve.newton import fit
 from riskset.solve.result import Solution
 from solve.problems import RUNTIME, Random, random_problem
 
+pytestmark = pytest.mark.portability
+
 
 def solve(problem: Random) -> Solution:
     return fit(problem.design, problem.loss, problem.l1, problem.l2, tol=1e-10)

@@ -36,6 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as sla
+from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
@@ -259,16 +260,35 @@ class Frame:
 
 def widest(loss: Loss, x: Rows) -> float:
     """Largest range of numbers (n,) over the rows of a stratum that are at risk at all."""
-    rows = _used(loss)
-    if not rows.size:
-        return 0.0
-    x = x[rows]
+    return _range(loss, x, _used(loss))
+
+
+def _range(loss: Loss, x: Rows, used: NDArray[np.bool_]) -> float:
     if loss.outcome.n_strata == 1:
-        return float(np.ptp(x))
+        x = x if used.all() else x[used]
+        return float(np.ptp(x)) if x.size else 0.0
     high, low = np.full((2, loss.outcome.n_strata), -np.inf)
-    np.maximum.at(high, loss.outcome.stratum[rows], x)
-    np.maximum.at(low, loss.outcome.stratum[rows], -x)
-    return float((high + low).max())
+    np.maximum.at(high, loss.outcome.stratum[used], x[used])
+    np.maximum.at(low, loss.outcome.stratum[used], -x[used])
+    return float(max((high + low).max(), 0.0))
+
+
+def extents(design: Design, loss: Loss, columns: Index) -> tuple[Features, Features]:
+    """Range and largest size (q,) of each of some columns, in stored units."""
+    ranges, sizes = np.ones((2, columns.size))
+    used = _used(loss)
+    for k in np.flatnonzero(~design.is_binary[columns]):
+        x = design.stored(columns[k : k + 1])[:, 0]
+        ranges[k], sizes[k] = _range(loss, x, used), np.abs(x).max(initial=0.0, where=used)
+    return ranges, sizes
+
+
+def _used(loss: Loss) -> NDArray[np.bool_]:
+    """Rows (n,) that are at risk at all."""
+    used = np.zeros(loss.outcome.n_rows, dtype=bool)
+    for one in (loss.risk, *(tail.sets for tail in loss.tails)):
+        used[one.order[one.weight > 0]] = True
+    return used
 
 
 def _without_negligible(loss: Loss, expected: Rows) -> Loss:
@@ -284,18 +304,3 @@ def _without_negligible(loss: Loss, expected: Rows) -> Loss:
 
     tails = tuple(tail._replace(sets=left(tail.sets)) for tail in loss.tails)
     return loss.restricted(left(loss.risk), tails)
-
-
-def _used(loss: Loss) -> Index:
-    sets = [loss.risk, *(tail.sets for tail in loss.tails)]
-    return np.concatenate([one.order[one.weight > 0] for one in sets])
-
-
-def extents(design: Design, loss: Loss, columns: Index) -> tuple[Features, Features]:
-    """Range and largest size (q,) of each of some columns, in stored units."""
-    ranges, sizes = np.ones((2, columns.size))
-    rows = _used(loss)
-    for k in np.flatnonzero(~design.is_binary[columns]):
-        x = design.stored(columns[k : k + 1])[:, 0]
-        ranges[k], sizes[k] = widest(loss, x), np.abs(x[rows]).max(initial=0.0)
-    return ranges, sizes
