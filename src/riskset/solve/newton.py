@@ -106,8 +106,9 @@ def _undecided(solution: Solution, design: Design, free: NDArray[np.bool_]) -> S
         names[:10],
         "it could not be decided whether the estimate is finite: there is neither a proof that it "
         "is, nor a direction in which the likelihood keeps rising (separation). The numbers do not "
-        "have the digits for either. Leave out covariates that nearly repeat others, or add a "
-        "penalty, which always gives a finite estimate.",
+        "have the digits for either, or there are too many rows and unpenalised covariates to look "
+        "for one. Leave out covariates, those first that nearly repeat others, or add a penalty, "
+        "which always gives a finite estimate.",
     )
     status = "undecided" if solution.status == "converged" else solution.status
     return replace(solution, status=status, notes=(*solution.notes, note))

@@ -39,8 +39,9 @@ from riskset.solve.run import Run
 
 __all__ = ["Found", "find", "recedes_with"]
 
-MAX_WORK = 2e10
-"""Above this many multiplications, n q^2, no proof is sought."""
+MAX_WORK = 2e11
+"""Above this many multiplications, n q^2, no proof is sought. One takes as long as the exact
+curvature of a single step."""
 MAX_ROUNDS = 200
 CUTS = 64
 FEW = 60
@@ -116,7 +117,9 @@ def find(
         direction = next((d for d in candidates if _recedes(pairs, d)), None)
     if direction is not None:
         return Found(direction, True)
-    if is_affordable and _is_finite_at_rest(problem, free, columns):
+    if not is_affordable:
+        return UNDECIDED
+    if _is_finite_at_rest(problem, free, columns):
         return FINITE
     found = _search(pairs, moving)
     return UNDECIDED if found.direction is None and moving.size < columns.size else found
