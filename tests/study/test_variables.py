@@ -139,7 +139,7 @@ def test_a_variable_that_changes_is_made_anew_and_nothing_else(folder, found):
     made = Counter(step["step"] for step in again.run["steps"] if not step["reused"])
     assert not {"cohort", "people", "propensity score", "time at risk"} & made.keys()
     assert made["subgroups"] == 1 + 3
-    assert made["adjustment"] == 1
+    assert made["adjustment"] == 2  # that of the outcome, and the shared one
 
 
 FAULTS = {
