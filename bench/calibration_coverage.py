@@ -1,7 +1,6 @@
 """How often calibrated 95 % intervals hold the truth, by the number of control outcomes.
 
-    python bench/calibration_coverage.py      # the table of docs/coverage.md, in some minutes
-    python bench/calibration_coverage.py --studies 200
+    python bench/calibration_coverage.py --studies 200      # the table of docs/coverage.md
 
 Each study has estimates of control outcomes and of one outcome of interest. All of them carry a
 systematic error with the mean 0.1 and a standard deviation that differs between the designs, and
