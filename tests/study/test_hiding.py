@@ -120,6 +120,20 @@ def test_a_year_with_few_starts_does_not_follow_from_the_others():
     assert [row["starts"] for row in hide("calendar", rows, 5)] == [100, None, None]
 
 
+def test_generalisability_is_shown_with_the_shared_adjustment_that_it_comes_from():
+    """Of the adjustment of one outcome alone it may be another number."""
+    run = {"target": "a", "comparator": "b", "outcome": "death", "analysis": "matched"}
+    runs = [run | {"adjustment": 1, "shared_adjustment": 2}]
+    adjustments = [{"adjustment": k, "generalisability_max": 0.1 * k} for k in (1, 2)]
+    covariate = {"covariate_id": "x", "name": "x", "is_binary": False}
+    balance = [{"adjustment": k, "generalisability_both": 0.1 * k} | covariate for k in (1, 2)]
+    rows = [run | {"name": "generalisability", "value": 0.2}]
+    for known, expected in ((balance[:1], None), (balance[1:], 0.2)):
+        others = {"runs": runs, "adjustments": adjustments, "balance": known}
+        (row,) = hide("diagnostics", rows, 5, **others)
+        assert row["value"] == expected
+
+
 def test_few_outcomes_are_told_neither_by_controls_nor_by_risks(tmp_path):
     columns = people()
     columns["died"] = np.zeros(200, dtype=int)

@@ -59,13 +59,9 @@ def share_scores(rows: Sequence[Row], results: Results) -> Iterator[Row]:
         hidden: set[str] = set()
         sizes = [row[f"n_{arm}"] for arm in ARMS]
         for arm, n in zip(ARMS, sizes, strict=True):
-            left = [own[f"{arm}_exposures"] for own in followed]
-            if (
-                n is not None
-                and is_small([n, *(n - m for m in left if m is not None)], least).any()
-            ):
+            if _tells_rest(n, followed, arm, least):
                 hidden.add(f"n_{arm}")
-            if n is not None and is_small(n, least):
+            if _is_small(n, least):
                 # Without covariates the model tells the share of an arm.
                 hidden |= {"intercept", "log_likelihood", "auc", "auc_lower", "auc_upper"}
         if row["equipoise"] is not None and None not in sizes:
@@ -149,7 +145,7 @@ OF_PEOPLE = {
     "balance": ("adjustment", "adjustments", "after_max"),
     "shared_balance": ("shared_adjustment", "adjustments", "after_max"),
     "equipoise": ("ps", "ps", "equipoise"),
-    "generalisability": ("adjustment", "adjustments", "generalisability_max"),
+    "generalisability": ("shared_adjustment", "adjustments", "generalisability_max"),
 }
 """Diagnostics -> the number of a run that leads to them, and the table and column they are from."""
 
