@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, names_hidden, without
+from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, names_hidden, number, without
 from riskset.disclosure.small_cells import hide_small, is_small
 
 __all__ = [
@@ -90,7 +90,7 @@ def _by_themselves(row: Row, least: int) -> set[str]:
     hidden: set[str] = set()
     for arm in ARMS:
         persons, exposures, outcomes, competing = (
-            _number(row.get(f"{arm}_{name}")) for name in COUNTS
+            number(row.get(f"{arm}_{name}")) for name in COUNTS
         )
         if is_small([persons, exposures], least).any():
             hidden |= {f"{arm}_persons", f"{arm}_exposures", f"{arm}_days"}
@@ -108,15 +108,11 @@ def _by_themselves(row: Row, least: int) -> set[str]:
             f"{arm}_{n}" for n, is_hidden in zip(COUNTS[2:], mask[1:3], strict=True) if is_hidden
         }
     strata = ("informative_strata", "informative_people")
-    people = sum(_number(row.get(f"{arm}_exposures")) for arm in ARMS)
-    counts_of_strata = [_number(row.get(name)) for name in strata]
+    people = sum(number(row.get(f"{arm}_exposures")) for arm in ARMS)
+    counts_of_strata = [number(row.get(name)) for name in strata]
     if is_small([*counts_of_strata, people - counts_of_strata[1]], least).any():
         hidden |= set(strata)
     return hidden
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)
 
 
 def _with_what_tells(row: Row, hidden: set[str], least: int) -> set[str]:
@@ -128,7 +124,7 @@ def _with_what_tells(row: Row, hidden: set[str], least: int) -> set[str]:
             # Days times a rate are the outcomes, and so is the detectable ratio less the other arm.
             found |= {"mdrr", "expected_se", *rates_of(arm)}
             few = True
-        if f"{arm}_exposures" in hidden and is_small(_number(row.get(f"{arm}_exposures")), least):
+        if f"{arm}_exposures" in hidden and is_small(number(row.get(f"{arm}_exposures")), least):
             found |= {"mdrr", "expected_se", *rates_of(arm)}
     # The variance of an unadjusted log ratio is close to 1 / a + 1 / b with a and b outcomes.
     if few_outcomes(row, least) or (few and row.get("role", "main") not in ADJUSTED):
@@ -177,7 +173,7 @@ def _levels(rows: Sequence[Row], main: Row, least: int) -> list[set[str]]:
     """Names to hide in the levels of a variable."""
     hidden: list[set[str]] = [set() for _ in rows]
     for name in (f"{arm}_{count}" for arm in ARMS for count in COUNTS):
-        counts = [_number(main[name]), *(_number(row[name]) for row in rows)]
+        counts = [number(main[name]), *(number(row[name]) for row in rows)]
         mask = hide_small(counts, [(0, range(1, len(counts)))], least)
         for own, is_hidden in zip(hidden, mask[1:], strict=True):
             own |= {name} if is_hidden else set()

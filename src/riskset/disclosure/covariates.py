@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset.disclosure.arms import few_outcomes
-from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, without
+from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, number, without
 from riskset.disclosure.small_cells import hide_small, is_near, is_small
 
 __all__ = [
@@ -52,7 +52,7 @@ def _sizes(adjustment: int, results: Results) -> tuple[Sizes, Row]:
     made = next(iter(results.raw("adjustments", adjustment=adjustment)), {})
     first = min(steps, key=lambda row: row["number"], default={})
     sizes = {
-        (side, arm): _number(row.get(name))
+        (side, arm): number(row.get(name))
         for arm in ARMS
         for side, row, name in (
             ("before", first, f"{arm}_exposures"),
@@ -60,10 +60,6 @@ def _sizes(adjustment: int, results: Results) -> tuple[Sizes, Row]:
         )
     }
     return sizes, made
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)
 
 
 def hidden_in_balance(
@@ -110,7 +106,7 @@ def _few_cells(rows: Sequence[Row], sizes: Sizes, least: int) -> list[set[Cell]]
     """Sides and arms of each row with a small count of ones or of zeros."""
     found: list[set[Cell]] = [set() for _ in rows]
     for cell in CELLS:
-        counts = np.array([_number(row[f"{cell[0]}_count_{cell[1]}"]) for row in rows])
+        counts = np.array([number(row[f"{cell[0]}_count_{cell[1]}"]) for row in rows])
         total = np.array([_size(row, cell, sizes) for row in rows])
         for k in np.flatnonzero(is_small(counts, least) | is_near(counts, total, least)):
             found[k].add(cell)
@@ -151,7 +147,7 @@ def _of(row: Row) -> object:
 def _complete(rows: Sequence[Row], cells: Sequence[set[Cell]], sizes: Sizes, least: int) -> None:
     """Hide further levels where those shown, less from the people of an arm, tell one."""
     for cell in CELLS:
-        counts = np.array([_number(row[f"{cell[0]}_count_{cell[1]}"]) for row in rows])
+        counts = np.array([number(row[f"{cell[0]}_count_{cell[1]}"]) for row in rows])
         total = next((n for row in rows if not np.isnan(n := _size(row, cell, sizes))), np.nan)
         rest = total - np.nansum(counts)
         # Levels leave few without one; what leaves many, or none at all, is no set of levels.
@@ -175,7 +171,7 @@ def _side_tells(
     Every combination of small counts, of ones or of zeros, is tried in the places of those hidden.
     """
     n = {cell: _size(row, cell, sizes) for cell in CELLS}
-    counts = {cell: _number(row[f"{cell[0]}_count_{cell[1]}"]) for cell in CELLS}
+    counts = {cell: number(row[f"{cell[0]}_count_{cell[1]}"]) for cell in CELLS}
     if any(np.isnan(n[c]) or np.isnan(counts[c]) for c in CELLS if c[0] == "before" or c in hidden):
         return True
     order = sorted(hidden)
@@ -241,8 +237,8 @@ def _balance_of(rows: Sequence[Row], results: Results) -> dict[tuple[int, str], 
     adjustments = {row["adjustment"] for row in rows}
     return {
         (row["adjustment"], row["covariate_id"]): row
-        for number in adjustments
-        for row in results.shown("balance", adjustment=number)
+        for made in adjustments
+        for row in results.shown("balance", adjustment=made)
     }
 
 
@@ -271,8 +267,7 @@ def _hidden_before(rows: Sequence[Row], results: Results) -> dict[tuple[int, str
     found: dict[tuple[int, str], set[str]] = {}
     for ps in {row["ps"] for row in rows}:
         for made in results.raw("adjustments", ps=ps):
-            number = {"adjustment": made["adjustment"]}
-            for row in results.shown("balance", **number):
+            for row in results.shown("balance", adjustment=made["adjustment"]):
                 own = found.setdefault((ps, row["covariate_id"]), set())
                 own |= {arm for arm in ARMS if row[f"before_mean_{arm}"] is None}
     return found

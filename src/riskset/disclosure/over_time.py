@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from riskset.disclosure.arms import few_outcomes
 from riskset.disclosure.people import join_bars, share_parts
-from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, names_hidden, without
+from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, names_hidden, number, without
 from riskset.disclosure.small_cells import hide_totals, is_small
 
 __all__ = [
@@ -128,8 +128,8 @@ def share_risks(rows: Sequence[Row], results: Results) -> Iterator[Row]:
         counts = _arms_of(results, row, is_adjusted=row["adjusted"])
         hidden: set[str] = set()
         for arm in ARMS:
-            at_risk = _number(row[f"{arm}_at_risk"])
-            outcomes = _number(row[f"{arm}_outcomes"])
+            at_risk = number(row[f"{arm}_at_risk"])
+            outcomes = number(row[f"{arm}_outcomes"])
             is_hidden = f"{arm}_outcomes" in names_hidden(counts) | names_hidden(row)
             if row[f"{arm}_risk"] is None and f"{arm}_risk" not in names_hidden(row):
                 # Nobody is followed so long, so that there is no risk to hide.
@@ -153,16 +153,12 @@ OF_RISK = tuple(
 )
 
 
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)
-
-
 def share_at_risk(rows: Sequence[Row], results: Results) -> Iterator[Row]:
     """No two numbers at risk of an arm differ by few people, who left in between."""
     hidden: set[int] = set()
     for places in grouped(rows, (*RUN, "adjusted", "arm")):
         places = sorted(places, key=lambda k: -rows[k]["time"])
-        counts = [_number(rows[k]["people"]) for k in places]
+        counts = [number(rows[k]["people"]) for k in places]
         mask = hide_totals(counts, results.least)
         hidden |= {k for k, is_hidden in zip(places, mask, strict=True) if is_hidden}
     for k, row in enumerate(rows):
@@ -212,7 +208,7 @@ def share_weeks(rows: Sequence[Row], results: Results) -> Iterator[Row]:
     events = list(share_parts(rows, results.least, group, "events", has_total=has_total))
     for places in grouped(rows, group):
         places = sorted(places, key=lambda k: -rows[k]["week"])
-        mask = hide_totals([_number(rows[k]["people"]) for k in places], results.least)
+        mask = hide_totals([number(rows[k]["people"]) for k in places], results.least)
         for k, is_hidden in zip(places, mask, strict=True):
             hidden[k] |= {"people"} if is_hidden else set()
     yield from map(without, events, hidden)

@@ -14,6 +14,7 @@ __all__ = [
     "keys_of",
     "known",
     "names_hidden",
+    "number",
     "without",
 ]
 
@@ -69,6 +70,11 @@ def names_hidden(row: Mapping[str, Any]) -> set[str]:
 def known(value: Any) -> Any:
     """A value, or None for NaN, which results never hold."""
     return None if isinstance(value, float) and value != value else value
+
+
+def number(value: float | None) -> float:
+    """A value of a table as a number; NaN if it is missing."""
+    return float("nan") if value is None else float(value)
 
 
 def keys_of(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
