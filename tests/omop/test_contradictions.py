@@ -112,7 +112,9 @@ def test_periods_without_a_day_between():
     found = follow(tables(observation_period=IN_TWO), washout_days=365)
     assert [person for person, *_ in told(found)] == [1, 3, 4]
     note = messages(found)["adjacent_observation_periods"]
-    assert note.startswith("1 exposure is in an observation period that follows another one")
+    assert note.startswith(
+        "1 exposure is in an observation period that follows or precedes another one"
+    )
     joined = follow(
         tables(observation_period=IN_TWO), washout_days=365, join_observation_periods=True
     )
@@ -132,7 +134,7 @@ def test_of_two_periods_with_one_start_the_longer_counts():
     found = follow(tables(observation_period=own))
     assert told(found, "days_to_obs_end")[1] == (2026,)
     assert (
-        "the longest of those that began on one day"
+        "the longest of several that began on the same day"
         in (messages(found)["overlapping_observation_periods"])
     )
 

@@ -108,7 +108,7 @@ def test_a_line_of_table1_that_nothing_is(tmp_path):
     found = run(tmp_path, table1=sections)
     assert {row["label"] for row in found.rows("table1")} == {"age"}
     (row,) = found.rows("warnings", code="unknown_covariate")
-    assert row["message"] == "table1 names 'agee', which nothing is."
+    assert row["message"] == "table1 lists 'agee', but no covariate has that name."
 
 
 def test_similar_names_in_any_case():

@@ -21,7 +21,7 @@ __all__ = ["show_estimates", "study"]
 MOST_LINES = 40
 DIAGNOSTICS = {
     "balance": "largest standardised difference after adjustment",
-    "shared_balance": "largest standardised difference of everybody after adjustment",
+    "shared_balance": "largest standardised difference in the shared balance",
     "equipoise": "share of people in equipoise",
     "mdrr": "smallest detectable hazard ratio",
     "ease": "expected absolute systematic error",

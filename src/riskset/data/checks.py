@@ -200,8 +200,8 @@ def refuse_inexact(array: AnyArray, column: str, places: Places) -> None:
             column,
             "must stay below 2**53, beyond which floating point does not hold every whole number",
             places,
-            hint="use a coarser unit, such as days instead of nanoseconds; identifiers are no "
-            "amounts.",
+            hint="use a coarser unit, such as days instead of nanoseconds; identifiers are not "
+            "numbers to calculate with.",
         )
 
 

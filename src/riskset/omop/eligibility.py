@@ -72,7 +72,7 @@ class Eligibility:
         Missing months and days of birth count as 1; the difference of years is what OHDSI's
         FeatureExtraction computes, wrong by up to a year.
     join_observation_periods : bool
-        Take periods of a person that overlap, or follow each other without a day between, for one.
+        Join periods of a person that overlap, or that follow each other without a gap.
 
     Notes
     -----

@@ -22,7 +22,7 @@ def stage_periods(cdm: Cdm, work: Scratch, *, join: bool) -> str:
     Parameters
     ----------
     join : bool
-        Make one of those that overlap, or that follow each other without a day between.
+        Join periods that overlap, or that follow each other without a gap.
     """
     start, end = "observation_period_start_date", "observation_period_end_date"
     view = cdm.view("observation_period", ("person_id", start, end))
@@ -58,8 +58,8 @@ def _notes(
     (n,) = work.row(f"SELECT count(*) FROM {found} WHERE choice = 2")
     if n:
         message = (
-            f"{_are(n)} in several observation periods; the one that began first counts, and the "
-            "longest of those that began on one day."
+            f"{_are(n)} in several observation periods; the one that began first counts, or the "
+            "longest of several that began on the same day."
         )
         yield Note("overlapping_observation_periods", (), message)
     (n,) = work.row(
@@ -68,9 +68,8 @@ def _notes(
     )
     if n:
         message = (
-            f"{_are(n)} in an observation period that follows another one of the person, or is "
-            "followed by one, without a day between. Each counts by itself; "
-            "`join_observation_periods` makes them one."
+            f"{_are(n)} in an observation period that follows or precedes another one of the "
+            "person without a gap. Each counts by itself; `join_observation_periods` joins them."
         )
         yield Note("adjacent_observation_periods", (), message)
     (n,) = work.row(

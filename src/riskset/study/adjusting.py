@@ -181,7 +181,10 @@ def balance_of(
         "factors": [list(factor) for factor in found.factors],
         "table1": chosen,
         "notes": [
-            {"code": "unknown_covariate", "message": f"table1 names {name!r}, which nothing is."}
+            {
+                "code": "unknown_covariate",
+                "message": f"table1 lists {name!r}, but no covariate has that name.",
+            }
             for name in missing
         ],
     }

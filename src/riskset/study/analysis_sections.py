@@ -76,7 +76,7 @@ class Match:
     ratio: int = key("most comparators for a target; 0: no limit", 1, least=0)
     caliper: float | None = key("largest distance; none: no limit", 0.2, least=0)
     scale: Literal["standardized logit", "standardized", "propensity score"] = key(
-        "what the distance is of, with a caliper or without: logits, or scores",
+        "scale on which the distance is measured, with a caliper or without",
         "standardized logit",
     )
     within: tuple[str, ...] = key("variables or columns that matched people share", ())
@@ -100,7 +100,7 @@ class Weight:
         "whom the effect is about", "ato"
     )
     stabilise: bool | Literal["cohortmethod"] = key(
-        "multiply the weights of ate by the share of the arm; cohortmethod: those of att, too",
+        "multiply weights for ate by the share of the arm; cohortmethod: weights for att, too",
         False,
     )
     truncate: float | str | None = key("cut weights at a number or a percentile (p99)", None)

@@ -36,24 +36,40 @@ class Entry:
     study_start: datetime.date | None = key("first index date", None)
     study_end: datetime.date | None = key("last index date, and the end of follow-up", None)
     max_cohort_size: int | None = key("of each arm; a larger one is thinned evenly", None, least=1)
-    join_observation_periods: bool = key("make one of periods without a day between", False)
+    join_observation_periods: bool = key(
+        "join observation periods that follow each other without a gap", False
+    )
 
 
 @dataclass(frozen=True)
 class RiskWindow:
     """The time at risk, in days after the index date; see `riskset.omop.TimeAtRisk`."""
 
-    risk_start: int = key("first day, after its anchor", 1)
-    start_anchor: Literal["cohort start", "cohort end"] = key("of the first day", "cohort start")
-    risk_end: int | None = key("last day, after its anchor; none: end of observation", 0)
+    risk_start: int = key("first day at risk, counted from its anchor", 1)
+    start_anchor: Literal["cohort start", "cohort end"] = key(
+        "what the first day is counted from", "cohort start"
+    )
+    risk_end: int | None = key(
+        "last day at risk, counted from its anchor; none: end of observation", 0
+    )
     end_anchor: Literal["cohort end", "cohort start", "observation end"] = key(
-        "of the last day: cohort end follows people while on treatment", "cohort end"
+        "what the last day is counted from; cohort end follows people while on treatment",
+        "cohort end",
     )
     max_days: int | None = key("most days at risk", None, least=1)
-    min_days_at_risk: int = key("fewest days at risk, but for death", 1, least=1)
-    remove_prior_outcome: bool = key("leave out those who had the outcome before", True)
-    prior_outcome_lookback: int | None = key("only fewer than so many days before", None, least=0)
-    censor_at_new_risk_window: bool = key("end where the next one of the person begins", False)
+    min_days_at_risk: int = key(
+        "fewest planned days at risk; a death does not shorten the plan", 1, least=1
+    )
+    remove_prior_outcome: bool = key("leave out people who had the outcome before", True)
+    prior_outcome_lookback: int | None = key(
+        "leave out only people who had the outcome less than this number of days before the index "
+        "date; none: at any time before",
+        None,
+        least=0,
+    )
+    censor_at_new_risk_window: bool = key(
+        "end where the next time at risk of the person begins", False
+    )
 
 
 @dataclass(frozen=True)
@@ -68,9 +84,10 @@ class CdmCovariates:
     medium_days: int = key("first day of the medium window", -180)
     short_days: int = key("first day of the short window", -30)
     end_day: int = key("last day of the windows: 0 = the index date, -1 = the day before", 0)
-    exclude: tuple[int, ...] = key("concepts that are no covariates, nor what descends", ())
-    exclude_arms: bool = key("nor the drugs of the arms", True)
+    exclude: tuple[int, ...] = key("concepts to leave out, with their descendants", ())
+    exclude_arms: bool = key("leave out the drugs of the arms, too", True)
     within_observation: bool = key("only records within the observation period", False)
     age_method: Literal["year_difference", "completed_years"] = key(
-        "year of the index date minus year of birth, or completed years", "year_difference"
+        "age as year of the index date minus year of birth, or in completed years",
+        "year_difference",
     )

@@ -73,20 +73,20 @@ class CdmData(Data):
 
     cdm: str = key("a folder or a zip archive of Parquet or CSV files, or a DuckDB file")
     schema: str | tuple[str, ...] = key(
-        "schema of a DuckDB file, or several: a table is taken from the first that has it",
+        "schema of a DuckDB file, or several; each table comes from the first schema that has it",
         "main",
     )
     ignore: tuple[str, ...] = key("tables to treat as if they were not there", ())
     cohort_table: str = key(
-        "table of the CDM with the cohorts of exposures and outcomes, or a file", "cohort"
+        "table of the CDM, or a file, that holds the cohorts of exposures and outcomes", "cohort"
     )
     memory_limit: str | None = key(
-        "memory that the embedded database may use before it spills to disk, such as 8GB; "
+        "memory that the embedded database may use before it writes to disk, such as 8GB; "
         "left out: 2GB",
         None,
     )
     spill_folder: str | None = key(
-        "folder that it spills to; left out: the system's folder of temporary files", None
+        "folder to which the database writes then; left out: the system's temporary folder", None
     )
 
 
@@ -120,10 +120,12 @@ class Codes:
     """Concepts of a CDM, or the records of a cohort that is there already."""
 
     concepts: tuple[int | ConceptLine, ...] = key("ids of concepts, or concepts with flags", ())
-    concept_set: str | None = key("file of a concept set as ATLAS exports it, instead", None)
+    concept_set: str | None = key(
+        "file of a concept set that ATLAS exported, instead of concepts", None
+    )
     descendants: bool = key("whether descendants of the ids count, too", True)
     exclude: tuple[int, ...] = key("ids of concepts to take out, with their descendants", ())
-    cohort: int | None = key("cohort_definition_id in the cohort table, instead", None)
+    cohort: int | None = key("cohort_definition_id in the cohort table, instead of concepts", None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,17 +161,16 @@ class CdmOutcome(Outcome, Codes):
 
     inpatient: bool = key("whether records must start within an inpatient visit", False)
     tables: tuple[str, ...] | None = key(
-        "tables in which the concepts are looked for; left out: condition_occurrence, and for "
-        "negative controls observation, too",
+        "tables to search for the concepts; left out: condition_occurrence, and observation, too, "
+        "for negative controls",
         None,
     )
     death: bool = key("death from any cause, instead of concepts", False)
     time_at_risk: RiskWindow | None = key(
-        "time at risk of this outcome, in place of that of the analyses", None
+        "time at risk of this outcome, instead of that of the analyses", None
     )
     prior_outcome_lookback: int | None = key(
-        "people who had it fewer than so many days before are left out, in place of the number "
-        "of the time at risk",
+        "this outcome's own prior_outcome_lookback, instead of that of the time at risk",
         None,
         least=0,
     )

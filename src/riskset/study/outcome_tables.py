@@ -69,7 +69,7 @@ rank                   int     id      1, 2, ... by size
 covariate_id           text    id      key of the covariate
 name                   text    id      its name
 coef                   number? derived log hazard ratio per unit of the covariate; may be infinite
-mean_target            number? derived mean in the target, of those whom the adjustment keeps
+mean_target            number? derived mean in the target, of people whom the adjustment keeps
 mean_comparator        number? derived mean in the comparator; of zeros and ones the prevalence
 is_binary              bool    id      zeros and ones
 """
@@ -140,7 +140,7 @@ events                 int?    private people of the arm with an event of this c
         "People of an arm who are still followed just before a time.",
         RUN
         + """
-adjusted               bool    id      of those whom the adjustment keeps
+adjusted               bool    id      whether only people whom the adjustment keeps count
 arm                    text    id      "target" or "comparator"
 time                   number  id      days since the start of the time at risk
 people                 int?    count   number of people
@@ -211,7 +211,7 @@ verdict                text    summary "pass", "fail" or "not_evaluated"
     ),
     table(
         "follow_up",
-        "A quantile of the days at risk, of those whom the adjustment keeps.",
+        "A quantile of the days at risk, of people whom the adjustment keeps.",
         RUN
         + """
 arm                    text    id      "target" or "comparator"
@@ -221,7 +221,7 @@ days                   number? derived days at risk
     ),
     table(
         "follow_up_histogram",
-        "A bin of the days at risk, of those whom the adjustment keeps; bins with few are joined.",
+        "A bin of the days at risk, of people whom the adjustment keeps; bins with few are joined.",
         RUN
         + """
 arm                    text    id      "target" or "comparator"
@@ -233,7 +233,7 @@ people                 int?    count   people
     ),
     table(
         "follow_up_ends",
-        "Why follow-up ended, of those whom the adjustment keeps.",
+        "Why follow-up ended, of people whom the adjustment keeps.",
         RUN
         + """
 arm                    text    id      "target" or "comparator"
@@ -277,7 +277,7 @@ interval_level         number  setting such as 0.95
         + """
 arm                    text    id      "target" or "comparator"
 week                   int     id      week w begins 7 w days after the index date
-events                 int?    count   people whose first outcome, of those weeks, is in this one
+events                 int?    count   people whose first outcome within these weeks is in this one
 people                 int?    count   people under observation without one when it begins
 """
         + SUPPRESSED,

@@ -36,7 +36,7 @@ estimand               text?   setting whom it is about: "ate", "att", "atu", "a
 adjustment_kind        text?   setting "none", "trimming", "matching", "stratification", "weighting"
 ps                     int?    id      number of the propensity score
 adjustment             int?    id      number of the adjustment
-shared_adjustment      int?    id      number of that of everybody, whatever the outcome
+shared_adjustment      int?    id      number of the adjustment that all outcomes share
 unblind                bool    summary no diagnostic failed
 unblind_for_evidence_synthesis bool summary no diagnostic failed, except perhaps "mdrr"
 blinded                bool    summary effects are withheld in these tables

@@ -69,7 +69,7 @@ class Limits:
 
     max_smd: float = key("largest standardised difference after adjustment", 0.1, above=0)
     max_shared_smd: float | None = key(
-        "the same of the shared balance, which decides about controls; none: as max_smd",
+        "the same limit for the shared balance, which decides about controls; none: max_smd",
         None,
         above=0,
     )
@@ -77,7 +77,10 @@ class Limits:
     max_mdrr: float = key("smallest detectable hazard ratio", 10.0, above=1)
     max_ease: float = key("expected absolute systematic error", 0.25, above=0)
     max_generalisability: float | None = key(
-        "difference before and after, of those whom the effect is about", None, above=0
+        "largest standardised difference before and after adjustment, in the group that the effect "
+        "is about; none: no limit",
+        None,
+        above=0,
     )
 
 

@@ -95,7 +95,9 @@ def _outcome_words(outcome: TableOutcome | CdmOutcome) -> str:
             parts.append(f"Its time at risk is its own: {window.words}.")
         if outcome.prior_outcome_lookback is not None:
             days = counted(outcome.prior_outcome_lookback, "day")
-            parts.append(f"People who had it in the last {days} before were left out.")
+            parts.append(
+                f"An earlier one counts only if it was less than {days} before the index date."
+            )
     return " ".join(parts)
 
 
