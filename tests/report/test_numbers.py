@@ -297,6 +297,9 @@ def test_words_on_the_shared_balance(report):
     found = tables()
     shared = found["adjustments"][0] | {"adjustment": 2, "after_max": 0.0725, "after_above": 0}
     found["adjustments"].append(shared | {"after_worst": "condition number 7"})
+    # The largest difference is shared if the covariate that has it is.
+    (worst,) = (row for row in found["balance"] if row["name"].startswith("condition number 7,"))
+    found["balance"].append(worst | {"adjustment": 2, "after_smd": 0.0725})
     for run in found["runs"]:
         run["shared_adjustment"] = 2
     found["diagnostics"] += [
@@ -305,7 +308,7 @@ def test_words_on_the_shared_balance(report):
     text = report(found).text
     assert "differences are above 0.1 for 0 of 160 covariates after adjustment" in text
     assert "the largest is 0.0725 (condition number 7)" in text
-    assert "The same of everybody, whatever the outcome (shared balance)" in text
+    assert "The same before people are left out for an outcome (shared balance)" in text
 
 
 @pytest.mark.parametrize("may_be_pooled", [True, False])
