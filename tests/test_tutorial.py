@@ -90,7 +90,8 @@ def test_numbers_of_the_first_study(folder):
     left = rows(folder / "rhc", "attrition", adjustment=1)
     assert f"{left[1]['removed_target']} of {left[0]['target_persons']:,} people" in WORDS
     diagnostics = {
-        row["name"]: row["value"] for row in rows(folder / "rhc", "diagnostics", analysis="matched")
+        row["name"]: row["value"]
+        for row in rows(folder / "rhc" / "private", "diagnostics", analysis="matched")
     }
     assert f"standardised difference is now {diagnostics['balance']:.3f}" in WORDS
     assert f"(p = {diagnostics['proportional_hazards']:.2f})" in WORDS

@@ -39,7 +39,7 @@ from riskset.solve.run import Run
 
 __all__ = ["Found", "find", "recedes_with"]
 
-MAX_WORK = 2e11
+MAX_WORK = 2e12
 """Above this many multiplications, n q^2, no proof is sought. One takes as long as the exact
 curvature of a single step."""
 MAX_ROUNDS = 200
