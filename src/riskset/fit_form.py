@@ -70,7 +70,7 @@ class PredictionForm(Form):
 
     data: SchemaForm = Field(alias="schema")
     center: dict[str, Finite]
-    limit: dict[str, tuple[Finite, Finite]] = Field(strict=False)
+    limit: dict[str, Annotated[tuple[Finite, Finite], Field(strict=False)]]
     baseline: BaselineForm
 
 
@@ -125,10 +125,23 @@ class FitForm(Form):
         return self
 
     def _check_names(self) -> None:
-        """The coefficients must be those of the covariates that new data are read into."""
+        """The coefficients must be those of the covariates that new data are read into.
+
+        One level of a category may have none: see `riskset.model.references`.
+        """
         schema = self.prediction.data
         encoder = FrameEncoder.from_dict(schema.encoder.model_dump())
-        wide, keys = encoder.feature_names, [] if schema.long is None else schema.long.keys
+        references: set[str] = set()
+        for factor in encoder.factors:
+            absent = [name for name in factor if name not in self.coef]
+            if len(absent) > 1:
+                raise ValueError(
+                    f"coef: {' and '.join(map(repr, absent))} have no coefficient, but only one "
+                    "level of a category can do without"
+                )
+            references.update(absent)
+        wide = [name for name in encoder.feature_names if name not in references]
+        keys = [] if schema.long is None else schema.long.keys
         n_read = len(wide) + len(keys)
         if n_read != len(self.coef):
             raise ValueError(

@@ -91,9 +91,9 @@ def test_a_level_that_was_not_in_the_fit(run: Run) -> None:
     ("content", "message"),
     [
         (None, "there is no file"),
-        ("{", "it is no JSON"),
+        ("{", "it is not valid JSON"),
         ('{"a": 1}', "does not have the key 'riskset'"),
-        ('{"riskset": "0.1.0", "coef": {}}', "missing or changed"),
+        ('{"riskset": "0.1.0", "coef": {}}', "is damaged: `model`: this key is missing"),
         ('{"riskset": "9.0.0", "format": 99}', "upgrade riskset"),
     ],
 )
@@ -142,4 +142,4 @@ def test_a_format_that_is_no_number(run: Run, lung: Path) -> None:
     Path("bad.json").write_text('{"riskset": "1", "format": "x"}')
     ended = run("predict", "bad.json", lung, "--times", "1", "--out", "p.csv")
     assert ended.code == 2
-    assert "is not a fit written by riskset" in ended.err
+    assert "is damaged: `format`: input should be a valid integer" in ended.err

@@ -159,8 +159,11 @@ def test_base_levels_are_told(run: Run) -> None:
     Path("rows.csv").write_text(
         "time,event,sex,site\n5,1,m,b\n4,0,f,a\n3,1,m,b\n2,1,f,c\n1,0,m,a\n"
     )
-    ended = run("fit", "rows.csv", "--penalty", "l2", "--strength", 1, "--out", "fit.json")
+    ended = run("fit", "rows.csv", "--penalty", "l1", "--strength", 0.1, "--out", "fit.json")
     assert "sex f, site a" in ended.out
+    # With a ridge penalty every level has a coefficient.
+    ended = run("fit", "rows.csv", "--penalty", "l2", "--strength", 1, "--out", "fit.json")
+    assert "base levels" not in ended.out
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import riskset as rs
+from riskset.fit_file import read_fit, write_fit
 
 SAVED = Path(__file__).parent / "saved_before"
 """Fits that an earlier riskset saved, which kept no column for the first level of a category."""
@@ -38,8 +39,8 @@ def by_hand(names):
     return np.column_stack(columns).astype(float)
 
 
-def as_dataset():
-    return rs.Dataset.from_frame(FRAME.assign(time=TIME, event=EVENT))
+def as_dataset(**more):
+    return rs.Dataset.from_frame(FRAME.assign(time=TIME, event=EVENT, **more))
 
 
 @pytest.mark.parametrize("model", [rs.Cox, lambda p=None: rs.FineGray(p, cause=1)])
@@ -110,6 +111,24 @@ def test_predictions_of_frames_datasets_and_saved_models(tmp_path, penalty):
     of_design = rs.Cox(penalty).fit(data.design, Y)
     assert of_design.covariates_ == columns
     assert_allclose(of_design.predict(data.design)[:7], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", [None, rs.L1(3.0), rs.L2(3.0)], ids=repr)
+def test_fits_in_json_predict_as_the_models_do(tmp_path, penalty):
+    """With a category of one level, too, which has no coefficient without a penalty."""
+    fitted = rs.Cox(penalty).fit(as_dataset(country="x"))
+    path = tmp_path / "fit.json"
+    write_fit(path, fitted)
+    model, schema = read_fit(path)
+    new = FRAME.iloc[:7].assign(country="x")
+    read = rs.Dataset.from_schema(schema, new, outcome=False)
+    assert_array_equal(model.predict(read), fitted.predict(new))
+    document = json.loads(path.read_text())
+    for name in ("site=c", "site=d"):
+        del document["coef"][name]
+    path.write_text(json.dumps(document))
+    with pytest.raises(rs.InputError, match="'site=c' and 'site=d' have no"):
+        read_fit(path)
 
 
 @pytest.mark.parametrize("name", ["frame", "ridge", "dataset"])

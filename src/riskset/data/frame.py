@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from riskset._errors import InputError
-from riskset._types import AnyArray
+from riskset._types import AnyArray, Factors
 from riskset.data.checks import EXACT
 from riskset.data.design import Design
 from riskset.data.levels import find_levels, level_codes
@@ -293,6 +293,11 @@ class FrameEncoder:
         return tuple(name for column in self.columns for name in self._features(column))
 
     @property
+    def factors(self) -> Factors:
+        """Of each column of categories the names of its covariates, one for every level."""
+        return tuple(tuple(self._features(name)) for name in self.columns if name in self.levels)
+
+    @property
     def single_level(self) -> tuple[str, ...]:
         """Columns of categories that have one level only."""
         return tuple(name for name, levels in self.levels.items() if len(levels) == 1)
@@ -317,8 +322,7 @@ class FrameEncoder:
         return [column] if levels is None else [f"{column}={level}" for level in levels]
 
     def _design(self, covariates: Mapping[str, AnyArray], table: Table) -> Design:
-        factors = tuple(tuple(self._features(name)) for name in self.columns if name in self.levels)
-        return Design.from_columns(covariates, n_rows=table.n_rows, factors=factors)
+        return Design.from_columns(covariates, n_rows=table.n_rows, factors=self.factors)
 
     def _check_feature_names(self, table: Table) -> None:
         seen: dict[str, str] = {}
