@@ -19,6 +19,7 @@ from riskset.data.writers import check_folder, check_target
 
 if TYPE_CHECKING:
     import riskset as rs
+    from riskset.data.design import Design
     from riskset.estimators._interval import Interval
     from riskset.model.penalty import Penalty
 
@@ -84,8 +85,11 @@ class Intervals:
                 "--interval profile or bootstrap for a covariate named by --unpenalized.",
             )
 
-    def check_names(self, names: tuple[str, ...], penalty: "Penalty | None") -> None:
-        """Covariates that were asked for must be there and fit, which shows before the fit."""
+    def check_names(self, design: "Design", penalty: "Penalty | None") -> None:
+        """Covariates that were asked for must be in the model, which shows before the fit."""
+        from riskset.model.references import without_references
+
+        names = without_references(design, penalty).names
         check_once("--parameter", self.parameter or ())
         for name in self.parameter or ():
             if name not in names:
@@ -144,7 +148,6 @@ def fit(
     # Here and not above: they bring numba and scikit-learn, which `riskset --help` does not need.
     from riskset.cli.pictures import draw_bootstrap, draw_cross_validation, draw_fit, draw_profile
     from riskset.fit_file import write_fit
-    from riskset.model.references import without_references
 
     strength.check(crossval.cv)
     intervals.check_penalty(strength.penalty)
@@ -164,7 +167,7 @@ def fit(
     read = clock.perf_counter() - started
     penalties = strength.penalties_for(data)
     penalty = strength.at_strength(1.0) if crossval.cv else next(iter(penalties), None)
-    intervals.check_names(without_references(data.design, penalty).names, penalty)
+    intervals.check_names(data.design, penalty)
     estimator = chosen.estimator(penalty, run)
     if crossval.cv:
         estimator = crossval.estimator(estimator, penalties, labels, resampling)

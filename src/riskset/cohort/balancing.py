@@ -303,13 +303,19 @@ def balance(
         status=adjustment.status,
         estimand=adjustment.estimand,
         factors=design.factors,
-        rows={
-            ("before", "target"): n_target,
-            ("before", "comparator"): target.size - n_target,
-            ("after", "target"): adjustment.n_target,
-            ("after", "comparator"): adjustment.n_comparator,
-        },
+        rows=_rows(adjustment),
     )
+
+
+def _rows(adjustment: Adjustment) -> dict[tuple[str, str], int]:
+    """Numbers of rows of both arms before and after."""
+    is_target = adjustment.population.is_target
+    return {
+        ("before", "target"): int(np.count_nonzero(is_target)),
+        ("before", "comparator"): int(np.count_nonzero(~is_target)),
+        ("after", "target"): adjustment.n_target,
+        ("after", "comparator"): adjustment.n_comparator,
+    }
 
 
 class _Arms(NamedTuple):

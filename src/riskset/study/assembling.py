@@ -7,7 +7,7 @@ import numpy as np
 
 from riskset.study.adjusting import adjustment_of, balance_rows, summary_row, table1_rows
 from riskset.study.cohorts import Source
-from riskset.study.estimate_run import AnalysisRuns, Run
+from riskset.study.estimate_run import AnalysisRuns
 from riskset.study.specification import Study
 from riskset.study.steps import Steps
 
@@ -39,7 +39,6 @@ class Tables:
         shared = {id(run.shared): run.shared for run in self._runs}.values()
         everything = [*self._runs, *shared]
         self._adjustments = _numbers(made.adjustment for made in everything)
-        self._first = {run.adjustment: run for run in reversed(self._runs)}
         # The first with a balance, if any of them has one.
         balanced = sorted(everything, key=lambda made: made.balance is None)
         self._balanced = {made.adjustment: made for made in reversed(balanced)}
@@ -102,14 +101,15 @@ class Tables:
     def _facts(self, step: str, key: str) -> dict[str, Any]:
         return self._steps.again(step, key).facts
 
-    def _each_run(self) -> Iterator[tuple[int, str, Run]]:
-        """Adjustments with the first run of each."""
+    def _of_outcomes(self) -> Iterator[tuple[int, str]]:
+        """Numbers and keys of the adjustments of runs, without those that outcomes only share."""
+        own = {run.adjustment for run in self._runs}
         for key, number in self._adjustments.items():
-            if key in self._first:
-                yield number, key, self._first[key]
+            if key in own:
+                yield number, key
 
     def _attrition(self, blind: bool) -> Iterator[Row]:
-        for number, key, _ in self._each_run():
+        for number, key in self._of_outcomes():
             for k, step in enumerate(self._facts("adjustment", key)["attrition"], start=1):
                 yield {"adjustment": number, "number": k} | step
 
@@ -151,7 +151,7 @@ class Tables:
         return any(run.is_of_interest for run in self._runs if run.adjustment == key)
 
     def _preference(self, blind: bool) -> Iterator[Row]:
-        for number, key, _ in self._each_run():
+        for number, key in self._of_outcomes():
             if self._is_listed(key):
                 for row in self._facts("adjustment", key)["preference"]:
                     yield {"adjustment": number} | row
@@ -166,7 +166,7 @@ class Tables:
                 yield {"adjustment": number} | row
 
     def _table1(self, blind: bool) -> Iterator[Row]:
-        for number, key, _run in self._each_run():
+        for number, key in self._of_outcomes():
             balance = self._balanced[key].balance
             if balance is None or not self._is_listed(key):
                 continue

@@ -25,7 +25,7 @@ from riskset.study.variables import definitions
 
 __all__ = ["Doing"]
 
-OF_CONTROLS = ("balance", "shared_balance", "equipoise", "generalisability")
+OF_CONTROLS = ("shared_balance", "equipoise", "generalisability")
 """A control that fails one of these diagnostics does not enter the calibration."""
 
 
