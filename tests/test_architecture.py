@@ -52,6 +52,7 @@ HOMES = {
     "matplotlib": ("plot/",),
     "yaml": ("study/",),
     "markupsafe": ("report/",),
+    "pydantic": ("data/documents.py", "data/schema_form.py", "fit_form.py"),
     "typer": ("cli/",),
     "rich": ("cli/", "_progress.py"),
     "pandas": ("data/frame.py", "estimators", "bench/peer_scripts/"),
