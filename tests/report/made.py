@@ -276,6 +276,11 @@ def calibration(**changes: Any) -> Row:
         | {"posterior_mean_upper": 0.19, "posterior_sd": 0.158, "posterior_sd_lower": 0.09}
         | {"posterior_sd_upper": 0.25, "ease": 0.1565, "ease_lower": 0.1111, "ease_upper": 0.2191}
         | {"coverage": 0.82, "calibrated_coverage": 0.94, "interval_level": 0.95}
+        | {
+            "region_se": [0.0, 0.5, 1.0],
+            "region_lower": [-0.21, -0.92, -1.88],
+            "region_upper": [0.42, 1.13, 2.09],
+        }
         | changes
     )
 

@@ -55,6 +55,26 @@ def test_intervals_and_p_values_of_a_posterior_agree():
     assert own != pytest.approx(CONTROLS["leave_one_out_p"], rel=1e-3)
 
 
+@pytest.mark.parametrize("method", ["posterior", "likelihood"])
+def test_the_region_of_the_picture_is_where_the_calibrated_p_is_005(method):
+    controls = of_golden(1, 50, 1.0)
+    _, (summary,) = calibrated(controls, method, 0.95)
+    assert summary["region_se"][0] == 0
+    assert summary["region_se"][-1] == 2 * max(one.rows[0]["se"] for one in controls)
+    for k in (5, 30, 60):
+        for end, inwards in (("lower", 1e-6), ("upper", -1e-6)):
+            p = []
+            for away in (inwards, -inwards):
+                row = {"role": "main", "model": "cox", "reading": "marginal", "status": "ok"}
+                row |= dict.fromkeys(("hr", "hr_lower", "hr_upper", "p"))
+                row |= {"log_hr": summary[f"region_{end}"][k] + away, "se": summary["region_se"][k]}
+                one = Checked("x", None, [row], True)
+                calibrated([*controls, one], method, 0.95)
+                p.append(row["calibrated_p"])
+            assert p == pytest.approx([0.05, 0.05], abs=1e-4)
+            assert p[0] > 0.05 > p[1]
+
+
 def test_controls_whose_diagnostics_fail_are_set_aside():
     failing = [
         Checked(c.outcome, c.true_hr, c.rows, k >= 10) for k, c in enumerate(of_golden(1, 50, 1.0))

@@ -1,11 +1,13 @@
 """What control outcomes say about the estimates of an analysis, and whether these may be seen."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from riskset.cohort.calibration import Calibration, Controls, Method, calibrate, leave_one_out
 from riskset.cohort.diagnostics import BalanceFacts, Diagnostics, gate
@@ -14,6 +16,9 @@ from riskset.study.specification import Limits
 __all__ = ["Checked", "calibrated", "checks"]
 
 Row = dict[str, Any]
+
+REGION_LEVEL = 0.95
+REGION_POINTS = 61
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +146,27 @@ def _summary(result: Calibration) -> Row:
             ("ease", result.posterior.ease),
         ):
             row |= {name: values[0], f"{name}_lower": values[1], f"{name}_upper": values[2]}
+    row |= _region(result)
     if result.error_model is not None:
         for name in ("mean_intercept", "mean_slope", "sd_intercept", "sd_slope"):
             row[f"error_{name}"] = getattr(result.error_model, name)
     return row
+
+
+def _region(result: Calibration) -> Row:
+    """Where estimates of no effect lie whose calibrated p is at least 0.05, by standard error."""
+    if result.null is None:
+        return {}
+    found, ends = result.error_posterior, []
+    grid = np.linspace(0.0, 2 * float(result.controls.se.max()), REGION_POINTS)
+    for se in grid.tolist():
+        if found is not None:
+            ends.append(found.unremarkable(se, REGION_LEVEL))
+        else:
+            half = float(ndtri((1 + REGION_LEVEL) / 2)) * math.hypot(result.null.sd, se)
+            ends.append((result.null.mean - half, result.null.mean + half))
+    lower, upper = zip(*ends, strict=True)
+    return {"region_se": grid.tolist(), "region_lower": lower, "region_upper": upper}
 
 
 def checks(

@@ -196,6 +196,9 @@ error_mean_slope       number? summary by the true log ratio
 error_sd_intercept     number? summary of its standard deviation
 error_sd_slope         number? summary by the size of the true log ratio
 interval_level         number  setting such as 0.95
+region_se              numbers? summary standard errors of the log hazard ratio
+region_lower           numbers? summary at each, the lowest log ratio with a calibrated p of 0.05
+region_upper           numbers? summary at each, the highest log ratio with a calibrated p of 0.05
 """,
     ),
     table(

@@ -18,7 +18,7 @@ Z = 1.959963984540054
 
 def controls_figure(
     controls: Sequence[Mapping[str, Any]],
-    null: tuple[float, float] | None,
+    region: Sequence[tuple[float, float, float]] | None,
     estimate: tuple[float, float] | None,
     say: Words,
     title: str,
@@ -30,8 +30,8 @@ def controls_figure(
     ----------
     controls : records
         ``hr``, ``se`` and ``used``; those without numbers are left out.
-    null : (mean, sd), optional
-        Of the systematic error: inside the grey region calibrated p values are at least 0.05.
+    region : list of (standard error, lower, upper), optional
+        Log ratios between which calibrated p values are at least 0.05.
     estimate : (ratio, standard error), optional
         Of the study, unless it is withheld.
     """
@@ -49,8 +49,8 @@ def controls_figure(
         left_axis(y, LEFT, nice_ticks(0, y.high), say("controls.se_axis"), grid_to=RIGHT),
         bottom_axis(x, BOTTOM, ticks, say("forest.axis")),
     ]
-    if null is not None:
-        parts.append(_region(null, x, y))
+    if region:
+        parts.append(_region(region, x, y))
     for sign in (-1, 1):
         furthest = min(y.high, math.log(x.high) / Z)
         end = math.exp(sign * Z * furthest)
@@ -64,33 +64,32 @@ def controls_figure(
     ]
     if estimate is not None:
         parts.append(mark("diamond", x(estimate[0]), y(estimate[1]), 7, "tbar"))
-    parts.append(
-        _key(null is not None, estimate is not None, any(not c["used"] for c in known), say)
-    )
+    parts.append(_key(bool(region), estimate is not None, any(not c["used"] for c in known), say))
     return Drawing(BOTTOM + 50, join(*parts), title, desc)
 
 
-def _region(null: tuple[float, float], x: Scale, y: Scale) -> Markup:
-    """Between the calibrated ends: mean plus and minus z times the root of both variances."""
-    mean, sd = null
-    left, right = [], []
-    for k in range(41):
-        se = y.high * k / 40
-        half = Z * math.hypot(sd, se)
-        left.append((x(math.exp(mean - half)), y(se)))
-        right.append((x(math.exp(mean + half)), y(se)))
+def _region(region: Sequence[tuple[float, float, float]], x: Scale, y: Scale) -> Markup:
+    """The region up to the upper edge of the picture, where it is cut between two of its points."""
+    inside = [point for point in region if point[0] <= y.high]
+    beyond = next((point for point in region if point[0] > y.high), None)
+    if beyond is not None:
+        share = (y.high - inside[-1][0]) / (beyond[0] - inside[-1][0])
+        last = (a + share * (b - a) for a, b in zip(inside[-1], beyond, strict=True))
+        inside.append((next(last), next(last), next(last)))
+    left = [(x(math.exp(lower)), y(se)) for se, lower, _ in inside]
+    right = [(x(math.exp(upper)), y(se)) for se, _, upper in inside]
     points = " ".join(f"{px(a)},{px(b)}" for a, b in (*left, *reversed(right)))
     return tag("polygon", points=points, class_="region")
 
 
-def _key(has_null: bool, has_estimate: bool, has_others: bool, say: Words) -> Markup:
+def _key(has_region: bool, has_estimate: bool, has_others: bool, say: Words) -> Markup:
     at, parts = LEFT, []
     items: list[tuple[Markup, str]] = [(mark("circle", 0, 0, 4.2, "hollow"), say("controls.used"))]
     if has_others:
         items.append((mark("cross", 0, 0, 4, "plain"), say("controls.unused")))
     if has_estimate:
         items.append((mark("diamond", 0, 0, 6, "tbar"), say("controls.estimate")))
-    if has_null:
+    if has_region:
         items.append(
             (tag("rect", x=-9, y=-6, width=18, height=12, class_="region"), say("controls.region"))
         )

@@ -17,7 +17,7 @@ FACTS = (
     "status", "n_negative", "n_positive", "null_mean", "null_sd", "posterior_mean",
     "posterior_mean_lower", "posterior_mean_upper", "posterior_sd", "posterior_sd_lower",
     "posterior_sd_upper", "ease", "ease_lower", "ease_upper", "coverage", "calibrated_coverage",
-    "interval_level",
+    "interval_level", "region_se", "region_lower", "region_upper",
 )  # fmt: skip
 CONTROL = (
     "label",
@@ -106,13 +106,15 @@ def _words(page: Page, facts: Mapping[str, Any] | None, n: int) -> Markup:
 
 def _figure(page: Page, found: Mapping[str, Any], negative: list[dict[str, Any]]) -> Markup:
     say, facts, own = page.say, found["calibration"], found["estimate"]
-    is_ok = facts is not None and facts["status"] == "ok" and facts["null_mean"] is not None
-    null = (facts["null_mean"], facts["null_sd"]) if is_ok and facts else None
+    region = None
+    if facts is not None and facts["status"] == "ok" and facts["region_se"]:
+        ends = (facts[f"region_{name}"] for name in ("se", "lower", "upper"))
+        region = list(zip(*ends, strict=True))
     usable = own is not None and own["hr"] and math.isfinite(own["hr"]) and math.isfinite(own["se"])
     estimate = (own["hr"], own["se"]) if usable and own else None
     outside = sum(1 for r in negative if r["used"] and r["p"] is not None and r["p"] < 0.05)
     desc = say("controls.desc", n=len(negative), outside=outside)
-    drawn = controls_figure(negative, null, estimate, say, say("controls.title"), desc)
+    drawn = controls_figure(negative, region, estimate, say, say("controls.title"), desc)
     return page.figure("controls", drawn, say("controls.caption"))
 
 
