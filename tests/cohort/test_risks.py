@@ -133,9 +133,10 @@ def test_a_risk_after_the_end_of_follow_up_is_not_known():
     assert found.target[0] == found.target[1]
     assert [note.code for note in found.notes] == ["follow_up_ends"] * 2
     assert found.notes[0].message == (
-        "the follow-up of the target ends at day 90, so its risk by day 90.5, 365 is not known."
+        "the follow-up of the target ends after 90 days, so its risk by day `90.5, 365` is not "
+        "known."
     )
-    assert "comparator ends at day 90" in repr(found)
+    assert "comparator ends after 90 days" in repr(found)
     known = rs.cohort.risk_difference(y, people, [89, 90], replicates=50)
     assert known.notes == ()
     assert_allclose(known.lower, found.lower[:2])
@@ -151,7 +152,7 @@ def test_a_risk_that_has_reached_1_stays_there():
     assert np.isnan(found.comparator).tolist() == np.isnan(found.difference).tolist()
     assert np.isnan(found.difference).tolist() == [False, True]
     (note,) = found.notes
-    assert "comparator ends at day 90" in note.message
+    assert "comparator ends after 90 days" in note.message
 
 
 def test_an_arm_that_ends_earlier_has_no_risk_alone():

@@ -119,6 +119,7 @@ def test_sentences_have_no_small_numbers(out):
         ("'x 3' (0.98) and 'b' have 12", "'x 3' (...) and 'b' have about 10"),
         ("value '3' of 97, 1e-3", "value 'fewer than 5' of about 100, ..."),
         ("fewer than 3 of about 250", "fewer than 5 of about 250"),
+        ("no code of ICD9CM or ICD10 in cohort `3`", "no code of ICD9CM or ICD10 in cohort `3`"),
         ("fewer than 10 since 2020-01-03", "fewer than 10 since 2020-01-03"),
     ],
 )

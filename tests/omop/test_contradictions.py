@@ -96,7 +96,7 @@ def test_an_end_that_stands_for_none():
     own = tables()
     own["observation_period"]["observation_period_end_date"] = [day("9999-12-31")] * 4
     note = messages(follow(own))["end_not_known"]
-    assert note.startswith("4 exposures are observed to the year 2099 or later")
+    assert note.startswith("4 exposures are observed to 2099-01-01 or later")
     assert "study_end" in note
     assert "end_not_known" not in messages(follow(own, study_end="2020-12-31"))
 
@@ -146,6 +146,17 @@ def test_a_period_that_ends_before_it_starts():
         assert [person for person, *_ in told(found)] == [1, 3, 4]
         assert messages(found)["end_before_start"] == (
             "1 record of observation_period ends before it starts, and does not count."
+        )
+
+
+def test_a_period_without_a_last_day():
+    own = periods((2, "2010-01-01", "2020-12-31"), *WHOLE)
+    own.loc[0, "observation_period_end_date"] = None
+    for join in (False, True):
+        found = follow(tables(observation_period=own), join_observation_periods=join)
+        assert [person for person, *_ in told(found)] == [1, 3, 4]
+        assert messages(found)["incomplete_period"] == (
+            "1 record of observation_period has no first or no last day, and does not count."
         )
 
 
@@ -210,4 +221,4 @@ def test_a_nesting_cohort_that_ends_before_it_starts():
     )
     found = follow(tables(), nesting_cohort=rs.omop.CohortRecords(7, nested))
     assert told(found, "person_id") == [(1,)]
-    assert messages(found)["end_before_start"].startswith("2 records of cohort 7 end before they")
+    assert messages(found)["end_before_start"].startswith("2 records of cohort `7` end before they")

@@ -16,10 +16,25 @@ def test_nobody_has_the_treatments(tmp_path):
     found = run(tmp_path, exposures={"new": {"value": 7}, "old": {"value": 8}})
     row = only(found.rows("runs"))
     assert row["status"] == "empty"
-    assert "nobody has '7' (new) or '8' (old) in the column 'drug'" in row["reason"]
-    assert "'0', '1'" in row["reason"]
+    assert "nobody has `7` (new) or `8` (old) in the column 'drug'" in row["reason"]
+    assert "whose values are `0`, `1`." in row["reason"]
+    # Settings are no counts, and the values are arms: both stay as they are in what is shared.
+    shared = rs.study.StudyResults.open(tmp_path / "out" / "results")
+    assert only(shared.rows("runs"))["reason"] == row["reason"]
     assert only(found.rows("attrition"))["target_persons"] == 0
     assert found.rows("estimates") == []
+
+
+def test_a_column_that_holds_no_treatments(tmp_path):
+    found = run(
+        tmp_path,
+        data={"people": "people.parquet", "treatment": "age", "id": "id"},
+        exposures={"new": {"value": 7}, "old": {"value": 8}},
+    )
+    n = np.unique(people()["age"]).size
+    assert only(found.rows("runs"))["reason"] == (
+        f"nobody has `7` (new) or `8` (old) in the column 'age', which has {n} values."
+    )
 
 
 def test_one_arm_is_empty(tmp_path):

@@ -214,8 +214,8 @@ def end_notes(times: Rows, ends: Mapping[str, float]) -> tuple[Note, ...]:
         if late.size:
             listed = ", ".join(f"{time:g}" for time in late)
             text = (
-                f"the follow-up of the {arm} ends at day {end:g}, so its risk by day {listed} is "
-                "not known."
+                f"the follow-up of the {arm} ends after {end:g} days, so its risk by day "
+                f"`{listed}` is not known."
             )
             notes.append(Note("follow_up_ends", (), text))
     return tuple(notes)

@@ -10,9 +10,9 @@ __all__ = ["SETTINGS_ONLY", "plain_sentence", "reason_of", "share_reasons", "sha
 
 SETTINGS_ONLY = frozenset(
     {
-        "ci_open", "few_controls", "few_events", "no_curves", "no_ranges", "no_roll_up",
-        "single_stratum", "strata_merged", "too_few_controls", "unknown_covariate",
-        "weights_as_counts",
+        "ci_open", "few_controls", "few_events", "no_curves", "no_ranges", "no_roll_up", "no_score",
+        "no_score_codes", "single_stratum", "strata_merged", "too_few_controls",
+        "unknown_covariate", "unknown_version", "weights_as_counts",
     }
 )  # fmt: skip
 """Codes of remarks whose numbers are settings, or count strata, controls or covariates."""
@@ -27,9 +27,13 @@ WITHHELD = "The reason quotes the data and is in the private results."
 
 PARTS = re.compile(
     r"(?<!\w)(?:'[^']*[^\W\d][^']*'|\"[^\"]*[^\W\d][^\"]*\"|`[^`]*`)(?!\w)|\d{4}-\d\d-\d\d"
-    r"|(about |fewer than )?(\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"|(about |fewer than )?(?<!\w)(\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
 )
-"""Names in quotes and dates, which stay, and numbers, which do not."""
+"""Names in quotes and dates, which stay, and numbers, which do not.
+
+Whoever writes a sentence puts settings and codes into backquotes, such as cohort `7`. Digits that
+follow a letter belong to a name, such as ICD10CM.
+"""
 
 
 def plain_sentence(text: str, least: int) -> str:

@@ -132,7 +132,7 @@ class NewUserCohort:
                         "long_exposures",
                         (),
                         f"{counted(long, 'exposure')} of the arms "
-                        f"{'lasts' if long == 1 else 'last'} more than {LONG_SUPPLY} days; check "
+                        f"{'lasts' if long == 1 else 'last'} more than `{LONG_SUPPLY}` days; check "
                         "the days of supply.",
                     )
                 )
@@ -248,7 +248,7 @@ def read_cohort_table(cdm: Cdm, work: Scratch, source: object, number: int | Non
         columns = ("cohort_definition_id", "subject_id", "cohort_start_date")
     view = cdm.view(source, columns, ("cohort_end_date",))
     where = "" if number is None else f" WHERE cohort_definition_id = {int(number)}"
-    of = "the cohort table" if number is None else f"cohort {number}"
+    of = "the cohort table" if number is None else f"cohort `{number}`"
     given = work.keep(f"SELECT * FROM {view}{where}")
     note_backward(cdm, work, given, of, "cohort_start_date", "cohort_end_date")
     name = work.keep(

@@ -34,6 +34,13 @@ def stage_periods(cdm: Cdm, work: Scratch, *, join: bool) -> str:
             f"{'it starts' if n == 1 else 'they start'}, and {'does' if n == 1 else 'do'} not "
             "count.",
         )
+    (n,) = work.row(f"SELECT count(*) FROM {view} WHERE {start} IS NULL OR {end} IS NULL")
+    if n:
+        cdm.note(
+            "incomplete_period",
+            f"{counted(n, 'record')} of observation_period {'has' if n == 1 else 'have'} no first "
+            f"or no last day, and {'does' if n == 1 else 'do'} not count.",
+        )
     own = f"SELECT person_id, {start} AS s, {end} AS e FROM {view} WHERE {start} <= {end}"
     return work.keep(joined(f"({own})", "person_id", 1) if join else own)
 
@@ -78,8 +85,8 @@ def _notes(
     )
     if n:
         message = (
-            f"{_are(n)} observed to the year {LAST.year} or later, which stands for an end that is "
-            "not known; set `study_end` to the last day of the data."
+            f"{_are(n)} observed to {LAST} or later, which stands for an end that is not known; "
+            "set `study_end` to the last day of the data."
         )
         yield Note("end_not_known", (), message)
     (n,) = work.row(
@@ -87,8 +94,8 @@ def _notes(
     )
     if n:
         message = (
-            f"{_are(n)} observed from before the year {FIRST.year}, which stands for a start that "
-            "is not known; washout_days then counts days that nobody observed."
+            f"{_are(n)} observed from before {FIRST}, which stands for a start that is not "
+            "known; washout_days then counts days that nobody observed."
         )
         yield Note("start_not_known", (), message)
 

@@ -18,6 +18,8 @@ from riskset.study.variables import YEAR, label_people, uses
 __all__ = ["TableSource"]
 
 ROLES = ("target", "comparator")
+MOST_VALUES = 8
+"""A column of treatments with more values is described by their number."""
 
 
 class TableSource:
@@ -198,10 +200,12 @@ class TableSource:
         if not names:
             return None
         column = self._data.treatment
-        absent = " or ".join(f"{self._value(name)!r} ({name})" for name in names)
-        found = np.unique(self._columns[column])[:8].astype(np.str_).tolist()
-        reason = f"nobody has {absent} in the column {column!r}, whose values are "
+        absent = " or ".join(f"`{self._value(name)}` ({name})" for name in names)
+        found = np.unique(self._columns[column]).astype(np.str_)
+        values = f"whose values are {', '.join(f'`{value}`' for value in found)}"
+        if found.size > MOST_VALUES:
+            values = f"which has {found.size:,} values"
         return (
             "one_arm_empty" if len(names) == 1 else "empty",
-            f"{reason}{', '.join(map(repr, found))}.",
+            f"nobody has {absent} in the column {column!r}, {values}.",
         )
