@@ -72,6 +72,15 @@ READ = ("riskset", "format", "model", "ties", "cause", "censoring", "coef", "sta
 
 
 @pytest.mark.parametrize("name", ["strata", "finegray", "infinite", "long"])
+def test_a_sound_fit_is_read(documents, tmp_path, name):
+    path = tmp_path / "fit.json"
+    path.write_text(json.dumps(documents[name]))
+    model, _ = read_fit(path)
+    kept = sorted(float(b) for b in documents[name]["coef"].values())
+    assert sorted(model.coef_.tolist()) == kept
+
+
+@pytest.mark.parametrize("name", ["strata", "finegray", "infinite", "long"])
 def test_a_damaged_fit_is_refused_or_predicts(documents, table, tmp_path, name):
     path = tmp_path / "fit.json"
     document = {key: value for key, value in documents[name].items() if key in READ}
