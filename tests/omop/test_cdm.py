@@ -208,7 +208,7 @@ def test_bad_values_name_the_file(tmp_path):
 
 def test_missing_tables_and_columns():
     with rs.omop.Cdm({"Person": pa.table({"person_id": [1]})}) as cdm:
-        with pytest.raises(rs.CohortError, match="has no table observation_period") as raised:
+        with pytest.raises(rs.CohortError, match="frames has no table obs") as raised:
             periods_of(cdm)
         assert code_of(raised) == "MissingTable"
         assert "there are: person" in str(raised.value)
@@ -231,6 +231,9 @@ def test_bad_files(tmp_path):
                 cdm.n_rows(table)
             assert code_of(raised) == "BadFile"
             assert raised.value.details["file"].startswith(str(tmp_path / table))
+            # The remedy is a sentence of its own.
+            assert raised.value.hint
+            assert raised.value.hint not in raised.value.message
     (tmp_path / "cdm.zip").write_bytes(b"PK")
     with pytest.raises(rs.CohortError, match=r"cdm\.zip is not a complete zip") as raised:
         rs.omop.Cdm(tmp_path / "cdm.zip")

@@ -31,7 +31,7 @@ def test_empty_concept_ancestor():
         with (
             rs.omop.Cdm(tables) as cdm,
             pytest.raises(
-                rs.CohortError, match=f"concept_ancestor of data frames is {word}"
+                rs.CohortError, match=f"concept_ancestor of the mapping of data frames is {word}"
             ) as raised,
         ):
             rs.omop.ConceptSet([974166]).ids(cdm)
@@ -63,7 +63,7 @@ def test_ends_before_starts_are_counted():
     starts = rows(found.table, "start_date")
     assert rows(found.table, "end_date") == starts == [(day("2015-01-01"),), (day("2015-01-02"),)]
     assert [note.message for note in found.notes] == [
-        "1 record of cohort 1 ends before it starts; the first day is taken for the last."
+        "1 record of cohort `1` ends before it starts; the first day is taken for the last."
     ]
 
 
@@ -71,7 +71,7 @@ def test_bad_cohorts():
     with rs.omop.Cdm({"observation_period": pa.table(PERIODS)}) as cdm:
         incomplete = cohort_table(subject_id=[1, None])
         with pytest.raises(
-            rs.CohortError, match="1 record of cohort 2 has no subject_id"
+            rs.CohortError, match="1 record of cohort `2` has no subject_id"
         ) as raised:
             rs.omop.CohortTable(1, 2, incomplete).read(cdm)
         assert code_of(raised) == "BadCohort"
@@ -109,6 +109,11 @@ def test_bad_birth_dates():
         (lambda: rs.omop.Eligibility(remove_duplicates="keep frist"), "did you mean 'keep first'"),
         (lambda: rs.omop.Eligibility(study_start="01/02/2015"), "must be a date"),
         (lambda: rs.omop.Eligibility(max_cohort_size=0), "at least 1"),
+        (lambda: rs.omop.Eligibility(min_age=65, max_age=64), "so nobody can enter"),
+        (
+            lambda: rs.omop.Eligibility(study_start="2016-01-01", study_end="2015-12-31"),
+            r"`study_end` \(2015-12-31\) comes before `study_start` \(2016-01-01\)",
+        ),
         (lambda: rs.omop.Eligibility(age_method="years"), "age_method"),
         (lambda: rs.omop.TimeAtRisk(min_days_at_risk=0), "of at least 1, but it is 0"),
         (lambda: rs.omop.TimeAtRisk(risk_start=0.5), "`risk_start` must be a whole number"),

@@ -139,12 +139,12 @@ def test_a_study_that_nobody_enters(folder):
         (
             "washout_days: 0",
             "min_age: 65, max_age: 64",
-            "eligibility.max_age: nobody can enter: min_age is 65, and max_age 64",
+            "eligibility.max_age: `max_age` .64. comes before `min_age` .65.",
         ),
         (
             "washout_days: 0",
             "study_start: 2015-01-01, study_end: 2014-12-31",
-            "study_end: nobody can enter: study_start is 2015-01-01, and study_end 2014-12-31",
+            "study_end: `study_end` .2014-12-31. comes before `study_start` .2015-01-01.",
         ),
         (
             "risk_start: 0",

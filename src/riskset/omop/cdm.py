@@ -89,7 +89,9 @@ class Cdm:
         self._notes_of: dict[tuple[str, ...], list[Note]] = {}
         self._listening: list[dict[str, Note]] = []
         try:
-            self.source = str(source) if isinstance(source, str | Path) else "data frames"
+            self.source = (
+                str(source) if isinstance(source, str | Path) else "the mapping of data frames"
+            )
             self._tables = dict(
                 find_tables(self._database, source, schema, Path(self._folder.name))
             )
@@ -286,7 +288,7 @@ class Cdm:
             raise CohortError(
                 "MissingTable",
                 f"{self.source} has no table {source}.",
-                hint=f"a file of that name is needed; there are: {listed}"
+                hint=f"a file or data frame of that name is needed; there are: {listed}"
                 f"{', ...' if len(self.tables) > 12 else ''}.",
                 details={"table": source},
             )

@@ -108,6 +108,13 @@ class Eligibility:
             )
         for name in ("study_start", "study_end"):
             object.__setattr__(self, name, _as_date(name, getattr(self, name)))
+        for first, last in (("min_age", "max_age"), ("study_start", "study_end")):
+            least, most = getattr(self, first), getattr(self, last)
+            if least is not None and most is not None and least > most:
+                raise CohortError(
+                    "BadSetting",
+                    f"`{last}` ({most}) comes before `{first}` ({least}), so nobody can enter.",
+                )
 
     def select(self, cdm: Cdm, cohorts: Cohorts, *, strict: bool = False) -> StudyCohort:
         """The people who may enter.

@@ -107,9 +107,8 @@ def open_table_file(database: Database, path: Path, name: str = "") -> StoredTab
     try:
         return open_file(database, path, rules=TextRules(readings, name in VOCABULARY))
     except InputError as error:
-        raise CohortError(
-            "BadFile", str(error).replace("\nHint: ", " "), details={"file": str(path)}
-        ) from None
+        details = {"file": str(path)}
+        raise CohortError("BadFile", error.message, hint=error.hint, details=details) from None
 
 
 def _frames(database: Database, frames: Mapping[object, object]) -> Openers:

@@ -108,12 +108,7 @@ def _check_trim(study: "Study", place: tuple[str, ...], own: Trim) -> None:
 
 def _check_cdm(study: "Study", place: tuple[str, ...], analysis: Analysis) -> None:
     with _line(study, *place, "eligibility"):
-        rules = entry_rules(analysis)
-    for first, last in (("min_age", "max_age"), ("study_start", "study_end")):
-        low, high = getattr(rules, first), getattr(rules, last)
-        if low is not None and high is not None and low > high:
-            message = f"nobody can enter: {first} is {low}, and {last} {high}."
-            raise study.fault(*place, "eligibility", last, message=message)
+        entry_rules(analysis)
     _check_window(study, place, analysis, None)
     with _line(study, *place, "covariates"):
         covariate_settings(analysis.covariates or CdmCovariates())
