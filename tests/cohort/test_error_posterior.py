@@ -85,6 +85,7 @@ def test_without_standard_errors_it_is_students_distribution():
         half = t.ppf(0.975, n - 1) * scale
         expected = 0.6 - b.mean() + np.array([0, -half, half])
         assert_allclose(own.interval(0.6, 1e-9, 0.95), expected, rtol=0, atol=1e-8)
+        assert_allclose(own.unremarkable(1e-9, 0.95), b.mean() + np.array([-half, half]), atol=1e-8)
 
 
 @pytest.mark.parametrize("sd", [0.0, 0.25])

@@ -24,6 +24,8 @@ SMALLEST, LARGEST = 1e-3, 1e3
 """Ends of the grid: shares of the typical standard error, and of the spread of all controls."""
 NEGLIGIBLE = 1e-13
 """Share of the greatest weight below which a point of the grid is left out."""
+FAR = 40.0
+"""Nothing of a normal distribution lies further from its mean, in standard deviations."""
 STEP = 1.3
 """By how much each step is longer than the one before, on the way to the end of an interval."""
 
@@ -68,6 +70,21 @@ class ErrorPosterior:
         """
         below, above = self._tails(log_rr, se, true_log_rr)
         return min(1.0, 2 * min(below, above)), above
+
+    def unremarkable(self, se: float, level: float) -> tuple[float, float]:
+        """Estimates of no effect, lowest and highest, whose two-sided p is at least 1 - `level`."""
+        tail = (1 - level) / 2
+        scale = np.sqrt(self._covariance[:, 0] + self._sd[:, 0] ** 2 + se**2)
+        least = float((self._mean[:, 0] - FAR * scale).min())
+        most = float((self._mean[:, 0] + FAR * scale).max())
+
+        def excess(b: float, side: int) -> float:
+            return self._tails(b, se, 0.0)[side] - tail
+
+        lower, upper = (
+            float(brentq(excess, least, most, (side,), xtol=1e-13, rtol=1e-14)) for side in (0, 1)
+        )
+        return lower, upper
 
     def interval(self, log_rr: float, se: float, level: float) -> tuple[float, float, float]:
         r"""Calibrated log ratio and the ends of its interval.
