@@ -172,6 +172,12 @@ def test_messages():
         rs.gray_test(y, ["a", "a", "a"])
     with pytest.raises(rs.InputError, match=r"no event of cause 3 \(causes that occur: 1, 2\)"):
         rs.gray_test(y, ["a", "b", "a"], cause=3)
+    for test in (rs.gray_test, rs.logrank_test):
+        for cause in (0, True, 1.5):
+            with pytest.raises(rs.InputError, match="must be a positive whole number or a label"):
+                test(y, ["a", "b", "a"], cause=cause)
+        with pytest.raises(rs.InputError, match="no events: all 3 rows of positive weight are"):
+            test(rs.Surv([1.0, 2.0, 3.0], [0, 0, 0]), ["a", "b", "a"])
     frame = pd.DataFrame({"time": [1.0, 2, 3], "event": list("xyc"), "w": [0, 1, 1], "a": 0.5})
     labelled = rs.Dataset.from_frame(frame, weight="w", censored="c", cause="y")
     with pytest.raises(rs.InputError, match=r"no event of cause 'x' \(causes that occur: 'y'\)"):

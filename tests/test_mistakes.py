@@ -114,6 +114,14 @@ def test_what_is_said(mistake: str) -> None:
     assert hint in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize("first", ["\n", "  \n\n"])
+def test_a_file_that_begins_with_an_empty_line(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text(first + "time,event,x\n5,1,2\n8,0,1\n")
+    with pytest.raises(rs.InputError, match=r"the first line of s\.csv is empty"):
+        rs.read_dataset(path)
+
+
 @pytest.mark.parametrize("line", ["sep=;", "SEP=,", '"sep=;"', "sep=\t"])
 def test_the_line_by_which_a_spreadsheet_knows_the_separator(tmp_path: Path, line: str) -> None:
     path = tmp_path / "s.csv"

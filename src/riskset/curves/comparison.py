@@ -1,7 +1,7 @@
 """Tests that groups share one curve: Gray's for cumulative incidence, the log-rank for survival."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -257,17 +257,26 @@ def _check(rows: Followup, cause: object) -> int:
             f"a comparison needs at least two groups, but every row has {rows.labels[0]!r}.",
             hint="check `group`.",
         )
-    cause = cause_code(1 if cause is None else cause, rows.causes)
-    code = cause
-    whole = isinstance(code, int | np.integer) and not isinstance(code, bool)
-    if not whole or not (rows.event[rows.event > 0] == code).any():
-        codes = np.unique(rows.event[rows.event > 0])
-        found = ", ".join(repr(rows.causes.get(code, code)) for code in codes.tolist()) or "none"
+    code = cause_code(1 if cause is None else cause, rows.causes)
+    if isinstance(code, bool) or not isinstance(code, int | np.integer) or code < 1:
         raise InputError(
-            f"`y` has no event of cause {cause!r} (causes that occur: {found}).",
+            f"`cause` must be a positive whole number or a label, but it is {code!r}.",
+            hint="pass the code of the event to compare, 1, 2, ...",
+        )
+    if not (rows.event > 0).any():
+        raise InputError(
+            f"`y` has no events: all {rows.event.size:,} rows of positive weight are censored.",
+            hint="a test of groups needs at least one event; 0 is censored, 1, 2, ... are causes.",
+        )
+    if not (rows.event == code).any():
+        codes = np.unique(rows.event[rows.event > 0]).tolist()
+        found = ", ".join(repr(rows.causes.get(other, other)) for other in codes)
+        raise InputError(
+            f"`y` has no event of cause {rows.causes.get(int(code), code)!r} "
+            f"(causes that occur: {found}).",
             hint="pass the code or the label of the event to compare.",
         )
-    return int(cast("int", code))
+    return int(code)
 
 
 def _count(rows: Followup, cause: int) -> Counts:

@@ -144,6 +144,11 @@ def _layout(path: Path, bare_tabs: bool) -> _Layout:
     try:
         with _open_text(path) as lines:
             first = lines.readline()
+            if first and not first.strip():
+                raise InputError(
+                    f"the first line of {path.name} is empty, and not the names of the columns.",
+                    hint="delete the empty lines above the names.",
+                )
             _refuse_separator_line(path, first)
             tab = ".tsv" in path.name.lower()
             comma = max(",;|\t", key=first.count)  # the first of equals, so a comma by default
