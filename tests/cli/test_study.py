@@ -55,7 +55,7 @@ def test_why_there_is_no_estimate_is_told(run: Run) -> None:
     Path("study.yaml").write_text(TEXT.replace("PATH", place).replace("value: 1", "value: yes"))
     told = " ".join(run("study", "run", "study.yaml", "--out", "empty").out.split())
     assert "Death, overlap: nobody has `yes` (catheter) in the column 'swang1'" in told
-    assert "'nowhere' is no folder." in run("study", "report", "nowhere").err
+    assert "'nowhere' is not a folder." in run("study", "report", "nowhere").err
 
 
 def test_faults_end_with_2_and_write_nothing(run: Run) -> None:

@@ -63,7 +63,7 @@ def test_what_is_no_specification(tmp_path):
     with pytest.raises(rs.InputError, match="is a folder, and no file"):
         rs.study.Study.read(tmp_path)
     (tmp_path / "people.parquet").write_bytes(b"PAR1\x00\x01")
-    with pytest.raises(rs.InputError, match=r"is no text: character 5 of it is.*\nHint: name"):
+    with pytest.raises(rs.InputError, match=r"is not text: character 5 of it is.*\nHint: name"):
         rs.study.Study.read(tmp_path / "people.parquet")
 
 

@@ -132,7 +132,7 @@ def report(
     with _spoken():
         if not folder.is_dir():
             raise InputError(
-                f"{str(folder)!r} is no folder.",
+                f"{str(folder)!r} is not a folder.",
                 hint="name the one that `riskset study run --out` was given.",
             )
         if private:

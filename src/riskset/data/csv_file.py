@@ -104,7 +104,7 @@ def open_csv(database: Database, path: Path, rules: TextRules) -> StoredTable:
     Raises
     ------
     InputError
-        If the file is no text in UTF-8, or a line has too few or too many fields.
+        If the file is not text in UTF-8, or a line has too few or too many fields.
     """
     layout = _layout(path, rules.bare_tabs)
     check_case(layout.names, path.name)

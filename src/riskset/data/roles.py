@@ -161,7 +161,7 @@ def _check_distinct(used: Mapping[str, tuple[str, ...]]) -> None:
         if other:
             raise InputError(
                 f"column {name!r} is named both by `{other[0]}` and by `drop`.",
-                hint="a column with a role is no covariate, so it need not be dropped.",
+                hint="a column with a role is not a covariate, so it need not be dropped.",
             )
 
 

@@ -26,7 +26,7 @@ def is_small(counts: object, min_cell_count: int = 5) -> Mask:
     Raises
     ------
     CohortError
-        "BadSetting", if the minimum is no whole number of at least 0.
+        "BadSetting", if the minimum is not a whole number of at least 0.
     """
     whole = is_number(min_cell_count) and float(min_cell_count).is_integer()
     if not whole or min_cell_count < 0:

@@ -85,7 +85,7 @@ def write(
     if not content["parts"]:
         raise InputError(
             "the results have no outcome of interest, so there is nothing to report.",
-            hint="list one in the specification that is no control.",
+            hint="list one in the specification that is not a control.",
         )
     for name, (text, numbers) in _files(content, say, theme, written, target).items():
         place = target.with_name(name)

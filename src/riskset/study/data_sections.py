@@ -38,7 +38,7 @@ class Covariates:
         "a long table",
         None,
     )
-    drop: tuple[str, ...] = key("columns that are no covariates", ())
+    drop: tuple[str, ...] = key("columns that are not covariates", ())
     unknown_rows: Literal["error", "drop"] = key("entries of people who are not there", "error")
     duplicates: Literal["error", "sum", "max"] = key("covariates given twice for one row", "error")
 

@@ -93,7 +93,7 @@ class Document:
             ) from error
         except yaml.reader.ReaderError as error:
             raise InputError(
-                f"{name} is no text: character {error.position + 1:,} of it is "
+                f"{name} is not text: character {error.position + 1:,} of it is "
                 f"{chr(error.character)!r}.",
                 hint="name the specification, in YAML or JSON; data are named inside it.",
             ) from error
@@ -119,7 +119,7 @@ class Document:
         try:
             text = path.read_text("utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(f"{str(path)!r} is no text in UTF-8.", hint="save it so.") from error
+            raise InputError(f"{str(path)!r} is not text in UTF-8.", hint="save it so.") from error
         return cls.parse(text, path.name)
 
     @classmethod

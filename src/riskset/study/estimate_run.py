@@ -104,7 +104,7 @@ class Run(Adjusted):
 
     @property
     def is_of_interest(self) -> bool:
-        """Whether its outcome is no control."""
+        """Whether its outcome is not a control."""
         return self.outcome.kind == "outcome"
 
     @property
