@@ -184,7 +184,7 @@ def test_what_is_refused():
     baseline = Baseline.fit(problem.loss("efron"), problem.eta)
     with pytest.raises(InputError, match="4 strata"):
         baseline.survival(np.zeros(2), [1.0])
-    with pytest.raises(InputError, match=r"stratum 9 \(row 1\)"):
+    with pytest.raises(InputError, match=r"`strata` has 9 \(row 1\), a stratum that was not in"):
         baseline.survival(np.zeros(2), [1.0], [0, 9])
     with pytest.raises(InputError, match="one label for each of the 2 rows"):
         baseline.survival(np.zeros(2), [1.0], [0])

@@ -88,7 +88,7 @@ def test_the_certificate_holds(share: float, l2: float) -> None:
     x, event = sample(1_500, 10, 2)
     x = x / x.std(axis=0)
     design, loss = Design.from_dense(x), LogisticLoss.of(event, RUNTIME)
-    most, _ = strength_max(design, loss, np.ones(30))
+    most = strength_max(design, loss, np.ones(30))[0]
     found = fit(x, event, share * most, l2)
     assert found.status == "converged"
     assert found.kkt <= 1e-8
