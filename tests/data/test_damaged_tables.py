@@ -86,6 +86,17 @@ def test_a_damaged_design_is_refused(tmp_path):
     assert n_refused > N_FLIPS
 
 
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_a_nul_byte_in_a_covariate(tmp_path, delimiter):
+    path = tmp_path / ("t.csv" if delimiter == "," else "t.tsv")
+    rows = ["time,event,x", "1,1,2", "2,0,\x003", "3,1,4"]
+    path.write_text("\n".join(rows).replace(",", delimiter) + "\n")
+    with pytest.raises(
+        rs.InputError, match=f"{path.name} is damaged: 1 value of column 'x' has a NUL"
+    ):
+        rs.read_dataset(path, time="time", event="event")
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
 def test_a_nul_byte_in_text(tmp_path, name):
     path = tmp_path / name

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TextIO
 
 import duckdb
 
-from riskset._errors import InputError
+from riskset._errors import InputError, counted
 from riskset.data.database import Database, StoredTable, check_case, quoted, text
 from riskset.data.dates import iso_day
 from riskset.data.table import NUMBER
@@ -112,11 +112,29 @@ def open_csv(database: Database, path: Path, rules: TextRules) -> StoredTable:
     readings = [list(own.get(name, USUAL)) for name in layout.names]
     with _explaining_lines(path, layout):
         columns, staged = _typed(database, _source(path, layout), readings)
+    texts = [k for k, own in enumerate(readings) if not own]
+    _refuse_nul(database, staged, path.name, {f"c{k}": layout.names[k] for k in texts})
     named = zip(columns, layout.names, strict=True)
     listed = ", ".join(f"{column} AS {quoted(name)}" for column, name in named)
     view = database.new_name()
     database.execute(f"CREATE TEMP VIEW {view} AS SELECT {listed} FROM {staged}")
     return database.stored(view, path.name)
+
+
+def _refuse_nul(database: Database, staged: str, file: str, columns: Mapping[str, str]) -> None:
+    """Refuse NUL bytes: nobody writes them on purpose, and a number with one looks like text."""
+    if not columns:
+        return
+    counts = ", ".join(f"count(*) FILTER (contains({column}, chr(0)))" for column in columns)
+    for name, n in zip(
+        columns.values(), database.row(f"SELECT {counts} FROM {staged}"), strict=True
+    ):
+        if n:
+            raise InputError(
+                f"{file} is damaged: {counted(n, 'value')} of column {name!r} "
+                f"{'has' if n == 1 else 'have'} a NUL byte.",
+                hint="copy the file again, or write it as text in UTF-8.",
+            )
 
 
 # -------------------------------------------------------------------- the first line
