@@ -104,7 +104,7 @@ FAULTS = {
     ],
     "title: Small": [
         ("titel: Small", 1, "unknown key 'titel'", "'title'?"),
-        ("title: [Small", 2, "this is no YAML", "bracket"),
+        ("title: [Small", 2, "this is not valid YAML", "bracket"),
         ("title:", 1, "title: expected a text, but it is empty", ""),
         ("title: Small\nseed: one", 2, "seed: expected a whole number", ""),
         ("title: Small\nrisk_times: [30, -1]", 2, "a number above 0, but it is -1", ""),

@@ -87,7 +87,7 @@ class Document:
             mark = error.problem_mark
             where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
             raise InputError(
-                f"{name}{where}: this is no YAML: {error.problem or error.context}.",
+                f"{name}{where}: this is not valid YAML: {error.problem or error.context}.",
                 hint="look for a missing colon, quote or bracket, a tab, or a wrong indentation "
                 "there or in the line before.",
             ) from error
@@ -109,7 +109,7 @@ class Document:
 
     @classmethod
     def read(cls, path: Path) -> "Document":
-        """Read a file; raises as `parse`, and if the file is absent or no text in UTF-8."""
+        """Read a file; raises as `parse`, and if the file is absent or not text in UTF-8."""
         if not path.is_file():
             what = "is a folder, and no file" if path.is_dir() else "was not found"
             raise InputError(
@@ -119,7 +119,7 @@ class Document:
         try:
             text = path.read_text("utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(f"{str(path)!r} is not text in UTF-8.", hint="save it so.") from error
+            raise InputError(f"{str(path)!r} is not text in UTF-8.", hint="save it as UTF-8.") from error
         return cls.parse(text, path.name)
 
     @classmethod
