@@ -28,7 +28,7 @@ def demo(
     with console.status("compiling (once on a machine), reading, fitting"):
         # Here, because they bring numba, scikit-learn and DuckDB.
         from riskset.report import write
-        from riskset.study import Study, example, run
+        from riskset.study import Study, StudyResults, example, run
 
         study = Study.parse(example())
         found = run(study, out, progress=False)
@@ -36,7 +36,9 @@ def demo(
     console.print("Hazard ratio of death, catheter against none\n")
     show_estimates(found)
     (score,) = found.rows("ps")[:1]
-    (matched,) = found.rows("adjustments", adjustment=found.rows("runs")[0]["adjustment"])
+    # The largest difference is of a covariate that few people have, so `results` hide it.
+    private = StudyResults.open(out / "private")
+    (matched,) = private.rows("adjustments", adjustment=private.rows("runs")[0]["adjustment"])
     table = facts()
     table.add_row("people", f"{score['n_target']:,} with a catheter, {score['n_comparator']:,} not")
     table.add_row(
