@@ -119,7 +119,9 @@ class Document:
         try:
             text = path.read_text("utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(f"{str(path)!r} is not text in UTF-8.", hint="save it as UTF-8.") from error
+            raise InputError(
+                f"{str(path)!r} is not text in UTF-8.", hint="save it as UTF-8."
+            ) from error
         return cls.parse(text, path.name)
 
     @classmethod
