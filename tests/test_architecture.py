@@ -52,7 +52,10 @@ HOMES = {
     "matplotlib": ("plot/",),
     "yaml": ("study/",),
     "markupsafe": ("report/",),
-    "pydantic": ("data/documents.py", "data/schema_form.py", "fit_form.py"),
+    "pydantic": (
+        *("data/documents.py", "data/schema_form.py"),
+        *("estimators/_saved.py", "fit_form.py"),
+    ),
     "typer": ("cli/",),
     "rich": ("cli/", "_progress.py"),
     "pandas": ("data/frame.py", "estimators", "bench/peer_scripts/"),

@@ -136,6 +136,21 @@ def test_the_message_names_the_path_inside_the_file(documents, tmp_path, change,
     assert str(caught.value).startswith("fit.json is damaged: ")
 
 
+def test_a_change_that_fits_is_found_by_the_checksum(documents, tmp_path):
+    document = json.loads(json.dumps(documents["strata"]))
+    path = tmp_path / "fit.json"
+    document["coef"]["age"] += 1e-9
+    path.write_text(json.dumps(document))
+    with pytest.raises(rs.InputError, match=r"fit.json has changed .*\n.*delete its key 'sha256'"):
+        read_fit(path)
+    del document["sha256"]
+    path.write_text(json.dumps(document))
+    assert read_fit(path)[0].coef_[0] == document["coef"]["age"]
+    # What predictions do not need may change.
+    path.write_text(json.dumps(documents["strata"] | {"seconds": {}}))
+    read_fit(path)
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"riskset": NaN}', "\x00", '{"riskset": "1"'])
 def test_what_is_not_json_is_refused(tmp_path, text):
     (tmp_path / "fit.json").write_text(text)

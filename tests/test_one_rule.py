@@ -155,7 +155,7 @@ def test_a_cause_is_called_by_its_label_or_its_code(function):
 
 @pytest.mark.parametrize("function", CAUSES)
 def test_no_label_is_taken_for_the_outcome_by_its_place_in_the_alphabet(function):
-    with pytest.raises(rs.InputError, match="'death', 'relapse', and `cause` does not say which"):
+    with pytest.raises(rs.InputError, match="'death', 'relapse', but `cause` does not name"):
         CAUSES[function](LABELLED, None)
 
 

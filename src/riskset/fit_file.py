@@ -17,7 +17,7 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._types import AnyArray, Features
 from riskset._version import __version__
-from riskset.data.documents import check_form, parse_json
+from riskset.data.documents import SEAL, check_form, content_checksum, parse_json
 from riskset.data.schema import Schema
 from riskset.data.writers import write_json
 from riskset.estimators._fitted import Fitted
@@ -91,6 +91,7 @@ def to_dict(
     times = dict(seconds or {}) | model.seconds_
     document["seconds"] = {name: round(value, 6) for name, value in times.items()}
     document["prediction"] = _prediction(model)
+    document[SEAL] = _seal(document)
     return document
 
 
@@ -116,6 +117,8 @@ def read_fit(path: Path) -> tuple[Cox | FineGray, Schema]:
     InputError
         If there is no such file, or it is not one that `write_fit` wrote.
     """
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder.", hint="name the file of a fit in it.")
     try:
         document = parse_json(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -144,7 +147,19 @@ def read_fit(path: Path) -> tuple[Cox | FineGray, Schema]:
         file=path.name,
         hint="write it again with `riskset fit --out`, or copy the file again.",
     )
+    if fit.sha256 not in (None, _seal(document)):
+        raise InputError(
+            f"{path.name} has changed since it was written: it does not agree with its checksum.",
+            hint="copy the file again, or fit again. To predict from a file that was edited on "
+            f"purpose, delete its key {SEAL!r}.",
+        )
     return _restore(fit, Schema.from_dict(document["prediction"]["schema"]))
+
+
+def _seal(document: Mapping[str, object]) -> str:
+    """Checksum of what predictions are made of; times and standard errors do not count."""
+    read = [field.alias or name for name, field in FitForm.model_fields.items()]
+    return content_checksum({key: document[key] for key in read if key in document and key != SEAL})
 
 
 def _not_ours(path: Path, why: str) -> InputError:

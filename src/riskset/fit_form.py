@@ -95,6 +95,7 @@ class FitForm(Form):
     coef: dict[str, Numeral]
     status: Status
     prediction: PredictionForm
+    sha256: str | None = None
 
     @field_validator("coef")
     @classmethod

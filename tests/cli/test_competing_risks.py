@@ -63,8 +63,8 @@ def test_the_model_is_told_with_its_cause(run: Run, labelled: Path) -> None:
 def test_several_labels_need_a_cause(run: Run, labelled: Path, model: str) -> None:
     ended = run("fit", labelled, "--censored", "alive", "--model", model, "--out", "fit.json")
     assert ended.code == 2
-    causes = "there are the causes 'death of other', 'progression'"
-    assert f"{causes}, and --cause does not say which of them to study" in ended.err
+    causes = "the events have the causes 'death of other', 'progression'"
+    assert f"{causes}, but --cause does not name the one to study" in ended.err
 
 
 def test_finegray_with_its_censoring_options(run: Run) -> None:

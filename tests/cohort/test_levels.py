@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import riskset as rs
+from levels_by_hand import by_hand
 
 rng = np.random.default_rng(7)
 N = 600
@@ -24,16 +25,8 @@ NAMES = (*SITES, *SEXES, "age")
 Y = rs.Surv(rng.integers(1, 200, N), rng.random(N) < 0.6)
 
 
-def by_hand(names):
-    columns = []
-    for name in names:
-        column, _, level = name.partition("=")
-        columns.append(FRAME[column] == level if level else FRAME[column])
-    return np.column_stack(columns).astype(float)
-
-
 def design_by_hand(names):
-    return rs.Design.from_dense(by_hand(names), names)
+    return rs.Design.from_dense(by_hand(FRAME, names), names)
 
 
 def shares(level):

@@ -56,7 +56,11 @@ def test_labels_become_codes_in_sorted_order(make) -> None:
 
 
 COMPLAINTS = {
-    "nothing said": (["a", "b"], None, [r"labels 'a', 'b'", "nobody said", "`censored`"]),
+    "nothing said": (
+        ["a", "b"],
+        None,
+        [r"labels 'a', 'b'", "it is not known which of them means censored", "`censored`"],
+    ),
     "misspelt": (["a", "b"], "A", ["never holds the label of censoring, 'A'", "'a', 'b'"]),
     "missing": (["a", None], "a", ["must not have missing values", "row 1"]),
     "not a number": (["a", float("nan")], "a", ["must not have missing values", "row 1"]),
@@ -133,7 +137,7 @@ def test_metrics_go_by_label(frame, y, coded) -> None:
             metrics.brier_score(y, incidence, [100.0], cause=label).score,
             metrics.brier_score(coded, incidence, [100.0], cause=code).score,
         )
-    with pytest.raises(InputError, match="'death', 'progression', and `cause` does not say"):
+    with pytest.raises(InputError, match="'death', 'progression', but `cause` does not name"):
         metrics.concordance(y, risk)
 
 
@@ -151,7 +155,7 @@ def test_unknown_causes_are_told_the_labels(frame, y, coded) -> None:
             with pytest.raises(InputError, match=rf"\('death', 'progression'\).*{cause!r}"):
                 call(cause)
         # 1 is a default: whoever meets it here need not have written it.
-        with pytest.raises(InputError, match="causes 'death', 'progression', and `cause` does not"):
+        with pytest.raises(InputError, match="causes 'death', 'progression', but `cause` does not"):
             call(1)
     with pytest.raises(InputError, match="are whole numbers without labels"):
         rs.FineGray(cause="death").fit(X, coded)

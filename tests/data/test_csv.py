@@ -83,7 +83,7 @@ def test_missing_values_of_a_csv_file(tmp_path: Path, missing: str, present: str
     path = write_text(tmp_path / "t.csv", f"pid,time,event,x\n11,1,0,{present}\n12,2,1,{missing}\n")
     with pytest.raises(
         InputError,
-        match=r"column 'x' of t.csv must .*1 of 2 rows \(first: data row 2, pid 12\)"
+        match=r"column 'x' of t.csv must .*1 of 2 rows has one \(first: data row 2, pid 12\)"
         r".*\n.*empty field, NA, .* are missing values; drop or impute",
     ):
         read_dataset(path, id="pid")

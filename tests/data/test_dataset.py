@@ -114,7 +114,12 @@ OUTCOME_COMPLAINTS = {
     "role and drop": ({"strata": "age", "drop": "age"}, ["'age' is named both by `strata`"]),
     "text event": (
         {"event": "status"},
-        ["'status'", "'alive', 'dead'", "nobody said", "`censored`"],
+        [
+            "'status'",
+            "'alive', 'dead'",
+            "it is not known which of them means censored",
+            "`censored`",
+        ],
     ),
     "date": ({"time": "day"}, ["'day' must be numeric", "count the days"]),
     "negative": ({"time": "low"}, ["'low' must not be negative", "row 1, pid 'b'", "-1.0"]),

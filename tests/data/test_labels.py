@@ -162,7 +162,7 @@ def test_a_null_inside_a_dictionary_is_missing(role):
     if role == "weight":
         numbers = pa.array([1.0, None, 2.0])
         columns["s"] = pa.DictionaryArray.from_arrays(column.indices, numbers)
-    with pytest.raises(InputError, match=r"must not have missing values, but it has in 2 of 8 row"):
+    with pytest.raises(InputError, match=r"must not have missing values, but 2 of 8 rows have one"):
         rs.Dataset.from_frame(pa.table(columns), time="time", event="event", **given)
 
 
@@ -183,7 +183,7 @@ def test_big_endian_columns_are_read(dtype):
 
 def test_a_gap_in_a_big_endian_column_is_missing():
     frame = pd.DataFrame({"a": np.array([1, np.nan, 3], dtype=">f8"), "time": [1, 2, 3]})
-    with pytest.raises(InputError, match="missing values, but it has in 1 of 3 rows"):
+    with pytest.raises(InputError, match="missing values, but 1 of 3 rows has one"):
         rs.Dataset.from_frame(frame.assign(event=1))
 
 
@@ -313,5 +313,5 @@ def test_objects_of_several_types_of_numbers_are_numbers():
     assert data.outcome().cluster.tolist() == [1, 2, 0]
     with pytest.raises(InputError, match=r"'x' must stay below 2\*\*53"):
         rs.Dataset.from_frame(frame.assign(x=large))
-    with pytest.raises(InputError, match="missing values, but it has in 1 of 3 rows"):
+    with pytest.raises(InputError, match="missing values, but 1 of 3 rows has one"):
         rs.Dataset.from_frame(frame.assign(x=objects(1, 2.5, None)))

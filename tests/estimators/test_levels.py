@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import riskset as rs
+from levels_by_hand import by_hand
 from riskset.fit_file import read_fit, write_fit
 
 SAVED = Path(__file__).parent / "saved_before"
@@ -28,15 +29,6 @@ TIME, EVENT = rng.integers(1, 60, N), rng.random(N) < 0.7
 Y = rs.Surv(TIME, EVENT)
 DROPPED = ("age", "site=b", "site=c", "site=d", "sex=m", "dose")
 ALL = ("age", "site=a", "site=b", "site=c", "site=d", "sex=f", "sex=m", "dose")
-
-
-def by_hand(names):
-    """Columns of zeros and ones, made without riskset."""
-    columns = []
-    for name in names:
-        column, _, level = name.partition("=")
-        columns.append(FRAME[column] == level if level else FRAME[column])
-    return np.column_stack(columns).astype(float)
 
 
 def as_dataset(**more):
@@ -71,7 +63,7 @@ def test_which_levels_have_coefficients(model, penalty, names):
     # The bits of a fit of the same columns made by hand.
     plain = None if penalty is None else rs.L2(3.0)
     if penalty in (None, rs.L2(3.0), rs.L2(3.0, drop_first=True)):
-        assert_array_equal(fitted.coef_, model(plain).fit(by_hand(names), Y).coef_)
+        assert_array_equal(fitted.coef_, model(plain).fit(by_hand(FRAME, names), Y).coef_)
     again = model(penalty).fit(as_dataset())
     assert again.covariates_ == names
     assert_array_equal(again.coef_, fitted.coef_)
@@ -91,7 +83,7 @@ def test_the_ridge_of_all_levels_is_the_minimum_and_knows_no_first_level():
 
 
 def test_standard_errors_of_a_model_without_a_penalty_are_those_of_before():
-    fitted, plain = rs.Cox().fit(FRAME, Y), rs.Cox().fit(by_hand(DROPPED), Y)
+    fitted, plain = rs.Cox().fit(FRAME, Y), rs.Cox().fit(by_hand(FRAME, DROPPED), Y)
     assert_array_equal(fitted.standard_error_, plain.standard_error_)
     assert fitted.notes_ == plain.notes_ == []
 
@@ -102,7 +94,7 @@ def test_predictions_of_frames_datasets_and_saved_models(tmp_path, penalty):
     new = FRAME.iloc[:7]
     expected = fitted.predict(new)
     columns = DROPPED if penalty is None else ALL
-    assert_allclose(expected, by_hand(columns)[:7] @ fitted.coef_, rtol=1e-12)
+    assert_allclose(expected, by_hand(FRAME, columns)[:7] @ fitted.coef_, rtol=1e-12)
     of_data = rs.Cox(penalty).fit(data)
     assert_array_equal(of_data.predict(new), expected)
     for k, model in enumerate((fitted, of_data)):

@@ -63,7 +63,7 @@ def test_ends_before_starts_are_counted():
     starts = rows(found.table, "start_date")
     assert rows(found.table, "end_date") == starts == [(day("2015-01-01"),), (day("2015-01-02"),)]
     assert [note.message for note in found.notes] == [
-        "1 record of cohort `1` ends before it starts; the first day is taken for the last."
+        "1 record of cohort `1` ends before it starts, and lasts one day."
     ]
 
 

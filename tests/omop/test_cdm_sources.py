@@ -1,31 +1,22 @@
 """Where a CDM is: schemas, tables to ignore, and the memory of the database."""
 
+import datetime
+
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import riskset as rs
+from omop.toy import write_duckdb
 
 
 @pytest.fixture
 def database(tmp_path):
     """A file with the tables of a CDM in one schema, and those of results in another one."""
     path = tmp_path / "all.duckdb"
+    write_duckdb(path, 300)
     with duckdb.connect(str(path)) as connection:
-        connection.execute("CREATE SCHEMA cdm; CREATE SCHEMA results")
-        for name, table in rs.simulate.toy_tables(300).items():
-            connection.register("given", table)
-            connection.execute(f"CREATE TABLE cdm.{name} AS SELECT * FROM given")
-            connection.unregister("given")
-        connection.execute(
-            "CREATE TABLE results.My_Cohorts AS SELECT 7 + (concept IN (1308216, 1341927))::INT AS "
-            "cohort_definition_id, person_id AS subject_id, start AS cohort_start_date, "
-            "start + 90 AS cohort_end_date FROM (SELECT person_id, ancestor_concept_id AS concept, "
-            "min(drug_exposure_start_date) AS start FROM cdm.drug_exposure JOIN "
-            "cdm.concept_ancestor ON descendant_concept_id = drug_concept_id GROUP BY ALL) "
-            "WHERE concept IN (974166, 1395058, 1308216, 1341927)"
-        )
         connection.execute("CREATE TABLE results.person AS SELECT 1 AS person_id")
     return path
 
@@ -85,24 +76,20 @@ def test_events_from_any_table():
     window = rs.omop.TimeAtRisk(end_anchor="observation end", risk_end=None)
     with rs.omop.Cdm(tables) as cdm:
         start = rules.select(cdm, new_users.read(cdm))
-    rows = start.table.to_pylist()[:3]
-    day = [row["index_date"] for row in rows]
-    later = [pa.scalar(d, pa.date32()).as_py() for d in day]
-    import datetime
-
-    one = datetime.timedelta(days=1)
+    rows = start.table.to_pylist()[:2]
+    first, second = (row["index_date"] for row in rows)
     tables["observation"] = pa.table(
         {
             "person_id": [rows[0]["person_id"]],
             "observation_concept_id": [555],
-            "observation_date": [later[0] + 5 * one],
+            "observation_date": [first + datetime.timedelta(days=5)],
         }
     )
     tables["procedure_occurrence"] = pa.table(
         {
             "person_id": [rows[1]["person_id"]],
             "procedure_concept_id": [555],
-            "procedure_date": [later[1] + 7 * one],
+            "procedure_date": [second + datetime.timedelta(days=7)],
         }
     )
     own = rs.omop.ConceptSet([555], descendants=False)

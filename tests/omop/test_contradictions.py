@@ -38,7 +38,7 @@ def test_who_died_before_the_index_date_is_left_out():
     names = [s.step for s in found.attrition.steps]
     assert names[names.index("alive at index") - 1] == "observed at index"
     assert messages(found)["death_before_index"] == (
-        "Deaths before the index date leave 1 exposure out."
+        "Exposures that start after the death of the person are left out (1 exposure)."
     )
 
 
@@ -179,8 +179,7 @@ def test_drug_records_that_end_before_they_start():
         found = rs.omop.NewUserCohort(*arms).read(cdm)
     assert found.table.column("end_date").to_pylist() == [on(0), on(9)]
     assert [note.message for note in found.notes] == [
-        "1 record of drug_exposure of the arms ends before it starts; the first day is taken for "
-        "the last."
+        "1 record of drug_exposure of the arms ends before it starts, and lasts one day."
     ]
 
 

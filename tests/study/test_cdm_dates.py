@@ -85,7 +85,7 @@ def test_reasons_of_the_end_of_follow_up(found):
 
 def test_warnings(found):
     messages = {row["code"]: row["message"] for row in found.rows("warnings")}
-    assert messages["death_before_index"].startswith("Deaths before the index date leave ")
+    assert messages["death_before_index"].startswith("Exposures that start after the death")
     assert "observed after the death" in messages["observed_after_death"]
 
 
@@ -98,7 +98,9 @@ def test_the_report_shows_the_step_and_the_reason(folder, found):
 def test_what_is_shared_has_no_count_that_the_attrition_hides(found):
     rows = hide("warnings", found.rows("warnings"), 5)
     (row,) = (row for row in rows if row["code"] == "death_before_index")
-    assert row["message"] == "Deaths before the index date leave some exposures out."
+    assert row["message"] == (
+        "Exposures that start after the death of the person are left out (some exposures)."
+    )
     sentence = {"code": "x", "message": "1 record, 1 person and 12 exposures"}
     (hidden,) = hide("warnings", [sentence], 5)
     assert hidden["message"] == "fewer than 5 record, fewer than 5 person and about 10 exposures"

@@ -2,10 +2,10 @@
 
 import json
 
-import duckdb
 import pytest
 
 import riskset as rs
+from omop.toy import write_duckdb
 
 TEXT = """
 title: Sources
@@ -40,20 +40,7 @@ analyses:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("sources")
-    with duckdb.connect(str(place / "all.duckdb")) as connection:
-        connection.execute("CREATE SCHEMA cdm; CREATE SCHEMA results")
-        for name, table in rs.simulate.toy_tables(1500).items():
-            connection.register("given", table)
-            connection.execute(f"CREATE TABLE cdm.{name} AS SELECT * FROM given")
-            connection.unregister("given")
-        connection.execute(
-            "CREATE TABLE results.my_cohorts AS SELECT 7 + (concept IN (1308216, 1341927))::INT AS "
-            "cohort_definition_id, person_id AS subject_id, start AS cohort_start_date, "
-            "start + 90 AS cohort_end_date FROM (SELECT person_id, ancestor_concept_id AS concept, "
-            "min(drug_exposure_start_date) AS start FROM cdm.drug_exposure JOIN "
-            "cdm.concept_ancestor ON descendant_concept_id = drug_concept_id GROUP BY ALL) "
-            "WHERE concept IN (974166, 1395058, 1308216, 1341927)"
-        )
+    write_duckdb(place / "all.duckdb", 1500)
     item = {"concept": {"CONCEPT_ID": 316139}, "includeDescendants": True}
     (place / "heart_failure.json").write_text(json.dumps({"items": [item]}))
     return place

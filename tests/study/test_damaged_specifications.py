@@ -4,25 +4,13 @@ import pytest
 
 import riskset as rs
 from mutations import flipped
+from study.test_specification import TEXT as PLAIN
 
-TEXT = """\
-title: Small
-data: &data
-  people: people.parquet
-  treatment: drug
-exposures:
-  new: {value: 1}
-  old: {value: 0}
-comparisons:
-  - {target: new, comparator: old}
-outcomes:
-  death: {time: days, event: died}
-defaults: &defaults
-  propensity: {penalty: none, cross_validate: no}
-analyses:
-  matched: {match: {ratio: 2}}
-  crude: {<<: *defaults}
-"""
+TEXT = (
+    PLAIN.replace("data:", "data: &data")
+    .replace("defaults:", "defaults: &defaults")
+    .replace("crude:", "crude: {<<: *defaults}")
+)
 
 
 @pytest.mark.parametrize(

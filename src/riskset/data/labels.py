@@ -38,6 +38,7 @@ OWN_LABEL = "give these rows a label of their own, or drop them."
 OWN_KEY = "give every row an identifier, or drop these rows."
 SAME_KIND = "write all of them as text, or all as numbers."
 AS_TEXT = "store identifiers as 64-bit integers or as text."
+DECODE = "decode them, for example with numpy.char.decode(values, 'utf-8')."
 LARGEST = 2**63 - 1
 
 
@@ -54,6 +55,8 @@ def typed_labels(values: object, column: str, places: Places) -> tuple[AnyArray,
     """
     array = as_array(values, column, places)
     missing = missing_rows(array)
+    if array.dtype.kind == "S":
+        raise InputError(f"{column} holds bytes, not text.", hint=DECODE)
     if array.dtype.kind == "T":
         array = array.astype(object)
     if array.dtype == object:
@@ -192,6 +195,8 @@ def _from_objects(
     present = np.flatnonzero(~missing)
     kind_of = {type_: _kind(type_) for type_ in {type(array[i]) for i in present.tolist()}}
     kinds = set(kind_of.values())
+    if bytes in kind_of:
+        raise InputError(f"{column} holds bytes, not text.", hint=DECODE)
     if kinds == {"boolean", "number"}:  # True is 1, as everywhere in Python
         kinds = {"number"}
     if len(kinds) > 1:

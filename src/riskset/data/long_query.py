@@ -277,9 +277,11 @@ class LongQuery:
         (key,) = self.database.row(
             f"SELECT l.{quoted(other)} FROM {self._source} WHERE l.{quoted(column)} IS NULL LIMIT 1"
         )
+        n = total - present
         return InputError(
-            f"column {column!r} of {self.place} must not have missing values, but it has in "
-            f"{total - present:,} of {total:,} entries (first: {other} {key}).",
+            f"column {column!r} of {self.place} must not have missing values, but "
+            f"{n:,} of {total:,} entries {'has' if n == 1 else 'have'} one "
+            f"(first: {other} {key}).",
             hint="every entry needs a row key and a covariate key; remove or complete these "
             "entries.",
         )

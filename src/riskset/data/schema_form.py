@@ -2,13 +2,12 @@
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from riskset.data.documents import Form, Label
 from riskset.data.long_table import Duplicates, UnknownRows
 
 __all__ = ["EncoderForm", "SchemaForm"]
-
 
 Key = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
@@ -27,16 +26,11 @@ def _check_unique(values: list[Label], what: str) -> None:
 
 
 class RolesForm(Form):
-    """`Roles.to_dict`."""
+    """`Roles.to_dict`: any other key is a role that has one column, or none."""
 
-    time: str | None = None
-    event: str | None = None
-    entry: str | None = None
-    weight: str | None = None
-    offset: str | None = None
-    cluster: str | None = None
-    censoring_group: str | None = None
-    id: str | None = None
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str | None]
+
     strata: list[str]
     drop: list[str]
 

@@ -199,10 +199,11 @@ def check_present(table: Table, name: str, array: "pa.ChunkedArray", hint: str =
     values = plain_values(array)
     if values.null_count:
         bad = values.is_null().to_numpy()
+        n = int(bad.sum())
         first, file = table.words.row(int(np.argmax(bad))), table.words.file.lower()
         raise InputError(
-            f"{table.words.column(name)} must not have missing values, but it has in "
-            f"{int(bad.sum()):,} of {table.n_rows:,} rows (first: {first}).",
+            f"{table.words.column(name)} must not have missing values, but "
+            f"{n:,} of {table.n_rows:,} rows {'has' if n == 1 else 'have'} one (first: {first}).",
             hint=(CODES if ".csv" in file or ".tsv" in file else "") + hint,
         )
 

@@ -4,12 +4,15 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import Field
 from sklearn.utils.validation import check_is_fitted
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
+from riskset.data.documents import Form, check_form
 from riskset.data.frame import FrameEncoder
 from riskset.data.schema import Schema
+from riskset.data.schema_form import EncoderForm, SchemaForm
 from riskset.estimators._fitted import Fitted
 from riskset.estimators._input import Columns
 from riskset.model.penalty import L1, L2, ElasticNet, Penalty
@@ -41,6 +44,20 @@ PLAIN = (
 """Attributes that JSON holds as they are."""
 
 
+class SavedForm(Form):
+    """What a saved model says of itself, as far as it has one form for all models."""
+
+    model: str
+    parameters: dict[str, Any]
+    penalty: dict[str, Any] | None
+    attributes: dict[str, Any]
+    notes: list[list[str | list[str]]]
+    feature_names_in_: list[Any] | None
+    covariates: list[str]
+    encoder: EncoderForm | None
+    data: SchemaForm | None = Field(alias="schema")
+
+
 def save(model: "HazardModel", path: str | os.PathLike[str]) -> None:
     """See `Cox.save`."""
     check_is_fitted(model, "coef_")
@@ -68,14 +85,18 @@ def load_into(
 ) -> "HazardModel":
     """Read a saved fit; `models` are the classes that it may be of, by name."""
     document, arrays = read_archive(path)
+    file = os.path.basename(path)
+    check_form(SavedForm, document, file=file, hint="save the model again.")
     try:
         kind = document["model"]
         if kind not in models:
             raise InputError.unknown_name("model", str(kind), models, place=os.fspath(path))
         return _restore(models[kind], document, arrays)
-    except (KeyError, TypeError, AttributeError) as error:
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
-            f"{os.path.basename(path)} is a riskset fit, but something in it is missing or "
+            f"{file} is a riskset fit, but something in it is missing or "
             f"changed ({type(error).__name__}: {error}).",
             hint="save the model again.",
         ) from None

@@ -15,7 +15,7 @@ import numpy as np
 from riskset._errors import CohortError, counted
 from riskset._types import AnyArray, Index
 from riskset.cohort.adjustment import Adjustment
-from riskset.cohort.population import Population
+from riskset.cohort.population import Population, check_unique
 from riskset.data.database import Database, StoredTable
 from riskset.data.design import Design
 from riskset.data.long_query import LongColumns
@@ -30,6 +30,8 @@ from riskset.omop.study_cohort import StudyCohort
 from riskset.solve.result import Note
 
 __all__ = ["Covariates"]
+
+KEEP_ONCE = "keep each once."
 
 LONG = LongColumns("row_id", "covariate_id", "value")
 Rows = StudyCohort | StudyPopulation | Adjustment | Population | object
@@ -113,8 +115,10 @@ class Covariates:
             view = database.add(ref).view
             known = database.sql(f"SELECT * FROM {view} ORDER BY covariate_id").to_arrow_table()
         rows = np.asarray(row_id, dtype=np.int64)
-        _check_once(rows, "`row_id`")
-        _check_once(known.column("covariate_id").to_numpy(), "column covariate_id of `ref`")
+        check_unique(rows, "`row_id`", KEEP_ONCE)
+        check_unique(
+            known.column("covariate_id").to_numpy(), "column covariate_id of `ref`", KEEP_ONCE
+        )
         return cls(known, rows, entries)
 
     @contextmanager
@@ -166,7 +170,7 @@ class Covariates:
             twice.
         """
         wanted = self.row_id if rows is None else _row_ids(rows)
-        _check_once(wanted, "`rows`")
+        check_unique(wanted, "`rows`", KEEP_ONCE)
         strange = ~np.isin(wanted, self.row_id)
         if strange.any():
             raise CohortError(
@@ -185,20 +189,6 @@ class Covariates:
         return (
             f"Covariates({counted(len(self.ids), 'covariate')}, "
             f"{counted(self.n_entries, 'entry', 'entries')} of {counted(self.row_id.size, 'row')})"
-        )
-
-
-def _check_once(ids: AnyArray, what: str) -> None:
-    """Refuse ids that are there twice: the entries of one would count for both."""
-    own, times = np.unique(ids, return_counts=True)
-    again = own[times > 1]
-    if again.size:
-        raise CohortError(
-            "DuplicateId",
-            f"{what} must be unique, but {counted(again.size, 'id')} "
-            f"{'is' if again.size == 1 else 'are'} there more than once (such as {again[0]}).",
-            hint="keep each once.",
-            details={"ids": again[:3].tolist(), "count": int(again.size)},
         )
 
 

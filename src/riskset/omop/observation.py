@@ -1,12 +1,12 @@
 """Observation periods: when people are observed, and what is odd about it."""
 
 import datetime
-from collections.abc import Iterator
 
 from riskset._errors import counted
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.exposures import joined
 from riskset.omop.people import date_sql
+from riskset.omop.periods import note_backward
 from riskset.solve.result import Note
 
 __all__ = ["notes_on_periods", "stage_periods"]
@@ -26,14 +26,7 @@ def stage_periods(cdm: Cdm, work: Scratch, *, join: bool) -> str:
     """
     start, end = "observation_period_start_date", "observation_period_end_date"
     view = cdm.view("observation_period", ("person_id", start, end))
-    (n,) = work.row(f"SELECT count(*) FROM {view} WHERE {end} < {start}")
-    if n:
-        cdm.note(
-            "end_before_start",
-            f"{counted(n, 'record')} of observation_period {'ends' if n == 1 else 'end'} before "
-            f"{'it starts' if n == 1 else 'they start'}, and {'does' if n == 1 else 'do'} not "
-            "count.",
-        )
+    note_backward(cdm, work, view, "observation_period", start, end, count=False)
     (n,) = work.row(f"SELECT count(*) FROM {view} WHERE {start} IS NULL OR {end} IS NULL")
     if n:
         cdm.note(
@@ -56,49 +49,41 @@ def notes_on_periods(
         Table of exposures in each of their periods, with ``obs_start``, ``obs_end`` and ``choice``,
         which is 1 for the one that counts.
     """
-    return tuple(_notes(work, found, periods, study_end))
-
-
-def _notes(
-    work: Scratch, found: str, periods: str, study_end: datetime.date | str | None
-) -> Iterator[Note]:
-    (n,) = work.row(f"SELECT count(*) FROM {found} WHERE choice = 2")
-    if n:
-        message = (
-            f"{_are(n)} in several observation periods; the one that began first counts, or the "
-            "longest of several that began on the same day."
-        )
-        yield Note("overlapping_observation_periods", (), message)
-    (n,) = work.row(
-        f"SELECT count(DISTINCT f.key) FROM {found} f JOIN {periods} o USING (person_id) "
-        "WHERE f.choice = 1 AND (o.e + 1 = f.obs_start OR o.s = f.obs_end + 1)"
+    known_end = f"least(obs_end, {date_sql(study_end)})"
+    follows = (
+        f"FROM {found} f JOIN {periods} o USING (person_id) WHERE f.choice = 1 "
+        "AND (o.e + 1 = f.obs_start OR o.s = f.obs_end + 1)"
     )
-    if n:
-        message = (
-            f"{_are(n)} in an observation period that follows or precedes another one of the "
-            "person without a gap. Each counts by itself; `join_observation_periods` joins them."
-        )
-        yield Note("adjacent_observation_periods", (), message)
-    (n,) = work.row(
-        f"SELECT count(*) FROM {found} WHERE choice = 1 AND "
-        f"least(obs_end, {date_sql(study_end)}) >= {date_sql(LAST)}"
+    checks = (
+        (
+            "overlapping_observation_periods",
+            f"count(*) FROM {found} WHERE choice = 2",
+            "in several observation periods; the one that began first counts, or the longest of "
+            "several that began on the same day.",
+        ),
+        (
+            "adjacent_observation_periods",
+            f"count(DISTINCT f.key) {follows}",
+            "in an observation period that follows or precedes another one of the person without "
+            "a gap. Each counts by itself; `join_observation_periods` joins them.",
+        ),
+        (
+            "end_not_known",
+            f"count(*) FROM {found} WHERE choice = 1 AND {known_end} >= {date_sql(LAST)}",
+            f"observed to {LAST} or later, which stands for an end that is not known; set "
+            "`study_end` to the last day of the data.",
+        ),
+        (
+            "start_not_known",
+            f"count(*) FROM {found} WHERE choice = 1 AND obs_start < {date_sql(FIRST)}",
+            f"observed from before {FIRST}, which stands for a start that is not known; "
+            "`washout_days` then counts days that nobody observed.",
+        ),
     )
-    if n:
-        message = (
-            f"{_are(n)} observed to {LAST} or later, which stands for an end that is not known; "
-            "set `study_end` to the last day of the data."
-        )
-        yield Note("end_not_known", (), message)
-    (n,) = work.row(
-        f"SELECT count(*) FROM {found} WHERE choice = 1 AND obs_start < {date_sql(FIRST)}"
-    )
-    if n:
-        message = (
-            f"{_are(n)} observed from before {FIRST}, which stands for a start that is not "
-            "known; washout_days then counts days that nobody observed."
-        )
-        yield Note("start_not_known", (), message)
-
-
-def _are(n: int) -> str:
-    return f"{counted(n, 'exposure')} {'is' if n == 1 else 'are'}"
+    notes = []
+    for code, query, said in checks:
+        (n,) = work.row(f"SELECT {query}")
+        if n:
+            are = f"{counted(n, 'exposure')} {'is' if n == 1 else 'are'}"
+            notes.append(Note(code, (), f"{are} {said}"))
+    return tuple(notes)

@@ -11,12 +11,30 @@ def last_day(start: str, end: str) -> str:
     return f"greatest(coalesce({end}, {start}), {start})"
 
 
-def note_backward(cdm: Cdm, work: Scratch, rows: str, what: str, start: str, end: str) -> None:
-    """Say how many of the rows, records of `what`, end before they start."""
+def note_backward(
+    cdm: Cdm,
+    work: Scratch,
+    rows: str,
+    what: str,
+    start: str,
+    end: str,
+    *,
+    count: bool = True,
+) -> None:
+    """Note how many of the rows, records of `what`, end before they start.
+
+    Parameters
+    ----------
+    count : bool
+        Whether such a record counts, as one day.
+    """
     (n,) = work.row(f"SELECT count(*) FROM {rows} WHERE {end} < {start}")
     if n:
+        does = "does" if n == 1 else "do"
+        lasts = "lasts" if n == 1 else "last"
         cdm.note(
             "end_before_start",
             f"{counted(n, 'record')} of {what} {'ends' if n == 1 else 'end'} before "
-            f"{'it starts' if n == 1 else 'they start'}; the first day is taken for the last.",
+            f"{'it starts' if n == 1 else 'they start'}, and "
+            f"{f'{lasts} one day' if count else f'{does} not count'}.",
         )

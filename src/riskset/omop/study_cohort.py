@@ -120,7 +120,10 @@ def alive_at_index(
     if not n:
         return table, ()
     steps.append(step)
-    message = f"Deaths before the index date leave {counted(n, 'exposure')} out."
+    message = (
+        "Exposures that start after the death of the person are left out "
+        f"({counted(n, 'exposure')})."
+    )
     return alive, (Note("death_before_index", (), message),)
 
 

@@ -88,7 +88,8 @@ def study_document(study: Study, sources: list[dict[str, object]]) -> dict[str, 
 
 def _outcome_words(outcome: TableOutcome | CdmOutcome) -> str:
     """The description of an outcome, and how it differs from the analyses."""
-    parts = [outcome.description] if outcome.description else []
+    text = outcome.description.strip()
+    parts = [text if text.endswith((".", "!", "?")) else f"{text}."] if text else []
     if isinstance(outcome, CdmOutcome):
         if outcome.time_at_risk is not None:
             window = TimeAtRisk(**dataclasses.asdict(outcome.time_at_risk))

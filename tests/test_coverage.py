@@ -1,0 +1,58 @@
+"""The simulations behind docs/coverage.md run, and its tables are tables of theirs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ERROR = re.compile(r" \(± .*\)")
+
+
+def rows(table: str) -> list[list[str]]:
+    """Cells of the lines of a Markdown table; what a head says of the error is left out."""
+    return [
+        [ERROR.sub("", cell.strip()) for cell in line.strip("|").split("|")]
+        for line in table.splitlines()
+        if line.startswith("|")
+    ]
+
+
+def run(script: str, *options: str) -> list[list[str]]:
+    """The table that a simulation prints."""
+    command = [sys.executable, str(ROOT / "bench" / script), *options]
+    return rows(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def documented(n: int, title: str = "") -> list[list[str]]:
+    """The first n lines of a table of docs/coverage.md."""
+    text = (ROOT / "docs" / "coverage.md").read_text("utf-8")
+    return rows(text.split(title)[1] if title else text)[:n]
+
+
+def test_intervals() -> None:
+    made = run("interval_coverage.py", "--cohorts", "2", "--replicates", "39")
+    head, _, *body = made
+    assert len(body) == 6
+    for _, _, covered, below, above, width in body:
+        assert {covered, below, above} <= {"0.0%", "50.0%", "100.0%"}
+        assert float(width) > 0
+    shown = documented(len(made))
+    assert shown[0] == head
+    assert [row[:2] for row in shown[2:]] == [row[:2] for row in body]
+    for row in shown[2:]:
+        shares = [float(cell.rstrip("%")) for cell in row[2:5]]
+        assert abs(sum(shares) - 100) < 0.2
+
+
+def test_calibrated_intervals() -> None:
+    made = run("calibration_coverage.py", "--studies", "2")
+    head, _, *body = made
+    assert len(body) == 14
+    for _, _, *coverage in body:
+        assert set(coverage) <= {"0.0%", "50.0%", "100.0%"}
+    shown = documented(len(made), "## Calibrated")
+    assert shown[0] == head
+    assert [row[:2] for row in shown[2:]] == [row[:2] for row in body]
+    for row in shown[2:]:
+        assert all(0 <= float(cell.rstrip("%")) <= 100 for cell in row[2:])
