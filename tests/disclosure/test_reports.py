@@ -1,6 +1,7 @@
 """A report of private results shows no more than one of the shared results does."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import riskset as rs
 from disclosure.test_attacks import SPECIFICATION, simulated
 from report.parsed import parse
 from riskset.disclosure.engine import RULES, Disclosure
-from riskset.disclosure.kinds import GUARDED
+from riskset.disclosure.kinds import GUARDED, KINDS
 from riskset.disclosure.sentences import plain_sentence
 from riskset.study.results import TABLES
 
@@ -99,6 +100,12 @@ def test_sharing_twice_hides_no_more(out):
     found = Disclosure(shared.rows, TABLES, LEAST)
     for name in TABLES:
         assert list(found.shown(name)) == shared.rows(name), name
+
+
+def test_the_kinds_are_documented():
+    text = (Path(__file__).parents[2] / "docs" / "disclosure.md").read_text("utf-8")
+    for kind, about in KINDS.items():
+        assert f"| `{kind}` | {about} |" in text
 
 
 def test_sentences_have_no_small_numbers(out):

@@ -143,7 +143,7 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
             parts.append(_table(page, name, tables[name], about))
     return join(
         page.section("balance", say("section.balance"), *parts),
-        _generalisability(page, tables["generalisability"], summary, about),
+        _generalisability(page, found, about),
     )
 
 
@@ -240,10 +240,8 @@ def _table(page: Page, name: str, rows: list[Row], about: Mapping[str, Any]) -> 
     )
 
 
-def _generalisability(
-    page: Page, rows: list[Row], summary: Mapping[str, Any], about: Mapping[str, Any]
-) -> Markup:
-    say = page.say
+def _generalisability(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+    say, rows, summary = page.say, found["tables"]["generalisability"], found["summary"]
     title = say("section.generalisability")
     if not rows:
         return page.section(
@@ -264,4 +262,6 @@ def _generalisability(
     table = page.table(
         "generalisability", say("balance.generalisability_caption", n=len(rows)), columns, rows
     )
-    return page.section("generalisability", title, words, table)
+    # The diagnostic is of other people where some were left out for the outcome.
+    note = page.paragraph("balance.generalisability_shared", "note") if found["shared"] else None
+    return page.section("generalisability", title, words, note, table)
