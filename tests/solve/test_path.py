@@ -13,7 +13,7 @@ def test_strength_max_is_the_edge_of_zero() -> None:
     factor = np.ones(problem.l1.size)
     factor[[3, 9]] = 0.0
     factor[4] = 2.5
-    top, at_top = strength_max(problem.design, problem.loss, factor)
+    top, at_top, _ = strength_max(problem.design, problem.loss, factor)
     assert at_top.coef[factor == 0].all()
     assert not at_top.coef[factor > 0].any()
     none = np.zeros(factor.size)
@@ -27,7 +27,7 @@ def test_every_point_is_optimal_by_itself() -> None:
     problem = sparse_problem(2)
     none = np.zeros(problem.l1.size)
     factor = problem.spread
-    top, _ = strength_max(problem.design, problem.loss, factor)
+    top = strength_max(problem.design, problem.loss, factor).strength
     strengths = top * np.geomspace(1, 0.01, 25)
     path = fit_path(problem.design, problem.loss, [(s * factor, none) for s in strengths])
     sizes = [int(np.count_nonzero(point.coef)) for point in path]
