@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
-import test_finegray_golden as finegray
-import test_golden as cox
+from estimators import test_finegray_golden as finegray
+from estimators import test_golden as cox
 from reference import matrix
 
 CCD = {"solver": "ccd", "tol": 1e-11, "max_iter": 3000}

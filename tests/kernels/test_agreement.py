@@ -67,7 +67,7 @@ def test_every_kernel_is_called() -> None:
     elsewhere = {
         "ccd",  # test_ccd: its state is written to
         "ccd_finegray",
-        "concordance",  # tests/test_metrics
+        "concordance",  # tests/metrics
         "descent",  # test_descent: agrees on the optimum, not on the way to it
         "lanes",  # its descent, too
         "matching",  # test_matching

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import metrics_by_formula as formula
+from metrics import by_formula as formula
 from riskset import Outcome, Surv
 from riskset._errors import InputError, RisksetWarning
 from riskset.kernels import concordance_cpu, concordance_ref
 from riskset.metrics import concordance, concordance_of
 
-# G is 3/4 from 2 on and 3/8 from 4 on (see test_metrics_brier).
+# G is 3/4 from 2 on and 3/8 from 4 on (see test_brier).
 TIME = [1.0, 2.0, 2.0, 3.0, 4.0, 5.0]
 Y = Surv(TIME, [1, 0, 1, 2, 0, 1])
 SCORE = [1 / 2, 1 / 4, 3 / 4, 1 / 4, 1 / 2, 0.0]

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-import metrics_by_formula as formula
+from metrics import by_formula as formula
 from riskset import Surv
 from riskset._errors import InputError, RisksetWarning
 from riskset.curves.aalen_johansen import aalen_johansen

@@ -35,7 +35,7 @@ def lung():
         cumulative_dynamic_auc(y, y, age, times)
         [concordance_index_ipcw(y, y, age, tau=t) for t in times]
     """
-    with (Path(__file__).parent / "golden" / "lung.csv").open(encoding="utf-8") as file:
+    with (Path(__file__).parents[1] / "golden" / "lung.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     y = Surv([float(row["time"]) for row in rows], [int(row["event"]) for row in rows])
     return y, np.array([float(row["age"]) for row in rows])

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-import metrics_by_formula as formula
+from metrics import by_formula as formula
 from riskset import Outcome, Surv
 from riskset._errors import InputError, RisksetWarning
 from riskset.metrics import auc
 
 CONTROLS = ("event_free", "event_free_or_competing")
 
-# G is 3/4 from 2 on and 3/8 from 4 on (see test_metrics_brier).
+# G is 3/4 from 2 on and 3/8 from 4 on (see test_brier).
 Y = Surv([1.0, 2.0, 2.0, 3.0, 4.0, 5.0], [1, 0, 1, 2, 0, 1])
 SCORE = [1 / 2, 1 / 4, 3 / 4, 1 / 4, 1 / 2, 0.0]
 
@@ -66,7 +66,7 @@ def test_equals_timeroc():
     # Printed by R's timeROC with weighting = "marginal" and iid = TRUE for death in survival::pbc
     # (n = 418) and the marker bili. At 1095 days the row that dies on that day counts neither as a
     # case nor as a control there, but in G.
-    with (Path(__file__).parent / "golden" / "pbc.csv").open(encoding="utf-8") as file:
+    with (Path(__file__).parents[1] / "golden" / "pbc.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     bili = np.array([round(np.exp(float(row["log_bili"])), 1) for row in rows])
     # The file leaves out the rows 359 and 368, whose prothrombin time is missing.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import metrics_by_formula as formula
+from metrics import by_formula as formula
 from riskset import Outcome, Surv
 from riskset._errors import InputError, RisksetWarning
 from riskset.metrics import brier_score

@@ -1,6 +1,6 @@
 """Values of R's survival, glmnet and Cyclops on real data, through the public API.
 
-Those of Fine and Gray's model are in `test_finegray_golden`, of curves in `test_curves`.
+Those of Fine and Gray's model are in `test_finegray_golden`, of curves in `tests/curves`.
 
 `golden/README.md` says how they were made. Tolerances: coefficients 1e-7, log likelihoods 1e-10,
 variances and tests 1e-6, residuals and survival 1e-7; glmnet 1e-6; Cyclops, which stops early,
@@ -16,9 +16,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import riskset as rs
+from estimators.test_finegray_golden import TESTED as FINEGRAY
 from reference import GOLDEN, matrix, read_json, read_table
 from riskset.datasets import rhc_path
-from test_finegray_golden import TESTED as FINEGRAY
 
 pytestmark = pytest.mark.portability
 
@@ -380,8 +380,8 @@ def match_closest_first(treated, logit, caliper):
 
 ABOUT = {"source", "versions", "columns", "note", "time_untied", "n", "treated", "smd_note"}
 TESTED = {
-    "mgus2": {"aalen_johansen"},  # in test_curves
-    "cmprsk_cuminc": {  # in test_curves and test_gray
+    "mgus2": {"aalen_johansen"},  # in tests/curves
+    "cmprsk_cuminc": {  # in tests/curves
         "time",
         "group",
         "event",
