@@ -54,7 +54,7 @@ def test_nobody_left(report, status):
     last |= {"target_persons": 0, "target_exposures": 0, "removed_target": 268}
     made = report(found)
     assert set(made.sections) == {"question", "people", "reproduction"}
-    words = "nobody is left" if status == "empty" else "one of the groups has nobody left"
+    words = "the study population is empty" if status == "empty" else "one of the groups is empty"
     assert words in made.page.all("p")[4].text + made.text
     assert "matched within the caliper" in made.text
     assert "After adjustment" not in made.text
@@ -66,13 +66,13 @@ def test_no_propensity_score(report, status):
     made = report(with_status(status, "propensity score", "covariates decide who was treated."))
     assert set(made.sections) == {"question", "covariates", "people", "reproduction"}
     assert "hydrochlorothiazide, days -30 to 0" in made.text
-    assert "Leave out covariates that are the treatment by another name" in made.text
+    assert "Exclude covariates that record the treatment itself" in made.text
 
 
 def test_no_matches(report):
     made = report(with_status("no_matches", "adjustment"))
     assert set(made.sections) == {"question", "belief", "overlap", "people", "reproduction"}
-    assert "no comparator within the caliper" in made.text
+    assert "no comparator was within the caliper" in made.text
     assert made.page.by_id("figure-overlap-title")
 
 
@@ -80,8 +80,8 @@ def test_no_events(report):
     made = report(without_numbers(tables(), "no_events"))
     assert set(made.sections) == EVERY
     assert "figure-forest-title" not in {e.attrs.get("id") for e in made.page}
-    assert "There is no estimate: nobody had the outcome." in made.text
-    assert "Without outcomes no hazard ratio of any size would be detected" in made.text
+    assert "No estimate is available: the outcome did not occur." in made.text
+    assert "Without outcomes, the study cannot detect a hazard ratio of any size" in made.text
     three = made.part["result"]["three"]
     assert [row["risk_bound"] for row in three] == [3 / 241, 3 / 439]
     assert "below 1.2 %" in made.text
@@ -94,10 +94,10 @@ def test_events_in_one_arm(report):
         row["mdrr"] = 2.35
     made = report(found)
     assert set(made.sections) == EVERY
-    assert "the outcome occurred in one of the groups only" in made.text
+    assert "the outcome occurred in one group only" in made.text
     assert [row["arm"] for row in made.part["result"]["three"]] == ["target"]
-    assert "Nobody had the outcome among the 241 people of thiazide" in made.text
-    assert "would detect a hazard ratio of 2.35 or more" in made.text
+    assert "The outcome did not occur among the 241 people of this group: thiazide" in made.text
+    assert "80 % to detect a hazard ratio of 2.35 or more" in made.text
 
 
 def failed():
@@ -117,7 +117,7 @@ def test_failed_diagnostics_withhold_the_result(report):
         assert str(row[key]) not in numbers
     assert "0.595" not in made.text
     assert "0.305–1.16" not in made.text
-    assert "✕ fail" in made.text
+    assert "✕ failed" in made.text
     assert "compatible with" not in made.text
     assert made.part["controls"]["estimate"] is None
     assert made.part["models"]["profile"] == []
@@ -126,8 +126,8 @@ def test_failed_diagnostics_withhold_the_result(report):
 def test_who_asks_for_it_sees_what_failed(report):
     made = report(failed(), blind=False)
     assert set(made.sections) == EVERY
-    assert "After adjustment the hazard ratio was 0.595" in made.text
-    assert "✕ fail" in made.text
+    assert "After adjustment, the hazard ratio was 0.595" in made.text
+    assert "✕ failed" in made.text
 
 
 def test_results_made_blind_have_nothing_to_show(report):
@@ -163,12 +163,12 @@ def test_too_few_controls(report, n):
     header = made.page.one("main").all("p")
     lead = next(p.text for p in header if p.attrs.get("class") == "lead")
     if n:
-        assert "there are 4 usable negative controls only" in lead
-        assert "Not evaluated: with 4 usable negative controls" in made.text
+        assert "the analysis has only 4 usable negative controls" in lead
+        assert "negative controls, but the analysis has 4 usable negative controls" in made.text
     else:
-        assert "There were no negative controls to calibrate it by" in lead
-        assert "There were no control outcomes" in made.text
-    assert "when calibrated" not in lead
+        assert "the study has no negative controls" in lead
+        assert "The study has no control outcomes" in made.text
+    assert "After calibration" not in lead
     heads = [e.text for e in made.page.all("th")]
     assert "Calibrated (CI)" not in heads
 
@@ -179,12 +179,12 @@ def test_absent_tables_are_told(report):
         found[name] = []
     words = report(found).text
     for sentence in (
-        "There are no curves",
-        "Outcomes by week around the start of treatment are not among the results",
-        "The years of start are not among the results",
-        "A table of characteristics is not among the results",
-        "The covariates are not among the results",
-        "No propensity score was used",
+        "Risk curves are not available",
+        "Outcomes by week around the start of treatment are not available",
+        "Calendar years of treatment start are not available",
+        "A table of baseline characteristics is not available",
+        "The balance of single covariates is not available",
+        "The analysis uses no propensity score",
     ):
         assert sentence in words
 
@@ -197,8 +197,8 @@ def test_several_outcomes_have_an_index(report):
     assert made.page.one("h1").text == "Thiazides and ACE inhibitors"
     assert [e.text for e in made.page.all("h2")][1:] == [
         "All results",
-        "Thiazide compared with ACE inhibitor: risk of heart failure",
-        "Thiazide compared with ACE inhibitor: risk of myocardial infarction",
+        "Thiazide compared with ACE inhibitor – outcome: heart failure",
+        "Thiazide compared with ACE inhibitor – outcome: myocardial infarction",
         "Reproduction, references and glossary",
     ]
     links = [e.attrs["href"] for e in made.page.one("nav").all("a")]

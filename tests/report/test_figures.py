@@ -147,7 +147,7 @@ def test_thousands_of_covariates(report):
     assert len(part["points"]) <= 3000
     assert len(part["points"]) + sum(r["count"] for r in part["rest"]) == 4000
     assert made.path.stat().st_size < 900_000
-    assert "Hexagons stand for the" in made.text
+    assert "Hexagons represent the other" in made.text
 
 
 def test_days_at_risk_are_steps_of_equal_area(report):

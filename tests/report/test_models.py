@@ -28,8 +28,8 @@ def test_an_outcome_model_shows_its_covariates(whole):
         assert whole.page.by_id(f"figure-cross-validation-{name}-title")
     headings = [e.text for e in whole.page.all("h3")]
     assert "Outcome model: subdistribution, stratified" in headings
-    assert whole.text.count("48 of 160 have a coefficient other than 0") == 2
-    assert "Covariates with the highest hazard of heart failure" in whole.text
+    assert whole.text.count("48 of 160 with a non-zero coefficient") == 2
+    assert "a higher hazard of the outcome: heart failure" in whole.text
 
 
 def test_covariates_are_withheld_with_the_effect(report):
@@ -40,8 +40,8 @@ def test_covariates_are_withheld_with_the_effect(report):
     row = tables()["outcome_coefficients"][1]
     assert repr(row["coef"]) not in numbers
     assert "-31.5" not in numbers
-    assert made.text.count("are withheld with the result") == 2
-    assert "48 of 160 have a coefficient other than 0" in made.text
+    assert made.text.count("of this model are withheld.") == 2
+    assert "48 of 160 with a non-zero coefficient" in made.text
 
 
 def test_covariates_of_few_outcomes_are_hidden(report):
@@ -74,7 +74,7 @@ def test_a_model_without_covariates_says_so(report):
         row |= {"n_covariates": 0, "n_used": None}
     made = report(found)
     assert made.part["models"]["fits"] == []
-    assert "the treatment alone" in made.text
+    assert "treatment only" in made.text
 
 
 def test_a_given_penalty_has_no_curve(report):
@@ -95,7 +95,7 @@ def test_the_effect_over_time(whole):
     desc = whole.page.by_id("figure-over-time-desc").text
     # exp(-1.12) and exp(0.08), 1.96 * 0.34 * sqrt(5) to both sides on the log scale.
     assert "from 0.326 (0.0735–1.45) in the first to 1.08 (0.244–4.81) in the last" in desc
-    assert "the constant one is 0.595" in desc
+    assert "The constant hazard ratio is 0.595" in desc
     compared, names = compare_all(whole)
     assert {"over_time", "log_log"} <= names
 
@@ -114,7 +114,7 @@ def test_curves_are_parallel_where_hazards_are_proportional(whole):
 def test_the_course_of_the_effect_is_withheld_with_it(report):
     made = report(failed())
     assert set(map(len, made.part["models"]["proportionality"]["tables"].values())) == {0}
-    assert "Does the effect stay the same over time?" not in made.text
+    assert "These figures show how far the effect changes over time" not in made.text
 
 
 def test_few_outcomes_in_an_interval_hide_its_course(report):

@@ -116,13 +116,16 @@ def test_long_tables_say_how_much_they_leave_out(report):
     made = report(found)
     (table,) = [t for t in made.page.all("table") if t.attrs["data-table"].endswith("controls")]
     assert len(table.one("tbody").all("tr")) == 200
-    assert "The 200 first rows are shown; 30 more are in the Parquet files" in made.text
+    assert (
+        "The table shows the first 200 rows. The Parquet files of the results contain 30 more."
+        in made.text
+    )
 
 
 SENTENCES = {
-    (-0.52, 0.34): "a reduction of the hazard by 69 % up to an increase by 16 %",
-    (-0.9, 0.2): "reductions of the hazard by 40 % to 73 %",
-    (0.9, 0.2): "increases of the hazard by 66 % to 264 %",
+    (-0.52, 0.34): "effects from a reduction of the hazard by 69 % to an increase by 16 %",
+    (-0.9, 0.2): "a reduction of the hazard by 40 % to 73 %",
+    (0.9, 0.2): "an increase of the hazard by 66 % to 264 %",
 }
 
 
@@ -146,7 +149,7 @@ def test_an_interval_without_end(report):
     main |= {"hr_lower": 0.8, "hr": 4.0, "hr_upper": math.inf}
     main |= {k: None for k in main if k.startswith("calibrated_")}
     made = report(found)
-    assert "a reduction of the hazard by 20 % up to an increase without limit" in made.text
+    assert "a reduction of the hazard by 20 % to an increase without limit" in made.text
     row = next(r for r in made.part["result"]["tables"]["estimates"] if r["is_main"])
     assert row["hr_upper"] == "inf"
 
@@ -154,9 +157,9 @@ def test_an_interval_without_end(report):
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [
-        (1.5, math.inf, "an increase of the hazard by 50 % up to an increase without limit"),
-        (0.0, 0.8, "in the target group up to a reduction of the hazard by 20 %"),
-        (0.0, 1.5, "in the target group up to an increase of the hazard by 50 %"),
+        (1.5, math.inf, "an increase of the hazard by 50 % to an increase without limit"),
+        (0.0, 0.8, "in the target group to a reduction of the hazard by 20 %"),
+        (0.0, 1.5, "in the target group to an increase of the hazard by 50 %"),
     ],
 )
 def test_words_of_intervals_with_one_end(report, low, high, words):
@@ -178,7 +181,7 @@ def test_the_first_sentence_says_what_was_estimated(report):
     for run in found["runs"]:
         run["adjustment_kind"] = "none"
     words = report(found).text
-    assert "Without adjustment the subdistribution hazard ratio was 0.595" in words
+    assert "Without adjustment, the subdistribution hazard ratio was 0.595" in words
     assert "a reduction of the subdistribution hazard by" in words
 
 
@@ -204,7 +207,7 @@ def test_the_rule_of_balance_is_the_one_in_force(report):
     found = tables()
     found["diagnostics"][0]["value"] = 0.203
     words = report(found, about).text
-    assert "0.203not significantly above 0.1✓ pass" in words
+    assert "0.203not significantly above 0.1✓ passed" in words
 
 
 def test_every_status_has_words():
@@ -238,16 +241,16 @@ def heads(report):
 def test_columns_of_the_estimates_have_something_to_say(report):
     found = tables()
     titles, _ = heads(report(found))
-    assert "Interaction p" in titles
-    assert "Detectable" in titles
+    assert "p for interaction" in titles
+    assert "Minimum detectable HR" in titles
     assert "Model" in titles  # Cox and Fine-Gray
     assert "Status" not in titles
     for row in found["estimates"]:
         row |= {"interaction_p": None, "mdrr": None, "model": "cox"}
     found["estimates"][2]["status"] = "no_informative_strata"
     titles, table = heads(report(found))
-    assert "Interaction p" not in titles
-    assert "Detectable" not in titles
+    assert "p for interaction" not in titles
+    assert "Minimum detectable HR" not in titles
     assert "Model" not in titles
     cells = [row.all("th", "td")[titles.index("Status")].text for row in table.all("tr")[1:]]
     assert sorted(cells) == [""] * 6 + ["no informative strata"]
@@ -285,15 +288,18 @@ def test_words_on_balance(report):
     found = tables()
     found["adjustments"][0] |= {"after_above": 0, "before_above": 1}
     made = report(found)
-    assert "are above 0.1 for 0 of 160 covariates after adjustment, the largest" in made.text
-    assert "and for 1 before it, the largest being" in made.text
-    keeps = "The adjustment keeps 241 people of the target and 439 people of the comparator"
-    assert f"{keeps}; their effective numbers are 241.0 and 401.5." in made.text
+    assert (
+        "After adjustment, the absolute standardised difference exceeds 0.1 for 0 of 160 covariates"
+        in made.text
+    )
+    assert "Before adjustment, it exceeds 0.1 for 1; the largest is" in made.text
+    keeps = "keeps 241 people in the target group and 439 people in the comparator group"
+    assert f"{keeps}. The effective sample sizes are 241.0 and 401.5." in made.text
 
 
 def test_words_on_the_shared_balance(report):
     """Of people whom all outcomes share, unless they are those of this outcome."""
-    assert "This shared balance is the same for all outcomes" not in report().text
+    assert "The shared balance is the same for all outcomes" not in report().text
     found = tables()
     shared = found["adjustments"][0] | {"adjustment": 2, "after_max": 0.0725, "after_above": 0}
     found["adjustments"].append(shared | {"after_worst": "condition number 7"})
@@ -306,9 +312,11 @@ def test_words_on_the_shared_balance(report):
         found["diagnostics"][0] | {"name": "shared_balance", "value": 0.0725, "verdict": "pass"}
     ]
     text = report(found).text
-    assert "differences are above 0.1 for 0 of 160 covariates after adjustment" in text
+    assert "difference after adjustment exceeds 0.1 for 0 of 160 covariates" in text
     assert "the largest is 0.0725 (condition number 7)" in text
-    assert "The same before people are left out for an outcome (shared balance)" in text
+    assert (
+        "Largest standardised difference before exclusions for the outcome (shared balance)" in text
+    )
 
 
 @pytest.mark.parametrize("may_be_pooled", [True, False])
@@ -318,12 +326,12 @@ def test_a_profile_for_a_meta_analysis_is_mentioned(report, may_be_pooled):
         run |= {"unblind": False, "unblind_for_evidence_synthesis": may_be_pooled}
     text = report(found).text
     assert "the result is withheld" in text
-    assert ("a meta-analysis may use the likelihood profile" in text) is may_be_pooled
+    assert ("A meta-analysis may therefore use the likelihood profile" in text) is may_be_pooled
 
 
 def test_effective_numbers_are_told_if_they_differ(report):
     found = tables()
     found["adjustments"][0]["comparator_effective"] = 439.0
     text = report(found).text
-    assert "241 people of the target and 439 people of the comparator." in text
-    assert "effective numbers" not in text
+    assert "241 people in the target group and 439 people in the comparator group." in text
+    assert "effective sample sizes" not in text

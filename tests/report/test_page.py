@@ -24,21 +24,21 @@ def test_sections_stand_in_the_order_of_a_reader(whole):
     top = whole.page.all("h2")[1:]  # without the contents
     assert [e.text for e in top] == [
         "Diagnostics",
-        "Question",
+        "Research question",
         "Main result",
         "Risk over time",
-        "Can we believe it?",
-        "Who was studied",
+        "Validity of the result",
+        "Study population",
         "Models",
         "Methods",
         "Reproduction, references and glossary",
     ]
     belief = next(e for e in whole.page.all("section") if e.attrs["aria-labelledby"] == "belief")
     assert [e.children[0].text for e in belief.all("section")[1:]] == [
-        "Overlap of the groups",
-        "Balance of the covariates",
+        "Overlap of the propensity scores",
+        "Covariate balance",
         "Generalisability",
-        "Characteristics of the groups",
+        "Baseline characteristics",
         "Negative controls",
         "Follow-up",
     ]
@@ -218,8 +218,8 @@ def test_it_is_a_step_of_a_study_too(tmp_path, whole):
 def test_competing_events_without_a_name(report):
     """Where the data have some, and the study does not say what they are."""
     made = report(about=study() | {"competing": None})
-    words = "those that the data code as such"
+    words = "events coded as competing in the data"
     assert f"Competing events{words}" in made.text
-    assert f"Competing events were {words}; they end" in made.text
+    assert f"Competing events were: {words}. They end" in made.text
     assert "Competing events:" not in made.html
     assert "Competing events</text>" in made.html

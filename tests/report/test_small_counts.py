@@ -36,7 +36,7 @@ def test_few_outcomes_are_not_told_by_any_number(report):
     assert main["target_outcomes"] is None
     assert main["mdrr"] is None
     assert main["hr"] == pytest.approx(0.5945, abs=1e-4)  # 50 outcomes in all
-    assert "occurred in <5 and 47" in made.text
+    assert "occurred in <5 of 241 people in the target group (thiazide) and in 47" in made.text
     cells = [e.text for e in made.page.all("td")]
     assert "<5" in cells
     assert "hidden" in cells
@@ -71,19 +71,19 @@ def test_few_outcomes_in_all_hide_the_effect(report):
     main = next(r for r in made.part["result"]["tables"]["estimates"] if r["is_main"])
     assert main["hr"] is None
     assert main["calibrated_hr_upper"] is None
-    assert "too few outcomes to show an estimate" in made.text
+    assert "not shown because too few outcomes" in made.text
 
 
 def test_whoever_may_see_them_does(report):
     made = report(private(), study(min_cell_count=0), min_cell_count=0)
     rows = made.part["result"]["tables"]["rates"]
     assert [r["outcomes"] for r in rows if r["side"] == "after"] == [3, 47]
-    assert "occurred in 3 and 47" in made.text
+    assert "occurred in 3 of 241 people in the target group (thiazide) and in 47" in made.text
 
 
 def test_another_minimum(report):
     made = report(private(), min_cell_count=10)
-    assert "occurred in <10 and 47" in made.text
+    assert "occurred in <10 of 241 people in the target group (thiazide) and in 47" in made.text
 
 
 def test_attrition_hides_what_would_tell_a_small_count(report):
@@ -133,7 +133,7 @@ def test_prevalences_of_few_people_are_hidden(report):
     # Each difference, with the number in the other arm, would tell the 2.
     assert row["before_smd"] is row["after_smd"] is row["after_p"] is None
     assert all(r["covariate_id"] != "1210" for r in made.part["balance"]["tables"]["worst_after"])
-    assert "The differences of 1 covariate are not shown" in made.text
+    assert "The standardised differences of 1 covariate are hidden" in made.text
     positive = made.part["models"]["tables"]["positive"]
     assert "210" not in {r["covariate_id"] for r in positive}
     line = made.part["characteristics"]["tables"]["table1"][0]
@@ -158,7 +158,7 @@ def test_hidden_results_stay_as_they_are(report):
     for row in (main, found["arms"][1]):
         row |= dict.fromkeys(keys) | {"suppressed": ", ".join(keys)}
     made = report(found, min_cell_count=0)
-    assert "occurred in <5 and 47" in made.text
+    assert "occurred in <5 of 241 people in the target group (thiazide) and in 47" in made.text
 
 
 def test_tables_of_scores_adjustments_runs_controls_and_remarks_hide_small_counts(report):

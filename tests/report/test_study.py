@@ -78,8 +78,10 @@ def test_its_numbers_are_those_of_the_study(out, tmp_path):
     assert len(made.part["people"]["tables"]["calendar"]) == 5
     assert "Competing events: death" in made.text
     assert "Male: no" in made.text
-    for absent in ("not among the results", "There are no curves"):
-        assert absent not in made.text.replace("Outcomes by week around the start", "")
+    for absent in ("not available", "Risk curves are"):
+        assert absent not in made.text.replace(
+            "Outcomes by week around the start of treatment are not available", ""
+        )
 
 
 def test_what_a_study_keeps_for_itself_is_shown_without_small_counts(out, tmp_path):

@@ -31,7 +31,8 @@ def test_survival(report):
     assert (target["lower"][-1], target["upper"][-1]) == pytest.approx((0.88, 0.92))
     desc = made.page.by_id("figure-curves-desc").text.replace("\u202f", " ")
     assert desc == (
-        "After 500.0 days 90.0 % of thiazide and 70.0 % of ACE inhibitor are without the outcome."
+        "After 500.0 days, 90.0 % of the target group (thiazide) and 70.0 % of the comparator "
+        "group (ACE inhibitor) have not had the outcome."
     )
     assert "The axis does not start at 0." in made.text
     assert compare_all(made)[0] > 1000
@@ -56,8 +57,8 @@ def test_an_axis_from_0_where_half_have_the_outcome(report):
 def test_survival_is_not_shown_beside_competing_events(report):
     made = report(curves="survival")
     assert made.part["curves"]["shown"] == "risk"
-    assert "Survival was asked for, but there are competing events" in made.text
-    assert "Survival was asked for" not in report().text
+    assert "Survival curves were requested, but competing events occur" in made.text
+    assert "Survival curves were requested" not in report().text
 
 
 def test_the_specification_may_ask_for_it(report):

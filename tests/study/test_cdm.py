@@ -70,7 +70,7 @@ def test_competing_events_make_incidences_and_words(found):
     assert found.study["competing"] == "Infarction or Death"
     words = found.study["analyses"]["all"]["words"]
     assert words["time_at_risk"].startswith("on treatment: from 1 day after the start")
-    assert words["washout"] == "at least 365 days observed before"
+    assert words["washout"] == "at least 365 days of observation before the start of treatment"
     assert found.study["analyses"]["day 0"]["words"]["washout"] is None
     assert {row["name"] for row in found.rows("codes", list="thiazides")} == {
         "hydrochlorothiazide",

@@ -71,8 +71,10 @@ def test_times_of_an_outcome_of_its_own(found):
     assert 0 < short["target_days"] <= 30 * short["target_persons"] < whole["target_days"]
     assert _row(found, "looked back")["target_persons"] >= whole["target_persons"]
     words = found.study["outcomes"]["short"]["description"]
-    assert words == "Its time at risk is its own: as started: from 1 day after the start of " \
-        "exposure to 30 days after the start of exposure."  # fmt: skip
+    assert words == (
+        "This outcome has its own time at risk: as started: from 1 day after the start of "
+        "exposure to 30 days after the start of exposure."
+    )
 
 
 def test_the_settings_do_not_name_folders_or_memory(found, folder):

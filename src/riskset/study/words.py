@@ -18,16 +18,23 @@ from riskset.study.specification import Study
 __all__ = ["analysis_words", "study_document", "versions"]
 
 ESTIMANDS = {
-    "ate": "the effect if everybody had the target rather than the comparator",
-    "att": "the effect in people like those who had the target",
-    "atu": "the effect in people like those who had the comparator",
-    "ato": "the effect in people who might well have had either",
-    "matching": "the effect in people whom one-to-one matching would keep",
+    "ate": "the average effect in the whole population (ATE)",
+    "att": "the average effect in people like those who received the target (ATT)",
+    "atu": "the average effect in people like those who received the comparator (ATU)",
+    "ato": "the average effect in people who could have received either treatment (ATO)",
+    "matching": "the average effect in people who could be matched (matching weights)",
+}
+WEIGHTS = {
+    "ate": "ATE weights",
+    "att": "ATT weights",
+    "atu": "ATU weights",
+    "ato": "overlap weights",
+    "matching": "matching weights",
 }
 MODELS = {
-    "cox": "Cox's proportional hazards model",
-    "cause-specific": "Cox's model of the cause-specific hazard, competing events censoring it",
-    "finegray": "Fine and Gray's model of the subdistribution hazard",
+    "cox": "Cox proportional hazards regression",
+    "cause-specific": "Cox regression of the cause-specific hazard (competing events are censored)",
+    "finegray": "Fine–Gray regression of the subdistribution hazard",
 }
 PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "duckdb")
 
@@ -93,11 +100,12 @@ def _outcome_words(outcome: TableOutcome | CdmOutcome) -> str:
     if isinstance(outcome, CdmOutcome):
         if outcome.time_at_risk is not None:
             window = TimeAtRisk(**dataclasses.asdict(outcome.time_at_risk))
-            parts.append(f"Its time at risk is its own: {window.words}.")
+            parts.append(f"This outcome has its own time at risk: {window.words}.")
         if outcome.prior_outcome_lookback is not None:
             days = counted(outcome.prior_outcome_lookback, "day")
             parts.append(
-                f"An earlier one counts only if it was less than {days} before the index date."
+                "An earlier outcome counts only if it occurred "
+                f"less than {days} before the index date."
             )
     return " ".join(parts)
 
@@ -145,19 +153,19 @@ def analysis_words(study: Study, analysis: Analysis) -> dict[str, str | None]:
 def _population(study: Study) -> str:
     own = study.specification
     if isinstance(own.data, CdmData):
-        return "people who start the target or the comparator"
-    text = "everybody in the data who has the target or the comparator"
+        return "people who started the target or the comparator"
+    text = "all people in the data who received the target or the comparator"
     if any(getattr(outcome, "prior", None) is not None for outcome in own.outcomes.values()):
-        text += ", but those who had the outcome before"
+        text += ", except people who had the outcome before"
     return text
 
 
 def _follow_up(study: Study, analysis: Analysis) -> dict[str, str | None]:
     if not isinstance(study.specification.data, CdmData):
-        words = "days at risk as the data have them, the first and the last one counted"
+        words = "days at risk as recorded in the data, including the first and the last day"
         return {"time_at_risk": words, "washout": None}
     entry = analysis.eligibility or Entry()
-    washout = f"at least {entry.washout_days:,} days observed before"
+    washout = f"at least {entry.washout_days:,} days of observation before the start of treatment"
     return {
         "time_at_risk": risk_window(analysis).words,
         "washout": washout if entry.washout_days else None,
@@ -167,7 +175,7 @@ def _follow_up(study: Study, analysis: Analysis) -> dict[str, str | None]:
 def _score(study: Study, analysis: Analysis) -> str | None:
     own = analysis.propensity
     if getattr(study.specification.data, "score", None) is not None:
-        return "given with the data"
+        return "supplied with the data"
     if own is None:
         return None
     model = "logistic regression of the treatment on the covariates"
@@ -175,10 +183,11 @@ def _score(study: Study, analysis: Analysis) -> str | None:
         return f"{model}, by maximum likelihood"
     how = f"{model} with an {own.penalty.upper()} penalty"
     if own.cross_validate:
-        return f"{how} chosen by {own.repeats} times {own.folds}-fold cross-validation"
+        repeated = f", repeated {own.repeats} times" if own.repeats > 1 else ""
+        return f"{how} chosen by {own.folds}-fold cross-validation{repeated}"
     if own.variance is not None:
-        return f"{how} of prior variance {own.variance:g}"
-    return f"{how} of strength {own.strength:g}"
+        return f"{how} (prior variance {own.variance:g})"
+    return f"{how} (strength {own.strength:g})"
 
 
 def _adjustment(analysis: Analysis) -> str:
@@ -191,23 +200,29 @@ def _adjustment(analysis: Analysis) -> str:
             for name, value in rules.items()
             if value not in (None, False)
         ]
-        parts.append(f"trimmed ({', '.join(named)}){', scores then fitted again' * refit}")
+        parts.append(f"trimmed ({', '.join(named)}){', then the score estimated again' * refit}")
     if analysis.match is not None:
         own = analysis.match
-        ratio = f"1 to {own.ratio}" if own.ratio else "1 to any number"
+        ratio = f"1 to {own.ratio}" if own.ratio else "1 to any number of comparators"
         caliper = f", caliper {own.caliper:g}" if own.caliper else ", without a caliper"
         within = f", within {', '.join(own.within)}" if own.within else ""
         parts.append(f"matched {ratio} on the {own.scale}{caliper}{within}")
     if analysis.stratify is not None:
         own_strata = analysis.stratify
         within = f" within {', '.join(own_strata.within)}" if own_strata.within else ""
-        people = {"all": "everybody", "target": "the target", "comparator": "the comparator"}
+        people = {
+            "all": "all people",
+            "target": "the target group",
+            "comparator": "the comparator group",
+        }
         whose = people[own_strata.base]
-        parts.append(f"{own_strata.k} strata by quantiles of the score of {whose}{within}")
+        parts.append(
+            f"{own_strata.k} strata by quantiles of the propensity score of {whose}{within}"
+        )
     if analysis.weight is not None:
         truncated = analysis.weight.truncate
-        cut = "" if truncated is None else f", cut at {truncated}"
-        parts.append(f"weighted by the score ({analysis.weight.estimand}){cut}")
+        cut = "" if truncated is None else f", truncated at {truncated}"
+        parts.append(f"weighted by the propensity score ({WEIGHTS[analysis.weight.estimand]}){cut}")
     return "; ".join(parts) if parts else "none"
 
 
@@ -217,15 +232,20 @@ def _plain(value: object) -> str:
 
 def _model(analysis: Analysis) -> str:
     own = analysis.model
-    others = f"; also {' and '.join(MODELS[kind] for kind in own.also)}" if own.also else ""
+    others = (
+        f"; additional models: {', '.join(MODELS[kind] for kind in own.also)}" if own.also else ""
+    )
     has_sets = analysis.match is not None or analysis.stratify is not None
     stratified = own.reading == "stratified" or (own.reading == "auto" and has_sets)
-    how = ", stratified by the sets" if stratified else ""
+    sets = "matched set" if analysis.match is not None else "stratum"
+    how = f", stratified by {sets}" if stratified else ""
     return f"{MODELS[own.kind]}{how}{others}"
 
 
 def _covariates(analysis: Analysis) -> str | None:
     if analysis.model.covariates == "none":
         return None
-    chosen = "chosen by cross-validation" if analysis.model.strength is None else "as given"
-    return f"all tidy covariates with an L1 penalty {chosen}, none on the treatment"
+    chosen = (
+        "chosen by cross-validation" if analysis.model.strength is None else "of fixed strength"
+    )
+    return f"all covariates, with an L1 penalty {chosen}; the treatment is not penalised"

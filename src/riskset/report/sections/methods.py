@@ -47,9 +47,10 @@ def _paragraph(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -
         parts.append(say("methods.competing", what=what))
     parts.append(say("methods.missing"))
     if found["sensitivity"]:
-        parts.append(say("methods.sensitivity", names=say.listed(found["sensitivity"])))
+        parts.append(say("methods.sensitivity", names="; ".join(found["sensitivity"])))
     parts.append(say("methods.balance", threshold=short(about["threshold"])))
-    parts.append(say("methods.small", n=page.min_cell_count))
+    if page.min_cell_count > 1:
+        parts.append(say("methods.small", n=page.min_cell_count))
     parts.append(say("methods.software", version=found["version"] or ""))
     return " ".join(_sentence(one) for one in parts)
 
