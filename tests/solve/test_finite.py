@@ -4,14 +4,25 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
+from riskset.data.design import Design
 from riskset.data.outcome import Outcome
+from riskset.model.cox import CoxLoss
+from riskset.model.logistic import LogisticLoss
+from riskset.model.loss import Loss
 from riskset.solve import aliasing
-from riskset.solve.finite import FreeColumns, Rounding, extents
+from riskset.solve.finite import (
+    Frame,
+    FreeColumns,
+    Rounding,
+    ScoreAndInformation,
+    drift_of,
+    extents,
+)
 from riskset.solve.newton import fit
 from riskset.solve.optimality import Problem
-from solve.problems import Random, random_problem
+from solve.problems import RUNTIME, Random, random_problem
 
 PROBLEMS = [(s, p) for s in range(400) if (p := random_problem(s)) is not None and p.free.any()]
 SEPARATED = [(s, p) for s, p in PROBLEMS if p.is_separated()]
@@ -84,3 +95,74 @@ def test_loose_fits_find_the_same_infinite_estimates(tol: float) -> None:
             problem.design, problem.loss, problem.l1, problem.l2, tol=tol, start=loose
         )  # begins at its end
         assert (again.infinite == tight.infinite).all(), seed
+
+
+def known_at(problem: Random, eta: np.ndarray) -> ScoreAndInformation | None:
+    """Of all columns that vary, as a Newton step has them."""
+    prepared = Problem.prepare(problem.design, problem.loss)
+    columns = np.flatnonzero(prepared.informative)
+    if not problem.free[columns].any():
+        return None
+    now = problem.loss.evaluate(eta)
+    gradient = problem.design.cross(now.residual, columns, runtime=problem.loss.runtime)
+    information = problem.loss.information(problem.design, eta, columns)
+    return ScoreAndInformation(columns, information, gradient, drift_of(problem.loss, now))
+
+
+@pytest.mark.parametrize("seed", [s for s, _ in SEPARATED])
+def test_no_known_information_proves_an_infinite_estimate_to_be_finite(seed: int) -> None:
+    problem = dict(SEPARATED)[seed]
+    rng = np.random.default_rng(seed)
+    for size in (0.0, 0.5, 2.0, 10.0):
+        coef = size * rng.normal(size=problem.spread.size) / problem.spread
+        known = known_at(problem, problem.x @ coef + problem.loss.offset)
+        if known is None:
+            continue
+        free = known.columns[problem.free[known.columns]]
+        frame = Frame.where_known(problem.design, problem.loss, known, free)
+        assert frame is not None
+        assert not frame.is_proof()
+
+
+def test_known_information_of_other_columns_is_no_frame() -> None:
+    problem = dict(FINITE)[FINITE[0][0]]
+    known = known_at(problem, problem.loss.offset)
+    assert known is not None
+    fewer = known._replace(columns=known.columns + 1)
+    assert Frame.where_known(problem.design, problem.loss, fewer, known.columns) is None
+
+
+def test_the_last_newton_step_is_proof_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    x = np.column_stack([rng.normal(size=(400, 2)), rng.random((400, 2)) < 0.4])
+    time = rng.exponential(np.exp(-x @ [0.5, -0.2, 0.3, 0.0]))
+    stratum, event = rng.integers(0, 3, 400), rng.random(400) < 0.5
+    late = Outcome.build(time, event, entry=time * rng.random(400), stratum=stratum)
+    losses: list[Loss] = [
+        CoxLoss(Outcome.build(time, event), "efron", RUNTIME),
+        CoxLoss(late, "breslow", RUNTIME),
+        LogisticLoss.of(event, RUNTIME, weight=rng.choice([0.5, 2.0], 400)),
+    ]
+    none = np.zeros(4)
+    for loss in losses:
+        expected = fit(Design.from_dense(x), loss, none, none)
+        with monkeypatch.context() as patch:
+            patch.setattr(Frame, "at", None)  # the proof that evaluates the likelihood anew
+            found = fit(Design.from_dense(x), loss, none, none)
+        assert found.status == expected.status == "converged"
+        assert_array_equal(found.coef, expected.coef)
+
+
+def test_extents_are_those_of_the_rows_at_risk() -> None:
+    x = np.array([[9.0], [1.0], [2.0], [-3.0], [5.0], [0.5]])
+    time, stratum = np.array([1.0, 2, 3, 4, 5, 6]), np.array([0, 0, 0, 1, 1, 1])
+    weight = np.array([0.0, 1, 1, 1, 1, 1])  # the first row is never at risk
+    event = np.array([1, 1, 0, 1, 1, 0])
+    for strata, range_, size in ((None, 8.0, 5.0), (stratum, 8.0, 5.0)):
+        data = Outcome.build(time, event, weight=weight, stratum=strata)
+        design = Design.from_dense(x)
+        ranges, sizes = extents(design, CoxLoss(data, "breslow", RUNTIME), np.array([0]))
+        stored = design.stored()[1:, 0] * design.scale[0]
+        assert_allclose(ranges * design.scale, range_)
+        assert_allclose(sizes * design.scale, np.abs(stored).max())
+        assert size <= 9.0

@@ -30,7 +30,7 @@ from riskset.data.assemble import (
 from riskset.data.checks import Places, as_array, as_numbers
 from riskset.data.design_build import write_blocks
 from riskset.data.design_file import Contents, read_contents, write_contents
-from riskset.data.parts import BinaryPart, Part
+from riskset.data.parts import BinaryPart, DensePart, Part
 
 __all__ = ["Design"]
 
@@ -369,6 +369,13 @@ class Design:
             part.fill(slots, rows, block)
             out[:, at] = block
         return out
+
+    def stored_column(self, column: int) -> Rows:
+        """One stored column (n,); of a column that is stored dense this is one copy."""
+        part, slot = self.parts[self._home[0][column]], int(self._home[1][column])
+        if isinstance(part, DensePart):
+            return np.asarray(part.blocks[:, slot].reshape(-1)[: self.n_rows])
+        return self.stored(np.array([column]))[:, 0]
 
     # ---------------------------------------------------------------- operations, user's units
 

@@ -9,12 +9,14 @@ from riskset.kernels.cuda.backend import Array
 from riskset.model.curvature import affordable
 from riskset.solve.optimality import Problem
 
-__all__ = ["CurvatureModel"]
+__all__ = ["RIDGE", "CurvatureModel"]
 
 EXACT_WORK = 3e8
 """Curvature is exact below this many multiplications, n q^2."""
 FEW_NEW = 0.1
 """A working set that grows by less keeps its curvature; the new columns get their own block."""
+RIDGE = 1.0 + 1e-12
+"""Factor of the diagonal of exact curvature, so that rounding leaves it positive definite."""
 SLOW_STEPS = 3
 """Steps that did not halve the residual before the curvature is made anew."""
 EXACT_WORK_IF_SLOW = 2e10
@@ -32,6 +34,8 @@ class CurvatureModel:
         Positive semidefinite.
     each : int
         Rows of a sample for each column.
+    is_exact : bool
+        Whether `matrix` is the information where it was last asked for, but for `RIDGE`.
     """
 
     def __init__(self, problem: Problem, each: int = 50) -> None:
@@ -42,6 +46,7 @@ class CurvatureModel:
         self._work = EXACT_WORK
         self._n_slow = 0
         self._last = np.inf
+        self.is_exact = False
 
     def copy(self) -> "CurvatureModel":
         """The same for a fit that starts here: neighbouring penalties have much the same."""
@@ -62,7 +67,8 @@ class CurvatureModel:
         is_cold : bool
             No step was made yet: the curvature there is soon replaced, so it may be coarse.
         """
-        if self._is_exact(columns):
+        self.is_exact = self._is_exact(columns)
+        if self.is_exact:
             self._take(columns, self._exact(columns, eta))
             return self.matrix
         self._n_slow = self._n_slow + 1 if residual > 0.5 * self._last else 0
@@ -142,7 +148,7 @@ class CurvatureModel:
     def _exact(self, columns: Index, eta: Rows | Array) -> Matrix:
         eta = self._at_home(eta)
         out = self.problem.loss.information(self.problem.design, eta, columns)
-        out[np.diag_indices(columns.size)] *= 1.0 + 1e-12
+        out[np.diag_indices(columns.size)] *= RIDGE
         return out
 
     def _sample(self, columns: Index, eta: Rows | Array, *, is_coarse: bool) -> Matrix:

@@ -40,11 +40,21 @@ from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
-from riskset.model.cox import MAX_DENSE, centred_within_strata
+from riskset.model.cox import MAX_DENSE, Evaluation, centred_within_strata
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 
-__all__ = ["SHORT", "TERMS", "UNIT", "Frame", "FreeColumns", "Rounding", "extents"]
+__all__ = [
+    "SHORT",
+    "TERMS",
+    "UNIT",
+    "ScoreAndInformation",
+    "Frame",
+    "FreeColumns",
+    "Rounding",
+    "drift_of",
+    "extents",
+]
 
 SHORT = 0.5
 """A step that spans less, rounding included, is a proof; 1 would do."""
@@ -93,6 +103,32 @@ class Rounding(NamedTuple):
         unit = 4 * UNIT * (loss.outcome.n_rows + TERMS)
         n_events = float(loss.risk.event_weight.sum())
         return cls(unit, reach, n_events, bool(loss.risk.own.size or loss.tails), drift)
+
+
+def drift_of(loss: Loss, now: Evaluation) -> float:
+    """The intercept of a logistic regression is as good as its own iteration left it."""
+    return abs(float(now.residual.sum())) if isinstance(loss, LogisticLoss) else 0.0
+
+
+class ScoreAndInformation(NamedTuple):
+    """Gradient and information of some columns at one linear predictor, whichever it is.
+
+    Attributes
+    ----------
+    columns : (q,) int64
+        Ascending.
+    information : (q, q) float64
+        Exact but for rounding, in stored units: not a sample, nor corrected by secant pairs.
+    gradient : (q,) float64
+        Of the log likelihood, in stored units.
+    drift : float
+        See `Rounding`.
+    """
+
+    columns: Index
+    information: Matrix
+    gradient: Features
+    drift: float
 
 
 @dataclass(frozen=True)
@@ -213,6 +249,22 @@ class Frame:
     gradient: Features
 
     @classmethod
+    def where_known(
+        cls, design: Design, loss: Loss, known: ScoreAndInformation, columns: Index
+    ) -> "Frame | None":
+        """Where gradient and information are known already: without a pass over pairs of columns.
+
+        None if they are not known for all columns.
+        """
+        at = np.searchsorted(known.columns, columns)
+        if at.max(initial=0) >= known.columns.size or (known.columns[at] != columns).any():
+            return None
+        free = FreeColumns.of(design, columns, known.information[np.ix_(at, at)])
+        ranges, sizes = extents(design, loss, columns)
+        rounding = Rounding.of(loss, np.maximum(ranges, sizes), known.drift)
+        return cls(loss, np.eye(columns.size), True, free, ranges, rounding, known.gradient[at])
+
+    @classmethod
     def at(cls, design: Design, loss: Loss, eta: Rows, columns: Index) -> "Frame":
         """At the linear predictor `eta`, offset included."""
         now = loss.evaluate(eta)
@@ -235,9 +287,7 @@ class Frame:
             reach = 2 * (np.abs(x) @ np.abs(transform)).max(axis=0)
             ranges = extents(design, loss, at)[0] + UNIT * columns.size * reach
             free = FreeColumns.at(design, loss, eta, at)
-        # The intercept of a logistic regression is as good as its own iteration left it.
-        drift = abs(float(now.residual.sum())) if isinstance(loss, LogisticLoss) else 0.0
-        rounding = Rounding.of(loss, reach, drift)
+        rounding = Rounding.of(loss, reach, drift_of(loss, now))
         gradient = design.cross(now.residual, at, runtime=loss.runtime)
         return cls(loss, transform, is_plain, free, ranges, rounding, gradient)
 
@@ -260,17 +310,23 @@ class Frame:
 
 def widest(loss: Loss, x: Rows) -> float:
     """Largest range of numbers (n,) over the rows of a stratum that are at risk at all."""
-    return _range(loss, x, _used(loss))
+    return _extent(loss, x, _used(loss))[0]
 
 
-def _range(loss: Loss, x: Rows, used: NDArray[np.bool_]) -> float:
+def _extent(loss: Loss, x: Rows, used: NDArray[np.bool_] | None) -> tuple[float, float]:
+    """`widest`, and the largest size of a number; `used` is None if all rows are at risk."""
+    x = x if used is None else x[used]
+    if x.size == 0:
+        return 0.0, 0.0
+    top, bottom = float(x.max()), float(x.min())
+    size = max(abs(top), abs(bottom))
     if loss.outcome.n_strata == 1:
-        x = x if used.all() else x[used]
-        return float(np.ptp(x)) if x.size else 0.0
+        return top - bottom, size
+    stratum = loss.outcome.stratum if used is None else loss.outcome.stratum[used]
     high, low = np.full((2, loss.outcome.n_strata), -np.inf)
-    np.maximum.at(high, loss.outcome.stratum[used], x[used])
-    np.maximum.at(low, loss.outcome.stratum[used], -x[used])
-    return float(max((high + low).max(), 0.0))
+    np.maximum.at(high, stratum, x)
+    np.maximum.at(low, stratum, -x)
+    return float((high + low).max()), size
 
 
 def extents(design: Design, loss: Loss, columns: Index) -> tuple[Features, Features]:
@@ -278,17 +334,16 @@ def extents(design: Design, loss: Loss, columns: Index) -> tuple[Features, Featu
     ranges, sizes = np.ones((2, columns.size))
     used = _used(loss)
     for k in np.flatnonzero(~design.is_binary[columns]):
-        x = design.stored(columns[k : k + 1])[:, 0]
-        ranges[k], sizes[k] = _range(loss, x, used), np.abs(x).max(initial=0.0, where=used)
+        ranges[k], sizes[k] = _extent(loss, design.stored_column(int(columns[k])), used)
     return ranges, sizes
 
 
-def _used(loss: Loss) -> NDArray[np.bool_]:
-    """Rows (n,) that are at risk at all."""
+def _used(loss: Loss) -> NDArray[np.bool_] | None:
+    """Rows (n,) that are at risk at all; None: all of them."""
     used = np.zeros(loss.outcome.n_rows, dtype=bool)
     for one in (loss.risk, *(tail.sets for tail in loss.tails)):
         used[one.order[one.weight > 0]] = True
-    return used
+    return None if used.all() else used
 
 
 def _without_negligible(loss: Loss, expected: Rows) -> Loss:

@@ -88,7 +88,9 @@ def fit(
         return solution
     reached = run.beta if (free | aliased).all() and _is_certain(solution, loss) else None
     hint = run.last_step if run.last_step.any() else run.beta
-    found = separation.find(problem, free, run.eta, hint=hint, reached=reached)
+    found = separation.find(
+        problem, free, run.eta, hint=hint, reached=reached, known=run.score_and_information
+    )
     if found.direction is not None:
         limit = restrict(design, loss, found.direction)
         begin = None if start is None else _without(solution, found.direction)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from riskset._errors import DeviceError
 from riskset._types import Features, Index, Matrix
-from riskset.solve.curvature import CurvatureModel, largest
+from riskset.solve.curvature import RIDGE, CurvatureModel, largest
+from riskset.solve.finite import ScoreAndInformation, drift_of
 from riskset.solve.optimality import Problem, violations
 from riskset.solve.passes import DevicePasses, HostPasses, Passes, TooWide
 from riskset.solve.quadratic import conjugate_step, newton_step
@@ -66,6 +67,7 @@ class Run:
     last_move: float = 0.0
     stalled: bool = False
     warm: bool = False
+    score_and_information: ScoreAndInformation | None = None
 
     def begin(self, start: Solution | None) -> None:
         """Start at 0, or where another fit ended."""
@@ -215,6 +217,7 @@ class Run:
             else:
                 is_cold = self.n_iter == 0 and not self.warm
                 curvature = self.model.at(columns, self.eta, residual, is_cold=is_cold)
+                self._remember(columns, curvature, gradient)
                 least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
                 step, image = newton_step(curvature, gradient, beta, l1, l2, box, least)
             if not step.any():
@@ -243,6 +246,15 @@ class Run:
                 self.model.learn(share * step, share * image, before - gradient)
         self.gradient = self.gradient.copy()
         self.gradient[columns] = gradient
+
+    def _remember(self, columns: Index, curvature: Matrix, gradient: Features) -> None:
+        """Keep what may prove the estimate to be finite, if the curvature here is exact."""
+        self.score_and_information = None
+        if self.model.is_exact and isinstance(self.passes, HostPasses):
+            information = curvature.copy()
+            information[np.diag_indices(columns.size)] /= RIDGE
+            drift = drift_of(self.problem.loss, self.now)
+            self.score_and_information = ScoreAndInformation(columns, information, gradient, drift)
 
     def _search(
         self,

@@ -32,7 +32,7 @@ from riskset._types import Features, Index, Matrix, Rows
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss, bare
 from riskset.solve.exact import Direction, on_face, whole_rows
-from riskset.solve.finite import Frame
+from riskset.solve.finite import Frame, ScoreAndInformation
 from riskset.solve.limit import Values, peaks
 from riskset.solve.optimality import Problem
 from riskset.solve.run import Run
@@ -81,6 +81,7 @@ def find(
     *,
     hint: Features,
     reached: Features | None,
+    known: ScoreAndInformation | None = None,
 ) -> Found:
     """A direction of recession among the free columns, or none if the estimate is finite.
 
@@ -98,10 +99,15 @@ def find(
         `reached`, then a linear programme over those that move.
     reached : (p,) float64 or None
         Coefficients in stored units that may be a direction themselves.
+    known : ScoreAndInformation, optional
+        Where the fit took its last step: a proof there costs next to nothing, and is as good.
     """
     columns = np.flatnonzero(free)
     design, loss = problem.design, problem.loss
     if columns.size == 0:
+        return FINITE
+    frame = None if known is None else Frame.where_known(design, loss, known, columns)
+    if frame is not None and frame.is_proof():
         return FINITE
     is_affordable = float(design.n_rows) * columns.size**2 <= MAX_WORK
     if is_affordable and Frame.at(design, loss, eta, columns).is_proof():
