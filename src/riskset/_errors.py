@@ -13,11 +13,15 @@
     RisksetWarning (UserWarning)                   the answer stands, but read this
 
 A message says what is wrong in the user's terms with the numbers, what was expected, and, on a
-line of its own that starts with "Hint:", what to do.
+line of its own that starts with "Hint:", what to do. It refers to arguments by the markup of
+`riskset._messages`, so that the command line and a study's specification can name options and keys.
 """
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
+
+from riskset._messages import PYTHON, Surface, Text, argument, counted, spoken, with_hint
 
 __all__ = [
     "CohortError",
@@ -32,16 +36,6 @@ __all__ = [
     "counted",
     "similar",
 ]
-
-
-def counted(n: float, one: str, several: str | None = None) -> str:
-    """A number of things: 1 row, 2,000 rows, 1 penalty, 2 penalties.
-
-    >>> counted(1, "row"), counted(2000, "row"), counted(0, "penalty", "penalties")
-    ('1 row', '2,000 rows', '0 penalties')
-    """
-    number = f"{int(n):,}" if float(n).is_integer() else f"{n:,g}"
-    return f"{number} {one if n == 1 else several or one + 's'}"
 
 
 def similar(name: object, known: Iterable[str], n: int = 1) -> list[str]:
@@ -69,17 +63,50 @@ class RisksetError(Exception):
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        self.message, self.hint = message, hint
-        super().__init__(message if hint is None else f"{message}\nHint: {hint}")
+        self.message = Text(message)
+        self.hint = None if hint is None else Text(hint)
+        super().__init__(with_hint(message, hint))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled with all attributes, whatever the class takes to make one."""
+        return _unpickled, (type(self), self.args), self.__dict__
+
+    def on_one_line(self, surface: Surface = PYTHON) -> str:
+        """What is wrong and what to do in the words of a surface, without a line break."""
+        return spoken(with_hint(self.message, self.hint, " "), surface)
+
+
+def _unpickled(kind: type[RisksetError], args: tuple[object, ...]) -> RisksetError:
+    return kind.__new__(kind, *args)
 
 
 class InputError(RisksetError, ValueError):
-    """The data or an argument cannot be used; the message names the place and the remedy."""
+    """The data or an argument cannot be used; the message names the place and the remedy.
+
+    Attributes
+    ----------
+    argument : str or None
+        The name of the parameter at fault; by default the one with which the message begins.
+    value : object
+        The value that it has, if that is known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        argument: str | None = None,
+        value: object = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.argument = argument or self.message.first_argument
+        self.value = value
 
     @classmethod
     def unknown_name(
         cls, what: str, name: object, known: Iterable[object], *, place: str = ""
-    ) -> "InputError":
+    ) -> Self:
         """A name that does not exist, with the closest ones that do.
 
         Numbers are shown as numbers, so that nobody who wrote '1' is told to write '1'.
@@ -101,14 +128,15 @@ class InputError(RisksetError, ValueError):
         )
 
     @classmethod
-    def wrong_option(cls, name: str, value: object, known: Sequence[str]) -> "InputError":
+    def wrong_option(cls, name: str, value: object, known: Sequence[str]) -> Self:
         """A value of an option that is none of the few it has."""
         close = similar(value, known)
         *others, last = map(repr, known)
         listed = f"{', '.join(others)} or {last}" if others else last
         return cls(
-            f"`{name}` must be {listed}, but it is {value!r}.",
+            f"{argument(name)} must be {listed}, but it is {value!r}.",
             hint=f"did you mean {close[0]!r}?" if close else None,
+            value=value,
         )
 
 

@@ -74,7 +74,9 @@ def test_ohdsi_names_are_recognised_in_any_case_and_only_beside_a_row_id() -> No
     assert_array_equal(data.outcome().weight, [1, 2, 3])
     assert data.outcome().n_strata == 2
     assert_array_equal(data.row_keys, [3, 4, 5])
-    ((code, _, message),) = data.notes
+    (note,) = data.notes
+    code = note.code
+    message = note.message
     assert code == "recognised"
     assert "'stratum_id' as strata" in message
     assert "'WEIGHTS' as weight" in message
@@ -163,7 +165,10 @@ def test_complaints_about_roles(given: dict[str, str], words: list[str]) -> None
 
 def test_an_identifier_among_the_covariates_is_noted() -> None:
     frame = pa.table({"time": [1, 2, 3], "event": [0, 1, 1], "site_id": [1, 1, 2], "x": [3, 4, 6]})
-    ((code, columns, message),) = Dataset.from_frame(frame).notes
+    (note,) = Dataset.from_frame(frame).notes
+    code = note.code
+    columns = note.columns
+    message = note.message
     assert (code, columns) == ("identifier", ("site_id",))
     assert message.startswith("column 'site_id' looks like an identifier")
     assert Dataset.from_frame(frame, strata="site_id").notes == ()
@@ -179,7 +184,10 @@ def test_a_code_for_missing_values_among_words_is_a_level_and_noted(code: str) -
     frame = pd.DataFrame({"time": [1, 2, 3], "event": 1, "color": ["red", code, "blue"]})
     data = Dataset.from_frame(frame)
     assert data.design.n_features == 3
-    ((what, columns, message),) = data.notes
+    (note,) = data.notes
+    what = note.code
+    columns = note.columns
+    message = note.message
     assert (what, columns) == ("missing_codes", ("color",))
     assert message.startswith(f"column 'color' has the level {code!r}")
 
@@ -187,7 +195,10 @@ def test_a_code_for_missing_values_among_words_is_a_level_and_noted(code: str) -
 def test_many_levels_are_noted() -> None:
     towns = [f"town {k % 51}" for k in range(120)]
     frame = pd.DataFrame({"time": np.arange(120), "event": 1, "town": towns})
-    ((what, columns, message),) = Dataset.from_frame(frame).notes
+    (note,) = Dataset.from_frame(frame).notes
+    what = note.code
+    columns = note.columns
+    message = note.message
     assert (what, columns) == ("many_levels", ("town",))
     assert "51 levels, each of which is a covariate" in message
     frame["town"] = [f"town {k % 50}" for k in range(120)]

@@ -222,7 +222,10 @@ def test_an_index_with_a_name_has_a_role_if_it_is_given_one(tmp_path: Path):
     frame.to_parquet(path)
     data = rs.read_dataset(path)
     assert data.design.names == ("age",)
-    [(code, columns, text)] = data.notes
+    (note,) = data.notes
+    code = note.code
+    columns = note.columns
+    text = note.message
     assert (code, columns) == ("index", ("person",))
     assert "column 'person' of t.parquet is the index of a pandas frame" in text
     named = rs.read_dataset(path, id="person")

@@ -133,7 +133,9 @@ def test_repeated_entries() -> None:
     )
     for data in (total, largest):
         assert data.n_dropped == {"repeated_entries": 3}
-        ((code, _, message),) = data.notes
+        (note,) = data.notes
+        code = note.code
+        message = note.message
         assert code == "dropped"
         assert message.endswith("covariate: 3.")
     with pytest.raises(InputError, match="`duplicates` must be 'error' or 'sum' or 'max'"):

@@ -37,7 +37,9 @@ def test_new_data_are_read_by_the_schema() -> None:
     assert list(data.outcome_columns.strata[0]) == ["b", "c"]
     assert_array_equal(data.row_keys, [1, 2])
     assert data.n_dropped == {"unseen_covariates": 1, "entries_of_unseen_covariates": 1}
-    ((code, _, message),) = data.notes
+    (note,) = data.notes
+    code = note.code
+    message = note.message
     assert code == "dropped"
     assert message.endswith("without their covariates: 1 (of 1 covariates; the model knows 2).")
     with pytest.raises(InputError, match="read without their outcomes"):
@@ -79,13 +81,15 @@ def test_a_long_table_without_entries_is_noted_in_new_data() -> None:
     new = pa.table({"rowId": [1, 2], "age": [1, 2], "sex": ["f", "m"], "site": ["b", "a"]})
     none = long(pa.array([], pa.int64()), pa.array([], pa.int64()), pa.array([], pa.float64()))
     data = Dataset.from_schema(schema, new, none)
-    ((code, _, message),) = data.notes
+    (note,) = data.notes
+    code = note.code
+    message = note.message
     assert code == "no_entries"
     assert message.endswith("so the model's 3 covariates of such a table are 0 in every row.")
     assert not data.design.to_dense()[:, 2:].any()
     others = Dataset.from_schema(schema, new, long([3, 4], [5, 5], [1.0, 1.0]), unknown_rows="drop")
     assert others.n_dropped == {"unknown_rows": 2}
-    assert [code for code, _, _ in others.notes] == ["dropped", "no_entries"]
+    assert [note.code for note in others.notes] == ["dropped", "no_entries"]
 
 
 def test_complaints_about_new_data() -> None:

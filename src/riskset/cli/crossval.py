@@ -1,6 +1,5 @@
 """The options of ``--cv``, and the estimator that they ask for."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -23,8 +22,6 @@ __all__ = ["CrossValidating", "as_typed"]
 
 PANEL = "Cross-validation"
 ROLES = ("time", "event", "entry", "weight", "offset", "cluster", "id")
-TRIED = re.compile(r"(?<=that was tried \()(?:L1|L2|ElasticNet)\(.*\)(?=\): )")
-"""A penalty in a note, as Python shows it."""
 
 
 class Search(StrEnum):
@@ -233,7 +230,8 @@ def as_typed(model: "rs.Cox | rs.FineGray", spelled: "Callable[[Penalty], str]")
     assert best is not None
     words = spelled(best)
     model.notes_ = [
-        replace(note, message=TRIED.sub(lambda _: words, note.message)) for note in model.notes_
+        note.with_values(penalty=words) if note.code == "edge_of_search" else note
+        for note in model.notes_
     ]
 
 

@@ -66,8 +66,8 @@ def predict(
     check_readable(fit_file)
     model, schema = read_fit(fit_file)
     data = tables.read_new(schema, new)
-    for _, _, message in data.notes:
-        warn(in_options(message))
+    for note in data.notes:
+        warn(in_options(note.message))
     write_table(out, _predictions(model, data, at))
     if not quiet:
         when = "" if at is None else f" at {counted(at.size, 'time')}"

@@ -14,9 +14,9 @@ from riskset.cli.terminal import facts, output, plain_number, plain_table, ratio
 from riskset.cli.wording import in_options
 
 if TYPE_CHECKING:
+    from riskset._messages import Note
     from riskset._types import Features, Index
     from riskset.estimators._interval import Interval
-    from riskset.solve.result import Note
 
 __all__ = ["print_fit", "print_path", "print_written"]
 

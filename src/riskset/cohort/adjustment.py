@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import CohortError, counted
+from riskset._messages import Note
 from riskset._types import AnyArray, Rows
 from riskset.cohort.population import Population
 from riskset.data.checks import Places, as_array
-from riskset.solve.result import Note
 
 __all__ = [
     "Adjustment",

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from riskset._errors import CohortError, InputError, counted
+from riskset._messages import Note
 from riskset._types import AnyArray
 from riskset.cohort.error_model import ErrorModel, fit_error_model
 from riskset.cohort.error_posterior import ErrorPosterior, error_posterior
@@ -15,7 +16,6 @@ from riskset.cohort.null import Null, fit_null
 from riskset.cohort.null_posterior import NullPosterior, null_posterior
 from riskset.curves.followup import check_level
 from riskset.data.output import data_frame
-from riskset.solve.result import Note
 
 __all__ = ["Calibration", "Controls", "ErrorModel", "Method", "calibrate", "leave_one_out"]
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import CohortError, InputError
+from riskset._messages import Note
 from riskset._types import AnyArray, Index, Rows, is_number
 from riskset.cohort.adjustment import (
     Adjustment,
@@ -19,7 +20,6 @@ from riskset.cohort.adjustment import (
 from riskset.cohort.covariates import as_design
 from riskset.cohort.population import Population, block_codes, logit
 from riskset.kernels.matching_cpu import match_closest
-from riskset.solve.result import Note
 
 __all__ = ["Scale", "match"]
 

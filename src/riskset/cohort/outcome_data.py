@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from riskset._errors import CohortError, InputError
+from riskset._messages import Note
 from riskset._types import AnyArray, Features, Index, Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Reading
@@ -26,7 +27,6 @@ from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import L1, Penalty
 from riskset.model.references import without_references
-from riskset.solve.result import Note
 
 __all__ = ["TREATMENT", "Covariates", "FitData", "fit_data", "interval_kind"]
 

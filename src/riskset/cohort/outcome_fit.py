@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from riskset._messages import Note
 from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Estimate, EstimateStatus, LikelihoodProfile, Subgroup
@@ -20,7 +21,7 @@ from riskset.estimators.finegray import FineGray
 from riskset.estimators.profiling import BOUNDS, profile
 from riskset.infer.bootstrap_intervals import interval_ends
 from riskset.infer.over_time import EffectOverTime, effect_over_time
-from riskset.solve.result import UNCERTIFIED, Note
+from riskset.solve.result import UNCERTIFIED
 
 __all__ = ["fitted"]
 

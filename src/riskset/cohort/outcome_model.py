@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from riskset._errors import CohortError
+from riskset._messages import Note
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design
 from riskset.cohort.estimate import Estimate, EstimateStatus, Model, Reading
@@ -24,7 +25,6 @@ from riskset.cohort.outcome_options import (
 from riskset.cohort.outcomes import Outcomes, count_arms
 from riskset.model.penalty import Penalty
 from riskset.model.references import without_references
-from riskset.solve.result import Note
 
 __all__ = ["fit_outcome"]
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import CohortError, counted
+from riskset._messages import Note
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, is_number
 from riskset.cohort.population import Population
@@ -15,7 +16,6 @@ from riskset.data.output import data_frame
 from riskset.data.parts import DensePart
 from riskset.model.penalty import Penalty
 from riskset.model.references import without_levels, without_references
-from riskset.solve.result import Note
 
 __all__ = ["Covariates", "OnHighCorrelation", "TreatmentCovariates", "correlations", "one_arm_only"]
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from riskset._errors import CohortError, InputError, RisksetWarning
+from riskset._messages import Note
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Index, is_count
 from riskset.cohort.adjustment import Adjustment, People, start
@@ -26,7 +27,7 @@ from riskset.model.logistic import LogisticLoss
 from riskset.model.penalty import L1, Penalty
 from riskset.solve import newton
 from riskset.solve.optimality import NO_SIGNAL, Problem
-from riskset.solve.result import UNCERTIFIED, Note, Solution
+from riskset.solve.result import UNCERTIFIED, Solution
 
 __all__ = ["propensity_score"]
 
@@ -306,7 +307,7 @@ class _Task:
             status = "ps_constant"
         return self._found(
             status,
-            [*notes, *map(_reworded, solution.notes)],
+            [*notes, *map(_without_risk_sets, solution.notes)],
             people=self.people.with_score(expit(log_odds)),
             logit=np.clip(log_odds, -EXTREME_LOGIT, EXTREME_LOGIT),
             intercept=intercept - float(design.center @ solution.finite_part),
@@ -347,6 +348,6 @@ class _Task:
         )
 
 
-def _reworded(note: Note) -> Note:
-    """Without the risk sets that other likelihoods have."""
-    return replace(note, message=note.message.replace("constant within every risk set", "constant"))
+def _without_risk_sets(note: Note) -> Note:
+    """Other likelihoods have risk sets; in this one a column is constant everywhere."""
+    return note.with_values(where="") if note.code == "constant" else note

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from riskset._messages import Note
 from riskset._types import AnyArray, Features, Rows
 from riskset.cohort.adjustment import Adjustment, People
 from riskset.cohort.covariates import coefficient_frame
@@ -14,7 +15,6 @@ from riskset.cohort.propensity_checks import TreatmentCovariates
 from riskset.data.output import data_frame
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import Penalty
-from riskset.solve.result import Note
 
 __all__ = ["PropensityScore", "ScoreStatus"]
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import counted
+from riskset._messages import Note
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.curves import ARMS, need_arms
@@ -16,7 +17,6 @@ from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.resampling import counts_of_resamples, readjusted
 from riskset.curves._result import as_times
 from riskset.data.output import data_frame
-from riskset.solve.result import Note
 
 __all__ = ["RiskDifference", "end_notes", "risk_difference"]
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from riskset._messages import Note
 from riskset.cohort.adjustment import Adjustment, Step
 from riskset.cohort.attrition_table import Attrition
 from riskset.cohort.balancing import Balance, Side
@@ -31,7 +32,6 @@ from riskset.data.object_file import read_object, write_object
 from riskset.infer.crossval.result import CrossValidation
 from riskset.infer.over_time import EffectOverTime
 from riskset.model.penalty import L1, L2, ElasticNet
-from riskset.solve.result import Note
 
 __all__ = ["CLASSES", "load", "save"]
 

@@ -5,10 +5,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from riskset._errors import CohortError, InputError, counted
+from riskset._messages import Note
 from riskset._types import Index, Rows, is_count
 from riskset.cohort.adjustment import Adjustment, Estimand, People, narrowed, start
 from riskset.cohort.population import block_codes
-from riskset.solve.result import Note
 
 __all__ = ["Base", "StratumWeight", "stratify"]
 

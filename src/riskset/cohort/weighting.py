@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import CohortError, InputError, counted
+from riskset._messages import Note
 from riskset._types import Rows, is_number
 from riskset.cohort.adjustment import (
     Adjustment,
@@ -15,7 +16,6 @@ from riskset.cohort.adjustment import (
     narrowed,
     start,
 )
-from riskset.solve.result import Note
 
 __all__ = ["check_truncation", "weight"]
 

@@ -8,13 +8,14 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from riskset._errors import InputError
+from riskset._messages import Note
 from riskset.data.database import StoredTable
 from riskset.data.design import Design
 from riskset.data.design_file import Contents, read_contents
 from riskset.data.long_file import long_design_in_file, stored_long_design
 from riskset.data.long_query import LongColumns
 from riskset.data.long_table import Duplicates, LongDesign, UnknownRows, long_design
-from riskset.data.remarks import Remark, remarks_on_entries
+from riskset.data.remarks import remarks_on_entries
 from riskset.data.schema import LongOptions
 from riskset.data.table import Table
 
@@ -54,7 +55,7 @@ class StoredDesign(NamedTuple):
 
 
 LongInput = tuple[StoredTable, LongOptions] | StoredDesign
-Together = tuple[Design, LongOptions | None, Mapping[str, int], tuple[Remark, ...]]
+Together = tuple[Design, LongOptions | None, Mapping[str, int], tuple[Note, ...]]
 
 
 def beside(

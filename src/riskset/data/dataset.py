@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from riskset._errors import InputError
+from riskset._messages import Note
 from riskset._types import AnyArray
 from riskset.data.beside import LongInput, beside
 from riskset.data.checks import Places
@@ -19,7 +20,7 @@ from riskset.data.frame import FrameEncoder, as_table
 from riskset.data.long_table import Duplicates, UnknownRows, find_columns
 from riskset.data.outcome import Outcome
 from riskset.data.outcome_columns import OutcomeColumns, identified, places_of
-from riskset.data.remarks import Remark, remarks_on_columns
+from riskset.data.remarks import remarks_on_columns
 from riskset.data.roles import Roles
 from riskset.data.schema import LongOptions, Schema
 from riskset.data.table import Table, Words
@@ -70,7 +71,7 @@ class Dataset:
     outcome_columns: OutcomeColumns
     cause: int | str | None = None
     n_dropped: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[Remark, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Dataset: {self.design!r}>"

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from riskset._errors import InputError
+from riskset._messages import Note
 from riskset._types import AnyArray
 from riskset._version import __version__
 from riskset.data.database import StoredTable, batches
@@ -113,8 +114,7 @@ class _Writer:
         if isinstance(value, datetime.date):
             return {"date": value.isoformat()}
         if type(value) in self._names:
-            names = _field_names(type(value))
-            content = {n: self.plain(getattr(value, n), _join(path, n)) for n in names}
+            content = {n: self.plain(v, _join(path, n)) for n, v in _fields_of(value).items()}
             return {"class": self._names[type(value)], "fields": content}
         if isinstance(value, (tuple, list)):
             items = [self.plain(v, _join(path, str(k))) for k, v in enumerate(value)]
@@ -217,6 +217,8 @@ class _Reader:
             )
         kind, given = self._classes[name], content["fields"]
         values = {key: self.value(item) for key, item in given.items()}
+        if kind is Note:
+            return Note.from_fields(values)
         if not is_dataclass(kind):
             return kind(**values)
         result = object.__new__(kind)
@@ -235,8 +237,11 @@ class _Reader:
         return result
 
 
-def _field_names(kind: Any) -> list[str]:
-    return [f.name for f in fields(kind)] if is_dataclass(kind) else list(kind._fields)
+def _fields_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, Note):
+        return value.to_fields()
+    names = [f.name for f in fields(value)] if is_dataclass(value) else value._fields
+    return {name: getattr(value, name) for name in names}
 
 
 def _write(table: pa.Table, path: Path) -> None:

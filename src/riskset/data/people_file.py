@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from riskset._errors import InputError
+from riskset._messages import Note
 from riskset._types import AnyArray
 from riskset.data.beside import LongInput, StoredDesign, beside
 from riskset.data.csv_file import TextRules, as_key
@@ -22,7 +23,6 @@ from riskset.data.files import open_file
 from riskset.data.frame import FrameEncoder
 from riskset.data.long_table import Duplicates, UnknownRows, find_columns
 from riskset.data.outcome_columns import identified
-from riskset.data.remarks import Remark
 from riskset.data.schema import LongOptions
 from riskset.data.table import Table, check_present, keys, kind_of, labels, numbers, type_words
 
@@ -108,7 +108,7 @@ def covariates_of(
     *,
     duplicates: Duplicates = "error",
     unknown_rows: UnknownRows = "error",
-) -> tuple[Design, tuple[Remark, ...]]:
+) -> tuple[Design, tuple[Note, ...]]:
     """Covariates of everybody, in a file that is mapped into memory.
 
     Parameters

@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping
 
+from riskset._messages import Note, argument
 from riskset.data.frame import FrameEncoder
 from riskset.data.levels import MANY_LEVELS, is_missing_code
 from riskset.data.roles import Roles
 from riskset.data.table import INDEX, Table
 
-__all__ = ["Remark", "remarks_on_columns", "remarks_on_entries"]
-
-Remark = tuple[str, tuple[str, ...], str]
-"""Code, columns concerned, and a sentence."""
+__all__ = ["remarks_on_columns", "remarks_on_entries"]
 
 
-def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> list[Remark]:
+def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> list[Note]:
     """Columns recognised by name, and categories and identifiers that may not be what was meant."""
     words, notes = table.words, _remarks_on_index(table, roles)
     if set(roles.recognised) & {"strata", "weight"}:
@@ -23,12 +21,12 @@ def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> lis
             if role in roles.recognised
         ]
         notes.append(
-            ("recognised", (), f"{words.place} has OHDSI's names: took {' and '.join(found)}.")
+            Note("recognised", (), f"{words.place} has OHDSI's names: took {' and '.join(found)}.")
         )
     for name in encoder.single_level:
         level = encoder.levels[name][0]
         notes.append(
-            (
+            Note(
                 "constant",
                 (name,),
                 f"{words.column(name)} has the level {level!r} in every row, so no model can use "
@@ -41,7 +39,7 @@ def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> lis
         if codes:
             listed = " and ".join(map(repr, codes))
             notes.append(
-                (
+                Note(
                     "missing_codes",
                     (name,),
                     f"{column} has the level {listed}, which counts as a category like any other; "
@@ -50,32 +48,32 @@ def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> lis
             )
         if len(levels) > MANY_LEVELS:
             notes.append(
-                (
+                Note(
                     "many_levels",
                     (name,),
                     f"{column} has {len(levels):,} levels, each of which is a covariate; if they "
-                    "are groups and not a characteristic, name it with `cluster` or `strata`, or "
-                    "leave it out with `drop`.",
+                    f"are groups and not a characteristic, name it with {argument('cluster')} or "
+                    f"{argument('strata')}, or leave it out with {argument('drop')}.",
                 )
             )
     for name in encoder.identifiers:
         notes.append(
-            (
+            Note(
                 "identifier",
                 (name,),
-                f"{words.column(name)} looks like an identifier, but is used as a covariate: name "
-                "it with `id`, `cluster` or `strata`, or leave it out with `drop`, unless it is an "
-                "amount.",
+                f"{words.column(name)} looks like an identifier, but is used as a covariate: "
+                f"name it with {argument('id')}, {argument('cluster')} or {argument('strata')}, or "
+                f"leave it out with {argument('drop')}, unless it is an amount.",
             )
         )
     return notes
 
 
-def _remarks_on_index(table: Table, roles: Roles) -> list[Remark]:
+def _remarks_on_index(table: Table, roles: Roles) -> list[Note]:
     """An index that somebody gave a name may have been meant for a covariate."""
     names = [name for name in roles.covariates(table.columns) if name in table.index]
     return [
-        (
+        Note(
             "index",
             (name,),
             f"{table.words.column(name)} is the index of a pandas frame, so it is not used as a "
@@ -88,7 +86,7 @@ def _remarks_on_index(table: Table, roles: Roles) -> list[Remark]:
 
 def remarks_on_entries(
     n_dropped: Mapping[str, int], n_covariates: int, n_occurring: int
-) -> tuple[Remark, ...]:
+) -> tuple[Note, ...]:
     """Entries of a long table that were left out or merged, and whether any was left.
 
     Parameters
@@ -106,14 +104,14 @@ def remarks_on_entries(
         f"fitted without their covariates: {{:,}} (of {unseen:,} covariates; the model knows "
         f"{n_occurring:,}).",
     }
-    notes: list[Remark] = [
-        ("dropped", (), sentence.format(n_dropped[what]))
+    notes: list[Note] = [
+        Note("dropped", (), sentence.format(n_dropped[what]))
         for what, sentence in sentences.items()
         if what in n_dropped
     ]
     if n_covariates and not n_occurring:
         notes.append(
-            (
+            Note(
                 "no_entries",
                 (),
                 "no entry of the long table belongs to any row, so the model's "

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
 from riskset._errors import InputError, RisksetWarning
+from riskset._messages import Note
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, is_count, is_number
@@ -43,7 +44,7 @@ from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
 from riskset.solve import ccd, newton
 from riskset.solve.block_join import Subdistribution
-from riskset.solve.result import Note, Solution
+from riskset.solve.result import Solution
 from riskset.solve.run import Report
 
 __all__ = ["SOLVERS", "HazardModel"]
@@ -263,7 +264,7 @@ class HazardModel(Predictions, Answers, TunablePenalty):
                 cluster=cluster,
             )
             outcome = X.outcome(self.cause)
-            notes += [Note(*note) for note in X.notes]
+            notes += X.notes
             n_dropped |= X.n_dropped
         else:
             if isinstance(X, Dataset):  # a frame with the roles of the fit, its outcome beside it

@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from riskset._messages import Note
 from riskset._types import AnyArray, Features
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
@@ -26,7 +27,6 @@ from riskset.infer.retuning import Chosen
 from riskset.model.penalty import L1, L2, Penalty
 from riskset.solve import newton
 from riskset.solve.optimality import Problem
-from riskset.solve.result import Note
 
 __all__ = ["CrossValidated"]
 

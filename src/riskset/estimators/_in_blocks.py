@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from riskset._errors import RisksetError
+from riskset._messages import Note
 from riskset._types import AnyArray, Features
 from riskset.actors import DaskCrew, LostBlock
 from riskset.data.design import Design
@@ -20,7 +21,7 @@ from riskset.solve import newton
 from riskset.solve.block_join import Joined, Subdistribution, join
 from riskset.solve.block_rows import Rows
 from riskset.solve.blocks import BlockProblem, BlockRun
-from riskset.solve.result import Note, Solution
+from riskset.solve.result import Solution
 from riskset.solve.run import Report
 
 __all__ = ["BlockFit", "fit_blocks"]

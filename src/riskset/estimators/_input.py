@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from riskset._errors import InputError
+from riskset._messages import Note
 from riskset._types import AnyArray, Factors, Rows
 from riskset.data.causes import Labels, cause_code, labels_of
 from riskset.data.checks import (
@@ -31,7 +32,6 @@ from riskset.data.outcome import Outcome, field_names
 from riskset.data.schema import Schema
 from riskset.model.penalty import Penalty
 from riskset.model.references import without_references
-from riskset.solve.result import Note
 
 __all__ = [
     "Columns",

@@ -8,6 +8,7 @@ from pydantic import Field
 from sklearn.utils.validation import check_is_fitted
 
 from riskset._errors import InputError
+from riskset._messages import Note
 from riskset._types import AnyArray
 from riskset.data.documents import Form, check_form
 from riskset.data.frame import FrameEncoder
@@ -17,7 +18,6 @@ from riskset.estimators._fitted import Fitted
 from riskset.estimators._input import Columns
 from riskset.model.penalty import L1, L2, ElasticNet, Penalty
 from riskset.persistence import read_archive, write_archive
-from riskset.solve.result import Note
 
 if TYPE_CHECKING:
     from riskset.estimators._base import HazardModel

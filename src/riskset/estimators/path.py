@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from riskset._errors import InputError, counted
+from riskset._messages import Note
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, is_count, is_number
@@ -23,7 +24,7 @@ from riskset.model.loss import Loss
 from riskset.model.penalty import L1, Penalty
 from riskset.solve.optimality import Problem
 from riskset.solve.path import Strongest, iterate_path, strength_max
-from riskset.solve.result import Note, Solution, Status
+from riskset.solve.result import Solution, Status
 
 __all__ = ["PathResult", "path"]
 

@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from riskset._errors import CohortError, InputError, RisksetWarning, counted
+from riskset._messages import Note
 from riskset.data.database import Database, StoredTable, quoted, reading
 from riskset.omop.columns import absent, cast, has_zone, kind
 from riskset.omop.sources import find_tables, is_file_name, open_table_file
-from riskset.solve.result import Note
 
 __all__ = ["Cdm", "Scratch", "check_open"]
 

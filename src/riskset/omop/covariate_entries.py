@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from riskset._errors import CohortError, InputError, counted
+from riskset._messages import Note
 from riskset.data.database import reading
 from riskset.omop.analyses import ANALYSES, Analysis, Kind
 from riskset.omop.cdm import Cdm, Scratch
@@ -16,7 +17,6 @@ from riskset.omop.records import TABLES, inpatient_query, record_query
 from riskset.omop.score_definitions import TENTHS
 from riskset.omop.scores import computable, person_points, stage_points
 from riskset.omop.study_cohort import StudyCohort
-from riskset.solve.result import Note
 
 __all__ = ["EntryTable", "extract"]
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from riskset._errors import CohortError, counted
+from riskset._messages import Note
 from riskset._types import AnyArray, Index
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.population import Population, check_unique
@@ -27,7 +28,6 @@ from riskset.omop.covariate_settings import CovariateSettings
 from riskset.omop.risk import StudyPopulation
 from riskset.omop.settings import plain
 from riskset.omop.study_cohort import StudyCohort
-from riskset.solve.result import Note
 
 __all__ = ["Covariates"]
 

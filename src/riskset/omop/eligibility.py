@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from riskset._errors import CohortError, InputError, counted
+from riskset._messages import Note
 from riskset._types import is_count
 from riskset.cohort.attrition_table import Attrition
 from riskset.omop.cdm import Cdm, Scratch
@@ -32,7 +33,6 @@ from riskset.omop.study_cohort import (
     refuse,
     status_of,
 )
-from riskset.solve.result import Note
 
 __all__ = ["Duplicates", "Eligibility"]
 

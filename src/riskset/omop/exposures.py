@@ -7,12 +7,12 @@ from typing import Any, Literal
 import numpy as np
 
 from riskset._errors import CohortError, InputError, counted
+from riskset._messages import Note
 from riskset._types import is_number
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.periods import last_day, note_backward
 from riskset.omop.settings import plain
-from riskset.solve.result import Note
 
 __all__ = [
     "CohortTable",

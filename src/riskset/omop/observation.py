@@ -3,11 +3,11 @@
 import datetime
 
 from riskset._errors import counted
+from riskset._messages import Note
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.exposures import joined
 from riskset.omop.people import date_sql
 from riskset.omop.periods import note_backward
-from riskset.solve.result import Note
 
 __all__ = ["notes_on_periods", "stage_periods"]
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from riskset._errors import InputError, counted
+from riskset._messages import Note
 from riskset._types import AnyArray
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.attrition_table import Attrition
@@ -25,7 +26,6 @@ from riskset.omop.study_cohort import (
     refuse,
     status_of,
 )
-from riskset.solve.result import Note
 
 __all__ = ["StudyPopulation", "TimeAtRisk"]
 

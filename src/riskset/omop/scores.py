@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from riskset._messages import Note
 from riskset.omop.analyses import ANALYSES
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.groups import ancestors_known, ancestors_view, concept_view
 from riskset.omop.score_definitions import SCORES, TENTHS, Category, Score
-from riskset.solve.result import Note
 
 __all__ = ["computable", "person_points", "stage_points"]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from riskset._errors import CohortError, counted
+from riskset._messages import Note
 from riskset.cohort.adjustment import Step
 from riskset.cohort.attrition_table import Attrition
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
-from riskset.solve.result import Note
 
 __all__ = [
     "StudyCohort",

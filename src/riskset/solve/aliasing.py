@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._messages import Note
 from riskset._types import Features, Index, Matrix
 from riskset.solve.optimality import Problem
-from riskset.solve.result import Note
 
 __all__ = ["find", "listed", "pivots"]
 
@@ -34,8 +34,11 @@ def find(problem: Problem, l1: Features, l2: Features) -> tuple[NDArray[np.bool_
             Note(
                 "constant",
                 constant,
-                f"{listed(constant)} {'is' if len(constant) == 1 else 'are'} constant within "
-                "every risk set and cannot be estimated: coefficient 0.",
+                "{names} constant{where} and cannot be estimated: coefficient 0.",
+                {
+                    "names": f"{listed(constant)} {'is' if len(constant) == 1 else 'are'}",
+                    "where": " within every risk set",
+                },
             )
         )
     free = np.flatnonzero((l1 == 0) & (l2 == 0) & problem.informative)

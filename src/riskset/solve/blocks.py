@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
+from riskset._messages import Note
 from riskset._types import Features, Index, Matrix
 from riskset.solve.block_rows import Rows
 from riskset.solve.finite import SHORT, TERMS, UNIT, FreeColumns, Rounding
 from riskset.solve.optimality import LEAST_AT_RISK, NO_SIGNAL, Problem
 from riskset.solve.passes import Passes
-from riskset.solve.result import Note, Solution
+from riskset.solve.result import Solution
 from riskset.solve.run import Run
 from riskset.solve.separation import MAX_WORK
 

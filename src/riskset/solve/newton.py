@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._messages import Note
 from riskset._runtime import one_blas_thread
 from riskset._types import Features
 from riskset.data.design import Design
@@ -21,7 +22,7 @@ from riskset.solve import aliasing, separation
 from riskset.solve.exact import Direction
 from riskset.solve.limit import restrict
 from riskset.solve.optimality import Problem
-from riskset.solve.result import UNCERTIFIED, Note, Solution
+from riskset.solve.result import UNCERTIFIED, Solution
 from riskset.solve.run import Report, Run
 
 __all__ = ["Report", "fit"]

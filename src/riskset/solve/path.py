@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from riskset._messages import Note
 from riskset._runtime import one_blas_thread
 from riskset._types import Features
 from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.solve.newton import fit
 from riskset.solve.optimality import NO_SIGNAL, Problem
-from riskset.solve.result import Note, Solution
+from riskset.solve.result import Solution
 
 __all__ = ["Strongest", "fit_path", "iterate_path", "strength_max"]
 

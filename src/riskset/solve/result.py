@@ -6,35 +6,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._messages import Note
 from riskset._types import Features, Rows
 from riskset.model.loss import Loss
 from riskset.solve.curvature import CurvatureModel
 from riskset.solve.exact import Direction
 
-__all__ = ["UNCERTIFIED", "Note", "Solution", "Status"]
+__all__ = ["UNCERTIFIED", "Solution", "Status"]
 
 Status = Literal["converged", "infinite_estimate", "undecided", "max_iter", "not_estimable"]
 UNCERTIFIED = ("max_iter", "undecided")
 """Statuses of an answer that may not be the maximum of the likelihood."""
-
-
-@dataclass(frozen=True)
-class Note:
-    """Something about the data or the answer that a user should know.
-
-    Attributes
-    ----------
-    code : str
-        "infinite", "collinear", "constant", "near_ties", "not_estimable", "dropped", "max_iter",
-        ...
-    columns : tuple of str
-        The covariates concerned.
-    message : str
-    """
-
-    code: str
-    columns: tuple[str, ...]
-    message: str
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import DeviceError
+from riskset._messages import Note
 from riskset._types import Features, Index, Matrix
 from riskset.solve.curvature import RIDGE, CurvatureModel, largest
 from riskset.solve.finite import ScoreAndInformation, drift_of
 from riskset.solve.optimality import Problem, violations
 from riskset.solve.passes import DevicePasses, HostPasses, Passes, TooWide
 from riskset.solve.quadratic import conjugate_step, newton_step
-from riskset.solve.result import Note, Solution
+from riskset.solve.result import Solution
 
 __all__ = ["CompleteRun", "Report", "Run"]
 

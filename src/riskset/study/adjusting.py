@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from riskset._errors import InputError
+from riskset._messages import Note
 from riskset._types import AnyArray, Rows, is_number
 from riskset.cohort.adjustment import Adjustment, Step
 from riskset.cohort.balancing import Balance, balance
@@ -18,7 +19,6 @@ from riskset.cohort.propensity import preference_score
 from riskset.cohort.stratification import stratify
 from riskset.cohort.trimming import trim
 from riskset.cohort.weighting import weight
-from riskset.solve.result import Note
 from riskset.study.analysis_sections import Analysis, BalanceOptions
 from riskset.study.cohorts import Cohort
 from riskset.study.scores import USABLE, fit_score, notes_of, status_of

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from riskset._errors import CohortError, InputError, RisksetWarning
+from riskset._messages import Note
 from riskset._types import Features, Index
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.population import Population
@@ -23,7 +24,6 @@ from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import L1, L2, Penalty
 from riskset.model.references import without_levels
-from riskset.solve.result import Note
 from riskset.study.analysis_sections import PropensityModel, Tidy
 from riskset.study.cohorts import Cohort
 from riskset.study.steps import Result

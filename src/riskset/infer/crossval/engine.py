@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from riskset._messages import Note
 from riskset._types import Features, Index
 from riskset.engine import Workers
 from riskset.infer.crossval.checkpoint import Checkpoint, digest
@@ -15,7 +16,7 @@ from riskset.model.penalty import Penalty
 from riskset.solve import newton
 from riskset.solve.optimality import Problem
 from riskset.solve.replicates import fit_replicates
-from riskset.solve.result import Note, Solution
+from riskset.solve.result import Solution
 from riskset.solve.run import CompleteRun
 
 __all__ = ["WHOLE_TOL", "Engine", "Report", "Scored", "are_equal"]

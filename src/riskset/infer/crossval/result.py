@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._messages import Note, argument
 from riskset._types import AnyArray, Features, Index, Matrix
 from riskset.data.output import data_frame
 from riskset.infer.crossval.engine import Scored, are_equal
 from riskset.infer.crossval.folds import Folds
 from riskset.infer.crossval.scores import ReplicateScore, Score
 from riskset.model.penalty import Penalty
-from riskset.solve.result import Note
 
 __all__ = ["CrossValidation"]
 
@@ -252,7 +252,7 @@ class CrossValidation:
         advice = (
             "the data hardly speak for any penalised covariate, or stronger ones were left out."
             if is_strongest
-            else "weaker ones may be better: give them, or a smaller `min_ratio`."
+            else f"weaker ones may be better: give them, or a smaller {argument('min_ratio')}."
         )
         best = self.penalties[self.best]
         shown = best and best.with_strength(float(f"{best.strength:.3g}"))
@@ -260,8 +260,9 @@ class CrossValidation:
             Note(
                 "edge_of_search",
                 (),
-                f"the best score is that of the {which} penalty that was tried ({shown!r}): "
+                f"the best score is that of the {which} penalty that was tried ({{penalty}}): "
                 f"{advice}",
+                {"penalty": repr(shown)},
             )
         ]
 
