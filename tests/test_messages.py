@@ -3,7 +3,8 @@
 import copy
 import json
 import pickle
-import warnings
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -16,133 +17,78 @@ from riskset._errors import (
     NotDefinedError,
     ReportTooLarge,
     RisksetError,
-    RisksetWarning,
 )
-from riskset._messages import (
-    END,
-    SEPARATOR,
-    START,
-    Note,
-    Surface,
-    Text,
-    argument,
-    function,
-    in_python,
-    spoken,
-    with_hint,
-)
+from riskset._messages import Note, Surface, spoken
 
 
 class Shell(Surface):
-    """A surface with words of its own."""
+    """A surface with words of its own for what it has."""
 
-    def argument(self, name: str) -> str:
-        return f"--{name}"
+    def argument(self, name: str) -> str | None:
+        return None if name == "other" else f"--{name}"
 
-    def argument_with_value(self, name: str, value: object) -> str:
+    def setting(self, name: str, value: object) -> str:
         return f"--{name} {value}"
 
     def function(self, name: str) -> str:
-        return f"shell {name}"
-
-    def either(self, python: str, otherwise: str) -> str:
-        return otherwise
-
-
-FOR_PYTHON = in_python(", or frames with " + argument("x"))
-MARKED = (
-    f"{argument('folds')} must be 2; pass {argument('ties', 'efron')}, use {function('path')}"
-    f"{FOR_PYTHON}."
-)
-PYTHON = "`folds` must be 2; pass ties='efron', use riskset.path, or frames with `x`."
-SHELL = "--folds must be 2; pass --ties efron, use shell path."
-
-
-def is_plain(text: str) -> bool:
-    return not set(text) & {START, SEPARATOR, END}
-
-
-def test_a_text_is_python_unless_a_surface_speaks() -> None:
-    text = Text(MARKED)
-    assert text == PYTHON
-    assert f"{text}" == str(text) == PYTHON
-    assert spoken(text, Shell()) == SHELL
-    assert json.loads(json.dumps(text)) == PYTHON
-    assert Text(text).markup == MARKED
+        return f"shell {name.removeprefix('riskset.')}"
 
 
 @pytest.mark.parametrize(
-    "copied", [pickle.loads(pickle.dumps(Text(MARKED))), copy.deepcopy(Text(MARKED))]
+    ("message", "words"),
+    [
+        ("`folds` must be 2, not `other`.", "--folds must be 2, not `other`."),
+        ("pass `ties='efron'`.", "pass --ties efron."),
+        ("pass `columns=('a', 'b')`.", "pass --columns ('a', 'b')."),
+        ("use `riskset.path`, or `penalty=None`.", "use shell path, or --penalty None."),
+        ("`cause=rs.X` is not a literal.", "`cause=rs.X` is not a literal."),
+        # Commands, codes and names in the data are no references.
+        ("`riskset fit --out`, cohort `7`", "`riskset fit --out`, cohort `7`"),
+        ("column '`folds`' and folds='x'", "column '`folds`' and folds='x'"),
+    ],
 )
-def test_copies_of_a_text_keep_the_markup(copied: Text) -> None:
-    assert copied == PYTHON
-    assert spoken(copied, Shell()) == SHELL
+def test_code_spans_are_in_the_words_of_a_surface(message: str, words: str) -> None:
+    assert spoken(message, Shell()) == words
+    assert spoken(InputError(message), Shell()) == words
+    assert spoken(message, Surface()) == message
 
 
 ERRORS = [
-    InputError(MARKED, hint=MARKED, value=1),
-    NotDefinedError(MARKED, hint=MARKED),
-    CohortError("BadId", MARKED, hint=MARKED, details={"id": 3}),
-    ReportTooLarge(MARKED, hint=MARKED),
-    DeviceError(MARKED, hint=MARKED),
-    MissingDependencyError(MARKED, hint=MARKED),
+    InputError("`folds` is 1.", hint="take 2.", value=1),
+    NotDefinedError("`folds` is 1.", hint="take 2."),
+    CohortError("BadId", "`folds` is 1.", hint="take 2.", details={"id": 3}),
+    ReportTooLarge("`folds` is 1.", hint="take 2."),
+    DeviceError("`folds` is 1.", hint="take 2."),
+    MissingDependencyError("`folds` is 1.", hint="take 2."),
 ]
 
 
+@pytest.mark.parametrize("copy_of", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy])
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_errors_show_no_markup_and_survive_pickling(error: RisksetError) -> None:
-    for same in (error, pickle.loads(pickle.dumps(error)), copy.copy(error)):
-        assert type(same) is type(error)
-        assert str(same) == f"{PYTHON}\nHint: {PYTHON}"
-        assert is_plain(repr(same))
-        assert (same.message, same.hint) == (PYTHON, PYTHON)
-        assert spoken(same, Shell()) == f"{SHELL}\nHint: {SHELL}"
-        assert same.on_one_line(Shell()) == f"{SHELL} Hint: {SHELL}"
-        assert vars(same) == vars(error)
+def test_copies_of_errors_are_complete(
+    error: RisksetError, copy_of: Callable[[RisksetError], RisksetError]
+) -> None:
+    again = copy_of(error)
+    assert type(again) is type(error)
+    assert str(again) == "`folds` is 1.\nHint: take 2."
+    assert again.on_one_line() == "`folds` is 1. Hint: take 2."
+    assert vars(again) == vars(error)
 
 
 def test_an_error_knows_the_argument_at_fault() -> None:
-    assert InputError(MARKED).argument == "folds"
-    assert InputError(MARKED, argument="ties").argument == "ties"
-    assert InputError(f"a table needs {argument('folds')}.").argument is None
+    assert InputError("`folds` is 1.").argument == "folds"
+    assert InputError("`folds` is 1.", argument="ties").argument == "ties"
+    assert InputError("a table needs `folds`.").argument is None
     error = InputError.wrong_option("ties", "effron", ["breslow", "efron"])
     assert (error.argument, error.value) == ("ties", "effron")
 
 
-def test_markup_survives_another_error() -> None:
-    error = InputError(MARKED, hint=MARKED)
-    again = CohortError("BadId", error.message, hint=error.hint)
-    assert spoken(again, Shell()) == f"{SHELL}\nHint: {SHELL}"
-    assert again.argument == "folds"
-
-
-def test_warnings_show_no_markup() -> None:
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        warnings.warn(with_hint(MARKED, MARKED), RisksetWarning, stacklevel=1)
-    (warning,) = heard
-    assert str(warning.message) == f"{PYTHON}\nHint: {PYTHON}"
-    assert spoken(warning.message, Shell()) == f"{SHELL}\nHint: {SHELL}"
-
-
-def test_names_with_control_characters_are_no_markup() -> None:
-    assert Text("column '\x02a\x1fb\x03'") == "column 'a\x1fb'"
-
-
 def test_a_note_makes_its_message_from_values() -> None:
-    note = Note(
-        "few",
-        ("x",),
-        "{n:row|rows} of {of:,} {name}: " + MARKED,
-        {"n": 1, "of": 2000, "name": "'{x}'"},
-    )
-    assert note.message == f"1 row of 2,000 '{{x}}': {PYTHON}"
-    assert spoken(note.message, Shell()) == f"1 row of 2,000 '{{x}}': {SHELL}"
+    values = {"n": 1, "of": 2000, "name": "'{x}'"}
+    note = Note("few", ("x",), "{n:row|rows} of {of:,} {name}", values)
+    assert note.message == "1 row of 2,000 '{x}'"
     assert note.with_values(n="fewer than 5", other=3).message.startswith("fewer than 5 rows of")
-    assert is_plain(json.dumps(note.to_fields()))
-    read = Note.from_fields(json.loads(json.dumps(note.to_fields())))
-    assert (read.code, read.columns, read.values) == (note.code, note.columns, note.values)
-    assert read.message == note.message
+    assert Note.from_fields(json.loads(json.dumps(note.to_fields()))) == note
 
 
 def test_a_note_without_values_is_as_it_is_written() -> None:
@@ -152,14 +98,8 @@ def test_a_note_without_values_is_as_it_is_written() -> None:
     assert Note.from_fields({"code": "a", "columns": ["x"], "message": "{"}).message == "{"
 
 
-def test_saved_fits_and_saved_results_have_plain_notes(tmp_path) -> None:
-    note = Note(
-        "near_ties", (), "{n:time|times}: round them with " + argument("time_digits"), {"n": 2}
-    )
+def test_saved_notes_keep_their_values(tmp_path: Path) -> None:
+    note = Note("near_ties", (), "{n:time|times}: round them.", {"n": 2})
     rs.cohort.save([note], tmp_path / "notes")
-    assert is_plain(
-        (tmp_path / "notes/object.json").read_text("utf-8").encode().decode("unicode_escape")
-    )
-    (read,) = rs.cohort.load(tmp_path / "notes")
-    assert read.message == "2 times: round them with `time_digits`"
-    assert read.with_values(n="some").message.startswith("some times")
+    assert '"2 times: round them."' in (tmp_path / "notes/object.json").read_text("utf-8")
+    assert rs.cohort.load(tmp_path / "notes") == [note]

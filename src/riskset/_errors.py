@@ -13,7 +13,7 @@
     RisksetWarning (UserWarning)                   the answer stands, but read this
 
 A message says what is wrong in the user's terms with the numbers, what was expected, and, on a
-line of its own that starts with "Hint:", what to do. It refers to arguments by the markup of
+line of its own that starts with "Hint:", what to do. It refers to arguments by the code spans of
 `riskset._messages`, so that the command line and a study's specification can name options and keys.
 """
 
@@ -21,7 +21,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
-from riskset._messages import PYTHON, Surface, Text, argument, counted, spoken, with_hint
+from riskset._messages import counted, first_argument, with_hint
 
 __all__ = [
     "CohortError",
@@ -63,17 +63,16 @@ class RisksetError(Exception):
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        self.message = Text(message)
-        self.hint = None if hint is None else Text(hint)
+        self.message, self.hint = message, hint
         super().__init__(with_hint(message, hint))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled with all attributes, whatever the class takes to make one."""
         return _unpickled, (type(self), self.args), self.__dict__
 
-    def on_one_line(self, surface: Surface = PYTHON) -> str:
-        """What is wrong and what to do in the words of a surface, without a line break."""
-        return spoken(with_hint(self.message, self.hint, " "), surface)
+    def on_one_line(self) -> str:
+        """What is wrong and what to do, without a line break."""
+        return with_hint(self.message, self.hint, " ")
 
 
 def _unpickled(kind: type[RisksetError], args: tuple[object, ...]) -> RisksetError:
@@ -100,7 +99,7 @@ class InputError(RisksetError, ValueError):
         value: object = None,
     ) -> None:
         super().__init__(message, hint=hint)
-        self.argument = argument or self.message.first_argument
+        self.argument = argument or first_argument(message)
         self.value = value
 
     @classmethod
@@ -134,7 +133,7 @@ class InputError(RisksetError, ValueError):
         *others, last = map(repr, known)
         listed = f"{', '.join(others)} or {last}" if others else last
         return cls(
-            f"{argument(name)} must be {listed}, but it is {value!r}.",
+            f"`{name}` must be {listed}, but it is {value!r}.",
             hint=f"did you mean {close[0]!r}?" if close else None,
             value=value,
         )

@@ -1,18 +1,16 @@
-"""Messages as data: errors, warnings and notes that each surface spells in its own way.
+"""Messages: how they refer to arguments and functions, and notes as data.
 
-A message is an ordinary string in which references to arguments and functions are marked::
+A message marks what it refers to by code spans in backticks, as documentation does:
 
-    f"{argument('folds')} must be at least 2"
-    f"pass {argument('duplicates', 'sum')} to add them up"
+* an argument: `` `folds` must be at least 2``;
+* an argument with a value, a literal of Python: ``pass `duplicates='sum'` to add them up``;
+* a public function: ``use `riskset.aalen_johansen` ``.
 
-`Text` reads such markup. As a string it is what a user of Python sees: "`folds` must be at least
-2", "pass duplicates='sum' ...". So it can be printed, stored and pickled like any other string.
-`spoken` has the words of another `Surface`: --folds and --duplicates sum on the command line,
-`duplicates: sum` in a study's specification. Errors (`riskset._errors`) make a `Text` of what they
-are given, and warnings are given one: ``warnings.warn(Text(...), RisksetWarning)``.
-
-No code reads the words of a message. It asks an error for its class, `code` and `argument`, and a
-note for its `code`.
+As it stands a message is in the words of the Python interface. `spoken` has those of another
+`Surface`: --folds and --duplicates sum on the command line, and `duplicates: sum` in the
+specification of a study. So every part of the package can raise an error without knowing who
+called, and no text is ever translated by its words. Whoever must decide something asks an error for
+its class, `code` or `argument`, and a note for its `code`.
 """
 
 import ast
@@ -22,140 +20,56 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-__all__ = [
-    "PYTHON",
-    "Note",
-    "Surface",
-    "Text",
-    "argument",
-    "counted",
-    "function",
-    "in_python",
-    "spoken",
-    "with_hint",
-]
+__all__ = ["Note", "Surface", "counted", "first_argument", "spoken", "with_hint"]
 
-START, SEPARATOR, END = "\x02", "\x1f", "\x03"
-INNERMOST = re.compile(f"{START}([^{START}{END}]*){END}")
-UNSET: Any = object()
-
-
-def argument(name: str, value: object = UNSET) -> str:
-    """Markup for an argument, or for an argument with a value.
-
-    Parameters
-    ----------
-    name : str
-        The name of the parameter in the Python interface.
-    value : object, optional
-        Something that ``repr`` writes as a literal.
-    """
-    parts = ("argument", name) if value is UNSET else ("argument", name, repr(value))
-    return f"{START}{SEPARATOR.join(parts)}{END}"
-
-
-def function(name: str) -> str:
-    """Markup for a public function of riskset, such as "aalen_johansen"."""
-    return f"{START}function{SEPARATOR}{name}{END}"
-
-
-def in_python(text: str, otherwise: str = "") -> str:
-    """Markup for words that only users of Python can follow, and for those of other surfaces.
-
-    Both texts may have markup.
-    """
-    return f"{START}python{SEPARATOR}{text}{SEPARATOR}{otherwise}{END}"
+# Spans touch no quotation mark and no letter, so that they are not part of a name in the data.
+SPAN = re.compile(
+    r"(?<![\w'\"`])`(?:(?P<function>riskset(?:\.\w+)+)|(?P<name>[A-Za-z_]\w*)(?:=(?P<value>[^`]+))?)`"
+    r"(?![\w'\"`])"
+)
 
 
 class Surface:
-    """How users of one interface see the parts of a message; this one is Python."""
+    """How one interface names what messages refer to; None leaves a code span as it is."""
 
-    def argument(self, name: str) -> str:
-        """An argument."""
-        return f"`{name}`"
+    def argument(self, name: str) -> str | None:
+        """An argument of the Python interface."""
 
-    def argument_with_value(self, name: str, value: object) -> str:
+    def setting(self, name: str, value: object) -> str | None:
         """An argument with a value."""
-        return f"{name}={value!r}"
 
-    def function(self, name: str) -> str:
-        """A public function."""
-        return f"riskset.{name}"
-
-    def either(self, python: str, otherwise: str) -> str:
-        """The words for Python, or those for every other surface."""
-        del otherwise
-        return python
-
-
-PYTHON = Surface()
-
-
-def _rendered(markup: str, surface: Surface) -> str:
-    def one(match: re.Match[str]) -> str:
-        kind, *parts = match[1].split(SEPARATOR)
-        if kind == "argument" and len(parts) == 1:
-            return surface.argument(parts[0])
-        if kind == "argument" and len(parts) == 2:
-            return surface.argument_with_value(parts[0], ast.literal_eval(parts[1]))
-        if kind == "function" and len(parts) == 1:
-            return surface.function(parts[0])
-        if kind == "python" and len(parts) == 2:
-            return surface.either(parts[0], parts[1])
-        return match[1]  # no markup: a name in the data has these control characters
-
-    n_replaced = 1
-    while n_replaced:
-        markup, n_replaced = INNERMOST.subn(one, markup)
-    return markup
-
-
-class Text(str):
-    """A message with its markup; as a string it is in the words of Python.
-
-    Examples
-    --------
-    >>> text = Text(f"{argument('folds')} must be at least 2.")
-    >>> print(text)
-    `folds` must be at least 2.
-    """
-
-    __slots__ = ("markup",)
-
-    markup: str
-
-    def __new__(cls, markup: str) -> Self:
-        """Read markup; a `Text` keeps its own."""
-        markup = markup.markup if isinstance(markup, Text) else markup
-        text = super().__new__(cls, _rendered(markup, PYTHON))
-        text.markup = markup
-        return text
-
-    def __reduce__(self) -> tuple[type["Text"], tuple[str]]:
-        """Pickled with the markup."""
-        return Text, (self.markup,)
-
-    @property
-    def first_argument(self) -> str | None:
-        """The argument with which the message begins, if it does."""
-        start = INNERMOST.match(self.markup)
-        kind, name, *_ = start[1].split(SEPARATOR) if start else ("", "")
-        return name if kind == "argument" else None
+    def function(self, name: str) -> str | None:
+        """A public function of the Python interface, such as "riskset.path"."""
 
 
 def spoken(message: object, surface: Surface) -> str:
     """A message, an error or a warning in the words of a surface."""
-    if isinstance(message, Text):
-        return _rendered(message.markup, surface)
-    if isinstance(message, Exception) and len(message.args) == 1:
-        return spoken(message.args[0], surface)
-    return str(message)
+
+    def one(span: re.Match[str]) -> str:
+        name, value = span["name"], span["value"]
+        if span["function"]:
+            words = surface.function(span["function"])
+        elif value is None:
+            words = surface.argument(name)
+        else:
+            try:
+                words = surface.setting(name, ast.literal_eval(value))
+            except (ValueError, SyntaxError):  # no literal
+                words = None
+        return span[0] if words is None else words
+
+    return SPAN.sub(one, str(message))
 
 
-def with_hint(problem: str, hint: str | None, separator: str = "\n") -> Text:
+def first_argument(message: str) -> str | None:
+    """The argument with which a message begins, if it does."""
+    span = SPAN.match(message)
+    return None if span is None else span["name"]
+
+
+def with_hint(problem: str, hint: str | None, separator: str = "\n") -> str:
     """What is wrong, and what to do, on a line of its own."""
-    said = Text(problem)
-    return said if hint is None else Text(f"{said.markup}{separator}Hint: {Text(hint).markup}")
+    return problem if hint is None else f"{problem}{separator}Hint: {hint}"
 
 
 def counted(n: float, one: str, several: str | None = None) -> str:
@@ -189,8 +103,8 @@ class Note:
     columns : tuple of str
         The covariates concerned.
     template : str
-        The message, with markup; fields such as ``{n_rows:,}``, or ``{n_rows:row|rows}`` for a
-        count with its noun, stand for `values`. Without values it is the message as it is.
+        The message, in which fields such as ``{n_rows:,}``, or ``{n_rows:row|rows}`` for a count
+        with its noun, stand for `values`. Without values it is the message as it is.
     values : mapping of str to object
         Numbers and names of the message; a number that must not be shown is replaced by a text.
 
@@ -209,26 +123,23 @@ class Note:
     values: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     @property
-    def message(self) -> Text:
+    def message(self) -> str:
         """The message in the words of Python; see `spoken` for those of other surfaces."""
         if not self.values:
-            return Text(self.template)
-        return Text(_Formatter().vformat(self.template, (), self.values))
+            return self.template
+        return _Formatter().vformat(self.template, (), self.values)
 
     def with_values(self, **values: object) -> "Note":
         """The same note with other values for some fields of the message, if it has them."""
         return replace(self, values={k: values.get(k, v) for k, v in self.values.items()})
 
     def to_fields(self) -> dict[str, object]:
-        """What files keep of a note: its text in the words of Python, and what it is made of."""
-        kept: dict[str, object] = {
-            "code": self.code,
-            "columns": self.columns,
-            "message": str(self.message),
-        }
-        if not self.values:
-            return kept
-        return {**kept, "template": str(Text(self.template)), "values": dict(self.values)}
+        """What files keep of a note: its message, and what it is made of."""
+        kept: dict[str, object] = {"code": self.code, "columns": self.columns}
+        kept["message"] = self.message
+        if self.values:
+            kept |= {"template": self.template, "values": dict(self.values)}
+        return kept
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:

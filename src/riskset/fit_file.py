@@ -85,7 +85,7 @@ def to_dict(
     if isinstance(model, CV):
         document["cross_validation"] = _cross_validation(model)
     document["warnings"] = [
-        {"code": note.code, "columns": list(note.columns), "message": str(note.message)}
+        {"code": note.code, "columns": list(note.columns), "message": note.message}
         for note in model.notes_
     ]
     times = dict(seconds or {}) | model.seconds_

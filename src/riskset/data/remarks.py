@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from riskset._messages import Note, argument
+from riskset._messages import Note
 from riskset.data.frame import FrameEncoder
 from riskset.data.levels import MANY_LEVELS, is_missing_code
 from riskset.data.roles import Roles
@@ -52,8 +52,8 @@ def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> lis
                     "many_levels",
                     (name,),
                     f"{column} has {len(levels):,} levels, each of which is a covariate; if they "
-                    f"are groups and not a characteristic, name it with {argument('cluster')} or "
-                    f"{argument('strata')}, or leave it out with {argument('drop')}.",
+                    f"are groups and not a characteristic, name it with `cluster` or "
+                    f"`strata`, or leave it out with `drop`.",
                 )
             )
     for name in encoder.identifiers:
@@ -62,8 +62,8 @@ def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> lis
                 "identifier",
                 (name,),
                 f"{words.column(name)} looks like an identifier, but is used as a covariate: "
-                f"name it with {argument('id')}, {argument('cluster')} or {argument('strata')}, or "
-                f"leave it out with {argument('drop')}, unless it is an amount.",
+                f"name it with `id`, `cluster` or `strata`, or "
+                f"leave it out with `drop`, unless it is an amount.",
             )
         )
     return notes

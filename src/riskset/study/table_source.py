@@ -61,7 +61,7 @@ class TableSource:
             duplicates=data.covariates.duplicates,
             unknown_rows=data.covariates.unknown_rows,
         )
-        self._notes = [(note.code, str(note.message)) for note in notes]
+        self._notes = [(note.code, note.message) for note in notes]
         self._notes += self._others()
         self.sources: list[dict[str, object]] = [
             {"name": path.name, "fingerprint": own, "rows": self.design.n_rows if k == 0 else None}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._messages import Note, argument
+from riskset._messages import Note
 from riskset._types import AnyArray, Features, Index, Matrix
 from riskset.data.output import data_frame
 from riskset.infer.crossval.engine import Scored, are_equal
@@ -252,7 +252,7 @@ class CrossValidation:
         advice = (
             "the data hardly speak for any penalised covariate, or stronger ones were left out."
             if is_strongest
-            else f"weaker ones may be better: give them, or a smaller {argument('min_ratio')}."
+            else "weaker ones may be better: give them, or a smaller `min_ratio`."
         )
         best = self.penalties[self.best]
         shown = best and best.with_strength(float(f"{best.strength:.3g}"))
