@@ -84,7 +84,7 @@ def test_numbers_of_the_first_study(folder):
         effective = [f"{own[f'{arm}_effective']:,.0f}" for arm in ("target", "comparator")]
         shown = " and ".join(n)
         if effective != n:
-            shown += f", as good as {' and '.join(effective)}"
+            shown += f" ({' and '.join(effective)})"
         ratio = interval(found[row["analysis"]])
         assert f"| {shown} | {ratio}" in WORDS or row["analysis"] == "adjusted"
     left = rows(folder / "rhc", "attrition", adjustment=1)
@@ -104,7 +104,7 @@ def test_numbers_of_the_first_study(folder):
     levels = rows(folder / "rhc", "estimates", analysis="matched", role="subgroup")
     assert f"interaction ({levels[0]['interaction_p']:.2f})" in WORDS
     remarks = [row["message"] for row in rows(folder / "rhc", "warnings")]
-    (quoted,) = re.findall(r'remarks: "(.*?)"', WORDS)
+    (quoted,) = re.findall(r'notes: "(.*?)"', WORDS)
     assert any(remark.startswith(quoted) for remark in remarks)
 
 
@@ -117,11 +117,11 @@ def test_numbers_of_the_study_on_a_cdm(folder):
     calibrated = interval(main, prefix="calibrated_")
     assert f"{calibrated} after {interval(main)}" in WORDS
     assert f"hazard ratio on treatment is {main['hr']:.3f} and" in WORDS
-    assert f"that of the subdistribution {other['hr']:.3f}" in WORDS
+    assert f"the subdistribution hazard ratio {other['hr']:.3f}" in WORDS
     (ease,) = rows(
         folder / "cdm", "diagnostics", outcome="heart failure", analysis="on treatment", name="ease"
     )
-    assert f"sums that up: {ease['value']:.3f} on treatment" in WORDS
+    assert f"summarises this: {ease['value']:.3f} on treatment" in WORDS
     (after,) = rows(
         folder / "cdm", "arms", outcome="heart failure", analysis="on treatment", side="after"
     )

@@ -31,4 +31,4 @@ def test_what_the_demo_prints(
         assert 1.05 < row["hr"] < 1.3
         assert f"{row['hr']:.2f}" in text
     page = (tmp_path / "demo" / "report.html").read_text("utf-8")
-    assert "Right heart catheter compared with No catheter" in page
+    assert "Right heart catheter versus No catheter" in page

@@ -197,8 +197,8 @@ def test_several_outcomes_have_an_index(report):
     assert made.page.one("h1").text == "Thiazides and ACE inhibitors"
     assert [e.text for e in made.page.all("h2")][1:] == [
         "All results",
-        "Thiazide compared with ACE inhibitor – outcome: heart failure",
-        "Thiazide compared with ACE inhibitor – outcome: myocardial infarction",
+        "Thiazide versus ACE inhibitor: heart failure",
+        "Thiazide versus ACE inhibitor: myocardial infarction",
         "Reproduction, references and glossary",
     ]
     links = [e.attrs["href"] for e in made.page.one("nav").all("a")]
