@@ -21,12 +21,12 @@ LAYERS = (
     ("model",),
     ("solve",),
     ("infer",),
-    ("curves", "estimators", "metrics", "simulate", "datasets", "persistence"),
+    ("curves", "estimators", "metrics", "simulate", "datasets"),
     ("cohort",),
     ("omop",),
     ("study",),
     ("report",),
-    ("fit_file", "fit_form", "plot"),
+    ("plot",),
     ("bench",),
     ("__init__",),
     ("cli",),  # stands on the public names
@@ -54,7 +54,7 @@ HOMES = {
     "markupsafe": ("report/",),
     "pydantic": (
         *("data/documents.py", "data/schema_form.py"),
-        *("estimators/_saved.py", "fit_form.py"),
+        "estimators/fit_form.py",
     ),
     "typer": ("cli/",),
     "rich": ("cli/", "_progress.py"),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from riskset.estimators.finegray import FineGray
     from riskset.estimators.path import PathResult, path
     from riskset.estimators.profiling import Profile, profile
-    from riskset.estimators.reading import load
+    from riskset.estimators.saving import load
     from riskset.estimators.together import fit_each
     from riskset.infer.crossval.result import CrossValidation
     from riskset.model.incidence import check_total_incidence
@@ -74,7 +74,7 @@ _HOMES = {
     "fit_each": "riskset.estimators.together",
     "gray_test": "riskset.curves.comparison",
     "kaplan_meier": "riskset.curves.kaplan_meier",
-    "load": "riskset.estimators.reading",
+    "load": "riskset.estimators.saving",
     "load_rhc": "riskset.datasets",
     "logrank_test": "riskset.curves.comparison",
     "path": "riskset.estimators.path",

@@ -9,7 +9,7 @@ import pytest
 
 import riskset as rs
 from cli.runs import GOLDEN, Run
-from riskset.fit_file import read_fit
+from riskset.estimators.saving import read_fit
 
 
 def test_finegray_from_table_to_predictions(run: Run) -> None:

@@ -102,7 +102,7 @@ def test_a_fault_of_ours_says_so(run: Run, lung: Path, monkeypatch: pytest.Monke
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("really")
 
-    monkeypatch.setattr("riskset.fit_file.write_fit", fail)
+    monkeypatch.setattr("riskset.estimators.saving.write_fit", fail)
     ended = run("fit", lung, "--id", "id", "--out", "fit.json")
     assert ended.code == 1
     assert "fault of riskset" in ended.err

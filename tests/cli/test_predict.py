@@ -11,7 +11,7 @@ import pytest
 import riskset as rs
 from cli.runs import Run
 from riskset.datasets import rhc_path
-from riskset.fit_file import read_fit, to_dict
+from riskset.estimators.saving import read_fit, to_dict
 
 
 def test_predictions_survive_the_file(run: Run) -> None:
@@ -35,6 +35,28 @@ def test_predictions_survive_the_file(run: Run) -> None:
     np.testing.assert_allclose(table["linear_predictor"][::2], model.predict(data)[rows], rtol=1e-9)
     np.testing.assert_allclose(table["cumulative_hazard"], hazard.ravel(), rtol=1e-9)
     np.testing.assert_allclose(table["survival"], np.exp(-hazard).ravel(), rtol=1e-9)
+
+
+def test_a_saved_model_predicts_as_its_document(run: Run, lung: Path) -> None:
+    model = rs.FineGray(n_threads=1).fit(rs.read_dataset(lung, id="id"))
+    model.save("model.riskset")
+    run(
+        "fit",
+        lung,
+        "--id",
+        "id",
+        "--model",
+        "finegray",
+        "--cause",
+        1,
+        "--out",
+        "fit.json",
+        "--quiet",
+    )
+    for fit, out in (("model.riskset", "a.csv"), ("fit.json", "b.csv"), (".", "c.csv")):
+        ended = run("predict", fit, lung, "--times", "100", "--out", out, "--quiet")
+        assert (ended.code, ended.err) == (0, "")
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes() == Path("c.csv").read_bytes()
 
 
 def test_rows_without_a_key_are_counted(run: Run, lung: Path) -> None:

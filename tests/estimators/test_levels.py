@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import riskset as rs
 from levels_by_hand import by_hand
-from riskset.fit_file import read_fit, write_fit
+from riskset.estimators.saving import read_fit, write_fit
 
 SAVED = Path(__file__).parent / "saved_before"
 """Fits that an earlier riskset saved, which kept no column for the first level of a category."""

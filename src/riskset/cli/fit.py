@@ -147,7 +147,7 @@ def fit(
     """
     # Here and not above: they bring numba and scikit-learn, which `riskset --help` does not need.
     from riskset.cli.pictures import draw_bootstrap, draw_cross_validation, draw_fit, draw_profile
-    from riskset.fit_file import write_fit
+    from riskset.estimators.saving import write_fit
 
     strength.check(crossval.cv)
     intervals.check_penalty(strength.penalty)

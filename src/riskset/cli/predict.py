@@ -1,4 +1,4 @@
-"""``riskset predict``: survival or cumulative incidence of new rows from a ``fit.json``."""
+"""``riskset predict``: survival or cumulative incidence of new rows from a fit."""
 
 import math
 from pathlib import Path
@@ -28,7 +28,11 @@ COLUMNS = ("time", "linear_predictor", "survival", "cumulative_hazard", "cumulat
 def predict(
     fit_file: Annotated[
         Path,
-        typer.Argument(metavar="FIT.json", help="What `riskset fit` wrote.", show_default=False),
+        typer.Argument(
+            metavar="FIT",
+            help="What `riskset fit` wrote, such as fit.json, or model.save(...) in Python.",
+            show_default=False,
+        ),
     ],
     new: Annotated[
         Path,
@@ -58,7 +62,7 @@ def predict(
     each row, or for each row and time: survival and cumulative hazard, or cumulative incidence.
     These need a stratum of the fit, if the fit had strata; the linear predictor does not.
     """
-    from riskset.fit_file import read_fit
+    from riskset.estimators.saving import read_fit
 
     at = None if times is None else as_times(times)
     check_target(out, suffixes=TABLE_SUFFIXES, inputs=[fit_file, *tables.inputs(new)])

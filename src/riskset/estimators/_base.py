@@ -14,12 +14,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from riskset._errors import InputError, RisksetWarning
 from riskset._messages import Note
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, is_count, is_number
+from riskset._types import Features, is_count, is_number
 from riskset.data.assemble import column_names
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
@@ -36,9 +37,9 @@ from riskset.estimators._input import (
     refuse_beside,
 )
 from riskset.estimators._predictions import Predictions
-from riskset.estimators._saved import save
 from riskset.estimators._tuning import TunablePenalty
 from riskset.estimators.blocks import Blocks
+from riskset.estimators.fit_file import FACTS, SavedFit, write_archive
 from riskset.kernels.cuda import device
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
@@ -204,7 +205,7 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         """The values of each parameter that has a few."""
         return {"device": ("auto", "cpu", "cuda"), "solver": tuple(SOLVERS)}
 
-    def _checked_runtime(self) -> Runtime:
+    def _check_parameters(self) -> None:
         """Check the parameters that no other layer checks."""
         if self.penalty is not None and not isinstance(self.penalty, Penalty):
             raise InputError(
@@ -231,6 +232,10 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         for name, known in self._options().items():
             if getattr(self, name) not in known:
                 raise InputError.wrong_option(name, getattr(self, name), known)
+
+    def _checked_runtime(self) -> Runtime:
+        """Where to fit; all parameters are checked first."""
+        self._check_parameters()
         if self.device == "cuda":
             device.open_device()  # says now what is missing, not after the data were read
         return Runtime.select(self.device, self.n_threads)
@@ -333,23 +338,67 @@ class HazardModel(Predictions, Answers, TunablePenalty):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `riskset.load` reads, without pickle.
 
-        A zip archive with one JSON document and one ``.npy`` file for each array. It holds what
-        predictions, `summary`, intervals and tests need, and not the training data; variances of
-        at most 2,000 covariates. The file appears as a whole or not at all.
+        A zip archive with one JSON document, the ``fit.json`` of ``riskset fit``, and one ``.npy``
+        file for each further array. It holds what predictions, `summary`, intervals and tests
+        need, and not the training data; variances of at most 2,000 covariates. `riskset predict`
+        reads it if the model was fitted on a `Dataset`. The file appears as a whole or not at all.
 
         Parameters
         ----------
         path : path
             For example ``"fit.riskset"``.
         """
-        save(self, path)
+        check_is_fitted(self, "coef_")
+        write_archive(path, self._saved())
 
-    def _to_save(self) -> tuple[dict[str, object], dict[str, AnyArray]]:
-        """What an estimator of another kind keeps beside the fit: for JSON, and arrays."""
-        return {}, {}
+    def _saved(self, *, with_variances: bool = True) -> SavedFit:
+        """All that a file keeps of a fit."""
+        parameters = self.get_params(deep=False)
+        del parameters["penalty"]
+        cause = self.cause
+        if self._fitted.has_training:  # which may have been left to the data
+            outcome = self._fitted.training.loss.outcome
+            cause = outcome.labels.get(outcome.cause, outcome.cause)
+        names = getattr(self, "feature_names_in_", None)
+        return SavedFit(
+            name=type(self).__name__,
+            parameters={name: _plain(value) for name, value in parameters.items()},
+            penalty=self.penalty,
+            cause=_plain(cause),
+            facts={key: _plain(getattr(self, name)) for key, name in FACTS.items()},
+            coef=self.coef_,
+            columns=self._columns,
+            notes=tuple(self.notes_),
+            n_features_in=self.n_features_in_,
+            feature_names_in=None if names is None else list(names),
+            is_penalized=self._is_penalized,
+            is_robust=self._is_robust,
+            library=self._library,
+            arrays=self._fitted.to_arrays(with_variances=with_variances),
+        )
 
-    def _restore(self, document: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
-        """Take back what `_to_save` gave, and out of the arrays."""
+    def _restore(self, fit: SavedFit) -> None:
+        """Take back what `_saved` gave."""
+        for key, name in FACTS.items():
+            if key in fit.facts:
+                setattr(self, name, fit.facts[key])
+        self.coef_, self._columns = fit.coef, fit.columns
+        self.covariates_ = fit.columns.names
+        if self.coef_.shape != (len(self.covariates_),):
+            raise InputError(
+                f"the file names {len(self.covariates_):,} covariates, but holds "
+                f"{self.coef_.size:,} coefficients.",
+                hint="save the model again.",
+            )
+        self.notes_ = list(fit.notes)
+        self.n_features_in_ = fit.n_features_in
+        if fit.feature_names_in is not None:
+            self.feature_names_in_ = np.array(fit.feature_names_in, dtype=object)
+        self._is_penalized, self._is_robust = fit.is_penalized, fit.is_robust
+        self._library = fit.library
+        self._check_parameters()
+        self._fitted = Fitted(None, fit.arrays)
+        self._fitted.check()
 
     # ---------------------------------------------------------------------- scikit-learn
 
@@ -359,6 +408,15 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         tags.target_tags.positive_only = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold; a parameter with one value for each training row is left out."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value if isinstance(value, (str, dict)) or not hasattr(value, "__len__") else None
 
 
 def _share(kkt: float, tol: float) -> float:

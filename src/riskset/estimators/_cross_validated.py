@@ -9,16 +9,17 @@ from typing import Any, Self, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from riskset._errors import InputError
 from riskset._messages import Note
-from riskset._types import AnyArray, Features
+from riskset._types import Features
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.estimators._base import HazardModel
 from riskset.estimators._fitted import Fitted
 from riskset.estimators._folding import Folding
 from riskset.estimators._input import Data, frame_library
-from riskset.estimators._saved import penalty_from_dict, penalty_to_dict
 from riskset.estimators.finegray import FineGray
+from riskset.estimators.fit_file import SavedFit
 from riskset.infer.crossval.explore import Plan, Rule, Search, explore
 from riskset.infer.crossval.folds import Folds
 from riskset.infer.crossval.result import CrossValidation
@@ -31,8 +32,6 @@ from riskset.solve.optimality import Problem
 __all__ = ["CrossValidated"]
 
 OHDSI_VARIANCE = 0.01
-PREFIX = "cv_"
-"""Of the arrays of a cross-validation in a saved model."""
 
 
 class _ScoreName:
@@ -278,28 +277,18 @@ class CrossValidated(HazardModel):
         """Number of replicates without a certified answer; their scores count all the same."""
         return self._cross_validation().n_failed
 
-    def _to_save(self) -> tuple[dict[str, object], dict[str, AnyArray]]:
-        found = self._cross_validation()
-        document = {
-            "penalties": [penalty_to_dict(p) for p in found.penalties],
-            "score": found.score_name,
-            "best": found.best,
-            "chosen": found.chosen,
-        }
-        arrays = {f"{PREFIX}{name}": array for name, array in found.to_arrays().items()}
-        return {"cross_validation": document}, arrays
+    def _saved(self, *, with_variances: bool = True) -> SavedFit:
+        fit = super()._saved(with_variances=with_variances)
+        return replace(fit, cross_validation=self._cross_validation())
 
-    def _restore(self, document: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
-        kept = document["cross_validation"]
-        names = [name for name in arrays if name.startswith(PREFIX)]
-        self.cross_validation_ = CrossValidation.from_arrays(
-            {name.removeprefix(PREFIX): arrays.pop(name) for name in names},
-            [penalty_from_dict(p) for p in kept["penalties"]],
-            kept["score"],
-            kept["best"],
-            kept["chosen"],
-            self._library,
-        )
+    def _restore(self, fit: SavedFit) -> None:
+        super()._restore(fit)
+        if fit.cross_validation is None:
+            raise InputError(
+                "the file does not hold the cross-validation of the model.",
+                hint="save the model again.",
+            )
+        self.cross_validation_ = fit.cross_validation
 
 
 @dataclass(frozen=True)

@@ -286,7 +286,7 @@ class Fitted:
 
     # -------------------------------------------------------------------------- keeping
 
-    def to_arrays(self) -> dict[str, AnyArray]:
+    def to_arrays(self, *, with_variances: bool = True) -> dict[str, AnyArray]:
         """Everything that can be said without the training data."""
         if self._training is None:
             return dict(self._kept)
@@ -298,7 +298,8 @@ class Fitted:
             arrays |= {f"baseline_{k}": v for k, v in self.baseline.to_arrays().items()}
         except InputError:
             arrays[TOO_FAR] = np.array(len(training.solution.directions))
-        if not training.is_penalized and training.design.n_features <= KEEP_VARIANCE:
+        is_small = training.design.n_features <= KEEP_VARIANCE
+        if with_variances and is_small and not training.is_penalized:
             for name in VARIANCES:
                 arrays[name] = getattr(self, name)
             arrays["tests"] = tests_to_array(self.tests)

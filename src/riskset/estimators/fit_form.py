@@ -1,4 +1,4 @@
-"""The form of ``fit.json``: what `riskset.fit_file.read_fit` needs, and what must agree."""
+"""The form of ``fit.json``: what riskset reads of it, and what must agree."""
 
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
@@ -8,13 +8,18 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from riskset.data.documents import Finite, Form, Numeral, check_ascending, check_label
 from riskset.data.frame import FrameEncoder
-from riskset.data.schema_form import SchemaForm
+from riskset.data.schema_form import EncoderForm, SchemaForm
+from riskset.infer.crossval.scores import Score
 from riskset.model.censoring import CensoringTies
 from riskset.model.cox import Ties
 from riskset.model.finegray import Beyond, CensoringWeights
 from riskset.solve.result import Status
 
-__all__ = ["BaselineForm", "FitForm"]
+__all__ = ["ArchiveForm", "FitForm"]
+
+Count = Annotated[int, Field(ge=0)]
+Number = Numeral | None
+"""A number; None stands for NaN."""
 
 
 def _check_stratum(label: object) -> object:
@@ -66,12 +71,23 @@ class BaselineForm(Form):
 
 
 class PredictionForm(Form):
-    """How to read new data, and what predictions are made of."""
+    """How to read new data, and what predictions are made of.
 
-    data: SchemaForm = Field(alias="schema")
+    A model that was not fitted on a `Dataset` has no schema. An estimate that is infinite in too
+    many stages for floating point has no baseline, but the number of its stages.
+    """
+
+    data: SchemaForm | None = Field(alias="schema")
     center: dict[str, Finite]
     limit: dict[str, Annotated[tuple[Finite, Finite], Field(strict=False)]]
-    baseline: BaselineForm
+    baseline: BaselineForm | None
+    stages: Count | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.baseline is None) == (self.stages is None):
+            raise ValueError("baseline: there must be either a baseline or a number of stages")
+        return self
 
 
 class CensoringForm(Form):
@@ -83,8 +99,56 @@ class CensoringForm(Form):
     weights: CensoringWeights
 
 
+class PenaltyForm(Form):
+    """The penalty of the fit, with the names of columns: of a cross-validation the chosen one."""
+
+    l1: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    l2: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    unpenalized: list[str]
+    factor: dict[str, Finite] = {}
+
+
+class NoteForm(Form):
+    """A note about the data or the answer."""
+
+    code: str
+    columns: list[str]
+    message: str
+
+
+class SearchForm(Form):
+    """What a cross-validation keeps in addition to its arrays."""
+
+    penalties: list[dict[str, Any] | None]
+    score: Score
+    best: Count
+    chosen: Count
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if max(self.best, self.chosen) >= len(self.penalties):
+            raise ValueError("best and chosen must be positions in penalties")
+        return self
+
+
+class EstimatorForm(Form):
+    """What an estimator was made with, and what X looked like at the fit."""
+
+    name: Literal["Cox", "FineGray", "CoxCV", "FineGrayCV"] = Field(alias="class")
+    parameters: dict[str, Any]
+    penalty: dict[str, Any] | None
+    search: SearchForm | None
+    n_features_in: Count
+    feature_names_in: list[Any] | None
+    encoder: EncoderForm | None
+    factors: list[list[str]]
+    library: str | None
+    is_penalized: bool
+    is_robust: bool
+
+
 class FitForm(Form):
-    """What predictions need of ``fit.json``."""
+    """What riskset reads of ``fit.json``; predictions need the keys without a default."""
 
     riskset: str
     format: int = Field(default=1, ge=1)
@@ -95,7 +159,33 @@ class FitForm(Form):
     coef: dict[str, Numeral]
     status: Status
     prediction: PredictionForm
+    n_rows: Count | None = None
+    n_events: Count | None = None
+    n_strata: Count | None = None
+    n_dropped: dict[str, Count] = {}
+    penalty: PenaltyForm | None = None
+    kkt: Number = None
+    log_likelihood: Number = None
+    null_log_likelihood: Number = None
+    objective: Number = None
+    iterations: Count | None = None
+    standard_error: dict[str, Number] | None = None
+    robust_standard_error: dict[str, Number] | None = None
+    warnings: list[NoteForm] = []
+    estimator: EstimatorForm | None = None
+    arrays: dict[str, str] = {}
+    seconds: dict[str, Finite] = {}
     sha256: str | None = None
+
+    @classmethod
+    def sealed_keys(cls, version: int) -> tuple[str, ...]:
+        """Keys of a document of some format that its checksum covers: all that matter.
+
+        The checksum of format 1 covers what predictions need; times never count.
+        """
+        names = tuple(cls.model_fields)
+        last = "prediction" if version == 1 else "arrays"
+        return names[: names.index(last) + 1]
 
     @field_validator("coef")
     @classmethod
@@ -119,10 +209,16 @@ class FitForm(Form):
         infinite = [name for name, value in self.coef.items() if np.isinf(value)]
         if kept.limit and list(kept.limit) != list(self.coef):
             raise ValueError("prediction/limit: its names must be those of coef, in the same order")
-        if infinite and not kept.limit:
+        if infinite and not kept.limit and kept.baseline is not None:
             raise ValueError(
                 f"prediction/limit: it is empty, but the coefficient of {infinite[0]!r} is infinite"
             )
+        for key in ("standard_error", "robust_standard_error"):
+            errors = getattr(self, key)
+            if errors is not None and list(errors) != list(self.coef):
+                raise ValueError(f"{key}: its names must be those of coef, in the same order")
+        if self.estimator is not None and self.model not in self.estimator.name.lower():
+            raise ValueError(f"estimator/class: it does not fit the model {self.model!r}")
         return self
 
     def _check_names(self) -> None:
@@ -131,6 +227,8 @@ class FitForm(Form):
         One level of a category may have none: see `riskset.model.references`.
         """
         schema = self.prediction.data
+        if schema is None:
+            return
         encoder = FrameEncoder.from_dict(schema.encoder.model_dump())
         references: set[str] = set()
         for factor in encoder.factors:
@@ -154,3 +252,19 @@ class FitForm(Form):
                 raise ValueError(
                     f"coef: {coefficient!r} stands where prediction/schema has {name!r}"
                 )
+
+
+class ArchiveForm(Form):
+    """The document of the archives that riskset wrote before ``fit.json`` was part of them."""
+
+    model: Literal["Cox", "FineGray", "CoxCV", "FineGrayCV"]
+    parameters: dict[str, Any]
+    penalty: dict[str, Any] | None
+    attributes: dict[str, Any]
+    notes: list[list[str | list[str]]]
+    feature_names_in_: list[Any] | None
+    covariates: list[str]
+    encoder: EncoderForm | None
+    data: SchemaForm | None = Field(alias="schema")
+    factors: list[list[str]] = []
+    cross_validation: SearchForm | None = None

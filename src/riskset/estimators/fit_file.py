@@ -1,0 +1,692 @@
+"""One fitted model, one file: the document ``fit.json``, alone or in an archive with arrays.
+
+The document holds the answer, how it was certified, and what predictions for new data need: how X
+was read and the baseline hazard. It never holds data of single rows, except the event times of the
+baseline. Every number is written with all its digits. `riskset fit` writes the document alone.
+``model.save`` writes a zip archive of the document and one ``.npy`` file for each array that is
+too large for it: variances, tests, and the replicates of a cross-validation. Both are readable by
+anything that reads JSON and NumPy's format, and can never run code.
+"""
+
+import hashlib
+import io
+import json
+import math
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._messages import Note
+from riskset._types import AnyArray, Features, is_count
+from riskset._version import __version__
+from riskset.data.documents import (
+    DAMAGED_ARCHIVE,
+    SEAL,
+    check_form,
+    content_checksum,
+    is_sealed,
+    parse_json,
+)
+from riskset.data.frame import FrameEncoder
+from riskset.data.schema import Schema
+from riskset.data.writers import check_target, replacing
+from riskset.estimators._input import Columns
+from riskset.estimators._interval import Interval
+from riskset.estimators.fit_form import (
+    ArchiveForm,
+    EstimatorForm,
+    FitForm,
+    PenaltyForm,
+    PredictionForm,
+    SearchForm,
+)
+from riskset.infer.crossval.result import CrossValidation
+from riskset.model.penalty import L1, L2, ElasticNet, Penalty
+
+__all__ = [
+    "FACTS",
+    "SavedFit",
+    "blaming_file",
+    "fit_document",
+    "read_fit_file",
+    "write_archive",
+]
+
+FORMAT = 2
+"""Format 1 was the document of `riskset fit` alone; `model.save` had documents of its own."""
+ARCHIVE_FORMAT = "riskset-fit"
+"""The format that documents of archives had then, in versions up to `ARCHIVE_VERSION`."""
+ARCHIVE_VERSION = 2
+DOCUMENT = "fit.json"
+SUFFIX = ".npy"
+BASELINE, SEARCH = "baseline_", "cv_"
+"""Prefixes of the arrays of a baseline and of a cross-validation."""
+ERRORS = ("standard_error", "robust_standard_error")
+"""Arrays of one number for each covariate, which the document holds."""
+FACTS = {
+    "status": "status_",
+    "kkt": "kkt_",
+    "log_likelihood": "log_likelihood_",
+    "null_log_likelihood": "null_log_likelihood_",
+    "objective": "objective_",
+    "iterations": "n_iter_",
+    "n_rows": "n_rows_",
+    "n_events": "n_events_",
+    "n_strata": "n_strata_",
+    "n_dropped": "n_dropped_",
+    "seconds": "seconds_",
+}
+"""Keys of the document, and the attributes of an estimator that they stand for."""
+AGAIN = "write it again with `riskset fit --out` or model.save(...), or copy the file again."
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedFit:
+    """A fitted estimator without its data.
+
+    Attributes
+    ----------
+    name : str
+        Of its class.
+    parameters : dict
+        Those of the constructor but the penalty; one with a value for each row is None.
+    penalty : Penalty or None
+    cause : int, str or None
+        The event studied, also where that was left to the data.
+    facts : dict
+        Attributes by name, see `FACTS`; those that a file lacks are absent.
+    coef : (p,) float64
+    columns : Columns
+    notes : tuple of Note
+    n_features_in, feature_names_in : int, list or None
+        As scikit-learn has them.
+    is_penalized, is_robust : bool
+    library : str or None
+        The library of data frames that X came from.
+    arrays : dict of arrays
+        What `Fitted.to_arrays` returns.
+    cross_validation : CrossValidation or None
+    """
+
+    name: str
+    parameters: dict[str, Any]
+    penalty: Penalty | None
+    cause: int | str | None
+    facts: dict[str, Any]
+    coef: Features
+    columns: Columns
+    notes: tuple[Note, ...]
+    n_features_in: int
+    feature_names_in: list[Any] | None
+    is_penalized: bool
+    is_robust: bool
+    library: str | None
+    arrays: dict[str, AnyArray] = field(default_factory=dict)
+    cross_validation: CrossValidation | None = None
+
+
+# ------------------------------------------------------------------------------------- writing
+
+
+def write_archive(path: str | os.PathLike[str], fit: SavedFit) -> None:
+    """Write the document and the arrays that it does not hold, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If the path is a folder, or in a folder that is absent or closed to writing.
+    """
+    path = Path(path)
+    check_target(path)
+    arrays = {name: array for name, array in fit.arrays.items() if not _is_in_document(name)}
+    if fit.cross_validation is not None:
+        found = fit.cross_validation.to_arrays()
+        arrays |= {f"{SEARCH}{name}": array for name, array in found.items()}
+    packed = {name: _packed(array) for name, array in arrays.items()}
+    document = fit_document(fit, checksums=_checksums(packed))
+    with replacing(path) as (temporary,), temporary.open("wb") as stream:
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(DOCUMENT, json.dumps(document, indent=1, allow_nan=False))
+            for name, content in packed.items():
+                archive.writestr(name + SUFFIX, content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def fit_document(
+    fit: SavedFit,
+    *,
+    interval: Interval | None = None,
+    seconds: Mapping[str, float] | None = None,
+    checksums: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """The content of ``fit.json``: a fitted model as JSON can hold it.
+
+    Parameters
+    ----------
+    fit : SavedFit
+    interval : Interval, optional
+        Confidence intervals to store.
+    seconds : mapping, optional
+        Times to report in addition to those of the fit.
+    checksums : mapping, optional
+        SHA-256 of the arrays that are stored with the document, by name.
+
+    Returns
+    -------
+    dict
+        Infinite numbers are the strings "inf" and "-inf"; numbers that are not defined are None.
+    """
+    names = fit.columns.names
+    facts = {key: _plain_number(fit.facts[key]) for key in FACTS if key in fit.facts}
+    document: dict[str, Any] = {
+        "riskset": __version__,
+        "format": FORMAT,
+        **_kind(fit),
+        "n_features": len(names),
+        "penalty": _penalty(fit),
+        "coef": _named(names, fit.coef),
+        "tol": fit.parameters["tol"],
+        **facts,
+    }
+    document |= {key: _named(names, fit.arrays[key]) for key in ERRORS if key in fit.arrays}
+    if interval is not None:
+        document["interval"] = _interval(interval)
+    if fit.cross_validation is not None:
+        document["cross_validation"] = _cross_validation(fit.cross_validation, fit.parameters)
+    document["warnings"] = [
+        {"code": note.code, "columns": list(note.columns), "message": str(note.message)}
+        for note in fit.notes
+    ]
+    document["seconds"] = dict(seconds or {}) | facts.get("seconds", {})
+    document["estimator"] = _estimator(fit)
+    document["prediction"] = _prediction(fit)
+    if checksums is not None:
+        document["arrays"] = dict(checksums)
+    return {**document, SEAL: _seal(document, FORMAT)}
+
+
+def _kind(fit: SavedFit) -> dict[str, object]:
+    """Which model it is, and what is special about it."""
+    parameters, schema = fit.parameters, fit.columns.schema
+    if "ties" in parameters:
+        return {"model": "cox", "ties": parameters["ties"], "cause": fit.cause}
+    named = parameters["censoring_group"]
+    censoring = {
+        "ties": parameters["censoring_ties"],
+        "group": named
+        if isinstance(named, str) or schema is None
+        else schema.roles.censoring_group,
+        "beyond": parameters["censoring_beyond"],
+        "weights": parameters["censoring_weights"],
+    }
+    return {"model": "finegray", "ties": "breslow", "cause": fit.cause, "censoring": censoring}
+
+
+def _estimator(fit: SavedFit) -> dict[str, object]:
+    """See `EstimatorForm`."""
+    encoder, found = fit.columns.encoder, fit.cross_validation
+    search = None if found is None else {
+        "penalties": [penalty_to_dict(penalty) for penalty in found.penalties],
+        "score": found.score_name,
+        "best": found.best,
+        "chosen": found.chosen,
+    }  # fmt: skip
+    return {
+        "class": fit.name,
+        "parameters": fit.parameters,
+        "penalty": penalty_to_dict(fit.penalty),
+        "search": search,
+        "n_features_in": fit.n_features_in,
+        "feature_names_in": fit.feature_names_in,
+        "encoder": None if encoder is None else encoder.to_dict(),
+        "factors": [list(factor) for factor in fit.columns.factors],
+        "library": fit.library,
+        "is_penalized": fit.is_penalized,
+        "is_robust": fit.is_robust,
+    }
+
+
+def _prediction(fit: SavedFit) -> dict[str, object]:
+    """How to read new data, and the baseline: log H at time, for a linear predictor `center`."""
+    names, schema, arrays = fit.columns.names, fit.columns.schema, fit.arrays
+    center = arrays["center"]
+    limit, baseline = {}, None
+    if "step" in arrays:
+        limit = {
+            name: [float(finite), float(step)]
+            for name, finite, step in zip(names, arrays["finite"], arrays["step"], strict=True)
+        }
+    if "stages" not in arrays:
+        baseline = {
+            "center": float(arrays["baseline_center"]),
+            "strata": [json.loads(str(label)) for label in arrays["baseline_strata"]],
+            "stratum_ptr": arrays["baseline_stratum_ptr"].tolist(),
+            "time": arrays["baseline_time"].tolist(),
+            "log_cumulative": list(map(_number, arrays["baseline_log_cumulative"].tolist())),
+        }
+    return {
+        "schema": None if schema is None else schema.to_dict(),
+        # Linear predictors of the baseline are relative to these values; those not named are 0.
+        "center": {names[j]: float(center[j]) for j in np.flatnonzero(center)},
+        # See `Fitted.limit`; empty where all coefficients are finite.
+        "limit": limit,
+        "baseline": baseline,
+        **({"stages": int(arrays["stages"])} if "stages" in arrays else {}),
+    }
+
+
+def _penalty(fit: SavedFit) -> dict[str, object]:
+    found, names = fit.cross_validation, fit.columns.names
+    penalty = fit.penalty if found is None else found.penalties[found.chosen]
+    if penalty is None:
+        return {"l1": 0.0, "l2": 0.0, "unpenalized": []}
+    factors = penalty.factors(names)
+    unpenalized = [
+        column if isinstance(column, str) else names[column] for column in penalty.unpenalized
+    ]
+    other = {names[j]: float(factors[j]) for j in np.flatnonzero((factors != 1) & (factors != 0))}
+    return {
+        "l1": penalty.l1,
+        "l2": penalty.l2,
+        "unpenalized": unpenalized,
+        **({"factor": other} if other else {}),
+    }
+
+
+def _cross_validation(found: CrossValidation, parameters: Mapping[str, Any]) -> dict[str, object]:
+    """The curve, every replicate, and the choice."""
+    curve = [
+        {
+            "l1": float(l1),
+            "l2": float(l2),
+            "mean": _number(float(mean)),
+            "se": _number(float(se)),
+            "n_nonzero": int(n_nonzero),
+            "scores": [_number(score) for score in scores[:count].tolist()],
+            "largest_kkt": float(kkt[:count].max()),
+        }
+        for l1, l2, mean, se, n_nonzero, count, scores, kkt in zip(
+            found.l1,
+            found.l2,
+            found.mean,
+            found.se,
+            found.n_nonzero,
+            found.n_replicates,
+            found.scores,
+            found.kkt,
+            strict=True,
+        )
+    ]
+    return {
+        "score": found.score_name,
+        "rule": parameters["rule"],
+        "folds": int(np.count_nonzero(found.repeats == 0)),
+        "repeats": int(found.repeats.max()) + 1,
+        "seed": parameters["seed"],
+        "censoring": parameters["censoring"],
+        "n_failed": found.n_failed,
+        "n_infinite": int(np.count_nonzero(found.statuses == "infinite_estimate")),
+        "n_left_out": int(found.n_left_out.sum()),
+        "repeat_of_replicate": found.repeats.tolist(),
+        "fold_of_replicate": found.folds.tolist(),
+        "curve": curve,
+        "best": {"l1": float(found.l1[found.chosen]), "l2": float(found.l2[found.chosen])},
+    }
+
+
+def _interval(interval: Interval) -> dict[str, object]:
+    bounds = {
+        name: {"lower": _number(lower), "upper": _number(upper)}
+        for name, (lower, upper) in interval.bounds.items()
+    }
+    about = {"method": interval.method, "level": interval.level, **interval.details}
+    return {**about, "bounds": bounds}
+
+
+def _named(names: Iterable[str], values: Features) -> dict[str, object]:
+    return dict(zip(names, map(_number, values.tolist()), strict=True))
+
+
+def _plain_number(value: object) -> Any:
+    return _number(value) if isinstance(value, float) else value
+
+
+def _number(value: float) -> float | str | None:
+    """A number for JSON, which has neither infinities nor NaN."""
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
+
+
+def _is_in_document(array: str) -> bool:
+    return array in (*ERRORS, "center", "finite", "step", "stages") or array.startswith(BASELINE)
+
+
+def _seal(document: Mapping[str, Any], version: int) -> str:
+    keys = FitForm.sealed_keys(version)
+    return content_checksum({key: document[key] for key in keys if key in document})
+
+
+def _checksums(packed: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(content).hexdigest() for name, content in packed.items()}
+
+
+def _packed(array: AnyArray) -> bytes:
+    packed = io.BytesIO()
+    np.save(packed, array, allow_pickle=False)
+    return packed.getvalue()
+
+
+# ------------------------------------------------------------------------------------- reading
+
+
+def read_fit_file(path: str | os.PathLike[str]) -> SavedFit:
+    """Read a fit that riskset wrote, now or in an earlier version.
+
+    Parameters
+    ----------
+    path : path
+        What `model.save` or ``riskset fit --out`` wrote, or a folder with a ``fit.json``.
+
+    Raises
+    ------
+    FileNotFoundError
+    InputError
+        If the file is not one of ours, is damaged or was changed, or comes from a later version.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / DOCUMENT
+        if not path.exists():
+            raise InputError(f"{str(path.parent)!r} is a folder.", hint="name a file in it.")
+    content = path.read_bytes()
+    packed: dict[str, bytes] = {}
+    is_archive = content.startswith(b"PK") or zipfile.is_zipfile(io.BytesIO(content))
+    try:
+        if is_archive:
+            content, packed = _unzipped(content, path)
+        arrays = {
+            name: np.load(io.BytesIO(array), allow_pickle=False) for name, array in packed.items()
+        }
+    except InputError:
+        raise
+    except DAMAGED_ARCHIVE as error:
+        raise _not_ours(path, f"it is damaged or cut short ({error})") from None
+    try:
+        document = parse_json(content)
+    except ValueError as error:
+        raise _not_ours(path, f"it is not valid JSON, or damaged ({error})") from None
+    if not isinstance(document, dict) or "riskset" not in document:
+        raise _not_ours(path, "it does not have the key 'riskset'")
+    if is_archive and document.get("format") == ARCHIVE_FORMAT:
+        _check_version(path, document, document.get("format_version"), ARCHIVE_VERSION)
+        return _from_archive_form(path, document, packed, arrays)
+    version = document.get("format", 1)
+    if isinstance(version, int):
+        _check_version(path, document, version, FORMAT)
+    form = check_form(FitForm, document, file=path.name, hint=AGAIN)
+    if form.sha256 != _seal(document, form.format) and (is_archive or form.sha256 is not None):
+        raise _changed(path, "content")
+    if is_archive:
+        _check_arrays(path, form.arrays, packed)
+    return _from_form(path, form, document["prediction"]["schema"], arrays)
+
+
+def _unzipped(content: bytes, path: Path) -> tuple[bytes, dict[str, bytes]]:
+    """The document and the arrays of an archive, packed."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if DOCUMENT not in archive.namelist():
+            raise _not_ours(path, f"it is a zip archive without {DOCUMENT}")
+        arrays = {
+            name.removesuffix(SUFFIX): archive.read(name)
+            for name in archive.namelist()
+            if name.endswith(SUFFIX)
+        }
+        return archive.read(DOCUMENT), arrays
+
+
+def _check_version(
+    path: Path, document: Mapping[str, object], version: object, largest: int
+) -> None:
+    if not is_count(version):
+        raise _not_ours(path, f"its format version is {version!r}")
+    if version > largest:
+        raise InputError(
+            f"{path.name} was written by riskset {document['riskset']} in format {version}, but "
+            f"riskset {__version__} reads formats up to {largest}.",
+            hint="upgrade riskset.",
+        )
+
+
+def _check_arrays(path: Path, known: Mapping[str, str], packed: Mapping[str, bytes]) -> None:
+    differ = sorted({name for name, _ in _checksums(packed).items() ^ known.items()})
+    if differ:
+        raise _changed(path, f"array {differ[0]!r}")
+
+
+def _changed(path: Path, what: str) -> InputError:
+    return InputError(
+        f"{path.name} is damaged or has changed since it was written: its {what} does not agree "
+        "with its checksum.",
+        hint="copy the file again, or fit again. To use a fit.json that was edited on purpose, "
+        f"delete its key {SEAL!r}.",
+    )
+
+
+def _not_ours(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{path.name} is not a fit saved by riskset: {why}.",
+        hint="pass a file written by model.save(...) or by `riskset fit --out`.",
+    )
+
+
+def _from_form(
+    path: Path, form: FitForm, schema: dict[str, Any] | None, arrays: dict[str, AnyArray]
+) -> SavedFit:
+    names, kept = tuple(form.coef), form.prediction
+    estimator = _of_format_1(form) if form.estimator is None else form.estimator
+    name: str = estimator.name
+    penalty, found = estimator.penalty, estimator.search
+    if found is not None and not any(array.startswith(SEARCH) for array in arrays):
+        # A document alone does not hold every replicate: the fit is that of the chosen penalty.
+        penalty, name, found = found.penalties[found.chosen], name.removesuffix("CV"), None
+    for key in ERRORS:
+        errors = getattr(form, key)
+        if errors is not None:
+            arrays[key] = np.array(list(errors.values()), dtype=np.float64)
+    facts = {key: getattr(form, key) for key in FACTS if key in form.model_fields_set}
+    encoder = None if estimator.encoder is None else estimator.encoder.model_dump()
+    with blaming_file(path):
+        return SavedFit(
+            name=name,
+            parameters=estimator.parameters,
+            penalty=penalty_from_dict(penalty),
+            cause=form.cause,
+            facts={key: np.nan if value is None else value for key, value in facts.items()},
+            coef=np.array(list(form.coef.values())),
+            columns=_columns(names, encoder, schema, estimator.factors),
+            notes=tuple(Note(n.code, tuple(n.columns), n.message) for n in form.warnings),
+            n_features_in=estimator.n_features_in,
+            feature_names_in=estimator.feature_names_in,
+            is_penalized=estimator.is_penalized,
+            is_robust=estimator.is_robust,
+            library=estimator.library,
+            cross_validation=_search(found, arrays, estimator.library),
+            arrays=arrays | _prediction_arrays(names, kept),
+        )
+
+
+def _columns(
+    names: Sequence[str],
+    encoder: dict[str, Any] | None,
+    schema: dict[str, Any] | None,
+    factors: list[list[str]],
+) -> Columns:
+    return Columns(
+        tuple(names),
+        None if encoder is None else FrameEncoder.from_dict(encoder),
+        None if schema is None else Schema.from_dict(schema),
+        tuple(map(tuple, factors)),
+    )
+
+
+def _prediction_arrays(names: tuple[str, ...], kept: PredictionForm) -> dict[str, AnyArray]:
+    """As `Fitted.to_arrays` has them."""
+    arrays: dict[str, AnyArray] = {
+        "center": np.array([kept.center.get(name, 0.0) for name in names]),
+    }
+    if kept.limit:
+        arrays["finite"], arrays["step"] = np.array(list(kept.limit.values())).T
+    if kept.baseline is None:
+        return arrays | {"stages": np.array(kept.stages)}
+    baseline = kept.baseline
+    return arrays | {
+        "baseline_strata": np.array([json.dumps(label) for label in baseline.strata]),
+        "baseline_stratum_ptr": np.array(baseline.stratum_ptr, dtype=np.int64),
+        "baseline_time": np.array(baseline.time, dtype=np.float64),
+        "baseline_log_cumulative": np.array(baseline.log_cumulative, dtype=np.float64),
+        "baseline_center": np.array(baseline.center),
+    }
+
+
+def _of_format_1(form: FitForm) -> EstimatorForm:
+    """What a document does not say of its estimator, from what it says of its model."""
+    parameters: dict[str, Any] = {"cause": form.cause}
+    if form.censoring is None:
+        parameters["ties"] = form.ties
+    else:
+        parameters |= {f"censoring_{key}": value for key, value in form.censoring}
+    penalty = _with_names(form.penalty)
+    return EstimatorForm.model_validate(
+        {
+            "class": "Cox" if form.model == "cox" else "FineGray",
+            "parameters": parameters,
+            "penalty": penalty_to_dict(penalty),
+            "search": None,
+            "n_features_in": len(form.coef),
+            "feature_names_in": list(form.coef),
+            "encoder": None,
+            "factors": [],
+            "library": None,
+            "is_penalized": penalty is not None,
+            # It holds these where the variance, or an interval that was asked for, is robust.
+            "is_robust": penalty is None and form.robust_standard_error is not None,
+        }
+    )
+
+
+def _with_names(known: PenaltyForm | None) -> Penalty | None:
+    if known is None or not (known.l1 or known.l2):
+        return None
+    more: dict[str, Any] = {"unpenalized": known.unpenalized, "factor": known.factor or None}
+    if not known.l2:
+        return L1(known.l1, **more)
+    return ElasticNet(l1=known.l1, l2=known.l2, **more) if known.l1 else L2(known.l2, **more)
+
+
+def _from_archive_form(
+    path: Path, document: dict[str, Any], packed: dict[str, bytes], arrays: dict[str, AnyArray]
+) -> SavedFit:
+    """From an archive with a document of its own; that of version 1 had no checksums."""
+    if (document["format_version"] > 1 or SEAL in document) and not is_sealed(document):
+        raise _changed(path, DOCUMENT)
+    if "arrays" in document:
+        _check_arrays(path, document["arrays"], packed)
+    form = check_form(ArchiveForm, document, file=path.name, hint="save the model again.")
+    attributes = form.attributes
+    with blaming_file(path):
+        return SavedFit(
+            name=form.model,
+            parameters=form.parameters,
+            penalty=penalty_from_dict(form.penalty),
+            cause=form.parameters["cause"],
+            facts={key: attributes[name] for key, name in FACTS.items()},
+            coef=arrays.pop("coef"),
+            columns=_columns(
+                form.covariates, document["encoder"], document["schema"], form.factors
+            ),
+            notes=tuple(Note(code, tuple(names), text) for code, names, text in document["notes"]),
+            n_features_in=attributes["n_features_in_"],
+            feature_names_in=form.feature_names_in_,
+            is_penalized=attributes["_is_penalized"],
+            is_robust=attributes["_is_robust"],
+            library=attributes["_library"],
+            cross_validation=_search(form.cross_validation, arrays, attributes["_library"]),
+            arrays=arrays,
+        )
+
+
+def _search(
+    found: SearchForm | None, arrays: dict[str, AnyArray], library: str | None
+) -> CrossValidation | None:
+    """Take the cross-validation out of the arrays."""
+    names = [name for name in arrays if name.startswith(SEARCH)]
+    taken = {name.removeprefix(SEARCH): arrays.pop(name) for name in names}
+    if found is None:
+        return None
+    penalties = [penalty_from_dict(penalty) for penalty in found.penalties]
+    return CrossValidation.from_arrays(
+        taken, penalties, found.score, found.best, found.chosen, library
+    )
+
+
+@contextmanager
+def blaming_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Whatever is missing from a fit, or has a wrong type, is a fault of its file."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{os.path.basename(path)} is a riskset fit, but something in it is missing or "
+            f"changed ({type(error).__name__}: {error}).",
+            hint=AGAIN,
+        ) from None
+
+
+# ----------------------------------------------------------------------------------- penalties
+
+
+def penalty_to_dict(penalty: Penalty | None) -> dict[str, object] | None:
+    """The arguments of a penalty as JSON can hold them."""
+    if penalty is None:
+        return None
+    factor = penalty.factor
+    return {
+        "type": type(penalty).__name__,
+        "l1": penalty.l1,
+        "l2": penalty.l2,
+        "unpenalized": list(penalty.unpenalized),
+        # Pairs, because keys of JSON objects are text and columns may be numbers.
+        "factor_pairs": [list(p) for p in factor.items()] if isinstance(factor, dict) else None,
+        "factor": list(factor) if isinstance(factor, tuple) else None,
+        "rescale": penalty.rescale,
+        "drop_first": penalty.drop_first,
+    }
+
+
+def penalty_from_dict(state: dict[str, Any] | None) -> Penalty | None:
+    """The inverse of `penalty_to_dict`."""
+    if state is None:
+        return None
+    pairs = state["factor_pairs"]
+    common = {
+        "unpenalized": state["unpenalized"],
+        "factor": state["factor"] if pairs is None else dict(pairs),
+        # Fits that do not have this key left first levels out.
+        "drop_first": state.get("drop_first", True),
+    }
+    if state["type"] == "L1":
+        return L1(state["l1"], **common)
+    if state["type"] == "L2":
+        return L2(state["l2"], **common)
+    return ElasticNet(l1=state["l1"], l2=state["l2"], rescale=state["rescale"], **common)

@@ -1,0 +1,130 @@
+"""Fitted models in files: `load`, and what the command line writes and reads."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from riskset._errors import InputError
+from riskset.data.schema import Schema
+from riskset.data.writers import write_json
+from riskset.estimators._base import HazardModel
+from riskset.estimators._interval import Interval
+from riskset.estimators.cox import Cox
+from riskset.estimators.crossval import CoxCV, FineGrayCV
+from riskset.estimators.finegray import FineGray
+from riskset.estimators.fit_file import (
+    blaming_file,
+    fit_document,
+    read_fit_file,
+)
+
+__all__ = ["load", "read_fit", "to_dict", "write_fit"]
+
+CLASSES: dict[str, type[HazardModel]] = {
+    kind.__name__: kind for kind in (Cox, FineGray, CoxCV, FineGrayCV)
+}
+
+
+def load(path: str | os.PathLike[str]) -> HazardModel:
+    """Read a fitted model from a file.
+
+    Parameters
+    ----------
+    path : path
+        What the method `save` or ``riskset fit --out`` wrote, or a folder with a ``fit.json``.
+
+    Returns
+    -------
+    Cox, FineGray, CoxCV or FineGrayCV
+        From a ``fit.json`` with a cross-validation, the `Cox` or `FineGray` model of the chosen
+        penalty: only `save` keeps every replicate. A ``fit.json`` has standard errors, but no
+        covariances and tests.
+
+    Raises
+    ------
+    FileNotFoundError
+    InputError
+        If the file is not a saved fit, is damaged, or was written by a later version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import riskset as rs
+    >>> model = rs.Cox(rs.L2(10.0)).fit(rs.load_rhc())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/fit.riskset")
+    ...     again = rs.load(f"{folder}/fit.riskset")
+    >>> bool((again.coef_ == model.coef_).all())
+    True
+    """
+    fit = read_fit_file(path)
+    with blaming_file(path):
+        kind = CLASSES[fit.name]
+        # From a document alone a cross-validated fit comes back as the model that it chose.
+        tuned = CLASSES.get(f"{fit.name}CV", kind)
+        dropped = set(tuned._get_param_names()) - set(kind._get_param_names())
+        parameters = {k: v for k, v in fit.parameters.items() if k not in dropped}
+        model = kind(penalty=fit.penalty, **parameters)
+        model._restore(fit)
+        return model
+
+
+def to_dict(
+    model: HazardModel,
+    *,
+    interval: Interval | None = None,
+    seconds: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """The content of the ``fit.json`` of a model that was fitted on a `Dataset`."""
+    if model._columns.schema is None:
+        raise InputError(
+            "the model was not fitted on a Dataset, so it is not known how to read new data.",
+            hint="use model.save(...), or fit on what riskset.read_dataset returns.",
+        )
+    fit = model._saved(with_variances=False)
+    errors = {} if model._is_penalized else {"standard_error": model.standard_error_}
+    if model.is_robust_ or (interval is not None and interval.method == "robust"):
+        errors["robust_standard_error"] = model.robust_standard_error_
+    return fit_document(
+        replace(fit, arrays=fit.arrays | errors), interval=interval, seconds=seconds
+    )
+
+
+def write_fit(
+    path: Path,
+    model: HazardModel,
+    *,
+    interval: Interval | None = None,
+    seconds: Mapping[str, float] | None = None,
+) -> None:
+    """Write ``fit.json`` alone, whole or not at all; see `to_dict`."""
+    write_json(path, to_dict(model, interval=interval, seconds=seconds))
+
+
+def read_fit(path: Path) -> tuple[HazardModel, Schema]:
+    """A model that predicts here, and how to read new data for it.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is not one of a model that was fitted on a `Dataset`.
+    """
+    try:
+        model = load(path)
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no file {str(path)!r}.",
+            hint="pass what `riskset fit --out` or model.save(...) wrote.",
+        ) from None
+    schema = model._columns.schema
+    if schema is None:
+        raise InputError(
+            f"{path.name} holds a model that was not fitted on a Dataset, so it is not known how "
+            "to read new data.",
+            hint="use riskset.load(...) in Python, or fit on what riskset.read_dataset returns.",
+        )
+    # The machine of the fit may have had a GPU or more cores.
+    model.set_params(device="auto", n_threads=None)
+    return model, schema
