@@ -202,7 +202,7 @@ def fit_document(
     if fit.cross_validation is not None:
         document["cross_validation"] = _cross_validation(fit.cross_validation, fit.parameters)
     document["warnings"] = [
-        {"code": note.code, "columns": list(note.columns), "message": str(note.message)}
+        {"code": note.code, "columns": list(note.columns), "message": note.message}
         for note in fit.notes
     ]
     document["seconds"] = dict(seconds or {}) | facts.get("seconds", {})
