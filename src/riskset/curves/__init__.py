@@ -1,1 +1,1 @@
-"""Curves without a model: Kaplan-Meier, Aalen-Johansen, and tests that groups share them."""
+"""Nonparametric curves (Kaplan-Meier, Aalen-Johansen) and tests between groups."""

@@ -1,4 +1,4 @@
-"""What the curves of several groups have in common."""
+"""Base classes of the curves of several groups."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ class Curve(Protocol):
 
     @property
     def end(self) -> float:
-        """Time up to which the estimate is known."""
+        """Last time at which the estimate is known."""
 
     def at(self, times: object) -> NDArray[np.float64]:
-        """The estimate at times."""
+        """Return the estimate at given times."""
 
     def at_risk(self, times: object) -> NDArray[np.float64]:
-        """Weighted number under observation just before each time."""
+        """Return the weighted number at risk just before each time."""
 
     def columns(self, times: NDArray[np.float64] | None) -> dict[str, AnyArray]:
-        """The curve as columns of a table, at its own or at other times."""
+        """Return the curve as columns of a table, at its steps or at given times."""
 
 
 C = TypeVar("C", bound=Curve)
@@ -41,18 +41,18 @@ C = TypeVar("C", bound=Curve)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curves(Generic[C]):
-    """One curve for each group: look one up by its label, or go through them in sorted order.
+    """Mapping of group labels to curves, in sorted order.
 
     Attributes
     ----------
     curves : tuple
-        One for each group, in the sorted order of their labels.
+        One curve per group, in the sorted order of the labels.
     level : float
         Coverage of the intervals.
     interval : str
-        Their kind.
+        Kind of the intervals.
     variance : str
-        How standard errors were found: "counts", "robust" or "aalen".
+        Method of the standard errors: "counts", "robust" or "aalen".
     """
 
     curves: tuple[C, ...]
@@ -86,33 +86,33 @@ class Curves(Generic[C]):
         return len(self.curves)
 
     def at(self, times: object) -> NDArray[np.float64]:
-        """The estimates of all groups at times, in any order: groups first, times last.
+        """Return the estimates of all groups at given times: groups first, times last.
 
-        Constant between the steps and after the last of them, also after the follow-up of a group
-        has ended (``curve.end``), where nobody is at risk and `to_frame` has no values.
+        Times may be in any order. Curves are constant between steps and after the last step, also
+        after the end of follow-up of a group (``curve.end``), where `to_frame` has no values.
         """
         return np.array([curve.at(times) for curve in self.curves])
 
     def at_risk(self, times: object) -> NDArray[np.float64]:
-        """Weighted number under observation just before each time, (n_groups, n_times)."""
+        """Return the weighted number at risk just before each time, (n_groups, n_times)."""
         return np.array([curve.at_risk(times) for curve in self.curves])
 
     def to_frame(self, times: object = None, *, library: str | None = None) -> Any:
-        """All estimates as a long data frame.
+        """Return all estimates as a long data frame.
 
         Parameters
         ----------
         times : numbers, optional
-            Rows for these times only; default: for every step of each curve. After the follow-up of
-            a group has ended the estimates are not known and NaN, as R's ``summary.survfit`` leaves
-            these times out; a survival that has reached 0 stays 0.
+            Return rows for these times only; default: for every step of each curve. Estimates after
+            the end of follow-up of a group are NaN (R's ``summary.survfit`` omits these times). A
+            survival that has reached 0 stays 0.
         library : {"pandas", "polars", "pyarrow"}, optional
             Default: pandas if it is installed, else Arrow.
 
         Returns
         -------
         data frame
-            A row for each group (and cause) and time; in pandas the group is the index.
+            One row per group (and cause) and time. In pandas, the group is the index.
         """
         at = None if times is None else as_times(times)
         parts = [curve.columns(at) for curve in self.curves]

@@ -1,4 +1,4 @@
-"""Cumulative incidence of competing causes without a model."""
+"""Nonparametric cumulative incidence of competing causes."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -30,7 +30,7 @@ _VARIANCES = {"counts": delta_variance, "robust": jackknife_variance, "aalen": a
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IncidenceCurve:
-    """Incidence of every cause in one group, at every distinct time at which a follow-up ends.
+    """Cumulative incidence of every cause in one group, at every distinct time in the data.
 
     Attributes
     ----------
@@ -41,11 +41,11 @@ class IncidenceCurve:
     time : (m,) float64, increasing
     incidence, standard_error, lower, upper : (k, m) float64
     survival : (m,) float64
-        Free of every cause: 1 less all incidences.
+        Probability of no event: 1 minus the sum of all incidences.
     n_at_risk, n_censored : (m,) float64
-        Sums of weights: under observation just before the time, censored at it.
+        Sums of weights: at risk just before the time, and censored at it.
     n_events : (k, m) float64
-        Weight that fails of each cause at the time.
+        Weight of the events of each cause at the time.
     """
 
     label: object
@@ -72,12 +72,12 @@ class IncidenceCurve:
         )
 
     def position(self, cause: int | str) -> int:
-        """Row of a cause in the arrays.
+        """Return the row of a cause in the arrays.
 
         Raises
         ------
         InputError
-            If it does not occur.
+            If the cause does not occur.
         """
         known = self.causes.tolist()
         if cause not in known:
@@ -89,26 +89,26 @@ class IncidenceCurve:
 
     @property
     def end(self) -> float:
-        """Time up to which incidences are known.
+        """Last time at which incidences are known.
 
-        The end of the follow-up; infinite if everybody has had an event, since nothing changes
-        then.
+        This is the end of follow-up. It is infinite if every row has had an event, because
+        incidences are then constant.
         """
         return known_until(self.time, self.survival)
 
     def at(self, times: object) -> NDArray[np.float64]:
-        """Incidence of each cause at times (k, n_times).
+        """Return the incidence of each cause at given times, (k, n_times).
 
-        0 before the first event, constant after the last step.
+        It is 0 before the first event and constant after the last step.
         """
         return step_values(self.time, self.incidence, as_times(times), 0.0)
 
     def at_risk(self, times: object) -> NDArray[np.float64]:
-        """Weighted number under observation just before each time."""
+        """Return the weighted number at risk just before each time."""
         return self._table.at_risk_before(as_times(times))
 
     def columns(self, times: NDArray[np.float64] | None) -> dict[str, AnyArray]:
-        """The curve as columns of a table, at its own or at other times; NaN after its `end`."""
+        """Return the curve as columns of a table; NaN after its `end`."""
         values = {
             "incidence": self.incidence,
             "standard_error": self.standard_error,
@@ -134,16 +134,16 @@ class IncidenceCurve:
 
 
 class AalenJohansen(Curves[IncidenceCurve]):
-    """Cumulative incidence of every cause by group; `aalen_johansen` makes it.
+    """Cumulative incidence of every cause by group, the result of `aalen_johansen`.
 
-    Look a group up by its label, ``result["treated"]``, or go through the `IncidenceCurve` of each.
+    A mapping of group labels to `IncidenceCurve`, for example ``result["treated"]``.
     """
 
     @property
     def causes(self) -> AnyArray:
-        """Event codes, or labels, that occur in any group, ascending (k,).
+        """Event codes or labels that occur in any group, ascending, (k,).
 
-        Without any event the labels that are known, or 1.
+        Without any event, these are the known labels, or 1.
         """
         return self.curves[0].causes
 
@@ -157,34 +157,35 @@ def aalen_johansen(
     interval: Interval = "log-log",
     variance: IncidenceVariance = "auto",
 ) -> AalenJohansen:
-    r"""Cumulative incidence of every cause of failure, by group: the estimate of Aalen & Johansen.
+    r"""Estimate the cumulative incidence of every cause, by group (Aalen-Johansen).
 
     .. math:: F_k(t) = \sum_{u \le t} S(u-) \frac{d_{ku}}{Y_u}, \qquad
         S(t) = \prod_{u \le t} \left(1 - \frac{\sum_k d_{ku}}{Y_u}\right)
 
-    with the weight :math:`d_{ku}` that fails of cause k at u and :math:`Y_u` at risk. S and all
-    incidences add up to 1.
+    where :math:`d_{ku}` is the weight of the events of cause k at u, and :math:`Y_u` the weight at
+    risk. S and all incidences add up to 1.
 
     Parameters
     ----------
     y : (n,) structured array, `Outcome` or `Dataset`
-        `riskset.Surv` with events 0 (censored), 1, 2, ... or labels. With ``entry``,
-        rows are at risk on (entry, time].
+        `riskset.Surv` with events 0 (censored), 1, 2, ... or labels. With ``entry``, rows are at
+        risk in (entry, time].
     group : (n,) labels, optional
-        Curves for each.
+        Estimate one curve per group.
     weight : (n,) numbers >= 0, optional
         Case weights; 0 removes a row.
     level : float
-        Coverage of the pointwise intervals.
+        Confidence level of the pointwise intervals.
     interval : {"log-log", "log", "plain"}
         Scale on which the interval of the *incidence* is symmetric.
     variance : {"auto", "counts", "robust", "aalen"}
-        "counts": the delta method (Dinse & Larson), which takes a weight of 2 for two rows; it is
-        Greenwood's variance where there is one cause, and the binomial F (1 - F) / n where nobody
-        is censored. "robust": the infinitesimal jackknife over rows, as R's survfit, for weights
-        such as inverse probabilities of treatment (taken as known); without weights and late entry
-        the same numbers. "aalen": by martingales, as cmprsk::cuminc, a little larger in small
-        samples. "auto": counts if all weights are whole numbers, else robust.
+        "counts": the delta method (Dinse & Larson), in which a weight of 2 counts as two rows. It
+        equals Greenwood's variance if there is one cause, and the binomial F (1 - F) / n without
+        censoring. "robust": the infinitesimal jackknife over rows, as in R's survfit, for weights
+        such as inverse probabilities of treatment (treated as known). Without weights and late
+        entry it gives the same numbers. "aalen": a martingale estimate, as in cmprsk::cuminc, which
+        is slightly larger in small samples. "auto": "counts" if all weights are whole numbers,
+        otherwise "robust".
 
     Returns
     -------
@@ -193,11 +194,11 @@ def aalen_johansen(
     Raises
     ------
     InputError
-        If values are missing or of the wrong length, or a group has no weight.
+        If values are missing or have the wrong length, or a group has no weight.
 
     Notes
     -----
-    O(n log n) time for each cause.
+    Time is O(n log n) per cause.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Tests that groups share one curve: Gray's for cumulative incidence, the log-rank for survival."""
+"""Tests between groups: Gray's test of cumulative incidence and the log-rank test of hazards."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -31,22 +31,22 @@ NO_DIFFERENCE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class GroupTest:
-    """Result of a test that groups share one curve.
+    """Result of a test between groups.
 
     Attributes
     ----------
     statistic : float
-        Chi-square with `df` degrees of freedom if they do.
+        Chi-square with `df` degrees of freedom under the null hypothesis.
     df : int
-        Groups that can be told apart, less one.
+        Number of groups that can be compared, minus one.
     groups : tuple
-        Labels, sorted.
+        Sorted labels.
     score : (n_groups,) float64
-        Weighted events observed in each group less those expected; they sum to 0.
+        Weighted observed minus expected events of each group. They sum to 0.
     variance : (n_groups, n_groups) float64
         Covariance of `score`.
     n_rows, n_events : (n_groups,) int64
-        Rows and events of the cause in each group; a row of weight 2 is two.
+        Rows and events of the cause in each group. A row of weight 2 counts as two.
     """
 
     statistic: float
@@ -59,7 +59,7 @@ class GroupTest:
 
     @property
     def p_value(self) -> float:
-        """Upper tail probability; NaN with no degrees of freedom."""
+        """Upper tail probability. NaN without degrees of freedom."""
         return float(chdtrc(self.df, self.statistic)) if self.df > 0 else float("nan")
 
 
@@ -81,35 +81,35 @@ def gray_test(
     strata: object = None,
     rho: float = 0.0,
 ) -> GroupTest:
-    r"""Gray's test that the cumulative incidence of a cause is the same in all groups.
+    r"""Perform Gray's test that the cumulative incidence of a cause is equal in all groups.
 
-    With incidence :math:`F_g` and event-free survival :math:`S_g` of group g, its modified risk
-    set is :math:`R_g(t) = Y_g(t) (1 - F_g(t-)) / S_g(t-)`, and
+    Group g has the incidence :math:`F_g`, the event-free survival :math:`S_g`, and the modified
+    risk set :math:`R_g(t) = Y_g(t) (1 - F_g(t-)) / S_g(t-)`, and
 
     .. math:: z_g = \sum_t (1 - F(t-))^\rho \left( d_g(t) - d(t) \frac{R_g(t)}{\sum_h R_h(t)}
         \right)
 
-    compares events of the cause with those expected, F the incidence common to all groups. The
-    statistic is :math:`z' V^- z` with Gray's variance, corrected for ties. It is that of
-    ``Tests`` of R's cmprsk::cuminc. Times at which one group alone is at risk add nothing.
+    compares observed with expected events of the cause, where F is the common incidence of all
+    groups. The statistic is :math:`z' V^- z` with Gray's variance, corrected for ties, as in
+    ``Tests`` of R's cmprsk::cuminc. Times at which only one group is at risk add nothing.
 
     Parameters
     ----------
     y : (n,) structured array, `Outcome` or `Dataset`
-        `riskset.Surv` with events 0 (censored), 1, 2, ... or labels. An `Outcome` and a `Dataset`
-        bring their case weights; their strata count only if they are passed as `strata`.
+        `riskset.Surv` with events 0 (censored), 1, 2, ... or labels. The case weights of an
+        `Outcome` or a `Dataset` are used; their strata only if passed as `strata`.
     group : (n,) labels
-        At least two.
+        Group of each row; at least two groups.
     cause : int or str, optional
-        The event code to compare, or its label. By default that of the `Outcome` or `Dataset`; of
-        other `y` code 1, and of labels the only one.
+        Code or label of the event to compare. Default: the cause of the `Outcome` or `Dataset`; for
+        other `y`, code 1, or the only label.
     weight : (n,) whole numbers >= 0, optional
-        How many rows each row stands for; 0 removes it.
+        Number of rows that each row represents; 0 removes it.
     strata : (n,) labels, or a sequence of label arrays, optional
-        Groups are compared within strata, and scores and variances added up. A stratum in which
-        nobody has an event of the cause adds nothing.
+        Compare groups within strata, and add up scores and variances. A stratum without an event of
+        the cause adds nothing.
     rho : float
-        Weight early differences (positive) or late ones (negative) more.
+        Positive values give more weight to early differences, negative values to late ones.
 
     Returns
     -------
@@ -118,17 +118,16 @@ def gray_test(
     Raises
     ------
     InputError
-        If there is one group only or more than 1,000, a weight is not whole, or nobody has an event
-        of the cause. And where the test is not
-        defined: if rows enter late, or if F, which may pass 1 once a group has nobody left,
-        reaches 1 while groups are still compared and rho is not positive, or passes it and rho is
-        not whole.
+        If there is only one group or more than 1,000, a weight is not a whole number, or no row has
+        an event of the cause. Also if the test is not defined: if rows enter late; if F reaches 1
+        while groups are still compared and rho is not positive; or if F exceeds 1, which is
+        possible once a group is empty, and rho is not a whole number.
 
     Notes
     -----
-    O(n log n + m K^3) time for K groups and m times with events. Without competing events the
-    scores are those of the log-rank test; the variances differ in small samples, since Gray's
-    allows each group a survival of its own.
+    Time is O(n log n + m K^3) for K groups and m times with events. Without competing events, the
+    scores equal those of the log-rank test. The variances differ in small samples, because Gray's
+    variance allows a different survival in each group.
 
     References
     ----------
@@ -171,30 +170,30 @@ def logrank_test(
     strata: object = None,
     rho: float = 0.0,
 ) -> GroupTest:
-    r"""The log-rank test, and its :math:`G^\rho` family, that groups share one hazard.
+    r"""Perform the log-rank test of equal hazards, or a test of its :math:`G^\rho` family.
 
     .. math:: z_g = \sum_t S(t-)^\rho \left( d_g(t) - d(t) \frac{Y_g(t)}{Y(t)} \right)
 
-    with S the Kaplan-Meier curve of all groups together (of each stratum), and the hypergeometric
-    variance: R's ``survdiff``. rho = 1 is the Peto-Peto version of the Wilcoxon test.
+    where S is the Kaplan-Meier curve of all groups together (in each stratum). The variance is
+    hypergeometric, as in R's ``survdiff``. rho = 1 is the Peto-Peto version of the Wilcoxon test.
 
     Parameters
     ----------
     y : (n,) structured array, `Outcome` or `Dataset`
-        `riskset.Surv`. With ``entry``, rows are at risk on (entry, time]. An `Outcome` and a
-        `Dataset` bring their case weights; their strata count only if they are passed as `strata`.
+        `riskset.Surv`. With ``entry``, rows are at risk in (entry, time]. The case weights of an
+        `Outcome` or a `Dataset` are used; their strata only if passed as `strata`.
     group : (n,) labels
-        At least two.
+        Group of each row; at least two groups.
     cause : int or str, optional
-        The event code that counts, or its label, all others being censored: with competing events
-        the test compares cause-specific hazards. Default: as of `gray_test`.
+        Code or label of the event. All other events are censored, so with competing events the test
+        compares cause-specific hazards. Default: as for `gray_test`.
     weight : (n,) whole numbers >= 0, optional
-        How many rows each row stands for; 0 removes it.
+        Number of rows that each row represents; 0 removes it.
     strata : (n,) labels, or a sequence of label arrays, optional
-        Groups are compared within strata, and scores and variances added up. A stratum in which
-        nobody has an event of the cause adds nothing.
+        Compare groups within strata, and add up scores and variances. A stratum without an event of
+        the cause adds nothing.
     rho : float
-        Weight early differences (positive) or late ones (negative) more.
+        Positive values give more weight to early differences, negative values to late ones.
 
     Returns
     -------
@@ -203,12 +202,12 @@ def logrank_test(
     Raises
     ------
     InputError
-        If there is one group only or more than 10,000, a weight is not whole, or nobody has an
-        event of the cause.
+        If there is only one group or more than 10,000, a weight is not a whole number, or no row
+        has an event of the cause.
 
     Notes
     -----
-    O(n K + K^3) time for n rows and K groups.
+    Time is O(n K + K^3) for n rows and K groups.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Survival without a model."""
+"""Nonparametric survival."""
 
 import warnings
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ Variance = Literal["auto", "counts", "robust", "xie-liu"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SurvivalCurve:
-    """Survival of one group, at every distinct time at which a follow-up ends.
+    """Survival of one group, at every distinct time in the data.
 
     Attributes
     ----------
@@ -38,11 +38,11 @@ class SurvivalCurve:
         The group.
     time : (m,) float64, increasing
     survival, standard_error, lower, upper : (m,) float64
-        Standard errors and intervals are NaN where the survival is 0.
+        Standard errors and intervals are NaN if the survival is 0.
     cumulative_hazard, cumulative_hazard_standard_error : (m,) float64
-        The estimate of Nelson and Aalen.
+        The Nelson-Aalen estimate.
     n_at_risk, n_events, n_censored : (m,) float64
-        Sums of weights: under observation just before the time, failing and censored at it.
+        Sums of weights: at risk just before the time, and with an event or censored at it.
     """
 
     label: object
@@ -67,33 +67,33 @@ class SurvivalCurve:
 
     @property
     def end(self) -> float:
-        """Time up to which survival is known.
+        """Last time at which survival is known.
 
-        The end of the follow-up; infinite if survival has reached 0, where it stays.
+        This is the end of follow-up. It is infinite if survival has reached 0.
         """
         return known_until(self.time, self.survival)
 
     def at(self, times: object) -> NDArray[np.float64]:
-        """Survival at times, in any order; 1 before the first, constant after the last step."""
+        """Return survival at given times: 1 before the first step, constant after the last."""
         return step_values(self.time, self.survival, as_times(times), 1.0)
 
     def at_risk(self, times: object) -> NDArray[np.float64]:
-        """Weighted number under observation just before each time."""
+        """Return the weighted number at risk just before each time."""
         return self._table.at_risk_before(as_times(times))
 
     def quantile(self, p: float = 0.5) -> tuple[float, float, float]:
-        """Time by which a share p has failed, and its interval by reading the band of the curve.
+        """Return the time by which a proportion p has had the event, with its interval.
 
         Parameters
         ----------
         p : float in (0, 1)
-            0.5: the median.
+            0.5 gives the median.
 
         Returns
         -------
         estimate, lower, upper : float
-            The first times at which the survival and the ends of its interval are at most 1 - p;
-            NaN where they never are.
+            The first times at which the survival and the limits of its interval are at most 1 - p.
+            NaN if they never are.
 
         References
         ----------
@@ -110,7 +110,7 @@ class SurvivalCurve:
         return found[0], found[1], found[2]
 
     def columns(self, times: NDArray[np.float64] | None) -> dict[str, AnyArray]:
-        """The curve as columns of a table, at its own or at other times; NaN after its `end`."""
+        """Return the curve as columns of a table; NaN after its `end`."""
         values: dict[str, AnyArray] = {
             "survival": self.survival,
             "standard_error": self.standard_error,
@@ -136,9 +136,9 @@ class SurvivalCurve:
 
 
 class KaplanMeier(Curves[SurvivalCurve]):
-    """Survival curves by group; `kaplan_meier` makes them.
+    """Survival curves by group, the result of `kaplan_meier`.
 
-    Look a group up by its label, ``result["treated"]``, or go through the `SurvivalCurve` of each.
+    A mapping of group labels to `SurvivalCurve`, for example ``result["treated"]``.
     """
 
 
@@ -152,36 +152,38 @@ def kaplan_meier(
     variance: Variance = "auto",
     cause: int | str | None = None,
 ) -> KaplanMeier:
-    r"""Kaplan-Meier estimate of survival, by group, with intervals and numbers at risk.
+    r"""Estimate survival by group, with intervals and numbers at risk (Kaplan-Meier).
 
     .. math:: S(t) = \prod_{u \le t} \left(1 - \frac{d_u}{Y_u}\right), \qquad
         var = S(t)^2 \sum_{u \le t} \frac{d_u}{Y_u (Y_u - d_u)}
 
-    with the weight :math:`d_u` that fails at u and :math:`Y_u` at risk: rows that entered before u
-    and did not end before it. The cumulative hazard of Nelson and Aalen comes with it,
-    :math:`\sum d_u / Y_u` with variance :math:`\sum d_u / Y_u^2`.
+    where :math:`d_u` is the weight of the events at u, and :math:`Y_u` the weight at risk: rows
+    that entered before u and did not end before it. The result also contains the Nelson-Aalen
+    cumulative hazard :math:`\sum d_u / Y_u` with variance :math:`\sum d_u / Y_u^2`.
 
     Parameters
     ----------
     y : (n,) structured array, `Outcome` or `Dataset`
-        `riskset.Surv`, or scikit-survival's. With ``entry``, rows are at risk on (entry, time].
+        Made by `riskset.Surv`, or by scikit-survival. With ``entry``, rows are at risk in (entry,
+        time].
     group : (n,) labels, optional
-        A curve for each.
+        Estimate one curve per group.
     weight : (n,) numbers >= 0, optional
         Case weights; 0 removes a row.
     level : float
-        Coverage of the pointwise intervals.
+        Confidence level of the pointwise intervals.
     interval : {"log-log", "log", "plain"}
         Scale on which the interval is symmetric.
     variance : {"auto", "counts", "robust", "xie-liu"}
-        "counts": Greenwood's formula, which takes a weight of 2 for two rows. "robust": the
+        "counts": Greenwood's formula, in which a weight of 2 counts as two rows. "robust": the
         infinitesimal jackknife over rows, for weights such as inverse probabilities of treatment
-        (taken as known). "xie-liu": Greenwood's formula with effective numbers at risk,
-        :math:`(\sum w)^2 / \sum w^2`. "auto": counts if all weights are whole numbers, else robust.
+        (treated as known). "xie-liu": Greenwood's formula with effective numbers at risk,
+        :math:`(\sum w)^2 / \sum w^2`. "auto": "counts" if all weights are whole numbers, otherwise
+        "robust".
     cause : int, str or "any", optional
-        The event code that counts, all others being censored, or "any" for survival free of every
-        event. May be left out when codes are 0 and 1. With competing events,
-        1 - survival is not the risk of an event: see `aalen_johansen`.
+        Code of the event; all other events are censored. "any" gives survival free of every event.
+        Optional if codes are 0 and 1. With competing events, 1 - survival is not the risk of an
+        event; use `aalen_johansen`.
 
     Returns
     -------
@@ -190,18 +192,18 @@ def kaplan_meier(
     Raises
     ------
     InputError
-        If values are missing or of the wrong length, codes beyond 1 come without `cause`, or a
-        group has no weight.
+        If values are missing or have the wrong length, if there are codes above 1 but no `cause`,
+        or if a group has no weight.
 
     Warns
     -----
     RisksetWarning
-        If, with late entry, everybody at risk fails while others are still to enter: the estimate
-        is 0 from there on.
+        If, with late entry, every row at risk has an event before others enter. The estimate is 0
+        from then on.
 
     Notes
     -----
-    O(n log n) time.
+    Time is O(n log n).
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""How well a model predicts, for survival and for competing risks, at the scale of the fits."""
+"""Metrics of predictions, for survival and for competing risks."""
 
 from riskset.metrics._auc import AUC, auc
 from riskset.metrics._brier import BrierScore, brier_score

@@ -1,4 +1,4 @@
-"""Time-dependent AUC: how well a score separates who has the event by a time from who has not."""
+"""Time-dependent AUC: how well a score separates cases and controls at a time."""
 
 import warnings
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ class AUC:
     ----------
     times : (m,) float64
     auc : (m,) float64
-        NaN where there are no cases or no controls.
+        NaN if there are no cases or no controls.
     standard_error : (m,) float64
-        By the infinitesimal jackknife over rows or clusters, for a score that was not fitted to
-        these rows. Accounts for the estimate of G if that is made from them.
+        From the infinitesimal jackknife over rows or clusters, for a score that was not fitted to
+        these rows. It accounts for the estimation of G from these rows.
     n_cases, n_controls : (m,) int64
-        Rows of positive weight that are known to be one or the other.
+        Rows of positive weight that are known to be cases, and controls.
     """
 
     times: NDArray[np.float64]
@@ -42,7 +42,7 @@ class AUC:
     n_controls: Index
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with one row for each time."""
+        """Return a data frame with one row per time."""
         columns = {
             "time": self.times,
             "auc": self.auc,
@@ -66,46 +66,45 @@ def auc(
     censored_at_time: AtTime = "unknown",
     cluster: object = None,
 ) -> AUC:
-    r"""Cumulative/dynamic area under the curve at one or more times, in spite of censoring.
+    r"""Compute the cumulative/dynamic area under the curve at given times, with censored rows.
 
     .. math::
         AUC(t) = \frac{\sum_{i,j} W_i V_j \left( 1\{m_i > m_j\} + \tfrac12 1\{m_i = m_j\} \right)}
         {\sum_i W_i \sum_j V_j}, \qquad
         W_i = \frac{w_i 1\{time_i \le t, event_i = cause\}}{G(time_i-)}
 
-    with m the score, and controls j that are event-free at t,
-    :math:`V_j = w_j 1\{time_j > t\} / G(t)`, or have had a competing event,
-    :math:`V_j = w_j 1\{time_j \le t, event_j \notin \{0, cause\}\} / G(time_j-)`. G is the
-    Kaplan-Meier estimate of the distribution of censoring, in which the events at a time come
-    before the censorings at it. Rows censored at or before t are neither case nor control. G is one
-    curve for all rows: where censoring depends on covariates, pass `censoring`.
+    where m is the score. Controls j are event-free at t, :math:`V_j = w_j 1\{time_j > t\} / G(t)`,
+    or have had a competing event, :math:`V_j = w_j 1\{time_j \le t, event_j \notin \{0, cause\}\} /
+    G(time_j-)`. G is the Kaplan-Meier estimate of the censoring distribution. At tied times, events
+    come before censorings. Rows censored at or before t are neither cases nor controls. G is one
+    curve for all rows. If censoring depends on covariates, pass `censoring`.
 
     Parameters
     ----------
     y : (n,) structured array
-        `riskset.Surv`, or scikit-survival's.
+        Made by `riskset.Surv`, or by scikit-survival.
     risk_score : (n,) or (n, m) numbers
-        Higher means that the event is more likely by t: a linear predictor, or an incidence (1 -
-        survival) at each time. May be infinite, not missing.
+        Higher means that the event by t is more likely: a linear predictor, or an incidence (1 -
+        survival) at each time. Infinite scores are allowed, missing ones are not.
     times : (m,) increasing numbers, or one
     cause : int or str, optional
-        Code of the event. Needed if `y` has codes above 1.
+        Code of the event. Required if `y` has codes above 1.
     controls : {"event_free_or_competing", "event_free"}
-        Whether rows with a competing event by t are controls (Blanche's definition ii) or are left
-        out (definition i). The same without competing events.
+        Whether rows with a competing event by t are controls (definition ii of Blanche et al.) or
+        are left out (definition i). Without competing events, both are the same.
     sample_weight : (n,) numbers >= 0, optional
-        Case weights; they also count in G.
+        Case weights. G uses them, too.
     y_train : structured array or Outcome, optional
-        Rows from which G is estimated, instead of `y`; an `Outcome` brings its weights.
+        Rows from which G is estimated instead of `y`. The case weights of an `Outcome` are used.
     censoring : pair of arrays, optional
-        Chances of being uncensored from elsewhere: just before each row's own time, (n,), and at
-        the times, (m,) or (n, m).
+        Probabilities of being uncensored, for example from a model: just before the time of each
+        row, (n,), and at `times`, (m,) or (n, m).
     censored_at_time : {"unknown", "event_free"}
-        What a row censored at t itself is at t: by the formula it adds nothing. "event_free": it
-        counts as event-free, and these weigh :math:`1 / G(t-)`; to be chosen where t is the
+        The state of a row that is censored at t. "unknown": it adds nothing, as in the formula.
+        "event_free": it counts as event-free with weight :math:`1 / G(t-)`. Use this if t is the
         administrative end of follow-up.
     cluster : (n,) labels, optional
-        Rows that belong together, for the standard error.
+        Clusters of rows, for the standard error.
 
     Returns
     -------
@@ -114,17 +113,17 @@ def auc(
     Raises
     ------
     InputError
-        If scores are missing or of a wrong shape; if G is 0 where it is needed, as after the end
-        of follow-up; if rows enter late.
+        If scores are missing or have the wrong shape, if a required G is 0, for example after the
+        end of follow-up, or if rows enter late.
 
     Warns
     -----
     RisksetWarning
-        If there are no cases or no controls at a time.
+        If a time has no cases or no controls.
 
     Notes
     -----
-    O(n log n) time for each column of scores, O(n) more for each time.
+    Time is O(n log n) per column of scores, and O(n) more per time.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Brier score: the mean squared distance of predicted probabilities from what happened."""
+"""Brier score: the mean squared error of predicted probabilities."""
 
 import warnings
 from dataclasses import dataclass
@@ -28,16 +28,15 @@ class BrierScore:
     ----------
     times : (m,) float64
     score : (m,) float64
-        0 is perfect; a prediction of 0.5 for everybody scores 0.25.
+        0 is perfect. A prediction of 0.5 for all rows scores 0.25.
     standard_error : (m,) float64
-        By the infinitesimal jackknife over rows or clusters, for a prediction that was not made
-        from these rows. Accounts for the estimate of G if that is made from them.
+        From the infinitesimal jackknife over rows or clusters, for a prediction that was not made
+        from these rows. It accounts for the estimation of G from these rows.
     reference : (m,) float64
-        Score of the same prediction for everybody: the weighted share with the event, which is the
-        Kaplan-Meier or Aalen-Johansen estimate.
+        Score of one prediction for all rows, the Kaplan-Meier or Aalen-Johansen estimate.
     integrated : float
-        Mean score over the time between the first and the last of `times`, by the trapezoidal
-        rule; with one time, the score.
+        Mean score between the first and the last of `times`, by the trapezoidal rule. With one
+        time, the score at this time.
     integrated_standard_error : float
     """
 
@@ -50,13 +49,13 @@ class BrierScore:
 
     @property
     def accuracy_index(self) -> NDArray[np.float64]:
-        """Index of prediction accuracy, 1 - score / reference; NaN where the reference is 0."""
+        """Index of prediction accuracy, 1 - score / reference. NaN if the reference is 0."""
         index = np.full(self.times.size, np.nan)
         np.divide(self.reference - self.score, self.reference, out=index, where=self.reference > 0)
         return index
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with one row for each time."""
+        """Return a data frame with one row per time."""
         columns = {
             "time": self.times,
             "score": self.score,
@@ -80,44 +79,44 @@ def brier_score(
     censored_at_time: AtTime = "unknown",
     cluster: object = None,
 ) -> BrierScore:
-    r"""Squared error of predicted probabilities at one or more times, in spite of censoring.
+    r"""Compute the Brier score of predicted probabilities at given times, with censored rows.
 
     .. math::
         BS(t) = \frac{1}{\sum_i w_i} \sum_i w_i \left( \frac{1\{time_i \le t, event_i \ne 0\}}
         {G(time_i-)} + \frac{1\{time_i > t\}}{G(t)} \right)
         \left( 1\{time_i \le t, event_i = cause\} - F_i(t) \right)^2
 
-    with :math:`F_i(t)` the predicted probability of the event by t, and G the Kaplan-Meier estimate
-    of the distribution of censoring, in which the events at a time come before the censorings at
-    it. A row that is censored at or before t adds nothing; a row with a competing event by t counts
-    as a row without the event, for good. G is one curve for all rows: where censoring depends on
-    covariates, pass `censoring`. Times after the end of follow-up are refused.
+    where :math:`F_i(t)` is the predicted probability of the event by t, and G the Kaplan-Meier
+    estimate of the censoring distribution. At tied times, events come before censorings. A row that
+    is censored at or before t adds nothing. A row with a competing event by t counts as a row
+    without the event at all later times. G is one curve for all rows. If censoring depends on
+    covariates, pass `censoring`. Times after the end of follow-up raise an error.
 
     Parameters
     ----------
     y : (n,) structured array
-        `riskset.Surv`, or scikit-survival's.
+        Made by `riskset.Surv`, or by scikit-survival.
     prediction : (n, m) or, for one time, (n,) numbers in [0, 1]
-        Row i, at ``times[j]``.
+        Prediction for row i at ``times[j]``.
     times : (m,) increasing numbers, or one
     cause : int or str, optional
-        Code of the predicted event. Needed if `y` has codes above 1.
+        Code of the predicted event. Required if `y` has codes above 1.
     prediction_is : {"survival", "incidence"}, optional
-        "survival": the probability of no event by t; "incidence": that of the event of the cause
-        by t. Default: "survival" without `cause`, "incidence" with it.
+        "survival": the probability of no event by t. "incidence": the probability of an event of
+        the cause by t. Default: "survival" without `cause`, "incidence" with it.
     sample_weight : (n,) numbers >= 0, optional
-        Case weights; they also count in G.
+        Case weights. G uses them, too.
     y_train : structured array or Outcome, optional
-        Rows from which G is estimated, instead of `y`; an `Outcome` brings its weights.
+        Rows from which G is estimated instead of `y`. The case weights of an `Outcome` are used.
     censoring : pair of arrays, optional
-        Chances of being uncensored from elsewhere, such as a model of censoring: just before each
-        row's own time, (n,), and at the times, (m,) or (n, m).
+        Probabilities of being uncensored, for example from a model: just before the time of each
+        row, (n,), and at `times`, (m,) or (n, m).
     censored_at_time : {"unknown", "event_free"}
-        What a row censored at t itself is at t: by the formula it adds nothing. "event_free": it
-        counts as event-free, and these weigh :math:`1 / G(t-)`; to be chosen where t is the
+        The state of a row that is censored at t. "unknown": it adds nothing, as in the formula.
+        "event_free": it counts as event-free with weight :math:`1 / G(t-)`. Use this if t is the
         administrative end of follow-up.
     cluster : (n,) labels, optional
-        Rows that belong together, for the standard error.
+        Clusters of rows, for the standard error.
 
     Returns
     -------
@@ -126,8 +125,8 @@ def brier_score(
     Raises
     ------
     InputError
-        If a prediction is no probability, or goes the wrong way in time for what it is said to be;
-        if G is 0 where it is needed, as after the end of follow-up; if rows enter late.
+        If a prediction is not a probability, or increases (survival) or decreases (incidence) with
+        time. If a required G is 0, for example after the end of follow-up. If rows enter late.
 
     Warns
     -----
@@ -136,7 +135,7 @@ def brier_score(
 
     Notes
     -----
-    O(n log n + n m) time.
+    Time is O(n log n + n m).
 
     References
     ----------
@@ -203,7 +202,7 @@ def read_incidence(
     cause: int | str | None,
     prediction_is: PredictionKind | None,
 ) -> NDArray[np.float64]:
-    """Predicted probabilities of the event, (n, n_times)."""
+    """Return predicted probabilities of the event, (n, n_times)."""
     values = as_table(prediction, "prediction")
     if values.ndim == 1 and n_times == 1:
         values = values[:, None]

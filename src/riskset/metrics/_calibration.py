@@ -1,4 +1,4 @@
-"""Calibration: predicted probabilities of an event by a time against what was observed."""
+"""Calibration: comparison of predicted and observed probabilities of an event by a time."""
 
 import warnings
 from dataclasses import dataclass
@@ -30,24 +30,24 @@ class Calibration:
     ----------
     time : float
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     predicted : (g,) float64
-        Mean prediction of each group, or points of the smooth curve; increasing.
+        Mean prediction of each group, or points of the smooth curve, increasing.
     observed : (g,) float64
-        Probability of the event by the time; NaN where follow-up ends before it.
+        Observed probability of the event by the time. NaN if follow-up ends before it.
     standard_error, lower, upper : (g,) float64
-        NaN where the interval is not defined, as without an event.
+        NaN if the interval is not defined, for example without an event.
     n_rows, n_events : (g,) int64
-        Rows of positive weight in the group or around the point, and those of them seen to have
-        the event by the time.
+        Rows of positive weight in the group or around the point, and how many of them are observed
+        to have the event by the time.
     mean_predicted, mean_observed : float
-        Of everybody.
+        Mean over all rows.
     ratio, ratio_lower, ratio_upper : float
-        mean_observed / mean_predicted, calibration in the large, with its interval on the log
-        scale; the predictions count as fixed.
+        Calibration in the large: mean_observed / mean_predicted, with an interval on the log scale
+        that treats the predictions as fixed.
     mean_distance : float
-        Mean over rows of \|observed - predicted\|: with a smooth curve the integrated calibration
-        index, with groups the expected calibration error.
+        Mean over rows of \|observed - predicted\|. With a smooth curve it is the integrated
+        calibration index, with groups the expected calibration error.
     """
 
     time: float
@@ -67,7 +67,7 @@ class Calibration:
     mean_distance: float
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with one row for each group or point."""
+        """Return a data frame with one row per group or point."""
         columns = {
             "group": np.arange(1, self.predicted.size + 1),
             "n_rows": self.n_rows,
@@ -94,49 +94,50 @@ def calibration(
     sample_weight: object = None,
     cluster: object = None,
 ) -> Calibration:
-    r"""Predicted probabilities of the event by a time against what was observed, with intervals.
+    r"""Compare predicted and observed probabilities of the event by a time.
 
-    With a number of `groups`, rows are grouped by quantiles of their predicted probability of the
-    event, and the mean of these is compared with the Kaplan-Meier (1 - survival) or Aalen-Johansen
-    estimate within the group,
+    If `groups` is a number, rows are grouped by quantiles of the predicted probability of the
+    event. The mean prediction of a group is compared with the Kaplan-Meier (1 - survival) or
+    Aalen-Johansen estimate within the group,
 
     .. math::
         F(t) = \frac{1}{\sum_i w_i} \sum_i w_i
         \frac{1\{time_i \le t, event_i = cause\}}{G(time_i-)},
 
-    with G the Kaplan-Meier estimate of the distribution of censoring in the group. Its standard
-    error is that of the infinitesimal jackknife (Greenwood's for Kaplan-Meier without weights),
-    its interval that of the curves: on the scale of :math:`\log(-\log S)` for the survival S
+    where G is the Kaplan-Meier estimate of the censoring distribution in the group. The standard
+    error comes from the infinitesimal jackknife (for Kaplan-Meier without weights, from Greenwood's
+    formula). The interval is symmetric on the scale of :math:`\log(-\log S)` for the survival S
     without `cause`, and of :math:`\log(-\log F)` with it.
 
-    With ``groups="smooth"``, the pseudo-values :math:`F + (\sum w) \, \partial F / \partial w_i` of
-    all rows are smoothed against the prediction by local straight lines, weighing rows by the
-    tricube of their distance, over the nearest rows that make up `span` of the weight.
-    Their intervals are the value and z standard errors to both sides, cut at 0 and 1. Groups allow
-    censoring to depend on the prediction; the smooth curve takes it to be the same for all rows.
+    With ``groups="smooth"``, local straight lines smooth the pseudo-values :math:`F + (\sum w) \,
+    \partial F / \partial w_i` of all rows against the prediction. Each line uses the nearest rows
+    with the share `span` of the weight, and weights them by the tricube of their distance. The
+    intervals are the value plus or minus z standard errors, cut at 0 and 1. Groups allow censoring
+    to depend on the prediction; the smooth curve assumes one censoring distribution for all rows.
 
     Parameters
     ----------
     y : (n,) structured array
-        `riskset.Surv`, or scikit-survival's.
+        Made by `riskset.Surv`, or by scikit-survival.
     prediction : (n,) numbers in [0, 1]
-        At `time`.
+        Predictions at `time`.
     time : float
     cause : int or str, optional
-        Code of the predicted event. Needed if `y` has codes above 1.
+        Code of the predicted event. Required if `y` has codes above 1.
     prediction_is : {"survival", "incidence"}, optional
-        "survival": the probability of no event; "incidence": that of the event. Default:
-        "survival" without `cause`, "incidence" with it. The result speaks of incidence.
+        "survival": the probability of no event. "incidence": the probability of the event. Default:
+        "survival" without `cause`, "incidence" with it. The result contains incidences.
     groups : int or "smooth"
-        Equal predictions stay in one group, so there may be fewer.
+        Number of groups, or "smooth". Equal predictions stay in one group, so there may be fewer
+        groups.
     span : float in (0, 1]
-        For "smooth".
+        Share of the weight that each local line uses, for "smooth".
     level : float in (0, 1)
-        Of the intervals.
+        Confidence level of the intervals.
     sample_weight : (n,) numbers >= 0, optional
-        Case weights; they also count in quantiles and in G.
+        Case weights. Quantiles and G use them, too.
     cluster : (n,) labels, optional
-        Rows that belong together, for the standard errors.
+        Clusters of rows, for the standard errors.
 
     Returns
     -------
@@ -145,17 +146,17 @@ def calibration(
     Raises
     ------
     InputError
-        If a prediction is no probability, rows enter late, or nobody is followed up to `time`.
+        If a prediction is not a probability, rows enter late, or no row is followed up to `time`.
 
     Warns
     -----
     RisksetWarning
-        If nobody of a group is followed up to `time`; its observed probability is NaN. If no row
+        If no row of a group is followed up to `time`; its observed probability is NaN. If no row
         has an event of the cause.
 
     Notes
     -----
-    O(n log n) time; "smooth" takes O(n) more for each of its 51 points.
+    Time is O(n log n). "smooth" takes O(n) more for each of its 51 points.
 
     References
     ----------

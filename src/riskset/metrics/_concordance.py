@@ -1,4 +1,4 @@
-"""Concordance: how often the row with the higher score fails first."""
+"""Concordance: the proportion of comparable pairs in which the higher score fails first."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -35,12 +35,12 @@ class Concordance:
     concordance : float
         (concordant + tied_score / 2) / (concordant + discordant + tied_score); NaN without pairs.
     standard_error : float
-        By the infinitesimal jackknife over rows or clusters; NaN without pairs.
+        From the infinitesimal jackknife over rows or clusters. NaN without pairs.
     concordant, discordant, tied_score : float
         Weighted numbers of comparable pairs.
     tied_time, tied_both : float
-        Weighted numbers of pairs of events at one time, with different and with equal scores;
-        they do not count.
+        Weighted numbers of pairs of events at one time, with different and with equal scores. These
+        pairs do not count.
     """
 
     concordance: float
@@ -67,70 +67,72 @@ def concordance(
     ipcw: bool = False,
     y_train: AnyArray | Outcome | None = None,
 ) -> Concordance:
-    r"""Probability that of two comparable rows the one with the higher score fails first.
+    r"""Compute the probability that the row with the higher score of a comparable pair fails first.
 
     Row i with an event at t is comparable with each row j of its stratum that is at risk at t and
-    has no event up to t; a row censored at t is at risk at t. Pairs tied in the score count one
-    half, two events at one time do not count. This is the concordance of R's `survival` for
-    ``coxph``: Harrell's C, with the standard error of
+    has no event up to t. A row censored at t is at risk at t. Pairs with tied scores count one
+    half; two events at one time do not count. This is Harrell's C, as R's `survival` computes it
+    for ``coxph``. Its variance is
 
     .. math:: var = \sum_i \left( w_i \, \partial C / \partial w_i \right)^2
 
-    (sums over clusters before squaring, if given).
+    With clusters, the terms are summed within clusters before squaring.
 
-    With `cause`, row i is also comparable with each row that has had an event of another cause at
-    any time: it will never have the event of row i (Wolbers 2009). With `tau`, only events up to
-    tau, inclusive, are compared. With `ipcw`, the pair weighs
+    With `cause`, row i is also comparable with each row that has an event of another cause at any
+    time, because that row never has the event of row i (Wolbers 2009). With `tau`, only events up
+    to and including tau are compared. With `ipcw`, a pair has the weight
 
     .. math:: \frac{w_i w_j}{G(time_i-) \, G(\min(time_i, time_j)-)}
 
-    with G the Kaplan-Meier estimate of the distribution of censoring (events before censorings at
-    the same time), so that C does not depend on who happens to be censored: Uno's C, and with
-    `cause` that of Wolbers et al. (2014). Its standard error accounts for the estimate of G.
+    where G is the Kaplan-Meier estimate of the censoring distribution (events before censorings at
+    the same time). C then does not depend on the censoring distribution. This is Uno's C, or with
+    `cause` the C of Wolbers et al. (2014). Its standard error accounts for the estimation of G.
 
     Parameters
     ----------
     y : (n,) structured array
-        `riskset.Surv`, or scikit-survival's: event first or named so, then time; entry optional.
+        Made by `riskset.Surv`, or by scikit-survival: the event is the first field or is named so,
+        then the time; the entry is optional.
     risk_score : (n,) numbers
-        Higher means earlier events, such as a log relative hazard. May be infinite, not missing.
+        Higher means earlier events, for example a log relative hazard. Infinite scores are allowed,
+        missing ones are not.
     sample_weight : (n,) numbers >= 0, optional
-        Case weights; they also count in G.
+        Case weights. G uses them, too.
     strata : (n,) labels, optional
-        Only rows of one stratum are compared. G is that of all rows.
+        Only rows of one stratum are compared. G uses all rows.
     cluster : (n,) labels, optional
-        Rows that belong together, for the standard error.
+        Clusters of rows, for the standard error.
     cause : int or str, optional
-        The event, by code or label; events of other causes are competing. May be left out where
-        there is one cause.
+        The event, by code or label. Events of other causes are competing events. Optional if there
+        is one cause.
     tau : float, optional
-        Last time of events that are compared. With `ipcw`, choose it where enough rows are still
-        followed: late events weigh much.
+        Last time of the events that are compared. With `ipcw`, choose a time at which enough rows
+        are still followed, because late events have large weights.
     ipcw : bool
-        Weigh pairs by the inverse probability of being uncensored. Without late entry only.
+        Weight pairs by the inverse probability of being uncensored. Not available with late entry.
     y_train : structured array or Outcome, optional
-        Rows from which G is estimated instead; it then counts as known.
+        Rows from which G is estimated instead of `y`. G then counts as known.
 
     Returns
     -------
     Concordance
-        With `ipcw`, the numbers of pairs are weighted by both kinds of weights.
+        With `ipcw`, the numbers of pairs use both kinds of weights.
 
     Raises
     ------
     InputError
-        If lengths differ or values are missing; with `ipcw`, if rows enter late, or if an event
-        that is compared lies where G is not known or 0: after the end of the follow-up of the rows
-        that G is estimated from. Pass `tau` to leave such events out.
+        If lengths differ or values are missing. With `ipcw`, if rows enter late, or if an event is
+        after the end of follow-up of the rows from which G is estimated, where G is 0 or unknown.
+        Pass `tau` to leave such events out.
 
     Warns
     -----
     RisksetWarning
-        If no pair is comparable; the result is then NaN.
+        If no pair is comparable. The result is then NaN.
 
     Notes
     -----
-    O(n log n) time, 100 bytes a row.
+    Time is O(n log n), memory 100 bytes per row.
 
     References
     ----------
@@ -151,7 +153,8 @@ def concordance(
     >>> rs.metrics.concordance(y, [0.9, 0.2, 0.4]).concordance
     0.6666666666666666
 
-    The row that died of cause 2 at 1 never fails of cause 1, so it should score lowest:
+    The row with an event of cause 2 at time 1 never has an event of cause 1, so it should have the
+    lowest score:
 
     >>> y = rs.Surv([1.0, 2.0, 3.0], [2, 1, 0])
     >>> rs.metrics.concordance(y, [0.1, 0.9, 0.4], cause=1).concordance
@@ -184,7 +187,7 @@ def concordance(
 def concordance_of(
     outcome: Outcome, risk_score: Rows, *, competing_stay: bool = False
 ) -> Concordance:
-    """`concordance` of an `Outcome`, with its cause, weights, strata and clusters.
+    """Compute the `concordance` of an `Outcome` with its cause, weights, strata and clusters.
 
     Rows with a competing event stay comparable after it (as with `cause`), or count as censored.
     """

@@ -1,7 +1,7 @@
-"""Pictures for reports: curves by group, coefficient paths, cross-validation, hazard ratios, ...
+"""Plots: curves by group, coefficient paths, cross-validation, hazard ratios and others.
 
-Every function returns a `matplotlib.figure.Figure` that belongs to no window; save it with
-``figure.savefig("path.png", dpi=200)``. The only package that draws.
+Every function returns a `matplotlib.figure.Figure` without a window. Save it with
+``figure.savefig("path.png", dpi=200)``. Only this package uses matplotlib.
 """
 
 from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""The picture of a bootstrap: the replicates of one coefficient, its estimate and interval."""
+"""Plot of a bootstrap: the replicates of one coefficient, its estimate and interval."""
 
 import matplotlib
 import numpy as np
@@ -27,18 +27,19 @@ def bootstrap_distribution(
     title: str | None = None,
     xlabel: str = "log hazard ratio",
 ) -> Figure:
-    """Histogram of the replicates of one coefficient, with its estimate and interval.
+    """Plot a histogram of bootstrap replicates of a coefficient, with its estimate and interval.
 
     Parameters
     ----------
     replicates : (B,) float
-        Infinite ones are counted at the side; NaN, which have no estimate, beside the axis.
+        Bootstrap replicates. The figure gives the numbers of infinite replicates, and of replicates
+        without an estimate (NaN).
     estimate, lower, upper : float
-        An end that is infinite or not defined is not drawn.
+        Estimate and limits of its interval. Infinite or undefined limits are not drawn.
     level : float
-        Coverage of the interval.
+        Confidence level of the interval.
     title, xlabel : str
-        Words on the picture.
+        Texts in the figure.
 
     Returns
     -------

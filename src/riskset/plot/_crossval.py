@@ -1,4 +1,4 @@
-"""The picture of a cross-validation: mean scores against the strength of the penalty."""
+"""Plot of a cross-validation: mean scores against the strength of the penalty."""
 
 from typing import Protocol, runtime_checkable
 
@@ -27,16 +27,16 @@ class _Fitted(Protocol):
 
 
 def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
-    """Mean score and standard error against the strength of the penalty, strong on the left.
+    """Plot mean score and standard error against the strength of the penalty, strong on the left.
 
-    The line marked "chosen" is the penalty of the final fit; where the rule is "1se" the best mean
-    is marked too. Numbers along the top count the coefficients other than 0. Penalties of several
-    shares of L1 are a line each.
+    The line marked "chosen" is the penalty of the final fit. With the rule "1se", the best mean is
+    marked as well. The numbers along the top are the numbers of non-zero coefficients. Each share
+    of L1 has its own line.
 
     Parameters
     ----------
     fitted : CoxCV, FineGrayCV or CrossValidation
-        Fitted, if it is an estimator.
+        An estimator must be fitted.
     title : str, optional
 
     Returns
@@ -46,7 +46,7 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
     Raises
     ------
     InputError
-        If it is something else, or there is one penalty only.
+        If `fitted` is something else, or there is only one penalty.
 
     Examples
     --------

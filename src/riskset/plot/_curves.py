@@ -1,4 +1,4 @@
-"""Survival and cumulative incidence by group, with intervals and numbers at risk."""
+"""Plots of survival and cumulative incidence by group."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -36,7 +36,7 @@ ROW = 0.19
 
 
 class Line(NamedTuple):
-    """A step function with a band, and who is at risk beneath it."""
+    """A step function with a band and numbers at risk."""
 
     label: str
     time: Rows
@@ -58,25 +58,25 @@ def survival_by_group(
     xlabel: str = "time",
     ylabel: str = "survival",
 ) -> Figure:
-    """Kaplan-Meier curves with their intervals, and the numbers at risk under the axis.
+    """Plot Kaplan-Meier curves with their intervals, and numbers at risk below the axis.
 
     Parameters
     ----------
     result : KaplanMeier
-        From `riskset.kaplan_meier`.
+        Result of `riskset.kaplan_meier`.
     groups : sequence of labels, optional
-        Groups to draw, in this order; by default all, sorted.
+        Groups to draw, in this order. Default: all, sorted.
     until : float, optional
-        End of the time axis. By default the last time at which, in some group, a tenth of the
-        largest number at risk is left; what comes later rests on few. ``inf``: to the end.
+        End of the time axis. Default: the last time at which a group still has a tenth of its
+        largest number at risk, because later estimates rest on few rows. ``inf`` draws everything.
     ticks : sequence of float, optional
         Times of the ticks and of the table.
     bands, at_risk : bool
-        Whether to draw intervals and the table. Weighted numbers are rounded.
+        Whether to draw intervals and the table of numbers at risk. Weighted numbers are rounded.
     ylim : (float, float)
-        Ends of the vertical axis.
+        Limits of the vertical axis.
     title, xlabel, ylabel : str
-        Words on the picture.
+        Texts in the figure.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def survival_by_group(
     Raises
     ------
     InputError
-        If the time axis would be empty, or there are more than 30 groups.
+        If the time axis is empty, or there are more than 30 groups.
 
     Examples
     --------
@@ -117,23 +117,23 @@ def incidence_by_group(
     xlabel: str = "time",
     ylabel: str | None = None,
 ) -> Figure:
-    """Cumulative incidence with intervals, and the numbers at risk under the axis.
+    """Plot cumulative incidence with intervals, and numbers at risk below the axis.
 
     Parameters
     ----------
     result : AalenJohansen
-        From `riskset.aalen_johansen`.
+        Result of `riskset.aalen_johansen`.
     cause : int, optional
-        The cause to draw, a line for each group. May be left out when there is one cause, or one
-        group: then all causes are drawn.
+        Cause to draw, with one line per group. Optional if there is one cause. With one group, the
+        default is all causes.
     cause_names : dict of int or str to str, optional
-        What the picture calls the causes.
+        Names of the causes in the figure.
     groups, until, ticks, bands, at_risk, title, xlabel
         As for `survival_by_group`.
     ylim : (float, float), optional
-        By default from 0 to a little above the highest band.
+        Limits of the vertical axis. Default: from 0 to slightly above the highest band.
     ylabel : str, optional
-        By default it names the cause.
+        Label of the vertical axis. Default: the name of the cause.
 
     Returns
     -------
@@ -142,8 +142,8 @@ def incidence_by_group(
     Raises
     ------
     InputError
-        If the cause does not occur, or must be named, the time axis would be empty, or there are
-        more than 30 groups.
+        If the cause does not occur or must be chosen, the time axis is empty, or there are more
+        than 30 groups.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pictures of fitted models: coefficient paths, predicted survival, hazard ratios."""
+"""Plots of fitted models: coefficient paths, predicted survival, hazard ratios."""
 
 from collections.abc import Sequence
 
@@ -37,25 +37,25 @@ def coefficient_path(
     title: str | None = None,
     ylabel: str = "log hazard ratio",
 ) -> Figure:
-    """Coefficients against the strength of the penalty, from strong on the left to weak.
+    """Plot coefficients against the strength of the penalty, strong on the left.
 
     Parameters
     ----------
     strength : (n_penalties,) float, > 0
         Penalty strengths of the solutions, in any order.
     coef : (n_penalties, n_features) float
-        Coefficients; those of covariates on different scales are easier to compare in comparable
-        units.
+        Coefficients. If covariates have different scales, use comparable units.
     names : sequence of str
         Names of the columns of `coef`.
     emphasised : sequence of str
-        Covariates drawn in bold and always labelled: the treatment.
+        Covariates drawn in bold and always labelled, such as the treatment.
     chosen : int, optional
-        Row of `coef` to mark, as the solution that was chosen.
+        Row of `coef` to mark as the chosen solution.
     n_labels : int
-        How many further covariates to label: those with the largest coefficients in the end.
+        Number of further covariates to label: those with the largest coefficients at the weakest
+        penalty.
     title, ylabel : str
-        Words on the picture.
+        Texts in the figure.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def coefficient_path(
     Raises
     ------
     InputError
-        If the shapes do not fit, a strength is not positive, or a name is unknown.
+        If the shapes do not match, a strength is not positive, or a name is unknown.
 
     Examples
     --------
@@ -118,18 +118,18 @@ def survival_curves(
     xlabel: str = "time",
     ylabel: str = "survival",
 ) -> Figure:
-    """Survival, or any other probability, as step functions of time.
+    """Plot survival, or any other probability, as step functions of time.
 
     Parameters
     ----------
     times : (n_times,) float, increasing
         Times at which the curves may step.
     survival : (n_curves, n_times) float in [0, 1]
-        What each curve falls (or rises) to at each time.
+        Value of each curve from each time on.
     labels : sequence of str
-        One for each curve, written at its end.
+        One label per curve, written at its end.
     title, xlabel, ylabel : str
-        Words on the picture.
+        Texts in the figure.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def survival_curves(
     Raises
     ------
     InputError
-        If the shapes do not fit or the times do not increase.
+        If the shapes do not match or the times do not increase.
 
     Examples
     --------
@@ -185,20 +185,20 @@ def hazard_ratios(
     emphasised: Sequence[str] = (),
     title: str | None = None,
 ) -> Figure:
-    """Hazard ratios with their intervals, one line each, on a logarithmic axis.
+    """Plot hazard ratios with their intervals on a logarithmic axis, one per line.
 
     Parameters
     ----------
     names : sequence of str
         Covariates, from top to bottom.
     coef, lower, upper : (q,) float
-        Log hazard ratios and the ends of their intervals, finite.
+        Log hazard ratios and the limits of their intervals, finite.
     level : float
-        Coverage of the intervals.
+        Confidence level of the intervals.
     emphasised : sequence of str
         Covariates drawn in bold.
     title : str
-        Words on the picture.
+        Texts in the figure.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The picture of a profile likelihood: its fall from the maximum, the cut and the interval."""
+"""Plot of a profile likelihood, with the cut and the interval."""
 
 import matplotlib
 import numpy as np
@@ -29,20 +29,21 @@ def profile_likelihood(
     title: str | None = None,
     xlabel: str = "log hazard ratio",
 ) -> Figure:
-    """Profile log likelihood of one coefficient below its maximum, with the interval it makes.
+    """Plot the profile log likelihood of a coefficient minus its maximum, with the interval.
 
     Parameters
     ----------
     values, log_likelihood : (k,) float
-        As of `riskset.Profile`, in any order; NaN is left out.
+        Points of the profile, as in `riskset.Profile`, in any order. NaN is ignored.
     estimate, lower, upper : float
-        An infinite one is not drawn, and the interval goes to the edge.
+        Estimate and limits of its interval. An infinite value is not drawn, and the interval
+        extends to the edge.
     maximum : float, optional
-        The log likelihood at the estimate; the largest of those given if left out.
+        Log likelihood at the estimate. Default: the largest of `log_likelihood`.
     level : float
-        Coverage of the interval: the cut is half the chi-square quantile below the maximum.
+        Confidence level of the interval. The cut is half the chi-square quantile below the maximum.
     title, xlabel : str
-        Words on the picture.
+        Texts in the figure.
 
     Returns
     -------

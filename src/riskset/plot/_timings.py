@@ -1,4 +1,4 @@
-"""Pictures of benchmarks: time against size, and time by step."""
+"""Plots of benchmarks: time against size, and time by step."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -23,13 +23,13 @@ DECADES = 1.0
 
 
 class Panel(NamedTuple):
-    """One pair of axes.
+    """One pair of axes of `time_curves`.
 
     Attributes
     ----------
     title, xlabel : str
     lines : mapping of str to (x, y)
-        By the name of each line; a line may have one point.
+        Points by the name of the line. A line may have a single point.
     """
 
     title: str
@@ -38,12 +38,12 @@ class Panel(NamedTuple):
 
 
 def time_curves(panels: Sequence[Panel], *, ylabel: str = "seconds") -> Figure:
-    """Times, or other positive numbers, against sizes, on logarithmic axes.
+    """Plot times, or other positive numbers, against sizes on logarithmic axes.
 
     Parameters
     ----------
     panels : sequence of Panel
-        Drawn side by side; a name has the same colour in all.
+        Panels side by side. A name has the same colour in all of them.
     ylabel : str
 
     Returns
@@ -85,12 +85,12 @@ def time_curves(panels: Sequence[Panel], *, ylabel: str = "seconds") -> Figure:
 
 
 def time_bars(groups: Mapping[str, Mapping[str, float]], *, xlabel: str = "seconds") -> Figure:
-    """Times of several steps, in groups, one bar each, all on one scale.
+    """Plot times of several steps as bars, in groups, on one scale.
 
     Parameters
     ----------
     groups : mapping of str to mapping of str to float
-        Time of each step, by the name of the group.
+        Times of the steps, by the name of the group.
     xlabel : str
 
     Returns
