@@ -231,7 +231,7 @@ def test_work_that_kills_its_workers_is_given_out_as_often_as_said(
     """Ray and Dask try again by themselves: that must not multiply."""
     if name == "dask":
         pytest.skip("its scheduler was told how often when it began")
-    monkeypatch.setattr(engine, "ATTEMPTS", 2)
+    monkeypatch.setattr(engine, "MAX_ATTEMPTS", 2)
 
     def deadly(_: int) -> None:
         with (tmp_path / "tries").open("a") as stream:

@@ -30,9 +30,9 @@ S = TypeVar("S")
 T = TypeVar("T")
 Lost = tuple[type[BaseException], ...]
 
-ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 """Times that a piece of work is given out before its workers' deaths are taken for its fault."""
-WAIT = 60
+MAX_WAIT_SECONDS = 60
 """Seconds to wait for the first worker of a cluster."""
 
 
@@ -185,7 +185,7 @@ class _Joblib:
     """Processes of this machine, those of joblib's own backend."""
 
     def __init__(self, n_threads: int) -> None:
-        self.n_workers, self.attempts = n_threads, ATTEMPTS
+        self.n_workers, self.attempts = n_threads, MAX_ATTEMPTS
         self.lost: Lost = (BrokenProcessPool,)
 
     def submit(self, function: Callable[..., Any], *args: object) -> Any:
@@ -263,10 +263,11 @@ def dask_client(n_workers: int) -> tuple[Any, Callable[[], None]]:
 def wait_for_worker(client: Any) -> None:
     """Wait until a client of Dask has at least one worker."""
     try:
-        client.wait_for_workers(1, timeout=WAIT)
+        client.wait_for_workers(1, timeout=MAX_WAIT_SECONDS)
     except TimeoutError:
         raise RisksetError(
-            f"the Dask cluster has had no worker for {WAIT} seconds.", hint="start some."
+            f"the Dask cluster has had no worker for {MAX_WAIT_SECONDS} seconds.",
+            hint="start some.",
         ) from None
 
 
@@ -283,7 +284,7 @@ class _Ray:
         if self._is_ours:
             cpus = None if "RAY_ADDRESS" in os.environ else n_threads
             ray.init(num_cpus=cpus, include_dashboard=False, logging_level=logging.ERROR)
-        self._remote, self.attempts = ray.remote(max_retries=ATTEMPTS - 1)(_call), 1
+        self._remote, self.attempts = ray.remote(max_retries=MAX_ATTEMPTS - 1)(_call), 1
         self.n_workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self.lost: Lost = (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError)
 

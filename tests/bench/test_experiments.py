@@ -25,7 +25,7 @@ from riskset.bench.scaling import Scaling
 from riskset.bench.solvers import METHODS, CountedDesign, Solvers
 from riskset.bench.study import Study
 from riskset.model.penalty import L1
-from riskset.solve import newton
+from riskset.solve.fit import fit_by_newton
 
 
 def ran(experiment: Experiment, folder: Path) -> list[Record]:
@@ -128,13 +128,13 @@ def test_accelerated_gradient_reaches_the_minimum(l2: float) -> None:
         rs.ElasticNet(l1=4.0, l2=l2, factor={"x3": 0.0}), tol=1e-10
     ).fit(case.design, case.y)  # fmt: skip
     ridge = np.where(strength > 0, l2, 0.0)
-    found = newton.fit(
+    found = fit_by_newton(
         case.design, case.loss, strength, ridge, tol=1e-9, max_iter=5000, method=Accelerated
     )
     assert found.status == "converged"
     np.testing.assert_allclose(found.coef, expected.coef_, atol=1e-6)
     np.testing.assert_array_equal(found.coef == 0, expected.coef_ == 0)
-    stopped = newton.fit(case.design, case.loss, strength, ridge, max_iter=2, method=Accelerated)
+    stopped = fit_by_newton(case.design, case.loss, strength, ridge, max_iter=2, method=Accelerated)
     assert stopped.status == "max_iter"
     assert stopped.n_iter == 2
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from emulator.build import Launch, Library, libraries
-from riskset.kernels.cuda.backend import Array, Memory, Shape
+from riskset.kernels.cuda.backend import Array, GridShape, Memory
 from riskset.kernels.cuda.signatures import Kernel
 
 C_NUMBERS = {"int": ctypes.c_int, "double": ctypes.c_double, "Pointer": ctypes.c_longlong}
@@ -52,7 +52,11 @@ class Emulator(HostMemory):
     n_launches: int = 0
 
     def launch(
-        self, kernel: Kernel, grid: Shape, block: Shape, arguments: Sequence[Array | int | float]
+        self,
+        kernel: Kernel,
+        grid: GridShape,
+        block: GridShape,
+        arguments: Sequence[Array | int | float],
     ) -> None:
         self.n_launches += 1
         seed = (self.seed * 1_000_003 + self.n_launches) % 2**32 if self.seed else 0
@@ -72,7 +76,11 @@ class Reference(HostMemory):
     """The references of the kernels: what a backend computes, by the plain formulas."""
 
     def launch(
-        self, kernel: Kernel, grid: Shape, block: Shape, arguments: Sequence[Array | int | float]
+        self,
+        kernel: Kernel,
+        grid: GridShape,
+        block: GridShape,
+        arguments: Sequence[Array | int | float],
     ) -> None:
         module = importlib.import_module(f"riskset.kernels.cuda.{kernel.topic}_ref")
         values = [a.handle if isinstance(a, Array) else a for a in arguments]
@@ -84,8 +92,8 @@ class Recorded:
     """A launch: its arguments before, and those that it filled."""
 
     kernel: Kernel
-    grid: Shape
-    block: Shape
+    grid: GridShape
+    block: GridShape
     before: list[np.ndarray | int | float]
     after: dict[str, np.ndarray]
 
@@ -111,7 +119,11 @@ class Recorder(Reference):
         self.records: list[Recorded] = []
 
     def launch(
-        self, kernel: Kernel, grid: Shape, block: Shape, arguments: Sequence[Array | int | float]
+        self,
+        kernel: Kernel,
+        grid: GridShape,
+        block: GridShape,
+        arguments: Sequence[Array | int | float],
     ) -> None:
         before = [a.handle.copy() if isinstance(a, Array) else a for a in arguments]
         super().launch(kernel, grid, block, arguments)

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 import riskset as rs
 from riskset.estimators import _in_blocks
 from riskset.solve import curvature
-from riskset.solve.block_rows import Rows as BlockRows
+from riskset.solve.block_rows import BlockRows as BlockRows
 
 Rows = dict[str, Any]
 Numbers = NDArray[Any]

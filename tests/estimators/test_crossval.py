@@ -286,7 +286,7 @@ def test_a_checkpoint_serves_one_run_at_a_time(data, tmp_path):
 def test_few_missing_replicates_are_resumed_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int
 ) -> None:
-    monkeypatch.setattr(replicates, "LEAST_ROWS", 1)  # in lanes, as large data are
+    monkeypatch.setattr(replicates, "MIN_SHARED_ROWS", 1)  # in lanes, as large data are
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 6))
     y = rs.Surv(rng.exponential(np.exp(-x[:, 0] / 2)), rng.random(600) < 0.5)

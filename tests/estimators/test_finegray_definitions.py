@@ -16,7 +16,7 @@ from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.infer import residuals
 from riskset.model.baseline import Baseline
-from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 
 
 @pytest.mark.parametrize("ties", ["crr", "finegray"])
@@ -128,7 +128,7 @@ def test_robust_variance_by_double_sums(ties, weights, p, stratified, grouped):
 @given(p=problems())
 def test_gradient_by_five_points(p):
     outcome = p.outcome(stratum=p.stratum)
-    loss = FineGrayLoss(outcome, Censoring.estimate(outcome, group=p.group), Runtime(1))
+    loss = FineGrayLoss(outcome, CensoringDistribution.estimate(outcome, group=p.group), Runtime(1))
     eta, step = p.rng.normal(size=60), 1e-3
     residual = loss.evaluate(eta).residual
     for i in range(0, 60, 7):
@@ -177,7 +177,7 @@ def test_a_wide_range_of_linear_predictors(kind, p):
         "falling": -2000.0 / n * order,
     }[kind]
     outcome = p.outcome()
-    loss = FineGrayLoss(outcome, Censoring.estimate(outcome), Runtime(1))
+    loss = FineGrayLoss(outcome, CensoringDistribution.estimate(outcome), Runtime(1))
     eta = p.x @ [0.5, -1.0] + offset
     means, information, hazards, expected = by_risk_sets(p, eta.astype(LONG))
     design, rows = Design.from_dense(p.x), np.flatnonzero(p.event == 1)

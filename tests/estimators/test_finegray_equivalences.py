@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import riskset as rs
 from estimators.finegray import TOL, fit, problems, simulated
 from riskset._runtime import Runtime
-from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 
 
 @given(p=problems(), stratified=st.booleans())
@@ -96,18 +96,22 @@ def test_strata_add_up(p):
     groups = [np.flatnonzero(p.stratum == s) for s in range(3)]
     groups = [rows for rows in groups if (p.event[rows] == 1).any()]
 
-    pooled = Censoring.estimate(outcome)
+    pooled = CensoringDistribution.estimate(outcome)
     whole = FineGrayLoss(outcome, pooled, Runtime(1)).evaluate(eta)
     by_stratum = FineGrayLoss(
-        outcome, Censoring.estimate(outcome, group=p.stratum), Runtime(1)
+        outcome, CensoringDistribution.estimate(outcome, group=p.stratum), Runtime(1)
     ).evaluate(eta)
     total = alone = 0.0
     for rows in groups:
         part = p.outcome(rows)
-        given_g = FineGrayLoss(part, Censoring.given(part, pooled.own[rows]), Runtime(1))
+        given_g = FineGrayLoss(
+            part, CensoringDistribution.given(part, pooled.own[rows]), Runtime(1)
+        )
         total += given_g.evaluate(eta[rows]).log_likelihood
         assert_allclose(given_g.evaluate(eta[rows]).residual, whole.residual[rows], atol=1e-12)
-        own_g = FineGrayLoss(part, Censoring.estimate(part), Runtime(1)).evaluate(eta[rows])
+        own_g = FineGrayLoss(part, CensoringDistribution.estimate(part), Runtime(1)).evaluate(
+            eta[rows]
+        )
         alone += own_g.log_likelihood
         assert_allclose(own_g.residual, by_stratum.residual[rows], atol=1e-12)
     assert_allclose(whole.log_likelihood, total, rtol=1e-12)

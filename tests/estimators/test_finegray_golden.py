@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 import riskset as rs
 from reference import GOLDEN, matrix, read_json, read_table
 from riskset.data.outcome import Outcome
-from riskset.model.finegray import Censoring
+from riskset.model.finegray import CensoringDistribution
 
 pytestmark = pytest.mark.portability
 
@@ -122,7 +122,9 @@ def test_censoring_survival():
     _, _, table = data("mgus2")
     expected = golden("mgus2", "censoring_survival_left_limit_head")
     outcome = Outcome.build(table["time"], table["event"], cause=1)
-    assert_allclose(Censoring.estimate(outcome).own[: len(expected)], expected, rtol=1e-12)
+    assert_allclose(
+        CensoringDistribution.estimate(outcome).own[: len(expected)], expected, rtol=1e-12
+    )
 
 
 # -------------------------------------------------------------------------------------- Cyclops

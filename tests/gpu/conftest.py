@@ -6,14 +6,14 @@ import pytest
 
 from emulator.backend import HostMemory
 from riskset.data import device as data
-from riskset.kernels.cuda import device, plan
+from riskset.kernels.cuda import device, scan_plan
 
 
 @pytest.fixture(autouse=True)
 def small_pieces() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "PIECE", 3)
-        patch.setattr(plan, "CHUNK", 4)
+        patch.setattr(scan_plan, "PIECE", 3)
+        patch.setattr(scan_plan, "CHUNK", 4)
         patch.setattr(data, "PANEL_ROWS", 32)
         patch.setattr(data, "PARTIAL_NUMBERS", 1000)
         yield

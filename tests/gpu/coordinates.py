@@ -9,7 +9,7 @@ from emulator.backend import HostMemory
 from gpu.problems import cox, empty_strata, finegray
 from riskset.data.design import Design
 from riskset.model.loss import Loss
-from riskset.solve.coordinates import Coordinates
+from riskset.solve.ccd_device import DeviceSweeps
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ COORDINATES = {
 
 def visit(backend: HostMemory, problem: Visits) -> None:
     """Launch what a sweep over all columns takes."""
-    coordinates = Coordinates(problem.design, problem.loss, backend)
+    coordinates = DeviceSweeps(problem.design, problem.loss, backend)
     p = problem.design.n_features
     state = (np.linspace(-0.5, 0.5, p), np.full(p, 0.3), np.zeros(p))
     penalties = (np.linspace(0, 2, p), np.linspace(0.5, 0, p))

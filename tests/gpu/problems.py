@@ -12,9 +12,9 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
 from riskset.kernels import matrix_ref
-from riskset.model import lanes
+from riskset.model import replicates_likelihood
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 from riskset.model.loss import Loss
 
 RUNTIME = Runtime(1)
@@ -25,7 +25,7 @@ class Likelihood:
     """A likelihood on the whole data, replicates of it, and a linear predictor of each."""
 
     loss: Loss
-    parts: list[lanes.Part]
+    parts: list[replicates_likelihood.ReplicateWeights]
     eta: np.ndarray
 
     def lane(self, k: int) -> tuple[Loss, np.ndarray]:
@@ -59,10 +59,10 @@ def likelihood(loss: Loss, n_lanes: int, seed: int) -> Likelihood:
     """Weights 0, 1 and 2 times those of the whole data; in the first lane, these themselves."""
     rng = np.random.default_rng(seed)
     n = loss.outcome.n_rows
-    parts = [lanes.Part(loss.outcome.weight, None)]
+    parts = [replicates_likelihood.ReplicateWeights(loss.outcome.weight, None)]
     for k in range(1, n_lanes):
         weight = loss.outcome.weight * rng.integers(0, 3, n)
-        parts.append(lanes.Part(weight, weight if k % 2 else None))
+        parts.append(replicates_likelihood.ReplicateWeights(weight, weight if k % 2 else None))
     n_lanes = n_lanes if n_lanes < 2 else -(-n_lanes // 4) * 4
     return Likelihood(loss, parts, 3 * rng.normal(size=(n, n_lanes)) + 700)
 
@@ -80,7 +80,9 @@ def finegray(
     data = outcome(n, seed=seed, codes=(0, 1, 2), **extra)
     group = np.random.default_rng(seed).integers(0, groups, n) if groups > 1 else None
     return likelihood(
-        FineGrayLoss(data, Censoring.estimate(data, group=group), RUNTIME), n_lanes, seed
+        FineGrayLoss(data, CensoringDistribution.estimate(data, group=group), RUNTIME),
+        n_lanes,
+        seed,
     )
 
 

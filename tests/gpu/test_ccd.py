@@ -18,8 +18,9 @@ from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.kernels import ccd_cpu, ccd_finegray_cpu
 from riskset.model.loss import Loss
-from riskset.solve import ccd, newton
-from riskset.solve.coordinates import Coordinates, stay_of
+from riskset.solve import ccd
+from riskset.solve.ccd_device import DeviceSweeps, stay_of
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.risk_columns import RiskColumns
 
 needs_compiler = pytest.mark.skipif(compiler is None, reason=MISSING)
@@ -29,7 +30,7 @@ Use = Callable[[HostMemory], None]
 
 
 def on_cpu(problem: Visits, state: tuple[np.ndarray, ...], l1: np.ndarray, l2: np.ndarray) -> None:
-    """The sweep of `Coordinates.sweep`, by sums kept up to date rather than by scans."""
+    """The sweep of `DeviceSweeps.sweep`, by sums kept up to date rather than by scans."""
     loss, eta = problem.loss, problem.eta
     rule = stay_of(loss) if loss.tails else loss.efron
     if loss.tails:
@@ -52,7 +53,7 @@ def test_a_sweep_is_that_of_the_cpu(name: str, make: type[HostMemory]) -> None:
     on_cpu(problem, states[0], l1, l2)
     start, shift = problem.eta[:, None], np.array([[problem.eta.max()]])
     eta = backend.upload(start)
-    Coordinates(problem.design, problem.loss, backend).sweep(
+    DeviceSweeps(problem.design, problem.loss, backend).sweep(
         np.arange(p), eta, backend.upload(shift), (l1, l2), states[1]
     )
     scale = problem.loss.n_events
@@ -95,9 +96,9 @@ def with_offset(loss: Loss) -> Loss:
 def check_same(design: Design, loss: Loss, penalty: tuple[float, float]) -> None:
     size = design.to_dense().std(axis=0)
     l1, l2 = penalty[0] * size, penalty[1] * size**2
-    exact = newton.fit(design, loss, l1, l2, tol=TOL)
-    cpu = ccd.fit(design, loss, l1, l2, tol=TOL, max_iter=3000)
-    found = ccd.fit(design, on(loss, "cuda"), l1, l2, tol=TOL, max_iter=3000)
+    exact = fit_by_newton(design, loss, l1, l2, tol=TOL)
+    cpu = ccd.fit_by_ccd(design, loss, l1, l2, tol=TOL, max_iter=3000)
+    found = ccd.fit_by_ccd(design, on(loss, "cuda"), l1, l2, tol=TOL, max_iter=3000)
     assert found.status == exact.status == cpu.status == "converged"
     assert found.kkt <= TOL
     assert_allclose(found.objective, exact.objective, rtol=1e-10)
@@ -110,13 +111,13 @@ def check_same(design: Design, loss: Loss, penalty: tuple[float, float]) -> None
 @pytest.fixture
 def n_sweeps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A number for each sweep on the device: of the coordinates in it."""
-    made, sweep = [], Coordinates.sweep
+    made, sweep = [], DeviceSweeps.sweep
 
-    def counted(self: Coordinates, active: np.ndarray, *rest: object) -> None:
+    def counted(self: DeviceSweeps, active: np.ndarray, *rest: object) -> None:
         made.append(active.size)
         sweep(self, active, *rest)
 
-    monkeypatch.setattr(Coordinates, "sweep", counted)
+    monkeypatch.setattr(DeviceSweeps, "sweep", counted)
     return made
 
 
@@ -146,7 +147,7 @@ def test_only_where_it_is_asked_for(use: Use, n_sweeps: list[int]) -> None:
     use(Reference())
     loss = FITS["breslow"]
     design, zero = covariates(loss.outcome.n_rows), np.zeros(5)
-    ccd.fit(design, on(loss, "auto"), zero, zero)
+    ccd.fit_by_ccd(design, on(loss, "auto"), zero, zero)
     assert not n_sweeps
 
 
@@ -164,7 +165,7 @@ def test_a_fit_that_runs_out_of_sweeps_says_so(use: Use) -> None:
     use(Reference())
     loss = FITS["breslow"]
     design, zero = covariates(loss.outcome.n_rows), np.zeros(5)
-    found = ccd.fit(design, on(loss, "cuda"), zero, zero, tol=TOL, max_iter=2)
+    found = ccd.fit_by_ccd(design, on(loss, "cuda"), zero, zero, tol=TOL, max_iter=2)
     assert found.status == "max_iter"
     assert "stopped after 2 sweeps" in found.notes[-1].message
     at_end = loss.evaluate(loss.offset + design.dot(found.coef, runtime=loss.runtime))
@@ -176,8 +177,8 @@ def test_an_infinite_estimate_is_found(use: Use) -> None:
     loss = FITS["breslow"]
     x = np.column_stack([loss.outcome.is_event, np.arange(loss.outcome.n_rows) % 3 == 0])
     design, zero = Design.from_dense(x.astype(float)), np.zeros(2)
-    found = ccd.fit(design, on(loss, "cuda"), zero, zero)
-    exact = newton.fit(design, loss, zero, zero)
+    found = ccd.fit_by_ccd(design, on(loss, "cuda"), zero, zero)
+    exact = fit_by_newton(design, loss, zero, zero)
     assert found.status == exact.status == "infinite_estimate"
     assert_array_equal(found.infinite, exact.infinite)
     assert_allclose(found.log_likelihood, exact.log_likelihood, rtol=1e-7)
@@ -188,7 +189,7 @@ def test_late_entry_is_refused(use: Use) -> None:
     loss = cox(60, late=True, seed=45).loss
     design, zero = covariates(60), np.zeros(5)
     with pytest.raises(DeviceError, match="enter later(.|\\n)*Hint: use solver='newton'"):
-        ccd.fit(design, on(loss, "cuda"), zero, zero)
+        ccd.fit_by_ccd(design, on(loss, "cuda"), zero, zero)
 
 
 def test_an_estimator_takes_it(use: Use, n_sweeps: list[int]) -> None:

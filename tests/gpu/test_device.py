@@ -21,7 +21,7 @@ no_device = pytest.mark.skipif(REASON is None, reason="there is a GPU")
 
 
 @pytest.fixture
-def gpu() -> device.Device:
+def gpu() -> device.CudaDevice:
     if REASON is not None:
         pytest.skip(REASON.splitlines()[0])
     return device.open_device()
@@ -29,21 +29,21 @@ def gpu() -> device.Device:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", NAMES)
-def test_same_numbers_on_a_gpu(name: str, gpu: device.Device) -> None:
+def test_same_numbers_on_a_gpu(name: str, gpu: device.CudaDevice) -> None:
     for record in records(name):
         compare(record, gpu)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", NAMES)
-def test_same_bits_again_on_a_gpu(name: str, gpu: device.Device) -> None:
+def test_same_bits_again_on_a_gpu(name: str, gpu: device.CudaDevice) -> None:
     for record in records(name):
         first = {key: a.tobytes() for key, a in record.again(gpu).items()}
         assert {key: a.tobytes() for key, a in record.again(gpu).items()} == first
 
 
 @pytest.mark.gpu
-def test_too_large_an_array_is_told_in_bytes(gpu: device.Device) -> None:
+def test_too_large_an_array_is_told_in_bytes(gpu: device.CudaDevice) -> None:
     total = gpu.memory().total
     with pytest.raises(DeviceError, match="bytes free, but [0-9,]+ are needed"):
         gpu.empty((2 * total,), np.dtype(np.uint8))
@@ -171,7 +171,7 @@ def test_any_fault_while_opening_is_told_and_leaves_the_work_to_the_cpu(
     fake(part, fault)
     with pytest.raises(DeviceError, match=r"CUDA_ERROR_OF_SOME_KIND(.|\n)*Hint: .*device='cpu'"):
         device.open_device()
-    monkeypatch.setattr(device, "WORTHWHILE", 0)
+    monkeypatch.setattr(device, "MIN_DESIGN_BYTES", 0)
     assert device.backend_for("auto", 1000, 10) is None
     info()
     assert "not used: " in capsys.readouterr().out

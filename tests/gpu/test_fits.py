@@ -17,13 +17,14 @@ from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.kernels.cuda import device
 from riskset.model.curvature import sampled_information
+from riskset.model.design_sums import HostSums
 from riskset.model.loss import Loss
-from riskset.model.sums import HostSums
-from riskset.solve import curvature, newton, path, run
+from riskset.solve import curvature, path, prox_newton
 from riskset.solve import replicates as engine
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
-from riskset.solve.passes import DevicePasses, HostPasses
 from riskset.solve.result import Solution
+from riskset.solve.rows import DeviceRows, HostRows
 from solve.test_replicates import KINDS, Cohort, N, P, penalties
 
 Use = Callable[[HostMemory], None]
@@ -34,18 +35,18 @@ class Passes:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.n_device = self.n_host = 0
-        on_device, on_host = DevicePasses.evaluate, HostPasses.evaluate
+        on_device, on_host = DeviceRows.evaluate, HostRows.evaluate
 
-        def there(passes: DevicePasses, eta: object) -> object:
+        def there(passes: DeviceRows, eta: object) -> object:
             self.n_device += 1
             return on_device(passes, eta)
 
-        def here(passes: HostPasses, eta: object) -> object:
+        def here(passes: HostRows, eta: object) -> object:
             self.n_host += 1
             return on_host(passes, eta)
 
-        monkeypatch.setattr(DevicePasses, "evaluate", there)
-        monkeypatch.setattr(HostPasses, "evaluate", here)
+        monkeypatch.setattr(DeviceRows, "evaluate", there)
+        monkeypatch.setattr(HostRows, "evaluate", here)
 
 
 @pytest.fixture
@@ -76,13 +77,13 @@ def test_a_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     design, (l1, l2) = Design.from_dense(Cohort(kind).x), penalties(kind)
-    expected = newton.fit(design, likelihood(kind, "cpu"), l1, l2, tol=1e-9)
+    expected = fit_by_newton(design, likelihood(kind, "cpu"), l1, l2, tol=1e-9)
     backend = make()
     if not isinstance(backend, Reference):
         monkeypatch.setattr(curvature, "EXACT_WORK", 0)  # and curvature is sampled
     use(backend)
     passes.n_host = 0
-    found = newton.fit(design, likelihood(kind, "cuda"), l1, l2, tol=1e-9)
+    found = fit_by_newton(design, likelihood(kind, "cuda"), l1, l2, tol=1e-9)
     assert_same(found, expected)
     # The host evaluates the answer alone, to certify it.
     assert passes.n_host == 1
@@ -94,8 +95,8 @@ def test_working_sets_grow_along_a_path(
     kind: str, use: Use, passes: Passes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(curvature, "EXACT_WORK", 0)
-    monkeypatch.setattr(run, "ALL_AT_ONCE", 1)
-    monkeypatch.setattr(run, "LEAST_WORKING", 2)
+    monkeypatch.setattr(prox_newton, "MAX_FULL_WORKING_SET", 1)
+    monkeypatch.setattr(prox_newton, "MIN_WORKING_SET", 2)
     design = Design.from_dense(Cohort(kind).x)
     strengths = [(np.full(P, s), np.zeros(P)) for s in (20.0, 8.0, 3.0, 0.5)]
     expected = path.fit_path(design, likelihood(kind, "cpu"), strengths)
@@ -117,9 +118,9 @@ def test_an_infinite_estimate_and_columns_that_cannot_be_estimated(
     cohort.x[:, 3] = 1.0
     cohort.x[:, 4] = cohort.x[:, 5]
     design, zero = Design.from_dense(cohort.x), np.zeros(P)
-    expected = newton.fit(design, likelihood("breslow", "cpu", cohort), zero, zero)
+    expected = fit_by_newton(design, likelihood("breslow", "cpu", cohort), zero, zero)
     use(make())
-    found = newton.fit(design, likelihood("breslow", "cuda", cohort), zero, zero)
+    found = fit_by_newton(design, likelihood("breslow", "cuda", cohort), zero, zero)
     assert found.status == expected.status == "infinite_estimate"
     assert [note.message for note in found.notes] == [note.message for note in expected.notes]
     assert found.coef[0] == -np.inf
@@ -137,9 +138,11 @@ def test_a_wide_range_of_eta_is_left_to_the_cpu(
     else:
         monkeypatch.setattr("riskset.model.device.SPAN", 2.3)
     design = Design.from_dense(cohort.x)
-    expected = newton.fit(design, likelihood("breslow", "cpu", cohort), l1, l2)
+    expected = fit_by_newton(design, likelihood("breslow", "cpu", cohort), l1, l2)
     use(Reference())
-    assert_same(newton.fit(design, likelihood("breslow", "cuda", cohort), l1, l2), expected, 1e-8)
+    assert_same(
+        fit_by_newton(design, likelihood("breslow", "cuda", cohort), l1, l2), expected, 1e-8
+    )
 
 
 def test_only_large_designs_are_sent_to_a_gpu_by_default(
@@ -147,17 +150,17 @@ def test_only_large_designs_are_sent_to_a_gpu_by_default(
 ) -> None:
     use(Reference())
     design, strengths = Design.from_dense(Cohort("breslow").x), penalties("breslow")
-    newton.fit(design, likelihood("breslow", "auto"), *strengths)
+    fit_by_newton(design, likelihood("breslow", "auto"), *strengths)
     assert passes.n_device == 0
-    monkeypatch.setattr(device, "WORTHWHILE", design.nbytes)
-    newton.fit(design, likelihood("breslow", "auto"), *strengths)
+    monkeypatch.setattr(device, "MIN_DESIGN_BYTES", design.nbytes)
+    fit_by_newton(design, likelihood("breslow", "auto"), *strengths)
     assert passes.n_device > 0
 
 
 def test_by_default_a_gpu_needs_room_for_the_design_and_for_rows(
     use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(device, "WORTHWHILE", 0)
+    monkeypatch.setattr(device, "MIN_DESIGN_BYTES", 0)
     needed = 3 * 1000 + 400 * 50 + 2**30
     for limit, is_enough in ((needed - 1, False), (needed, True)):
         backend = Counting(limit)
@@ -207,7 +210,7 @@ def sample(kind: str) -> tuple[np.ndarray, np.ndarray]:
 def test_cross_validation_and_the_bootstrap(
     kind: str, make: type[HostMemory], use: Use, passes: Passes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+    monkeypatch.setattr(engine, "MIN_SHARED_ROWS", 1)
     x, y = sample(kind)
     cv, one = {
         "breslow": (rs.CoxCV, rs.Cox),
@@ -232,7 +235,7 @@ def test_cross_validation_and_the_bootstrap(
 def test_memory_is_given_back_when_the_work_is_done(
     use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+    monkeypatch.setattr(engine, "MIN_SHARED_ROWS", 1)
     x, y = sample("breslow")
     on_gpu = {"device": "cuda", "cause": 1}
     model = rs.Cox(rs.L1(2.0, unpenalized=["x1"]), **on_gpu)
@@ -279,9 +282,9 @@ def work(model: str, where: str) -> np.ndarray:
 def test_by_default_the_cpu_takes_over_wherever_the_memory_ends(
     model: str, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+    monkeypatch.setattr(engine, "MIN_SHARED_ROWS", 1)
     monkeypatch.setattr(curvature, "EXACT_WORK", 0)  # and curvature is sampled
-    monkeypatch.setattr(device, "WORTHWHILE", 0)
+    monkeypatch.setattr(device, "MIN_DESIGN_BYTES", 0)
     expected = work(model, "cpu")
     plenty = 1 << 30
     backend = Failing(plenty)

@@ -9,7 +9,7 @@ from emulator.build import MISSING, compiler
 from gpu.backends import each_backend
 from gpu.problems import DESIGNS, LIKELIHOODS, RUNTIME
 from riskset.data.device import DeviceDesign
-from riskset.kernels.cuda.totals import Totals
+from riskset.kernels.cuda.reductions import LaneReductions
 from riskset.model.device import DeviceLoss
 
 
@@ -70,7 +70,7 @@ def test_product(name: str, make: type[HostMemory]) -> None:
 def test_sums_of_any_number_of_rows(n_rows: int, make: type[HostMemory]) -> None:
     backend = make()
     x = np.random.default_rng(n_rows).normal(size=(n_rows, 3))
-    sums, on_device = Totals(backend), backend.upload(x)
+    sums, on_device = LaneReductions(backend), backend.upload(x)
     assert_allclose(sums.total(on_device), x.sum(axis=0), rtol=1e-12, atol=1e-12)
     low, high = map(backend.download, sums.extremes(on_device))
     np.testing.assert_array_equal(low[0], x.min(axis=0))

@@ -16,19 +16,19 @@ from riskset.infer.crossval.folds import Folds
 from riskset.infer.crossval.scores import Scorer
 from riskset.kernels.cuda import device
 from riskset.model.device import DeviceLoss
-from riskset.solve import lanes as shared_lanes
-from riskset.solve import newton
 from riskset.solve import replicates as engine
-from riskset.solve.lanes import Bundle, Shared
-from riskset.solve.lanes_device import DeviceLanes, bytes_needed
+from riskset.solve import replicates_bundle as shared_lanes
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
-from riskset.solve.replicates import Part, Replicate, fit_replicates
+from riskset.solve.replicates import Replicate, ReplicateWeights, fit_replicates
+from riskset.solve.replicates_bundle import BundleStart, ReplicateBundle
+from riskset.solve.replicates_device import DeviceLanes, bytes_needed
 from solve.test_replicates import KINDS, Cohort, N, multipliers, penalties
 
 
 @pytest.fixture(autouse=True)
 def many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+    monkeypatch.setattr(engine, "MIN_SHARED_ROWS", 1)
 
 
 def on(
@@ -45,8 +45,8 @@ def on(
     strengths = penalties(kind) if l1 is None else (np.full(12, l1), np.zeros(12))
     problem = Problem.prepare(Design.from_dense(cohort.x), loss)
     host = Problem.prepare(problem.design, cohort.loss(np.arange(N), cohort.weight))
-    whole = newton.fit(problem.design, host.loss, *strengths, problem=host)
-    parts = [lambda m=m: Part(cohort.weight * m, cohort.weight * m) for m in chosen]
+    whole = fit_by_newton(problem.design, host.loss, *strengths, problem=host)
+    parts = [lambda m=m: ReplicateWeights(cohort.weight * m, cohort.weight * m) for m in chosen]
     made = fit_replicates(problem, whole, *strengths, parts, tol=tol, separation=separation)
     return list(made)
 
@@ -62,8 +62,8 @@ def test_a_replicate_is_that_of_the_cpu(
     chosen = multipliers(3, 2)
     expected = on("cpu", kind, chosen)
     use(make())
-    alone: list[Part] = []
-    monkeypatch.setattr(engine._Tasks, "_alone", lambda _self, part: alone.append(part))
+    alone: list[ReplicateWeights] = []
+    monkeypatch.setattr(engine._ReplicateTasks, "_alone", lambda _self, part: alone.append(part))
     found = on("cuda", kind, chosen)
     assert not alone
     for a, b in zip(found, expected, strict=True):
@@ -82,7 +82,7 @@ def test_batches_of_any_size_have_the_same_bits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Lanes find columns on their way, each others.
-    monkeypatch.setattr(shared_lanes, "STRONG", 1.0)
+    monkeypatch.setattr(shared_lanes, "STRONG_RULE_SHARE", 1.0)
     monkeypatch.setattr(shared_lanes, "ALL_AT_ONCE", 1)
     chosen, found, widths = multipliers(9, 3)[1:], [], []
     take = DeviceLanes.take
@@ -91,7 +91,7 @@ def test_batches_of_any_size_have_the_same_bits(
     )
     for most in (1, 4, 256):
         use(make())
-        monkeypatch.setattr(engine, "MOST_LANES", most)
+        monkeypatch.setattr(engine, "MAX_DEVICE_LANES", most)
         found.append(on("cuda", kind, chosen, tol=1e-6, l1=6.0))
     assert max(widths) > 0
     for few, all_ in ((found[0], found[2]), (found[1], found[2])):
@@ -128,8 +128,8 @@ def test_a_wide_range_of_eta_is_left_to_the_cpu(use: Callable[[HostMemory], None
         loss = cohort.loss(np.arange(N), cohort.weight, Runtime(1, where))
         problem = Problem.prepare(Design.from_dense(x), loss)
         l1, l2 = np.full(4, 1.0), np.zeros(4)
-        whole = newton.fit(problem.design, loss.whole, l1, l2)
-        part = lambda: Part(cohort.weight * (np.arange(N) % 5 > 0))  # noqa: E731
+        whole = fit_by_newton(problem.design, loss.whole, l1, l2)
+        part = lambda: ReplicateWeights(cohort.weight * (np.arange(N) % 5 > 0))  # noqa: E731
         (found[where],) = fit_replicates(problem, whole, l1, l2, [part], tol=1e-9)
     assert found["cuda"].status == found["cpu"].status == "converged"
     assert_array_equal(found["cuda"].coef, found["cpu"].coef)
@@ -144,16 +144,19 @@ def test_a_bundle_takes_no_more_memory_than_was_said(
     loss = cohort.loss(np.arange(N), cohort.weight, Runtime(1, "cuda"))
     problem = Problem.prepare(Design.from_dense(cohort.x), loss)
     l1, l2 = penalties(kind)
-    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
-    shared = Shared.prepare(problem, whole, l1, l2)
+    whole = fit_by_newton(problem.design, loss, l1, l2, problem=problem)
+    shared = BundleStart.prepare(problem, whole, l1, l2)
     assert problem.on_device is not None
     before = backend.used
     backend.most = 0
     for n_lanes in (1, 4, 24):
         once, each = bytes_needed(shared, loss)
-        parts = [Part(cohort.weight * m, cohort.weight * m) for m in multipliers(4, 12)[:n_lanes]]
+        parts = [
+            ReplicateWeights(cohort.weight * m, cohort.weight * m)
+            for m in multipliers(4, 12)[:n_lanes]
+        ]
         lanes = DeviceLanes(shared, problem.on_device, DeviceLoss(loss, parts, backend))
-        Bundle(shared, lanes, 1e-6, 50).solve()
+        ReplicateBundle(shared, lanes, 1e-6, 50).solve()
         del lanes
         assert backend.most - before <= once + n_lanes * each
         # The rows are what counts in large problems: they are not overstated by much.
@@ -165,9 +168,9 @@ def test_little_memory_makes_small_batches_and_too_little_an_error(
 ) -> None:
     monkeypatch.setattr(engine, "bytes_needed", lambda *_: (1000, 200_000))
     chosen, sizes = multipliers(4, 4), []
-    run = engine._Tasks.run
+    run = engine._ReplicateTasks.run
     monkeypatch.setattr(
-        engine._Tasks, "run", lambda self, own: (sizes.append(len(own)), run(self, own))[1]
+        engine._ReplicateTasks, "run", lambda self, own: (sizes.append(len(own)), run(self, own))[1]
     )
     found = {}
     for lanes in (100, 5, 2):
@@ -193,7 +196,7 @@ def test_by_default_too_little_memory_means_the_cpu(
 ) -> None:
     chosen = multipliers(4, 2)
     expected = on("cpu", kind, chosen)
-    monkeypatch.setattr(device, "WORTHWHILE", 0)
+    monkeypatch.setattr(device, "MIN_DESIGN_BYTES", 0)
     use(Counting(150_000))
     for a, b in zip(on("auto", kind, chosen), expected, strict=True):
         assert_array_equal(a.coef, b.coef)

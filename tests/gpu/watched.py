@@ -10,7 +10,7 @@ from emulator.backend import Emulator
 from emulator.build import Library, compiled, source_of
 from gpu.calls import NAMES, records
 from riskset.data import device as data
-from riskset.kernels.cuda import plan
+from riskset.kernels.cuda import scan_plan
 from riskset.kernels.cuda.compile import program
 from riskset.kernels.cuda.signatures import topics
 
@@ -18,7 +18,7 @@ FAULT = ("i < n_rows && i < (chunk + 1) * STRIDE; ++i)\n    sum", "i <= n_rows; 
 
 
 def main(*, is_faulty: bool) -> None:
-    plan.PIECE, plan.CHUNK = 3, 4
+    scan_plan.PIECE, scan_plan.CHUNK = 3, 4
     data.PANEL_ROWS, data.PARTIAL_NUMBERS = 32, 1000
     chosen = ["sums"] if is_faulty else topics()
     path = compiled(source_of("sums", FAULT) if is_faulty else program(), watched=True)

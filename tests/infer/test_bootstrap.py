@@ -21,11 +21,11 @@ from riskset.infer.crossval.folds import given_folds
 from riskset.infer.crossval.scores import CensoringFrom, Score, Scorer
 from riskset.infer.retuning import Chosen, retuned_estimates
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.model.penalty import L2
-from riskset.solve import newton
 from riskset.solve import replicates as engine
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution
 
@@ -71,7 +71,9 @@ class Cohort:
         if not self.is_finegray:
             return CoxLoss(outcome, "efron" if self.kind == "efron" else "breslow", runtime)
         weights = "none" if self.kind == "finegray-unweighted" else "case"
-        return FineGrayLoss(outcome, Censoring.estimate(outcome, weights=weights), runtime)
+        return FineGrayLoss(
+            outcome, CensoringDistribution.estimate(outcome, weights=weights), runtime
+        )
 
     def whole(self, n_threads: int = 1) -> Loss:
         return self.loss(np.arange(N), self.weight, n_threads)
@@ -92,7 +94,7 @@ def strengths(design: Design, penalty: str) -> tuple[np.ndarray, np.ndarray]:
 def fitted(design: Design, loss: Loss, penalty: str = "none") -> tuple[Problem, Solution]:
     problem = Problem.prepare(design, loss)
     l1, l2 = strengths(design, penalty)
-    return problem, newton.fit(design, loss, l1, l2, tol=1e-11, problem=problem)
+    return problem, fit_by_newton(design, loss, l1, l2, tol=1e-11, problem=problem)
 
 
 def estimates(
@@ -121,7 +123,7 @@ def coefs(found: list[Estimate]) -> np.ndarray:
 def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fit replicates several at a time, too, although the data are small."""
     if request.param:
-        monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+        monkeypatch.setattr(engine, "MIN_SHARED_ROWS", 1)
 
 
 # ---------------------------------------------------------------------------------- resampling
@@ -341,7 +343,7 @@ def test_acceleration_is_the_skewness_of_derivatives(kind: str, penalty: str, dr
 
     def fit(factor: np.ndarray) -> np.ndarray:
         changed = cohort.loss(np.arange(N), cohort.weight * factor)
-        return newton.fit(cohort.design, changed, l1, l2, tol=1e-13, start=solution).coef
+        return fit_by_newton(cohort.design, changed, l1, l2, tol=1e-13, start=solution).coef
 
     active = solution.coef != 0
     assert active.sum() >= 2

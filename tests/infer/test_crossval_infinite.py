@@ -93,7 +93,7 @@ class Cohort:
 def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether replicates are fitted eight at a time, although the data are small."""
     if request.param:
-        monkeypatch.setattr(replicates, "LEAST_ROWS", 1)
+        monkeypatch.setattr(replicates, "MIN_SHARED_ROWS", 1)
         monkeypatch.setattr(curvature, "EXACT_WORK", 0)
     return request.param
 
@@ -303,8 +303,8 @@ def test_nothing_is_said_or_left_out_of_a_strong_finite_effect(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # x'b spans more than 10, and each fold keeps events on both sides; lanes suffice.
-    monkeypatch.setattr(replicates, "LEAST_ROWS", 1)
-    monkeypatch.setattr(replicates._Tasks, "_alone", None)
+    monkeypatch.setattr(replicates, "MIN_SHARED_ROWS", 1)
+    monkeypatch.setattr(replicates._ReplicateTasks, "_alone", None)
     rng = np.random.default_rng(2)
     n = 1200
     x = np.column_stack([rng.random(n) < 0.5, 3 * rng.normal(size=(n, 2))])

@@ -9,7 +9,7 @@ import pytest
 from infer.problems import make
 from riskset.data.design import Design
 from riskset.infer import proportionality, residuals, variance, wald
-from riskset.solve import newton
+from riskset.solve.fit import fit_by_newton
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -23,7 +23,7 @@ def test_no_event_among_the_exposed(ties, late):
     part = problem.take(others)
 
     loss, design = problem.loss(ties), Design.from_dense(x)
-    fit = newton.fit(design, loss, np.zeros(3), np.zeros(3), tol=1e-11)
+    fit = fit_by_newton(design, loss, np.zeros(3), np.zeros(3), tol=1e-11)
     assert fit.status == "infinite_estimate"
     assert fit.loss.limit is not None
     alone, small = part.loss(ties), Design.from_dense(x[np.ix_(others, [0, 2])])

@@ -13,8 +13,8 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer.profile import Source, adaptive_grid, end, fixed_grid, profile_intervals
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import Censoring, FineGrayLoss
-from riskset.solve import newton
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.solve.fit import fit_by_newton
 
 DROP = 3.841458820694124 / 2
 
@@ -22,7 +22,7 @@ DROP = 3.841458820694124 / 2
 def source_of(x, loss, l1=0.0, l2=0.0, names=None):
     design = Design.from_dense(x, names)
     l1, l2 = (np.broadcast_to(np.asarray(v, dtype=float), x.shape[1]) for v in (l1, l2))
-    solution = newton.fit(design, loss, l1, l2, tol=1e-10)
+    solution = fit_by_newton(design, loss, l1, l2, tol=1e-10)
     return Source(design, loss, solution, l1, l2)
 
 
@@ -93,7 +93,9 @@ def test_finegray_in_80_bits():
     rng, x, time, _ = sample(5, 50)
     status = rng.choice(3, time.size, p=[0.25, 0.45, 0.3])
     outcome = Outcome.build(time, status, cause=1)
-    source = source_of(x, FineGrayLoss(outcome, Censoring.estimate(outcome), Runtime(2)))
+    source = source_of(
+        x, FineGrayLoss(outcome, CensoringDistribution.estimate(outcome), Runtime(2))
+    )
     event, groups, wmat = exact.fg_setup(time, status)
 
     def likelihood(b):

@@ -11,7 +11,7 @@ import pytest
 from riskset._runtime import Runtime
 from riskset.data.outcome import Outcome
 from riskset.infer.subdistribution import SubdistributionPieces
-from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 
 N, K, Q, TIMES = 20_000, 250, 8, 50
 
@@ -19,7 +19,7 @@ N, K, Q, TIMES = 20_000, 250, 8, 50
 @pytest.fixture
 def pieces(rng) -> SubdistributionPieces:
     outcome = Outcome.build(rng.integers(1, TIMES + 1, N), rng.integers(0, 3, N), cause=1)
-    censoring = Censoring.estimate(outcome, group=rng.integers(0, K, N))
+    censoring = CensoringDistribution.estimate(outcome, group=rng.integers(0, K, N))
     return SubdistributionPieces.at(FineGrayLoss(outcome, censoring, Runtime(1)), np.zeros(N))
 
 
@@ -42,7 +42,7 @@ def test_no_sum_over_all_rows_for_each_group(pieces, rng, monkeypatch):
 def test_memory_does_not_grow_with_groups_times_times(rng):
     outcome = Outcome.build(rng.permutation(N) + 1, rng.integers(0, 3, N), cause=1)
     loss = FineGrayLoss(
-        outcome, Censoring.estimate(outcome, group=rng.integers(0, 150, N)), Runtime(1)
+        outcome, CensoringDistribution.estimate(outcome, group=rng.integers(0, 150, N)), Runtime(1)
     )
     pieces, values = SubdistributionPieces.at(loss, np.zeros(N)), rng.normal(size=(N, Q))
     tracemalloc.start()

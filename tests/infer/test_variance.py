@@ -12,7 +12,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer import variance
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -161,7 +161,7 @@ def test_levels_of_strata_change_nothing_in_fine_and_grays_model():
     o = problem.outcome
     cause = np.where(o.event != 0, 1 + np.arange(80) % 2, 0)
     outcome = Outcome.build(o.time, cause, stratum=o.stratum, cause=1)
-    loss = FineGrayLoss(outcome, Censoring.estimate(outcome), RUNTIME)
+    loss = FineGrayLoss(outcome, CensoringDistribution.estimate(outcome), RUNTIME)
     far = problem.eta + 900.0 * o.stratum
     a = variance.model_covariance(loss, problem.design, problem.eta)
     b = variance.model_covariance(loss, problem.design, far)

@@ -13,7 +13,7 @@ from riskset._runtime import Runtime
 from riskset._types import RiskSets
 from riskset.data.outcome import Outcome
 from riskset.kernels import ccd_cpu, ccd_finegray_cpu, ccd_finegray_ref, ccd_ref, risk_sets_ref
-from riskset.kernels.ccd_finegray_ref import Stay
+from riskset.kernels.ccd_finegray_ref import CompetingStay
 
 TOLERANCE = {"rtol": 1e-11, "atol": 1e-12}
 """After moves that correct sums."""
@@ -43,11 +43,11 @@ def columns(s: Scene) -> list[tuple[np.ndarray, np.ndarray]]:
     return made
 
 
-def stay(s: Scene, n_curves: int) -> Stay:
+def stay(s: Scene, n_curves: int) -> CompetingStay:
     """Some rows without an event stay at risk, by curves that may reach 0."""
     rng, n = np.random.default_rng(n_curves + s.n_groups), s.risk.order.size
     stays = (rng.random(n) < 0.5 * (n_curves > 0)) & (s.risk.event_weight == 0)
-    return Stay(
+    return CompetingStay(
         frozen(np.where(stays, rng.uniform(1, 4, n), 0.0)),
         frozen(rng.integers(0, max(n_curves, 1), n)),
         frozen(np.sort(rng.choice([0.0, 0.3, 0.7, 1.0], (n_curves, s.n_groups)), axis=1)),
@@ -243,7 +243,9 @@ def test_a_competing_event_by_hand(fg: ModuleType) -> None:
     # Censored at 3 with x = 1, event at 2 with x = 0, competing event at 1 with x = 1 that counts
     # G(2-) / G(1-) = 1/2 in the risk set at 2: the mean there is (1 + 1/2) / (2 + 1/2) = 3/5.
     risk = small([3.0, 2.0, 1.0], [0, 1, 0])
-    rows = Stay(np.array([0.0, 0.0, 1.0]), np.zeros(3, dtype=np.int64), np.array([[0.5, 1.0]]))
+    rows = CompetingStay(
+        np.array([0.0, 0.0, 1.0]), np.zeros(3, dtype=np.int64), np.array([[0.5, 1.0]])
+    )
     state = fg.fg_state(np.zeros(3), 0.0, risk, rows)
     found = fg.fg_fused(*entries(0, 2), state, risk, rows)
     exactly(found, -Fraction(3, 5), Fraction(6, 25))

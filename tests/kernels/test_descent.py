@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.problems import frozen
-from riskset.kernels import descent_cpu, descent_ref, lanes_cpu, lanes_ref
+from riskset.kernels import descent_cpu, descent_ref, replicates_cpu, replicates_ref
 
 TIGHT = 1e-12
 
@@ -127,7 +127,7 @@ def eight(seed: int) -> tuple[list[np.ndarray], list[dict[str, np.ndarray]]]:
 
 
 @pytest.mark.parametrize("seed", range(30))
-@pytest.mark.parametrize("module", [lanes_cpu, lanes_ref])
+@pytest.mark.parametrize("module", [replicates_cpu, replicates_ref])
 def test_the_optimum_in_every_lane(module, seed: int) -> None:
     args, lanes = eight(seed)
     may_move = args[8]
@@ -147,7 +147,7 @@ def test_a_lane_does_not_see_the_others() -> None:
     for company in (np.arange(8), np.array([3, 0, 0, 3, 1, 1, 1, 1])):
         chosen = [a[..., company] if a.ndim and a.shape[-1] == 8 else a for a in args]
         step, image = np.zeros(chosen[8].shape), np.zeros(chosen[8].shape)
-        lanes_cpu.minimise_quadratics(*chosen, 50, step, image)
+        replicates_cpu.minimise_quadratics(*chosen, 50, step, image)
         results.append((step, image))
     for a, b in zip(*results, strict=True):
         assert_array_equal(a[:, 3], b[:, 3])

@@ -12,7 +12,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.baseline import Baseline
 from riskset.model.cox import CoxLoss
-from riskset.solve.newton import fit as newton_fit
+from riskset.solve.fit import fit_by_newton as newton_fit
 
 CASES = Path(__file__).parents[1] / "cases"
 

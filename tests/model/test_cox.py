@@ -61,7 +61,7 @@ def test_blocks_and_chunks_do_not_matter(
     whole = c.loss(ties).information(c.design, c.eta, c.columns)
     monkeypatch.setattr(cox, "CHUNK_ROWS", 7)
     close(c.loss(ties).information(c.design, c.eta, c.columns), whole, 1e-12)
-    monkeypatch.setattr(cox, "MAX_DENSE", 2 * c.eta.size + 1)
+    monkeypatch.setattr(cox, "MAX_DENSE_NUMBERS", 2 * c.eta.size + 1)
     close(c.loss(ties).information(c.design, c.eta, c.columns), whole, 1e-12)
 
 

@@ -8,9 +8,9 @@ from riskset._runtime import Runtime
 from riskset.data.outcome import Outcome
 from riskset.kernels._vector import lane_rows
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import Censoring, FineGrayLoss
-from riskset.model.lanes import LANES, LaneLoss, Part
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 from riskset.model.loss import Loss
+from riskset.model.replicates_likelihood import LANES, LaneLoss, ReplicateWeights
 
 N = 300
 KINDS = ("cox", "strata", "finegray", "groups", "full")
@@ -29,7 +29,7 @@ def whole(kind: str, seed: int) -> Loss:
     if kind in ("cox", "strata"):
         return CoxLoss(outcome, "breslow", Runtime(1))
     group = rng.integers(0, 2, N) if kind == "groups" else None
-    return FineGrayLoss(outcome, Censoring.estimate(outcome, group=group), Runtime(1))
+    return FineGrayLoss(outcome, CensoringDistribution.estimate(outcome, group=group), Runtime(1))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -40,7 +40,7 @@ def test_each_lane_is_its_replicate(kind: str, n_parts: int, shares: tuple[float
     parts = []
     for _ in range(n_parts):
         weight = loss.outcome.weight * rng.choice(shares, N)
-        parts.append(Part(weight, None if kind == "full" else weight))
+        parts.append(ReplicateWeights(weight, None if kind == "full" else weight))
     assert LaneLoss.can_be_made(loss)
     lanes = LaneLoss.build(loss, parts)
     eta = rng.normal(size=(N, LANES)) * 3 + 700
@@ -64,7 +64,7 @@ def test_a_span_too_wide_is_said() -> None:
     loss = whole("cox", 1)
     eta = np.zeros((N, LANES))
     eta[np.argmax(loss.outcome.weight), 2] = 600.0
-    found = LaneLoss.build(loss, [Part(loss.outcome.weight)] * 8).evaluate(eta)
+    found = LaneLoss.build(loss, [ReplicateWeights(loss.outcome.weight)] * 8).evaluate(eta)
     assert found.is_safe.tolist() == [True, True, False, True, True, True, True, True]
 
 

@@ -10,8 +10,8 @@ from riskset.data.design import Design
 from riskset.kernels._vector import lane_rows
 from riskset.model.curvature import sampled_information
 from riskset.model.curvature_product import curvature_product
-from riskset.model.lanes import LANES, LaneLoss, LogisticLanes, Part
 from riskset.model.logistic import LogisticLoss
+from riskset.model.replicates_likelihood import LANES, LaneLoss, LogisticLanes, ReplicateWeights
 
 RUNTIME = Runtime(1)
 N = 150
@@ -139,7 +139,7 @@ def test_a_weight_is_a_repeated_row_and_an_offset_is_part_of_eta() -> None:
 def test_each_lane_is_its_replicate(n_parts: int, shares: tuple[float, ...]) -> None:
     _, loss, _ = problem(n_parts, weights=(0.5, 1.0, 0.0))
     rng = np.random.default_rng(n_parts)
-    parts = [Part(loss.outcome.weight * rng.choice(shares, N)) for _ in range(n_parts)]
+    parts = [ReplicateWeights(loss.outcome.weight * rng.choice(shares, N)) for _ in range(n_parts)]
     assert LaneLoss.can_be_made(loss)
     lanes = LaneLoss.build(loss, parts)
     assert isinstance(lanes, LogisticLanes)
@@ -159,7 +159,7 @@ def test_each_lane_is_its_replicate(n_parts: int, shares: tuple[float, ...]) -> 
 def test_a_lane_does_not_depend_on_the_others() -> None:
     _, loss, _ = problem(8)
     rng = np.random.default_rng(8)
-    parts = [Part(rng.integers(0, 2, N) * 1.0) for _ in range(LANES)]
+    parts = [ReplicateWeights(rng.integers(0, 2, N) * 1.0) for _ in range(LANES)]
     eta = lane_rows(N)
     eta[:] = rng.normal(size=(N, LANES)) * np.geomspace(0.1, 300, LANES)
     together = LaneLoss.build(loss, parts).evaluate(eta)
@@ -167,7 +167,7 @@ def test_a_lane_does_not_depend_on_the_others() -> None:
         other = lane_rows(N)
         other[:] = 0.0
         other[:, k] = eta[:, k]
-        mine = [part if m == k else Part(np.ones(N)) for m, part in enumerate(parts)]
+        mine = [part if m == k else ReplicateWeights(np.ones(N)) for m, part in enumerate(parts)]
         alone = LaneLoss.build(loss, mine).evaluate(other)
         assert alone.log_likelihood[k] == together.log_likelihood[k]
         assert_array_equal(alone.residual[:, k], together.residual[:, k])

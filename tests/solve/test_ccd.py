@@ -12,9 +12,10 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.data.parts import BinaryPart, DensePart, ValuedPart
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 from riskset.model.loss import Loss
-from riskset.solve import ccd, newton
+from riskset.solve import ccd
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.result import Solution
 from solve.problems import random_problem, sparse_problem
 
@@ -51,8 +52,8 @@ def outcome(rng: np.random.Generator, x: np.ndarray, n_causes: int, **chosen: bo
 
 
 def check_same(design: Design, loss: Loss, l1: np.ndarray, l2: np.ndarray, **more: object) -> None:
-    exact = newton.fit(design, loss, l1, l2, tol=TOL)
-    found = ccd.fit(design, loss, l1, l2, tol=TOL, max_iter=5000, **more)
+    exact = fit_by_newton(design, loss, l1, l2, tol=TOL)
+    found = ccd.fit_by_ccd(design, loss, l1, l2, tol=TOL, max_iter=5000, **more)
     assert exact.status == found.status == "converged"
     assert found.kkt <= TOL
     spread = design.to_dense().std(axis=0)
@@ -92,7 +93,7 @@ def test_finegray_as_newton(
     rng = np.random.default_rng([strata, weights, groups, offset, len(penalty)])
     x = covariates(rng)
     rows = outcome(rng, x, 2, strata=strata, weights=weights, offset=offset)
-    curves = Censoring.estimate(rows, group=rng.integers(0, 3, N) if groups else None)
+    curves = CensoringDistribution.estimate(rows, group=rng.integers(0, 3, N) if groups else None)
     size = x.std(axis=0)
     l1, l2 = PENALTIES[penalty]
     check_same(Design.from_dense(x), FineGrayLoss(rows, curves, RUNTIME), l1 * size, l2 * size**2)
@@ -103,7 +104,7 @@ def test_converged_means_optimal_and_infinite_means_separated(seed: int) -> None
     problem = random_problem(seed)
     if problem is None:
         return
-    solution = ccd.fit(problem.design, problem.loss, problem.l1, problem.l2, tol=1e-9)
+    solution = ccd.fit_by_ccd(problem.design, problem.loss, problem.l1, problem.l2, tol=1e-9)
     if solution.status == "max_iter":
         assert solution.kkt > 1e-9
         assert solution.n_iter == 200
@@ -149,14 +150,14 @@ def correlated() -> tuple[Design, CoxLoss]:
 
 def test_correlated_columns_take_many_sweeps_and_end_at_the_optimum() -> None:
     design, loss = correlated()
-    slow = ccd.fit(design, loss, np.zeros(2), np.zeros(2), tol=TOL, max_iter=5000)
+    slow = ccd.fit_by_ccd(design, loss, np.zeros(2), np.zeros(2), tol=TOL, max_iter=5000)
     assert 300 < slow.n_iter < 5000
     check_same(design, loss, np.zeros(2), np.zeros(2))
 
 
 def test_stopping_early_is_said() -> None:
     design, loss = correlated()
-    solution = ccd.fit(design, loss, np.zeros(2), np.zeros(2), tol=TOL, max_iter=20)
+    solution = ccd.fit_by_ccd(design, loss, np.zeros(2), np.zeros(2), tol=TOL, max_iter=20)
     assert solution.status == "max_iter"
     assert solution.n_iter == 20
     assert solution.kkt > TOL
@@ -166,7 +167,7 @@ def test_stopping_early_is_said() -> None:
 def test_nothing_to_do_takes_no_sweep() -> None:
     problem = sparse_problem(11)
     huge = np.full(problem.l1.size, 1e5)
-    solution = ccd.fit(problem.design, problem.loss, huge, problem.l2)
+    solution = ccd.fit_by_ccd(problem.design, problem.loss, huge, problem.l2)
     assert (solution.status, solution.n_iter) == ("converged", 0)
     assert not solution.coef.any()
 
@@ -174,9 +175,9 @@ def test_nothing_to_do_takes_no_sweep() -> None:
 def test_warm_start_ends_where_a_cold_one_does() -> None:
     problem = sparse_problem(9)
     given = (problem.design, problem.loss)
-    near = ccd.fit(*given, 1.2 * problem.l1, problem.l2, tol=TOL)
-    cold = ccd.fit(*given, problem.l1, problem.l2, tol=TOL)
-    warm = ccd.fit(*given, problem.l1, problem.l2, tol=TOL, start=near)
+    near = ccd.fit_by_ccd(*given, 1.2 * problem.l1, problem.l2, tol=TOL)
+    cold = ccd.fit_by_ccd(*given, problem.l1, problem.l2, tol=TOL)
+    warm = ccd.fit_by_ccd(*given, problem.l1, problem.l2, tol=TOL, start=near)
     assert warm.n_iter < cold.n_iter
     assert_allclose(warm.coef * problem.spread, cold.coef * problem.spread, atol=1e-7)
 
@@ -191,7 +192,7 @@ def rare_exposure() -> tuple[Design, CoxLoss, Solution]:
     design = Design.from_dense(x)
     time = rng.permutation(2000) / 2000 + (1 - event) * 5
     loss = CoxLoss(Outcome.build(time, event == 1), "breslow", RUNTIME)
-    answer = newton.fit(design, loss, np.zeros(1), np.zeros(1), tol=TOL)
+    answer = fit_by_newton(design, loss, np.zeros(1), np.zeros(1), tol=TOL)
     return design, loss, answer
 
 
@@ -199,17 +200,17 @@ def test_a_sweep_across_the_minimum_is_taken_back(monkeypatch: pytest.MonkeyPatc
     # From far below, where the likelihood is flat, regions have doubled when the slope changes.
     design, loss, answer = rare_exposure()
     taken_back = 0
-    accept = ccd.Sweeps._accept
+    accept = ccd.CoordinateDescent._accept
 
-    def counted(self: ccd.Sweeps, moved: np.ndarray, objective: float) -> bool:
+    def counted(self: ccd.CoordinateDescent, moved: np.ndarray, objective: float) -> bool:
         nonlocal taken_back
         is_lower = accept(self, moved, objective)
         taken_back += not is_lower
         return is_lower
 
-    monkeypatch.setattr(ccd.Sweeps, "_accept", counted)
+    monkeypatch.setattr(ccd.CoordinateDescent, "_accept", counted)
     far = replace(answer, coef=np.array([-12.9]))
-    solution = ccd.fit(design, loss, np.zeros(1), np.zeros(1), tol=TOL, start=far)
+    solution = ccd.fit_by_ccd(design, loss, np.zeros(1), np.zeros(1), tol=TOL, start=far)
     assert taken_back > 0
     assert solution.status == "converged"
     assert_allclose(solution.coef, answer.coef, rtol=1e-7)
@@ -240,7 +241,7 @@ def test_totals_whose_squares_would_underflow(n_causes: int) -> None:
     rows = rows.replace(offset=np.where(rows.stratum == 0, -400.0, 0.0))
     loss: Loss = CoxLoss(rows, "breslow", RUNTIME)
     if n_causes > 1:
-        loss = FineGrayLoss(rows, Censoring.estimate(rows), RUNTIME)
+        loss = FineGrayLoss(rows, CensoringDistribution.estimate(rows), RUNTIME)
     size = x.std(axis=0)
     check_same(Design.from_dense(x), loss, size, 0 * size)
 
@@ -252,8 +253,8 @@ def test_an_infinite_estimate_is_found_and_its_limit() -> None:
     x[:, 0] = (rng.random(N) < 0.3) & ~rows.is_event  # nobody who has it fails
     design, loss = Design.from_dense(x), CoxLoss(rows, "breslow", RUNTIME)
     nothing = np.zeros(6)
-    exact = newton.fit(design, loss, nothing, nothing, tol=TOL)
-    found = ccd.fit(design, loss, nothing, nothing, tol=TOL)
+    exact = fit_by_newton(design, loss, nothing, nothing, tol=TOL)
+    found = ccd.fit_by_ccd(design, loss, nothing, nothing, tol=TOL)
     assert exact.status == found.status == "infinite_estimate"
     assert found.coef[0] == -np.inf
     assert_allclose(found.coef[1:], exact.coef[1:], rtol=1e-6)
@@ -265,17 +266,17 @@ def test_collinear_and_constant_columns_are_left_out() -> None:
     x = np.c_[problem.x, problem.x[:, 0] - 2 * problem.x[:, 5], np.full(len(problem.x), 3.0)]
     nothing = np.zeros(10)
     loss = problem.loss
-    solution = ccd.fit(Design.from_dense(x), loss, nothing, nothing, tol=TOL, max_iter=2000)
+    solution = ccd.fit_by_ccd(Design.from_dense(x), loss, nothing, nothing, tol=TOL, max_iter=2000)
     assert solution.status == "converged"
     assert_array_equal(solution.aliased, [False] * 8 + [True, True])
-    without = newton.fit(Design.from_dense(x[:, :8]), loss, nothing[:8], nothing[:8], tol=TOL)
+    without = fit_by_newton(Design.from_dense(x[:, :8]), loss, nothing[:8], nothing[:8], tol=TOL)
     assert_allclose(solution.coef[:8] * problem.spread, without.coef * problem.spread, atol=1e-7)
 
 
 def test_progress_is_reported_by_the_sweep() -> None:
     problem = sparse_problem(3)
     seen: list[tuple[int, float]] = []
-    solution = ccd.fit(
+    solution = ccd.fit_by_ccd(
         problem.design, problem.loss, problem.l1, problem.l2, report=lambda *x: seen.append(x)
     )
     assert [steps for steps, _ in seen] == list(range(solution.n_iter + 1))

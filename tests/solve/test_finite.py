@@ -12,15 +12,15 @@ from riskset.model.cox import CoxLoss
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 from riskset.solve import aliasing
-from riskset.solve.finite import (
-    Frame,
+from riskset.solve.finiteness import (
     FreeColumns,
-    Rounding,
+    ProofFrame,
+    RoundingBounds,
     ScoreAndInformation,
     drift_of,
     extents,
 )
-from riskset.solve.newton import fit
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from solve.problems import RUNTIME, Random, random_problem
 
@@ -33,7 +33,7 @@ def span_at(problem: Random, coef: np.ndarray) -> float | None:
     """Of the Newton step of the free columns, in the user's units; None without information."""
     design, loss = problem.design, problem.loss
     prepared = Problem.prepare(design, loss)
-    aliased, _ = aliasing.find(
+    aliased, _ = aliasing.find_aliased(
         prepared, problem.l1 / design.scale, problem.l2 / design.scale / design.scale
     )
     columns = np.flatnonzero(problem.free & ~aliased)
@@ -47,7 +47,7 @@ def span_at(problem: Random, coef: np.ndarray) -> float | None:
     step = free.step(gradient)
     span = free.span(step, loss)
     ranges, _ = extents(design, loss, columns)
-    rounding = Rounding.of(loss, ranges)
+    rounding = RoundingBounds.of(loss, ranges)
     assert span <= free.most(np.abs(gradient), ranges, rounding) * (1 + 1e-9)
     return span
 
@@ -75,7 +75,7 @@ def test_a_step_spans_at_least_one_wherever_an_estimate_is_infinite(seed: int) -
 def test_it_is_given_at_every_finite_solution() -> None:
     given = []
     for _, problem in FINITE:
-        solution = fit(problem.design, problem.loss, problem.l1, problem.l2, tol=1e-9)
+        solution = fit_by_newton(problem.design, problem.loss, problem.l1, problem.l2, tol=1e-9)
         if solution.status == "converged":
             span = span_at(problem, solution.coef)
             given.append(span is not None and span < 1e-2)
@@ -86,12 +86,12 @@ def test_it_is_given_at_every_finite_solution() -> None:
 @pytest.mark.parametrize("tol", [0.3, 1e-3, 1e-6])
 def test_loose_fits_find_the_same_infinite_estimates(tol: float) -> None:
     for seed, problem in PROBLEMS:
-        tight = fit(problem.design, problem.loss, problem.l1, problem.l2, tol=1e-10)
-        loose = fit(problem.design, problem.loss, problem.l1, problem.l2, tol=tol)
+        tight = fit_by_newton(problem.design, problem.loss, problem.l1, problem.l2, tol=1e-10)
+        loose = fit_by_newton(problem.design, problem.loss, problem.l1, problem.l2, tol=tol)
         if "max_iter" in (tight.status, loose.status):
             continue
         assert (loose.infinite == tight.infinite).all(), seed
-        again = fit(
+        again = fit_by_newton(
             problem.design, problem.loss, problem.l1, problem.l2, tol=tol, start=loose
         )  # begins at its end
         assert (again.infinite == tight.infinite).all(), seed
@@ -119,7 +119,7 @@ def test_no_known_information_proves_an_infinite_estimate_to_be_finite(seed: int
         if known is None:
             continue
         free = known.columns[problem.free[known.columns]]
-        frame = Frame.where_known(problem.design, problem.loss, known, free)
+        frame = ProofFrame.where_known(problem.design, problem.loss, known, free)
         assert frame is not None
         assert not frame.is_proof()
 
@@ -129,7 +129,7 @@ def test_known_information_of_other_columns_is_no_frame() -> None:
     known = known_at(problem, problem.loss.offset)
     assert known is not None
     fewer = known._replace(columns=known.columns + 1)
-    assert Frame.where_known(problem.design, problem.loss, fewer, known.columns) is None
+    assert ProofFrame.where_known(problem.design, problem.loss, fewer, known.columns) is None
 
 
 def test_the_last_newton_step_is_proof_enough(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,10 +145,10 @@ def test_the_last_newton_step_is_proof_enough(monkeypatch: pytest.MonkeyPatch) -
     ]
     none = np.zeros(4)
     for loss in losses:
-        expected = fit(Design.from_dense(x), loss, none, none)
+        expected = fit_by_newton(Design.from_dense(x), loss, none, none)
         with monkeypatch.context() as patch:
-            patch.setattr(Frame, "at", None)  # the proof that evaluates the likelihood anew
-            found = fit(Design.from_dense(x), loss, none, none)
+            patch.setattr(ProofFrame, "at", None)  # the proof that evaluates the likelihood anew
+            found = fit_by_newton(Design.from_dense(x), loss, none, none)
         assert found.status == expected.status == "converged"
         assert_array_equal(found.coef, expected.coef)
 

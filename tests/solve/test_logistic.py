@@ -8,9 +8,10 @@ from sklearn.linear_model import LogisticRegression
 from model.cohorts import covariates
 from riskset._runtime import Runtime
 from riskset.data.design import Design
-from riskset.model.lanes import Part
 from riskset.model.logistic import LogisticLoss
-from riskset.solve import newton, run
+from riskset.model.replicates_likelihood import ReplicateWeights
+from riskset.solve import prox_newton
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from riskset.solve.path import strength_max
 from riskset.solve.replicates import fit_replicates
@@ -39,7 +40,7 @@ def fit(
     design = Design.from_dense(x)
     loss = LogisticLoss.of(event, RUNTIME, weight=weight, offset=offset)
     each = np.ones(design.n_features)
-    return newton.fit(design, loss, l1 * each, l2 * each)
+    return fit_by_newton(design, loss, l1 * each, l2 * each)
 
 
 def intercept(x: np.ndarray, found: Solution) -> float:
@@ -66,7 +67,7 @@ def test_as_scikit_learn(l2: float) -> None:
     x, event = sample(800, 4, 1)
     weight = np.random.default_rng(1).choice([0.5, 1.0, 2.0], 800)
     unit = x.std(axis=0)
-    found = newton.fit(
+    found = fit_by_newton(
         Design.from_dense(x),
         LogisticLoss.of(event, RUNTIME, weight=weight),
         np.zeros(unit.size),
@@ -104,7 +105,7 @@ def test_sampled_curvature_comes_to_the_same_end(monkeypatch: pytest.MonkeyPatch
     exact = fit(x, event, 0.0, 1.0)
     monkeypatch.setattr("riskset.solve.curvature.EXACT_WORK", 0.0)
     sampled = fit(x, event, 0.0, 1.0)
-    monkeypatch.setattr(run, "MOST_IN_MATRIX", 1)
+    monkeypatch.setattr(prox_newton, "MAX_MATRIX_COLUMNS", 1)
     by_products = fit(x, event, 0.0, 1.0)
     for found in (sampled, by_products):
         assert found.status == "converged"
@@ -180,13 +181,13 @@ def test_lanes_end_where_single_fits_do(monkeypatch: pytest.MonkeyPatch) -> None
     l1, l2 = 20.0 * x.std(axis=0), np.zeros(12)
     l1[5] = 0.0
     problem = Problem.prepare(design, loss)
-    whole = newton.fit(design, loss, l1, l2, problem=problem)
+    whole = fit_by_newton(design, loss, l1, l2, problem=problem)
     weights = [np.where(rng.random(5_000) < 0.1, 0.0, 1.0) for _ in range(10)]
-    parts = [lambda w=w: Part(w) for w in weights]
+    parts = [lambda w=w: ReplicateWeights(w) for w in weights]
     with monkeypatch.context() as patch:
         patch.setattr("riskset.solve.replicates._Tasks._alone", None)
         together = list(fit_replicates(problem, whole, l1, l2, parts, tol=1e-9))
-    monkeypatch.setattr("riskset.solve.replicates.LEAST_ROWS", 10**9)
+    monkeypatch.setattr("riskset.solve.replicates.MIN_SHARED_ROWS", 10**9)
     alone = list(fit_replicates(problem, whole, l1, l2, parts, tol=1e-9))
     for one, other in zip(together, alone, strict=True):
         assert one.status == other.status == "converged"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from riskset.solve import curvature, run
-from riskset.solve.newton import fit
+from riskset.solve import curvature, prox_newton
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.result import Solution
 from solve.problems import Random, random_problem, sparse_problem
 
@@ -13,7 +13,7 @@ TOL = 1e-9
 
 
 def solve(problem: Random, **options: object) -> Solution:
-    return fit(problem.design, problem.loss, problem.l1, problem.l2, tol=TOL, **options)
+    return fit_by_newton(problem.design, problem.loss, problem.l1, problem.l2, tol=TOL, **options)
 
 
 @pytest.mark.parametrize("seed", range(120))
@@ -33,7 +33,7 @@ def test_converged_means_optimal_and_infinite_means_separated(seed: int) -> None
 
 def test_the_certificate_is_the_one_the_formula_gives() -> None:
     problem = sparse_problem(3)
-    rough = fit(problem.design, problem.loss, problem.l1, problem.l2, tol=1e-3)
+    rough = fit_by_newton(problem.design, problem.loss, problem.l1, problem.l2, tol=1e-3)
     assert 1e-9 < rough.kkt <= 1e-3
     assert_allclose(problem.kkt(rough.coef), rough.kkt, rtol=1e-6)
 
@@ -61,8 +61,8 @@ def test_the_sampled_curvature_leads_to_the_same_answer(
 def test_working_sets_find_every_column(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = sparse_problem(7)
     whole = solve(problem)
-    monkeypatch.setattr(run, "ALL_AT_ONCE", 4)
-    monkeypatch.setattr(run, "LEAST_WORKING", 3)
+    monkeypatch.setattr(prox_newton, "MAX_FULL_WORKING_SET", 4)
+    monkeypatch.setattr(prox_newton, "MIN_WORKING_SET", 3)
     parts = solve(problem)
     assert parts.status == "converged"
     assert problem.kkt(parts.coef) <= 1e-7
@@ -72,7 +72,7 @@ def test_working_sets_find_every_column(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_warm_start_ends_where_a_cold_one_does() -> None:
     problem = sparse_problem(9)
-    near = fit(problem.design, problem.loss, 1.2 * problem.l1, problem.l2, tol=TOL)
+    near = fit_by_newton(problem.design, problem.loss, 1.2 * problem.l1, problem.l2, tol=TOL)
     warm, cold = solve(problem, start=near), solve(problem)
     assert warm.n_iter <= cold.n_iter
     assert_allclose(warm.coef * problem.spread, cold.coef * problem.spread, atol=1e-7)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from riskset.solve.newton import fit
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.path import fit_path, strength_max
 from solve.problems import sparse_problem
 
@@ -17,8 +17,8 @@ def test_strength_max_is_the_edge_of_zero() -> None:
     assert at_top.coef[factor == 0].all()
     assert not at_top.coef[factor > 0].any()
     none = np.zeros(factor.size)
-    above = fit(problem.design, problem.loss, 1.0001 * top * factor, none)
-    below = fit(problem.design, problem.loss, 0.9999 * top * factor, none)
+    above = fit_by_newton(problem.design, problem.loss, 1.0001 * top * factor, none)
+    below = fit_by_newton(problem.design, problem.loss, 0.9999 * top * factor, none)
     assert not above.coef[factor > 0].any()
     assert np.count_nonzero(below.coef[factor > 0]) == 1
 
@@ -38,5 +38,5 @@ def test_every_point_is_optimal_by_itself() -> None:
         assert point.status == "converged"
         assert problem.kkt(point.coef) <= 1e-7
     problem.l1 = strengths[12] * factor
-    alone = fit(problem.design, problem.loss, problem.l1, none)
+    alone = fit_by_newton(problem.design, problem.loss, problem.l1, none)
     assert_allclose(path[12].objective, alone.objective, rtol=1e-12)

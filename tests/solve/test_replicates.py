@@ -9,14 +9,15 @@ from riskset._types import Rows
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 from riskset.model.loss import Loss
-from riskset.solve import curvature, newton
-from riskset.solve import lanes as shared_lanes
+from riskset.solve import curvature
 from riskset.solve import replicates as engine
-from riskset.solve.lanes_cpu import CpuLanes
+from riskset.solve import replicates_bundle as shared_lanes
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
-from riskset.solve.replicates import Part, Replicate, fit_replicates
+from riskset.solve.replicates import Replicate, ReplicateWeights, fit_replicates
+from riskset.solve.replicates_host import HostLanes
 from riskset.solve.result import Solution
 
 N, P = 400, 12
@@ -54,7 +55,7 @@ class Cohort:
         if not self.kind.startswith("fine"):
             return CoxLoss(outcome, "efron" if self.kind == "efron" else "breslow", runtime)
         group = self.group[rows] if self.kind == "finegray-groups" else None
-        return FineGrayLoss(outcome, Censoring.estimate(outcome, group=group), runtime)
+        return FineGrayLoss(outcome, CensoringDistribution.estimate(outcome, group=group), runtime)
 
 
 def penalties(kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -67,8 +68,10 @@ def replicates(cohort: Cohort, multipliers: list[Rows], runtime: Runtime) -> lis
     loss = cohort.loss(np.arange(N), cohort.weight, runtime)
     l1, l2 = penalties(cohort.kind)
     problem = Problem.prepare(Design.from_dense(cohort.x), loss)
-    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
-    parts = [lambda m=m: Part(cohort.weight * m, cohort.weight * m) for m in multipliers]
+    whole = fit_by_newton(problem.design, loss, l1, l2, problem=problem)
+    parts = [
+        lambda m=m: ReplicateWeights(cohort.weight * m, cohort.weight * m) for m in multipliers
+    ]
     return list(fit_replicates(problem, whole, l1, l2, parts, tol=1e-10, separation=True))
 
 
@@ -84,11 +87,11 @@ def multipliers(seed: int, n: int) -> list[Rows]:
 def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether replicates are fitted eight at a time, although the data are small."""
     if request.param != "alone":
-        monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+        monkeypatch.setattr(engine, "MIN_SHARED_ROWS", 1)
         monkeypatch.setattr(curvature, "EXACT_WORK", 0)
     if "own" in request.param:
-        monkeypatch.setattr(shared_lanes, "EARLY", 1)
-        monkeypatch.setattr(shared_lanes, "MANY", 1e-9)
+        monkeypatch.setattr(shared_lanes, "MIN_STEPS_TO_JUDGE", 1)
+        monkeypatch.setattr(shared_lanes, "MAX_STEPS_TO_GO", 1e-9)
     return request.param != "alone"
 
 
@@ -100,7 +103,7 @@ def test_a_replicate_is_a_fit_on_its_rows(kind: str) -> None:
     chosen = multipliers(3, 4)
     for m, found in zip(chosen, replicates(cohort, chosen, Runtime(2)), strict=True):
         rows = np.flatnonzero(m)
-        alone = newton.fit(
+        alone = fit_by_newton(
             Design.from_dense(cohort.x[rows]),
             cohort.loss(rows, cohort.weight * m),
             l1,
@@ -157,7 +160,7 @@ def test_g_is_carried_on_where_the_part_has_ended() -> None:
     time = np.array([1.0, 2, 3, 4, 5, 6])
     event = np.array([1, 0, 0, 2, 1, 1])
     outcome = Outcome.build(time, event, cause=1)
-    loss = FineGrayLoss(outcome, Censoring.estimate(outcome), Runtime(1))
+    loss = FineGrayLoss(outcome, CensoringDistribution.estimate(outcome), Runtime(1))
     part = np.array([1.0, 1, 1, 0, 0, 0])
     # Of the first three rows: G = 1/2 after t = 2, and 0 after t = 3.
     cut = loss.replicate(1 - part, part).censoring
@@ -173,8 +176,8 @@ def test_a_constant_column_alone_is_not_estimable() -> None:
     loss = CoxLoss(outcome, "breslow", Runtime(1))
     zero = np.zeros(1)
     problem = Problem.prepare(Design.from_dense(np.ones((40, 1))), loss)
-    whole = newton.fit(problem.design, loss, zero, zero, problem=problem)
-    parts = [lambda k=k: Part((np.arange(40) % 4 != k) * 1.0) for k in range(4)]
+    whole = fit_by_newton(problem.design, loss, zero, zero, problem=problem)
+    parts = [lambda k=k: ReplicateWeights((np.arange(40) % 4 != k) * 1.0) for k in range(4)]
     found = fit_replicates(problem, whole, zero, zero, parts)
     assert {replicate.status for replicate in found} == {"not_estimable"}
 
@@ -183,16 +186,18 @@ def test_company_changes_no_bit_where_some_are_done_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # With a loose tolerance the whole data's own weights need no step, others do.
-    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
-    monkeypatch.setattr(shared_lanes, "STRONG", 1.0)  # so that lanes find columns on their way
+    monkeypatch.setattr(engine, "MIN_SHARED_ROWS", 1)
+    monkeypatch.setattr(
+        shared_lanes, "STRONG_RULE_SHARE", 1.0
+    )  # so that lanes find columns on their way
     monkeypatch.setattr(shared_lanes, "ALL_AT_ONCE", 1)
     cohort = Cohort("breslow")
     loss = cohort.loss(np.arange(N), cohort.weight)
     l1, l2 = np.full(P, 4.0), np.zeros(P)
     problem = Problem.prepare(Design.from_dense(cohort.x), loss)
-    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
+    whole = fit_by_newton(problem.design, loss, l1, l2, problem=problem)
     chosen = [np.ones(N), *multipliers(9, 6)]
-    makers = [lambda m=m: Part(cohort.weight * m) for m in chosen]
+    makers = [lambda m=m: ReplicateWeights(cohort.weight * m) for m in chosen]
     for tol in (0.3, 0.03, 1e-4):
         together = list(fit_replicates(problem, whole, l1, l2, makers, tol=tol))
         for maker, found in zip(makers, together, strict=True):
@@ -206,17 +211,17 @@ def test_a_step_that_is_halved_changes_no_bit_of_others(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Some rows of forty times their weight: curvature of the whole data is far too small there.
-    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
+    monkeypatch.setattr(engine, "MIN_SHARED_ROWS", 1)
     cohort, rng = Cohort("breslow"), np.random.default_rng(seed)
     loss = cohort.loss(np.arange(N), cohort.weight)
     l1, l2 = np.full(P, 0.5), np.zeros(P)
     problem = Problem.prepare(Design.from_dense(cohort.x), loss)
-    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
+    whole = fit_by_newton(problem.design, loss, l1, l2, problem=problem)
     chosen = [
         np.where(rng.random(N) < 0.5, 0.0, 1.0) * np.where(rng.random(N) < 0.03, 40.0, 1.0)
         for _ in range(4)
     ]
-    makers = [lambda m=m: Part(cohort.weight * m) for m in chosen]
+    makers = [lambda m=m: ReplicateWeights(cohort.weight * m) for m in chosen]
     together = list(fit_replicates(problem, whole, l1, l2, makers, tol=1e-4))
     for maker, found in zip(makers, together, strict=True):
         (alone,) = fit_replicates(problem, whole, l1, l2, [maker], tol=1e-4)
@@ -229,8 +234,8 @@ def test_company_changes_no_bit_where_a_lane_rests_and_goes_on(
 ) -> None:
     # It waits for the others until columns that it misses are looked for; its pace is still its
     # own, by which it is decided whether it gets a curvature of its own.
-    monkeypatch.setattr(engine, "LEAST_ROWS", 1)
-    monkeypatch.setattr(shared_lanes, "STRONG", 1.0)
+    monkeypatch.setattr(engine, "MIN_SHARED_ROWS", 1)
+    monkeypatch.setattr(shared_lanes, "STRONG_RULE_SHARE", 1.0)
     monkeypatch.setattr(shared_lanes, "ALL_AT_ONCE", 1)
     rng = np.random.default_rng(seed)
     p = int(rng.choice([12, 30, 60]))
@@ -240,9 +245,9 @@ def test_company_changes_no_bit_where_a_lane_rests_and_goes_on(
     loss = CoxLoss(outcome, "breslow", Runtime(1))
     l1, l2 = np.full(p, float(rng.choice([3, 6, 10]))), np.zeros(p)
     problem = Problem.prepare(Design.from_dense(x), loss)
-    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
+    whole = fit_by_newton(problem.design, loss, l1, l2, problem=problem)
     chosen = [rng.multinomial(N, np.full(N, 1 / N)) * 1.0 for _ in range(6)]
-    makers = [lambda m=m: Part(m) for m in [*chosen, (np.arange(N) % 5 != 0) * 1.0]]
+    makers = [lambda m=m: ReplicateWeights(m) for m in [*chosen, (np.arange(N) % 5 != 0) * 1.0]]
     together = list(fit_replicates(problem, whole, l1, l2, makers, tol=1e-2))
     for maker, found in zip(makers, together, strict=True):
         (alone,) = fit_replicates(problem, whole, l1, l2, [maker], tol=1e-2)
@@ -251,8 +256,8 @@ def test_company_changes_no_bit_where_a_lane_rests_and_goes_on(
 
 
 def test_a_lane_with_a_residual_near_the_largest_number_warns_of_nothing() -> None:
-    bundle = object.__new__(shared_lanes.Bundle)
-    bundle.tol, bundle.n_iter = 1e-9, np.full(8, shared_lanes.EARLY)
+    bundle = object.__new__(shared_lanes.ReplicateBundle)
+    bundle.tol, bundle.n_iter = 1e-9, np.full(8, shared_lanes.MIN_STEPS_TO_JUDGE)
     residual = np.full(8, 1e302)
     with np.errstate(all="raise"):
         assert bundle._is_slow(residual, residual).all()
@@ -262,12 +267,12 @@ def test_a_bad_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     cohort = Cohort("efron")
     m = multipliers(2, 1)[1]
     (good,) = replicates(cohort, [m], Runtime(1))
-    fit = newton.fit
+    fit = fit_by_newton
 
     def stuck(*args: object, start: Solution | None = None, **options: object) -> Solution:
         return fit(*args, start=start, **options | ({"max_iter": 1} if start else {}))
 
-    monkeypatch.setattr(engine.newton, "fit", stuck)
+    monkeypatch.setattr(engine, "fit_by_newton", stuck)
     (found,) = replicates(cohort, [m], Runtime(1))
     assert found.status == "converged"
     assert_allclose(found.coef, good.coef, rtol=1e-6, atol=1e-9)
@@ -279,11 +284,11 @@ def test_lanes_know_the_information_of_columns(kind: str) -> None:
     loss = cohort.loss(np.arange(N), cohort.weight)
     problem = Problem.prepare(Design.from_dense(cohort.x), loss)
     l1, l2 = penalties(kind)
-    whole = newton.fit(problem.design, loss, l1, l2, problem=problem)
-    parts = [Part(cohort.weight * m, cohort.weight * m) for m in chosen]
-    shared = shared_lanes.Shared.prepare(problem, whole, l1, l2)
-    lanes = CpuLanes(shared, parts)
-    found = shared_lanes.Bundle(shared, lanes, 1e-6, 50).solve()
+    whole = fit_by_newton(problem.design, loss, l1, l2, problem=problem)
+    parts = [ReplicateWeights(cohort.weight * m, cohort.weight * m) for m in chosen]
+    shared = shared_lanes.BundleStart.prepare(problem, whole, l1, l2)
+    lanes = HostLanes(shared, parts)
+    found = shared_lanes.ReplicateBundle(shared, lanes, 1e-6, 50).solve()
     columns = np.array([0, 3, 10])
     ranges = np.ptp(problem.design.stored(columns), axis=0)
     information = lanes.information(columns, ranges)

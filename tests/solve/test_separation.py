@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from riskset.data.outcome import Outcome
-from riskset.solve.newton import fit
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.result import Solution
 from solve.problems import RUNTIME, Random, random_problem
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.portability
 
 
 def solve(problem: Random) -> Solution:
-    return fit(problem.design, problem.loss, problem.l1, problem.l2, tol=1e-10)
+    return fit_by_newton(problem.design, problem.loss, problem.l1, problem.l2, tol=1e-10)
 
 
 def climb(problem: Random, solution: Solution, reach: float) -> float:

@@ -13,7 +13,8 @@ from riskset.data.outcome import Outcome
 from riskset.model.cox import CoxLoss
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
-from riskset.solve import ccd, newton
+from riskset.solve import ccd
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.result import Solution
 from solve.verdict import hard_problem, is_infinite, pairs_of_logistic, pairs_of_survival
 
@@ -38,7 +39,7 @@ def logistic(seed: int) -> tuple[np.ndarray, Loss, bool | None]:
     return h["x"], loss, is_infinite(pairs_of_logistic(h["x"], event))
 
 
-def fitted(x: np.ndarray, loss: Loss, fit: object = newton.fit) -> Solution:
+def fitted(x: np.ndarray, loss: Loss, fit: object = fit_by_newton) -> Solution:
     none = np.zeros(x.shape[1])
     return fit(Design.from_dense(x), loss, none, none)  # type: ignore[operator]
 
@@ -73,7 +74,7 @@ def test_sweeps_come_to_the_same_verdicts() -> None:
     for seed in range(30):
         if hard_problem(seed)["event"].any():
             x, loss, truth = cox(seed)
-            assert is_right(fitted(x, loss, ccd.fit).status, truth), seed
+            assert is_right(fitted(x, loss, ccd.fit_by_ccd).status, truth), seed
 
 
 def competing(seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:

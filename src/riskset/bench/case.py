@@ -18,7 +18,7 @@ from riskset.estimators.cox import Cox
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
 from riskset.simulate import Simulation, simulate_cox, simulate_finegray
@@ -102,7 +102,7 @@ class Case:
         runtime = Runtime.select("cpu")
         if self.model == "cox":
             return CoxLoss(outcome, "breslow", runtime)
-        return FineGrayLoss(outcome, Censoring.estimate(outcome), runtime)
+        return FineGrayLoss(outcome, CensoringDistribution.estimate(outcome), runtime)
 
     @functools.cached_property
     def problem(self) -> Problem:

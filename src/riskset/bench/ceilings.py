@@ -16,8 +16,8 @@ from riskset.bench.measure import steady
 from riskset.bench.record import Record, grouped
 from riskset.data.parts import BinaryPart
 from riskset.kernels._vector import lane_rows
-from riskset.model.lanes import LANES, LaneLoss, Part
-from riskset.model.sums import HostSums
+from riskset.model.design_sums import HostSums
+from riskset.model.replicates_likelihood import LANES, LaneLoss, ReplicateWeights
 from riskset.plot import Figure, time_bars
 
 __all__ = ["Ceilings", "Work", "machine_work", "our_work"]
@@ -188,7 +188,9 @@ def _of_lanes(case: Case, runtime: Runtime, eta: Rows) -> Iterator[Work]:
     rng = np.random.default_rng(1)
     losses = []
     for _ in n_bundles:
-        parts = [Part(rng.poisson(1.0, n_rows).astype(np.float64)) for _ in range(LANES)]
+        parts = [
+            ReplicateWeights(rng.poisson(1.0, n_rows).astype(np.float64)) for _ in range(LANES)
+        ]
         losses.append(LaneLoss.build(case.loss, parts))
     etas = [lane_rows(n_rows) for _ in n_bundles]
     for one in etas:

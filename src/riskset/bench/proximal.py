@@ -21,7 +21,7 @@ import numpy as np
 
 from riskset._types import Features, Rows
 from riskset.model.cox import Evaluation
-from riskset.solve.run import Run
+from riskset.solve.prox_newton import Minimisation
 
 __all__ = ["Accelerated"]
 
@@ -35,7 +35,7 @@ MAX_IDLE = 200
 
 
 @dataclass
-class Accelerated(Run):
+class Accelerated(Minimisation):
     r"""A minimisation by steps :math:`\beta \leftarrow prox(z + (\nabla\ell(z) - l_2 z) / L)`.
 
     z is the last iterate plus momentum, the prox soft thresholding at :math:`l_1 / L`, and L the

@@ -21,11 +21,11 @@ from riskset.data.design import Design
 from riskset.data.parts import Part
 from riskset.model.penalty import L1
 from riskset.plot import Figure, Panel, time_curves
-from riskset.solve import newton
-from riskset.solve.ccd import Sweeps
+from riskset.solve.ccd import CoordinateDescent
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
+from riskset.solve.prox_newton import Minimisation
 from riskset.solve.result import Solution
-from riskset.solve.run import Run
 
 __all__ = ["METHODS", "CountedDesign", "Solvers"]
 
@@ -58,7 +58,7 @@ class CountedDesign(Design):
         return super().product(v[used], columns[used], runtime=runtime)  # type: ignore[arg-type]
 
 
-class CountedSweeps(Sweeps):
+class CountedSweeps(CoordinateDescent):
     """Coordinate descent keeps entries of its own: one reading each, and one more to move."""
 
     def _sweep(self, active: Index) -> Features:
@@ -69,8 +69,8 @@ class CountedSweeps(Sweeps):
         return moved
 
 
-METHODS: Mapping[str, type[Run]] = {
-    "newton": Run,
+METHODS: Mapping[str, type[Minimisation]] = {
+    "newton": Minimisation,
     "ccd": CountedSweeps,
     "proximal gradient": Accelerated,
 }
@@ -144,8 +144,8 @@ class Solvers:
         l1 = np.full(case.design.n_features, self.strength)
         kind = METHODS[method]
         if kind is CountedSweeps and not isinstance(problem.design, CountedDesign):
-            kind = Sweeps
-        return newton.fit(
+            kind = CoordinateDescent
+        return fit_by_newton(
             problem.design, problem.loss, l1, np.zeros_like(l1), tol=tol, max_iter=MAX_ITER,
             problem=problem, method=kind,
         )  # fmt: skip

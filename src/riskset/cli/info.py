@@ -37,5 +37,5 @@ def _gpu() -> str:
     memory = device.open_device().memory()
     return (
         f"{device.device_name()}, {memory.free / 1e9:.1f} of {memory.total / 1e9:.1f} GB free; "
-        f"by default used for designs of at least {device.WORTHWHILE / 1e6:.0f} MB"
+        f"by default used for designs of at least {device.MIN_DESIGN_BYTES / 1e6:.0f} MB"
     )

@@ -25,8 +25,8 @@ from riskset.infer.crossval.explore import Plan, Rule, Search, explore
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.logistic import LogisticLoss
 from riskset.model.penalty import L1, Penalty
-from riskset.solve import newton
-from riskset.solve.optimality import NO_SIGNAL, Problem
+from riskset.solve.fit import fit_by_newton
+from riskset.solve.optimality import MIN_SIGNAL_PER_EVENT, Problem
 from riskset.solve.result import UNCERTIFIED, Solution
 
 __all__ = ["propensity_score"]
@@ -248,12 +248,12 @@ class _Task:
         if plan is not None and folding is not None:
             penalty = plan.kind
             signal = np.abs(problem.gradient_at_zero / problem.spread)[problem.informative]
-            if signal.max() > NO_SIGNAL * target.size:
+            if signal.max() > MIN_SIGNAL_PER_EVENT * target.size:
                 cv, start, notes = self._choose(problem, plan, folding)
                 penalty = cv.penalties[cv.chosen]
         zero = np.zeros(design.n_features)
         l1, l2 = (zero, zero) if penalty is None else penalty.arrays(design.names)
-        solution = newton.fit(
+        solution = fit_by_newton(
             design,
             problem.loss,
             l1,

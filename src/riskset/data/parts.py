@@ -13,8 +13,8 @@ import numpy as np
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.kernels import gram_cpu
-from riskset.kernels import lanes_cpu as lanes
 from riskset.kernels import matrix_cpu as kernels
+from riskset.kernels import replicates_cpu as lanes
 
 __all__ = ["BinaryPart", "DensePart", "Part", "ValuedPart"]
 

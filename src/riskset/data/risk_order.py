@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from riskset._types import Index, RiskSets, Rows
 
-__all__ = ["Link", "by_level", "into_risk_sets", "joined", "risk_order"]
+__all__ = ["BlockBoundary", "by_level", "into_risk_sets", "joined", "risk_order"]
 
 CHUNK_ROWS = 8192
 MAX_CHUNKS = 32
@@ -72,7 +72,7 @@ def into_risk_sets(
     )
 
 
-class Link(NamedTuple):
+class BlockBoundary(NamedTuple):
     """How a block of rows hangs together with the blocks before and after it in risk order.
 
     Attributes
@@ -90,7 +90,7 @@ class Link(NamedTuple):
     is_tied_on: bool = False
 
 
-def joined(risk: RiskSets, n_first: int, link: Link) -> RiskSets:
+def joined(risk: RiskSets, n_first: int, link: BlockBoundary) -> RiskSets:
     """Risk sets of a block as a part of all: a time that is cut ends with its last row anywhere.
 
     Parameters

@@ -43,14 +43,15 @@ from riskset.estimators.fit_file import FACTS, SavedFit, write_archive
 from riskset.kernels.cuda import device
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
-from riskset.solve import ccd, newton
+from riskset.solve import ccd
 from riskset.solve.block_join import Subdistribution
+from riskset.solve.fit import fit_by_newton
+from riskset.solve.prox_newton import ResidualReport
 from riskset.solve.result import Solution
-from riskset.solve.run import Report
 
 __all__ = ["SOLVERS", "HazardModel"]
 
-SOLVERS = {"newton": newton.fit, "ccd": ccd.fit}
+SOLVERS = {"newton": fit_by_newton, "ccd": ccd.fit_by_ccd}
 
 
 class HazardModel(Predictions, Answers, TunablePenalty):
@@ -196,7 +197,7 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         raise NotImplementedError
 
     @contextmanager
-    def _bar(self) -> Iterator[Report]:
+    def _bar(self) -> Iterator[ResidualReport]:
         """A progress bar, as the report of a fit."""
         with ProgressBar(f"Fitting {type(self).__name__}", self.progress) as bar:
             yield lambda steps, kkt: bar.update(_share(kkt, self.tol), _detail(steps, kkt))

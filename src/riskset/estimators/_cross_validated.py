@@ -26,7 +26,7 @@ from riskset.infer.crossval.result import CrossValidation
 from riskset.infer.crossval.scores import CensoringFrom, Score
 from riskset.infer.retuning import Chosen
 from riskset.model.penalty import L1, L2, Penalty
-from riskset.solve import newton
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 
 __all__ = ["CrossValidated"]
@@ -209,7 +209,7 @@ class CrossValidated(HazardModel):
         penalty = result.penalties[chosen]
         assert penalty is not None
         l1, l2 = penalty.arrays(data.design.names)
-        solution = newton.fit(
+        solution = fit_by_newton(
             data.design,
             loss,
             l1,

@@ -17,12 +17,12 @@ from riskset.infer.variance import Covariance, among, generalized_inverse, round
 from riskset.infer.wald import ChiSquareTest, likelihood_ratio_test, wald_test
 from riskset.kernels.means_cpu import cumulate
 from riskset.model.baseline import Baseline
-from riskset.solve import newton
 from riskset.solve.block_join import Joined, Subdistribution, join
-from riskset.solve.block_rows import Rows
-from riskset.solve.blocks import BlockProblem, BlockRun
+from riskset.solve.block_rows import BlockRows
+from riskset.solve.blocks import BlockMinimisation, BlockProblem
+from riskset.solve.fit import fit_by_newton
+from riskset.solve.prox_newton import ResidualReport
 from riskset.solve.result import Solution
-from riskset.solve.run import Report
 
 __all__ = ["BlockFit", "fit_blocks"]
 
@@ -48,7 +48,7 @@ def fit_blocks(
     strengths: Callable[[Design], tuple[Features, Features]],
     tol: float,
     max_iter: int,
-    report: Report,
+    report: ResidualReport,
 ) -> BlockFit:
     """Fit; begins anew where a worker died and others can take its blocks.
 
@@ -79,7 +79,7 @@ def _fit(
     strengths: Callable[[Design], tuple[Features, Features]],
     tol: float,
     max_iter: int,
-    report: Report,
+    report: ResidualReport,
 ) -> BlockFit:
     joined = join(
         blocks.crew, blocks.names, cause, censoring, absent_is_zero=blocks.absent == "zero"
@@ -87,9 +87,9 @@ def _fit(
     rows = joined.rows
     l1, l2 = strengths(rows.head)
     problem = BlockProblem.of(rows)
-    solution = newton.fit(
+    solution = fit_by_newton(
         rows.head, cast(Any, rows), l1, l2, tol=tol, max_iter=max_iter, problem=problem,
-        report=report, separate=False, method=BlockRun,
+        report=report, separate=False, method=BlockMinimisation,
     )  # fmt: skip
     kept = {"center": rows.head.center}
     rows.refresh(cast(Any, solution.eta))
@@ -122,7 +122,7 @@ def _baseline(joined: Joined) -> Baseline:
 
 def _variances(problem: BlockProblem, solution: Solution) -> dict[str, AnyArray]:
     """Inverse information and tests of a fit without penalty; no robust variance."""
-    head, rows = problem.design, cast(Rows, problem.rows)
+    head, rows = problem.design, cast(BlockRows, problem.rows)
     p = head.n_features
     if p > KEEP_VARIANCE or float(head.n_rows) * p**2 > MOST_WORK * rows.crew.n_blocks:
         return {}
@@ -141,7 +141,7 @@ def _variances(problem: BlockProblem, solution: Solution) -> dict[str, AnyArray]
     }
 
 
-def _covariance(rows: Rows, eta: Any, columns: AnyArray) -> Covariance:
+def _covariance(rows: BlockRows, eta: Any, columns: AnyArray) -> Covariance:
     head = rows.head
     information = rows.information(head, eta, columns)
     inner = generalized_inverse(information, rounding_of(rows.second_moments(columns)))

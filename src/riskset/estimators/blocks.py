@@ -18,7 +18,7 @@ from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.estimators._input import as_outcome, read_covariates, refuse_beside
-from riskset.model.block import Block
+from riskset.model.block import RowBlock
 from riskset.model.references import without_references
 
 __all__ = ["Blocks"]
@@ -194,11 +194,11 @@ def _name(k: int, item: object) -> str:
     return f"block {k}" + (f" ({str(item)!r})" if isinstance(item, str | os.PathLike) else "")
 
 
-def _make(read: Callable[[Any], Any], name: str, item: object, n_threads: int) -> Block:
+def _make(read: Callable[[Any], Any], name: str, item: object, n_threads: int) -> RowBlock:
     with _naming(name):
         found = read(item)
         source = found if isinstance(found, _Source) else _read(found)
-    return Block(replace(source, name=name), n_threads)  # type: ignore[arg-type]
+    return RowBlock(replace(source, name=name), n_threads)  # type: ignore[arg-type]
 
 
 def _read(found: object) -> _Source:

@@ -17,7 +17,7 @@ from riskset.infer.crossval.result import CrossValidation
 from riskset.infer.crossval.scores import CensoringFrom, Score
 from riskset.model.censoring import CensoringTies
 from riskset.model.cox import Ties
-from riskset.model.finegray import Beyond, CensoringWeights
+from riskset.model.finegray import BeyondSupport, CensoringWeights
 from riskset.model.penalty import Penalty
 from riskset.solve.optimality import Problem
 
@@ -262,7 +262,7 @@ class FineGrayCV(CrossValidated, FineGray):
         cause: int | str = 1,
         censoring_ties: CensoringTies = "crr",
         censoring_group: object = None,
-        censoring_beyond: Beyond = "zero",
+        censoring_beyond: BeyondSupport = "zero",
         censoring_weights: CensoringWeights = "case",
         censoring_probability: object = None,
         device: str = "auto",

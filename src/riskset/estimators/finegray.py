@@ -14,7 +14,12 @@ from riskset.estimators._base import HazardModel
 from riskset.estimators._input import Data
 from riskset.estimators._predictions import as_times
 from riskset.model.censoring import CensoringTies
-from riskset.model.finegray import Beyond, Censoring, CensoringWeights, FineGrayLoss
+from riskset.model.finegray import (
+    BeyondSupport,
+    CensoringDistribution,
+    CensoringWeights,
+    FineGrayLoss,
+)
 from riskset.model.penalty import Penalty
 from riskset.solve.block_join import Subdistribution
 
@@ -127,7 +132,7 @@ class FineGray(HazardModel):
         cause: int | str = 1,
         censoring_ties: CensoringTies = "crr",
         censoring_group: object = None,
-        censoring_beyond: Beyond = "zero",
+        censoring_beyond: BeyondSupport = "zero",
         censoring_weights: CensoringWeights = "case",
         censoring_probability: object = None,
         device: str = "auto",
@@ -186,7 +191,7 @@ class FineGray(HazardModel):
         return {
             **super()._options(),
             "censoring_ties": get_args(CensoringTies),
-            "censoring_beyond": get_args(Beyond),
+            "censoring_beyond": get_args(BeyondSupport),
             "censoring_weights": get_args(CensoringWeights),
         }
 
@@ -211,10 +216,10 @@ class FineGray(HazardModel):
                 )
         return Subdistribution(self.censoring_ties, self.censoring_beyond, self.censoring_weights)
 
-    def _censoring(self, data: Data, outcome: Outcome) -> Censoring:
+    def _censoring(self, data: Data, outcome: Outcome) -> CensoringDistribution:
         group = self._group(data)
         if self.censoring_probability is None:
-            return Censoring.estimate(
+            return CensoringDistribution.estimate(
                 outcome,
                 ties=self.censoring_ties,
                 group=group,
@@ -238,7 +243,7 @@ class FineGray(HazardModel):
             PLACES,
             hint="it is the probability of not being censored before the row's own time.",
         )
-        return Censoring.given(outcome, given)
+        return CensoringDistribution.given(outcome, given)
 
     def _group(self, data: Data) -> Index | None:
         chosen = self.censoring_group

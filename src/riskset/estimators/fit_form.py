@@ -12,7 +12,7 @@ from riskset.data.schema_form import EncoderForm, SchemaForm
 from riskset.infer.crossval.scores import Score
 from riskset.model.censoring import CensoringTies
 from riskset.model.cox import Ties
-from riskset.model.finegray import Beyond, CensoringWeights
+from riskset.model.finegray import BeyondSupport, CensoringWeights
 from riskset.solve.result import Status
 
 __all__ = ["ArchiveForm", "FitForm"]
@@ -95,7 +95,7 @@ class CensoringForm(Form):
 
     ties: CensoringTies
     group: str | None
-    beyond: Beyond
+    beyond: BeyondSupport
     weights: CensoringWeights
 
 

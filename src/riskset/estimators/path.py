@@ -23,7 +23,7 @@ from riskset.estimators._input import Data, frame_library
 from riskset.model.loss import Loss
 from riskset.model.penalty import L1, Penalty
 from riskset.solve.optimality import Problem
-from riskset.solve.path import Strongest, iterate_path, strength_max
+from riskset.solve.path import MaxStrength, iterate_path, strength_max
 from riskset.solve.result import Solution, Status
 
 __all__ = ["PathResult", "path"]
@@ -149,7 +149,7 @@ class _Source:
     problem: Problem
     library: str | None
 
-    def first_strength(self, kind: Penalty) -> Strongest:
+    def first_strength(self, kind: Penalty) -> MaxStrength:
         """Smallest strength that keeps every penalised coefficient at 0, and that solution."""
         model, design = self.template, self.data.design
         found = strength_max(

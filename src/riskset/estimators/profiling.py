@@ -18,7 +18,7 @@ from riskset._types import Features, Index, is_count, is_number
 from riskset.data.output import data_frame
 from riskset.estimators._input import frame_library
 from riskset.infer.profile import Grid, Source, adaptive_grid, fixed_grid, profile_intervals
-from riskset.solve import newton
+from riskset.solve.fit import fit_by_newton
 
 if TYPE_CHECKING:
     from riskset.estimators._base import HazardModel
@@ -182,7 +182,7 @@ def profile(
     l1, l2 = model._strengths(data.design)
     _check_unpenalized(str(parameter), bool(l1[column] or l2[column]), penalized)
     loss = model._loss(data, runtime)
-    solution = newton.fit(data.design, loss, l1, l2, tol=model.tol, max_iter=model.max_iter)
+    solution = fit_by_newton(data.design, loss, l1, l2, tol=model.tol, max_iter=model.max_iter)
     source = Source(data.design, loss, solution, l1, l2, model.max_iter)
     _check_solution(source, model.tol)
     if not source.is_estimable(column):

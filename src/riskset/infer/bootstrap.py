@@ -27,7 +27,7 @@ from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
 from riskset.solve import aliasing
 from riskset.solve.optimality import Problem
-from riskset.solve.replicates import Part, Replicate, fit_replicates
+from riskset.solve.replicates import Replicate, ReplicateWeights, fit_replicates
 from riskset.solve.result import UNCERTIFIED, Solution, Status
 
 __all__ = [
@@ -121,7 +121,7 @@ class Resampling:
         drawn = np.append(np.bincount(picked, minlength=self.n_units), 0)  # unit -1: the 0
         return np.asarray(drawn[self.unit])
 
-    def part(self, seed: int, number: int, *, count_censoring: bool) -> Part:
+    def part(self, seed: int, number: int, *, count_censoring: bool) -> ReplicateWeights:
         """The case weights of a replicate.
 
         Parameters
@@ -131,7 +131,7 @@ class Resampling:
         """
         counts = self.counts(seed, number)
         weight = self.weight * counts
-        return Part(weight, counts.astype(np.float64) if count_censoring else weight)
+        return ReplicateWeights(weight, counts.astype(np.float64) if count_censoring else weight)
 
 
 def _check_within(outcome: Outcome, present: Index, outside: NDArray[np.bool_]) -> None:
@@ -222,7 +222,7 @@ def resample_estimates(
     problem = replace(problem, loss=loss)
     free = (l1 == 0) & (l2 == 0)
 
-    def part(number: int) -> Part:
+    def part(number: int) -> ReplicateWeights:
         return resampling.part(seed, number, count_censoring=count_censoring)
 
     parts = [lambda k=k: part(k) for k in range(replicates)]
@@ -245,10 +245,12 @@ def resample_estimates(
         yield estimate_of(found, lost, columns)
 
 
-def _left_out(problem: Problem, part: Part, l1: Features, l2: Features) -> NDArray[np.bool_]:
+def _left_out(
+    problem: Problem, part: ReplicateWeights, l1: Features, l2: Features
+) -> NDArray[np.bool_]:
     design = problem.design
     resample = Problem.prepare(design, problem.loss.replicate(part.weight, part.censoring))
-    return aliasing.find(resample, l1 / design.scale, l2 / design.scale / design.scale)[0]
+    return aliasing.find_aliased(resample, l1 / design.scale, l2 / design.scale / design.scale)[0]
 
 
 def estimate_of(found: Replicate | Solution, lost: NDArray[np.bool_], columns: Index) -> Estimate:

@@ -11,7 +11,7 @@ from riskset.data.outcome import Outcome
 from riskset.engine import Workers
 from riskset.infer.bootstrap import TOL, Estimate, Resampling, estimate_of, for_resampling
 from riskset.model.penalty import Penalty
-from riskset.solve import newton
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution
 
@@ -72,7 +72,7 @@ def retuned_estimates(
                 np.full(columns.size, np.nan), "no_penalty", reason=_without_hint(error)
             )
         l1, l2 = penalty.arrays(design.names)
-        found = newton.fit(
+        found = fit_by_newton(
             design, resample.loss, l1, l2, tol=tol, max_iter=max_iter, start=start, problem=resample
         )
         lost = found.aliased & (l1 == 0) & (l2 == 0)

@@ -80,17 +80,17 @@ class SubdistributionPieces:
     @functools.cached_property
     def _levels(self) -> tuple[_Level, ...]:
         lowest = self.log_hazard[self.log_hazard > -np.inf].min(initial=0.0)
-        level = np.floor((self.log_hazard - lowest) / kernels.LEVEL)
+        level = np.floor((self.log_hazard - lowest) / kernels.LEVEL_SPAN)
         levels = []
         for k in np.unique(level[level > -np.inf]).tolist():
-            log_unit = lowest + kernels.LEVEL * k
+            log_unit = lowest + kernels.LEVEL_SPAN * k
             own = np.where(level == k, self.log_hazard - log_unit, -np.inf)
             levels.append(_Level(log_unit, np.exp(own)))
         return tuple(levels)
 
     def _risk_of(self, sets: RiskSets, weight: Rows, level: _Level) -> Rows:
         # Only rows that are at risk in no group of the level are cut, so that all sums are finite.
-        return kernels.risk_below(kernels.LEVEL, self.eta[sets.order] + level.log_unit, weight)
+        return kernels.risk_below(kernels.LEVEL_SPAN, self.eta[sets.order] + level.log_unit, weight)
 
     @functools.cached_property
     def _parts(self) -> list[_Part]:

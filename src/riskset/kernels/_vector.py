@@ -17,7 +17,7 @@ from riskset._types import AnyArray, Matrix, Rows
 
 __all__ = [
     "LANES",
-    "Emit",
+    "VectorCode",
     "gather_dense",
     "gather_rows",
     "gather_scaled",
@@ -44,7 +44,7 @@ _ROW = ir.VectorType(_F64, LANES)
 _BYTES = ir.IntType(8).as_pointer()
 
 
-class Emit:
+class VectorCode:
     """What a loop over rows is made of, in the words of the compiler."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
@@ -107,7 +107,9 @@ class Emit:
         return current
 
 
-def _gather(emit: Emit, first: Any, last: Any, row: Any, value: Any, base: Any, at: int) -> Any:
+def _gather(
+    emit: VectorCode, first: Any, last: Any, row: Any, value: Any, base: Any, at: int
+) -> Any:
     """``out[m] += sum_k value[k] r[base + row[k]]`` with r, out, m the arguments from `at` on."""
     b = emit.builder
     r, out, m = emit.data(at), emit.data(at + 1), emit.args[at + 2]
@@ -124,7 +126,9 @@ def _gather(emit: Emit, first: Any, last: Any, row: Any, value: Any, base: Any, 
     return emit.context.get_dummy_value()
 
 
-def _scatter(emit: Emit, first: Any, last: Any, row: Any, value: Any, base: Any, at: int) -> Any:
+def _scatter(
+    emit: VectorCode, first: Any, last: Any, row: Any, value: Any, base: Any, at: int
+) -> Any:
     """``out[base + row[k]] += value[k] v[m]`` with v, m, out the arguments from `at` on."""
     b = emit.builder
     v, m, out = emit.data(at), emit.args[at + 1], emit.data(at + 2)
@@ -190,7 +194,7 @@ else:
         """``out[m] += sum r[base + row[k]]`` over k in [first, last)."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = Emit(context, builder, signature, args)
+            e = VectorCode(context, builder, signature, args)
             return _gather(e, args[1], args[2], e.data(0), None, args[3], 4)
 
         return types.void(row, _INT, _INT, _INT, r, out, _INT), emit
@@ -200,7 +204,7 @@ else:
         """``out[m] += sum value[k] r[base + row[k]]``."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = Emit(context, builder, signature, args)
+            e = VectorCode(context, builder, signature, args)
             return _gather(e, args[2], args[3], e.data(0), e.data(1), args[4], 5)
 
         return types.void(row, value, _INT, _INT, _INT, r, out, _INT), emit
@@ -210,7 +214,7 @@ else:
         """``out[m] += sum x[k] r[base + k]`` over k in [0, n)."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = Emit(context, builder, signature, args)
+            e = VectorCode(context, builder, signature, args)
             return _gather(e, _ZERO, args[1], None, e.data(0), args[2], 3)
 
         return types.void(x, _INT, _INT, r, out, _INT), emit
@@ -220,7 +224,7 @@ else:
         """``out[base + row[k]] += v[m]``."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = Emit(context, builder, signature, args)
+            e = VectorCode(context, builder, signature, args)
             return _scatter(e, args[1], args[2], e.data(0), None, args[3], 4)
 
         return types.void(row, _INT, _INT, _INT, v, _INT, out), emit
@@ -230,7 +234,7 @@ else:
         """``out[base + row[k]] += value[k] v[m]``."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = Emit(context, builder, signature, args)
+            e = VectorCode(context, builder, signature, args)
             return _scatter(e, args[2], args[3], e.data(0), e.data(1), args[4], 5)
 
         return types.void(row, value, _INT, _INT, _INT, v, _INT, out), emit
@@ -240,7 +244,7 @@ else:
         """``out[base + k] += x[k] v[m]``."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = Emit(context, builder, signature, args)
+            e = VectorCode(context, builder, signature, args)
             return _scatter(e, _ZERO, args[1], None, e.data(0), args[2], 3)
 
         return types.void(x, _INT, _INT, v, _INT, out), emit

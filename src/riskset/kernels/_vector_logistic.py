@@ -19,7 +19,7 @@ from riskset.kernels._vector_sums import _FIRST, _I64, _ONE, _ZERO, BLOCK, _all,
 
 __all__ = ["moments", "residuals", "slopes"]
 
-LEAST = -700.0
+MIN_EXPONENT = -700.0
 """exp of less is taken for exp of this, 1e-304."""
 
 
@@ -59,7 +59,7 @@ class _Logistic(_Sums):
         b = self.builder
         is_positive = b.fcmp_ordered(">=", z, _ZERO)
         x = b.select(is_positive, b.fneg(z), z)
-        u = _exp(b, b.select(b.fcmp_ordered(">", x, _all(LEAST)), x, _all(LEAST)))
+        u = _exp(b, b.select(b.fcmp_ordered(">", x, _all(MIN_EXPONENT)), x, _all(MIN_EXPONENT)))
         q = b.fdiv(_all(1.0), b.fadd(_all(1.0), u))
         return u, q, b.select(is_positive, b.fmul(u, q), q)
 
@@ -143,7 +143,7 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         )
 
     def _miss(z: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-        u = np.exp(np.maximum(-np.abs(z), LEAST))
+        u = np.exp(np.maximum(-np.abs(z), MIN_EXPONENT))
         q = 1.0 / (1.0 + u)
         return u, q, np.where(z >= 0, u * q, q)
 

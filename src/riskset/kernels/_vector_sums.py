@@ -1,7 +1,7 @@
 """Sums over nested risk sets for eight lanes, in vector code (see `_vector`).
 
 Each loop keeps its running sums in registers; a lane sees the additions in the order of the rows.
-The functions work on the arrays of `lanes_ref`.
+The functions work on the arrays of `replicates_ref`.
 """
 
 import math
@@ -16,11 +16,11 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Index, Matrix, Rows
-from riskset.kernels._vector import LANES, Emit
+from riskset.kernels._vector import LANES, VectorCode
 
 __all__ = ["residuals_of_tail", "residuals_up_to", "sum_after", "sum_up_to"]
 
-AHEAD = 16
+PREFETCH_ROWS = 16
 """Rows of eta lie anywhere in memory: so many rows before its turn a row is called for."""
 BLOCK = 256
 """Terms of the likelihood are summed by blocks: the line search compares its last digits."""
@@ -93,7 +93,7 @@ def _log(b: Any, x: Any) -> Any:
     return b.fsub(b.fmul(exponent, _all(LN2_HIGH)), b.fsub(b.fsub(half, low), f))
 
 
-class _Sums(Emit):
+class _Sums(VectorCode):
     """What the loops over nested risk sets are made of."""
 
     def flag(self, data: Any, index: Any) -> Any:
@@ -137,7 +137,7 @@ class _Sums(Emit):
 
 
 def _emit_sum_up_to(e: _Sums, has_more: bool) -> Any:
-    """See `lanes_ref.sum_up_to`; the number of groups follows `starts`."""
+    """See `replicates_ref.sum_up_to`; the number of groups follows `starts`."""
     b = e.builder
     eta, shift, order = e.data(0), e.load(e.data(1), _FIRST), e.data(2)
     weight, events, ptr, starts, n_groups = e.data(3), e.data(4), e.data(6), e.data(7), e.args[8]
@@ -147,7 +147,7 @@ def _emit_sum_up_to(e: _Sums, has_more: bool) -> Any:
     def row(i: Any, totals: list[Any]) -> list[Any]:
         running, deaths, part = totals
         count = e.counts(5, i)
-        x = b.fsub(e.risk_row(eta, order, i, end, AHEAD), shift)
+        x = b.fsub(e.risk_row(eta, order, i, end, PREFETCH_ROWS), shift)
         risk = b.fmul(b.fmul(e.spread(e.element(weight, i)), count), _exp(b, x))
         e.store(risk, r, i)
         died = b.fmul(e.spread(e.element(events, i)), count)
@@ -172,14 +172,16 @@ def _emit_sum_up_to(e: _Sums, has_more: bool) -> Any:
 
 
 def _emit_sum_after(e: _Sums) -> Any:
-    """See `lanes_ref.sum_after`; the number of groups follows `starts`."""
+    """See `replicates_ref.sum_after`; the number of groups follows `starts`."""
     b = e.builder
     eta, shift, order, weight, ptr, starts = (e.data(k) for k in range(6))
     survival, r, total = (e.data(k) for k in (7, 8, 9))
     shift, n = e.load(shift, _FIRST), e.args[6]
 
     def row(i: Any, totals: list[Any]) -> list[Any]:
-        x = b.fsub(e.risk_row(eta, order, i, _FIRST, -AHEAD), shift)  # from the last group down
+        x = b.fsub(
+            e.risk_row(eta, order, i, _FIRST, -PREFETCH_ROWS), shift
+        )  # from the last group down
         risk = b.fmul(e.load(weight, i), _exp(b, x))
         e.store(risk, r, i)
         return [b.fadd(totals[0], risk)]
@@ -197,7 +199,7 @@ def _emit_sum_after(e: _Sums) -> Any:
 
 
 def _emit_residuals_up_to(e: _Sums) -> Any:
-    """See `lanes_ref.residuals_up_to`; the number of groups follows `starts`."""
+    """See `replicates_ref.residuals_up_to`; the number of groups follows `starts`."""
     b = e.builder
     hazard, order, r, events = (e.data(k) for k in range(4))
     ptr, starts, n, residual = e.data(5), e.data(6), e.args[7], e.data(8)
@@ -220,7 +222,7 @@ def _emit_residuals_up_to(e: _Sums) -> Any:
 
 
 def _emit_residuals_of_tail(e: _Sums) -> Any:
-    """See `lanes_ref.residuals_of_tail`; the number of groups follows `starts`."""
+    """See `replicates_ref.residuals_of_tail`; the number of groups follows `starts`."""
     b = e.builder
     hazard, order, r, ptr, starts = (e.data(k) for k in range(5))
     n, survival, residual = e.args[5], e.data(6), e.data(7)
@@ -247,7 +249,7 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         ptr: Index, starts: NDArray[np.bool_], n_groups: int, more: Matrix | None, r: Matrix,
         hazard: Matrix, low: Rows, value: Rows,
     ) -> None:  # fmt: skip
-        """See `lanes_ref.sum_up_to`."""
+        """See `replicates_ref.sum_up_to`."""
         running = np.zeros(LANES)
         low[:], value[:] = np.inf, 0.0
         for g in range(n_groups):
@@ -270,7 +272,7 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         eta: Matrix, shift: Rows, order: Index, weight: Matrix, ptr: Index,
         starts: NDArray[np.bool_], n_groups: int, survival: Matrix, r: Matrix, total: Matrix,
     ) -> None:  # fmt: skip
-        """See `lanes_ref.sum_after`."""
+        """See `replicates_ref.sum_after`."""
         running = np.zeros(LANES)
         for g in range(n_groups - 1, -1, -1):
             total[g] += running * survival[g]
@@ -284,7 +286,7 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         hazard: Matrix, order: Index, r: Matrix, events: Rows, count: AnyArray, ptr: Index,
         starts: NDArray[np.bool_], n_groups: int, residual: Matrix,
     ) -> None:  # fmt: skip
-        """See `lanes_ref.residuals_up_to`."""
+        """See `replicates_ref.residuals_up_to`."""
         seen = np.zeros(LANES)
         for g in range(n_groups - 1, -1, -1):
             seen += hazard[g]
@@ -297,7 +299,7 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         hazard: Matrix, order: Index, r: Matrix, ptr: Index, starts: NDArray[np.bool_],
         n_groups: int, survival: Matrix, residual: Matrix,
     ) -> None:  # fmt: skip
-        """See `lanes_ref.residuals_of_tail`."""
+        """See `replicates_ref.residuals_of_tail`."""
         seen = np.zeros(LANES)
         for g in range(n_groups):
             if starts[g]:
@@ -310,7 +312,7 @@ else:
 
     @intrinsic
     def sum_up_to(typing, eta, shift, order, weight, events, count, ptr, starts, n_groups, more, r, hazard, low, value):  # type: ignore[no-untyped-def]  # fmt: skip  # noqa: E501
-        """See `lanes_ref.sum_up_to`."""
+        """See `replicates_ref.sum_up_to`."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             has_more = more != types.none
@@ -323,7 +325,7 @@ else:
 
     @intrinsic
     def sum_after(typing, eta, shift, order, weight, ptr, starts, n_groups, survival, r, total):  # type: ignore[no-untyped-def]
-        """See `lanes_ref.sum_after`."""
+        """See `replicates_ref.sum_after`."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return _emit_sum_after(_Sums(context, builder, signature, args))
@@ -334,7 +336,7 @@ else:
 
     @intrinsic
     def residuals_up_to(typing, hazard, order, r, events, count, ptr, starts, n_groups, residual):  # type: ignore[no-untyped-def]
-        """See `lanes_ref.residuals_up_to`."""
+        """See `replicates_ref.residuals_up_to`."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return _emit_residuals_up_to(_Sums(context, builder, signature, args))
@@ -343,7 +345,7 @@ else:
 
     @intrinsic
     def residuals_of_tail(typing, hazard, order, r, ptr, starts, n_groups, survival, residual):  # type: ignore[no-untyped-def]
-        """See `lanes_ref.residuals_of_tail`."""
+        """See `replicates_ref.residuals_of_tail`."""
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return _emit_residuals_of_tail(_Sums(context, builder, signature, args))

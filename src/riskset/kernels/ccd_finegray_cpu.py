@@ -11,13 +11,15 @@ import numpy as np
 from riskset._types import AnyArray, Features, Index, RiskSets, Rows
 from riskset.kernels._jit import kernel
 from riskset.kernels.ccd_cpu import coordinate_step, stratum_bounds
-from riskset.kernels.ccd_finegray_ref import FineGrayState, Stay
+from riskset.kernels.ccd_finegray_ref import CompetingStay, FineGrayState
 
-__all__ = ["FineGrayState", "Stay", "fg_fused", "fg_move", "fg_state", "fg_sweep"]
+__all__ = ["FineGrayState", "CompetingStay", "fg_fused", "fg_move", "fg_state", "fg_sweep"]
 
 
 @kernel
-def _sum_strata(touched: AnyArray, state: FineGrayState, risk: RiskSets, stay: Stay) -> None:
+def _sum_strata(
+    touched: AnyArray, state: FineGrayState, risk: RiskSets, stay: CompetingStay
+) -> None:
     """Totals and hazards of the strata in which the rows at some places changed."""
     own, firsts, ends, alive, leaving = (
         state.own,
@@ -65,7 +67,7 @@ def _sum_strata(touched: AnyArray, state: FineGrayState, risk: RiskSets, stay: S
 
 
 @kernel
-def fg_state(eta: Rows, shift: float, risk: RiskSets, stay: Stay) -> FineGrayState:
+def fg_state(eta: Rows, shift: float, risk: RiskSets, stay: CompetingStay) -> FineGrayState:
     """See `ccd_finegray_ref.fg_state`."""
     n_rows, n_groups, n_curves = risk.order.size, risk.group_events.size, stay.survival.shape[0]
     own, first, end = stratum_bounds(risk.starts_stratum, risk.group_ptr)
@@ -94,7 +96,7 @@ def fg_state(eta: Rows, shift: float, risk: RiskSets, stay: Stay) -> FineGraySta
 
 
 @kernel
-def _squares(touched: AnyArray, state: FineGrayState, stay: Stay) -> float:
+def _squares(touched: AnyArray, state: FineGrayState, stay: CompetingStay) -> float:
     """Sum of N (S / D)^2 over the strata of the entries of a column; clears the scratch."""
     own, firsts, ends, square = state.own, state.first, state.end, state.square
     sums, after, survival = state.sums, state.sums_after, stay.survival
@@ -126,7 +128,7 @@ def _squares(touched: AnyArray, state: FineGrayState, stay: Stay) -> float:
 
 @kernel
 def fg_fused(
-    place: AnyArray, value: Rows, state: FineGrayState, risk: RiskSets, stay: Stay
+    place: AnyArray, value: Rows, state: FineGrayState, risk: RiskSets, stay: CompetingStay
 ) -> tuple[float, float]:
     """See `ccd_finegray_ref.fg_fused`."""
     r, own, hazard, event_weight = state.r, state.own, state.hazard, risk.event_weight
@@ -152,7 +154,12 @@ def fg_fused(
 
 @kernel
 def fg_move(
-    place: AnyArray, value: Rows, step: float, state: FineGrayState, risk: RiskSets, stay: Stay
+    place: AnyArray,
+    value: Rows,
+    step: float,
+    state: FineGrayState,
+    risk: RiskSets,
+    stay: CompetingStay,
 ) -> None:
     """See `ccd_finegray_ref.fg_move`."""
     r, own, alive, leaving = state.r, state.own, state.alive, state.leaving
@@ -186,7 +193,7 @@ def fg_sweep(
     curvature: Features,
     state: FineGrayState,
     risk: RiskSets,
-    stay: Stay,
+    stay: CompetingStay,
 ) -> None:
     """See `ccd_finegray_ref.fg_sweep`."""
     is_binary = value.size == 0

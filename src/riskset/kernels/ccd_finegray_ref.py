@@ -13,10 +13,10 @@ from riskset._types import AnyArray, Features, Index, Matrix, RiskSets, Rows
 from riskset.kernels.ccd_ref import _bounds, _column, coordinate_step
 from riskset.kernels.risk_sets_ref import _at_risk, _own_group
 
-__all__ = ["FineGrayState", "Stay", "fg_fused", "fg_move", "fg_state", "fg_sweep"]
+__all__ = ["FineGrayState", "CompetingStay", "fg_fused", "fg_move", "fg_state", "fg_sweep"]
 
 
-class Stay(NamedTuple):
+class CompetingStay(NamedTuple):
     """Rows with a competing event, which stay in the risk sets of Fine and Gray's model.
 
     Attributes
@@ -66,7 +66,7 @@ class FineGrayState(NamedTuple):
     sums_after: Matrix
 
 
-def _risks(r: Rows, risk: RiskSets, stay: Stay) -> Matrix:
+def _risks(r: Rows, risk: RiskSets, stay: CompetingStay) -> Matrix:
     """What each row counts in each risk set (G, n)."""
     own, group = _own_group(risk), np.arange(risk.group_events.size)[:, None]
     stratum = np.cumsum(risk.starts_stratum)
@@ -75,7 +75,7 @@ def _risks(r: Rows, risk: RiskSets, stay: Stay) -> Matrix:
     return np.asarray((_at_risk(risk) + after * weights) * r)
 
 
-def fg_state(eta: Rows, shift: float, risk: RiskSets, stay: Stay) -> FineGrayState:
+def fg_state(eta: Rows, shift: float, risk: RiskSets, stay: CompetingStay) -> FineGrayState:
     """The state at a linear predictor; see `cox_state`."""
     n_groups, n_curves = risk.group_events.size, len(stay.survival)
     state = FineGrayState(
@@ -94,7 +94,7 @@ def fg_state(eta: Rows, shift: float, risk: RiskSets, stay: Stay) -> FineGraySta
     return state
 
 
-def _sum_fg(state: FineGrayState, risk: RiskSets, stay: Stay) -> None:
+def _sum_fg(state: FineGrayState, risk: RiskSets, stay: CompetingStay) -> None:
     n_groups = state.total.size
     state.alive[:] = np.bincount(state.own, state.r, n_groups)
     state.total[:] = _risks(state.r, risk, stay).sum(axis=1)
@@ -113,7 +113,7 @@ def _sum_fg(state: FineGrayState, risk: RiskSets, stay: Stay) -> None:
 
 
 def fg_fused(
-    place: AnyArray, value: Rows, state: FineGrayState, risk: RiskSets, stay: Stay
+    place: AnyArray, value: Rows, state: FineGrayState, risk: RiskSets, stay: CompetingStay
 ) -> tuple[float, float]:
     r"""Derivatives of Fine and Gray's likelihood in one coefficient; see `cox_fused`.
 
@@ -136,7 +136,12 @@ def fg_fused(
 
 
 def fg_move(
-    place: AnyArray, value: Rows, step: float, state: FineGrayState, risk: RiskSets, stay: Stay
+    place: AnyArray,
+    value: Rows,
+    step: float,
+    state: FineGrayState,
+    risk: RiskSets,
+    stay: CompetingStay,
 ) -> None:
     """See `cox_move`."""
     state.r[:] *= np.exp(step * _column(place, value, state.r.size))
@@ -156,7 +161,7 @@ def fg_sweep(
     curvature: Features,
     state: FineGrayState,
     risk: RiskSets,
-    stay: Stay,
+    stay: CompetingStay,
 ) -> None:
     """See `cox_sweep`."""
     for k, j in enumerate(columns):

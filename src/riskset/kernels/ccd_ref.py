@@ -133,7 +133,7 @@ def cox_state(eta: Rows, shift: float, risk: RiskSets, efron: bool) -> CoxState:
     Parameters
     ----------
     eta : (n,) float64
-        In the caller's order, less than `risk_sets_cpu.SPAN` below `shift`.
+        In the caller's order, less than `risk_sets_cpu.MAX_ETA_SPAN` below `shift`.
     shift : float
         At least the largest eta.
     """

@@ -27,12 +27,12 @@ __all__ = [
 CHUNK = 1024
 """Vectors of a chunk, at least; threads share chunks, which depend on the number of rows alone."""
 MAX_CHUNKS = 32
-FEW_MOVES = 200
-CLOSE = 1e-5
+MAX_MOVES = 200
+LAST_STEP_SIZE = 1e-5
 """After a step of this size the next would be its third power, and is not made."""
-FIRST_CAP = 4.0
+FIRST_MAX_STEP = 4.0
 """Steps are no longer than this at first, then twice as long each time."""
-USUAL_MOVES = 6
+MAX_PLAIN_MOVES = 6
 """After so many every other move halves the bounds, or goes as far as it may to find one."""
 
 
@@ -44,7 +44,7 @@ def _start(sums: Matrix, intercept: Rows, state: Matrix) -> None:
     """
     for k in range(intercept.size):
         ones, zeros = sums[0, k], sums[1, k]
-        state[0, k], state[1, k], state[2, k], state[3, k] = -np.inf, np.inf, FIRST_CAP, 1.0
+        state[0, k], state[1, k], state[2, k], state[3, k] = -np.inf, np.inf, FIRST_MAX_STEP, 1.0
         state[4, k] = 0.0
         if ones == 0.0 or zeros == 0.0:
             intercept[k] = 0.0 if ones == zeros else math.copysign(np.inf, ones - zeros)
@@ -78,8 +78,8 @@ def _advance(sums: Matrix, intercept: Rows, state: Matrix) -> bool:
         cap = state[2, k]
         move = 2.0 * f * v / bend if bend > v * v else (f / v if v > 0.0 else math.copysign(cap, f))
         state[2, k], state[4, k] = 2.0 * cap, state[4, k] + 1.0
-        is_close = abs(move) <= CLOSE
-        is_slow = state[4, k] > USUAL_MOVES and state[4, k] % 2.0 == 0.0 and not is_close
+        is_close = abs(move) <= LAST_STEP_SIZE
+        is_slow = state[4, k] > MAX_PLAIN_MOVES and state[4, k] % 2.0 == 0.0 and not is_close
         move = math.copysign(cap, f) if is_slow else min(max(move, -cap), cap)
         new = b + move
         has_bounds = state[1, k] - state[0, k] < np.inf
@@ -101,7 +101,7 @@ def fit_intercepts(eta: Matrix, sign: Rows, unit: Rows, count: AnyArray, interce
     sums, state = np.empty((4, LANES)), np.empty((5, LANES))
     vector.moments(eta, sign, unit, count, 0, n, sums)
     _start(sums, intercept, state)
-    for _ in range(FEW_MOVES):
+    for _ in range(MAX_MOVES):
         vector.slopes(eta, sign, unit, count, 0, n, intercept, sums)
         if not _advance(sums, intercept, state):
             break
@@ -198,7 +198,7 @@ def logistic_pass(eta: Rows, sign: Rows, weight: Rows, runtime: Runtime) -> Logi
     intercept, state = np.empty(1), np.empty((5, 1))
     _start(_total(sums), intercept, state)
     sums = sums[:, :3].copy()
-    for _ in range(FEW_MOVES):
+    for _ in range(MAX_MOVES):
         runtime.run(_slopes, n_chunks, ptr, *rows, np.repeat(intercept, LANES), sums)
         if not _advance(_total(sums), intercept, state):
             break

@@ -3,8 +3,8 @@
 Without late entry risk sets are nested and one running sum in each direction gives everything in
 O(n). Both sums are cut into fixed chunks (totals, carries, chunks again): threads share the chunks
 and the bits do not depend on how many there are. With late entry the sums over risk sets come from
-`late_entry_cpu`. `exp` is taken after one shift while eta spans less than `SPAN`; beyond it,
-`wide_range_cpu` takes over.
+`late_entry_cpu`. `exp` is taken after one shift while eta spans less than `MAX_ETA_SPAN`; beyond
+it, `wide_range_cpu` takes over.
 
 A risk set is kept in two parts, the rows with an event in the group (tied) and the rest, so that
 Efron's terms, rest + (1 - k/m) tied, are sums too: nothing is ever subtracted from a total.
@@ -22,13 +22,13 @@ from riskset.kernels import wide_range_cpu as wide_range
 from riskset.kernels._jit import kernel
 from riskset.kernels.risk_sets_ref import CoxPass
 
-__all__ = ["SPAN", "CoxPass", "cox_pass", "sum_totals"]
+__all__ = ["MAX_ETA_SPAN", "CoxPass", "cox_pass", "sum_totals"]
 
-SPAN = 500.0
+MAX_ETA_SPAN = 500.0
 """Largest range of eta under one shift: exp(-500) = 7e-218 leaves room for weights that differ by
 a factor of 1e80, for the reciprocals of totals, and for sums of either."""
 
-LEAST = 1e-280
+MIN_TOTAL = 1e-280
 """Smaller totals begin to lose digits soon."""
 
 BLOCK = 256
@@ -157,7 +157,7 @@ def _hazards(
             h = h_tied = term = 0.0
             log_h = -math.inf
             n_events, m = group_events[g], group_tied[g]
-            if total < LEAST and m > 0:
+            if total < MIN_TOTAL and m > 0:
                 log_d, m = -math.inf, 0  # `has_underflow` will see it
             if efron and m > 1:
                 step = n_events / m
@@ -217,7 +217,7 @@ def _residuals(
 def cox_pass(eta: Rows, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPass:
     """See `risk_sets_ref.cox_pass`."""
     high = float(eta.max())
-    if high - float(eta.min()) < SPAN:
+    if high - float(eta.min()) < MAX_ETA_SPAN:
         done = _one_shift(eta, high, risk, efron, runtime)
         if not has_underflow(done.log_total, high, risk):
             return done
@@ -227,7 +227,7 @@ def cox_pass(eta: Rows, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPas
 def has_underflow(log_total: NDArray[np.float64], shift: float, risk: RiskSets) -> bool:
     """Whether weights as small as hazards made a total so small that it lost digits."""
     used = log_total[risk.group_tied > 0]
-    return not bool(used.min(initial=math.inf) - shift > math.log(LEAST))
+    return not bool(used.min(initial=math.inf) - shift > math.log(MIN_TOTAL))
 
 
 def _carry(sums: NDArray[np.float64], has_start: NDArray[np.bool_]) -> NDArray[np.float64]:

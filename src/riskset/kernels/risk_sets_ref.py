@@ -138,7 +138,7 @@ def sum_totals(
     Parameters
     ----------
     eta : (n,) float64
-        In the caller's order, less than `risk_sets_cpu.SPAN` below `shift`.
+        In the caller's order, less than `risk_sets_cpu.MAX_ETA_SPAN` below `shift`.
     shift : float
         At least the largest eta.
 

@@ -17,13 +17,13 @@ from riskset._runtime import Runtime
 from riskset._types import Matrix, RiskSets, Rows, Tail
 from riskset.kernels._jit import kernel
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
-from riskset.kernels.risk_sets_cpu import SPAN, has_underflow, sum_totals
+from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, has_underflow, sum_totals
 from riskset.kernels.subdistribution_ref import FineGrayPass
 from riskset.kernels.subdistribution_wide_cpu import finegray_pass_wide
 from riskset.kernels.term_means_cpu import _move
 
 __all__ = [
-    "Before",
+    "RowsBefore",
     "finegray_information",
     "finegray_means",
     "finegray_pass",
@@ -33,7 +33,7 @@ __all__ = [
     "sum_up_to",
 ]
 
-LEVEL = 0.6 * SPAN
+LEVEL_SPAN = 0.6 * MAX_ETA_SPAN
 """Range of log risks or log hazards that is summed at once beside what may be as far above."""
 
 
@@ -91,7 +91,7 @@ def finegray_pass(
     """See `subdistribution_ref.finegray_pass`."""
     high = float(eta.max())
     done = None
-    if high - float(eta.min()) < SPAN:
+    if high - float(eta.min()) < MAX_ETA_SPAN:
         done = _one_shift(eta, high, risk, tails, runtime)
     return finegray_pass_wide(eta, risk, tails) if done is None else done
 
@@ -196,13 +196,13 @@ def finegray_means(
     used = risk.group_events > 0
     shift = float(eta.max())
     sums = _mean_sums(eta - shift, risk, tails, x)[used]
-    small = sums[:, 0] < np.exp(-LEVEL)
+    small = sums[:, 0] < np.exp(-LEVEL_SPAN)
     if small.any():
         # One exponent does not hold all: groups by the size of their risk sets, level by level.
         log_total = finegray_pass_wide(eta, risk, tails).log_total[used]
-        level = np.where(small, np.floor(log_total / LEVEL), np.nan)
+        level = np.where(small, np.floor(log_total / LEVEL_SPAN), np.nan)
         for k in np.unique(level[small]).tolist():
-            part = _mean_sums(eta - LEVEL * k, risk, tails, x)[used]
+            part = _mean_sums(eta - LEVEL_SPAN * k, risk, tails, x)[used]
             sums[level == k] = part[level == k]
     return sums[:, 1:] / sums[:, :1], risk.group_events[used]
 
@@ -228,7 +228,7 @@ def finegray_information(
     return nested_information(eta, risk, tails, x, now)
 
 
-class Before(NamedTuple):
+class RowsBefore(NamedTuple):
     """Rows beyond those at hand that are in the first risk sets of a scan: their mean and size.
 
     Attributes
@@ -248,7 +248,7 @@ def nested_information(
     tails: Sequence[Tail],
     x: Matrix,
     now: FineGrayPass,
-    before: Sequence[Before] | None = None,
+    before: Sequence[RowsBefore] | None = None,
 ) -> Matrix:
     """`finegray_information` without late entry, of a pass that was made.
 
@@ -258,7 +258,7 @@ def nested_information(
         Of the rows up to their time and of each tail, where the rows at hand are a block of more.
     """
     if before is None:
-        before = [Before(np.zeros(x.shape[1]), -math.inf)] * (1 + len(tails))
+        before = [RowsBefore(np.zeros(x.shape[1]), -math.inf)] * (1 + len(tails))
     used = risk.group_events > 0
     out, mean, log_size = _part_information(eta, now.expected, x, risk, True, before[0])
     mean, log_size = mean[used], log_size[used]
@@ -276,7 +276,7 @@ def nested_information(
 
 
 def _part_information(
-    eta: Rows, expected: Rows, x: Matrix, sets: RiskSets, forwards: bool, before: Before
+    eta: Rows, expected: Rows, x: Matrix, sets: RiskSets, forwards: bool, before: RowsBefore
 ) -> tuple[Matrix, Matrix, NDArray[np.float64]]:
     """Information about a part's own mean (q, q); mean (G, q) and log size (G,) in each group."""
     with np.errstate(divide="ignore"):
@@ -350,7 +350,7 @@ def _mean_sums(eta: Rows, risk: RiskSets, tails: Sequence[Tail], x: Matrix) -> M
         (risk, one, True),
         *((t.sets, t.survival, False) for t in tails),
     ]:
-        r = risk_below(LEVEL, eta[sets.order], sets.weight)
+        r = risk_below(LEVEL_SPAN, eta[sets.order], sets.weight)
         if not sets.own.size:
             _mean_parts(r, both, sets, factor, forwards, sums)
             continue

@@ -12,7 +12,7 @@ from riskset._types import Index, Matrix, RiskSets, Rows
 from riskset.kernels import late_entry_cpu as late_entry
 from riskset.kernels import means_cpu
 from riskset.kernels._jit import kernel
-from riskset.kernels.risk_sets_cpu import SPAN
+from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 
 __all__ = ["deviations_nested", "risk_set_means"]
 
@@ -27,7 +27,7 @@ def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[M
     weights = risk.group_events[g] / size
     ordered = eta[risk.order]
     high = float(ordered.max())
-    if risk.own.size and high - float(ordered.min()) < SPAN:
+    if risk.own.size and high - float(ordered.min()) < MAX_ETA_SPAN:
         return _ratios(risk.weight * np.exp(ordered - high), risk, efron, x, g, left), weights
     # Each term's mean is a mixture of those of the tied rows and of the rest.
     parts = means_cpu.risk_set_means(x, ordered, risk)

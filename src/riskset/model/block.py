@@ -13,45 +13,45 @@ from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset._version import __version__
 from riskset.data.common_units import CommonUnits, aligned
 from riskset.data.design import Design
-from riskset.data.risk_order import Link, joined
-from riskset.kernels.subdistribution_cpu import Before, nested_information
+from riskset.data.risk_order import BlockBoundary, joined
+from riskset.kernels.subdistribution_cpu import RowsBefore, nested_information
 from riskset.model.block_messages import (
     OFFSET,
     ZERO,
-    Border,
-    Facts,
-    Move,
-    Pieces,
-    Sampled,
-    Source,
-    Times,
+    BlockBorder,
+    BlockFacts,
+    BlockSample,
+    BlockSource,
+    CensoringTotals,
+    EtaUpdate,
+    StratumRanges,
 )
-from riskset.model.block_scan import Ends, HazardSums, RiskSums, Scan
-from riskset.model.components import varying
+from riskset.model.block_scan import BlockScan, HazardSums, RiskSums, StratumEnds
 from riskset.model.cox import CoxLoss
 from riskset.model.curvature import (
-    Exposed,
+    ExposedRows,
     bin_sums,
     bins,
     draw,
     ranges_after,
     ranges_at_risk,
 )
-from riskset.model.finegray import Censoring, FineGrayLoss
+from riskset.model.design_sums import HostSums
+from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 from riskset.model.loss import Loss
-from riskset.model.sums import HostSums
+from riskset.model.risk_set_components import varying
 
-__all__ = ["Block"]
+__all__ = ["RowBlock"]
 
 
-class Block:
+class RowBlock:
     """The rows of one block and what was made of them last.
 
     Methods are called in the order in which they stand here; those from `risks` on any number of
     times.
     """
 
-    def __init__(self, source: Source, n_threads: int) -> None:
+    def __init__(self, source: BlockSource, n_threads: int) -> None:
         self._source, self._design = source, source.design
         self._runtime = Runtime(n_threads)
         self._vectors: dict[int, Rows] = {}
@@ -67,7 +67,7 @@ class Block:
         """Take these columns in this order, those that are absent being 0."""
         self._design = aligned(self._source.design, names, keys)
 
-    def facts(self, cause: int | None) -> Facts:
+    def facts(self, cause: int | None) -> BlockFacts:
         """What the block is."""
         self._outcome = outcome = self._source.outcome(cause)
         first = np.full(outcome.n_strata, -np.inf)
@@ -78,7 +78,7 @@ class Block:
         known = (design.n_rows, design.names, design.keys, design.center, design.scale)
         head = Design(*known, (), design.factors)
         head.__dict__["is_binary"] = design.is_binary
-        return Facts(
+        return BlockFacts(
             __version__,
             head,
             outcome.strata,
@@ -94,7 +94,7 @@ class Block:
             outcome.cluster is not None,
         )
 
-    def arrange(self, ends: tuple[int | None, int | None]) -> Border:
+    def arrange(self, ends: tuple[int | None, int | None]) -> BlockBorder:
         """Put a stratum in front of all others, and one behind them."""
         (first, last), outcome = ends, self._outcome
         place = np.arange(outcome.n_strata, dtype=np.float64)
@@ -114,7 +114,7 @@ class Block:
         is_first = (time == time[0]) & (stratum == stratum[0])
         is_last = (time == time[-1]) & (stratum == stratum[-1])
         self._n_first = int(np.count_nonzero(is_first))
-        return Border(
+        return BlockBorder(
             float(time[0]),
             float(event[is_first].sum()),
             float(time[-1]),
@@ -122,25 +122,25 @@ class Block:
             bool(is_first[-1]),
         )
 
-    def times(self, counts_weights: bool) -> Times:
+    def times(self, counts_weights: bool) -> CensoringTotals:
         """For the distribution of censoring."""
         outcome = self._outcome
         weight = outcome.weight
         weight = weight if counts_weights else (weight > 0).astype(np.float64)
         time, self._at = np.unique(outcome.time, return_inverse=True)
         is_censored = outcome.event == 0
-        return Times(
+        return CensoringTotals(
             time,
             np.bincount(self._at, np.where(is_censored, weight, 0.0), time.size).astype(np.float64),
             np.bincount(self._at, np.where(is_censored, 0.0, weight), time.size).astype(np.float64),
         )
 
-    def join(self, own: tuple[Link, Rows | None], head: Design, least: float) -> None:
+    def join(self, own: tuple[BlockBoundary, Rows | None], head: Design, least: float) -> None:
         """Take the common units, and G(t-) at each distinct time; `least` stands for 0 of it."""
         link, survival = own
         outcome = replace(self._outcome)
         outcome.__dict__["risk"] = risk = joined(self._outcome.risk, self._n_first, link)
-        self._ends = Ends.of(risk, link.continues)
+        self._ends = StratumEnds.of(risk, link.continues)
         self._columns = CommonUnits.of(self._design, head, self._runtime)
         self._vectors = {ZERO: np.zeros(outcome.n_rows), OFFSET: outcome.offset}
         self._key = None
@@ -153,7 +153,7 @@ class Block:
         found = survival[self._at[last[used]]]
         at_events[0, used] = np.where(found > 0, found, least)
         group = np.zeros(outcome.n_rows, dtype=np.int64)
-        censoring = Censoring(group, survival[self._at], at_events)
+        censoring = CensoringDistribution(group, survival[self._at], at_events)
         self._loss = FineGrayLoss(outcome, censoring, self._runtime)
 
     def events(self) -> tuple[bool, Features, Features, float, int]:
@@ -190,22 +190,22 @@ class Block:
         self._stratum = self._loss.outcome.stratum[self._used]
         return varying(self._design, self._used, self._stratum, self._runtime)
 
-    def column_ranges(self, columns: Index) -> Pieces:
+    def column_ranges(self, columns: Index) -> StratumRanges:
         """Ranges of columns."""
         return self._pieces(self._columns.stored(columns, self._used))
 
-    def combination_range(self, weights: Features) -> Pieces:
+    def combination_range(self, weights: Features) -> StratumRanges:
         """Range of a combination of columns (p,)."""
         return self._pieces(self._columns.product(weights)[self._used, None])
 
-    def _pieces(self, x: Matrix) -> Pieces:
+    def _pieces(self, x: Matrix) -> StratumRanges:
         n_strata = self._loss.outcome.n_strata
         low = np.full((n_strata, x.shape[1]), np.inf)
         np.minimum.at(low, self._stratum, x)
         high = np.full((n_strata, x.shape[1]), -np.inf)
         np.maximum.at(high, self._stratum, x)
         ends = [0] if n_strata == 1 else [0, n_strata - 1]
-        return Pieces((high - low).max(axis=0), low[ends], high[ends])
+        return StratumRanges((high - low).max(axis=0), low[ends], high[ends])
 
     def moments(
         self, of_expected: bool, columns: Index, mean: Features | None
@@ -231,7 +231,7 @@ class Block:
 
     # ------------------------------------------------------------------------------- a pass
 
-    def risks(self, move: Move) -> tuple[float, float, RiskSums]:
+    def risks(self, move: EtaUpdate) -> tuple[float, float, RiskSums]:
         """Make a linear predictor and begin to evaluate it; the range of X v, and sums."""
         for key in move.forget:
             self._vectors.pop(key, None)
@@ -240,15 +240,15 @@ class Block:
         along = self._vectors[move.along]
         if move.key not in self._vectors:
             self._vectors[move.key] = self._vectors[move.base] + move.share * along
-        self._scan = Scan(self._loss, self._ends, self._vectors[move.key])
+        self._scan = BlockScan(self._loss, self._ends, self._vectors[move.key])
         return float(along.min()), float(along.max()), self._scan.risks()
 
     def hazards(self, carried: tuple[Features, Features], shift: float) -> HazardSums:
-        """Go on with what other blocks hand on; see `Scan.hazards`."""
+        """Go on with what other blocks hand on; see `BlockScan.hazards`."""
         return self._scan.hazards(shift, *carried)
 
     def gradient(self, carried: tuple[Features, Features], columns: Index | None) -> Features:
-        """Finish it, and sum over columns; see `Scan.residuals`."""
+        """Finish it, and sum over columns; see `BlockScan.residuals`."""
         if self._scan.residual is None:
             self._scan.residuals(*carried)
         assert self._scan.residual is not None
@@ -284,7 +284,7 @@ class Block:
         for total, *sums in np.concatenate([ahead, behind]):
             known = total > 0
             mean = np.array(sums) / total if known else np.zeros(columns.size)
-            before.append(Before(mean, np.log(total) + scan.shift if known else -np.inf))
+            before.append(RowsBefore(mean, np.log(total) + scan.shift if known else -np.inf))
         z = self._columns.stored(columns)
         return nested_information(scan.eta, scan.risk, scan.tails, z, scan.as_pass(), before)
 
@@ -312,7 +312,9 @@ class Block:
         return float(share), head[None].astype(np.float64), ends_of
 
     @one_blas_thread
-    def sample(self, carried: tuple[Matrix, Matrix, int, int], columns: Index) -> Sampled | None:
+    def sample(
+        self, carried: tuple[Matrix, Matrix, int, int], columns: Index
+    ) -> BlockSample | None:
         """Draw rows and bins of groups that they are at risk in; None if there is nothing to draw.
 
         `carried` are hazards of all bins in blocks after (1, bins) and before (K, bins), the number
@@ -329,16 +331,16 @@ class Block:
         own, end = (x + n_bins for x in ranges_at_risk(scan.risk))
         end[ends.of_end(scan.risk)] = n_bins + n_groups + n_bins
         hazard = np.concatenate([none, scan.hazard, later[0]])
-        parts = [Exposed(scan.risk, own, end, scan.expected, hazard)]
+        parts = [ExposedRows(scan.risk, own, end, scan.expected, hazard)]
         for k, tail in enumerate(scan.tails):
             own, end = (x + n_bins for x in ranges_after(tail.sets))
             own[ends.of_head(tail.sets)] = 0
             hazard = np.concatenate([earlier[k], tail.survival * scan.hazard, none])
-            parts.append(Exposed(tail.sets, own, end, scan.tail_expected[k], hazard))
+            parts.append(ExposedRows(tail.sets, own, end, scan.tail_expected[k], hazard))
         row, group = draw([part for part in parts if part.expected.any()], n_samples)
         found = bin_sums(HostSums(self._design, self._runtime), columns, row, bin_of[group])
         totals, squares = self._columns.sums(columns, found.counts, found.totals, found.squares)
-        return Sampled(
+        return BlockSample(
             float(by_row.sum()) / n_samples,
             found._replace(totals=totals, squares=squares),
             self._columns.cross(by_row, columns),

@@ -13,20 +13,20 @@ from riskset.model.curvature import BinSums
 __all__ = [
     "OFFSET",
     "ZERO",
-    "Border",
-    "Facts",
-    "Move",
-    "Pieces",
-    "Sampled",
-    "Source",
-    "Times",
+    "BlockBorder",
+    "BlockFacts",
+    "EtaUpdate",
+    "StratumRanges",
+    "BlockSample",
+    "BlockSource",
+    "CensoringTotals",
 ]
 
 OFFSET, ZERO = -1, -2
 """Keys of linear predictors that are always there."""
 
 
-class Source(Protocol):
+class BlockSource(Protocol):
     """Covariates and outcomes as they were read."""
 
     design: Design
@@ -35,7 +35,7 @@ class Source(Protocol):
         """Times, events, ... of a cause."""
 
 
-class Facts(NamedTuple):
+class BlockFacts(NamedTuple):
     """A block before it is joined to the others.
 
     Attributes
@@ -73,7 +73,7 @@ class Facts(NamedTuple):
     has_cluster: bool
 
 
-class Border(NamedTuple):
+class BlockBorder(NamedTuple):
     """The first and the last time of a block in risk order, and the weight of the events at each.
 
     `is_one` says that it has no other.
@@ -86,7 +86,7 @@ class Border(NamedTuple):
     is_one: bool
 
 
-class Times(NamedTuple):
+class CensoringTotals(NamedTuple):
     """Distinct times, and the weights that are censored at each and that leave otherwise."""
 
     time: Rows
@@ -94,7 +94,7 @@ class Times(NamedTuple):
     others: Rows
 
 
-class Move(NamedTuple):
+class EtaUpdate(NamedTuple):
     """How a linear predictor is made: another one and a share of X v. Numbers are kept by key."""
 
     key: int
@@ -106,7 +106,7 @@ class Move(NamedTuple):
     forget: tuple[int, ...]
 
 
-class Pieces(NamedTuple):
+class StratumRanges(NamedTuple):
     """Ranges of columns within strata: the largest, and ends of those of first and last stratum.
 
     Attributes
@@ -121,7 +121,7 @@ class Pieces(NamedTuple):
     high: Matrix
 
 
-class Sampled(NamedTuple):
+class BlockSample(NamedTuple):
     """Sums over a sample of a block, each row standing for `weight`; and exact sums of columns."""
 
     weight: float

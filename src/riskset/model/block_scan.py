@@ -25,12 +25,12 @@ from riskset.kernels.subdistribution_cpu import seen_after, seen_up_to, sum_befo
 from riskset.kernels.subdistribution_ref import FineGrayPass
 from riskset.model.loss import Loss
 
-__all__ = ["Ends", "HazardSums", "RiskSums", "Scan"]
+__all__ = ["StratumEnds", "HazardSums", "RiskSums", "BlockScan"]
 
-Numbers = NDArray[np.float64]
+_Sums = NDArray[np.float64]
 
 
-class Ends(NamedTuple):
+class StratumEnds(NamedTuple):
     """Where the first stratum of a block ends, and its last begins, in groups.
 
     Attributes
@@ -48,7 +48,7 @@ class Ends(NamedTuple):
     has_start: bool
 
     @classmethod
-    def of(cls, risk: RiskSets, continues: bool) -> "Ends":
+    def of(cls, risk: RiskSets, continues: bool) -> "StratumEnds":
         """Of the risk sets of a block, and whether its first stratum began in a block before."""
         starts = np.flatnonzero(risk.starts_stratum)
         if not continues:
@@ -80,8 +80,8 @@ class RiskSums(NamedTuple):
 
     low: float
     high: float
-    after: Numbers
-    before: Numbers
+    after: _Sums
+    before: _Sums
 
 
 class HazardSums(NamedTuple):
@@ -100,24 +100,24 @@ class HazardSums(NamedTuple):
 
     value: float
     least: float
-    before: Numbers
-    after: Numbers
+    before: _Sums
+    after: _Sums
 
 
 @dataclass
-class Scan:
+class BlockScan:
     """One evaluation, which `hazards` and `residuals` complete."""
 
     loss: Loss
-    ends: Ends
+    ends: StratumEnds
     eta: Rows
     shift: float = field(init=False)
     r: Rows = field(init=False)
     tail_r: list[Rows] = field(init=False)
-    total: Numbers = field(init=False)
-    tail_total: list[Numbers] = field(init=False)
+    total: _Sums = field(init=False)
+    tail_total: list[_Sums] = field(init=False)
     score: float = field(init=False)
-    hazard: Numbers = field(init=False)
+    hazard: _Sums = field(init=False)
     expected: Rows = field(init=False)
     tail_expected: list[Rows] = field(init=False)
     residual: Rows | None = None
@@ -150,7 +150,7 @@ class Scan:
         ]
         return RiskSums(float(self.eta.min()), self.shift, self.total[-1:].copy(), np.array(head))
 
-    def hazards(self, shift: float, before: Numbers, after: Numbers) -> HazardSums:
+    def hazards(self, shift: float, before: _Sums, after: _Sums) -> HazardSums:
         """Complete the sums over risk sets by those of the blocks before and after."""
         risk, ends, unit = self.risk, self.ends, np.exp(self.shift - shift)
         for array in (self.r, self.total, *self.tail_r, *self.tail_total):
@@ -174,7 +174,7 @@ class Scan:
             np.array(handed),
         )
 
-    def residuals(self, after: Numbers, before: Numbers) -> None:
+    def residuals(self, after: _Sums, before: _Sums) -> None:
         """Complete what rows see of the hazard by that of the blocks after and before."""
         risk, ends = self.risk, self.ends
         self.expected = np.empty(self.r.size)

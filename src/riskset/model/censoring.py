@@ -18,7 +18,7 @@ __all__ = ["CensoringTies", "CensoringTimes"]
 
 CensoringTies = Literal["crr", "finegray"]
 
-CHUNK = 4096
+ROWS_PER_LOOK = 4096
 """Rows looked at together, from the last one down."""
 
 
@@ -84,8 +84,8 @@ class CensoringTimes:
 
     def last(self, weight: Rows) -> int:
         """Number of distinct times before the last one of a row that counts; 0 without any."""
-        for stop in range(self.rows.size, 0, -CHUNK):
-            counting = np.flatnonzero(weight[self.rows[max(stop - CHUNK, 0) : stop]] > 0)
+        for stop in range(self.rows.size, 0, -ROWS_PER_LOOK):
+            counting = np.flatnonzero(weight[self.rows[max(stop - ROWS_PER_LOOK, 0) : stop]] > 0)
             if counting.size:
-                return int(self.at[max(stop - CHUNK, 0) + counting[-1]])
+                return int(self.at[max(stop - ROWS_PER_LOOK, 0) + counting[-1]])
         return 0

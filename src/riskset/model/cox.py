@@ -19,7 +19,7 @@ __all__ = [
     "CoxLoss",
     "Evaluation",
     "Ties",
-    "balance",
+    "balance_residuals",
     "centred_within_strata",
     "has_heavy_rows",
     "in_blocks",
@@ -28,9 +28,9 @@ __all__ = [
 Ties = Literal["breslow", "efron"]
 
 CHUNK_ROWS = 4096
-EVEN = 100.0
+MAX_EVEN_WEIGHT_RATIO = 100.0
 """Weights of events that differ by a smaller factor leave residuals their digits."""
-MAX_DENSE = 1 << 27
+MAX_DENSE_NUMBERS = 1 << 27
 """Largest dense copy of columns, in numbers (1 GB)."""
 
 
@@ -133,7 +133,7 @@ class CoxLoss:
         risk = self.risk
         done = kernels.cox_pass(eta, risk, self.efron, self.runtime)
         if self._has_heavy_rows:
-            balance(done.residual, done.expected, risk, self.outcome)
+            balance_residuals(done.residual, done.expected, risk, self.outcome)
         return Evaluation(*_fields(done), risk)
 
     @one_blas_thread
@@ -158,8 +158,8 @@ class CoxLoss:
 
         Notes
         -----
-        O((n + terms) q^2). More than `MAX_DENSE` numbers at once are never made dense: columns
-        are then taken by pairs of blocks.
+        O((n + terms) q^2). More than `MAX_DENSE_NUMBERS` numbers at once are never made dense:
+        columns are then taken by pairs of blocks.
 
         Without late entry it is a sum of squares and has all digits, even where a few rows outweigh
         all others (`term_means_ref.deviations_nested`). With late entry it is the difference
@@ -207,10 +207,10 @@ def _fields(
 def has_heavy_rows(outcome: Outcome) -> bool:
     """Whether the weights of events differ so much that `balance` could make a difference."""
     weight = outcome.weight[outcome.is_event & (outcome.weight > 0)]
-    return bool(weight.size and weight.max() > EVEN * weight.min())
+    return bool(weight.size and weight.max() > MAX_EVEN_WEIGHT_RATIO * weight.min())
 
 
-def balance(residual: Rows, expected: Rows, risk: RiskSets, outcome: Outcome) -> None:
+def balance_residuals(residual: Rows, expected: Rows, risk: RiskSets, outcome: Outcome) -> None:
     """Let the residuals of each stratum sum to 0, as they do but for rounding, in place.
 
     A row with an event that outweighs its risk set has a residual that is the difference of two
@@ -252,9 +252,9 @@ def centred_within_strata(z: Matrix, outcome: Outcome, weight: Rows | None = Non
 def in_blocks(n_rows: int, columns: Index, information: Callable[[Index], Matrix]) -> Matrix:
     """An information matrix by pairs of blocks of columns, if all at once would be too large."""
     q = columns.size
-    if n_rows * q <= MAX_DENSE or q <= 2:
+    if n_rows * q <= MAX_DENSE_NUMBERS or q <= 2:
         return information(columns)
-    half = max(1, min(q // 2, MAX_DENSE // (2 * n_rows)))
+    half = max(1, min(q // 2, MAX_DENSE_NUMBERS // (2 * n_rows)))
     blocks = [np.arange(a, min(a + half, q)) for a in range(0, q, half)]
     out = np.empty((q, q))
     for b, rows in enumerate(blocks):

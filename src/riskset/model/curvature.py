@@ -18,15 +18,15 @@ from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
 from riskset.data.parts import BinaryPart
 from riskset.kernels import gram_cpu as kernels
-from riskset.kernels.risk_sets_cpu import SPAN
+from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.model.cox import Evaluation
+from riskset.model.design_sums import DesignSums, HostSums
 from riskset.model.finegray import FineGrayEvaluation
 from riskset.model.loss import Loss
-from riskset.model.sums import HostSums, Sums
 
 __all__ = [
     "BinSums",
-    "Exposed",
+    "ExposedRows",
     "affordable",
     "bin_sums",
     "bins",
@@ -38,8 +38,8 @@ __all__ = [
 ]
 
 N_BINS = 32
-MIN_BIN = 64
-RARE = 200
+MIN_BIN_SAMPLES = 64
+MIN_SAMPLED_ENTRIES = 200
 """Columns expected in fewer samples than this get their exact diagonal."""
 MAX_DENSE_WORK = 1e10
 """Most multiplications for the sums of squares of columns with values."""
@@ -53,7 +53,7 @@ def sampled_information(
     n_samples: int,
     *,
     raise_rare: bool = True,
-    sums: Sums | None = None,
+    sums: DesignSums | None = None,
 ) -> Matrix:
     """Positive semidefinite model of `Loss.information`.
 
@@ -80,7 +80,7 @@ def sampled_information(
     """
     risk, sums = loss.risk, sums or HostSums(design, loss.runtime)
     # Beyond SPAN below its maximum a row weighs nothing in the model, and exp is safe.
-    eta = np.maximum(eta, eta.max() - 0.9 * SPAN)
+    eta = np.maximum(eta, eta.max() - 0.9 * MAX_ETA_SPAN)
     now = loss.evaluate(eta)
     n_samples = affordable(design, columns, n_samples)
     row, group, mass = _draw(loss, now, n_samples)
@@ -111,17 +111,17 @@ def _draw(loss: Loss, now: Evaluation, n_samples: int) -> tuple[Index, Index, fl
     """
     risk = loss.risk
     hazard = np.exp(now.log_hazard - now.log_hazard.max())
-    parts = [Exposed(risk, *ranges_at_risk(risk), now.expected_in_risk_order, hazard)]
+    parts = [ExposedRows(risk, *ranges_at_risk(risk), now.expected_in_risk_order, hazard)]
     if isinstance(now, FineGrayEvaluation):
         parts += [
-            Exposed(tail.sets, *ranges_after(tail.sets), expected, tail.survival * hazard)
+            ExposedRows(tail.sets, *ranges_after(tail.sets), expected, tail.survival * hazard)
             for tail, expected in zip(now.tails, now.expected_tail, strict=True)
         ]
     total = sum(float(part.expected.sum()) for part in parts)
     return *draw(parts, n_samples), total
 
 
-class Exposed(NamedTuple):
+class ExposedRows(NamedTuple):
     """Rows, the groups [own, end) that each is at risk in, and what it is expected to fail in them.
 
     `hazard` is that of each group, in any unit.
@@ -134,7 +134,7 @@ class Exposed(NamedTuple):
     hazard: NDArray[np.float64]
 
 
-def draw(parts: Sequence[Exposed], n_samples: int) -> tuple[Index, Index]:
+def draw(parts: Sequence[ExposedRows], n_samples: int) -> tuple[Index, Index]:
     """Rows, in the caller's order, and groups, with the chance that the row is who fails there."""
     rows, groups = [], []
     left, mass = n_samples, sum(float(part.expected.sum()) for part in parts)
@@ -150,7 +150,7 @@ def draw(parts: Sequence[Exposed], n_samples: int) -> tuple[Index, Index]:
     return np.concatenate(rows), np.concatenate(groups)
 
 
-def _binned(loss: Loss, sums: Sums, columns: Index, row: Index, group: Index) -> Matrix:
+def _binned(loss: Loss, sums: DesignSums, columns: Index, row: Index, group: Index) -> Matrix:
     """Sum of squares about the mean of each bin of risk sets."""
     bin_of = np.searchsorted(bins(loss.risk, row.size), group, side="right")
     found = bin_sums(sums, columns, row, bin_of)
@@ -167,7 +167,7 @@ class BinSums(NamedTuple):
     squares: Matrix
 
 
-def bin_sums(sums: Sums, columns: Index, row: Index, bin_of: Index) -> BinSums:
+def bin_sums(sums: DesignSums, columns: Index, row: Index, bin_of: Index) -> BinSums:
     """Sums over sampled rows, each in a bin."""
     order = np.argsort(bin_of, kind="stable")
     counts = np.bincount(bin_of)
@@ -188,7 +188,9 @@ def bin_sums(sums: Sums, columns: Index, row: Index, bin_of: Index) -> BinSums:
     return BinSums(occur, counts, totals, _squares(sample, sums))
 
 
-def _pairs(loss: Loss, sums: Sums, eta: Rows, columns: Index, row: Index, group: Index) -> Matrix:
+def _pairs(
+    loss: Loss, sums: DesignSums, eta: Rows, columns: Index, row: Index, group: Index
+) -> Matrix:
     """Half the squared differences of two rows of the same risk set: right for tiny strata.
 
     With a, b the two samples, sum (a - b)(a - b)' = a'a + b'b - a'b - b'a.
@@ -226,7 +228,7 @@ class _Sample:
     z: Matrix
 
 
-def _sample(sums: Sums, columns: Index, rows: Index, slot: Index, n_words: int) -> _Sample:
+def _sample(sums: DesignSums, columns: Index, rows: Index, slot: Index, n_words: int) -> _Sample:
     design = sums.design
     by_row = np.argsort(rows, kind="stable")
     copies = np.bincount(rows, minlength=design.n_rows)
@@ -254,7 +256,7 @@ def _sample(sums: Sums, columns: Index, rows: Index, slot: Index, n_words: int) 
     )
 
 
-def _squares(sample: _Sample, sums: Sums) -> Matrix:
+def _squares(sample: _Sample, sums: DesignSums) -> Matrix:
     """Sums over the slots of the products of all pairs of columns."""
     b, o = sample.binary_at, sample.other_at
     if o.size == 0 and (np.diff(b) == 1).all():
@@ -308,7 +310,7 @@ def bins(risk: RiskSets, n_samples: int) -> Index:
     strata = strata if strata.size <= N_BINS else strata[:0]
     edges = np.unique(np.concatenate([by_event, by_rows, strata]))
     edges = edges[(edges > 0) & (edges < risk.group_events.size)]
-    least = MIN_BIN * events[-1] / n_samples
+    least = MIN_BIN_SAMPLES * events[-1] / n_samples
     kept: list[int] = []
     before = 0.0
     for edge in edges:
@@ -330,7 +332,7 @@ def raise_diagonal(
     events : float
         Expected events.
     """
-    rare = square * n_samples < RARE * events
+    rare = square * n_samples < MIN_SAMPLED_ENTRIES * events
     pooled = np.maximum(square - first**2 / events, 0.0)
     at = np.flatnonzero(rare)
     out[at, at] = np.maximum(out[at, at], 0.98 * pooled[at])

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from riskset._types import RiskSets, Rows
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
-from riskset.kernels.risk_sets_cpu import SPAN
+from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.kernels.subdistribution_cpu import seen_after, seen_up_to, sum_before, sum_up_to
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
@@ -22,8 +22,8 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
         (Cu)_i = h_i u_i - r_i \sum_{g: i \in R_g} \frac{N_g}{D_g} \bar u_g,
         \qquad \bar u_g = \sum_{i \in R_g} r_i u_i / D_g
 
-    with h the expected events: one scan in each direction, O(n). Ties are treated as Breslow's,
-    and rows further than `SPAN` below the largest eta as if they were there: this serves steps,
+    with h the expected events: one scan in each direction, O(n). Ties are treated as Breslow's, and
+    rows further than `MAX_ETA_SPAN` below the largest eta as if they were there: this serves steps,
     whose gradient is exact. Of a logistic regression :math:`C = \mathrm{diag}(v) - v v' / \sum v`.
 
     Returns
@@ -32,7 +32,7 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
         From (n,) float64 to (n,) float64, in the caller's order.
     """
     risk = loss.risk
-    eta = np.maximum(eta, eta.max() - 0.9 * SPAN)
+    eta = np.maximum(eta, eta.max() - 0.9 * MAX_ETA_SPAN)
     now = loss.evaluate(eta)
     if isinstance(loss, LogisticLoss):
         variance, total = now.expected, max(float(now.expected.sum()), 1e-300)

@@ -1,7 +1,7 @@
 """The likelihood of many replicates at once, in the memory of a device.
 
-As `model.lanes` for the CPU, but for Efron's ties and late entry, too, and for any number of lanes.
-Only a few numbers for each lane leave the device.
+As `model.replicates_likelihood` for the CPU, but for Efron's ties and late entry, too, and for any
+number of lanes. Only a few numbers for each lane leave the device.
 """
 
 import functools
@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Matrix, Rows
-from riskset.kernels.cuda import plan
+from riskset.kernels.cuda import scan_plan
 from riskset.kernels.cuda.backend import Array, Backend
 from riskset.kernels.cuda.launch import STRIDE
-from riskset.kernels.cuda.totals import Totals
-from riskset.kernels.risk_sets_cpu import LEAST, SPAN
+from riskset.kernels.cuda.reductions import LaneReductions
+from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, MIN_TOTAL
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
-from riskset.model.lanes import Part, tails_of
 from riskset.model.loss import Loss
+from riskset.model.replicates_likelihood import ReplicateWeights, tails_of
 
 __all__ = ["DeviceEvaluation", "DeviceLoss"]
 
@@ -45,10 +45,10 @@ class DeviceEvaluation(NamedTuple):
     is_safe: NDArray[np.bool_]
 
 
-class _Scan:
-    """A `plan.Scan` on the device."""
+class _RunningSum:
+    """A `scan_plan.ScanPlan` on the device."""
 
-    def __init__(self, scan: plan.Scan, backend: Backend) -> None:
+    def __init__(self, scan: scan_plan.ScanPlan, backend: Backend) -> None:
         self.arrays = {
             name: backend.upload(array) for name, array in zip(scan._fields, scan, strict=True)
         }
@@ -60,10 +60,10 @@ class _Scan:
 
 
 @dataclass(frozen=True)
-class _Tail:
+class _DeviceTail:
     """Rows with a competing event after it, by position; `group` of each."""
 
-    scan: _Scan
+    scan: _RunningSum
     row: Array
     place: Array
     group: Array
@@ -73,11 +73,11 @@ class _Tail:
 
 
 @dataclass(frozen=True)
-class _Level:
-    """A `plan.Level` on the device."""
+class _LateEntryLevel:
+    """A `scan_plan.LevelPlan` on the device."""
 
     half: int
-    scan: _Scan
+    scan: _RunningSum
     row: Array
     first: Array
     end: Array
@@ -106,11 +106,16 @@ class DeviceLoss:
     """
 
     def __init__(
-        self, loss: Loss, parts: Sequence[Part], backend: Backend, *, carry_on: bool = False
+        self,
+        loss: Loss,
+        parts: Sequence[ReplicateWeights],
+        backend: Backend,
+        *,
+        carry_on: bool = False,
     ) -> None:
         assert self.can_be_made(loss)
         self.backend = backend
-        self.sums = Totals(backend)
+        self.sums = LaneReductions(backend)
         self._launch = self.sums.launch
         self.n_lanes = len(parts) if len(parts) < 2 else -(-len(parts) // 4) * 4
         outcome, risk = loss.outcome, loss.risk
@@ -125,16 +130,20 @@ class DeviceLoss:
         self.offset = loss.offset
         self._row = backend.upload(risk.order.astype(np.int32))
         self._group = backend.upload(_by_row(risk.order, risk.group_ptr))
-        self._starts_scan = _Scan(plan.nested(risk, outcome.is_event, loss.efron), backend)
+        self._starts_scan = _RunningSum(
+            scan_plan.nested(risk, outcome.is_event, loss.efron), backend
+        )
         self._tails = self._upload_tails(loss, parts, weight, carry_on)
-        self._levels: list[_Level] = []
+        self._levels: list[_LateEntryLevel] = []
         if risk.own.size:
             self._levels = [
-                _Level(level.half, _Scan(level.scan, backend), *map(backend.upload, level[2:]))
-                for level in plan.levels(risk, outcome.is_event, loss.efron)
+                _LateEntryLevel(
+                    level.half, _RunningSum(level.scan, backend), *map(backend.upload, level[2:])
+                )
+                for level in scan_plan.levels(risk, outcome.is_event, loss.efron)
             ]
         self._events = [
-            backend.upload(array) for array in plan.events_by_group(risk, outcome.is_event)
+            backend.upload(array) for array in scan_plan.events_by_group(risk, outcome.is_event)
         ]
         self._sum_events()
 
@@ -146,16 +155,16 @@ class DeviceLoss:
     # ------------------------------------------------------------------------------ preparation
 
     def _upload_tails(
-        self, loss: Loss, parts: Sequence[Part], weight: Matrix, carry_on: bool
-    ) -> list[_Tail]:
+        self, loss: Loss, parts: Sequence[ReplicateWeights], weight: Matrix, carry_on: bool
+    ) -> list[_DeviceTail]:
         if not isinstance(loss, FineGrayLoss):
             return []
         tails, backend = [], self.backend
         for rows, ptr, own, survival in tails_of(loss, parts, weight.shape[1], carry_on):
             group = np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(ptr))
             tails.append(
-                _Tail(
-                    _Scan(plan.tail(ptr, loss.risk.starts_stratum), backend),
+                _DeviceTail(
+                    _RunningSum(scan_plan.tail(ptr, loss.risk.starts_stratum), backend),
                     backend.upload(rows.astype(np.int32)),
                     backend.upload(np.arange(rows.size, dtype=np.int32)),
                     backend.upload(group),
@@ -232,7 +241,7 @@ class DeviceLoss:
                 )  # fmt: skip
         span = self.backend.download(shift)[0] - self.backend.download(low)[0]
         smallest = self.backend.download(self.sums.extremes(least)[0])[0]
-        is_safe = (span < SPAN) & (smallest > LEAST)
+        is_safe = (span < MAX_ETA_SPAN) & (smallest > MIN_TOTAL)
         return DeviceEvaluation(self._score(eta, shift) + self.sums.total(value), residual, is_safe)
 
     def expected(self, residual: Array) -> Array:
@@ -266,7 +275,7 @@ class DeviceLoss:
                 n_places=n_places, n_lanes=self.n_lanes, r=r,
             )  # fmt: skip
 
-    def _pieces(self, scan: _Scan, r: Array) -> Array:
+    def _pieces(self, scan: _RunningSum, r: Array) -> Array:
         sums = self.backend.empty((scan.n_pieces, self.n_lanes), FLOAT)
         self._launch(
             "sum_pieces", r=r, **scan.of("place", "piece_ptr"), n_pieces=scan.n_pieces,
@@ -274,17 +283,17 @@ class DeviceLoss:
         )  # fmt: skip
         return sums
 
-    def _carried(self, scan: _Scan, handed: Array, *, backward: bool) -> Array:
+    def _carried(self, scan: _RunningSum, handed: Array, *, backward: bool) -> Array:
         self._launch(
             "carry", **scan.of("has_start"), n_chunks=scan.n_chunks, is_backward=int(backward),
             n_lanes=self.n_lanes, handed=handed,
         )  # fmt: skip
         return handed
 
-    def _chunks(self, scan: _Scan) -> Array:
+    def _chunks(self, scan: _RunningSum) -> Array:
         return self.backend.empty((scan.n_chunks, self.n_lanes), FLOAT)
 
-    def _carried_pieces(self, scan: _Scan, sums: Array, *, backward: bool) -> Array:
+    def _carried_pieces(self, scan: _RunningSum, sums: Array, *, backward: bool) -> Array:
         handed = self._chunks(scan)
         self._launch(
             "sum_chunks", sums=sums, **scan.of("group_piece", "starts", "chunk_ptr"),
@@ -303,7 +312,7 @@ class DeviceLoss:
             tied=tied,
         )  # fmt: skip
 
-    def _add_tail(self, tail: _Tail, r: Array, total: Array) -> None:
+    def _add_tail(self, tail: _DeviceTail, r: Array, total: Array) -> None:
         scan = tail.scan
         sums = self._pieces(scan, r)
         self._launch(
@@ -337,7 +346,7 @@ class DeviceLoss:
         )  # fmt: skip
         return value, least, handed
 
-    def _seen_after(self, tail: _Tail, hazard: Array) -> Array:
+    def _seen_after(self, tail: _DeviceTail, hazard: Array) -> Array:
         scan, seen, handed = tail.scan, self._groups(), self._chunks(tail.scan)
         shared = {"hazard": hazard, "survival": tail.survival, **scan.of("starts", "chunk_ptr")}
         sizes = {"n_chunks": scan.n_chunks, "n_lanes": self.n_lanes}

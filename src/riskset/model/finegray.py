@@ -14,16 +14,28 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
 from riskset.model.censoring import CensoringTies, CensoringTimes
-from riskset.model.cox import Evaluation, balance, centred_within_strata, has_heavy_rows, in_blocks
+from riskset.model.cox import (
+    Evaluation,
+    balance_residuals,
+    centred_within_strata,
+    has_heavy_rows,
+    in_blocks,
+)
 
-__all__ = ["Beyond", "Censoring", "CensoringWeights", "FineGrayEvaluation", "FineGrayLoss"]
+__all__ = [
+    "BeyondSupport",
+    "CensoringDistribution",
+    "CensoringWeights",
+    "FineGrayEvaluation",
+    "FineGrayLoss",
+]
 
-Beyond = Literal["zero", "last"]
+BeyondSupport = Literal["zero", "last"]
 CensoringWeights = Literal["case", "none"]
 
 
 @dataclass(frozen=True)
-class Censoring:
+class CensoringDistribution:
     """G(t-) for each row's own time and for the time of each group of events.
 
     Attributes
@@ -47,7 +59,7 @@ class Censoring:
     at_events: NDArray[np.float64]
     weight: Rows | None = None
     ties: CensoringTies = "crr"
-    beyond: Beyond = "zero"
+    beyond: BeyondSupport = "zero"
     weights: CensoringWeights = "case"
     times: tuple[CensoringTimes, ...] = ()
 
@@ -58,12 +70,12 @@ class Censoring:
         *,
         ties: CensoringTies = "crr",
         group: Index | None = None,
-        beyond: Beyond = "zero",
+        beyond: BeyondSupport = "zero",
         weights: CensoringWeights = "case",
         source: Rows | None = None,
         carry_on: bool = False,
         times: tuple[CensoringTimes, ...] = (),
-    ) -> "Censoring":
+    ) -> "CensoringDistribution":
         """Kaplan-Meier estimates of the censoring distribution, one for each group.
 
         Parameters
@@ -108,11 +120,11 @@ class Censoring:
             at_events[k, is_event] = values
         return cls(group, own, at_events, case, ties, beyond, weights, times)
 
-    def replicate(self, outcome: Outcome, source: Rows, carry_on: bool) -> "Censoring":
+    def replicate(self, outcome: Outcome, source: Rows, carry_on: bool) -> "CensoringDistribution":
         """G for the same rows with other weights, estimated from `source` as before."""
         if self.weight is None:
-            return Censoring.given(outcome, self.own)
-        return Censoring.estimate(
+            return CensoringDistribution.given(outcome, self.own)
+        return CensoringDistribution.estimate(
             outcome,
             ties=self.ties,
             group=self.group,
@@ -124,7 +136,7 @@ class Censoring:
         )
 
     @classmethod
-    def given(cls, outcome: Outcome, probability: Rows) -> "Censoring":
+    def given(cls, outcome: Outcome, probability: Rows) -> "CensoringDistribution":
         """From G(time-) of each row, as the caller estimated it.
 
         Rows with an event at one time must agree, because theirs is the value at that time.
@@ -188,7 +200,7 @@ class FineGrayLoss:
     """
 
     outcome: Outcome
-    censoring: Censoring
+    censoring: CensoringDistribution
     runtime: Runtime
     limit: tuple[RiskSets, tuple[Tail, ...]] | None = None
 
@@ -259,7 +271,7 @@ class FineGrayLoss:
         """Likelihood and residuals at `eta`, offset included, in the caller's order."""
         done = kernels.finegray_pass(eta, self.risk, self.tails, self.runtime)
         if self._has_heavy_rows:
-            balance(done.residual, done.expected, self.risk, self.outcome)
+            balance_residuals(done.residual, done.expected, self.risk, self.outcome)
         return FineGrayEvaluation(
             done.log_likelihood,
             done.residual,
@@ -282,7 +294,7 @@ class FineGrayLoss:
         return np.asarray((out + out.T) / 2)
 
 
-def _tail(outcome: Outcome, censoring: Censoring, k: int) -> Tail:
+def _tail(outcome: Outcome, censoring: CensoringDistribution, k: int) -> Tail:
     """Rows of one censoring group with a competing event, sorted by the group of their time."""
     risk = outcome.risk
     n_groups = risk.group_events.size

@@ -7,19 +7,21 @@ from riskset._messages import Note
 from riskset._types import Features, Index, Matrix
 from riskset.solve.optimality import Problem
 
-__all__ = ["find", "listed", "pivots"]
+__all__ = ["find_aliased", "listed", "pivots"]
 
-SUSPECT = 1e-8
+SUSPECT_PIVOT = 1e-8
 """A column with less of its information left, given those before it, may repeat them."""
-REPEATS = 3e-6
+MAX_COLLINEAR_RANGE = 3e-6
 """It does if the rest of it ranges over less of its spread: about where R gives up, too."""
-MANY = 10
+MAX_SEPARATE_NOTES = 10
 """More columns than this that repeat others are told together."""
-MAX_WORK = 1e9
+MAX_EXACT_WORK = 1e9
 """Above this many multiplications, n q^2, a sample finds the suspects."""
 
 
-def find(problem: Problem, l1: Features, l2: Features) -> tuple[NDArray[np.bool_], list[Note]]:
+def find_aliased(
+    problem: Problem, l1: Features, l2: Features
+) -> tuple[NDArray[np.bool_], list[Note]]:
     """Columns that are left out with coefficient 0, and a note on each kind.
 
     A column that varies within no risk set is always left out. Among unpenalised columns the later
@@ -62,7 +64,7 @@ def find(problem: Problem, l1: Features, l2: Features) -> tuple[NDArray[np.bool_
             code, what = "nearly_collinear", "is nearly a linear combination of"
             ending = "; their coefficients are uncertain, and may be large and of opposite sign."
         found.append(Note(code, (*others, name), f"{name!r} {what} {listed(others)}{ending}"))
-    return aliased, notes + (found if len(found) <= MANY else _together(found))
+    return aliased, notes + (found if len(found) <= MAX_SEPARATE_NOTES else _together(found))
 
 
 def _together(found: list[Note]) -> list[Note]:
@@ -83,7 +85,7 @@ def _together(found: list[Note]) -> list[Note]:
 def _information(problem: Problem, free: Index) -> Matrix:
     # At eta = 0, without offset and weights: collinearity is a matter of columns and risk sets.
     eta = problem.at_rest()
-    if float(problem.design.n_rows) * free.size**2 <= MAX_WORK:
+    if float(problem.design.n_rows) * free.size**2 <= MAX_EXACT_WORK:
         return problem.bare.information(problem.design, eta, free)
     return problem.sampled_information(eta, free, 50 * max(free.size, 500), raise_rare=False)
 
@@ -97,7 +99,7 @@ def _is_constant(problem: Problem, free: Index, k: int, kept: Index, share: Feat
     weights = np.zeros(problem.design.n_features)
     weights[free[kept]] = -share
     weights[free[k]] = 1.0
-    return not problem.varies(weights, REPEATS * float(problem.spread[free[k]]))
+    return not problem.varies(weights, MAX_COLLINEAR_RANGE * float(problem.spread[free[k]]))
 
 
 def pivots(information: Matrix) -> NDArray[np.bool_]:
@@ -111,7 +113,7 @@ def pivots(information: Matrix) -> NDArray[np.bool_]:
     factor = np.zeros((q, q))
     for j in range(q):
         pivot = a[j, j] - factor[j, :j] @ factor[j, :j]
-        if pivot <= SUSPECT:
+        if pivot <= SUSPECT_PIVOT:
             repeats[j] = not unseen[j]
             factor[j:, j] = 0.0
             continue

@@ -11,11 +11,11 @@ from riskset._version import __version__
 from riskset.actors import Crew
 from riskset.data.common_units import common_head
 from riskset.data.design import Design
-from riskset.model.block_messages import Facts
+from riskset.model.block_messages import BlockFacts
 from riskset.model.censoring import CensoringTies
-from riskset.model.finegray import Beyond, CensoringWeights
+from riskset.model.finegray import BeyondSupport, CensoringWeights
 from riskset.solve.block_order import Neighbours, links, order_of, survival_before
-from riskset.solve.block_rows import Rows
+from riskset.solve.block_rows import BlockRows
 
 __all__ = ["Joined", "Subdistribution", "join"]
 
@@ -24,15 +24,15 @@ class Subdistribution(NamedTuple):
     """How Fine and Gray's model estimates the distribution of censoring; see `Censoring`."""
 
     ties: CensoringTies
-    beyond: Beyond
+    beyond: BeyondSupport
     weights: CensoringWeights
 
 
 class Joined(NamedTuple):
     """Rows to fit, and what there is to know of them."""
 
-    rows: Rows
-    facts: list[Facts]
+    rows: BlockRows
+    facts: list[BlockFacts]
     strata: AnyArray
 
     @property
@@ -79,7 +79,7 @@ def join(
             name: key for one in crew.call("columns") for name, key in zip(*one, strict=True)
         }
         crew.call("align", tuple(columns), tuple(columns.values()))
-    facts: list[Facts] = crew.call("facts", cause)
+    facts: list[BlockFacts] = crew.call("facts", cause)
     _check(facts, names)
     found = order_of(facts, names)
     ends = [(found.first[b], found.last[b]) for b in range(len(facts))]
@@ -89,7 +89,7 @@ def join(
     )
     head = common_head([fact.head for fact in facts])
     _tell(crew, found, [*chain], head, censoring)
-    rows = Rows(crew, head, found.order, chain)
+    rows = BlockRows(crew, head, found.order, chain)
     labels = {label for fact in facts for label in fact.strata.tolist()}
     strata = np.empty(len(labels), dtype=object)
     strata[:] = sorted(labels)
@@ -115,7 +115,7 @@ def _tell(
     crew.call("join", head, least, each=each)
 
 
-def _check(facts: Sequence[Facts], names: Sequence[str]) -> None:
+def _check(facts: Sequence[BlockFacts], names: Sequence[str]) -> None:
     if not any(fact.n_events for fact in facts):
         raise InputError(
             f"none of the {len(facts):,} blocks has an event in a row of positive weight.",

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import Rows
-from riskset.data.risk_order import Link
-from riskset.model.block_messages import Border, Facts, Times
+from riskset.data.risk_order import BlockBoundary
+from riskset.model.block_messages import BlockBorder, BlockFacts, CensoringTotals
 from riskset.model.censoring import CensoringTies, CensoringTimes
 
 __all__ = ["Neighbours", "backwards", "forwards", "links", "order_of", "survival_before"]
@@ -42,7 +42,7 @@ class Neighbours:
         self.last: list[int | None] = [None] * n_blocks
 
 
-def order_of(facts: Sequence[Facts], names: Sequence[str]) -> Neighbours:
+def order_of(facts: Sequence[BlockFacts], names: Sequence[str]) -> Neighbours:
     """Put blocks into risk order.
 
     Raises
@@ -79,7 +79,7 @@ def order_of(facts: Sequence[Facts], names: Sequence[str]) -> Neighbours:
 
 
 def _check_apart(
-    facts: Sequence[Facts],
+    facts: Sequence[BlockFacts],
     names: Sequence[str],
     earlier: tuple[int, int],
     later: tuple[int, int],
@@ -101,14 +101,18 @@ def _check_apart(
 
 
 def _tell(
-    ends: list[int | None], block: int, stratum: int, facts: Sequence[Facts], names: Sequence[str]
+    ends: list[int | None],
+    block: int,
+    stratum: int,
+    facts: Sequence[BlockFacts],
+    names: Sequence[str],
 ) -> None:
     if ends[block] not in (None, stratum):
         raise _shared(facts, names, block)
     ends[block] = stratum
 
 
-def _shared(facts: Sequence[Facts], names: Sequence[str], block: int) -> InputError:
+def _shared(facts: Sequence[BlockFacts], names: Sequence[str], block: int) -> InputError:
     own = set(facts[block].strata.tolist())
     shared = {
         label: names[b]
@@ -125,7 +129,7 @@ def _shared(facts: Sequence[Facts], names: Sequence[str], block: int) -> InputEr
     )
 
 
-def links(borders: Sequence[Border], continues: Sequence[bool]) -> list[Link]:
+def links(borders: Sequence[BlockBorder], continues: Sequence[bool]) -> list[BlockBoundary]:
     """What hangs over each border, of blocks in risk order.
 
     Events at a time that is cut are counted by the last block that has rows of that time.
@@ -136,7 +140,7 @@ def links(borders: Sequence[Border], continues: Sequence[bool]) -> list[Link]:
         tied_on[b] = continues[b + 1] and one.last == next_.first
         if tied_on[b]:
             incoming[b + 1] = one.last_events + (incoming[b] if one.is_one else 0.0)
-    return [Link(c, n, t) for c, n, t in zip(continues, incoming, tied_on, strict=True)]
+    return [BlockBoundary(c, n, t) for c, n, t in zip(continues, incoming, tied_on, strict=True)]
 
 
 def forwards(
@@ -156,7 +160,9 @@ def backwards(
     return forwards(sums[::-1], has_start[::-1])[::-1]
 
 
-def survival_before(times: Sequence[Times], ties: CensoringTies) -> tuple[list[Rows], float]:
+def survival_before(
+    times: Sequence[CensoringTotals], ties: CensoringTies
+) -> tuple[list[Rows], float]:
     """Kaplan-Meier estimate of the distribution of censoring, from all blocks.
 
     Returns

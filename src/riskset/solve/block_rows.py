@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 from riskset._types import Features, Index, Matrix
 from riskset.actors import Crew
 from riskset.data.design import Design
-from riskset.data.risk_order import Link
-from riskset.kernels.risk_sets_cpu import LEAST, SPAN
-from riskset.model.block_messages import OFFSET, ZERO, Move, Pieces, Sampled
+from riskset.data.risk_order import BlockBoundary
+from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, MIN_TOTAL
+from riskset.model.block_messages import OFFSET, ZERO, BlockSample, EtaUpdate, StratumRanges
 from riskset.model.cox import in_blocks
 from riskset.model.curvature import affordable, raise_diagonal
 from riskset.solve.block_order import backwards, forwards
-from riskset.solve.optimality import FEW_DIGITS, NOTHING_LEFT
+from riskset.solve.optimality import MIN_DIFFERENCE_SHARE, MIN_VARIANCE_SHARE
 
-__all__ = ["BlockEvaluation", "Rows"]
+__all__ = ["BlockEvaluation", "BlockRows"]
 
-NONE = np.zeros(0, dtype=np.int64)
+NO_COLUMNS = np.zeros(0, dtype=np.int64)
 
 
 class _Vector:
     """A vector of numbers for the rows, which every block keeps until this is forgotten."""
 
-    def __init__(self, rows: "Rows", key: int) -> None:
+    def __init__(self, rows: "BlockRows", key: int) -> None:
         self._rows, self.key = rows, key
 
     def __del__(self) -> None:
@@ -37,7 +37,7 @@ class _Vector:
 class _Along(_Vector):
     """X v for a step v, made when it is first needed."""
 
-    def __init__(self, rows: "Rows", key: int, step: Features, columns: Index) -> None:
+    def __init__(self, rows: "BlockRows", key: int, step: Features, columns: Index) -> None:
         super().__init__(rows, key)
         self.step, self.columns, self.span = step, columns, np.nan
 
@@ -45,7 +45,9 @@ class _Along(_Vector):
 class _Eta(_Vector):
     """A linear predictor: another one and a share of X v, made when it is first evaluated."""
 
-    def __init__(self, rows: "Rows", key: int, base: "_Eta | None", share: float, along: _Along):
+    def __init__(
+        self, rows: "BlockRows", key: int, base: "_Eta | None", share: float, along: _Along
+    ):
         super().__init__(rows, key)
         self.base, self.share, self.along = base, share, along
 
@@ -58,7 +60,7 @@ class BlockEvaluation:
         self.has_residuals = False
 
 
-class Rows:
+class BlockRows:
     """All rows, by block in risk order: what is asked of them, and the exchanges it takes.
 
     Parameters
@@ -69,7 +71,7 @@ class Rows:
         Names and common units of the columns.
     order : sequence of int
         Blocks in risk order.
-    links : sequence of Link
+    links : sequence of BlockBoundary
         In that order.
 
     Attributes
@@ -83,7 +85,7 @@ class Rows:
     """
 
     def __init__(
-        self, crew: Crew, head: Design, order: Sequence[int], links: Sequence[Link]
+        self, crew: Crew, head: Design, order: Sequence[int], links: Sequence[BlockBoundary]
     ) -> None:
         self.crew, self.head, self.order = crew, head, list(order)
         self.opens = [not link.continues for link in links]
@@ -124,11 +126,11 @@ class Rows:
 
     def at_offset(self) -> _Eta:
         """The offset."""
-        return self.moved(None, 0.0, self.along(np.zeros(0), NONE))
+        return self.moved(None, 0.0, self.along(np.zeros(0), NO_COLUMNS))
 
     def at_rest(self) -> _Eta:
         """0 for every row."""
-        return _Eta(self, ZERO, None, 0.0, self.along(np.zeros(0), NONE))
+        return _Eta(self, ZERO, None, 0.0, self.along(np.zeros(0), NO_COLUMNS))
 
     # ------------------------------------------------------------------------------- passes
 
@@ -137,21 +139,21 @@ class Rows:
         base = OFFSET if eta.base is None else eta.base.key
         along, forget = eta.along, tuple(self.forgotten)
         del self.forgotten[: len(forget)]
-        move = Move(eta.key, base, eta.share, along.key, along.columns, along.step, forget)
+        move = EtaUpdate(eta.key, base, eta.share, along.key, along.columns, along.step, forget)
         found = self.call("risks", move)
         along.span = max(high for _, high, _ in found) - min(low for low, _, _ in found)
         sums = [risk for _, _, risk in found]
         high = max(one.high for one in sums)
         eta.base = None  # its blocks have it now
         self._latest = None
-        if high - min(one.low for one in sums) >= SPAN:
+        if high - min(one.low for one in sums) >= MAX_ETA_SPAN:
             self.was_too_wide = True
             return BlockEvaluation(eta, -np.inf, [])
         units = [np.exp(one.high - high) for one in sums]
         ahead = forwards([s.after * u for s, u in zip(sums, units, strict=True)], self.has_start)
         behind = backwards([s.before * u for s, u in zip(sums, units, strict=True)], self.has_start)
         hazards = self.call("hazards", high, each=list(zip(ahead, behind, strict=True)))
-        if min(one.least for one in hazards) < np.log(LEAST):
+        if min(one.least for one in hazards) < np.log(MIN_TOTAL):
             self.was_too_wide = True
             return BlockEvaluation(eta, -np.inf, [])
         after = backwards([one.before for one in hazards], self.has_start)
@@ -176,7 +178,7 @@ class Rows:
         if now is None or now.eta is not eta:
             now = self.evaluate(eta)
         if not now.has_residuals:
-            self.gradient(now, NONE)
+            self.gradient(now, NO_COLUMNS)
 
     def deviation(self, columns: Index, of: BlockEvaluation | None = None) -> Features:
         """Standard deviation of columns, weighted by case weights or by expected events."""
@@ -185,12 +187,12 @@ class Rows:
         total, first, square = self._moments(of is not None, columns, None)
         mean, square = first / total, square / total
         variance = square - mean**2
-        few = np.flatnonzero(variance < FEW_DIGITS * square)
+        few = np.flatnonzero(variance < MIN_DIFFERENCE_SHARE * square)
         if few.size:
             # About the mean, and corrected for what that is off by.
             _, rest, exact = self._moments(of is not None, columns[few], mean[few])
             variance[few] = exact / total - (rest / total) ** 2
-        seen = variance > NOTHING_LEFT * square
+        seen = variance > MIN_VARIANCE_SHARE * square
         return np.asarray(np.sqrt(np.where(seen, variance, 0.0)))
 
     def second_moments(self, columns: Index) -> Features:
@@ -219,7 +221,7 @@ class Rows:
         """Largest range of a combination of columns (p,) within a stratum."""
         return float(self._largest(self.call("combination_range", weights))[0])
 
-    def _largest(self, pieces: Sequence[Pieces]) -> Features:
+    def _largest(self, pieces: Sequence[StratumRanges]) -> Features:
         """Ranges within strata, those that lie in several blocks being put together."""
         out = np.asarray(np.max([one.largest for one in pieces], axis=0))
         low, high = pieces[0].low[0], pieces[0].high[0]
@@ -271,7 +273,7 @@ class Rows:
         return out
 
 
-def _about_bins(parts: Sequence[Sampled], n_bins: int) -> Matrix:
+def _about_bins(parts: Sequence[BlockSample], n_bins: int) -> Matrix:
     """Sum of squares about the mean of each bin, from the sums of all blocks."""
     q = parts[0].first.size
     squares, totals, size = np.zeros((q, q)), np.zeros((n_bins, q)), np.zeros(n_bins)

@@ -1,7 +1,7 @@
 r"""One fit whose rows live in blocks elsewhere, too many for one machine.
 
-`solve.run` keeps the coefficients and takes the steps; rows and linear predictors stay where they
-are. One pass is
+`solve.prox_newton` keeps the coefficients and takes the steps; rows and linear predictors stay
+where they are. One pass is
 
 1. a step to every block, local sums of :math:`e^\eta`, a few numbers back (`Block.risks`);
 2. what other blocks hand on, local hazards, a few numbers back (`Block.hazards`): the likelihood;
@@ -19,15 +19,21 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._messages import Note
 from riskset._types import Features, Index, Matrix
-from riskset.solve.block_rows import Rows
-from riskset.solve.finite import SHORT, TERMS, UNIT, FreeColumns, Rounding
-from riskset.solve.optimality import LEAST_AT_RISK, NO_SIGNAL, Problem
-from riskset.solve.passes import Passes
+from riskset.solve.block_rows import BlockRows
+from riskset.solve.finiteness import (
+    EPSILON,
+    EXTRA_OPERATIONS,
+    MAX_PROOF_SPAN,
+    FreeColumns,
+    RoundingBounds,
+)
+from riskset.solve.optimality import MIN_SIGNAL_PER_EVENT, MIN_SPREAD_SHARE, Problem
+from riskset.solve.prox_newton import Minimisation
 from riskset.solve.result import Solution
-from riskset.solve.run import Run
-from riskset.solve.separation import MAX_WORK
+from riskset.solve.rows import RowOperator
+from riskset.solve.separation import MAX_PROOF_WORK
 
-__all__ = ["BlockProblem", "BlockRun"]
+__all__ = ["BlockProblem", "BlockMinimisation"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class BlockProblem(Problem):
     rows: Any = None
 
     @classmethod
-    def of(cls, rows: Rows) -> "BlockProblem":
+    def of(cls, rows: BlockRows) -> "BlockProblem":
         """Evaluate at 0 and look at every column once."""
         head = rows.head
         spread = np.ones(head.n_features)
@@ -55,7 +61,7 @@ class BlockProblem(Problem):
             )
         gradient = rows.gradient(null)
         scale = float(np.abs(gradient / spread)[informative].max(initial=0.0))
-        scale = scale if scale > NO_SIGNAL * rows.n_events else 1.0
+        scale = scale if scale > MIN_SIGNAL_PER_EVENT * rows.n_events else 1.0
         return cls(
             head, cast(Any, rows), spread, informative, cast(Any, null), gradient, scale, rows
         )
@@ -70,7 +76,7 @@ class BlockProblem(Problem):
         others = np.flatnonzero(~self.design.is_binary)
         if others.size:
             weighted, own = self.rows.deviation(others, now), spread[others]
-            spread[others] = np.where(weighted > LEAST_AT_RISK * own, weighted, own)
+            spread[others] = np.where(weighted > MIN_SPREAD_SHARE * own, weighted, own)
         return spread
 
     def sampled_information(
@@ -93,35 +99,35 @@ class BlockProblem(Problem):
         return bool(self.rows.range_of(weights) > tolerance)
 
 
-class BlockPasses(Passes):
+class BlockPasses(RowOperator):
     """Passes by the blocks."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: BlockRows) -> None:
         self.rows = rows
         self.sums = cast(Any, None)
 
     def at(self, beta: Features) -> Any:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return self.moved(None, 1.0, self.along(beta, np.arange(beta.size)))
 
     def evaluate(self, eta: Any) -> Any:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return self.rows.evaluate(eta)
 
     def cross(self, now: Any, columns: Index | None = None) -> Features:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return self.rows.gradient(now, columns)
 
     def along(self, step: Features, columns: Index) -> Any:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return self.rows.along(step, columns)
 
     def span(self, along: Any) -> float:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return float(along.span)
 
     def moved(self, eta: Any, share: float, along: Any) -> Any:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return self.rows.moved(eta, share, along)
 
     def home(self, eta: Any) -> Any:
@@ -129,16 +135,16 @@ class BlockPasses(Passes):
         raise NotImplementedError
 
 
-class BlockRun(Run):
+class BlockMinimisation(Minimisation):
     """A minimisation with passes by blocks."""
 
     can_multiply: ClassVar[bool] = False
 
-    def _fastest_passes(self) -> Passes:
+    def _fastest_passes(self) -> RowOperator:
         return BlockPasses(self.problem.rows)  # type: ignore[attr-defined]
 
     def solution(self, aliased: NDArray[np.bool_], notes: list[Note]) -> Solution:
-        """See `Run.solution`; says so where it is not proven that the estimates are finite."""
+        """See `Minimisation.solution`; notes if the estimates are not proven to be finite."""
         free = np.flatnonzero((self.l1 == 0) & (self.l2 == 0) & ~aliased)
         if free.size and not self._is_finite(free):
             names = tuple(self.problem.design.names[j] for j in free[:10])
@@ -160,18 +166,21 @@ class BlockRun(Run):
         return replace(found, notes=(*found.notes, Note("max_iter", (), what)))
 
     def _is_finite(self, free: Index) -> bool:
-        """Whether the Newton step of the free columns proves it (`solve.finite`)."""
+        """Whether the Newton step of the free columns proves it (`solve.finiteness`)."""
         problem = self.problem
-        rows: Rows = problem.rows  # type: ignore[attr-defined]
-        if float(problem.design.n_rows) * free.size**2 > MAX_WORK * rows.crew.n_blocks:
+        rows: BlockRows = problem.rows  # type: ignore[attr-defined]
+        if float(problem.design.n_rows) * free.size**2 > MAX_PROOF_WORK * rows.crew.n_blocks:
             return False
         found = FreeColumns.at(problem.design, problem.loss, self.eta, free)
         if not found.are_estimable(problem.spread[free], problem.loss.n_events):
             return False
         step, one = found.step(self.gradient[free]), np.eye(free.size)
         ranges = np.array([rows.extent(one[k], free) for k in range(free.size)])
-        rounding = Rounding(
-            4 * UNIT * (problem.design.n_rows + TERMS), ranges, rows.n_events, is_difference=True
+        rounding = RoundingBounds(
+            4 * EPSILON * (problem.design.n_rows + EXTRA_OPERATIONS),
+            ranges,
+            rows.n_events,
+            is_difference=True,
         )
         rest = np.abs(self.gradient[free] - found.image(step))
-        return found.bound(step, rest, rows.extent(step, free), ranges, rounding) < SHORT
+        return found.bound(step, rest, rows.extent(step, free), ranges, rounding) < MAX_PROOF_SPAN

@@ -2,7 +2,7 @@
 
 Coordinate after coordinate takes a Newton step from its exact derivatives, no longer than its trust
 region (`kernels.ccd_ref`). It is kept for comparisons with Cyclops, whose method it is; proximal
-Newton (`solve.newton`) needs a fraction of the time, and far fewer steps where columns are
+Newton (`solve.fit`) needs a fraction of the time, and far fewer steps where columns are
 correlated. Three things are not Cyclops':
 
 * it stops when the optimality conditions hold over all columns, not when the objective or the
@@ -33,35 +33,35 @@ from riskset.data.design import Design
 from riskset.kernels import ccd_cpu as cox
 from riskset.kernels import ccd_finegray_cpu as finegray
 from riskset.kernels.ccd_cpu import coordinate_step
-from riskset.kernels.risk_sets_cpu import SPAN
+from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.model.loss import Loss
-from riskset.solve import newton
-from riskset.solve.coordinates import Coordinates, stay_of
+from riskset.solve.ccd_device import DeviceSweeps, stay_of
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem, violations
-from riskset.solve.passes import DevicePasses, HostPasses, Passes
+from riskset.solve.prox_newton import MAX_REST_STEP, Minimisation, ResidualReport
 from riskset.solve.result import Solution
 from riskset.solve.risk_columns import RiskColumns
-from riskset.solve.run import AT_REST, Report, Run
+from riskset.solve.rows import DeviceRows, HostRows, RowOperator
 
-__all__ = ["Sweeps", "fit"]
+__all__ = ["CoordinateDescent", "fit_by_ccd"]
 
-LEAST_WIDTH = 1e-3
+MIN_WIDTH_SHARE = 1e-3
 """Trust regions stay wider than this share of their first width, as in Cyclops: a coefficient that
 rested for long may still set off."""
-MOST_GAIN = 8.0
+MAX_ETA_CHANGE = 8.0
 """No step changes the log hazard of a row by more. Sums within a group of events are corrected, not
 summed anew, and keep all but four digits."""
-LEAST_TOTAL = 1e-140
+MIN_KEPT_TOTAL = 1e-140
 """Kept sums hold squares of totals over risk sets, which must not underflow."""
-TINY = 1e-300
-NARROWER = 0.25
+MIN_REACH = 1e-300
+WIDTH_FACTOR_AFTER_RISE = 0.25
 """Of trust regions after a sweep that raised the objective."""
-MAX_RISES = 40
-MAX_IDLE = 30
+MAX_CONSECUTIVE_RISES = 40
+MAX_IDLE_SWEEPS = 30
 """Sweeps below rounding of the objective that may follow the one of the least residual."""
 
 
-def fit(
+def fit_by_ccd(
     design: Design,
     loss: Loss,
     l1: Features,
@@ -72,12 +72,12 @@ def fit(
     start: Solution | None = None,
     problem: Problem | None = None,
     aliased: NDArray[np.bool_] | None = None,
-    report: Report | None = None,
+    report: ResidualReport | None = None,
     separate: bool = True,
 ) -> Solution:
     """Minimise the penalised negative log likelihood by cyclic coordinate descent.
 
-    Parameters and result are those of `newton.fit`, but for
+    Parameters and result are those of `fit_by_newton`, but for
 
     Parameters
     ----------
@@ -95,12 +95,12 @@ def fit(
     A coordinate costs as many operations as its column has non-zeros, and if it moves as many as
     there are groups of events in the strata in which it has some. With late entry, and where eta
     spans more than one exponent holds, every coordinate that moves costs two passes over all rows.
-    The limit of an infinite estimate is left to `newton.fit`.
+    The limit of an infinite estimate is left to `fit_by_newton`.
 
-    On a GPU (`solve.coordinates`) only where ``device="cuda"`` asks for it: a coordinate then costs
+    On a GPU (`solve.ccd_device`) only where ``device="cuda"`` asks for it: a coordinate then costs
     a pass over all rows, as in the paper. Rows that enter late are refused there.
     """
-    return newton.fit(
+    return fit_by_newton(
         design,
         loss,
         l1,
@@ -112,12 +112,12 @@ def fit(
         aliased=aliased,
         report=report,
         separate=separate,
-        method=Sweeps,
+        method=CoordinateDescent,
     )
 
 
 @dataclass
-class Sweeps(Run):
+class CoordinateDescent(Minimisation):
     """A minimisation by sweeps over the coordinates."""
 
     unit: ClassVar[str] = "sweeps"
@@ -126,14 +126,14 @@ class Sweeps(Run):
     second: Features = field(init=False)
     """Second derivatives as last met; 0 before."""
     columns: RiskColumns | None = None
-    coordinates: Coordinates | None = None
+    coordinates: DeviceSweeps | None = None
     """On the device, if passes are made there."""
 
-    def _fastest_passes(self) -> Passes:
+    def _fastest_passes(self) -> RowOperator:
         # A coordinate by itself takes fewer operations on the host, unless it was asked otherwise.
         if self.problem.loss.runtime.device == "cuda" and self.problem.on_device is not None:
-            return DevicePasses(self.problem)
-        return HostPasses(self.problem)
+            return DeviceRows(self.problem)
+        return HostRows(self.problem)
 
     def _solve(self) -> None:
         """Sweep until no column violates its condition."""
@@ -158,14 +158,14 @@ class Sweeps(Run):
             risen = not self._accept(moved, objective)
             n_rises = n_rises + 1 if risen else 0
             if risen:
-                self.width = NARROWER * kept
+                self.width = WIDTH_FACTOR_AFTER_RISE * kept
             else:
                 objective = self._objective(self.now, self.beta)
-                np.maximum(self.width, LEAST_WIDTH * first_width, out=self.width)
+                np.maximum(self.width, MIN_WIDTH_SHARE * first_width, out=self.width)
             is_idle = residual >= least_residual and before - objective <= self._rounding(before)
             n_idle = n_idle + 1 if is_idle and not risen else 0
             least_residual = min(residual, least_residual)
-            if n_idle > MAX_IDLE or n_rises > MAX_RISES:
+            if n_idle > MAX_IDLE_SWEEPS or n_rises > MAX_CONSECUTIVE_RISES:
                 self.stalled = True
                 return
 
@@ -173,7 +173,7 @@ class Sweeps(Run):
         """As `run._may_move`: a small violation where there is hardly any curvature."""
         v = violations(self.gradient, self.beta, self.l1, self.l2)
         size = np.sqrt(np.maximum(self.second, 0.0) + self.l2)
-        return bool((self.allowed & (self.second != 0.0) & (v > AT_REST * size)).any())
+        return bool((self.allowed & (self.second != 0.0) & (v > MAX_REST_STEP * size)).any())
 
     def _accept(self, moved: Features, objective: float) -> bool:
         """Go where a sweep led, unless that is uphill."""
@@ -203,18 +203,18 @@ class Sweeps(Run):
 
     def _sweep_kept_sums(self, active: Index, beta: Features) -> bool:
         """By the kernels that keep sums up to date; False where they do not serve."""
-        if isinstance(self.passes, DevicePasses):
+        if isinstance(self.passes, DeviceRows):
             self._sweep_on_device(active, beta, self.passes)
             return True
         loss, eta = self.problem.loss, self.eta
         late = loss.risk.own.size or any(tail.sets.own.size for tail in loss.tails)
         shift = float(eta.max())
-        if late or shift - float(eta.min()) >= SPAN:
+        if late or shift - float(eta.min()) >= MAX_ETA_SPAN:
             return False
         rule = stay_of(loss) if loss.tails else loss.efron
         make_state, sweep = _kernels(loss)
         state = make_state(eta, shift, loss.risk, rule)
-        if state.total[loss.risk.group_tied > 0].min(initial=np.inf) < LEAST_TOTAL:
+        if state.total[loss.risk.group_tied > 0].min(initial=np.inf) < MIN_KEPT_TOTAL:
             return False
         if self.columns is None:
             self.columns = RiskColumns(self.problem.design, loss.risk.order)
@@ -223,11 +223,11 @@ class Sweeps(Run):
             sweep(*entries, self.l1, self.l2, beta, self.width, self.second, state, loss.risk, rule)
         return True
 
-    def _sweep_on_device(self, active: Index, beta: Features, passes: DevicePasses) -> None:
+    def _sweep_on_device(self, active: Index, beta: Features, passes: DeviceRows) -> None:
         """By scans over all rows; the linear predictor that moved along is left there."""
         if self.coordinates is None:
             problem = self.problem
-            self.coordinates = Coordinates(problem.design, problem.loss, passes.design.backend)
+            self.coordinates = DeviceSweeps(problem.design, problem.loss, passes.design.backend)
         self._bound(self.coordinates.reach)
         eta = passes.moved(self.eta, 0.0, self.eta)
         shift = passes.loss.sums.extremes(eta)[1]
@@ -235,7 +235,7 @@ class Sweeps(Run):
         self.coordinates.sweep(active, eta, shift, (self.l1, self.l2), state)
 
     def _bound(self, reach: Features) -> None:
-        np.minimum(self.width, MOST_GAIN / np.maximum(reach, TINY), out=self.width)
+        np.minimum(self.width, MAX_ETA_CHANGE / np.maximum(reach, MIN_REACH), out=self.width)
 
     def _sweep_exactly(self, active: Index, beta: Features) -> None:
         """By passes over all rows, which know no exceptions."""

@@ -9,15 +9,15 @@ from riskset.kernels.cuda.backend import Array
 from riskset.model.curvature import affordable
 from riskset.solve.optimality import Problem
 
-__all__ = ["RIDGE", "CurvatureModel"]
+__all__ = ["RIDGE_FACTOR", "CurvatureModel"]
 
 EXACT_WORK = 3e8
 """Curvature is exact below this many multiplications, n q^2."""
-FEW_NEW = 0.1
+MAX_NEW_COLUMN_SHARE = 0.1
 """A working set that grows by less keeps its curvature; the new columns get their own block."""
-RIDGE = 1.0 + 1e-12
+RIDGE_FACTOR = 1.0 + 1e-12
 """Factor of the diagonal of exact curvature, so that rounding leaves it positive definite."""
-SLOW_STEPS = 3
+MAX_SLOW_STEPS = 3
 """Steps that did not halve the residual before the curvature is made anew."""
 EXACT_WORK_IF_SLOW = 2e10
 """Then it is exact below this many multiplications: a sample says little where few rows carry much
@@ -35,7 +35,7 @@ class CurvatureModel:
     each : int
         Rows of a sample for each column.
     is_exact : bool
-        Whether `matrix` is the information where it was last asked for, but for `RIDGE`.
+        Whether `matrix` is the information where it was last asked for, but for `RIDGE_FACTOR`.
     """
 
     def __init__(self, problem: Problem, each: int = 50) -> None:
@@ -73,11 +73,11 @@ class CurvatureModel:
             return self.matrix
         self._n_slow = self._n_slow + 1 if residual > 0.5 * self._last else 0
         self._last = residual
-        if self._n_slow >= SLOW_STEPS and not self._is_coarse:
+        if self._n_slow >= MAX_SLOW_STEPS and not self._is_coarse:
             self._work = EXACT_WORK_IF_SLOW
             if self._is_exact(columns):
                 return self.at(columns, eta, residual, is_cold=is_cold)
-        if self._is_coarse or self._n_slow >= SLOW_STEPS or not self._extend(columns, eta):
+        if self._is_coarse or self._n_slow >= MAX_SLOW_STEPS or not self._extend(columns, eta):
             self._take(columns, self._sample(columns, eta, is_coarse=is_cold))
             self._is_coarse, self._n_slow = is_cold, 0
         return self.matrix
@@ -122,7 +122,7 @@ class CurvatureModel:
             return True
         old = np.isin(columns, self.columns)
         n_new = int(np.count_nonzero(~old))
-        if n_new > max(8, FEW_NEW * self.columns.size):
+        if n_new > max(8, MAX_NEW_COLUMN_SHARE * self.columns.size):
             return False
         at = np.searchsorted(self.columns, columns[old])
         matrix = np.zeros((columns.size, columns.size))
@@ -148,7 +148,7 @@ class CurvatureModel:
     def _exact(self, columns: Index, eta: Rows | Array) -> Matrix:
         eta = self._at_home(eta)
         out = self.problem.loss.information(self.problem.design, eta, columns)
-        out[np.diag_indices(columns.size)] *= RIDGE
+        out[np.diag_indices(columns.size)] *= RIDGE_FACTOR
         return out
 
     def _sample(self, columns: Index, eta: Rows | Array, *, is_coarse: bool) -> Matrix:

@@ -26,11 +26,11 @@ from riskset.data.design import Design
 
 __all__ = ["Direction", "on_face", "order_of", "whole_rows"]
 
-UNIT = float(np.finfo(np.float64).eps)
+EPSILON = float(np.finfo(np.float64).eps)
 """Twice the unit roundoff."""
-MOST_EXACT = 2.0**53
+MAX_EXACT_INTEGER = 2.0**53
 """Sums of whole numbers up to this are exact in floating point."""
-AT_ONCE = 1 << 22
+MAX_DENSE_NUMBERS = 1 << 22
 """Numbers that are made dense at once."""
 
 
@@ -95,14 +95,14 @@ def order_of(design: Design, direction: Direction, runtime: Runtime) -> Rows:
     if columns.size == 1:  # rounding keeps the order of a column
         return design.product(np.array([np.sign(direction.whole[0])], float), columns,
                               runtime=runtime)  # fmt: skip
-    if design.is_binary[columns].all() and sum(map(abs, direction.whole)) < MOST_EXACT:
+    if design.is_binary[columns].all() and sum(map(abs, direction.whole)) < MAX_EXACT_INTEGER:
         return design.product(np.array(direction.whole, float), columns, runtime=runtime)
     v = direction.value[columns]
     z = design.product(v, columns, runtime=runtime)
     size = design.magnitude(v, columns, runtime=runtime)
     if direction.is_rounded:
         size = size + float(np.abs(design.center[columns] / design.scale[columns]) @ np.abs(v))
-    error = (columns.size + 8) * UNIT * size
+    error = (columns.size + 8) * EPSILON * size
     cluster = _clusters(z, error)
     if direction.is_rounded:
         return cluster.astype(np.float64)
@@ -129,7 +129,7 @@ def _clusters(z: Rows, error: Rows) -> Index:
 def _exact_ranks(design: Design, direction: Direction, rows: Index) -> Index:
     """Rank of x'd of some rows among them, by kinds of rows."""
     columns = direction.columns
-    step = max(1, AT_ONCE // columns.size)
+    step = max(1, MAX_DENSE_NUMBERS // columns.size)
     kinds: dict[bytes, int] = {}
     kind = np.zeros(rows.size, dtype=np.int64)
     patterns: list[Matrix] = []
@@ -161,7 +161,7 @@ def _as_bytes(x: Matrix) -> NDArray[np.void]:
 def whole_rows(x: Matrix) -> list[list[int]]:
     """Finite numbers (m, k) as whole numbers of one common power of two."""
     mantissa, exponent = np.frexp(x)
-    mantissa = (mantissa * MOST_EXACT).astype(np.int64)
+    mantissa = (mantissa * MAX_EXACT_INTEGER).astype(np.int64)
     least = int(exponent[mantissa != 0].min(initial=0))
     shift = np.where(mantissa != 0, exponent - least, 0)
     return [

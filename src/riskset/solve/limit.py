@@ -18,23 +18,29 @@ from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 from riskset.solve.exact import Direction, order_of
 
-__all__ = ["Values", "log_likelihood_without", "missing", "peaks", "restrict"]
+__all__ = [
+    "DirectionValues",
+    "log_likelihood_without",
+    "events_lost_in_limit",
+    "peaks",
+    "restrict_to_limit",
+]
 
-SAME = 1e-8
+RELATIVE_SLACK = 1e-8
 """Values of x'd of several columns that differ by less of what they are summed from may be equal
 but for the rounding of d: so says a search. Of a `Direction` they are told apart exactly."""
-UNSEEN = 1e-300
+TIED_EVENT_WEIGHT = 1e-300
 """Weight of an event that is among the tied, and adds nothing itself."""
 
 
-class Values(NamedTuple):
+class DirectionValues(NamedTuple):
     """x'd of every row (caller's order), or its rank, and how much of it may be rounding."""
 
     z: Rows
     slack: Rows
 
     @classmethod
-    def of(cls, design: Design, loss: Loss, direction: Direction | Features) -> "Values":
+    def of(cls, design: Design, loss: Loss, direction: Direction | Features) -> "DirectionValues":
         """Of a direction in stored units; exact ranks without slack of a `Direction`."""
         runtime = loss.runtime
         if isinstance(direction, Direction):
@@ -43,7 +49,7 @@ class Values(NamedTuple):
         z = design.product(direction, runtime=runtime)
         if np.count_nonzero(direction) == 1:
             return cls(z, np.zeros_like(z))
-        return cls(z, SAME * design.magnitude(direction, runtime=runtime))
+        return cls(z, RELATIVE_SLACK * design.magnitude(direction, runtime=runtime))
 
 
 def peaks(loss: Loss, z: Rows) -> tuple[NDArray[np.float64], Index]:
@@ -71,9 +77,9 @@ def peaks(loss: Loss, z: Rows) -> tuple[NDArray[np.float64], Index]:
     return peak, rival
 
 
-def restrict(design: Design, loss: Loss, direction: Direction) -> Loss:
+def restrict_to_limit(design: Design, loss: Loss, direction: Direction) -> Loss:
     """The likelihood in the limit: each risk set keeps the rows that attain its maximum of x'd."""
-    values = Values.of(design, loss, direction)
+    values = DirectionValues.of(design, loss, direction)
     if isinstance(loss, LogisticLoss):
         return loss.in_limit(values.z, values.slack)
     peak, top = peaks(loss, values.z)
@@ -127,7 +133,7 @@ def _pieces(risk: RiskSets, rows: Index, begin: Index, stop: Index, own: Index) 
     )
 
 
-def missing(loss: Loss) -> NDArray[np.bool_]:
+def events_lost_in_limit(loss: Loss) -> NDArray[np.bool_]:
     """Rows (n,) whose event attains no maximum of its risk set: it has likelihood 0 in the limit.
 
     Parameters
@@ -161,7 +167,7 @@ def log_likelihood_without(loss: Loss, eta: Rows, left_out: NDArray[np.bool_]) -
     events = np.zeros(risk.group_events.size)
     np.add.at(events, group, np.where(out, 0.0, risk.event_weight))
     some = risk._replace(
-        event_weight=np.where(out, UNSEEN, risk.event_weight),
+        event_weight=np.where(out, TIED_EVENT_WEIGHT, risk.event_weight),
         group_events=events,
         group_tied=np.where(events > 0, risk.group_tied, 0),
     )

@@ -13,22 +13,22 @@ from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.data.device import DeviceDesign
 from riskset.kernels.cuda import device
-from riskset.model.components import components, varying
 from riskset.model.cox import Evaluation
 from riskset.model.curvature import sampled_information
+from riskset.model.design_sums import DesignSums, DeviceSums, HostSums
 from riskset.model.device import DeviceLoss
-from riskset.model.lanes import Part
 from riskset.model.loss import Loss, bare
-from riskset.model.sums import DeviceSums, HostSums, Sums
+from riskset.model.replicates_likelihood import ReplicateWeights
+from riskset.model.risk_set_components import components, varying
 
-__all__ = ["LEAST_AT_RISK", "Problem", "violations"]
+__all__ = ["MIN_SPREAD_SHARE", "Problem", "violations"]
 
-NO_SIGNAL = 1e-12
-FEW_DIGITS = 1e-6
+MIN_SIGNAL_PER_EVENT = 1e-12
+MIN_DIFFERENCE_SHARE = 1e-6
 """A variance that is less of the second moment is not taken as a difference."""
-NOTHING_LEFT = 1e-16
+MIN_VARIANCE_SHARE = 1e-16
 """One that is less yet counts as none: rounding of gradients is no smaller than that of z."""
-LEAST_AT_RISK = 64 * float(np.finfo(np.float64).eps)
+MIN_SPREAD_SHARE = 64 * float(np.finfo(np.float64).eps)
 """Nor does a spread at risk that is less of that of all rows: gradients have no such digits."""
 
 
@@ -103,11 +103,11 @@ class Problem:
     def device_loss(self) -> DeviceLoss:
         """The likelihood there."""
         assert self.on_device is not None
-        part = Part(self.loss.outcome.weight)
+        part = ReplicateWeights(self.loss.outcome.weight)
         return DeviceLoss(self.loss, [part], self.on_device.backend)
 
     @functools.cached_property
-    def sums(self) -> Sums:
+    def sums(self) -> DesignSums:
         """Who reads the design."""
         if self.on_device is None:
             return HostSums(self.design, self.loss.runtime)
@@ -182,7 +182,7 @@ class Problem:
         beta: Features,
         l1: Features,
         l2: Features,
-        sums: Sums | None = None,
+        sums: DesignSums | None = None,
     ) -> Features:
         """Violations per spread (p,), from stored units; 0 for columns that vary nowhere.
 
@@ -192,7 +192,7 @@ class Problem:
         spread = np.minimum(self.spread, self.spread_at_risk(now, sums))
         return np.where(self.informative, violations(gradient, beta, l1, l2), 0.0) / spread
 
-    def spread_at_risk(self, now: Evaluation, sums: Sums | None = None) -> Features:
+    def spread_at_risk(self, now: Evaluation, sums: DesignSums | None = None) -> Features:
         """Standard deviation of each stored column among those expected to fail, 1 if binary.
 
         Parameters
@@ -206,7 +206,7 @@ class Problem:
             sums = sums or HostSums(self.design, self.loss.runtime)
             weighted = _deviation(sums, now.expected, others)
             own = spread[others]
-            spread[others] = np.where(weighted > LEAST_AT_RISK * own, weighted, own)
+            spread[others] = np.where(weighted > MIN_SPREAD_SHARE * own, weighted, own)
         return spread
 
 
@@ -217,7 +217,7 @@ def _at_zero(
     null = loss.evaluate(loss.offset)
     gradient = design.cross(null.residual, runtime=loss.runtime)
     scale = float(np.abs(gradient / spread)[informative].max(initial=0.0))
-    return null, gradient, scale if scale > NO_SIGNAL * loss.n_events else 1.0
+    return null, gradient, scale if scale > MIN_SIGNAL_PER_EVENT * loss.n_events else 1.0
 
 
 def _spread(design: Design, loss: Loss) -> Features:
@@ -228,14 +228,14 @@ def _spread(design: Design, loss: Loss) -> Features:
     return spread
 
 
-def _deviation(sums: Sums, weight: Rows, columns: Index) -> Features:
+def _deviation(sums: DesignSums, weight: Rows, columns: Index) -> Features:
     """Weighted standard deviation of stored columns."""
     total = float(weight.sum()) or 1.0  # training rows without an event expect none
     mean = sums.cross(weight, columns) / total
     square = sums.cross(weight, columns, power=2) / total
     variance = square - mean**2
-    for k in np.flatnonzero(variance < FEW_DIGITS * square):
+    for k in np.flatnonzero(variance < MIN_DIFFERENCE_SHARE * square):
         z = sums.design.stored(columns[k : k + 1])[:, 0] - mean[k]
         variance[k] = weight @ z**2 / total
-    seen = variance > NOTHING_LEFT * square
+    seen = variance > MIN_VARIANCE_SHARE * square
     return np.asarray(np.sqrt(np.where(seen, variance, 0.0)))

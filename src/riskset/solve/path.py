@@ -11,11 +11,11 @@ from riskset._runtime import one_blas_thread
 from riskset._types import Features
 from riskset.data.design import Design
 from riskset.model.loss import Loss
-from riskset.solve.newton import fit
-from riskset.solve.optimality import NO_SIGNAL, Problem
+from riskset.solve.fit import fit_by_newton
+from riskset.solve.optimality import MIN_SIGNAL_PER_EVENT, Problem
 from riskset.solve.result import Solution
 
-__all__ = ["Strongest", "fit_path", "iterate_path", "strength_max"]
+__all__ = ["MaxStrength", "fit_path", "iterate_path", "strength_max"]
 
 
 def iterate_path(
@@ -28,7 +28,7 @@ def iterate_path(
     start: Solution | None = None,
     problem: Problem | None = None,
     report: Callable[[int, int, float], None] | None = None,
-    minimise: Callable[..., Solution] = fit,
+    minimise: Callable[..., Solution] = fit_by_newton,
 ) -> Iterator[Solution]:
     """Yield the solution of each penalty, in order.
 
@@ -39,7 +39,7 @@ def iterate_path(
     report : callable, optional
         Called with the number of the penalty, the number of steps on it, and the residual.
     minimise : callable
-        `newton.fit`, or another of its kind.
+        `fit.fit_by_newton`, or another of its kind.
     """
     problem = problem or Problem.prepare(design, loss)
     for k, (l1, l2) in enumerate(penalties):
@@ -84,7 +84,7 @@ def fit_path(
     )
 
 
-class Strongest(NamedTuple):
+class MaxStrength(NamedTuple):
     """The end of a path at which it begins.
 
     Attributes
@@ -121,7 +121,7 @@ def strength_max(
     tol: float = 1e-8,
     max_iter: int = 200,
     problem: Problem | None = None,
-) -> Strongest:
+) -> MaxStrength:
     r"""Smallest L1 strength at which every penalised coefficient is 0, and that solution.
 
     .. math:: \lambda_{\max} = \max_j |g_j| / f_j
@@ -147,20 +147,22 @@ def strength_max(
     penalised = (factor > 0) & problem.informative
     while True:
         l1 = np.where(factor > 0, huge * np.maximum(factor, 1e-300), 0.0)
-        solution = fit(
+        solution = fit_by_newton(
             design, loss, l1, np.zeros_like(l1), tol=tol, max_iter=max_iter, problem=problem
         )
         if not solution.coef[penalised].any():
             break
         huge *= 10.0
     if not penalised.any():
-        return Strongest(0.0, solution, False)
+        return MaxStrength(0.0, solution, False)
     gradient = np.abs(solution.gradient)
     # Of columns that are all penalised the gradient at 0 is exact, but for rounding.
     is_exact = bool((factor > 0).all())
-    rounding = max(NO_SIGNAL * loss.n_events, 0.0 if is_exact else tol * problem.kkt_scale)
+    rounding = max(
+        MIN_SIGNAL_PER_EVENT * loss.n_events, 0.0 if is_exact else tol * problem.kkt_scale
+    )
     is_null = bool((gradient / problem.spread)[penalised].max() <= rounding)
     if is_null:
         gradient = problem.spread * np.sqrt(loss.n_events)
     strength = float(((gradient * design.scale)[penalised] / factor[penalised]).max())
-    return Strongest(strength, solution, is_null)
+    return MaxStrength(strength, solution, is_null)

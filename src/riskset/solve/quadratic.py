@@ -11,8 +11,8 @@ from riskset.solve.optimality import Problem
 
 __all__ = ["conjugate_step", "newton_step"]
 
-SWEEPS = 30
-ROUNDS = 20
+MAX_SWEEPS = 30
+MAX_ROUNDS = 20
 CG_TOLERANCE = 0.02
 
 
@@ -36,13 +36,13 @@ def newton_step(
         Largest change of a coordinate's gradient that still matters.
     """
     step, image = np.zeros(gradient.size), np.zeros(gradient.size)
-    for round_ in range(ROUNDS):
+    for round_ in range(MAX_ROUNDS):
         if round_ > 0 or not l1.any():
             _solve_free(curvature, gradient, beta, l1, l2, box, step, image)
         sweeps = kernels.minimise_quadratic(
-            curvature, gradient, beta, l1, l2, box, tolerance, SWEEPS, step, image
+            curvature, gradient, beta, l1, l2, box, tolerance, MAX_SWEEPS, step, image
         )
-        if sweeps <= SWEEPS:
+        if sweeps <= MAX_SWEEPS:
             break
     return step, image
 

@@ -20,34 +20,47 @@ from riskset.data.device import DeviceDesign
 from riskset.engine import Workers
 from riskset.kernels.cuda.backend import Backend
 from riskset.model.device import DeviceLoss
-from riskset.model.lanes import LANES, LaneLoss, Part
 from riskset.model.loss import Loss
-from riskset.solve import newton
+from riskset.model.replicates_likelihood import LANES, LaneLoss, ReplicateWeights
 from riskset.solve.exact import Direction
-from riskset.solve.finite import SHORT, Frame, FreeColumns, Rounding, extents
-from riskset.solve.lanes import Bundle, LaneAnswers, Lanes, Shared
-from riskset.solve.lanes_cpu import CpuLanes
-from riskset.solve.lanes_device import DeviceLanes, bytes_needed
+from riskset.solve.finiteness import (
+    MAX_PROOF_SPAN,
+    FreeColumns,
+    ProofFrame,
+    RoundingBounds,
+    extents,
+)
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
+from riskset.solve.replicates_bundle import (
+    BundleResult,
+    BundleStart,
+    ReplicateBundle,
+    ReplicateLanes,
+)
+from riskset.solve.replicates_device import DeviceLanes, bytes_needed
+from riskset.solve.replicates_host import HostLanes
 from riskset.solve.result import Solution, Status
 
-__all__ = ["Part", "Replicate", "fit_replicates"]
+__all__ = ["ReplicateWeights", "Replicate", "fit_replicates"]
 
-Measure = Callable[[Sequence[Part], Matrix, Sequence[Direction], Backend | None], Sequence[Any]]
+Measure = Callable[
+    [Sequence[ReplicateWeights], Matrix, Sequence[Direction], Backend | None], Sequence[Any]
+]
 """Called with the rows of some replicates, their linear predictors on *all* rows (n, m), offset
 included, if their estimates are infinite the directions of the one, and the device that fitted
 them, if any; one answer for each."""
 
-LEAST_ROWS = 5_000
+MIN_SHARED_ROWS = 5_000
 """Smaller data are fitted one replicate after the other, with exact curvature."""
-MOST_COLUMNS = 12_288
+MAX_SHARED_COLUMNS = 12_288
 """Of a working set, three times the support: its curvature takes 1.2 GB. With more, replicates are
 fitted alone, each with a curvature of its own."""
-MOST_LANES = 256
+MAX_DEVICE_LANES = 256
 """On a device; more gain nothing."""
-MOST_NUMBERS = 1 << 27
+MAX_HOST_NUMBERS = 1 << 27
 """Rows times lanes: weights and linear predictors of a batch pass through the host's memory."""
-MOST_PER_EVENT = 10.0
+MAX_SPREADS_PER_EVENT = 10.0
 """Spreads by which an event adds to a gradient, at most, when all are taken together."""
 
 
@@ -83,7 +96,7 @@ def fit_replicates(
     whole: Solution,
     l1: Features,
     l2: Features,
-    parts: Sequence[Callable[[], Part]],
+    parts: Sequence[Callable[[], ReplicateWeights]],
     *,
     tol: float = 1e-5,
     max_iter: int = 200,
@@ -114,7 +127,7 @@ def fit_replicates(
         Processes to fit in, instead of threads and a GPU.
     """
     runtime = problem.loss.runtime
-    tasks = _Tasks(problem, whole, l1, l2, parts, tol, max_iter, separation, measure)
+    tasks = _ReplicateTasks(problem, whole, l1, l2, parts, tol, max_iter, separation, measure)
     if workers is None:
         tasks.on_device = problem.on_device
     if tasks.can_share():
@@ -133,19 +146,19 @@ def fit_replicates(
 
 
 @dataclass
-class _Tasks:
+class _ReplicateTasks:
     """The work on the replicates of one penalty."""
 
     problem: Problem
     whole: Solution
     l1: Features
     l2: Features
-    parts: Sequence[Callable[[], Part]]
+    parts: Sequence[Callable[[], ReplicateWeights]]
     tol: float
     max_iter: int
     separation: bool
     measure: Measure | None
-    shared: Shared | None = None
+    shared: BundleStart | None = None
     on_device: DeviceDesign | None = None
     """Where lanes are fitted, if not on the host."""
     batch: int = LANES
@@ -167,10 +180,10 @@ class _Tasks:
         problem = self.problem
         support = int(np.count_nonzero(self.whole.coef)) if self.l1.any() else self.l1.size
         return (
-            problem.loss.outcome.n_rows >= LEAST_ROWS
+            problem.loss.outcome.n_rows >= MIN_SHARED_ROWS
             and bool(problem.informative.any())
             and bool(np.isfinite(self.whole.coef).all())
-            and 3 * support <= MOST_COLUMNS
+            and 3 * support <= MAX_SHARED_COLUMNS
             and (LaneLoss.can_be_made(problem.loss) or self.on_device is not None)
         )
 
@@ -184,9 +197,9 @@ class _Tasks:
         if self.batch == 0:
             self._go_home()
 
-    def _prepared(self) -> Shared:
-        def prepare() -> Shared:
-            return Shared.prepare(self.problem, self.whole, self.l1, self.l2)
+    def _prepared(self) -> BundleStart:
+        def prepare() -> BundleStart:
+            return BundleStart.prepare(self.problem, self.whole, self.l1, self.l2)
 
         try:
             return prepare()
@@ -200,7 +213,7 @@ class _Tasks:
         self.on_device, self.batch = None, LANES
         self.shared = self.shared if LaneLoss.can_be_made(self.problem.loss) else None
 
-    def _batch(self, shared: Shared, design: DeviceDesign) -> int:
+    def _batch(self, shared: BundleStart, design: DeviceDesign) -> int:
         """How many lanes the device has memory for; 0: none, and it need not be the device."""
         once, each = bytes_needed(shared, self.problem.loss)
         free = design.backend.memory().free
@@ -211,7 +224,7 @@ class _Tasks:
                 f"but {free:,} are free.",
                 hint="use device='cpu', or end other programs that use the GPU (nvidia-smi).",
             )
-        most = max(4, min(MOST_LANES, MOST_NUMBERS // design.design.n_rows))
+        most = max(4, min(MAX_DEVICE_LANES, MAX_HOST_NUMBERS // design.design.n_rows))
         return min(count, most) // 4 * 4 or min(count, 1)
 
     def bundles(self, n_threads: int) -> list[range]:
@@ -243,7 +256,7 @@ class _Tasks:
         if self.shared is None:
             return [self._alone(part) for part in parts]
         lanes = self._lanes(self.shared, parts)
-        found = Bundle(self.shared, lanes, self.tol, self.max_iter).solve()
+        found = ReplicateBundle(self.shared, lanes, self.tol, self.max_iter).solve()
         # Lanes of the host keep one thread busy, those of a device leave all of them free.
         runtime = Runtime(1) if self.on_device is None else self.problem.loss.runtime
         information = lanes.information(self.free, self.ranges) if self.free.size else None
@@ -269,15 +282,15 @@ class _Tasks:
         }
         return runtime.map(lambda k: of_lanes.get(k) or self._alone(parts[k]), range(len(parts)))
 
-    def _lanes(self, shared: Shared, parts: Sequence[Part]) -> Lanes:
+    def _lanes(self, shared: BundleStart, parts: Sequence[ReplicateWeights]) -> ReplicateLanes:
         if self.on_device is None:
-            return CpuLanes(shared, parts)
+            return HostLanes(shared, parts)
         loss = DeviceLoss(self.problem.loss, parts, self.on_device.backend)
         return DeviceLanes(shared, self.on_device, loss)
 
     def _measure(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[ReplicateWeights],
         eta: Matrix,
         directions: Sequence[Direction] = (),
         backend: Backend | None = None,
@@ -286,7 +299,7 @@ class _Tasks:
             return [None] * len(parts)
         return self.measure(parts, eta, directions, backend)
 
-    def _of_lane(self, found: LaneAnswers, lane: int, measured: object) -> Replicate:
+    def _of_lane(self, found: BundleResult, lane: int, measured: object) -> Replicate:
         return Replicate(
             found.coef[:, lane].copy(),
             "converged",
@@ -297,7 +310,7 @@ class _Tasks:
         )
 
     def _is_plain(
-        self, found: LaneAnswers, lane: int, part: Part, information: Matrix | None
+        self, found: BundleResult, lane: int, part: ReplicateWeights, information: Matrix | None
     ) -> bool:
         """Whether the unpenalised coefficients are estimable, and finite beyond doubt.
 
@@ -326,19 +339,19 @@ class _Tasks:
             return True
         # Hardly ever does it take the gradient itself to see that a step is short.
         reach = np.maximum(self.ranges, self.sizes)
-        rounding = Rounding.of(problem.loss, reach)._replace(n_events=n_events)
-        unit = MOST_PER_EVENT * (n_events + problem.kkt_scale)
+        rounding = RoundingBounds.of(problem.loss, reach)._replace(n_events=n_events)
+        unit = MAX_SPREADS_PER_EVENT * (n_events + problem.kkt_scale)
         most = found.kkt[lane] * unit * spread
-        if free.most(most, self.ranges, rounding) < SHORT:
+        if free.most(most, self.ranges, rounding) < MAX_PROOF_SPAN:
             return True
-        return Frame.at(design, likelihood(), eta, columns).is_proof()
+        return ProofFrame.at(design, likelihood(), eta, columns).is_proof()
 
-    def _alone(self, part: Part) -> Replicate:
+    def _alone(self, part: ReplicateWeights) -> Replicate:
         """Fit one replicate by the solver for one likelihood."""
         loss: Loss = self.problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
 
         def fit(start: Solution | None) -> Solution:
-            return newton.fit(
+            return fit_by_newton(
                 self.problem.design,
                 loss,
                 self.l1,

@@ -11,13 +11,13 @@ from riskset.data.design import Design
 from riskset.data.parts import BinaryPart, DensePart, ValuedPart
 from riskset.kernels import columns_cpu
 
-__all__ = ["Entries", "RiskColumns"]
+__all__ = ["RiskOrderEntries", "RiskColumns"]
 
-MOST_ENTRIES = 1 << 23
+MAX_DENSE_ENTRIES = 1 << 23
 """Of dense columns that are listed at once."""
 
 
-class Entries(NamedTuple):
+class RiskOrderEntries(NamedTuple):
     """The entries of some columns.
 
     Attributes
@@ -53,7 +53,7 @@ class RiskColumns:
         self.reach: Features = np.zeros(design.n_features)
         self._sparse = list(self._sort())
 
-    def _sort(self) -> Iterator[Entries]:
+    def _sort(self) -> Iterator[RiskOrderEntries]:
         design, order = self.design, self.order
         place_of = np.full(design.n_rows, -1, dtype=np.int64)
         place_of[order] = np.arange(order.size)
@@ -76,18 +76,20 @@ class RiskColumns:
                 np.abs(table.data[a:b]).max(initial=0) for a, b in zip(begin, stop, strict=True)
             ]
             value = table.data if known.size else np.zeros(0)
-            yield Entries(part.columns, begin, stop, table.indices, value)
+            yield RiskOrderEntries(part.columns, begin, stop, table.indices, value)
 
-    def batches(self, wanted: Index) -> Iterator[Entries]:
+    def batches(self, wanted: Index) -> Iterator[RiskOrderEntries]:
         """The entries of some columns, kind by kind, sparse ones first."""
         is_wanted = np.zeros(self.design.n_features, dtype=bool)
         is_wanted[wanted] = True
         for e in self._sparse:
             used = is_wanted[e.columns]
             if used.any():
-                yield Entries(e.columns[used], e.begin[used], e.stop[used], e.place, e.value)
+                yield RiskOrderEntries(
+                    e.columns[used], e.begin[used], e.stop[used], e.place, e.value
+                )
         n = self.order.size
-        at_once = max(1, MOST_ENTRIES // max(1, n))
+        at_once = max(1, MAX_DENSE_ENTRIES // max(1, n))
         for part in self.design.parts:
             if not isinstance(part, DensePart):
                 continue
@@ -97,4 +99,6 @@ class RiskColumns:
                 z = self.design.stored(some, self.order)
                 place = np.tile(np.arange(n, dtype=np.int32), some.size)
                 begin = n * np.arange(some.size, dtype=np.int64)
-                yield Entries(some, begin, begin + n, place, np.ascontiguousarray(z.T).ravel())
+                yield RiskOrderEntries(
+                    some, begin, begin + n, place, np.ascontiguousarray(z.T).ravel()
+                )

@@ -7,10 +7,10 @@ point. Looking at the size of a coefficient finds neither all such directions no
 
 No verdict hangs on rounding. An estimate is infinite if a direction was found whose conditions hold
 in whole numbers (`solve.exact`), be it that columns were rounded in their last place. It is finite
-if there is a proof with bounds on all rounding (`solve.finite`): at the answer, or without offsets
-and weights, or from the multipliers of a linear programme that is kept small by adding only the
-(event, row) pairs that a candidate violates. Where neither is found it is undecided, and a solver
-says so. The limit along d: `solve.limit`.
+if there is a proof with bounds on all rounding (`solve.finiteness`): at the answer, or without
+offsets and weights, or from the multipliers of a linear programme that is kept small by adding only
+the (event, row) pairs that a candidate violates. Where neither is found it is undecided, and a
+solver says so. The limit along d: `solve.limit`.
 
 References
 ----------
@@ -32,31 +32,31 @@ from riskset._types import Features, Index, Matrix, Rows
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss, bare
 from riskset.solve.exact import Direction, on_face, whole_rows
-from riskset.solve.finite import Frame, ScoreAndInformation
-from riskset.solve.limit import Values, peaks
+from riskset.solve.finiteness import ProofFrame, ScoreAndInformation
+from riskset.solve.limit import DirectionValues, peaks
 from riskset.solve.optimality import Problem
-from riskset.solve.run import Run
+from riskset.solve.prox_newton import Minimisation
 
-__all__ = ["Found", "find", "recedes_with"]
+__all__ = ["SeparationVerdict", "find_recession", "recedes_with"]
 
-MAX_WORK = 2e12
+MAX_PROOF_WORK = 2e12
 """Above this many multiplications, n q^2, no proof is sought. One takes as long as the exact
 curvature of a single step."""
 MAX_ROUNDS = 200
-CUTS = 64
-FEW = 60
+MAX_NEW_CUTS = 64
+MAX_COLUMNS_TOGETHER = 60
 """Up to so many free columns are searched all together."""
-MOST_ON_FACE = 200
+MAX_FACE_COLUMNS = 200
 """Directions of more columns are taken as they come, and not moved to where ties are exact."""
-SIMPLE = 1000
+MAX_SIMPLE_DENOMINATOR = 1000
 """Ratios of a direction's components up to this denominator are tried first."""
-NEAR = 1e-6
+MAX_RATIO_ERROR = 1e-6
 LINPROG = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-REST_TOL = 1e-6
-REST_STEPS = 60
+REST_TOLERANCE = 1e-6
+MAX_REST_STEPS = 60
 
 
-class Found(NamedTuple):
+class SeparationVerdict(NamedTuple):
     """What came of a search.
 
     Attributes
@@ -71,10 +71,10 @@ class Found(NamedTuple):
     is_decided: bool
 
 
-FINITE, UNDECIDED = Found(None, True), Found(None, False)
+FINITE, UNDECIDED = SeparationVerdict(None, True), SeparationVerdict(None, False)
 
 
-def find(
+def find_recession(
     problem: Problem,
     free: NDArray[np.bool_],
     eta: Rows,
@@ -82,7 +82,7 @@ def find(
     hint: Features,
     reached: Features | None,
     known: ScoreAndInformation | None = None,
-) -> Found:
+) -> SeparationVerdict:
     """A direction of recession among the free columns, or none if the estimate is finite.
 
     Of a few columns the direction depends on the rows and these columns alone, neither on penalised
@@ -106,14 +106,14 @@ def find(
     design, loss = problem.design, problem.loss
     if columns.size == 0:
         return FINITE
-    frame = None if known is None else Frame.where_known(design, loss, known, columns)
+    frame = None if known is None else ProofFrame.where_known(design, loss, known, columns)
     if frame is not None and frame.is_proof():
         return FINITE
-    is_affordable = float(design.n_rows) * columns.size**2 <= MAX_WORK
-    if is_affordable and Frame.at(design, loss, eta, columns).is_proof():
+    is_affordable = float(design.n_rows) * columns.size**2 <= MAX_PROOF_WORK
+    if is_affordable and ProofFrame.at(design, loss, eta, columns).is_proof():
         return FINITE
     pairs = _as_partial(problem)
-    if columns.size <= FEW:
+    if columns.size <= MAX_COLUMNS_TOGETHER:
         direction = _each_alone(pairs, columns)
         moving = columns
     else:
@@ -122,7 +122,7 @@ def find(
         candidates = _candidates(hint, moving, size, reached)
         direction = next((d for d in candidates if _recedes(pairs, d)), None)
     if direction is not None:
-        return Found(direction, True)
+        return SeparationVerdict(direction, True)
     if not is_affordable:
         return UNDECIDED
     if _is_finite_at_rest(problem, free, columns):
@@ -147,10 +147,10 @@ def _is_finite_at_rest(problem: Problem, free: NDArray[np.bool_], columns: Index
     scale = float(np.abs(gradient / problem.spread)[columns].max(initial=0.0)) or 1.0
     rest = replace(problem, loss=loss, null=now, gradient_at_zero=gradient, kkt_scale=scale)
     none = np.zeros(problem.design.n_features)
-    run = Run(rest, none, none, REST_TOL, REST_STEPS, free, None)
+    run = Minimisation(rest, none, none, REST_TOLERANCE, MAX_REST_STEPS, free, None)
     run.begin(None)
     run.solve()
-    return Frame.at(problem.design, loss, run.eta, columns).is_proof()
+    return ProofFrame.at(problem.design, loss, run.eta, columns).is_proof()
 
 
 def _each_alone(problem: Problem, columns: Index) -> Direction | None:
@@ -225,14 +225,14 @@ def _candidates(
 
 def _recedes(problem: Problem, direction: Direction) -> bool:
     """Whether the conditions hold, and by more than rounding for some pair if that is ignored."""
-    values = Values.of(problem.design, problem.loss, direction)
+    values = DirectionValues.of(problem.design, problem.loss, direction)
     if _violated(problem.loss, values)[0].size:
         return False
     values = _values(problem, direction.value) if direction.is_rounded else values
     return _is_strict(problem.loss, values)
 
 
-def _search(problem: Problem, columns: Index) -> Found:
+def _search(problem: Problem, columns: Index) -> SeparationVerdict:
     """By linear programmes over some columns; each round adds the pairs that it violates."""
     if columns.size == 0:
         return FINITE
@@ -245,7 +245,7 @@ def _search(problem: Problem, columns: Index) -> Found:
         event, rival, gap = _violated(problem.loss, _values(problem, stored))
         if event.size == 0:
             direction = _exactly(problem, stored)
-            return UNDECIDED if direction is None else Found(direction, True)
+            return UNDECIDED if direction is None else SeparationVerdict(direction, True)
         cuts = _with_cuts(problem, columns, programme.units, programme.cuts, event, rival, gap)
         programme = replace(programme, cuts=cuts)
         # What the cuts themselves gain counts as well as the score, whatever its scale.
@@ -276,7 +276,7 @@ class _Programme:
         ``x_rival - x_event``, in these coordinates, times any positive factor.
     """
 
-    frame: Frame
+    frame: ProofFrame
     units: Matrix
     score: Features
     scale: Features
@@ -284,7 +284,9 @@ class _Programme:
 
     @classmethod
     def of(cls, problem: Problem, columns: Index) -> "_Programme":
-        frame = Frame.at(problem.design, problem.loss, np.zeros(problem.design.n_rows), columns)
+        frame = ProofFrame.at(
+            problem.design, problem.loss, np.zeros(problem.design.n_rows), columns
+        )
         units = np.ones(columns.size)
         if frame.is_plain:
             units = 1.0 / problem.spread[columns]
@@ -315,8 +317,8 @@ def _exactly(problem: Problem, stored: Features) -> Direction | None:
     columns = np.flatnonzero(stored)
     d = stored[columns]
     p, design = stored.size, problem.design
-    simple = [Fraction(v).limit_denominator(SIMPLE) for v in d.tolist()]
-    if np.abs(np.array([float(v) for v in simple]) - d).max() < NEAR and any(simple):
+    simple = [Fraction(v).limit_denominator(MAX_SIMPLE_DENOMINATOR) for v in d.tolist()]
+    if np.abs(np.array([float(v) for v in simple]) - d).max() < MAX_RATIO_ERROR and any(simple):
         direction = Direction.of(p, columns, simple)
         if _recedes(problem, direction):
             return direction
@@ -325,14 +327,17 @@ def _exactly(problem: Problem, stored: Features) -> Direction | None:
     near: list[Fraction] | None = list(map(Fraction, d.tolist()))
     conditions: list[list[int]] = []
     for _ in range(columns.size + 1):
-        if near is None or max(abs(float(v) - w) for v, w in zip(near, d, strict=True)) > NEAR:
+        if (
+            near is None
+            or max(abs(float(v) - w) for v, w in zip(near, d, strict=True)) > MAX_RATIO_ERROR
+        ):
             return None
         direction = Direction.of(p, columns, near)
-        values = Values.of(design, problem.loss, direction)
+        values = DirectionValues.of(design, problem.loss, direction)
         event, rival, _ = _violated(problem.loss, values)
         if event.size == 0:
             return direction if _is_strict(problem.loss, values) else None
-        if columns.size > MOST_ON_FACE:
+        if columns.size > MAX_FACE_COLUMNS:
             return None
         difference = _distinct(design.stored(columns, event), design.stored(columns, rival))
         conditions.extend(difference[: 4 * columns.size])
@@ -359,7 +364,7 @@ def _with_cuts(
     gap: Rows,
 ) -> Matrix:
     """The conditions so far and those of the pairs that violate them most."""
-    worst = np.argsort(gap)[::-1][:CUTS]
+    worst = np.argsort(gap)[::-1][:MAX_NEW_CUTS]
     x = problem.design.stored(columns, np.concatenate([event[worst], rival[worst]]))
     cuts = (x[worst.size :] - x[: worst.size]) @ units
     largest = np.abs(cuts).max(axis=1, keepdims=True)
@@ -394,11 +399,11 @@ def _whole(problem: Problem, columns: Index, d: Features) -> Features:
     return direction
 
 
-def _values(problem: Problem, direction: Features) -> Values:
-    return Values.of(problem.design, problem.loss, direction)
+def _values(problem: Problem, direction: Features) -> DirectionValues:
+    return DirectionValues.of(problem.design, problem.loss, direction)
 
 
-def _violated(loss: Loss, values: Values) -> tuple[Index, Index, Rows]:
+def _violated(loss: Loss, values: DirectionValues) -> tuple[Index, Index, Rows]:
     """Events that do not attain the maximum of z over their risk set: event, rival, gap."""
     risk = loss.risk
     peak, rival = peaks(loss, values.z)
@@ -410,7 +415,7 @@ def _violated(loss: Loss, values: Values) -> tuple[Index, Index, Rows]:
     return event[bad], rival[bad], gap[bad]
 
 
-def _is_strict(loss: Loss, values: Values) -> bool:
+def _is_strict(loss: Loss, values: DirectionValues) -> bool:
     """Whether some risk set with events has a row below its maximum."""
     high, top = peaks(loss, values.z)
     low, bottom = peaks(loss, -values.z)

@@ -13,11 +13,11 @@ from riskset.infer.crossval.checkpoint import Checkpoint, digest
 from riskset.infer.crossval.scores import ReplicateScore, Scorer
 from riskset.model.logistic import LogisticLoss
 from riskset.model.penalty import Penalty
-from riskset.solve import newton
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
+from riskset.solve.prox_newton import CompleteMinimisation
 from riskset.solve.replicates import fit_replicates
 from riskset.solve.result import Solution
-from riskset.solve.run import CompleteRun
 
 __all__ = ["WHOLE_TOL", "Engine", "Report", "Scored", "are_equal"]
 
@@ -150,7 +150,7 @@ class Engine:
         return replace(self._last, coef=nearest.coef)
 
     def _fit_whole(self, penalty: Penalty | None, l1: Features, l2: Features) -> Solution:
-        self._last = newton.fit(
+        self._last = fit_by_newton(
             self.problem.design,
             self.problem.loss,
             l1,
@@ -160,7 +160,7 @@ class Engine:
             start=self.start_for(penalty),
             problem=self.problem,
             separate=False,
-            method=CompleteRun,
+            method=CompleteMinimisation,
         )
         return self._last
 

@@ -42,11 +42,11 @@ from riskset.infer.crossval.folds import Folds
 from riskset.kernels.cuda.backend import Backend
 from riskset.model.device import DeviceLoss
 from riskset.model.finegray import FineGrayLoss
-from riskset.model.lanes import LANES, LaneLoss, LogisticLanes, Part
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
+from riskset.model.replicates_likelihood import LANES, LaneLoss, LogisticLanes, ReplicateWeights
 from riskset.solve.exact import Direction
-from riskset.solve.limit import log_likelihood_without, missing, restrict
+from riskset.solve.limit import events_lost_in_limit, log_likelihood_without, restrict_to_limit
 from riskset.solve.replicates import Replicate
 from riskset.solve.result import Status
 
@@ -141,18 +141,20 @@ class Scorer:
     score: Score = "held_out"
     censoring: CensoringFrom = "training"
 
-    def part(self, repeat: int, fold: int) -> Part:
+    def part(self, repeat: int, fold: int) -> ReplicateWeights:
         """The training rows of a replicate."""
         out = self.folds.held_out(repeat, fold)
         weight = np.where(out, 0.0, self.loss.outcome.weight)
         if self.censoring == "full":
-            return Part(weight)
+            return ReplicateWeights(weight)
         counting = self.loss.censoring.weight if isinstance(self.loss, FineGrayLoss) else None
-        return Part(weight, weight if counting is None else np.where(out, 0.0, counting))
+        return ReplicateWeights(
+            weight, weight if counting is None else np.where(out, 0.0, counting)
+        )
 
     def measure(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[ReplicateWeights],
         eta: Matrix,
         directions: Sequence[Direction] = (),
         backend: Backend | None = None,
@@ -179,31 +181,41 @@ class Scorer:
         of_training = self._log_likelihoods([part.weight for part in parts], *at)
         return [Measured(a - b) for a, b in zip(of_all, of_training, strict=True)]
 
-    def _at_training_intercept(self, parts: Sequence[Part], eta: Matrix) -> list[Measured]:
+    def _at_training_intercept(
+        self, parts: Sequence[ReplicateWeights], eta: Matrix
+    ) -> list[Measured]:
         weight = self.loss.outcome.weight
         training = LaneLoss.build(self.loss, parts)
-        left_out = LaneLoss.build(self.loss, [Part(weight - part.weight) for part in parts])
+        left_out = LaneLoss.build(
+            self.loss, [ReplicateWeights(weight - part.weight) for part in parts]
+        )
         assert isinstance(training, LogisticLanes)
         assert isinstance(left_out, LogisticLanes)
         padded = _padded(eta)
         values, _ = left_out.log_likelihood(padded, training.intercepts(padded))
         return [Measured(float(values[k])) for k in range(len(parts))]
 
-    def _in_limit(self, part: Part, eta: Rows, directions: Sequence[Direction]) -> Measured:
+    def _in_limit(
+        self, part: ReplicateWeights, eta: Rows, directions: Sequence[Direction]
+    ) -> Measured:
         eta, weight = np.ascontiguousarray(eta), self.loss.outcome.weight
         held_out = self.score == "held_out"
         terms = [weight - part.weight] if held_out else [weight, part.weight]
-        losses = [self._loss(Part(w, part.censoring)) for w in terms]
+        losses = [self._loss(ReplicateWeights(w, part.censoring)) for w in terms]
         for direction in directions:
-            losses = [restrict(self.design, loss, direction) for loss in losses]
-        left_out = np.any([missing(loss) for loss in losses], axis=0)
+            losses = [restrict_to_limit(self.design, loss, direction) for loss in losses]
+        left_out = np.any([events_lost_in_limit(loss) for loss in losses], axis=0)
         values = [log_likelihood_without(loss, eta, left_out) for loss in losses]
         return Measured(values[0] - sum(values[1:]), int(np.count_nonzero(left_out)))
 
     def _log_likelihoods(
-        self, weights: list[Rows], parts: Sequence[Part], eta: Matrix, backend: Backend | None
+        self,
+        weights: list[Rows],
+        parts: Sequence[ReplicateWeights],
+        eta: Matrix,
+        backend: Backend | None,
     ) -> list[float]:
-        rows = [Part(w, part.censoring) for w, part in zip(weights, parts, strict=True)]
+        rows = [ReplicateWeights(w, part.censoring) for w, part in zip(weights, parts, strict=True)]
         carry_on = self.censoring == "training"
         if backend is not None:
             on_device = DeviceLoss(self.loss, rows, backend, carry_on=carry_on)
@@ -218,10 +230,10 @@ class Scorer:
             for k, part in enumerate(rows)
         ]
 
-    def _alone(self, part: Part, eta: Rows) -> float:
+    def _alone(self, part: ReplicateWeights, eta: Rows) -> float:
         return self._loss(part).evaluate(np.ascontiguousarray(eta)).log_likelihood
 
-    def _loss(self, part: Part) -> Loss:
+    def _loss(self, part: ReplicateWeights) -> Loss:
         carry_on = self.censoring == "training"
         return self.loss.replicate(*part, carry_on=carry_on, runtime=Runtime(1))
 

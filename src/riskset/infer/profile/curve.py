@@ -27,7 +27,8 @@ from riskset._runtime import Runtime
 from riskset._types import Features, Rows
 from riskset.data.design import Design
 from riskset.model.loss import Loss
-from riskset.solve import aliasing, newton, separation
+from riskset.solve import aliasing, separation
+from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from riskset.solve.result import UNCERTIFIED, Solution
 
@@ -100,7 +101,7 @@ class Source:
     def _prepared(self, loss: Loss) -> tuple[Problem, NDArray[np.bool_]]:
         problem = Problem.prepare(self.design, loss)
         scale = self.design.scale
-        return problem, aliasing.find(problem, self.l1 / scale, self.l2 / scale**2)[0]
+        return problem, aliasing.find_aliased(problem, self.l1 / scale, self.l2 / scale**2)[0]
 
     def share(self, task: Callable[[S, Runtime], T], items: Sequence[S]) -> list[T]:
         """Do tasks in parallel, each with the runtime given to it; the number of threads is free.
@@ -195,7 +196,7 @@ class Curve:
         problem = self.problem.shifted(self.problem.loss.offset + b * self.x, runtime)
         start = replace(source.solution, coef=near)
         for tol in (INNER, CERTIFIED):
-            solution = newton.fit(
+            solution = fit_by_newton(
                 source.design,
                 problem.loss,
                 source.l1,

@@ -13,7 +13,7 @@ the design has it as its slowest, ``(R, q)``: a block of threads works on one la
 `matrix`           products with the design
 `sums`             sums and extremes over rows, lane by lane
 `quadratic`        the penalised quadratic of a Newton step
-`steps`            the optimality conditions, steps and secant pairs
+`lane_steps`       the optimality conditions, steps and secant pairs
 `gram`             sums of squares of a sample of rows
 `fused`            derivatives of one coordinate: scan, transformation and reduction in one
 `coordinate`       the entries of one coordinate and its step

@@ -9,9 +9,9 @@ import numpy as np
 from riskset._types import AnyArray
 from riskset.kernels.cuda.signatures import Kernel
 
-__all__ = ["Array", "Backend", "Memory", "Shape"]
+__all__ = ["Array", "Backend", "Memory", "GridShape"]
 
-Shape = tuple[int, int, int]
+GridShape = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,11 @@ class Backend(Protocol):
         """A copy on the host, once every launch before it has ended."""
 
     def launch(
-        self, kernel: Kernel, grid: Shape, block: Shape, arguments: Sequence[Array | int | float]
+        self,
+        kernel: Kernel,
+        grid: GridShape,
+        block: GridShape,
+        arguments: Sequence[Array | int | float],
     ) -> None:
         """Start a kernel; it may be running still when this returns."""
 

@@ -12,14 +12,21 @@ from typing import NamedTuple
 from riskset._errors import DeviceError, MissingDependencyError
 from riskset.kernels.cuda.signatures import FOLDER, topics
 
-__all__ = ["OLDEST", "Used", "architectures", "machine_code", "program", "registers_used"]
+__all__ = [
+    "MIN_COMPUTE_CAPABILITY",
+    "Used",
+    "architectures",
+    "machine_code",
+    "program",
+    "registers_used",
+]
 
-OLDEST = 70
+MIN_COMPUTE_CAPABILITY = 70
 """Earlier architectures (before Volta) have no independent threads in a warp."""
 OPTIONS = {"std": "c++17"}
 
 INSTALL = 'pip install "riskset[cuda]"'
-ELF = b"\x7fELF"
+ELF_MAGIC = b"\x7fELF"
 """How machine code begins."""
 
 
@@ -47,7 +54,7 @@ def architectures() -> list[int]:
             f"NVRTC, which compiles for a GPU, cannot be used ({type(error).__name__}: {error}).",
             hint=f"{INSTALL} brings it (nvidia-cuda-nvrtc-cu12); or use device='cpu'.",
         ) from None
-    return [arch for arch in known if arch >= OLDEST]
+    return [arch for arch in known if arch >= MIN_COMPUTE_CAPABILITY]
 
 
 def _compile(source: str, arch: str, logs: io.StringIO | None = None) -> bytes:
@@ -112,7 +119,7 @@ def _kept(path: Path) -> bytes | None:
         code = path.read_bytes()
     except OSError:
         return None
-    return code if code.startswith(ELF) else None
+    return code if code.startswith(ELF_MAGIC) else None
 
 
 def _keep(code: bytes, path: Path) -> None:

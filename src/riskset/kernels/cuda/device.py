@@ -9,19 +9,26 @@ import numpy as np
 from riskset._errors import DeviceError, MissingDependencyError, RisksetError
 from riskset._types import AnyArray
 from riskset.kernels.cuda import compile as compiler
-from riskset.kernels.cuda.backend import Array, Backend, Memory, Shape
+from riskset.kernels.cuda.backend import Array, Backend, GridShape, Memory
 from riskset.kernels.cuda.launch import Launcher
 from riskset.kernels.cuda.signatures import Kernel
 
-__all__ = ["WORTHWHILE", "Device", "backend_for", "device_name", "open_device", "why_no_device"]
+__all__ = [
+    "MIN_DESIGN_BYTES",
+    "CudaDevice",
+    "backend_for",
+    "device_name",
+    "open_device",
+    "why_no_device",
+]
 
-WORTHWHILE = 20_000_000
+MIN_DESIGN_BYTES = 20_000_000
 """Bytes of a smaller design, about two for each number in it, are left to the CPU by default: an
 estimate, which takes launches to cost 5 microseconds each and a pass to need 50 of them."""
-LEAST_FREE, LEAST_ROOM = 3, 1 << 30
+FREE_MEMORY_FACTOR, MIN_FREE_BYTES = 3, 1 << 30
 """So many times the size of the design has to be free by default, and so many bytes beside it, for
 partial sums."""
-ROW = 400
+BYTES_PER_ROW = 400
 """And so many bytes a row: the likelihood of a fit holds 30 to 70, with late entry up to 260 (if
 all rows have events), and its passes take some 60 more."""
 
@@ -36,10 +43,10 @@ def backend_for(device: str, n_bytes: int, n_rows: int) -> Backend | None:
     """
     if device == "cuda":
         return open_device()
-    if device == "cpu" or n_bytes < WORTHWHILE or why_no_device() is not None:
+    if device == "cpu" or n_bytes < MIN_DESIGN_BYTES or why_no_device() is not None:
         return None
     backend = open_device()
-    least = LEAST_FREE * n_bytes + ROW * n_rows + LEAST_ROOM
+    least = FREE_MEMORY_FACTOR * n_bytes + BYTES_PER_ROW * n_rows + MIN_FREE_BYTES
     return backend if backend.memory().free >= least else None
 
 
@@ -57,7 +64,7 @@ def device_name() -> str:
     return str(open_device().name)
 
 
-def open_device(more: str = "") -> "Device":
+def open_device(more: str = "") -> "CudaDevice":
     """The current GPU, its kernels compiled and loaded, for use in the thread that calls.
 
     Parameters
@@ -78,7 +85,7 @@ def open_device(more: str = "") -> "Device":
 
 
 @functools.cache
-def _opened(more: str) -> "Device":
+def _opened(more: str) -> "CudaDevice":
     try:
         return _open(more)
     except RisksetError:
@@ -87,7 +94,7 @@ def _opened(more: str) -> "Device":
         raise _failure("be opened", error) from None
 
 
-def _open(more: str) -> "Device":
+def _open(more: str) -> "CudaDevice":
     compiler.architectures()  # which says what to install
     from cuda import core
 
@@ -101,7 +108,7 @@ def _open(more: str) -> "Device":
         ) from None
     if not devices:
         raise DeviceError("there is no NVIDIA GPU here.", hint="use device='cpu'.")
-    return Device(core.Device(), more)
+    return CudaDevice(core.Device(), more)
 
 
 def _failure(what: str, error: Exception) -> DeviceError:
@@ -113,7 +120,7 @@ def _failure(what: str, error: Exception) -> DeviceError:
     )
 
 
-class Device:
+class CudaDevice:
     """One GPU: memory from a pool of its own, and one queue of work."""
 
     def __init__(self, device: Any, more: str = "") -> None:
@@ -199,7 +206,11 @@ class Device:
         return out
 
     def launch(
-        self, kernel: Kernel, grid: Shape, block: Shape, arguments: Sequence[Array | int | float]
+        self,
+        kernel: Kernel,
+        grid: GridShape,
+        block: GridShape,
+        arguments: Sequence[Array | int | float],
     ) -> None:
         """See `Backend.launch`."""
         passed = [

@@ -1,8 +1,8 @@
 """Sums over risk sets that rows enter late, as the plain formulas: the specification.
 
 A row at risk in the groups [first, end) of level l is a tail of the left half and a head of the
-right half of one block of ``2 half`` groups: see `plan.Level`. Places number the groups with those
-of right halves in mirrored order; `starts`, `chunk_ptr`, `group_piece` are by place.
+right half of one block of ``2 half`` groups: see `scan_plan.LevelPlan`. Places number the groups
+with those of right halves in mirrored order; `starts`, `chunk_ptr`, `group_piece` are by place.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from riskset.kernels.cuda.backend import Array, Backend, Shape
+from riskset.kernels.cuda.backend import Array, Backend, GridShape
 from riskset.kernels.cuda.signatures import Kernel, signatures
 
 __all__ = ["SHAPES", "TILE_ROWS", "Launcher", "shape_of"]
@@ -15,17 +15,17 @@ TILE_ROWS = 4 * THREADS
 """Rows of a tile of `fused.cuh`."""
 
 Sizes = Mapping[str, int]
-Form = Callable[[Sizes], tuple[Shape, Shape]]
+LaunchForm = Callable[[Sizes], tuple[GridShape, GridShape]]
 
 
 def _ceil(n: int, k: int) -> int:
     return -(-n // k)
 
 
-def _over(size: str, each: int = 1) -> Form:
+def _over(size: str, each: int = 1) -> LaunchForm:
     """One thread for each lane and for each `each` of something; x is the lane."""
 
-    def form(n: Sizes) -> tuple[Shape, Shape]:
+    def form(n: Sizes) -> tuple[GridShape, GridShape]:
         lanes = n["n_lanes"]
         x = min(32, 1 << (lanes - 1).bit_length())
         y = THREADS // x
@@ -34,46 +34,46 @@ def _over(size: str, each: int = 1) -> Form:
     return form
 
 
-def _by_lane(n: Sizes) -> tuple[Shape, Shape]:
+def _by_lane(n: Sizes) -> tuple[GridShape, GridShape]:
     """One block for each lane."""
     return (n["n_lanes"], 1, 1), (THREADS, 1, 1)
 
 
-def _carry(n: Sizes) -> tuple[Shape, Shape]:
+def _carry(n: Sizes) -> tuple[GridShape, GridShape]:
     return (1, _ceil(n["n_lanes"], 8), 1), (8, 32, 1)
 
 
-def _cross(n: Sizes) -> tuple[Shape, Shape]:
+def _cross(n: Sizes) -> tuple[GridShape, GridShape]:
     panels = _ceil(n["n_blocks"], n["panel_blocks"])
     return (_ceil(n["n_columns"], 8), _ceil(n["n_lanes"], 8), panels), (8, 4, 8)
 
 
-def _by_block_of_rows(n: Sizes) -> tuple[Shape, Shape]:
+def _by_block_of_rows(n: Sizes) -> tuple[GridShape, GridShape]:
     return (_ceil(n["n_rows"], 1 << n["shift"]), 1, 1), (THREADS, 1, 1)
 
 
-def _by_column(n: Sizes) -> tuple[Shape, Shape]:
+def _by_column(n: Sizes) -> tuple[GridShape, GridShape]:
     return (n["n_columns"], 1, 1), (THREADS, 1, 1)
 
 
-def _tiles(x: str, y: str) -> Form:
+def _tiles(x: str, y: str) -> LaunchForm:
     return lambda n: ((_ceil(n[x], TILE), _ceil(n[y], TILE), 1), (THREADS, 1, 1))
 
 
-def _flat(a: str, b: str) -> Form:
+def _flat(a: str, b: str) -> LaunchForm:
     return lambda n: ((_ceil(n[a] * n[b], THREADS), 1, 1), (THREADS, 1, 1))
 
 
-def _blocks(size: str, each: int = 1) -> Form:
+def _blocks(size: str, each: int = 1) -> LaunchForm:
     """One block for each `each` of something."""
     return lambda n: ((_ceil(n[size], each), 1, 1), (THREADS, 1, 1))
 
 
-def _one_block(n: Sizes) -> tuple[Shape, Shape]:
+def _one_block(n: Sizes) -> tuple[GridShape, GridShape]:
     return (1, 1, 1), (THREADS, 1, 1)
 
 
-SHAPES: dict[str, Form] = {
+SHAPES: dict[str, LaunchForm] = {
     "risks": _over("n_places"),
     "sum_pieces": _over("n_pieces"),
     "sum_chunks": _over("n_chunks"),
@@ -131,7 +131,7 @@ SHAPES: dict[str, Form] = {
 """How the threads of each kernel are laid out: grid and block from the numbers it is given."""
 
 
-def shape_of(name: str, sizes: Sizes) -> tuple[Shape, Shape]:
+def shape_of(name: str, sizes: Sizes) -> tuple[GridShape, GridShape]:
     """Grid and block of a launch."""
     return SHAPES[name](sizes)
 

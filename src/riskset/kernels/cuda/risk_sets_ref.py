@@ -1,8 +1,8 @@
 """Sums over nested risk sets for all lanes, as the plain formulas: the specification.
 
 Arrays (n, R), (G, R), (n_chunks, R) hold a row of lanes for each row, group or chunk. `place`,
-`piece_ptr`, `group_piece`, `tied_piece`, `starts` and `chunk_ptr` are those of `plan.Scan`. Outputs
-come last, and are changed in place where the text says so.
+`piece_ptr`, `group_piece`, `tied_piece`, `starts` and `chunk_ptr` are those of
+`scan_plan.ScanPlan`. Outputs come last, and are changed in place where the text says so.
 """
 
 import numpy as np

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FOLDER", "TYPES", "Kernel", "Parameter", "kernels_in", "signatures", "topics"]
+__all__ = ["FOLDER", "TYPES", "Kernel", "KernelParameter", "kernels_in", "signatures", "topics"]
 
 FOLDER = Path(__file__).parent
 
@@ -22,12 +22,12 @@ TYPES: dict[str, "np.dtype[Any]"] = {
 }
 """The one table of types: in the source of a kernel (`prelude.cuh`) -> of an array or number."""
 
-KERNEL = re.compile(r"^\s*KERNEL\s+(\w+)\(([^)]*)\)", re.MULTILINE)
-PARAMETER = re.compile(r"(const\s+)?(\w+)\s*(\*?)\s*(\w+)")
+KERNEL_PATTERN = re.compile(r"^\s*KERNEL\s+(\w+)\(([^)]*)\)", re.MULTILINE)
+PARAMETER_PATTERN = re.compile(r"(const\s+)?(\w+)\s*(\*?)\s*(\w+)")
 
 
 @dataclass(frozen=True)
-class Parameter:
+class KernelParameter:
     """One argument: an array if `is_array`, which the kernel fills or changes if `is_filled`."""
 
     name: str
@@ -47,7 +47,7 @@ class Kernel:
 
     name: str
     topic: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[KernelParameter, ...]
 
 
 def topics() -> list[str]:
@@ -59,16 +59,16 @@ def kernels_in(source: str, topic: str) -> list[Kernel]:
     """Every kernel that a source declares."""
     return [
         Kernel(name, topic, tuple(_parameter(text, name) for text in arguments.split(",")))
-        for name, arguments in KERNEL.findall(source)
+        for name, arguments in KERNEL_PATTERN.findall(source)
     ]
 
 
-def _parameter(text: str, kernel: str) -> Parameter:
-    match = PARAMETER.fullmatch(text.strip())
+def _parameter(text: str, kernel: str) -> KernelParameter:
+    match = PARAMETER_PATTERN.fullmatch(text.strip())
     assert match, f"{kernel}: cannot read the argument {text.strip()!r}"
     const, kind, star, name = match.groups()
     assert kind in TYPES, f"{kernel}: {kind!r} is not in the table of types"
-    return Parameter(name, kind, bool(star), bool(star) and not const)
+    return KernelParameter(name, kind, bool(star), bool(star) and not const)
 
 
 @functools.cache

@@ -7,7 +7,16 @@ from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Index, Pointer, RiskSets
 
-__all__ = ["Events", "Level", "Scan", "cut", "events_by_group", "levels", "nested", "tail"]
+__all__ = [
+    "EventRows",
+    "LevelPlan",
+    "ScanPlan",
+    "cut",
+    "events_by_group",
+    "levels",
+    "nested",
+    "tail",
+]
 
 PIECE = 32
 """Rows that one thread adds up."""
@@ -15,7 +24,7 @@ CHUNK = 64
 """Pieces, or groups without any, that one thread passes in a running sum."""
 
 
-class Scan(NamedTuple):
+class ScanPlan(NamedTuple):
     """A running sum over groups of rows, as the kernels of `risk_sets` take it.
 
     Attributes
@@ -46,14 +55,14 @@ class Scan(NamedTuple):
     has_start: AnyArray
 
 
-class Events(NamedTuple):
+class EventRows(NamedTuple):
     """Rows with an event by group: ``row[ptr[g]:ptr[g + 1]]``, both int32."""
 
     ptr: AnyArray
     row: AnyArray
 
 
-class Level(NamedTuple):
+class LevelPlan(NamedTuple):
     """Rows that share a level of `late_entry.cuh`, and the sums over their group ranges.
 
     Attributes
@@ -67,13 +76,13 @@ class Level(NamedTuple):
     """
 
     half: int
-    scan: Scan
+    scan: ScanPlan
     row: AnyArray
     first: AnyArray
     end: AnyArray
 
 
-def cut(place: AnyArray, group: Index, is_tied: NDArray[np.bool_], starts: AnyArray) -> Scan:
+def cut(place: AnyArray, group: Index, is_tied: NDArray[np.bool_], starts: AnyArray) -> ScanPlan:
     """Pieces and chunks of rows in any order, of the group of each and whether it is told apart."""
     n_groups = starts.size
     segment = 2 * group + is_tied
@@ -88,7 +97,7 @@ def cut(place: AnyArray, group: Index, is_tied: NDArray[np.bool_], starts: AnyAr
     before = np.cumsum(work) - work
     chunk_ptr = np.append(np.flatnonzero(np.diff(before // CHUNK, prepend=-1)), n_groups)
     has_start = np.add.reduceat(starts.astype(np.int64), chunk_ptr[:-1]) > 0
-    return Scan(
+    return ScanPlan(
         _int32(place[order]),
         _int32(piece_ptr),
         _int32(first_piece[0::2]),
@@ -99,7 +108,7 @@ def cut(place: AnyArray, group: Index, is_tied: NDArray[np.bool_], starts: AnyAr
     )
 
 
-def nested(risk: RiskSets, is_event: NDArray[np.bool_], efron: bool) -> Scan:
+def nested(risk: RiskSets, is_event: NDArray[np.bool_], efron: bool) -> ScanPlan:
     """Rows in risk sets up to their own time.
 
     Parameters
@@ -113,19 +122,19 @@ def nested(risk: RiskSets, is_event: NDArray[np.bool_], efron: bool) -> Scan:
     return cut(risk.order, group, is_event[risk.order] & efron, risk.starts_stratum)
 
 
-def tail(group_ptr: Pointer, starts: AnyArray) -> Scan:
+def tail(group_ptr: Pointer, starts: AnyArray) -> ScanPlan:
     """Rows of a tail, kept in their own order."""
     group = _groups(group_ptr)
     return cut(np.arange(group.size), group, np.zeros(group.size, dtype=bool), starts)
 
 
-def events_by_group(risk: RiskSets, is_event: NDArray[np.bool_]) -> Events:
+def events_by_group(risk: RiskSets, is_event: NDArray[np.bool_]) -> EventRows:
     """Rows with an event, by group."""
     has = is_event[risk.order]
-    return Events(_int32(np.append(0, np.cumsum(has))[risk.group_ptr]), _int32(risk.order[has]))
+    return EventRows(_int32(np.append(0, np.cumsum(has))[risk.group_ptr]), _int32(risk.order[has]))
 
 
-def levels(risk: RiskSets, is_event: NDArray[np.bool_], efron: bool) -> list[Level]:
+def levels(risk: RiskSets, is_event: NDArray[np.bool_], efron: bool) -> list[LevelPlan]:
     """The levels of rows that enter late: `RiskSets.level_ptr`."""
     n_groups = risk.group_events.size
     at_risk = risk.own < risk.end
@@ -150,7 +159,9 @@ def levels(risk: RiskSets, is_event: NDArray[np.bool_], efron: bool) -> list[Lev
             continue
         scan = cut(place, group, tied, starts)
         at = everyone
-        found.append(Level(half, scan, *map(_int32, (risk.order[at], risk.own[at], risk.end[at]))))
+        found.append(
+            LevelPlan(half, scan, *map(_int32, (risk.order[at], risk.own[at], risk.end[at])))
+        )
     return found
 
 

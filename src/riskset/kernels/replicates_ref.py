@@ -1,4 +1,4 @@
-"""Eight likelihoods at once, as the plain formulas: the specification of `lanes_cpu`.
+"""Eight likelihoods at once, as the plain formulas: the specification of `replicates_host`.
 
 A lane is one replicate: a fold or a resample of the same rows. Arrays (n, 8) hold one row of lanes
 for each row, column or group. The matrix is stored as in `matrix_ref`.

@@ -20,16 +20,16 @@ from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.solve import aliasing, separation
 from riskset.solve.exact import Direction
-from riskset.solve.limit import restrict
+from riskset.solve.limit import restrict_to_limit
 from riskset.solve.optimality import Problem
+from riskset.solve.prox_newton import Minimisation, ResidualReport
 from riskset.solve.result import UNCERTIFIED, Solution
-from riskset.solve.run import Report, Run
 
-__all__ = ["Report", "fit"]
+__all__ = ["ResidualReport", "fit_by_newton"]
 
 
 @one_blas_thread
-def fit(
+def fit_by_newton(
     design: Design,
     loss: Loss,
     l1: Features,
@@ -40,9 +40,9 @@ def fit(
     start: Solution | None = None,
     problem: Problem | None = None,
     aliased: NDArray[np.bool_] | None = None,
-    report: Report | None = None,
+    report: ResidualReport | None = None,
     separate: bool = True,
-    method: Callable[..., Run] = Run,
+    method: Callable[..., Minimisation] = Minimisation,
 ) -> Solution:
     """Minimise the penalised negative log likelihood.
 
@@ -67,8 +67,8 @@ def fit(
         Whether to look for infinite estimates; if not, theirs is a finite value that satisfies the
         conditions to `tol`.
     method : callable
-        Makes the `Run` that approaches the minimum; `solve.ccd` has another. The limit of an
-        infinite estimate is always found by Newton steps.
+        Makes the `Minimisation` that approaches the minimum; `solve.ccd` has another. The limit of
+        an infinite estimate is always found by Newton steps.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def fit(
     l1, l2 = l1 / design.scale, l2 / design.scale / design.scale
     notes: list[Note] = []
     if aliased is None:
-        aliased, notes = aliasing.find(problem, l1, l2)
+        aliased, notes = aliasing.find_aliased(problem, l1, l2)
     run = method(problem, l1, l2, tol, max_iter, ~aliased, report)
     run.begin(start)
     run.solve()
@@ -89,11 +89,11 @@ def fit(
         return solution
     reached = run.beta if (free | aliased).all() and _is_certain(solution, loss) else None
     hint = run.last_step if run.last_step.any() else run.beta
-    found = separation.find(
+    found = separation.find_recession(
         problem, free, run.eta, hint=hint, reached=reached, known=run.score_and_information
     )
     if found.direction is not None:
-        limit = restrict(design, loss, found.direction)
+        limit = restrict_to_limit(design, loss, found.direction)
         begin = None if start is None else _without(solution, found.direction)
         return _at_infinity(
             solution, problem, found.direction, limit, l1, l2, tol, max_iter, begin, report
@@ -138,12 +138,12 @@ def _at_infinity(
     tol: float,
     max_iter: int,
     start: Solution | None,
-    report: Report | None,
+    report: ResidualReport | None,
 ) -> Solution:
     """The limit along a direction in which the likelihood never stops rising."""
     design = problem.design
     user_l1, user_l2 = l1 * design.scale, l2 * design.scale * design.scale
-    limit = fit(
+    limit = fit_by_newton(
         design,
         loss,
         user_l1,

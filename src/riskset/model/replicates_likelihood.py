@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
-from riskset.kernels import lanes_cpu as kernels
 from riskset.kernels import logistic_cpu as logistic
+from riskset.kernels import replicates_cpu as kernels
 from riskset.kernels._vector import LANES, lane_rows
-from riskset.kernels.risk_sets_cpu import LEAST, SPAN
+from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, MIN_TOTAL
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 
-__all__ = ["LANES", "LaneEvaluation", "LaneLoss", "LogisticLanes", "Part", "tails_of"]
+__all__ = ["LANES", "LaneEvaluation", "LaneLoss", "LogisticLanes", "ReplicateWeights", "tails_of"]
 
 
-class Part(NamedTuple):
+class ReplicateWeights(NamedTuple):
     """The rows of a replicate.
 
     Attributes
@@ -60,8 +60,10 @@ class LaneEvaluation:
 
 
 @dataclass(frozen=True)
-class _Tail:
-    """Rows with a competing event, at risk after their own time; arrays of `lanes_ref.sum_after`.
+class _LaneTail:
+    """Rows with a competing event, at risk after their own time.
+
+    Arrays of `replicates_ref.sum_after`.
 
     Attributes
     ----------
@@ -98,7 +100,7 @@ class LaneLoss:
     unit: Rows
     events: Rows
     count: AnyArray
-    tails: tuple[_Tail, ...]
+    tails: tuple[_LaneTail, ...]
 
     @staticmethod
     def can_be_made(loss: Loss) -> bool:
@@ -110,7 +112,9 @@ class LaneLoss:
         return isinstance(loss, FineGrayLoss) and loss.limit is None
 
     @classmethod
-    def build(cls, loss: Loss, parts: Sequence[Part], *, carry_on: bool = False) -> "LaneLoss":
+    def build(
+        cls, loss: Loss, parts: Sequence[ReplicateWeights], *, carry_on: bool = False
+    ) -> "LaneLoss":
         """From at most eight replicates; the lanes that are left stay empty.
 
         Parameters
@@ -122,7 +126,7 @@ class LaneLoss:
         unit, count = _counted(loss.outcome.weight, parts)
         unit, count = unit[order], np.take(count, order, axis=0)
         found = tails_of(loss, parts, LANES, carry_on) if isinstance(loss, FineGrayLoss) else ()
-        tails = tuple(_Tail(rows, tail, ptr, survival) for rows, ptr, tail, survival in found)
+        tails = tuple(_LaneTail(rows, tail, ptr, survival) for rows, ptr, tail, survival in found)
         events = np.where(loss.outcome.is_event[order], unit, 0.0)
         kind = LogisticLanes if isinstance(loss, LogisticLoss) else LaneLoss
         return kind(loss, unit, events, count, tails)
@@ -174,7 +178,7 @@ class LaneLoss:
         """Likelihood alone, and where it is safe (8,)."""
         low, shift, value = np.empty((3, LANES))
         kernels.bounds(eta, low, shift)
-        is_safe = shift - low < SPAN
+        is_safe = shift - low < MAX_ETA_SPAN
         if not is_safe.all():
             eta, shift = np.where(is_safe, eta, 0.0), np.where(is_safe, shift, 0.0)
         risk, scratch = self.loss.risk, self._scratch
@@ -191,7 +195,7 @@ class LaneLoss:
             eta, shift, risk.order, self.unit, self.events, self.count, risk.group_ptr,
             risk.starts_stratum, more, own, scratch.hazard, low, value,
         )  # fmt: skip
-        is_safe &= low > LEAST
+        is_safe &= low > MIN_TOTAL
         return value, is_safe
 
 
@@ -258,7 +262,7 @@ class _Scratch(NamedTuple):
     residual: Matrix
 
 
-def _counted(weight: Rows, parts: Sequence[Part]) -> tuple[Rows, AnyArray]:
+def _counted(weight: Rows, parts: Sequence[ReplicateWeights]) -> tuple[Rows, AnyArray]:
     """How often each row counts in each lane, in one byte if that is enough, and its unit."""
     count = np.zeros((weight.size, LANES), dtype=np.uint8)
     if all(kernels.counts(part.weight, weight, k, count) for k, part in enumerate(parts)):
@@ -270,7 +274,7 @@ def _counted(weight: Rows, parts: Sequence[Part]) -> tuple[Rows, AnyArray]:
 
 
 def tails_of(
-    loss: FineGrayLoss, parts: Sequence[Part], n_lanes: int, carry_on: bool
+    loss: FineGrayLoss, parts: Sequence[ReplicateWeights], n_lanes: int, carry_on: bool
 ) -> Iterator[tuple[Index, Pointer, Matrix, Matrix]]:
     """The tails of the whole data, weighted by each replicate's own censoring curves.
 

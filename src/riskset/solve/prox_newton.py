@@ -10,35 +10,35 @@ from numpy.typing import NDArray
 from riskset._errors import DeviceError
 from riskset._messages import Note
 from riskset._types import Features, Index, Matrix
-from riskset.solve.curvature import RIDGE, CurvatureModel, largest
-from riskset.solve.finite import ScoreAndInformation, drift_of
+from riskset.solve.curvature import RIDGE_FACTOR, CurvatureModel, largest
+from riskset.solve.finiteness import ScoreAndInformation, drift_of
 from riskset.solve.optimality import Problem, violations
-from riskset.solve.passes import DevicePasses, HostPasses, Passes, TooWide
 from riskset.solve.quadratic import conjugate_step, newton_step
 from riskset.solve.result import Solution
+from riskset.solve.rows import DeviceRows, EtaTooWide, HostRows, RowOperator
 
-__all__ = ["CompleteRun", "Report", "Run"]
+__all__ = ["CompleteMinimisation", "ResidualReport", "Minimisation"]
 
-Report = Callable[[int, float], None]
+ResidualReport = Callable[[int, float], None]
 """Called with the number of steps and the relative KKT residual."""
 
-ALL_AT_ONCE = 1024
+MAX_FULL_WORKING_SET = 1024
 """Designs up to this many columns may start with every column in the working set."""
-LEAST_WORKING = 256
+MIN_WORKING_SET = 256
 """Size of a first working set, and of what is added to it at once."""
-MOST_IN_MATRIX = 2048
+MAX_MATRIX_COLUMNS = 2048
 """Without an L1 part, larger working sets have steps by conjugate gradients, without a matrix."""
 MAX_HALVINGS = 60
-AT_REST = 1e-3
+MAX_REST_STEP = 1e-3
 """A coefficient that the last curvature would move by more of its standard error is not at rest."""
-MAX_IDLE = 8
+MAX_IDLE_STEPS = 8
 """Steps below rounding of the objective that may follow the one of the least residual."""
-LEAST_BOX = 0.1
+MIN_STEP_BOUND = 0.1
 """Steps up to this share of a spread are never cut: they need no guard."""
 
 
 @dataclass
-class Run:
+class Minimisation:
     """One minimisation: everything that changes while it goes on.
 
     On a device, `eta` and `now` are what `passes` makes of them, until `solve` has ended.
@@ -55,11 +55,11 @@ class Run:
     tol: float
     max_iter: int
     allowed: NDArray[np.bool_]
-    report: Report | None
+    report: ResidualReport | None
     model: CurvatureModel = field(init=False)
     last_step: Features = field(init=False)
     beta: Features = field(init=False)
-    passes: Passes = field(init=False)
+    passes: RowOperator = field(init=False)
     eta: Any = field(init=False)
     now: Any = field(init=False)
     gradient: Features = field(init=False)
@@ -74,19 +74,19 @@ class Run:
         """Start at 0, or where another fit ended."""
         try:
             self._begin(start, self._fastest_passes())
-        except TooWide:
-            self._begin(start, HostPasses(self.problem))
+        except EtaTooWide:
+            self._begin(start, HostRows(self.problem))
         except DeviceError:
             if not self.problem.give_up_device():
                 raise
-            self._begin(start, HostPasses(self.problem))
+            self._begin(start, HostRows(self.problem))
 
-    def _fastest_passes(self) -> Passes:
+    def _fastest_passes(self) -> RowOperator:
         if self.problem.on_device is not None:
-            return DevicePasses(self.problem)
-        return HostPasses(self.problem)
+            return DeviceRows(self.problem)
+        return HostRows(self.problem)
 
-    def _begin(self, start: Solution | None, passes: Passes) -> None:
+    def _begin(self, start: Solution | None, passes: RowOperator) -> None:
         problem, design = self.problem, self.problem.design
         self.model = CurvatureModel(problem)
         self.last_step = np.zeros(design.n_features)
@@ -107,12 +107,12 @@ class Run:
             self._begin(None, passes)  # worse than nothing, as after a change of the data
             self.warm = False
 
-    def _stand(self, passes: Passes) -> None:
+    def _stand(self, passes: RowOperator) -> None:
         """Evaluate where `beta` is."""
         problem = self.problem
         self.passes = passes
         self.eta = passes.at(self.beta)
-        if isinstance(passes, HostPasses) and not self.beta.any():
+        if isinstance(passes, HostRows) and not self.beta.any():
             self.now, self.gradient = problem.null, problem.gradient_at_zero
             return
         self.now = passes.evaluate(self.eta)
@@ -139,15 +139,15 @@ class Run:
 
     def solve(self) -> None:
         """Solve where the passes are fastest; the host has the last word."""
-        if isinstance(self.passes, DevicePasses):
+        if isinstance(self.passes, DeviceRows):
             try:
                 self._solve()
-            except TooWide:
+            except EtaTooWide:
                 pass
             except DeviceError:
                 if not self.problem.give_up_device():
                     raise
-            self._stand(HostPasses(self.problem))
+            self._stand(HostRows(self.problem))
         self._solve()
 
     def _solve(self) -> None:
@@ -175,18 +175,18 @@ class Run:
                 self.gradient = self.passes.cross(self.now)
             v = self._violations()
             fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
-            most = max(LEAST_WORKING, int(np.count_nonzero(working)))
+            most = max(MIN_WORKING_SET, int(np.count_nonzero(working)))
             working |= largest(fresh, v, most)
 
     def _first_working_set(self) -> NDArray[np.bool_]:
         """Everything if that is little, else what is or could become different from 0."""
-        if self.beta.size <= ALL_AT_ONCE and not self.warm:
+        if self.beta.size <= MAX_FULL_WORKING_SET and not self.warm:
             return self.allowed.copy()
         support = (self.beta != 0) | (self.l1 == 0)
         strength = np.abs(self.gradient - self.l2 * self.beta)
         # The strong rule between neighbouring penalties; violators are added anyhow.
         near = (strength > 0.7 * self.l1) & ~support & self.allowed
-        most = max(LEAST_WORKING, 3 * int(np.count_nonzero(support)))
+        most = max(MIN_WORKING_SET, 3 * int(np.count_nonzero(support)))
         excess = (strength - self.l1) / self.problem.spread
         chosen: NDArray[np.bool_] = (support | largest(near, excess, most)) & self.allowed
         return chosen
@@ -212,7 +212,7 @@ class Run:
                 self.report(self.n_iter, residual)
             if residual <= target and not _may_move(v * spread, curvature, l2):
                 break
-            if q > MOST_IN_MATRIX and not l1.any() and self.can_multiply:
+            if q > MAX_MATRIX_COLUMNS and not l1.any() and self.can_multiply:
                 eta = passes.home(self.eta)
                 step, image = conjugate_step(problem, columns, eta, gradient, beta, l2)
             else:
@@ -228,7 +228,7 @@ class Run:
             is_idle = residual >= least_residual and predicted <= self._rounding(objective)
             n_idle = n_idle + 1 if is_idle else 0
             least_residual = min(residual, least_residual)
-            if n_idle > MAX_IDLE:
+            if n_idle > MAX_IDLE_STEPS:
                 self.stalled |= residual > target
                 break
             along = passes.along(step, columns)
@@ -242,7 +242,7 @@ class Run:
             beta = self.beta[columns]
             self.last_move = share * passes.span(along)
             self.last_step[columns] = share * step
-            box = np.maximum(np.maximum(2 * np.abs(share * step), box / 2), LEAST_BOX / spread)
+            box = np.maximum(np.maximum(2 * np.abs(share * step), box / 2), MIN_STEP_BOUND / spread)
             if image.size:
                 self.model.learn(share * step, share * image, before - gradient)
         self.gradient = self.gradient.copy()
@@ -251,9 +251,9 @@ class Run:
     def _remember(self, columns: Index, curvature: Matrix, gradient: Features) -> None:
         """Keep what may prove the estimate to be finite, if the curvature here is exact."""
         self.score_and_information = None
-        if self.model.is_exact and isinstance(self.passes, HostPasses):
+        if self.model.is_exact and isinstance(self.passes, HostRows):
             information = curvature.copy()
-            information[np.diag_indices(columns.size)] /= RIDGE
+            information[np.diag_indices(columns.size)] /= RIDGE_FACTOR
             drift = drift_of(self.problem.loss, self.now)
             self.score_and_information = ScoreAndInformation(columns, information, gradient, drift)
 
@@ -343,14 +343,14 @@ class Run:
         )
 
 
-class CompleteRun(Run):
+class CompleteMinimisation(Minimisation):
     """A minimisation that keeps every column of a small design in its working set.
 
     For those who go on with its curvature, as replicates do.
     """
 
     def _first_working_set(self) -> NDArray[np.bool_]:
-        if self.beta.size <= ALL_AT_ONCE:
+        if self.beta.size <= MAX_FULL_WORKING_SET:
             return self.allowed.copy()
         return super()._first_working_set()
 
@@ -362,7 +362,9 @@ def _may_move(violation: Features, curvature: Matrix, l2: Features) -> bool:
     """
     if not curvature.size:
         return False
-    return bool((violation > AT_REST * np.sqrt(np.maximum(np.diag(curvature), 0.0) + l2)).any())
+    return bool(
+        (violation > MAX_REST_STEP * np.sqrt(np.maximum(np.diag(curvature), 0.0) + l2)).any()
+    )
 
 
 def _penalty_change(beta: Features, step: Features, l1: Features, l2: Features) -> float:

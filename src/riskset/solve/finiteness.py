@@ -40,41 +40,41 @@ from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
-from riskset.model.cox import MAX_DENSE, Evaluation, centred_within_strata
+from riskset.model.cox import MAX_DENSE_NUMBERS, Evaluation, centred_within_strata
 from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 
 __all__ = [
-    "SHORT",
-    "TERMS",
-    "UNIT",
+    "MAX_PROOF_SPAN",
+    "EXTRA_OPERATIONS",
+    "EPSILON",
     "ScoreAndInformation",
-    "Frame",
+    "ProofFrame",
     "FreeColumns",
-    "Rounding",
+    "RoundingBounds",
     "drift_of",
     "extents",
 ]
 
-SHORT = 0.5
+MAX_PROOF_SPAN = 0.5
 """A step that spans less, rounding included, is a proof; 1 would do."""
-LEAST_SIZE = 1e-4
+MIN_INFORMATION_SHARE = 1e-4
 """Least information of a column, as a share of the largest it can have, square root of both."""
-LEAST_EIGENVALUE = 1e-6
-SKEW = 1e-2
+MIN_EIGENVALUE = 1e-6
+MIN_EIGENVALUE_AS_GIVEN = 1e-2
 """Columns whose correlations leave a smaller eigenvalue are replaced by combinations of them."""
-UNIT = float(np.finfo(np.float64).eps)
-TERMS = 4096
+EPSILON = float(np.finfo(np.float64).eps)
+EXTRA_OPERATIONS = 4096
 """Operations on a number besides those for each row. An exponential counts for its argument, less
 than 1,000 in size: what is smaller yet counts for nothing."""
-NOTHING = 1e-100
+MIN_INFORMATION = 1e-100
 """Information, square root, that is no more than underflow."""
-NEGLIGIBLE = 1e-14
+NEGLIGIBLE_EVENT_SHARE = 1e-14
 """A row that is expected to have a smaller share of the events says nothing and is left out. An
 estimate that is finite on some of the rows is finite on all."""
 
 
-class Rounding(NamedTuple):
+class RoundingBounds(NamedTuple):
     """How far gradients and information of some columns may be off.
 
     Attributes
@@ -98,9 +98,9 @@ class Rounding(NamedTuple):
     drift: float = 0.0
 
     @classmethod
-    def of(cls, loss: Loss, reach: Features, drift: float = 0.0) -> "Rounding":
+    def of(cls, loss: Loss, reach: Features, drift: float = 0.0) -> "RoundingBounds":
         """Of a likelihood."""
-        unit = 4 * UNIT * (loss.outcome.n_rows + TERMS)
+        unit = 4 * EPSILON * (loss.outcome.n_rows + EXTRA_OPERATIONS)
         n_events = float(loss.risk.event_weight.sum())
         return cls(unit, reach, n_events, bool(loss.risk.own.size or loss.tails), drift)
 
@@ -122,7 +122,7 @@ class ScoreAndInformation(NamedTuple):
     gradient : (q,) float64
         Of the log likelihood, in stored units.
     drift : float
-        See `Rounding`.
+        See `RoundingBounds`.
     """
 
     columns: Index
@@ -170,8 +170,8 @@ class FreeColumns:
         spread : (q,) float64
             Unit of each column.
         """
-        has_some = self.size >= LEAST_SIZE * spread * np.sqrt(n_events)
-        return bool(has_some.all() and self.eigenvalues[0] > LEAST_EIGENVALUE)
+        has_some = self.size >= MIN_INFORMATION_SHARE * spread * np.sqrt(n_events)
+        return bool(has_some.all() and self.eigenvalues[0] > MIN_EIGENVALUE)
 
     def step(self, gradient: Features) -> Features:
         """Newton step (q,) from the gradient of the log likelihood in stored units."""
@@ -188,7 +188,12 @@ class FreeColumns:
         return widest(loss, self.design.product(step, self.columns, runtime=loss.runtime))
 
     def bound(
-        self, step: Features, rest: Features, span: float, ranges: Features, rounding: Rounding
+        self,
+        step: Features,
+        rest: Features,
+        span: float,
+        ranges: Features,
+        rounding: RoundingBounds,
     ) -> float:
         r"""The bound on :math:`\mathrm{range}(x's) + R \lVert r \rVert_{I^{-1}}`.
 
@@ -207,7 +212,7 @@ class FreeColumns:
         error = rounding.unit * np.add.outer(share, share)
         if rounding.is_difference:
             error += 2 * rounding.unit * np.outer(share, share)
-        error += 16 * share.size * UNIT
+        error += 16 * share.size * EPSILON
         least = float(self.eigenvalues[0]) - float(np.linalg.norm(error))
         if not least > 0:  # or not a number
             return np.inf
@@ -216,13 +221,13 @@ class FreeColumns:
         reach = float(np.linalg.norm(ranges / self.size)) / np.sqrt(least)
         return float(span + reach * (np.linalg.norm(r) / np.sqrt(least) + reach * rounding.drift))
 
-    def most(self, gradient: Features, ranges: Features, rounding: Rounding) -> float:
+    def most(self, gradient: Features, ranges: Features, rounding: RoundingBounds) -> float:
         """The bound for s = 0, from bounds on the gradient."""
         return self.bound(np.zeros(ranges.size), gradient, 0.0, ranges, rounding)
 
 
 @dataclass(frozen=True)
-class Frame:
+class ProofFrame:
     """Free columns in coordinates that are told apart well: combinations of those that are not.
 
     Attributes
@@ -245,13 +250,13 @@ class Frame:
     is_plain: bool
     free: FreeColumns
     ranges: Features
-    rounding: Rounding
+    rounding: RoundingBounds
     gradient: Features
 
     @classmethod
     def where_known(
         cls, design: Design, loss: Loss, known: ScoreAndInformation, columns: Index
-    ) -> "Frame | None":
+    ) -> "ProofFrame | None":
         """Where gradient and information are known already: without a pass over pairs of columns.
 
         None if they are not known for all columns.
@@ -261,33 +266,35 @@ class Frame:
             return None
         free = FreeColumns.of(design, columns, known.information[np.ix_(at, at)])
         ranges, sizes = extents(design, loss, columns)
-        rounding = Rounding.of(loss, np.maximum(ranges, sizes), known.drift)
+        rounding = RoundingBounds.of(loss, np.maximum(ranges, sizes), known.drift)
         return cls(loss, np.eye(columns.size), True, free, ranges, rounding, known.gradient[at])
 
     @classmethod
-    def at(cls, design: Design, loss: Loss, eta: Rows, columns: Index) -> "Frame":
+    def at(cls, design: Design, loss: Loss, eta: Rows, columns: Index) -> "ProofFrame":
         """At the linear predictor `eta`, offset included."""
         now = loss.evaluate(eta)
         loss = _without_negligible(loss, now.expected)
         now = loss.evaluate(eta)
         free = FreeColumns.at(design, loss, eta, columns)
-        is_dense = design.n_rows * columns.size <= MAX_DENSE
-        has_some = bool((free.size > NOTHING).all())
-        is_plain = bool(free.eigenvalues[0] > SKEW) or not (is_dense and has_some)
+        is_dense = design.n_rows * columns.size <= MAX_DENSE_NUMBERS
+        has_some = bool((free.size > MIN_INFORMATION).all())
+        is_plain = bool(free.eigenvalues[0] > MIN_EIGENVALUE_AS_GIVEN) or not (
+            is_dense and has_some
+        )
         if is_plain:
             ranges, sizes = extents(design, loss, columns)
             transform, reach, at = np.eye(columns.size), np.maximum(ranges, sizes), columns
         else:
             x = centred_within_strata(design.stored(columns), loss.outcome, now.expected)
-            scale = np.sqrt(np.maximum(free.eigenvalues, 4 * UNIT * free.eigenvalues[-1]))
+            scale = np.sqrt(np.maximum(free.eigenvalues, 4 * EPSILON * free.eigenvalues[-1]))
             transform = free.vectors / scale / free.size[:, None]
             design, at = Design.from_dense(x @ transform), np.arange(columns.size)
             transform = transform / design.scale
             # Twice: the columns of a design are centred once more.
             reach = 2 * (np.abs(x) @ np.abs(transform)).max(axis=0)
-            ranges = extents(design, loss, at)[0] + UNIT * columns.size * reach
+            ranges = extents(design, loss, at)[0] + EPSILON * columns.size * reach
             free = FreeColumns.at(design, loss, eta, at)
-        rounding = Rounding.of(loss, reach, drift_of(loss, now))
+        rounding = RoundingBounds.of(loss, reach, drift_of(loss, now))
         gradient = design.cross(now.residual, at, runtime=loss.runtime)
         return cls(loss, transform, is_plain, free, ranges, rounding, gradient)
 
@@ -300,12 +307,12 @@ class Frame:
                 return False
             rest = np.abs(self.gradient - free.image(step))
             span = free.span(step, self.loss)
-            return free.bound(step, rest, span, self.ranges, self.rounding) < SHORT
+            return free.bound(step, rest, span, self.ranges, self.rounding) < MAX_PROOF_SPAN
 
     def is_proof_with(self, rest: Features) -> bool:
         """Whether what a combination of pairs leaves of the gradient (q,) is a proof."""
         with np.errstate(all="ignore"):
-            return self.free.most(np.abs(rest), self.ranges, self.rounding) < SHORT
+            return self.free.most(np.abs(rest), self.ranges, self.rounding) < MAX_PROOF_SPAN
 
 
 def widest(loss: Loss, x: Rows) -> float:
@@ -348,7 +355,7 @@ def _used(loss: Loss) -> NDArray[np.bool_] | None:
 
 def _without_negligible(loss: Loss, expected: Rows) -> Loss:
     """The likelihood without rows at risk that are hardly ever expected to fail, and do not."""
-    out = expected <= NEGLIGIBLE * loss.n_events
+    out = expected <= NEGLIGIBLE_EVENT_SHARE * loss.n_events
     if not isinstance(loss, LogisticLoss):
         out[loss.risk.order[loss.risk.event_weight > 0]] = False
     if not out.any():

@@ -1,4 +1,4 @@
-// Optimality conditions, steps and secant pairs: see steps_ref.py. A block of threads works on one lane.
+// Optimality conditions, steps and secant pairs: see lane_steps_ref.py. A block of threads works on one lane.
 #include "prelude.cuh"
 
 #define WARPS (THREADS / 32)

@@ -20,18 +20,18 @@ import numpy as np
 from riskset._errors import DeviceError
 from riskset._types import AnyArray, Features, Index
 from riskset.data.design import Design
-from riskset.kernels.ccd_finegray_ref import Stay
+from riskset.kernels.ccd_finegray_ref import CompetingStay
 from riskset.kernels.cuda.backend import Array, Backend
 from riskset.kernels.cuda.launch import TILE_ROWS, Launcher
 from riskset.model.loss import Loss
 from riskset.solve.risk_columns import RiskColumns
 
-__all__ = ["Coordinates", "stay_of"]
+__all__ = ["DeviceSweeps", "stay_of"]
 
 FLOAT, INT = np.dtype(np.float64), np.dtype(np.int32)
 
 
-class _Columns(NamedTuple):
+class _ColumnEntries(NamedTuple):
     """Entries of some columns: where each begins and ends, and, on the device, all of them."""
 
     columns: Index
@@ -42,7 +42,7 @@ class _Columns(NamedTuple):
     is_binary: bool
 
 
-class Coordinates:
+class DeviceSweeps:
     """Steps of single coordinates, in the memory of a backend.
 
     Parameters
@@ -66,7 +66,7 @@ class Coordinates:
         every = np.arange(design.n_features)
         self.reach = listed.reach
         self._columns = [
-            _Columns(
+            _ColumnEntries(
                 *e[:3],
                 backend.upload(e.place.astype(np.int32)),
                 backend.upload(e.value),
@@ -157,7 +157,7 @@ class Coordinates:
             x[:] = self.backend.download(on_device)
 
     def _visit(
-        self, some: _Columns, k: int, eta: Array, shift: Array, by_column: dict[str, Array]
+        self, some: _ColumnEntries, k: int, eta: Array, shift: Array, by_column: dict[str, Array]
     ) -> None:
         """The launches of one coordinate."""
         squares = self._xr if some.is_binary else self._xxr
@@ -194,7 +194,7 @@ def _refuse(loss: Loss) -> None:
         )
 
 
-def stay_of(loss: Loss) -> Stay:
+def stay_of(loss: Loss) -> CompetingStay:
     """Rows with a competing event by their place in risk order, from the tails."""
     n = loss.risk.order.size
     later, curve = np.zeros(n), np.zeros(n, dtype=np.int32)
@@ -203,4 +203,4 @@ def stay_of(loss: Loss) -> Stay:
     for k, tail in enumerate(loss.tails):
         place = place_of[tail.sets.order]
         later[place], curve[place] = tail.sets.weight / loss.risk.weight[place], k
-    return Stay(later, curve, np.array([tail.survival for tail in loss.tails]))
+    return CompetingStay(later, curve, np.array([tail.survival for tail in loss.tails]))

@@ -7,7 +7,8 @@ the design once for all lanes. Nothing that one lane does depends on another, so
 same bits in any company.
 
 What is decided for a lane is decided here, from a few numbers for each; rows and columns are the
-business of `Lanes`: `lanes_cpu` in the memory of the host, `lanes_device` in that of a GPU.
+business of `ReplicateLanes`: `replicates_host` in the memory of the host, `replicates_device` in
+that of a GPU.
 """
 
 from dataclasses import dataclass, field
@@ -19,34 +20,34 @@ from numpy.typing import NDArray
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.solve.curvature import CurvatureModel, largest
-from riskset.solve.optimality import NO_SIGNAL, Problem
+from riskset.solve.optimality import MIN_SIGNAL_PER_EVENT, Problem
+from riskset.solve.prox_newton import MAX_FULL_WORKING_SET
 from riskset.solve.result import Solution
-from riskset.solve.run import ALL_AT_ONCE
 
-__all__ = ["Bundle", "LaneAnswers", "LaneValues", "Lanes", "Shared"]
+__all__ = ["ReplicateBundle", "BundleResult", "LaneValues", "ReplicateLanes", "BundleStart"]
 
-N_PAIRS = 12
+MAX_SECANT_PAIRS = 12
 """Secant pairs kept; with one more the lane starts to collect anew."""
-SWEEPS = 100
+MAX_SWEEPS = 100
 MAX_HALVINGS = 20
-INNER = 0.01
+INNER_TOLERANCE = 0.01
 """Share of the residual to which quadratics are minimised. Many columns that go together, as all
 common ones do, are found by small changes of each, so that much less would leave most undone."""
-FIRST_BOX, LEAST_BOX = 2.0, 0.1
+FIRST_STEP_BOUND, MIN_STEP_BOUND = 2.0, 0.1
 """Bounds of a step, in spreads."""
-STRONG = 0.5
+STRONG_RULE_SHARE = 0.5
 """Columns whose gradient on the whole data reaches this share of their penalty are in the set."""
-FEW_NEW, FEW_NEW_SHARE = 64, 0.25
+MAX_NEW_COLUMNS, MAX_NEW_COLUMN_SHARE = 64, 0.25
 """A lane that misses more columns at once, or this share of the set, is fitted alone."""
-LEAST_SHARE = 0.05
+MIN_EVENT_SHARE = 0.05
 """So is one with a smaller share of the events: the curvature of the whole says little about it."""
-EARLY, MANY = 2, 10
+MIN_STEPS_TO_JUDGE, MAX_STEPS_TO_GO = 2, 10
 """A lane that after the first number of steps needs more than the second, at the pace of the last
 one, gets a curvature of its own."""
 
 
 @dataclass(frozen=True)
-class Shared:
+class BundleStart:
     """What all replicates of one penalty share.
 
     Attributes
@@ -75,7 +76,9 @@ class Shared:
     expected: Rows
 
     @classmethod
-    def prepare(cls, problem: Problem, whole: Solution, l1: Features, l2: Features) -> "Shared":
+    def prepare(
+        cls, problem: Problem, whole: Solution, l1: Features, l2: Features
+    ) -> "BundleStart":
         """Choose the working set and evaluate its curvature."""
         design, runtime = problem.design, problem.loss.runtime
         l1, l2 = l1 / design.scale, l2 / design.scale**2
@@ -103,7 +106,7 @@ class LaneValues(NamedTuple):
     is_safe: NDArray[np.bool_]
 
 
-class Lanes(Protocol):
+class ReplicateLanes(Protocol):
     """Rows and columns of the lanes of a bundle; every answer is (R,) if not said otherwise.
 
     They begin at the solution on the whole data, which every lane has columns of its own for.
@@ -197,7 +200,7 @@ class Lanes(Protocol):
 
 
 @dataclass(frozen=True)
-class LaneAnswers:
+class BundleResult:
     """Where a bundle ended.
 
     Attributes
@@ -225,11 +228,11 @@ class LaneAnswers:
 
 
 @dataclass
-class Bundle:
+class ReplicateBundle:
     """One bundle on its way: what is decided for each lane (R,)."""
 
-    shared: Shared
-    lanes: Lanes
+    shared: BundleStart
+    lanes: ReplicateLanes
     tol: float
     max_iter: int
     live: NDArray[np.bool_] = field(init=False)
@@ -240,16 +243,16 @@ class Bundle:
     def __post_init__(self) -> None:
         n_events = self.lanes.n_events
         share = n_events / self.shared.problem.loss.n_events
-        self.live = share > LEAST_SHARE
+        self.live = share > MIN_EVENT_SHARE
         self.is_done = self.live.copy()
         unit, is_safe = self.lanes.signal()
         self._keep(is_safe)
-        unit[unit < NO_SIGNAL * np.maximum(n_events, 1e-300)] = 1.0
+        unit[unit < MIN_SIGNAL_PER_EVENT * np.maximum(n_events, 1e-300)] = 1.0
         self.lanes.begin(share, unit)
         self.n_iter = np.zeros(n_events.size, dtype=np.int64)
         self.strictness = np.ones(n_events.size)
 
-    def solve(self) -> LaneAnswers:
+    def solve(self) -> BundleResult:
         """Newton steps in every lane until its conditions hold over all columns."""
         lanes = self.lanes
         now = self._evaluate()
@@ -266,7 +269,7 @@ class Bundle:
                 residual = lanes.residual()
             lanes.curve(self.live & self._is_slow(before, residual))
             before = np.where(self.live, residual, before)  # a lane that rests keeps its pace
-            now, share = self._search(now, lanes.step(self.live, INNER * residual))
+            now, share = self._search(now, lanes.step(self.live, INNER_TOLERANCE * residual))
             lanes.learn(share, self.live)
             self.n_iter += self.live
             # After a lane's first step its set can become much of what it will have to be.
@@ -276,7 +279,7 @@ class Bundle:
         beta, eta = lanes.end()
         self.is_done &= kkt <= self.tol
         coef = beta / self.shared.problem.design.scale[:, None]
-        return LaneAnswers(
+        return BundleResult(
             coef, kkt, now.log_likelihood, eta, lanes.n_events, self.n_iter, self.is_done
         )
 
@@ -285,7 +288,7 @@ class Bundle:
         with np.errstate(divide="ignore", invalid="ignore"):
             here = np.log(residual)  # of lanes without events it may be near the largest number
             pace, way = np.log(before) - here, here - np.log(self.tol)
-        return np.asarray((self.n_iter >= EARLY) & (MANY * pace < way))
+        return np.asarray((self.n_iter >= MIN_STEPS_TO_JUDGE) & (MAX_STEPS_TO_GO * pace < way))
 
     def _keep(self, among: NDArray[np.bool_]) -> None:
         self.live &= among
@@ -322,7 +325,9 @@ class Bundle:
             return
         violation, inside = self.lanes.violation()
         fresh = (violation > self.tol) & ~inside & again
-        too_many = fresh.sum(axis=0) > max(FEW_NEW, FEW_NEW_SHARE * self.shared.columns.size)
+        too_many = fresh.sum(axis=0) > max(
+            MAX_NEW_COLUMNS, MAX_NEW_COLUMN_SHARE * self.shared.columns.size
+        )
         # Where only the spread at risk asks for more, the conditions are tightened.
         tighter = again & ~fresh.any(axis=0) & ~self.live
         self.strictness = np.where(tighter, 0.3 * self.strictness, self.strictness)
@@ -346,11 +351,11 @@ def _first_columns(
     problem: Problem, whole: Solution, beta: Features, l1: Features, l2: Features
 ) -> NDArray[np.bool_]:
     """The working set: everything if that is little, else what is or could become other than 0."""
-    if beta.size <= ALL_AT_ONCE:
+    if beta.size <= MAX_FULL_WORKING_SET:
         return problem.informative
     support = (beta != 0) | ((l1 == 0) & problem.informative)
     strength = np.abs(whole.gradient - l2 * beta)
-    near = (strength > STRONG * l1) & ~support & problem.informative
+    near = (strength > STRONG_RULE_SHARE * l1) & ~support & problem.informative
     most = max(256, 3 * int(np.count_nonzero(support)))
     chosen: NDArray[np.bool_] = support | largest(near, (strength - l1) / problem.spread, most)
     return chosen

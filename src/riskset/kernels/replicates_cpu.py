@@ -1,4 +1,4 @@
-"""Eight likelihoods at once on the CPU. The specification is `lanes_ref`.
+"""Eight likelihoods at once on the CPU. The specification is `replicates_ref`.
 
 A kernel does all rows in one thread: bundles of eight are shared out among the threads, so that
 nothing is divided, and the bits of a lane depend on nothing but its own numbers.
@@ -43,7 +43,7 @@ __all__ = [
 def cross_binary(
     block_ptr: Index, row: AnyArray, slots: Index, r: Matrix, shift: int, out: Matrix
 ) -> None:
-    """See `lanes_ref.cross_binary`."""
+    """See `replicates_ref.cross_binary`."""
     for b in range(block_ptr.shape[0]):
         for m in range(slots.size):
             s = slots[m]
@@ -54,7 +54,7 @@ def cross_binary(
 def cross_valued(
     block_ptr: Index, row: AnyArray, value: Rows, slots: Index, r: Matrix, shift: int, out: Matrix
 ) -> None:
-    """See `lanes_ref.cross_valued`."""
+    """See `replicates_ref.cross_valued`."""
     for b in range(block_ptr.shape[0]):
         for m in range(slots.size):
             s = slots[m]
@@ -64,7 +64,7 @@ def cross_valued(
 
 @kernel
 def cross_dense(blocks: AnyArray, slots: Index, r: Matrix, out: Matrix) -> None:
-    """See `lanes_ref.cross_dense`."""
+    """See `replicates_ref.cross_dense`."""
     n_blocks, _, size = blocks.shape
     for b in range(n_blocks):
         n = min(size, r.shape[0] - b * size)
@@ -76,7 +76,7 @@ def cross_dense(blocks: AnyArray, slots: Index, r: Matrix, out: Matrix) -> None:
 def product_binary(
     block_ptr: Index, row: AnyArray, slots: Index, v: Matrix, shift: int, out: Matrix
 ) -> None:
-    """See `lanes_ref.product_binary`."""
+    """See `replicates_ref.product_binary`."""
     for b in range(block_ptr.shape[0]):
         for m in range(slots.size):
             s = slots[m]
@@ -87,7 +87,7 @@ def product_binary(
 def product_valued(
     block_ptr: Index, row: AnyArray, value: Rows, slots: Index, v: Matrix, shift: int, out: Matrix
 ) -> None:
-    """See `lanes_ref.product_valued`."""
+    """See `replicates_ref.product_valued`."""
     for b in range(block_ptr.shape[0]):
         for m in range(slots.size):
             s = slots[m]
@@ -97,7 +97,7 @@ def product_valued(
 
 @kernel
 def product_dense(blocks: AnyArray, slots: Index, v: Matrix, out: Matrix) -> None:
-    """See `lanes_ref.product_dense`."""
+    """See `replicates_ref.product_dense`."""
     n_blocks, _, size = blocks.shape
     for b in range(n_blocks):
         n = min(size, out.shape[0] - b * size)
@@ -107,7 +107,7 @@ def product_dense(blocks: AnyArray, slots: Index, v: Matrix, out: Matrix) -> Non
 
 @kernel
 def bounds(x: Matrix, low: Rows, high: Rows) -> None:
-    """See `lanes_ref.bounds`."""
+    """See `replicates_ref.bounds`."""
     n = x.shape[0]
     low[:], high[:] = np.inf, -np.inf
     for i in range(n):
@@ -118,7 +118,7 @@ def bounds(x: Matrix, low: Rows, high: Rows) -> None:
 
 @kernel
 def counts(weight: Rows, unit: Rows, lane: int, out: AnyArray) -> bool:
-    """See `lanes_ref.counts`."""
+    """See `replicates_ref.counts`."""
     exact = True
     for i in range(weight.size):
         ratio = weight[i] / unit[i] if unit[i] > 0.0 else 0.0
@@ -144,7 +144,7 @@ def sum_up_to(
     low: Rows,
     value: Rows,
 ) -> None:
-    """See `lanes_ref.sum_up_to`."""
+    """See `replicates_ref.sum_up_to`."""
     vector.sum_up_to(
         eta, shift, order, weight, events, count, group_ptr, starts, starts.size, more, r, hazard,
         low, value,
@@ -163,7 +163,7 @@ def sum_after(
     r: Matrix,
     total: Matrix,
 ) -> None:
-    """See `lanes_ref.sum_after`."""
+    """See `replicates_ref.sum_after`."""
     n = starts.size
     vector.sum_after(eta, shift, order, weight, group_ptr, starts, n, survival, r, total)
 
@@ -179,7 +179,7 @@ def residuals_up_to(
     starts: NDArray[np.bool_],
     residual: Matrix,
 ) -> None:
-    """See `lanes_ref.residuals_up_to`."""
+    """See `replicates_ref.residuals_up_to`."""
     n = starts.size
     vector.residuals_up_to(hazard, order, r, events, count, group_ptr, starts, n, residual)
 
@@ -194,7 +194,7 @@ def residuals_of_tail(
     survival: Matrix,
     residual: Matrix,
 ) -> None:
-    """See `lanes_ref.residuals_of_tail`."""
+    """See `replicates_ref.residuals_of_tail`."""
     n = starts.size
     vector.residuals_of_tail(hazard, order, r, group_ptr, starts, n, survival, residual)
 
@@ -215,7 +215,7 @@ def minimise_quadratics(
     step: Matrix,
     image: Matrix,
 ) -> None:
-    """See `lanes_ref.minimise_quadratics`."""
+    """See `replicates_ref.minimise_quadratics`."""
     q, n_pairs = pairs.shape[0], pairs.shape[1]
     size = np.empty((q, LANES))
     for j in range(q):

@@ -1,4 +1,4 @@
-"""Eight lanes of a bundle in one thread of the host: see `solve.lanes`."""
+"""Eight lanes of a bundle in one thread of the host: see `solve.replicates_bundle`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,37 +9,45 @@ from numpy.typing import NDArray
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.design import Design
-from riskset.kernels import lanes_cpu as kernels
+from riskset.kernels import replicates_cpu as kernels
 from riskset.kernels._vector import lane_rows
-from riskset.model.lanes import LANES, LaneLoss, Part
+from riskset.model.replicates_likelihood import LANES, LaneLoss, ReplicateWeights
 from riskset.solve.curvature import CurvatureModel
-from riskset.solve.lanes import FIRST_BOX, LEAST_BOX, N_PAIRS, SWEEPS, LaneValues, Shared, joined
-from riskset.solve.optimality import LEAST_AT_RISK, violations
+from riskset.solve.optimality import MIN_SPREAD_SHARE, violations
 from riskset.solve.quadratic import newton_step
+from riskset.solve.replicates_bundle import (
+    FIRST_STEP_BOUND,
+    MAX_SECANT_PAIRS,
+    MAX_SWEEPS,
+    MIN_STEP_BOUND,
+    BundleStart,
+    LaneValues,
+    joined,
+)
 
-__all__ = ["CpuLanes"]
+__all__ = ["HostLanes"]
 
-NEAR = 0.7
+MIN_PENALTY_SHARE = 0.7
 """Share of its penalty that the gradient of a column at 0 must reach to be in a curvature of a
 lane's own."""
-MOST_OF_OWN = 4096
+MAX_OWN_CURVATURE_COLUMNS = 4096
 """Columns of such a curvature: of more, a matrix for each lane would take too much memory."""
-SAMPLES_EACH = 25
+SAMPLES_PER_COLUMN = 25
 """Rows of its sample for each column: a step of a lane is cheap beside the sample."""
 
-NEARBY, FAR = 1e-3, 1e3
+DIFFERENCE_STEP, MAX_SPREADS_IN_RANGE = 1e-3, 1e3
 """Differences are taken by so much of a linear predictor; with columns that range over more
-spreads than `FAR` they would lack digits."""
-MOST_BY_DIFFERENCES = 16
+spreads than `MAX_SPREADS_IN_RANGE` they would lack digits."""
+MAX_DIFFERENCED_COLUMNS = 16
 """Of more columns each replicate's information is as cheap."""
 
 
 @dataclass
-class CpuLanes:
+class HostLanes:
     """`Lanes` of the host; (q, 8) arrays are on the working set."""
 
-    shared: Shared
-    parts: Sequence[Part]
+    shared: BundleStart
+    parts: Sequence[ReplicateWeights]
     loss: LaneLoss = field(init=False)
     columns: Index = field(init=False)
     curvature: Matrix = field(init=False)
@@ -72,8 +80,8 @@ class CpuLanes:
         q = self.columns.size
         self.mine = np.ones((q, LANES), dtype=bool)
         self.beta = np.repeat(shared.beta[self.columns][:, None], LANES, axis=1)
-        self.box = FIRST_BOX / self.spread[self.columns]
-        self.pairs = np.zeros((q, 2 * N_PAIRS, LANES))
+        self.box = FIRST_STEP_BOUND / self.spread[self.columns]
+        self.pairs = np.zeros((q, 2 * MAX_SECANT_PAIRS, LANES))
         self.n_pairs = np.zeros(LANES, dtype=np.int64)
         self.own = [None] * LANES
         self.eta[:] = shared.eta[:, None]
@@ -108,13 +116,13 @@ class CpuLanes:
     def curve(self, slow: NDArray[np.bool_]) -> None:
         """See `Lanes`."""
         problem, l1 = self.shared.problem, self.shared.l1[self.columns][:, None]
-        near = (self.beta != 0) | (l1 == 0) | (np.abs(self.gradient) > NEAR * l1)
+        near = (self.beta != 0) | (l1 == 0) | (np.abs(self.gradient) > MIN_PENALTY_SHARE * l1)
         near &= self.mine
         for k in map(int, np.flatnonzero(slow)):
-            if self.own[k] is None and np.count_nonzero(near[:, k]) <= MOST_OF_OWN:
+            if self.own[k] is None and np.count_nonzero(near[:, k]) <= MAX_OWN_CURVATURE_COLUMNS:
                 part = self.parts[k]
                 loss = problem.loss.replicate(part.weight, part.censoring, runtime=Runtime(1))
-                self.own[k] = CurvatureModel(replace(problem, loss=loss), each=SAMPLES_EACH)
+                self.own[k] = CurvatureModel(replace(problem, loss=loss), each=SAMPLES_PER_COLUMN)
                 self.mine[:, k] = near[:, k]
 
     def step(self, live: NDArray[np.bool_], tolerance: Rows) -> Rows:
@@ -143,7 +151,7 @@ class CpuLanes:
         kernels.minimise_quadratics(
             self.curvature, self.share, np.ascontiguousarray(self.pairs[:, : 2 * used]),
             self.gradient, self.beta, self.shared.l1[self.columns], self.shared.l2[self.columns],
-            self.box, self.mine & live, tolerance, SWEEPS, step, image,
+            self.box, self.mine & live, tolerance, MAX_SWEEPS, step, image,
         )  # fmt: skip
 
     def _own_step(self, lane: int, tolerance: float, step: Matrix, image: Matrix) -> None:
@@ -185,14 +193,14 @@ class CpuLanes:
                 mine = self.mine[:, k]
                 own.learn(step[mine, k], image[mine, k], y[mine, k])
                 continue
-            if self.n_pairs[k] == N_PAIRS:
+            if self.n_pairs[k] == MAX_SECANT_PAIRS:
                 self.n_pairs[k] = 0
                 self.pairs[:, :, k] = 0.0
             at = 2 * self.n_pairs[k]
             self.pairs[:, at, k] = y[:, k] / np.sqrt(sy[k])
             self.pairs[:, at + 1, k] = image[:, k] / np.sqrt(sbs[k])
             self.n_pairs[k] += 1
-        floor = LEAST_BOX / self.spread[self.columns]
+        floor = MIN_STEP_BOUND / self.spread[self.columns]
         wanted = np.maximum(np.maximum(2 * np.abs(step), self.box / 2), floor)
         self.box = np.where(live, wanted, self.box)
 
@@ -225,7 +233,7 @@ class CpuLanes:
         if others.size:
             weighted = _deviation(design, self.loss.expected(self._rows), others)
             own = spread[others]
-            spread[others] = np.where(weighted > LEAST_AT_RISK * own, weighted, own)
+            spread[others] = np.where(weighted > MIN_SPREAD_SHARE * own, weighted, own)
         return spread
 
     def take(self, fresh: NDArray[np.bool_]) -> None:
@@ -235,7 +243,7 @@ class CpuLanes:
             self._append(new)
         taken = fresh[self.columns]
         self.mine |= taken
-        self.box = np.where(taken, FIRST_BOX / self.spread[self.columns], self.box)
+        self.box = np.where(taken, FIRST_STEP_BOUND / self.spread[self.columns], self.box)
         self.gradient = self._full[self.columns]
 
     def _append(self, new: Index) -> None:
@@ -248,7 +256,7 @@ class CpuLanes:
         self.mine = np.vstack([self.mine, zero.astype(bool)])[order]
         self.beta = np.vstack([self.beta, zero])[order]
         self.box = np.vstack([self.box, zero])[order]
-        more = np.zeros((new.size, 2 * N_PAIRS, LANES))
+        more = np.zeros((new.size, 2 * MAX_SECANT_PAIRS, LANES))
         self.pairs = np.concatenate([self.pairs, more])[order]
 
     def information(self, columns: Index, ranges: Features) -> AnyArray | None:
@@ -257,10 +265,10 @@ class CpuLanes:
             self.shared.problem.design,
             self.spread[columns].min(axis=1, initial=np.inf),
         )
-        if columns.size > MOST_BY_DIFFERENCES or (ranges > FAR * spread).any():
+        if columns.size > MAX_DIFFERENCED_COLUMNS or (ranges > MAX_SPREADS_IN_RANGE * spread).any():
             return None
         out = np.empty((LANES, columns.size, columns.size))
-        for a, reach in enumerate(NEARBY / ranges):
+        for a, reach in enumerate(DIFFERENCE_STEP / ranges):
             along = reach * design.stored(columns[a : a + 1])
             sides = []
             for side in (-along, along):

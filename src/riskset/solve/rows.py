@@ -1,6 +1,7 @@
 """What a minimisation asks of the rows, of the host's or of those on a device.
 
-Linear predictors and what is made of them stay where they are: to `solve.run` they are opaque.
+Linear predictors and what is made of them stay where they are: to `solve.prox_newton` they are
+opaque.
 """
 
 import functools
@@ -11,20 +12,20 @@ import numpy as np
 
 from riskset._types import Features, Index, Rows
 from riskset.kernels.cuda.backend import Array
-from riskset.model.sums import HostSums, Sums
+from riskset.model.design_sums import DesignSums, HostSums
 from riskset.solve.optimality import Problem
 
-__all__ = ["DevicePasses", "HostPasses", "Passes", "TooWide"]
+__all__ = ["DeviceRows", "HostRows", "RowOperator", "EtaTooWide"]
 
 
-class TooWide(Exception):  # noqa: N818  (no error: the host can go on)
+class EtaTooWide(Exception):  # noqa: N818  (no error: the host can go on)
     """The linear predictors span more than a device's kernels hold."""
 
 
-class Passes(Protocol):
+class RowOperator(Protocol):
     """Passes over the rows, `eta` and `along` being theirs."""
 
-    sums: Sums
+    sums: DesignSums
 
     def at(self, beta: Features) -> Any:
         """The linear predictor of coefficients in stored units, offset included."""
@@ -48,50 +49,50 @@ class Passes(Protocol):
         """A linear predictor in the memory of the host."""
 
 
-class HostPasses:
+class HostRows:
     """Passes by the CPU."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.sums: Sums = HostSums(problem.design, problem.loss.runtime)
+        self.sums: DesignSums = HostSums(problem.design, problem.loss.runtime)
 
     def at(self, beta: Features) -> Any:
-        """See `Passes`."""
+        """See `RowOperator`."""
         problem = self.problem
         if not beta.any():
             return problem.loss.offset.copy()
         return problem.loss.offset + problem.design.product(beta, runtime=problem.loss.runtime)
 
     def evaluate(self, eta: Any) -> Any:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return self.problem.loss.evaluate(eta)
 
     def cross(self, now: Any, columns: Index | None = None) -> Features:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return self.sums.cross(now.residual, columns)
 
     def along(self, step: Features, columns: Index) -> Any:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return self.problem.design.product(step, columns, runtime=self.problem.loss.runtime)
 
     def span(self, along: Any) -> float:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return float(np.ptp(along))
 
     def moved(self, eta: Any, share: float, along: Any) -> Any:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return eta + share * along
 
     def home(self, eta: Any) -> Rows:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return np.asarray(eta)
 
 
 @dataclass(frozen=True)
-class _Evaluated:
+class _DeviceEvaluated:
     """The likelihood at a linear predictor on a device."""
 
-    passes: "DevicePasses"
+    passes: "DeviceRows"
     eta: Array
     log_likelihood: float
 
@@ -102,7 +103,7 @@ class _Evaluated:
         return self.passes.column(loss.expected(self.passes.residual(self)))
 
 
-class DevicePasses:
+class DeviceRows:
     """Passes by a device, in one lane."""
 
     def __init__(self, problem: Problem) -> None:
@@ -119,19 +120,19 @@ class DevicePasses:
         return np.asarray(self._backend.download(x)[:, 0])
 
     def at(self, beta: Features) -> Any:
-        """See `Passes`."""
+        """See `RowOperator`."""
         offset = self._backend.upload(self.loss.offset[:, None])
         columns = np.flatnonzero(beta)
         return self.moved(offset, 1.0, self.along(beta[columns], columns))
 
     def evaluate(self, eta: Any) -> Any:
-        """See `Passes`; raises `TooWide`."""
+        """See `RowOperator`; raises `EtaTooWide`."""
         now = self.loss.evaluate(eta)
         if not now.is_safe[0]:
             self._latest = None
-            raise TooWide
+            raise EtaTooWide
         self._latest = eta, now.residual
-        return _Evaluated(self, eta, float(now.log_likelihood[0]))
+        return _DeviceEvaluated(self, eta, float(now.log_likelihood[0]))
 
     def residual(self, now: Any) -> Array:
         """Residuals (n, 1), which another evaluation may have written over."""
@@ -140,22 +141,22 @@ class DevicePasses:
         return self._latest[1]
 
     def cross(self, now: Any, columns: Index | None = None) -> Features:
-        """See `Passes`."""
+        """See `RowOperator`."""
         found = self.design.cross(self.residual(now), columns)
         return np.asarray(self._backend.download(found)[0])
 
     def along(self, step: Features, columns: Index) -> Any:
-        """See `Passes`."""
+        """See `RowOperator`."""
         if not np.array_equal(columns, self._chosen.columns):
             self._chosen = self.design.choose(columns)
         return self.design.product(self._backend.upload(step[None]), self._chosen)
 
     def span(self, along: Any) -> float:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return float(self.loss.sums.span(along)[0])
 
     def moved(self, eta: Any, share: float, along: Any) -> Any:
-        """See `Passes`."""
+        """See `RowOperator`."""
         out = self._backend.empty(eta.shape, eta.dtype)
         self.loss.sums.launch(
             "move_rows", eta=eta, along=along, share=self._backend.upload(np.array([share])),
@@ -164,5 +165,5 @@ class DevicePasses:
         return out
 
     def home(self, eta: Any) -> Rows:
-        """See `Passes`."""
+        """See `RowOperator`."""
         return self.column(eta)

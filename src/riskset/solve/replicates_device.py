@@ -1,4 +1,4 @@
-"""All lanes of a bundle in the memory of a device: see `solve.lanes`.
+"""All lanes of a bundle in the memory of a device: see `solve.replicates_bundle`.
 
 Rows and columns stay there; a step brings back a few numbers for each lane. What is rare, as a
 change of the working set, is arranged on the host.
@@ -15,25 +15,33 @@ from riskset.kernels.cuda.backend import Array
 from riskset.kernels.cuda.launch import Launcher
 from riskset.model.device import DeviceEvaluation, DeviceLoss
 from riskset.model.loss import Loss
-from riskset.solve.lanes import FIRST_BOX, LEAST_BOX, N_PAIRS, SWEEPS, LaneValues, Shared, joined
-from riskset.solve.optimality import LEAST_AT_RISK
+from riskset.solve.optimality import MIN_SPREAD_SHARE
+from riskset.solve.replicates_bundle import (
+    FIRST_STEP_BOUND,
+    MAX_SECANT_PAIRS,
+    MAX_SWEEPS,
+    MIN_STEP_BOUND,
+    BundleStart,
+    LaneValues,
+    joined,
+)
 
 __all__ = ["DeviceLanes", "bytes_needed"]
 
 FLOAT = np.dtype(np.float64)
-TABLES = 7
+NUMBERS_PER_ROW = 7
 """Numbers of a lane for each row: weight, residual, eta twice, X step; two more to certify."""
 
 
-def bytes_needed(shared: Shared, loss: Loss) -> tuple[int, int]:
+def bytes_needed(shared: BundleStart, loss: Loss) -> tuple[int, int]:
     """Memory that a bundle takes at most beside the design: for all of it, and for each lane."""
     design, q = shared.problem.design, shared.columns.size
     n, groups = design.n_rows, loss.risk.group_events.size
     later = sum(tail.sets.order.size for tail in loss.tails)
     entries = design.nbytes  # the working set row by row takes about as much as the design
     once = 2 * entries + 16 * n + 3 * 8 * q * q + 8 * PARTIAL_NUMBERS
-    numbers = TABLES * n + (8 + 2 * len(loss.tails)) * groups + 3 * later
-    numbers += 10 * design.n_features + (12 + 4 * 2 * N_PAIRS) * q
+    numbers = NUMBERS_PER_ROW * n + (8 + 2 * len(loss.tails)) * groups + 3 * later
+    numbers += 10 * design.n_features + (12 + 4 * 2 * MAX_SECANT_PAIRS) * q
     return once, 8 * numbers
 
 
@@ -41,7 +49,7 @@ def bytes_needed(shared: Shared, loss: Loss) -> tuple[int, int]:
 class DeviceLanes:
     """`Lanes` of a device; (R, q) arrays are on the working set."""
 
-    shared: Shared
+    shared: BundleStart
     design: DeviceDesign
     loss: DeviceLoss
     columns: Index = field(init=False)
@@ -116,9 +124,9 @@ class DeviceLanes:
         self._share, self._unit, self.unit = upload(share), upload(unit), unit
         self.curvature = shared.curvature
         self._n_pairs = upload(np.zeros(self.n_lanes, dtype=np.int32))
-        self._pairs = upload(np.zeros((self.n_lanes, q, 2 * N_PAIRS)))
+        self._pairs = upload(np.zeros((self.n_lanes, q, 2 * MAX_SECANT_PAIRS)))
         self._beta = upload(np.repeat(shared.beta[shared.columns][None], self.n_lanes, axis=0))
-        box = FIRST_BOX / self.spread[:, shared.columns]
+        box = FIRST_STEP_BOUND / self.spread[:, shared.columns]
         self._arrange(shared.columns, np.ones((q, self.n_lanes), dtype=bool), box)
         self._eta = self.loss.repeated(shared.eta)
         self._before = self.backend.empty(self._eta.shape, FLOAT)
@@ -131,7 +139,7 @@ class DeviceLanes:
         self._column = upload(columns.astype(np.int32))
         self._mine = upload(np.ascontiguousarray(mine.T).astype(np.uint8))
         self._may_move, self._movers = self._mine, np.ones(self.n_lanes, dtype=bool)
-        self._spread, self._least_box = upload(spread), upload(LEAST_BOX / spread)
+        self._spread, self._least_box = upload(spread), upload(MIN_STEP_BOUND / spread)
         self._box = upload(box)
         self.least = np.where(mine.T, spread, np.inf).min(axis=1, initial=np.inf)
         self._penalties = (upload(self.shared.l1[columns]), upload(self.shared.l2[columns]))
@@ -186,7 +194,8 @@ class DeviceLanes:
             "minimise_quadratics", curvature=self._curvature, scale=self._share,
             pairs=self._pairs, n_pairs=self._n_pairs, gradient=self._gradient, beta=self._beta,
             l1=l1, l2=l2, box=self._box, may_move=self._may_move,
-            tolerance=self.backend.upload(enough), max_pairs=2 * N_PAIRS, max_sweeps=SWEEPS,
+            tolerance=self.backend.upload(enough), max_pairs=2 * MAX_SECANT_PAIRS,
+            max_sweeps=MAX_SWEEPS,
             size=self._size, step=self._step, image=self._image, **self._sizes(self.columns.size),
         )  # fmt: skip
         gains = self.backend.empty((self.n_lanes,), FLOAT)
@@ -221,7 +230,7 @@ class DeviceLanes:
         }
         self._launch(
             "learn", column=self._column, image=self._image, before=before,
-            gradient=self._gradient, mine=self._mine, max_pairs=2 * N_PAIRS,
+            gradient=self._gradient, mine=self._mine, max_pairs=2 * MAX_SECANT_PAIRS,
             n_pairs=self._n_pairs, pairs=self._pairs, **taken, **sizes,
         )  # fmt: skip
         self._launch("widen", least=self._least_box, box=self._box, **taken, **sizes)
@@ -246,7 +255,7 @@ class DeviceLanes:
             weighted = self._deviation(expected, self.loss.sums.total(expected))
             spread = spread.copy()
             own = spread[:, others]
-            seen = weighted > LEAST_AT_RISK * own
+            seen = weighted > MIN_SPREAD_SHARE * own
             spread[:, others] = np.where(seen, np.minimum(own, weighted), own)
         return spread
 
@@ -274,7 +283,7 @@ class DeviceLanes:
         if new.size:
             columns, mine, box = self._append(new, box)
         mine = mine | fresh[columns]
-        box = np.where(fresh[columns].T, FIRST_BOX / self.spread[:, columns], box)
+        box = np.where(fresh[columns].T, FIRST_STEP_BOUND / self.spread[:, columns], box)
         self._arrange(columns, mine, box)
         self._gradient = self._picked(self._full, columns)
 

@@ -6,12 +6,12 @@ from riskset._types import Rows
 from riskset.kernels.cuda.backend import Array, Backend
 from riskset.kernels.cuda.launch import STRIDE, Launcher
 
-__all__ = ["Totals"]
+__all__ = ["LaneReductions"]
 
 FLOAT = np.dtype(np.float64)
 
 
-class Totals:
+class LaneReductions:
     """Sums and extremes over rows, lane by lane."""
 
     def __init__(self, backend: Backend) -> None:
