@@ -136,7 +136,7 @@ def test_a_wide_range_of_eta_is_left_to_the_cpu(
     if where == "offset":
         cohort.offset = np.where(np.arange(N) == 7, -600.0, cohort.offset)
     else:
-        monkeypatch.setattr("riskset.model.device.SPAN", 2.3)
+        monkeypatch.setattr("riskset.model.device.MAX_ETA_SPAN", 2.3)
     design = Design.from_dense(cohort.x)
     expected = fit_by_newton(design, likelihood("breslow", "cpu", cohort), l1, l2)
     use(Reference())

@@ -83,7 +83,7 @@ def test_batches_of_any_size_have_the_same_bits(
 ) -> None:
     # Lanes find columns on their way, each others.
     monkeypatch.setattr(shared_lanes, "STRONG_RULE_SHARE", 1.0)
-    monkeypatch.setattr(shared_lanes, "ALL_AT_ONCE", 1)
+    monkeypatch.setattr(shared_lanes, "MAX_FULL_WORKING_SET", 1)
     chosen, found, widths = multipliers(9, 3)[1:], [], []
     take = DeviceLanes.take
     monkeypatch.setattr(

@@ -131,7 +131,7 @@ def test_unpenalised_beside_many_penalised_columns() -> None:
 
 
 def test_dense_columns_are_taken_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("riskset.solve.risk_columns.MOST_ENTRIES", 2 * N)
+    monkeypatch.setattr("riskset.solve.risk_columns.MAX_DENSE_ENTRIES", 2 * N)
     rng = np.random.default_rng(4)
     x = 5.0 + rng.normal(size=(N, 7))
     loss = CoxLoss(outcome(rng, x, 1), "breslow", RUNTIME)

@@ -190,7 +190,7 @@ def test_company_changes_no_bit_where_some_are_done_at_once(
     monkeypatch.setattr(
         shared_lanes, "STRONG_RULE_SHARE", 1.0
     )  # so that lanes find columns on their way
-    monkeypatch.setattr(shared_lanes, "ALL_AT_ONCE", 1)
+    monkeypatch.setattr(shared_lanes, "MAX_FULL_WORKING_SET", 1)
     cohort = Cohort("breslow")
     loss = cohort.loss(np.arange(N), cohort.weight)
     l1, l2 = np.full(P, 4.0), np.zeros(P)
@@ -236,7 +236,7 @@ def test_company_changes_no_bit_where_a_lane_rests_and_goes_on(
     # own, by which it is decided whether it gets a curvature of its own.
     monkeypatch.setattr(engine, "MIN_SHARED_ROWS", 1)
     monkeypatch.setattr(shared_lanes, "STRONG_RULE_SHARE", 1.0)
-    monkeypatch.setattr(shared_lanes, "ALL_AT_ONCE", 1)
+    monkeypatch.setattr(shared_lanes, "MAX_FULL_WORKING_SET", 1)
     rng = np.random.default_rng(seed)
     p = int(rng.choice([12, 30, 60]))
     x = rng.normal(size=(N, p)) + rng.choice([0.0, 1.0]) * rng.normal(size=(N, 1))
