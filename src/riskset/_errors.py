@@ -52,14 +52,14 @@ def similar(name: object, known: Iterable[str], n: int = 1) -> list[str]:
 
 
 class RisksetError(Exception):
-    """Any error that riskset raises on purpose.
+    """Base class of all errors that riskset raises.
 
     Attributes
     ----------
     message : str
-        What is wrong.
+        The problem.
     hint : str or None
-        What to do.
+        The remedy.
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -80,7 +80,7 @@ def _unpickled(kind: type[RisksetError], args: tuple[object, ...]) -> RisksetErr
 
 
 class InputError(RisksetError, ValueError):
-    """The data or an argument cannot be used; the message names the place and the remedy.
+    """The data or an argument are not valid. The message gives the place and the remedy.
 
     Attributes
     ----------
@@ -140,18 +140,18 @@ class InputError(RisksetError, ValueError):
 
 
 class NotDefinedError(InputError, AttributeError):
-    """A fit does not have this answer; to `hasattr` the attribute is absent."""
+    """A fit does not define this attribute. For `hasattr` it does not exist."""
 
 
 class CohortError(InputError):
-    """Data or settings of a cohort study that it cannot go on with.
+    """The data or settings of a cohort study are not valid.
 
     Attributes
     ----------
     code : str
-        A short name of the kind of fault, such as "DuplicateId", for programs.
+        Short name of the error for programs, such as "DuplicateId".
     details : dict
-        The numbers and ids that the message speaks of.
+        Numbers and ids of the message.
     """
 
     def __init__(
@@ -168,19 +168,19 @@ class CohortError(InputError):
 
 
 class ReportTooLarge(InputError):  # noqa: N818 - it is no fault of anybody's
-    """A report would be larger than 5 MB; the message names its biggest blocks."""
+    """The report would be larger than 5 MB. The message gives its largest blocks."""
 
 
 class DeviceError(RisksetError, RuntimeError):
-    """A device is absent, does not answer, or has too little memory."""
+    """A device does not exist, does not respond, or has too little memory."""
 
 
 class MissingDependencyError(RisksetError, ImportError):
-    """An optional package is needed for what was asked."""
+    """An optional package is required but not installed."""
 
 
 class RisksetWarning(UserWarning):
-    """The answer stands, but something about the data or the result deserves attention."""
+    """The result is valid, but the data or the result need attention."""
 
 
 def check_once(what: str, names: Sequence[str]) -> None:

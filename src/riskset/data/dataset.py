@@ -1,8 +1,7 @@
-"""Outcomes and covariates of one table, or of a table and a long table beside it.
+"""Outcomes and covariates of one table, or of a table and a long table.
 
-A `Dataset` remembers where every column came from, so that new data are read in the same way: the
-same roles, the same levels of categories, the same covariate keys. Nothing is dropped without being
-counted.
+A `Dataset` stores where every column came from, so that new data are read in the same way: with the
+same roles, levels of categories and covariate keys. It counts everything that it leaves out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,27 +29,27 @@ __all__ = ["Dataset", "assemble", "assemble_new"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Covariates and the columns that make up the outcome, as they were read.
+    """Covariates and outcome columns of a data set, as they were read.
 
     Attributes
     ----------
     design : Design
-        Covariates of the wide table, those of all levels of categories, then those of the long
-        table. Models leave the first level of a category out where they have to.
+        Covariates of the wide table, including all levels of categories, then covariates of the
+        long table. Models leave out the first level of a category where necessary.
     schema : Schema
-        How to read new data alike.
+        How to read new data in the same way.
     words : Words
         How messages call columns and rows.
     outcome_columns : OutcomeColumns
         Time, event, entry, weight, offset, cluster and strata, as they were read.
     cause : int, str or None
-        The event code to study, or its label, if it was chosen when the data were read.
+        Code or label of the event of interest, if it was chosen when the data were read.
     n_dropped : dict of str to int
-        What was left out: ``unknown_rows`` (entries of the long table whose row the outcomes do not
-        have), ``repeated_entries``, ``zero_entries``, ``unseen_covariates`` and
+        Counts of what was left out: ``unknown_rows`` (entries of the long table without a row in
+        the outcomes), ``repeated_entries``, ``zero_entries``, ``unseen_covariates`` and
         ``entries_of_unseen_covariates`` (new data only). Zeros are not listed.
     notes : tuple of (code, columns, message)
-        What a user should know about how the data were read.
+        Information about how the data were read.
 
     Examples
     --------
@@ -95,44 +94,44 @@ class Dataset:
         censored: str | None = None,
         time_digits: int | None = None,
     ) -> "Dataset":
-        """From a data frame with one row for each subject or interval.
+        """Create a data set from a data frame with one row per subject or interval.
 
         Parameters
         ----------
         frame : data frame
-            pandas, polars, Arrow, a DuckDB relation, or anything else that narwhals reads. Every
-            column not named here is a covariate: see `FrameEncoder`.
+            pandas, polars, Arrow, a DuckDB relation, or any frame that narwhals supports. Every
+            column without a role is a covariate; see `FrameEncoder`.
         time, event : str
             Columns of the end of follow-up and of the event (0 or False = censored, 1 or True =
-            event, further codes = competing causes; or text, see `censored`). May be left out
-            if they are called ``time`` and ``event``.
+            event, further codes = competing causes; or text, see `censored`). Optional if they are
+            called ``time`` and ``event``.
         entry, strata, weight, cluster, offset : str, optional
-            Columns of late entry, strata (several: their combinations), case weights, clusters, and
-            offsets.
+            Columns of late entry, strata (of several columns, their combinations), case weights,
+            clusters and offsets.
         censoring_group : str, optional
-            Column of groups with a censoring distribution each, for `FineGray`.
+            Column of groups with separate censoring distributions, for `FineGray`.
         id : str, optional
             The column that identifies rows, for messages and predictions.
         drop : str or sequence of str
             Columns not to use.
         cause : int or str, optional
-            The event code to study, or its label.
+            Code or label of the event of interest.
         censored : str, optional
-            The label that means censored, if the events are text; every other label is a cause.
+            Label of censoring, if the events are text. Every other label is a cause.
         time_digits : int, optional
-            Round time and entry to this many decimals, so that times that should be equal but were
-            computed in different ways are tied.
+            Round time and entry to this number of decimals, so that equal times with different
+            rounding errors are tied.
 
         Returns
         -------
         Dataset
             In a table with a column ``rowId``, OHDSI's names ``rowId``, ``time``, ``y``,
-            ``stratumId`` and ``weights`` (in any case, or with underscores) need not be named.
+            ``stratumId`` and ``weights`` (in any case, or with underscores) are recognised.
 
         Raises
         ------
         InputError
-            If a column is absent, a value is missing or infinite, or a type is not usable.
+            If a column does not exist, a value is missing or infinite, or a type is not supported.
         """
         table = as_table(frame)
         roles = Roles.find(
@@ -174,23 +173,23 @@ class Dataset:
         duplicates: Duplicates = "error",
         unknown_rows: UnknownRows = "error",
     ) -> "Dataset":
-        """From a table of outcomes and a long table of covariates (row key, covariate key, value).
+        """Create a data set from outcomes and a long table of covariates.
 
         Parameters
         ----------
         outcomes : data frame
-            One row for each subject; `id` names its key. Further columns are covariates too.
+            One row per subject; `id` is its key column. Further columns are covariates, too.
         covariates : data frame
-            One row for each non-zero value of each subject. A row key, a covariate key (64-bit
-            integer or text, kept exactly; it becomes the name of the covariate) and a value (1 if
-            there is no such column).
+            One row per non-zero value of a subject: a row key, a covariate key (64-bit integer or
+            text, kept exactly, which becomes the name of the covariate) and a value (1 without a
+            value column).
         covariate_columns : (row, covariate) or (row, covariate, value), optional
-            Its columns. OHDSI's names ``rowId``, ``covariateId``, ``covariateValue`` need not be
-            named.
+            Columns of the long table. OHDSI's names ``rowId``, ``covariateId`` and
+            ``covariateValue`` are recognised.
         duplicates : {"error", "sum", "max"}
-            What to do with a row and covariate given twice.
+            What to do with repeated entries of a row and covariate.
         unknown_rows : {"error", "drop"}
-            What to do with entries whose row is not in `outcomes`.
+            What to do with entries whose row key is not in `outcomes`.
         time, event, entry, strata, weight, cluster, offset, censoring_group
             As for `from_frame`.
         id, drop, cause, censored, time_digits
@@ -199,8 +198,8 @@ class Dataset:
         Raises
         ------
         InputError
-            Besides those of `from_frame`: if a row key repeats in `outcomes`, a key or value is
-            missing or infinite, a row is unknown, or a row and covariate were given twice.
+            As for `from_frame`, and if a row key repeats in `outcomes`, a key or value is missing
+            or infinite, a row is unknown, or an entry is repeated.
 
         Examples
         --------
@@ -250,31 +249,31 @@ class Dataset:
         duplicates: Duplicates | None = None,
         unknown_rows: UnknownRows | None = None,
     ) -> "Dataset":
-        """New data, read as the data of the fit were.
+        """Create a data set from new data, read like the data of a fit.
 
-        The covariates are those of the fit: columns and keys beyond them are ignored, a key that
-        does not occur is a column of zeros, and entries of unseen keys are counted in `n_dropped`.
-        A long table without entries is legal, and noted; one with unseen keys only is an error.
+        The covariates are those of the fit. Other columns and keys are ignored, a key without
+        entries is a column of zeros, and `n_dropped` counts entries of unseen keys. A long table
+        without entries adds a note; a long table with only unseen keys raises an error.
 
         Parameters
         ----------
         schema : Schema
-            Of the data of the fit.
+            Schema of the data of the fit.
         frame : data frame
-            Its columns are found by the names used at the fit, in any order.
+            Columns have the names used at the fit, in any order.
         covariates : data frame, optional
             The long table, if the model was fitted with one.
         outcome : bool
-            Read time, event, entry, weight and cluster too, for scoring; predictions do not need
+            Also read time, event, entry, weight and cluster, for scores. Predictions do not need
             them.
         covariate_columns, duplicates, unknown_rows
-            As at the fit unless given.
+            Default: as at the fit.
 
         Raises
         ------
         InputError
-            If a column of the fit is absent or of another kind, a value is missing, or a level of a
-            category was not there at the fit.
+            If a column of the fit is absent or has another type, a value is missing, or a category
+            has a level that did not occur at the fit.
         """
         table = as_table(frame)
         if covariates is None:
@@ -293,7 +292,7 @@ class Dataset:
 
     @property
     def row_keys(self) -> AnyArray | None:
-        """Identifiers of the rows, exact: int64 or text."""
+        """Exact identifiers of the rows: int64 or text."""
         return self.words.row_keys
 
     @property
@@ -302,19 +301,19 @@ class Dataset:
         return places_of(self.schema.roles, self.words, self.schema.time_digits)
 
     def outcome(self, cause: int | str | None = None) -> Outcome:
-        """Times, events, weights and strata, validated.
+        """Return validated times, events, weights and strata.
 
         Parameters
         ----------
         cause : int or str, optional
-            The event code to study, or its label; by default the one chosen when the data were
+            Code or label of the event of interest. Default: the cause chosen when the data were
             read.
 
         Raises
         ------
         InputError
-            If a time is negative, entry >= time, a weight is negative, an event code is not
-            allowed, or there are no events; names the file, column, row and value.
+            If a time is negative, entry >= time, a weight is negative, an event code is not valid,
+            or there are no events. The message gives the file, column, row and value.
         """
         return self.outcome_columns.outcome(
             self.schema.roles,

@@ -1,7 +1,8 @@
-"""The covariate matrix as a type: names, storage by kind of column, and a few operations.
+"""The covariate matrix: names, storage by type of column, and operations.
 
-A `Design` keeps the caller's row order and knows nothing of times and events, so one design serves
-every outcome, fold and bootstrap resample; only `Outcome.risk` knows the order of the risk sets.
+A `Design` keeps the order of rows of the caller and is independent of times and events. One design
+serves every outcome, fold and bootstrap resample. Only `Outcome.risk` has the order of the risk
+sets.
 """
 
 import functools
@@ -37,26 +38,25 @@ __all__ = ["Design"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Design:
-    """Covariates of all rows, immutable.
+    """Immutable matrix of the covariates of all rows.
 
     Attributes
     ----------
     n_rows : int
     names : tuple of str
-        One for each column.
+        Names of the columns.
     keys : tuple
-        The caller's keys of the columns: 64-bit integers or text, exact.
+        Exact keys of the columns: 64-bit integers or text.
     center, scale : (p,) float64
         A stored column is ``(x - center) / scale``. Binary columns have 0 and 1.
     parts : tuple of `Part`
         Binary, valued sparse and dense columns.
     factors : tuple of tuple of str
-        Of each category the names of its columns, one for every level. Every row has exactly one
-        of them, so a model without a penalty leaves the first one, the reference, out: see
-        `riskset.model.references`. Columns that the design does not have any more may be among
-        them.
+        For each category, the names of its columns, one per level. Every row has exactly one level,
+        so a model without a penalty leaves out the first one, the reference; see
+        `riskset.model.references`. A name may refer to a column that the design no longer contains.
     source : (str, int) or None
-        Path and checksum of the file whose pages the parts are; pickled in their place.
+        Path and checksum of the mapped file, which are pickled instead of the parts.
     """
 
     n_rows: int
@@ -82,7 +82,7 @@ class Design:
         keys: Sequence[int | str] | None = None,
         places: Places | None = None,
     ) -> "Design":
-        """From a two-dimensional array; columns of zeros and ones are stored without values."""
+        """Create a design from a two-dimensional array."""
         array = as_array(x, "X", places or Places())
         if array.ndim != 2:
             raise InputError(
@@ -112,7 +112,7 @@ class Design:
         places: Places | None = None,
         factors: Factors = (),
     ) -> "Design":
-        """From named one-dimensional columns of numbers, one after the other."""
+        """Create a design from named one-dimensional columns of numbers."""
         names = tuple(columns)
         if n_rows is None:
             if not names:
@@ -131,7 +131,7 @@ class Design:
         keys: Sequence[int | str] | None = None,
         places: Places | None = None,
     ) -> "Design":
-        """From any scipy.sparse matrix or array. Entries given twice are an error."""
+        """Create a design from a scipy.sparse matrix or array. Repeated entries raise an error."""
         if not sp.issparse(x):
             raise InputError(f"expected a scipy.sparse matrix, but got {type(x).__name__}.")
         shape: tuple[int, ...] = getattr(x, "shape")  # noqa: B009
@@ -164,7 +164,7 @@ class Design:
         places: Places | None = None,
         runtime: Runtime | None = None,
     ) -> "Design":
-        """From compressed sparse columns; rows may stand in any order within a column.
+        """Create a design from compressed sparse columns, with rows in any order within a column.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Design:
 
     @classmethod
     def stack(cls, designs: Sequence["Design"]) -> "Design":
-        """Several designs of the same rows side by side."""
+        """Join designs of the same rows side by side."""
         if len({d.n_rows for d in designs}) != 1:
             raise InputError(
                 "designs side by side must have the same rows, but they have "
@@ -214,21 +214,21 @@ class Design:
         names: Sequence[str] | None = None,
         keys: Sequence[int | str] | None = None,
     ) -> "Design":
-        """From arrays or sparse matrices of some rows each, built in a file and opened.
+        """Create a design in a file from blocks of rows (arrays or sparse matrices), and open it.
 
-        Memory holds a block and 4096 rows, but 30 bytes for each row if columns are dense; the
-        folder needs room for a temporary file as well, 6 bytes for each 1, 14 for any other entry.
+        Memory holds a block and 4096 rows; dense columns need 30 bytes per row. The folder also
+        needs space for a temporary file, 6 bytes for each 1 and 14 for any other entry.
         """
         write_blocks(Path(path), blocks, names, keys)
         return cls.open(path, verify=False)
 
     def save(self, path: str | PathLike[str], row_keys: AnyArray | None = None) -> None:
-        """Write to a file that `open` maps into memory; it appears whole or not at all.
+        """Write the design to a file that `open` maps into memory. The file is written atomically.
 
         Parameters
         ----------
         row_keys : (n_rows,) whole numbers or text, optional
-            What identifies the rows, so that `riskset.read_dataset` can take the file for its
+            Identifiers of the rows, so that `riskset.read_dataset` can use the file as
             `covariates`.
         """
         known = (self.n_rows, self.names, self.keys, self.center, self.scale, self.parts)
@@ -236,20 +236,21 @@ class Design:
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, verify: bool = True) -> "Design":
-        """A design whose columns stay in its file, of any size: pages are read when they are used.
+        """Open a design whose columns stay in its file. Pages are read when they are used.
 
-        Every answer has the bits of a design in memory.
+        Results are bit-identical to those of a design in memory.
 
         Parameters
         ----------
         verify : bool
-            Hold the file against its checksums, which reads it once. A damaged file may otherwise
-            give wrong answers, or end the process.
+            Compare the file with its checksums, which reads it once. Otherwise, a damaged file may
+            give wrong results or end the process.
 
         Raises
         ------
         InputError
-            If the file is absent, incomplete, damaged, something else or of a later version.
+            If the file does not exist, is incomplete or damaged, or has another format or a later
+            version.
         """
         return cls.of_contents(read_contents(Path(path), verify=verify), path)
 
@@ -281,7 +282,7 @@ class Design:
         return {name: j for j, name in enumerate(self.names)}
 
     def index_of(self, name: str) -> int:
-        """Column number of a name; an `InputError` suggests the closest names."""
+        """Return the column number of a name; an `InputError` suggests the closest names."""
         if name not in self._position:
             raise InputError.unknown_name("covariate", name, self.names)
         return self._position[name]
@@ -382,7 +383,7 @@ class Design:
     def dot(
         self, coef: Features, columns: Index | None = None, *, runtime: Runtime | None = None
     ) -> Rows:
-        """``X @ coef`` in the user's units."""
+        """Compute ``X @ coef`` in the user's units."""
         runtime = runtime or Runtime.select()
         pick = slice(None) if columns is None else columns
         out = self.product(coef * self.scale[pick], columns, runtime=runtime)
@@ -390,12 +391,12 @@ class Design:
         return out
 
     def to_dense(self, columns: Index | None = None, rows: Index | None = None) -> Matrix:
-        """Columns as a dense array in the user's units."""
+        """Return columns as a dense array in the user's units."""
         pick = slice(None) if columns is None else columns
         return self.stored(columns, rows) * self.scale[pick] + self.center[pick]
 
     def take_rows(self, rows: Index) -> "Design":
-        """A design of some rows, in the order given."""
+        """Return a design of some rows, in the given order."""
         rows = np.asarray(rows, dtype=np.int64)
         place = np.full(self.n_rows, -1, dtype=np.int64)
         place[rows] = np.arange(rows.size)

@@ -1,7 +1,7 @@
-"""What happened to each row and when: validated and sorted into risk sets once, then immutable.
+"""Times and events of all rows: validated and sorted into risk sets once, then immutable.
 
-Refuses to guess: no row is dropped, no code is taken for an event unless it was named, and ties are
-exact equality of the stored time.
+Nothing is guessed: no row is dropped, no code counts as an event unless it was chosen, and ties are
+exactly equal times.
 """
 
 import functools
@@ -55,7 +55,7 @@ def field_names(array: AnyArray, name: str = "y") -> tuple[str, str]:
 def Surv(  # noqa: N802
     time: object, event: object, entry: object = None, *, censored: str | None = None
 ) -> AnyArray:
-    """Follow-up times and events as one structured array, as scikit-survival writes them.
+    """Create a structured array of follow-up times and events, as in scikit-survival.
 
     Parameters
     ----------
@@ -63,24 +63,25 @@ def Surv(  # noqa: N802
         End of follow-up, in any unit. Zero is allowed; negative is not.
     event : (n,) bool, int or text
         0 or False: censored; 1 or True: event; further codes: competing causes. Or text, such as
-        "censored", "relapse" and "death", each label but that of censoring being a cause.
+        "censored", "relapse" and "death", in which each label except the label of censoring is a
+        cause.
     entry : (n,) numbers, optional
-        Start of follow-up (left truncation): the row is at risk on (entry, time].
+        Start of follow-up (left truncation): the row is at risk in (entry, time].
     censored : str, optional
-        The label that means censored; needed with text, and only there. The order of a categorical
-        type says nothing.
+        Label of censoring. Required for text, and only for text. The order of a categorical type
+        has no meaning.
 
     Returns
     -------
-    structured array (n,) with fields ``event``, ``time`` and, if given, ``entry``. Of text,
-    ``event`` has 0 for censored and 1, 2, ... for the labels in sorted order, and a field ``cause``
-    has the label itself, "" for censored. Wherever a cause is asked for, give its label.
+    structured array (n,) with fields ``event``, ``time`` and, if given, ``entry``. For text,
+    ``event`` is 0 for censored and 1, 2, ... for the labels in sorted order, and a field ``cause``
+    contains the label, "" for censored. Select a cause by its label.
 
     Raises
     ------
     InputError
-        If a value is missing, infinite, of a wrong type or out of range, or the label of censoring
-        is not given or does not occur.
+        If a value is missing, infinite, of the wrong type or out of range, or the label of
+        censoring is missing or does not occur.
 
     Examples
     --------
@@ -165,7 +166,7 @@ def _check_times(time: Rows, entry: Rows | None, places: Places) -> None:
 class Outcome:
     """Times, events, weights and strata of all rows, and their risk sets.
 
-    All arrays of length ``n_rows`` are in the caller's order; only `risk` knows another one.
+    All arrays of length ``n_rows`` are in the caller's order, except `risk`.
 
     Attributes
     ----------
@@ -174,11 +175,11 @@ class Outcome:
     event : (n,) int64
         0 = censored, 1, 2, ... = cause.
     cause : int
-        The cause that counts as the event.
+        Cause that counts as the event.
     entry : (n,) float64 or None
-        At risk on (entry, time].
+        Rows are at risk in (entry, time].
     weight : (n,) float64, >= 0
-        Case weights; 0 means that the row is absent.
+        Case weights. 0 removes the row.
     offset : (n,) float64
         Added to the linear predictor.
     stratum : (n,) int64
@@ -186,7 +187,7 @@ class Outcome:
     strata : (n_strata,) array
         The labels.
     cluster : (n,) int64 or None
-        Codes of rows that belong to one person or site.
+        Codes of the clusters, such as persons or sites.
     labels : mapping of int to str
         The label of each cause; empty if causes are numbers.
     """
@@ -220,25 +221,25 @@ class Outcome:
         places: Places | None = None,
         is_part: bool = False,
     ) -> "Outcome":
-        """Validate columns of any numeric type and sort them.
+        """Validate and sort columns of any numeric type.
 
         Parameters
         ----------
         stratum
             Labels of any type, or a sequence of label arrays whose combinations are the strata.
         cause
-            The event code to study, or its label. May be left out when the codes are 0 and 1.
+            Code or label of the event of interest. Optional if the codes are 0 and 1.
         labels
             The label of each code.
         places
             How messages call columns and rows.
         is_part
-            Whether these are some of the rows, which need not have an event.
+            Whether these are only some of the rows, without a check for events.
 
         Raises
         ------
         InputError
-            Naming the column, the row, the value, what was expected, and a remedy.
+            The message gives the column, the row, the value, what was expected, and a remedy.
         """
         places = places or Places()
         times = as_numbers(time, "time", None, places)
@@ -285,7 +286,7 @@ class Outcome:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, those of weight 0 included."""
+        """Number of rows, including rows of weight 0."""
         return self.time.size
 
     @property
@@ -316,17 +317,17 @@ class Outcome:
         return float(self.weight[self.is_event].sum())
 
     def replace(self, **changes: object) -> "Outcome":
-        """The same rows with other weights, offsets, ...; risk sets are made anew."""
+        """Return the same rows with other weights, offsets, ..., and new risk sets."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
     def reweighted(self, weight: Rows) -> "Outcome":
-        """The same rows with other weights; they are not sorted again."""
+        """Return the same rows with other weights, without sorting again."""
         other = replace(self, weight=weight)
         other.__dict__["_order"] = self._order
         return other
 
     def shifted(self, offset: Rows) -> "Outcome":
-        """The same rows with another offset, on the same risk sets."""
+        """Return the same rows with another offset and the same risk sets."""
         other = replace(self, offset=offset)
         other.__dict__["risk"] = self.risk
         return other

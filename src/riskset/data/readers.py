@@ -1,4 +1,4 @@
-"""Data sets from files: CSV, Parquet, Arrow and DuckDB; wide tables and long ones beside them."""
+"""Read data sets from CSV, Parquet, Arrow and DuckDB files: wide tables and long tables."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -43,20 +43,20 @@ def read_dataset(
     unknown_rows: UnknownRows = "error",
     design_file: str | PathLike[str] | None = None,
 ) -> Dataset:
-    """Read a table of subjects, and a long table of covariates beside it.
+    """Read a table of subjects and, optionally, a long table of covariates.
 
     Parameters
     ----------
     path : str or path
-        A file with one row for each subject or interval: CSV (.csv, .tsv, also .gz), Parquet,
-        Arrow or Feather (.arrow, .feather, .ipc), or DuckDB (.duckdb, .db). Every column that is
-        not named by an option is a covariate.
+        A file with one row per subject or interval: CSV (.csv, .tsv, also .gz), Parquet, Arrow or
+        Feather (.arrow, .feather, .ipc), or DuckDB (.duckdb, .db). Every column without a role is a
+        covariate.
     covariates : str or path, optional
-        A long table (row key, covariate key, value) in any of these formats, or the name of a table
-        of the DuckDB file `path`; or the file of a design (.rsd) with the same rows in their order.
+        A long table (row key, covariate key, value) in any of these formats, the name of a table in
+        the DuckDB file `path`, or the file of a design (.rsd) with the same rows in the same order.
     table, query : str, optional
-        For a DuckDB file: the table to read, or a query that gives it. Not needed if the file has
-        one table only.
+        For a DuckDB file: the table to read, or a query that returns it. Optional if the file has
+        only one table.
     time, event, entry, strata, weight, cluster, offset, censoring_group
         See `Dataset.from_frame`.
     id, drop, cause, censored, time_digits
@@ -64,12 +64,12 @@ def read_dataset(
     covariate_columns, duplicates, unknown_rows
         See `Dataset.from_long`.
     covariates_table, covariates_query : str, optional
-        If `covariates` is a DuckDB file (which may be `path` again): the table to read, or a query
-        that gives it.
+        If `covariates` is a DuckDB file (which may be `path`): the table to read, or a query that
+        returns it.
     design_file : path, optional
-        Keep the covariates of the long table in this file (.rsd) instead of in memory. It is built
-        in bounded memory, and gives the same answers to the last bit; later it can stand for
-        `covariates`, which saves the reading.
+        Store the covariates of the long table in this file (.rsd) instead of in memory. It is built
+        in bounded memory, and results are bit-identical. Later calls can use it as `covariates`
+        instead of reading the long table again.
 
     Returns
     -------
@@ -78,21 +78,21 @@ def read_dataset(
     Raises
     ------
     InputError
-        If a file is absent, damaged or empty, a column is absent, or a value cannot be used. The
-        message names the file, the column, the row (counted from 1, without the header, and by its
-        key) and the value.
+        If a file does not exist, is damaged or empty, a column does not exist, or a value is not
+        valid. The message gives the file, the column, the row (its number from 1, without the
+        header, and its key) and the value.
 
     Notes
     -----
-    A CSV file is read in UTF-8, with the names of the columns in its first line; separators are
-    commas, semicolons, tabs or bars. Empty fields, ``NA``, ``N/A``, ``#N/A``, ``NaN`` and ``NULL``,
-    in any case, are missing. A column is numeric if all its values are numbers, boolean if all are
-    true or false, and otherwise text; identifiers with leading zeros stay text. A column of text
-    most of whose values are numbers is an error.
+    A CSV file must be in UTF-8, with column names in the first line. Separators are commas,
+    semicolons, tabs or bars. Empty fields, ``NA``, ``N/A``, ``#N/A``, ``NaN`` and ``NULL``, in any
+    case, are missing. A column is numeric if all values are numbers, boolean if all are true or
+    false, and otherwise text. Identifiers with leading zeros stay text. A text column in which most
+    values are numbers raises an error.
 
-    Long tables are grouped and joined by DuckDB within 2 GB, and what does not fit is spilled to
-    the directory of temporary files; the result needs 2 bytes for every entry that is 1. Without
-    repeated keys the order of the entries does not matter, not even to the last bit.
+    DuckDB groups and joins long tables within 2 GB of memory and spills to the directory of
+    temporary files. The result needs 2 bytes for every entry that is 1. Without repeated keys,
+    results do not depend on the order of the entries, to the last bit.
     """
     if not isinstance(path, (str, PathLike)):
         raise InputError(
@@ -173,14 +173,14 @@ def read_new_data(
     unknown_rows: UnknownRows | None = None,
     outcome: bool = False,
 ) -> Dataset:
-    """Read new data for a model as the data of its fit were read.
+    """Read new data for a model like the data of its fit.
 
     Parameters
     ----------
     schema : Schema
         `Dataset.schema` of the fit.
     path, covariates, table, query, covariates_table, covariates_query
-        See `read_dataset`. The formats need not be those of the fit.
+        See `read_dataset`. The formats may differ from those of the fit.
     covariate_columns, duplicates, unknown_rows, outcome
         See `Dataset.from_schema`.
 

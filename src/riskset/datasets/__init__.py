@@ -1,6 +1,6 @@
-"""Real cohorts that come with the package, to try things on and to test against.
+"""Bundled cohorts for examples and tests.
 
-Their origin and columns are described in the ``README.md`` beside the files.
+The ``README.md`` of this folder describes their origin and columns.
 """
 
 from importlib.resources import files
@@ -13,12 +13,12 @@ __all__ = ["load_rhc", "rhc_path"]
 
 
 def rhc_path(*, categories: bool = False) -> Path:
-    """Path of the bundled right-heart-catheterisation cohort, a Parquet file.
+    """Return the path of the bundled right-heart-catheterisation cohort, a Parquet file.
 
     Parameters
     ----------
     categories : bool
-        The table with categories as text, instead of one with columns of zeros and ones.
+        Return the table with categories as text, instead of columns of zeros and ones.
 
     Returns
     -------
@@ -36,16 +36,16 @@ def rhc_path(*, categories: bool = False) -> Path:
 
 
 def load_rhc(*, categories: bool = False) -> Dataset:
-    """The right-heart-catheterisation cohort: 5,735 critically ill patients.
+    """Load the right-heart-catheterisation cohort of 5,735 critically ill patients.
 
-    Time is counted in days from admission, the event is death, and ``swang1`` is the treatment: a
-    right heart catheter within the first day. All other columns are covariates.
+    Time is in days from admission, the event is death, and the treatment ``swang1`` is a right
+    heart catheter within the first day. All other columns are covariates.
 
     Parameters
     ----------
     categories : bool
         Read the table with categories as text (the treatment is then ``fac_swang1=RHC``), instead
-        of the one with columns of zeros and ones. Both lead to the same models.
+        of columns of zeros and ones. Both give the same models.
 
     Returns
     -------

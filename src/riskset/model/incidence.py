@@ -1,4 +1,4 @@
-"""Cumulative incidence from the hazards of all causes, and a check of incidences found apart."""
+"""Cumulative incidence from the hazards of all causes, and a check of the total incidence."""
 
 import warnings
 from collections.abc import Sequence
@@ -108,23 +108,23 @@ def _product_integral(
 
 
 def check_total_incidence(*incidences: AnyArray, stacklevel: int = 2) -> NDArray[np.float64]:
-    """Add up the incidences of all causes, and warn where they exceed 1.
+    """Add up the incidences of all causes, and warn if they exceed 1.
 
-    Separate models of the subdistribution hazard do not know of each other, so that the risks they
-    predict for one row can add up to more than 1. (Those of `riskset.CauseSpecificCox` cannot.)
+    Separate subdistribution hazard models are not constrained to each other, so their predicted
+    risks for one row can add up to more than 1. The risks of `riskset.CauseSpecificCox` cannot.
 
     Parameters
     ----------
     *incidences : arrays of one shape
-        Cumulative incidence of each cause, as ``predict_cumulative_incidence`` of
-        `riskset.FineGray` gives it, rows by times.
+        Cumulative incidence of each cause, rows by times, for example from
+        ``predict_cumulative_incidence`` of `riskset.FineGray`.
     stacklevel : int
-        Whose line the warning names: 2 is the caller's.
+        Line that the warning refers to: 2 is the caller's.
 
     Returns
     -------
     array of the same shape
-        The total.
+        Total incidence.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def check_total_incidence(*incidences: AnyArray, stacklevel: int = 2) -> NDArray
     Warns
     -----
     RisksetWarning
-        If a total exceeds 1, with the number of rows and the largest.
+        If a total exceeds 1. The warning gives the number of rows and the largest total.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-r"""Penalties on the coefficients, stated on the total log likelihood.
+r"""Penalties on the coefficients, on the scale of the total log likelihood.
 
-Every penalty here stands for one objective,
+All penalties are special cases of one objective,
 
 .. math:: -\ell(\beta) + \sum_j f_j (\lambda_1 |\beta_j| + \tfrac{1}{2} \lambda_2 \beta_j^2),
 
-with :math:`\ell` the log partial likelihood summed over rows (never averaged), :math:`\beta_j` the
-log hazard ratio per unit of the column as the user gave it (never of a standardised column), and
-:math:`f_j \ge 0` a factor, 0 for an unpenalised column. Other programs state the same problem on
-other scales:
+where :math:`\ell` is the log partial likelihood summed over rows (not averaged), :math:`\beta_j`
+the log hazard ratio per unit of the column as given by the user (not standardised), and :math:`f_j
+\ge 0` a factor, which is 0 for an unpenalised column. Other programs use other scales for the same
+problem:
 
 =========================================== ================================ ======================
 program                                     :math:`\lambda_1`                :math:`\lambda_2`
@@ -19,9 +19,9 @@ scikit-survival CoxnetSurvivalAnalysis      n alpha l1_ratio                 n a
 scikit-survival CoxPHSurvivalAnalysis       0                                alpha
 =========================================== ================================ ======================
 
-W is the sum of the case weights and n the number of rows. glmnet and Coxnet rescale penalty
-factors to mean 1; `ElasticNet.from_glmnet` does the same and serves for both. A penalty chooses no
-strength by itself.
+W is the sum of the case weights and n the number of rows. glmnet and Coxnet rescale penalty factors
+to mean 1; `ElasticNet.from_glmnet` does the same for both. A penalty has a fixed strength;
+`riskset.CoxCV` chooses one.
 """
 
 import inspect
@@ -53,7 +53,7 @@ VARIANCE_HINT = "for no penalty use penalty=None."
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Penalty:
-    """What `L1`, `L2` and `ElasticNet` have in common.
+    """Base class of `L1`, `L2` and `ElasticNet`.
 
     Attributes
     ----------
@@ -62,16 +62,16 @@ class Penalty:
     unpenalized : tuple of str or int
         Columns without a penalty, by name or position.
     factor : mapping or tuple of float, optional
-        Multiplies both strengths of a column. A mapping names some columns, the others have 1; a
-        sequence holds one number for each column.
+        Multiplies both strengths of a column. A mapping contains some columns, and the others have
+        factor 1. A sequence has one number per column.
     rescale : bool
         Rescale the factors of all columns to mean 1, as glmnet does.
     drop_first : bool, optional
-        Whether a category that is penalised has no column for its first level. None: it has none
-        where the answer would otherwise not be unique, which is with L1 alone, or where columns
-        are given by position, which counts the columns without first levels. A category with an
-        unpenalised level never has all: the first level that is penalised goes, or simply the
-        first.
+        Whether to leave out the column of the first level of a penalised category. None: leave it
+        out if the solution would not be unique otherwise, that is with L1 alone, or if columns are
+        given by position, because positions count columns without first levels. A category with an
+        unpenalised level always leaves one level out: the first penalised level, or the first of
+        all.
     """
 
     l1: float = 0.0
@@ -103,7 +103,7 @@ class Penalty:
 
     @property
     def leaves_first_out(self) -> bool:
-        """Whether categories that are penalised leave their first level out: see `drop_first`."""
+        """Whether penalised categories leave out their first level; see `drop_first`."""
         if self.drop_first is not None:
             return self.drop_first
         by_position = isinstance(self.factor, tuple) or any(
@@ -113,16 +113,16 @@ class Penalty:
 
     @property
     def strength(self) -> float:
-        """The one number that a path varies: l1 + l2."""
+        """The strength that a path varies: l1 + l2."""
         return self.l1 + self.l2
 
     @property
     def l1_ratio(self) -> float:
-        """Share of the L1 part in the strength; 1 where both are 0."""
+        """Proportion of the L1 part in the strength. 1 if both are 0."""
         return self.l1 / self.strength if self.strength > 0 else 1.0
 
     def with_strength(self, strength: float) -> Self:
-        """The same penalty, unpenalised columns and factors, at another strength."""
+        """Return the same penalty with another strength."""
         checked, ratio = as_strength(strength, "strength"), self.l1_ratio
         other = copy(self)
         _set(other, "l1", checked * ratio)
@@ -130,19 +130,19 @@ class Penalty:
         return other
 
     def get_params(self, deep: bool = True) -> dict[str, object]:
-        """The arguments that it was made with, as scikit-learn asks for them."""
+        """Return the constructor arguments, as scikit-learn requires."""
         return {name: getattr(self, name) for name in _arguments(type(self))}
 
     def set_params(self, **params: object) -> Self:
-        """Change arguments of this penalty, as scikit-learn does with its copies.
+        """Set arguments of this penalty, as scikit-learn requires.
 
-        Estimators change a copy: ``model.set_params(penalty__strength=2.0)`` leaves other models
-        alone.
+        Estimators change a copy, so ``model.set_params(penalty__strength=2.0)`` does not affect
+        other models.
 
         Raises
         ------
         InputError
-            If there is no such argument, or a value is not valid.
+            If the argument does not exist, or a value is not valid.
         """
         known = _arguments(type(self))
         for name in params:
@@ -159,7 +159,7 @@ class Penalty:
         return copy(self)
 
     def factors(self, names: Sequence[str]) -> Features:
-        """Factor of every column, 0 for the unpenalised ones.
+        """Return the factor of every column, 0 for unpenalised columns.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class Penalty:
         return result
 
     def arrays(self, names: Sequence[str]) -> tuple[Features, Features]:
-        """Strengths of every column.
+        """Return the strengths of every column.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class Penalty:
         Returns
         -------
         l1, l2 : (p,) float64, >= 0
-            On the total log likelihood, per unit of the columns as the user gave them.
+            Strengths on the total log likelihood, per unit of the columns as given by the user.
 
         Raises
         ------
@@ -223,7 +223,7 @@ class Penalty:
 
 
 class L1(Penalty):
-    r"""Lasso: :math:`\lambda_1 \sum_j f_j |\beta_j|` on the total log likelihood.
+    r"""Lasso penalty, :math:`\lambda_1 \sum_j f_j |\beta_j|`, on the total log likelihood.
 
     Parameters
     ----------
@@ -234,9 +234,9 @@ class L1(Penalty):
     factor : mapping or (p,) float, optional
         Relative strengths :math:`f_j`, by name or for all columns.
     drop_first : bool, optional
-        Whether a penalised category of a data frame has no column for its first level. By default
-        it has none, because the lasso of all levels is not unique: with an even number of them
-        all coefficients of a category may be shifted without a change of the penalty.
+        Whether to leave out the first level of a penalised category of a data frame. Default: leave
+        it out, because the lasso solution with all levels is not unique: with an even number of
+        levels, all coefficients of a category can be shifted without a change of the penalty.
 
     Raises
     ------
@@ -278,7 +278,7 @@ class L1(Penalty):
         factor: Factor | None = None,
         drop_first: bool | None = None,
     ) -> Self:
-        """From the variance of a Laplace prior, as Cyclops states it: strength sqrt(2 / variance).
+        """Create the penalty from the variance of a Laplace prior: strength sqrt(2 / variance).
 
         Examples
         --------
@@ -291,7 +291,7 @@ class L1(Penalty):
 
 
 class L2(Penalty):
-    r"""Ridge: :math:`\frac{\lambda_2}{2} \sum_j f_j \beta_j^2` on the total log likelihood.
+    r"""Ridge penalty :math:`\frac{\lambda_2}{2} \sum_j f_j \beta_j^2`.
 
     Parameters
     ----------
@@ -300,9 +300,8 @@ class L2(Penalty):
     unpenalized, factor
         As in `L1`, as are the errors.
     drop_first : bool, optional
-        Whether a penalised category of a data frame has no column for its first level. By default
-        it has one for every level, so that it does not matter which level comes first, unless
-        columns are given by position.
+        Whether to leave out the first level of a penalised category of a data frame. Default: keep
+        all levels, so that their order does not matter, unless columns are given by position.
 
     References
     ----------
@@ -340,7 +339,7 @@ class L2(Penalty):
         factor: Factor | None = None,
         drop_first: bool | None = None,
     ) -> Self:
-        """From the variance of a normal prior, as Cyclops states it: strength 1 / variance.
+        """Create the penalty from the variance of a normal prior: strength 1 / variance.
 
         Examples
         --------
@@ -357,7 +356,7 @@ class L2(Penalty):
 
 
 class ElasticNet(Penalty):
-    r"""Both: :math:`\sum_j f_j (\lambda_1 |\beta_j| + \frac{\lambda_2}{2} \beta_j^2)`.
+    r"""Elastic-net penalty :math:`\sum_j f_j (\lambda_1 |\beta_j| + \frac{\lambda_2}{2} \beta_j^2)`.
 
     Parameters
     ----------
@@ -368,7 +367,7 @@ class ElasticNet(Penalty):
     rescale : bool
         Rescale the factors of all columns to mean 1, as glmnet and scikit-survival do.
     drop_first : bool, optional
-        As in `L2` if l2 is above 0, else as in `L1`.
+        As in `L2` if l2 is above 0, otherwise as in `L1`.
 
     References
     ----------
@@ -412,19 +411,21 @@ class ElasticNet(Penalty):
         unpenalized: Sequence[Column] = (),
         drop_first: bool | None = None,
     ) -> Self:
-        """From glmnet's lambda and alpha (``family="cox"``, ``standardize=FALSE``).
+        """Create the penalty from glmnet's lambda and alpha.
+
+        The equivalent call has ``family="cox"`` and ``standardize=FALSE``.
 
         Parameters
         ----------
         lam : float, >= 0
-            glmnet's lambda, which is stated on the log likelihood divided by the sum of weights.
+            glmnet's lambda, on the scale of the log likelihood divided by the sum of weights.
         alpha : float in [0, 1]
-            Share of the L1 part.
+            Proportion of the L1 part.
         sum_of_weights : float, > 0
-            Sum of the case weights; the number of rows where there are none.
+            Sum of the case weights, or the number of rows without weights.
         factor : mapping or (p,) float, optional
-            glmnet's ``penalty.factor``. All p factors, those of unnamed columns (1) and of
-            unpenalised ones (0) included, are rescaled to mean 1, as glmnet does.
+            glmnet's ``penalty.factor``. All p factors are rescaled to mean 1, as in glmnet,
+            including those of unnamed columns (1) and unpenalised columns (0).
         unpenalized : sequence of str or int
             Columns with factor 0.
         drop_first : bool, optional
@@ -437,11 +438,12 @@ class ElasticNet(Penalty):
         Raises
         ------
         InputError
-            If a number is negative, missing or infinite, or alpha lies outside [0, 1].
+            If a number is negative, missing or infinite, or alpha is outside [0, 1].
 
         Notes
         -----
-        With tied event times glmnet's own answer is not Breslow's, so it differs from riskset's.
+        With tied event times, glmnet's solution is not that of Breslow's likelihood and differs
+        from riskset's.
 
         Examples
         --------

@@ -1,6 +1,6 @@
-"""The report of a comparative cohort study: one HTML file that needs nothing else, and its numbers.
+"""The report of a comparative cohort study: one self-contained HTML file, and its numbers as JSON.
 
-It is made of the results alone, which hold nothing of single people, and can reach nothing else.
+It is made from the results alone, which contain no individual-level data.
 """
 
 from riskset.report.writing import write

@@ -1,4 +1,4 @@
-"""Writing the report, and `report.json` beside it."""
+"""Write the report and `report.json`."""
 
 import datetime
 import json
@@ -33,41 +33,42 @@ def write(
     curves: str | None = None,
     date: str | datetime.date | None = None,
 ) -> Path:
-    """Write the HTML report of a study, and the numbers it shows as JSON.
+    """Write the HTML report of a study, and its numbers as JSON.
 
     Parameters
     ----------
     results : path or StudyResults
-        The folder of results, or what `riskset.study.StudyResults.open` made of it.
+        The folder of results, or the opened results.
     path : path
-        Ends in ``.html``; the numbers go to the same name with ``.json``. If several outcomes make
-        it larger than 5 MB, it is an index, and each of them has a file and a JSON of its own,
-        ``NAME-1.html``, ``NAME-2.html``, ...
+        File name that ends in ``.html``. The numbers go to the same name with ``.json``. If several
+        outcomes make the report larger than 5 MB, this file is an index, and each outcome has its
+        own HTML and JSON file, ``NAME-1.html``, ``NAME-2.html``, ...
     language : str
-        Of the dictionary.
+        Language of the sentences.
     blind : bool
         Withhold effects, curves and adjusted risks of estimates whose diagnostics failed. Results
-        that were made blind have nothing to show in either case.
+        that were written blind do not contain them in either case.
     min_cell_count : int
-        Hide counts above 0 and below it, and those that tell one. Results that hide more stay so.
+        Hide counts above 0 and below this number, and numbers from which such a count follows.
+        Counts that the results hide remain hidden.
     theme : {"light", "dark"}
-        "light" turns dark where the reader's system asks for it; paper is always white.
+        "light" follows the reader's system. Printed pages are always white.
     curves : {"risk", "survival"}, optional
-        What the curves show; default: what the specification says in its section ``report``. Where
-        there are competing events they show cumulative incidences, and the page says so.
+        What the curves show. Default: the setting in the section ``report`` of the specification.
+        With competing events, the report shows cumulative incidences and says so.
     date : date, optional
-        Shown as the day of writing, which is the only line that differs between two reports of the
-        same results. Default: today.
+        Date of writing. Only this line differs between two reports of the same results. Default:
+        today.
 
     Returns
     -------
     Path
-        Of the report.
+        Path of the report.
 
     Raises
     ------
     InputError
-        If there are no results, or an argument cannot be used.
+        If there are no results, or an argument is not valid.
     ReportTooLarge
     """
     target = Path(path)

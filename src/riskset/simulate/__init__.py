@@ -1,4 +1,4 @@
-"""Artificial data with known truth: the paper's designs, one like its study, a toy OMOP CDM."""
+"""Simulated data with known truth: designs of the paper, claims data, a toy OMOP CDM."""
 
 from riskset.simulate.cohort import CohortDesign, simulate_cohort
 from riskset.simulate.drawing import Drawing, Simulation, save_cohort

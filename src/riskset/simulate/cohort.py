@@ -1,4 +1,4 @@
-"""A cohort like that of a real study: covariates from rare to common, few events, a treatment."""
+"""A cohort like claims data: covariates from rare to common, few events, a treatment."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -138,40 +138,42 @@ def simulate_cohort(
     confounding: float = 0.1,
     treated: float = 0.5,
 ) -> Simulation:
-    r"""A cohort as claims data give it: most covariates rare, few events, and a treatment.
+    r"""Simulate a cohort like claims data: mostly rare covariates, few events, and a treatment.
 
-    The last covariate is the treatment, which about a share `treated` of the rows has, more often
-    those at risk. The prevalences of the others are log-normal with mean `density`, none above 0.5;
-    row i has covariate j with probability :math:`1 - \exp(-c_j b_i)`, where the burden
-    :math:`\log b_i \sim N(0, 0.5^2)` makes all covariates correlated. `n_effects` of them have a
-    log hazard ratio from :math:`N(0, 0.5^2)`. The cumulative incidence of the event is
+    The last covariate is the treatment. About a share `treated` of the rows receive it, rows with a
+    higher risk more often. The prevalences of the other covariates are log-normal with mean
+    `density`, at most 0.5. Row i has covariate j with probability :math:`1 - \exp(-c_j b_i)`, where
+    the burden :math:`\log b_i \sim N(0, 0.5^2)` makes all covariates correlated. `n_effects`
+    covariates have a log hazard ratio from :math:`N(0, 0.5^2)`. The cumulative incidence of the
+    event is
 
     .. math:: F_1(t | x) = 1 - (1 - p (1 - e^{-t}))^{\exp(x'\beta)}
 
-    in years t, as in `simulate_finegray`, with p such that a share `events` of the rows is seen to
-    have it before follow-up ends after 0.02 years and an exponential time of mean 1. Without
-    competing events this is a proportional hazards model. With them, rows that would never have the
-    event have the other one with a constant hazard. Times are whole days, so there are ties.
+    in years t, as in `simulate_finegray`. p is such that a share `events` of the rows has the event
+    before follow-up ends, after 0.02 years and an exponential time of mean 1. Without competing
+    events this is a proportional hazards model. With competing events, rows that would never have
+    the event have the competing event with a constant hazard. Times are whole days, so there are
+    ties.
 
     Parameters
     ----------
     n_rows, n_covariates : int
-        Size of the cohort, the treatment included.
+        Size of the cohort, including the treatment.
     density : float in (0, 0.5)
-        Share of ones in all covariates but the treatment.
+        Share of ones in all covariates except the treatment.
     seed : int
         The same seed gives the same cohort.
     events, competing : float
-        Expected shares of rows with the event and with the competing one.
+        Expected shares of rows with the event and with the competing event.
     n_effects : int
-        Covariates with an effect beside the treatment.
+        Number of covariates with an effect, without the treatment.
     treatment : float
         Log (subdistribution) hazard ratio of the treatment.
     confounding : float
-        How much the log odds of treatment rise with each standard deviation of what makes the event
-        more likely. The default is a little, as may be left after matching; 1 is a lot.
+        Strength of confounding: increase of the log odds of treatment per standard deviation of the
+        baseline log risk. The default is weak, as may remain after matching; 1 is strong.
     treated : float in (0, 1)
-        Share with the treatment of rows at mean risk.
+        Share of treated rows at mean risk.
 
     Returns
     -------
@@ -185,7 +187,7 @@ def simulate_cohort(
 
     Notes
     -----
-    Four bytes for each entry, and ten numbers for each row.
+    Memory: four bytes per entry and ten numbers per row.
 
     References
     ----------

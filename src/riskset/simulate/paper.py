@@ -1,4 +1,4 @@
-"""The designs of the paper's experiments: every covariate is 1 in the same share of the rows."""
+"""Designs of the paper's experiments: every covariate is 1 in the same share of the rows."""
 
 from collections.abc import Iterator
 
@@ -105,10 +105,10 @@ def simulate_cox(
     *,
     zero: float = 0.8,
 ) -> Simulation:
-    r"""A large sparse cohort with one kind of event and censoring.
+    r"""Simulate a large sparse cohort with one type of event and censoring.
 
     Covariates are 1 in ``round(density * n_rows)`` rows drawn at random and 0 elsewhere;
-    coefficients are 0 with probability `zero`, else standard normal. With a background rate
+    coefficients are 0 with probability `zero`, otherwise standard normal. With a background rate
     :math:`h \sim U(0.01, 0.03)`, drawn once,
 
     .. math:: T_i = 1 + [E_i], \quad E_i \sim \mathrm{Exp}(h e^{x_i'\beta}), \qquad
@@ -140,7 +140,7 @@ def simulate_cox(
 
     Notes
     -----
-    Five bytes and, on a recent core, some 0.1 microseconds for each entry.
+    Five bytes and, on a recent core, some 0.1 microseconds per entry.
 
     References
     ----------
@@ -167,14 +167,14 @@ def simulate_finegray(
     zero: float = 0.8,
     baseline: float = 0.5,
 ) -> Simulation:
-    r"""A large sparse cohort with a competing event, whose cause 1 follows a Fine-Gray model.
+    r"""Simulate a large sparse cohort with a competing event, from a Fine-Gray model of cause 1.
 
     Covariates and coefficients are drawn as in `simulate_cox`. The cumulative incidence of cause 1
     is
 
     .. math:: F_1(t | x) = 1 - (1 - p (1 - e^{-t}))^{\exp(x'\beta)}
 
-    with p the `baseline`. A row has cause 2 with the remaining probability, at a time that is
+    where p is the `baseline`. A row has cause 2 with the remaining probability, at a time that is
     exponential with rate :math:`\exp(-x'\beta)`. Censoring is uniform on (0, 1). Times t are
     stretched to :math:`\log(10^{100} t + 2)`, which keeps their order, and jittered by a normal
     variable of standard deviation 0.0001 that breaks ties.
@@ -190,7 +190,7 @@ def simulate_finegray(
     zero : float in [0, 1]
         Probability that a covariate has no effect.
     baseline : float in (0, 1)
-        Cumulative incidence of cause 1, in the end and without censoring, of a row of zeros.
+        Cumulative incidence of cause 1 without censoring, at infinite time, of a row of zeros.
 
     Returns
     -------

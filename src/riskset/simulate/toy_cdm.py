@@ -1,12 +1,12 @@
-"""A toy OMOP CDM 5.4, the same rows in every program: for examples, tests and trying a study.
+"""A toy OMOP CDM 5.4 for examples and tests, with the same rows in every program.
 
 People with hypertension start an ACE inhibitor or a thiazide; heart failure, myocardial infarction
-and death follow. The choice depends on sex, age and three diseases, and the hazard of heart failure
-is exp(-0.35) times as large with a thiazide. It has the faults of real data on purpose: unmapped
+and death follow. The choice depends on sex, age and three diseases, and the true hazard ratio of
+heart failure with a thiazide is exp(-0.35). The data have typical faults of real data: unmapped
 codes, a diagnosis before observation, missing ends, custom concepts of at least 2 000 000 000, and
 people with two observation periods.
 
-Nothing is drawn by a generator with a state: see `Draws`.
+Random numbers do not depend on a generator state; see `Draws`.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ RELEASED = np.array(["2020-01-01"], "datetime64[D]")
 
 
 def toy_tables(n_persons: int = 2000) -> dict[str, Any]:
-    """The tables of `toy_cdm` in memory: name -> Arrow table.
+    """Return the tables of `toy_cdm` in memory: name -> Arrow table.
 
     Examples
     --------
@@ -64,26 +64,27 @@ def toy_tables(n_persons: int = 2000) -> dict[str, Any]:
 def toy_cdm(
     folder: str | Path, n_persons: int = 2000, *, file_format: Literal["csv", "parquet"] = "csv"
 ) -> dict[str, int]:
-    """Write a toy OMOP CDM 5.4 with known truth: one file a table.
+    """Write a toy OMOP CDM 5.4 with known truth, one file per table.
 
-    The rows of a person depend on their number alone, so that a larger set holds the smaller ones.
+    The rows of a person depend only on the number of the person, so a larger set contains the
+    smaller ones.
 
     Parameters
     ----------
     folder : path
-        Made if it does not exist; files of the same names are replaced.
+        Created if it does not exist. Files with the same names are replaced.
     n_persons : int
     file_format : {"csv", "parquet"}
 
     Returns
     -------
     dict
-        Table -> number of rows.
+        Number of rows by table.
 
     Raises
     ------
     InputError
-        If the folder cannot be written to, or the format is another.
+        If the folder is not writable, or the format is unknown.
     """
     if file_format not in ("csv", "parquet"):
         raise InputError.wrong_option("file_format", file_format, ("csv", "parquet"))
