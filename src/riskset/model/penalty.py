@@ -356,7 +356,7 @@ class L2(Penalty):
 
 
 class ElasticNet(Penalty):
-    r"""Elastic-net penalty :math:`\sum_j f_j (\lambda_1 |\beta_j| + \frac{\lambda_2}{2} \beta_j^2)`.
+    r"""Elastic net :math:`\sum_j f_j (\lambda_1 |\beta_j| + \frac{\lambda_2}{2} \beta_j^2)`.
 
     Parameters
     ----------
