@@ -11,7 +11,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # Lowest first. A module may import its own layer and the layers before it.
 LAYERS = (
-    ("_errors", "_messages", "_types", "_version"),
+    ("_errors", "_keywords", "_messages", "_types", "_version"),
     ("disclosure",),
     ("_runtime", "_progress"),
     ("kernels",),

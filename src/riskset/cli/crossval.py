@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["CrossValidating", "as_typed"]
 
 PANEL = "Cross-validation"
-ROLES = ("time", "event", "entry", "weight", "offset", "cluster", "id")
 
 
 class Search(StrEnum):
@@ -174,20 +173,12 @@ class CrossValidating:
         if not named:
             return columns, []
         # Here, because it brings DuckDB and pyarrow.
-        from riskset.data.columns import read_labels
-        from riskset.data.roles import Roles
+        from riskset.data.readers import read_labels
 
         check_readable(rows)
         labels, known = read_labels(rows, named, table=tables.table, query=tables.query)
-        roles = Roles.find(
-            known,
-            rows.name,
-            strata=columns.strata or None,
-            drop=tuple(columns.drop or ()),
-            censoring_group=censoring_group,
-            **{role: getattr(columns, role) for role in ROLES},
-        )
-        own = {name for _, name in named} & set(roles.covariates(known))
+        roles = columns.roles(censoring_group).find(known, rows.name)
+        own = {name for _, name in named} & set(roles.covariates_among(known))
         return replace(columns, drop=[*(columns.drop or ()), *sorted(own)]), labels
 
     def estimator(

@@ -51,10 +51,10 @@ class FollowUp:
     def read(self, path: Path, cause: Any) -> "tuple[rs.Outcome, AnyArray | None]":
         """Times and events, and the label of each row's group."""
         # Here, because they bring DuckDB and pyarrow.
+        from riskset.data.column_roles import ColumnRoles
         from riskset.data.database import Database
         from riskset.data.files import open_file
         from riskset.data.outcome_columns import OutcomeColumns, identified
-        from riskset.data.roles import Roles
 
         check_readable(path)
         with Database() as database:
@@ -66,23 +66,24 @@ class FollowUp:
                 raise InputError.unknown_name(
                     "--group column", self.group, stored.columns, place=path.name
                 )
-            roles = Roles.find(
-                stored.columns,
-                path.name,
+            columns = ColumnRoles(
                 time=self.time,
                 event=self.event,
                 entry=self.entry,
                 weight=self.weight,
                 # Only a column that was named divides the rows, whatever else it is called.
                 strata=self.group,
+                censored=self.censored,
+                time_digits=self.time_digits,
             )
+            roles = columns.find(stored.columns, path.name)
             table = identified(stored.table(), None, must_be_unique=False)
-            found = OutcomeColumns.read(table, roles, self.time_digits, self.censored)
+            found = OutcomeColumns.read(table, roles)
         if cause is None:
             codes = np.unique(found.event) if found.event is not None else np.array([])
             first = next((int(code) for code in codes if code > 0), 1)
             cause = found.event_labels.get(first, first)
-        outcome = found.outcome(roles, table.words, time_digits=self.time_digits, cause=cause)
+        outcome = found.outcome(roles, table.words, cause=cause)
         return outcome, found.strata[0] if self.group is not None else None
 
 

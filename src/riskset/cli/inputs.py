@@ -2,7 +2,7 @@
 
 import csv
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from riskset.cli import options as opt
 from riskset.data.writers import check_target
 
 if TYPE_CHECKING:
+    from riskset.data.column_roles import ColumnRoles
     from riskset.data.schema import Schema
 
 __all__ = ["Columns", "Tables", "check_readable"]
@@ -58,6 +59,15 @@ class Columns:
 
     def __post_init__(self) -> None:
         check_digits(self.time_digits)
+
+    def roles(self, censoring_group: str | None) -> "ColumnRoles":
+        """What the columns mean, as readers take it."""
+        # Here, because it brings NumPy.
+        from riskset.data.column_roles import ColumnRoles
+
+        named = {one.name: getattr(self, one.name) for one in fields(self)}
+        named["drop"] = tuple(dict.fromkeys(self.drop or ()))
+        return ColumnRoles(**named, censoring_group=censoring_group)
 
 
 def check_digits(digits: int | None) -> None:
@@ -113,30 +123,22 @@ class Tables:
         check_readable(*self.inputs(rows))
         if self.design_file is not None:
             check_target(self.design_file, suffixes=(".rsd",), inputs=self.inputs(rows))
-        return rs.read_dataset(
-            rows,
+        # Here, because it brings DuckDB and pyarrow.
+        from riskset.data.readers import TableFiles, read_tables
+
+        duplicates, unknown = self.duplicates, self.unknown_rows
+        files = TableFiles(
             covariates=self._place(rows),
             table=self.table,
             query=self.query,
-            time=columns.time,
-            event=columns.event,
-            censored=columns.censored,
-            entry=columns.entry,
-            strata=columns.strata or None,
-            weight=columns.weight,
-            cluster=columns.cluster,
-            offset=columns.offset,
-            censoring_group=censoring_group,
-            id=columns.id,
-            drop=tuple(dict.fromkeys(columns.drop or ())),
-            time_digits=columns.time_digits,
             covariate_columns=self._names(),
             covariates_table=self.covariates_table,
             covariates_query=self.covariates_query,
-            duplicates=(self.duplicates or opt.Duplicates.error).value,
-            unknown_rows=(self.unknown_rows or opt.UnknownRows.error).value,
+            duplicates=None if duplicates is None else duplicates.value,
+            unknown_rows=None if unknown is None else unknown.value,
             design_file=self.design_file,
         )
+        return read_tables(rows, columns.roles(censoring_group), files)
 
     def read_new(self, schema: "Schema", rows: Path) -> "rs.Dataset":
         """New data, read as at the fit where no option says otherwise."""

@@ -1,28 +1,55 @@
-"""The covariates of a long table, or of a design in a file, beside those of the wide table."""
+"""The covariates of a long table, or of a design in a file, added to those of the wide table."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from riskset._errors import InputError
+from riskset._keywords import setting
 from riskset._messages import Note
-from riskset.data.database import StoredTable
+from riskset.data.database import Database, StoredTable
 from riskset.data.design import Design
-from riskset.data.design_file import Contents, read_contents
+from riskset.data.design_file import Contents, is_design_file, read_contents
+from riskset.data.files import file_format, open_file
 from riskset.data.long_file import long_design_in_file, stored_long_design
 from riskset.data.long_query import LongColumns
-from riskset.data.long_table import Duplicates, LongDesign, UnknownRows, long_design
+from riskset.data.long_table import (
+    Duplicates,
+    LongDesign,
+    LongTableFormat,
+    UnknownRows,
+    long_design,
+)
 from riskset.data.remarks import remarks_on_entries
 from riskset.data.schema import LongOptions
 from riskset.data.table import Table
 
-__all__ = ["LongInput", "StoredDesign", "beside"]
+__all__ = ["CovariateFile", "LongInput", "StoredDesign", "beside", "open_covariates"]
 
 OHDSI = ("rowId", "covariateId", "covariateValue")
 """Columns of new long tables for a design that came from none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CovariateFile(LongTableFormat):
+    """Where the long table of covariates is, and how it is read."""
+
+    covariates: str | PathLike[str] | None = setting(
+        None,
+        "A long table (row key, covariate key, value) in a file of any format, the name of a table "
+        "in the DuckDB file `path`, or the file of a design (.rsd) with the same rows in the same "
+        "order.",
+    )
+    covariates_table: str | None = setting(
+        None, "If `covariates` is a DuckDB file (which may be `path`): the table to read."
+    )
+    covariates_query: str | None = setting(
+        None, "If `covariates` is a DuckDB file: a query that returns the long table."
+    )
 
 
 class StoredDesign(NamedTuple):
@@ -55,7 +82,77 @@ class StoredDesign(NamedTuple):
 
 
 LongInput = tuple[StoredTable, LongOptions] | StoredDesign
+FindOptions = Callable[[Sequence[str], str], LongOptions]
+"""How a long table is read, from its columns and the name of its file."""
+
 Together = tuple[Design, LongOptions | None, Mapping[str, int], tuple[Note, ...]]
+
+
+def open_covariates(
+    database: Database,
+    path: Path,
+    asked: CovariateFile,
+    design_file: Path | None,
+    find: FindOptions,
+) -> LongInput | None:
+    """The long table or the design that `asked` names, open; None if there is no such table.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the table of subjects, which may hold the long table, too.
+    design_file : Path, optional
+        Where the covariates will be kept.
+    """
+    long_only = {
+        "covariate_columns": asked.covariate_columns,
+        "covariates_table": asked.covariates_table,
+        "covariates_query": asked.covariates_query,
+        "design_file": design_file,
+    }
+    if asked.covariates is None:
+        del long_only["covariate_columns"]
+        for name, value in long_only.items():
+            if value is not None:
+                raise InputError(f"`{name}` needs `covariates`.", hint="name the file there.")
+        return None
+    file = Path(asked.covariates)
+    if is_design_file(file):
+        for name, value in long_only.items():
+            if value is not None:
+                raise InputError(
+                    f"`{name}` belongs to a long table, but {file.name} is a design in a file.",
+                    hint="leave it out.",
+                )
+        return StoredDesign.open(file)
+    place, table = _long_place(path, asked)
+
+    def keys_of(columns: Sequence[str]) -> Sequence[str]:
+        columns_found = find(columns, place.name).columns
+        return (columns_found.row, columns_found.covariate)
+
+    stored = open_file(
+        database,
+        place,
+        table=table,
+        query=asked.covariates_query,
+        identifiers=keys_of,
+        prefix="covariates_",
+    )
+    return stored, find(stored.data_columns, place.name)
+
+
+def _long_place(path: Path, asked: CovariateFile) -> tuple[Path, str | None]:
+    """The file of the long table, and its name in it if there is one to choose."""
+    assert asked.covariates is not None
+    place, table = Path(asked.covariates), asked.covariates_table
+    is_name = table is None and asked.covariates_query is None and not place.exists()
+    if is_name and isinstance(asked.covariates, str) and file_format(path) == "duckdb":
+        try:
+            file_format(place)
+        except InputError:
+            return path, asked.covariates
+    return place, table
 
 
 def beside(

@@ -5,26 +5,32 @@ same roles, levels of categories and covariate keys. It counts everything that i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from riskset._errors import InputError
+from riskset._keywords import keywords
 from riskset._messages import Note
 from riskset._types import AnyArray
 from riskset.data.beside import LongInput, beside
 from riskset.data.checks import Places
+from riskset.data.column_roles import ColumnRoles
 from riskset.data.database import Database
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
-from riskset.data.long_table import Duplicates, UnknownRows, find_columns
+from riskset.data.long_table import Duplicates, LongTableFormat, UnknownRows
 from riskset.data.outcome import Outcome
 from riskset.data.outcome_columns import OutcomeColumns, identified, places_of
 from riskset.data.remarks import remarks_on_columns
-from riskset.data.roles import Roles
 from riskset.data.schema import LongOptions, Schema
 from riskset.data.table import Table, Words
 
 __all__ = ["Dataset", "assemble", "assemble_new"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongTableRoles(LongTableFormat, ColumnRoles):
+    """The columns of a table of outcomes, and how the long table of covariates is read."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,24 +82,8 @@ class Dataset:
         return f"<Dataset: {self.design!r}>"
 
     @classmethod
-    def from_frame(
-        cls,
-        frame: object,
-        *,
-        time: str | None = None,
-        event: str | None = None,
-        entry: str | None = None,
-        strata: str | Sequence[str] | None = None,
-        weight: str | None = None,
-        cluster: str | None = None,
-        offset: str | None = None,
-        censoring_group: str | None = None,
-        id: str | None = None,
-        drop: str | Sequence[str] = (),
-        cause: int | str | None = None,
-        censored: str | None = None,
-        time_digits: int | None = None,
-    ) -> "Dataset":
+    @keywords(ColumnRoles)
+    def from_frame(cls, frame: object, columns: ColumnRoles) -> "Dataset":
         """Create a data set from a data frame with one row per subject or interval.
 
         Parameters
@@ -101,26 +91,8 @@ class Dataset:
         frame : data frame
             pandas, polars, Arrow, a DuckDB relation, or any frame that narwhals supports. Every
             column without a role is a covariate; see `FrameEncoder`.
-        time, event : str
-            Columns of the end of follow-up and of the event (0 or False = censored, 1 or True =
-            event, further codes = competing causes; or text, see `censored`). Optional if they are
-            called ``time`` and ``event``.
-        entry, strata, weight, cluster, offset : str, optional
-            Columns of late entry, strata (of several columns, their combinations), case weights,
-            clusters and offsets.
-        censoring_group : str, optional
-            Column of groups with separate censoring distributions, for `FineGray`.
-        id : str, optional
-            The column that identifies rows, for messages and predictions.
-        drop : str or sequence of str
-            Columns not to use.
-        cause : int or str, optional
-            Code or label of the event of interest.
-        censored : str, optional
-            Label of censoring, if the events are text. Every other label is a cause.
-        time_digits : int, optional
-            Round time and entry to this number of decimals, so that equal times with different
-            rounding errors are tied.
+        **keywords
+            The fields of `ColumnRoles`.
 
         Returns
         -------
@@ -133,46 +105,11 @@ class Dataset:
         InputError
             If a column does not exist, a value is missing or infinite, or a type is not supported.
         """
-        table = as_table(frame)
-        roles = Roles.find(
-            table.columns,
-            table.words.place,
-            time=time,
-            event=event,
-            entry=entry,
-            weight=weight,
-            cluster=cluster,
-            offset=offset,
-            censoring_group=censoring_group,
-            id=id,
-            strata=strata,
-            drop=drop,
-        )
-        return assemble(table, roles, None, cause=cause, censored=censored, time_digits=time_digits)
+        return assemble(as_table(frame), columns, None)
 
     @classmethod
-    def from_long(
-        cls,
-        outcomes: object,
-        covariates: object,
-        *,
-        time: str | None = None,
-        event: str | None = None,
-        entry: str | None = None,
-        strata: str | Sequence[str] | None = None,
-        weight: str | None = None,
-        cluster: str | None = None,
-        offset: str | None = None,
-        censoring_group: str | None = None,
-        id: str | None = None,
-        drop: str | Sequence[str] = (),
-        cause: int | str | None = None,
-        censored: str | None = None,
-        time_digits: int | None = None,
-        covariate_columns: Sequence[str] | None = None,
-        duplicates: Duplicates = "error",
-        unknown_rows: UnknownRows = "error",
-    ) -> "Dataset":
+    @keywords(LongTableRoles)
+    def from_long(cls, outcomes: object, covariates: object, columns: LongTableRoles) -> "Dataset":
         """Create a data set from outcomes and a long table of covariates.
 
         Parameters
@@ -183,17 +120,8 @@ class Dataset:
             One row per non-zero value of a subject: a row key, a covariate key (64-bit integer or
             text, kept exactly, which becomes the name of the covariate) and a value (1 without a
             value column).
-        covariate_columns : (row, covariate) or (row, covariate, value), optional
-            Columns of the long table. OHDSI's names ``rowId``, ``covariateId`` and
-            ``covariateValue`` are recognised.
-        duplicates : {"error", "sum", "max"}
-            What to do with repeated entries of a row and covariate.
-        unknown_rows : {"error", "drop"}
-            What to do with entries whose row key is not in `outcomes`.
-        time, event, entry, strata, weight, cluster, offset, censoring_group
-            As for `from_frame`.
-        id, drop, cause, censored, time_digits
-            As for `from_frame`.
+        **keywords
+            The fields of `ColumnRoles` and `LongTableFormat`.
 
         Raises
         ------
@@ -215,27 +143,11 @@ class Dataset:
                [1., 1.]])
         """
         table = as_table(outcomes)
-        roles = Roles.find(
-            table.columns,
-            table.words.place,
-            time=time,
-            event=event,
-            entry=entry,
-            weight=weight,
-            cluster=cluster,
-            offset=offset,
-            censoring_group=censoring_group,
-            id=id,
-            strata=strata,
-            drop=drop,
-        )
+        roles = columns.find(table.columns, table.words.place)
         with Database() as database:
             stored = database.add(covariates)
-            names = find_columns(stored.data_columns, stored.place, covariate_columns, roles.id)
-            long = (stored, LongOptions(names, duplicates, unknown_rows))
-            return assemble(
-                table, roles, long, cause=cause, censored=censored, time_digits=time_digits
-            )
+            options = LongOptions.find(columns, stored.data_columns, stored.place, roles.id)
+            return assemble(table, columns, (stored, options))
 
     @classmethod
     def from_schema(
@@ -280,9 +192,12 @@ class Dataset:
             return assemble_new(schema, table, None, outcome=outcome)
         with Database() as database:
             stored = database.add(covariates)
-            options = schema.long_options(
-                stored.data_columns, stored.place, covariate_columns, duplicates, unknown_rows
+            asked = LongTableFormat(
+                covariate_columns=covariate_columns,
+                duplicates=duplicates,
+                unknown_rows=unknown_rows,
             )
+            options = schema.long_options(stored.data_columns, stored.place, asked)
             return assemble_new(schema, table, (stored, options), outcome=outcome)
 
     @property
@@ -298,7 +213,7 @@ class Dataset:
     @property
     def places(self) -> Places:
         """What messages call the columns that have a role, and the rows."""
-        return places_of(self.schema.roles, self.words, self.schema.time_digits)
+        return places_of(self.schema.roles, self.words)
 
     def outcome(self, cause: int | str | None = None) -> Outcome:
         """Return validated times, events, weights and strata.
@@ -316,10 +231,7 @@ class Dataset:
             or there are no events. The message gives the file, column, row and value.
         """
         return self.outcome_columns.outcome(
-            self.schema.roles,
-            self.words,
-            time_digits=self.schema.time_digits,
-            cause=self.cause if cause is None else cause,
+            self.schema.roles, self.words, cause=self.cause if cause is None else cause
         )
 
 
@@ -327,28 +239,22 @@ class Dataset:
 
 
 def assemble(
-    table: Table,
-    roles: Roles,
-    long: LongInput | None,
-    *,
-    cause: int | str | None = None,
-    censored: str | None = None,
-    time_digits: int | None = None,
-    design_file: Path | None = None,
+    table: Table, asked: ColumnRoles, long: LongInput | None, design_file: Path | None = None
 ) -> Dataset:
     """The data of a fit, from tables that are open; see `beside`."""
+    roles = asked.find(table.columns, table.words.place)
     table = identified(table, roles.id, must_be_unique=long is not None)
-    columns = OutcomeColumns.read(table, roles, time_digits, censored)
-    encoder, wide = FrameEncoder.fit(table, roles.covariates(table.data_columns))
+    columns = OutcomeColumns.read(table, roles)
+    encoder, wide = FrameEncoder.fit(table, roles.covariates_among(table.data_columns))
     design, options, n_dropped, notes = beside(wide, table, long, design_file)
     return Dataset(
         design,
-        Schema(roles, encoder, options, time_digits, censored),
+        Schema(replace(roles, cause=None), encoder, options),
         table.words,
         columns,
-        cause=cause,
+        cause=asked.cause,
         n_dropped=n_dropped,
-        notes=(*remarks_on_columns(table, roles, encoder), *notes),
+        notes=(*remarks_on_columns(table, asked, roles, encoder), *notes),
     )
 
 
@@ -366,7 +272,7 @@ def assemble_new(
     has_id = roles.id in table.columns or long is not None
     table = identified(table, roles.id if has_id else None, must_be_unique=long is not None)
     columns = (
-        OutcomeColumns.read(table, roles, schema.time_digits, schema.censored, is_new=True)
+        OutcomeColumns.read(table, roles, is_new=True)
         if outcome
         else OutcomeColumns.read_for_prediction(table, roles)
     )

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from riskset._errors import InputError
+from riskset._keywords import setting
 from riskset._types import AnyArray, Index
 from riskset.data.database import StoredTable, reading
 from riskset.data.design import Design
@@ -20,6 +21,7 @@ __all__ = [
     "Duplicates",
     "LongColumns",
     "LongDesign",
+    "LongTableFormat",
     "UnknownRows",
     "check_options",
     "find_columns",
@@ -34,6 +36,27 @@ KNOWN_NAMES = (
     ("covariateid", "covariate_id", "covariate"),
     ("covariatevalue", "covariate_value", "value"),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongTableFormat:
+    """How a long table of covariates is read."""
+
+    covariate_columns: Sequence[str] | None = setting(
+        None,
+        "Columns (row, covariate) or (row, covariate, value) of the long table. OHDSI's names "
+        "``rowId``, ``covariateId`` and ``covariateValue`` are recognised.",
+    )
+    duplicates: Duplicates | None = setting(
+        None,
+        'What to do with repeated entries of a row and covariate: "error", "sum" or "max". Default: '
+        '"error" at a fit, and for new data as at the fit.',
+    )
+    unknown_rows: UnknownRows | None = setting(
+        None,
+        'What to do with entries whose row key is not in the table of outcomes: "error" or "drop". '
+        'Default: "error" at a fit, and for new data as at the fit.',
+    )
 
 
 @dataclass(frozen=True)

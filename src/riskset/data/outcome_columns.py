@@ -9,11 +9,14 @@ from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset.data.causes import Labels, code_labels
 from riskset.data.checks import Places
+from riskset.data.column_roles import LABELS, NUMBERS, ColumnRoles
 from riskset.data.outcome import Outcome
-from riskset.data.roles import Roles
 from riskset.data.table import Table, Words, check_present, keys, kind_of, labels, numbers
 
 __all__ = ["OutcomeColumns", "identified", "places_of"]
+
+ROUNDED = ("time", "entry")
+"""Roles whose numbers are rounded to `ColumnRoles.time_digits`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,43 +49,35 @@ class OutcomeColumns:
     event_labels: Labels = field(default_factory=dict)
 
     @classmethod
-    def read(
-        cls,
-        table: Table,
-        roles: Roles,
-        time_digits: int | None,
-        censored: str | None,
-        *,
-        is_new: bool = False,
-    ) -> "OutcomeColumns":
+    def read(cls, table: Table, roles: ColumnRoles, *, is_new: bool = False) -> "OutcomeColumns":
         """All columns that have a role; `is_new` if a model was fitted before."""
-        _check_digits(time_digits)
-        event, event_labels = _event(table, roles.event, censored, is_new=is_new)
-        return cls(
-            time=_rounded(_number(table, roles.time), time_digits),
-            event=event,
-            event_labels=event_labels,
-            entry=_rounded(_number(table, roles.entry), time_digits),
-            weight=_number(table, roles.weight),
-            cluster=_labels(table, roles.cluster),
-            censoring_group=_labels(table, roles.censoring_group),
-            offset=_number(table, roles.offset),
-            strata=_strata(table, roles),
-        )
+        event, event_labels = _event(table, roles.event, roles.censored, is_new=is_new)
+        arrays: dict[str, AnyArray] = {}
+        for role in (*NUMBERS, *LABELS):
+            name = getattr(roles, role)
+            if name is None or role in ("event", "id"):
+                continue
+            read = numbers if role in NUMBERS else labels
+            arrays[role] = read(table, name, table.array(name))
+            if role in ROUNDED and roles.time_digits is not None:
+                arrays[role] = np.round(arrays[role].astype(np.float64), roles.time_digits)
+        strata = _strata(table, roles)
+        return cls(event=event, event_labels=event_labels, strata=strata, **arrays)
 
     @classmethod
-    def read_for_prediction(cls, table: Table, roles: Roles) -> "OutcomeColumns":
+    def read_for_prediction(cls, table: Table, roles: ColumnRoles) -> "OutcomeColumns":
         """The offset, which a prediction needs, and strata, which a linear predictor does not."""
-        has_strata = all(name in table.columns for name in roles.strata)
+        has_strata = all(name in table.columns for name in roles.stratum_columns)
         strata = _strata(table, roles) if has_strata else ()
-        return cls(offset=_number(table, roles.offset), strata=strata)
+        name = roles.offset
+        offset = None if name is None else numbers(table, name, table.array(name))
+        return cls(offset=offset, strata=strata)
 
     def outcome(
         self,
-        roles: Roles,
+        roles: ColumnRoles,
         words: Words,
         *,
-        time_digits: int | None,
         cause: int | str | None,
         is_part: bool = False,
     ) -> Outcome:
@@ -102,7 +97,7 @@ class OutcomeColumns:
             cluster=self.cluster,
             cause=cause,
             labels=self.event_labels,
-            places=places_of(roles, words, time_digits),
+            places=places_of(roles, words),
             is_part=is_part,
         )
 
@@ -137,16 +132,8 @@ def identified(table: Table, column: str | None, *, must_be_unique: bool) -> Tab
     return replace(table, words=replace(words, id=column, row_keys=row_keys))
 
 
-def _number(table: Table, name: str | None) -> AnyArray | None:
-    return None if name is None else numbers(table, name, table.array(name))
-
-
-def _labels(table: Table, name: str | None) -> AnyArray | None:
-    return None if name is None else labels(table, name, table.array(name))
-
-
-def _strata(table: Table, roles: Roles) -> tuple[AnyArray, ...]:
-    return tuple(labels(table, name, table.array(name)) for name in roles.strata)
+def _strata(table: Table, roles: ColumnRoles) -> tuple[AnyArray, ...]:
+    return tuple(labels(table, name, table.array(name)) for name in roles.stratum_columns)
 
 
 def _event(
@@ -174,31 +161,15 @@ def _plain(type_: "pa.DataType") -> "pa.DataType":
     return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
-def _check_digits(digits: int | None) -> None:
-    whole = digits is None or (isinstance(digits, (int, np.integer)) and digits is not True)
-    if not whole:
-        raise InputError(
-            f"`time_digits` must be a whole number, but it is {digits!r}.",
-            hint="it is the number of decimals to which times are rounded.",
-        )
-
-
-def _rounded(time: AnyArray | None, digits: int | None) -> AnyArray | None:
-    if time is None or digits is None:
-        return time
-    rounded: AnyArray = np.round(time.astype(np.float64), digits)
-    return rounded
-
-
-def places_of(roles: Roles, words: Words, time_digits: int | None) -> Places:
+def places_of(roles: ColumnRoles, words: Words) -> Places:
     """What messages call the columns that have a role, and their rows."""
     columns = {}
-    for role in ("time", "event", "entry", "weight", "offset", "cluster"):
+    for role in (*NUMBERS, "cluster"):
         name = getattr(roles, role)
         if name is not None:
-            is_rounded = role in ("time", "entry") and time_digits is not None
-            note = f" (rounded to {time_digits} decimals)" if is_rounded else ""
+            is_rounded = role in ROUNDED and roles.time_digits is not None
+            note = f" (rounded to {roles.time_digits} decimals)" if is_rounded else ""
             columns[role] = words.column(name) + note
-    if roles.strata:
-        columns["strata"] = " and ".join(map(words.column, roles.strata))
+    if roles.stratum_columns:
+        columns["strata"] = " and ".join(map(words.column, roles.stratum_columns))
     return Places(columns, words.row)

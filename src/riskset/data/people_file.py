@@ -13,15 +13,14 @@ import pyarrow.compute as pc
 from riskset._errors import InputError
 from riskset._messages import Note
 from riskset._types import AnyArray
-from riskset.data.beside import LongInput, StoredDesign, beside
+from riskset.data.beside import CovariateFile, beside, open_covariates
 from riskset.data.csv_file import TextRules, as_key
 from riskset.data.database import Database
 from riskset.data.dates import read_day
 from riskset.data.design import Design
-from riskset.data.design_file import is_design_file
 from riskset.data.files import open_file
 from riskset.data.frame import FrameEncoder
-from riskset.data.long_table import Duplicates, UnknownRows, find_columns
+from riskset.data.long_table import Duplicates, UnknownRows
 from riskset.data.outcome_columns import identified
 from riskset.data.schema import LongOptions
 from riskset.data.table import Table, check_present, keys, kind_of, labels, numbers, type_words
@@ -133,19 +132,14 @@ def covariates_of(
     with Database() as database:
         table = identified(people.open(database), people.id, must_be_unique=long is not None)
         wide = FrameEncoder.fit(table, columns)[1]
-        added: LongInput | None = None
-        if long is not None and is_design_file(long):
-            added = StoredDesign.open(long)
-        elif long is not None:
-            stored = open_file(
-                database,
-                long,
-                identifiers=lambda c: (lambda f: (f.row, f.covariate))(
-                    find_columns(c, long.name, None, people.id)
-                ),
-            )
-            names = find_columns(stored.data_columns, long.name, None, people.id)
-            added = (stored, LongOptions(names, duplicates, unknown_rows))
+        asked = CovariateFile(covariates=long, duplicates=duplicates, unknown_rows=unknown_rows)
+        added = open_covariates(
+            database,
+            people.path,
+            asked,
+            None,
+            lambda names, place: LongOptions.find(asked, names, place, people.id),
+        )
         design, _, _, notes = beside(wide, table, added, beside_it)
         if beside_it.exists() and not wide.n_features:
             os.replace(beside_it, design_file)

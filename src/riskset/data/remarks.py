@@ -3,26 +3,56 @@
 from collections.abc import Mapping
 
 from riskset._messages import Note
+from riskset.data.column_roles import ColumnRoles
 from riskset.data.frame import FrameEncoder
 from riskset.data.levels import MANY_LEVELS, is_missing_code
-from riskset.data.roles import Roles
 from riskset.data.table import INDEX, Table
 
 __all__ = ["remarks_on_columns", "remarks_on_entries"]
 
 
-def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> list[Note]:
-    """Columns recognised by name, and categories and identifiers that may not be what was meant."""
-    words, notes = table.words, _remarks_on_index(table, roles)
-    if set(roles.recognised) & {"strata", "weight"}:
-        found = [
-            f"column {name!r} as {role}"
-            for role, name in (("strata", next(iter(roles.strata), None)), ("weight", roles.weight))
-            if role in roles.recognised
-        ]
-        notes.append(
-            Note("recognised", (), f"{words.place} has OHDSI's names: took {' and '.join(found)}.")
-        )
+def remarks_on_columns(
+    table: Table, asked: ColumnRoles, roles: ColumnRoles, encoder: FrameEncoder
+) -> list[Note]:
+    """Columns recognised by name, and categories and identifiers that may not be what was meant.
+
+    Parameters
+    ----------
+    asked, roles : ColumnRoles
+        As the caller gave them, and as they were found in the table.
+    """
+    return [
+        *_remarks_on_index(table, roles),
+        *_remarks_on_recognised(table, asked, roles),
+        *_remarks_on_levels(table, encoder),
+        *(
+            Note(
+                "identifier",
+                (name,),
+                f"{table.words.column(name)} looks like an identifier, but is used as a covariate: "
+                "name it with `id`, `cluster` or `strata`, or "
+                "leave it out with `drop`, unless it is an amount.",
+            )
+            for name in encoder.identifiers
+        ),
+    ]
+
+
+def _remarks_on_recognised(table: Table, asked: ColumnRoles, roles: ColumnRoles) -> list[Note]:
+    before, after = asked.columns(), roles.columns()
+    found = [
+        f"column {after[role][0]!r} as {role}"
+        for role in ("strata", "weight")
+        if role in after and role not in before
+    ]
+    if not found:
+        return []
+    place, listed = table.words.place, " and ".join(found)
+    return [Note("recognised", (), f"{place} has OHDSI's names: took {listed}.")]
+
+
+def _remarks_on_levels(table: Table, encoder: FrameEncoder) -> list[Note]:
+    words, notes = table.words, list[Note]()
     for name in encoder.single_level:
         level = encoder.levels[name][0]
         notes.append(
@@ -56,22 +86,12 @@ def remarks_on_columns(table: Table, roles: Roles, encoder: FrameEncoder) -> lis
                     f"`strata`, or leave it out with `drop`.",
                 )
             )
-    for name in encoder.identifiers:
-        notes.append(
-            Note(
-                "identifier",
-                (name,),
-                f"{words.column(name)} looks like an identifier, but is used as a covariate: "
-                f"name it with `id`, `cluster` or `strata`, or "
-                f"leave it out with `drop`, unless it is an amount.",
-            )
-        )
     return notes
 
 
-def _remarks_on_index(table: Table, roles: Roles) -> list[Note]:
+def _remarks_on_index(table: Table, roles: ColumnRoles) -> list[Note]:
     """An index that somebody gave a name may have been meant for a covariate."""
-    names = [name for name in roles.covariates(table.columns) if name in table.index]
+    names = [name for name in roles.covariates_among(table.columns) if name in table.index]
     return [
         Note(
             "index",

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from riskset._errors import InputError
+from riskset.data.column_roles import ColumnRoles
 from riskset.data.frame import FrameEncoder
 from riskset.data.long_query import LongColumns
-from riskset.data.long_table import Duplicates, UnknownRows, find_columns
-from riskset.data.roles import Roles
+from riskset.data.long_table import Duplicates, LongTableFormat, UnknownRows, find_columns
 
 __all__ = ["LongOptions", "Schema"]
 
@@ -31,6 +31,17 @@ class LongOptions:
     unknown_rows: UnknownRows = "error"
     keys: tuple[int | str, ...] | None = None
 
+    @classmethod
+    def find(
+        cls, asked: LongTableFormat, columns: Sequence[str], place: str, row: str | None
+    ) -> "LongOptions":
+        """How the long table of a fit is read; `row` identifies the rows of the outcomes."""
+        return cls(
+            find_columns(columns, place, asked.covariate_columns, row),
+            asked.duplicates or "error",
+            asked.unknown_rows or "error",
+        )
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -38,32 +49,22 @@ class Schema:
 
     Attributes
     ----------
-    roles : Roles
+    roles : ColumnRoles
+        All columns that have a role; `cause` is not part of it.
     encoder : FrameEncoder
         Covariates of the wide table.
     long : LongOptions or None
         Covariates of the long table; they stand behind those of the wide table.
-    time_digits : int or None
-        Decimals to which times were rounded.
-    censored : str or None
-        The label of the event column that means censored, if it holds text.
     """
 
-    roles: Roles
+    roles: ColumnRoles
     encoder: FrameEncoder
     long: LongOptions | None = None
-    time_digits: int | None = None
-    censored: str | None = None
 
     def long_options(
-        self,
-        columns: Sequence[str],
-        place: str,
-        names: Sequence[str] | None = None,
-        duplicates: Duplicates | None = None,
-        unknown_rows: UnknownRows | None = None,
+        self, columns: Sequence[str], place: str, asked: LongTableFormat
     ) -> LongOptions:
-        """How to read the long table of new data: as at the fit unless told otherwise."""
+        """How to read the long table of new data: as at the fit, unless `asked` differs."""
         if self.long is None:
             raise InputError(
                 "the model was fitted without a long table of covariates, but one was given.",
@@ -71,13 +72,13 @@ class Schema:
             )
         old = self.long.columns
         same = old.row in columns and old.covariate in columns and old.value in (None, *columns)
-        if names is not None or not same:
-            old = find_columns(columns, place, names, self.roles.id)
+        if asked.covariate_columns is not None or not same:
+            old = find_columns(columns, place, asked.covariate_columns, self.roles.id)
         return replace(
             self.long,
             columns=old,
-            duplicates=duplicates or self.long.duplicates,
-            unknown_rows=unknown_rows or self.long.unknown_rows,
+            duplicates=asked.duplicates or self.long.duplicates,
+            unknown_rows=asked.unknown_rows or self.long.unknown_rows,
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -86,8 +87,8 @@ class Schema:
         return {
             "roles": self.roles.to_dict(),
             "encoder": self.encoder.to_dict(),
-            "time_digits": self.time_digits,
-            "censored": self.censored,
+            "time_digits": self.roles.time_digits,
+            "censored": self.roles.censored,
             "long": None
             if long is None
             else {
@@ -103,10 +104,12 @@ class Schema:
         """The inverse of `to_dict`."""
         long = cast("Mapping[str, object] | None", state["long"])
         return cls(
-            roles=Roles.from_dict(cast("Mapping[str, object]", state["roles"])),
+            roles=ColumnRoles.from_dict(
+                cast("Mapping[str, object]", state["roles"]),
+                time_digits=state["time_digits"],
+                censored=state.get("censored"),
+            ),
             encoder=FrameEncoder.from_dict(cast("Mapping[str, object]", state["encoder"])),
-            time_digits=cast("int | None", state["time_digits"]),
-            censored=cast("str | None", state.get("censored")),
             long=None
             if long is None
             else LongOptions(

@@ -26,7 +26,7 @@ def _check_unique(values: list[Label], what: str) -> None:
 
 
 class RolesForm(Form):
-    """`Roles.to_dict`: any other key is a role that has one column, or none."""
+    """`ColumnRoles.to_dict`: any other key is a role of one column, which may be null."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, str | None]

@@ -229,7 +229,6 @@ def _outcome_of(data: Dataset, cause: int | str | None) -> Outcome:
     return data.outcome_columns.outcome(
         data.schema.roles,
         data.words,
-        time_digits=data.schema.time_digits,
         cause=data.cause if cause is None else cause,
         is_part=True,
     )

@@ -269,7 +269,7 @@ def column_labels(name: str, data: Data, argument: str) -> AnyArray:
     roles: dict[str, AnyArray | None] = {}
     if data.dataset is not None:
         columns, named = data.dataset.outcome_columns, data.dataset.schema.roles
-        roles = dict(zip(named.strata, columns.strata, strict=True))
+        roles = dict(zip(named.stratum_columns, columns.strata, strict=True))
         roles |= {str(named.cluster): columns.cluster}
         roles |= {str(named.censoring_group): columns.censoring_group}
     found = roles.get(name)
