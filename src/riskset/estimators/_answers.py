@@ -1,4 +1,4 @@
-"""What a fitted model says about its coefficients and its fit."""
+"""Results of a fitted model: variances, tests, intervals, residuals."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
@@ -34,7 +34,7 @@ ResidualKind = Literal["martingale", "deviance", "score", "schoenfeld"]
 
 
 class Answers(Bootstraps):
-    """The part of an estimator that speaks after the fit."""
+    """Mixin with the results of a fit."""
 
     coef_: Features
     covariates_: tuple[str, ...]
@@ -92,11 +92,11 @@ class Answers(Bootstraps):
 
     @property
     def robust_variance_(self) -> Matrix:
-        """Covariance of the coefficients that holds if rows or clusters are independent (p, p).
+        """Robust covariance of the coefficients for independent rows or clusters (p, p).
 
-        NaN for coefficients that are infinite or not identified, and for penalised fits. Lin and
-        Wei (1989), doi:10.1080/01621459.1989.10478874. For `FineGray` as cmprsk's ``crr``: it
-        counts that the censoring distribution is estimated.
+        NaN for coefficients that are infinite or not identified, and for penalised fits. Source:
+        Lin and Wei (1989), doi:10.1080/01621459.1989.10478874. For `FineGray`, it is that of
+        cmprsk's ``crr`` and accounts for the estimation of the censoring distribution.
         """
         check_is_fitted(self, "coef_")
         p = self.coef_.size
@@ -104,51 +104,51 @@ class Answers(Bootstraps):
 
     @property
     def standard_error_(self) -> Features:
-        """Standard errors by the inverse information (p,); NaN as `variance_`."""
+        """Standard errors from the inverse information (p,). NaN as in `variance_`."""
         check_is_fitted(self, "coef_")
         p = self.coef_.size
         return np.full(p, np.nan) if self._is_penalized else self._fitted.standard_error
 
     @property
     def robust_standard_error_(self) -> Features:
-        """Standard errors by the robust variance (p,); NaN as `robust_variance_`."""
+        """Standard errors from the robust variance (p,). NaN as in `robust_variance_`."""
         check_is_fitted(self, "coef_")
         p = self.coef_.size
         return np.full(p, np.nan) if self._is_penalized else self._fitted.robust_standard_error
 
     @property
     def is_robust_(self) -> bool:
-        """Whether `summary`, and the Wald test, use the robust variance.
+        """Whether `summary` and the Wald test use the robust variance.
 
-        So they do if clusters were given or a weight is not a whole number, as R's ``coxph`` does,
-        and for `FineGray` always, as ``crr``.
+        They do if clusters were given or a weight is not a whole number, as in R's ``coxph``, and
+        always for `FineGray`, as in ``crr``.
         """
         check_is_fitted(self, "coef_")
         return self._is_robust
 
     @property
     def tests_(self) -> ModelTests:
-        """Likelihood-ratio, score and Wald test that all coefficients are 0."""
+        """Likelihood-ratio, score and Wald tests that all coefficients are 0."""
         return self._defined("a test of the coefficients").tests
 
     # --------------------------------------------------------------------------- summary
 
     def summary(self, *, level: float = 0.95) -> Any:
-        """A data frame with one row for each coefficient.
+        """Return a data frame with one row per coefficient.
 
         Parameters
         ----------
         level : float
-            Of the interval of the hazard ratio.
+            Confidence level of the interval of the hazard ratio.
 
         Returns
         -------
         data frame
-            Of the library that X came from: pandas, polars or Arrow; for other input pandas if it
-            is installed, else Arrow. Columns: ``covariate`` (the index in pandas), ``coef``,
+            Data frame of the library of X: pandas, polars or Arrow. For other input it is pandas if
+            installed, otherwise Arrow. Columns: ``covariate`` (the index in pandas), ``coef``,
             ``hazard_ratio``, ``hazard_ratio_lower``, ``hazard_ratio_upper``, ``standard_error``,
             ``robust_standard_error`` (if `is_robust_`), ``z``, ``p``. Interval, z and p use the
-            robust standard error if there is one, and are NaN where it is not defined.
+            robust standard error if `is_robust_`, and are NaN if it is not defined.
         """
         check_is_fitted(self, "coef_")
         columns = {
@@ -178,26 +178,27 @@ class Answers(Bootstraps):
         seed: int | None = None,
         type: IntervalType | None = None,
     ) -> Interval:
-        r"""Confidence intervals of log hazard ratios.
+        r"""Compute confidence intervals of log hazard ratios.
 
         Parameters
         ----------
         parameters : str or sequence of str, optional
-            Covariates; all if left out (those without a penalty, for profile and bootstrap).
+            Covariates. Default: all (for profile and bootstrap, all without a penalty).
         method : {"wald", "robust", "profile", "bootstrap"}
-            :math:`\hat\beta \pm z \, se` with the standard error of the inverse information or of
-            the robust variance; or :math:`\{b: 2 (\ell_p(\hat\beta_j) - \ell_p(b)) \le
-            \chi^2_{1, level}\}` with the profile likelihood :math:`\ell_p` of `riskset.profile`,
-            also of infinite estimates and beside penalised covariates. It takes weights for
-            numbers of rows; where they are not, the robust interval is the one to use. Or from
-            resamples of rows or of the fit's clusters, see `bootstrap`, which has more options.
+            "wald" and "robust": :math:`\hat\beta \pm z \, se` with the standard error from the
+            inverse information or from the robust variance. "profile": :math:`\{b: 2
+            (\ell_p(\hat\beta_j) - \ell_p(b)) \le \chi^2_{1, level}\}` with the profile likelihood
+            :math:`\ell_p` of `riskset.profile`, also for infinite estimates and with penalised
+            covariates in the model. It treats weights as numbers of rows; for other weights, use
+            the robust interval. "bootstrap": from resamples of rows or of the clusters of the fit.
+            The method `bootstrap` has more options.
         level : float
             Coverage.
         penalized : bool
-            Profile covariates that have a penalty themselves, with their penalty.
+            Allow profiles of penalised covariates, with their penalty.
         replicates, seed, type : optional
-            Of a bootstrap (200 and 1 unless given), and its interval: "percentile" (unless given),
-            "basic", "normal" or "bca".
+            Options of the bootstrap: the number of replicates (default: 200), the seed (default: 1)
+            and the type of interval, "percentile" (default), "basic", "normal" or "bca".
 
         Returns
         -------
@@ -207,16 +208,17 @@ class Answers(Bootstraps):
         Raises
         ------
         InputError
-            If a name is unknown or given twice, the method does not exist, or has no use for an
-            argument that was given; for Wald and robust intervals, if
-            the fit is penalised; for profile intervals, if a covariate is, and for a model that was
-            pickled or saved and has lost its data: use `riskset.profile`.
+            * If a name is unknown or given twice, the method does not exist, or the method does not
+              use a given argument.
+            * For Wald and robust intervals: if the fit is penalised.
+            * For profile intervals: if a covariate is penalised, or if the model was pickled or
+              saved and has no training data; use `riskset.profile` then.
 
         Notes
         -----
-        Ends of profile intervals are found to 1e-8 in the log likelihood, and infinite where the
-        estimate is. NaN stands for covariates that are constant or repeat others, as for Wald
-        intervals. The threads share the ends.
+        Limits of profile intervals are exact to 1e-8 in the log likelihood, and infinite if the
+        estimate is. They are NaN for covariates that are constant or repeat others, as for Wald
+        intervals.
         """
         if method not in METHODS:
             raise InputError.wrong_option("method", method, METHODS)
@@ -290,20 +292,20 @@ class Answers(Bootstraps):
         offset: object = None,
         cluster: object = None,
     ) -> Rows | Matrix | SchoenfeldResiduals:
-        """Residuals of rows, in their order.
+        """Compute residuals of rows, in their order.
 
         Parameters
         ----------
         X, y, sample_weight, strata, offset, cluster
-            As for `fit`, usually the data of the fit. Of other data, the hazard that the residuals
-            compare with is theirs, not that of the fit; only the coefficients are.
+            As for `fit`, usually the data of the fit. For other data, the coefficients are those of
+            the fit, but the baseline hazard is estimated from the given data.
         kind : {"martingale", "deviance", "score", "schoenfeld"}
 
         Returns
         -------
-        (n,) float64, (n, p) float64 for "score", `SchoenfeldResiduals` (one row for each event) for
-        "schoenfeld". Not multiplied by the case weights. In Fine and Gray's model means over
-        risk sets and expected events count a row with a competing event after it too, with the
+        (n,) float64; (n, p) float64 for "score"; `SchoenfeldResiduals` (one row per event) for
+        "schoenfeld". Residuals are not multiplied by the case weights. In the Fine-Gray model,
+        means over risk sets and expected events include rows after a competing event, with the
         weight G(t-) / G(time-).
 
         Raises
@@ -338,26 +340,27 @@ class Answers(Bootstraps):
         offset: object = None,
         cluster: object = None,
     ) -> ProportionalityTest:
-        """Score test that the coefficients do not change with time, as R's ``cox.zph``.
+        """Test proportional hazards with the score test of R's ``cox.zph``.
 
-        In Fine and Gray's model: that subdistribution hazards are proportional, by the same score
-        test with the risk sets and weights of that model, the censoring weights taken as known.
+        The null hypothesis is that the coefficients do not change with time. For the Fine-Gray
+        model, the test of proportional subdistribution hazards uses the risk sets and weights of
+        that model, with the censoring weights treated as known.
 
         Parameters
         ----------
         X, y, sample_weight, strata, offset, cluster
             The data of the fit.
         transform : {"km", "rank", "identity", "log"}
-            Of time.
+            Transformation of time.
         robust : bool
-            Take the spread of the scores between clusters, or rows, for their variance: for weights
-            that are no numbers of people, and rows that belong together. `cox.zph` has no such
-            option.
+            Estimate the variance of the scores from their spread between clusters or rows. Use this
+            for weights that are not numbers of people, and for clustered rows. `cox.zph` has no
+            such option.
 
         Returns
         -------
         ProportionalityTest
-            One test for each covariate, and one of all.
+            One test per covariate, and a global test.
 
         Raises
         ------

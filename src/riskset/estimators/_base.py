@@ -80,26 +80,26 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         offset: object = None,
         cluster: object = None,
     ) -> Self:
-        """Estimate the coefficients.
+        """Fit the model.
 
         Parameters
         ----------
         X : array, sparse matrix, data frame, `Design`, `Dataset` or `Blocks` (n, p)
-            Covariates. Of a data frame, text and categories are encoded as ``column=level``, and
-            booleans as 0 and 1. A `Dataset` brings all other arguments with it, and so do
-            `Blocks`, whose rows lie on several machines.
+            Covariates. Text and categories of a data frame are encoded as ``column=level``, and
+            booleans as 0 and 1. A `Dataset` contains all other arguments. So do `Blocks`, whose
+            rows are on several machines.
         y : (n,) structured array
-            `riskset.Surv`, with events 0 (censored), 1, 2, ... (causes) or labels, or
-            scikit-survival's arrays of (bool, float). Plain numbers are times at which everybody
-            had the event.
+            Made by `riskset.Surv`, with events 0 (censored), 1, 2, ... (causes) or labels, or by
+            scikit-survival, with fields (bool, float). Plain numbers are times at which every row
+            has the event.
         sample_weight : (n,) numbers >= 0, optional
-            Case weights; 0 removes a row. With Breslow ties a weight of 2 is the row twice.
+            Case weights; 0 removes a row. With Breslow ties, a weight of 2 counts as two rows.
         strata : (n,) labels, or a sequence of label arrays, optional
-            Each stratum (or combination) has a baseline hazard of its own.
+            Each stratum (or combination of labels) has its own baseline hazard.
         offset : (n,) numbers, optional
             Added to the linear predictor.
         cluster : (n,) labels, optional
-            Rows that belong together: asks for the robust variance.
+            Clusters of rows. If given, the robust variance is used.
 
         Returns
         -------
@@ -108,14 +108,15 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         Raises
         ------
         InputError
-            Naming the column, the row and the value that cannot be used, and a remedy.
+            If an argument or the data are not valid. The message gives the column, the row, the
+            value and a remedy.
 
         Warns
         -----
         ConvergenceWarning
             If `status_` is not "converged".
         RisksetWarning
-            About collinear covariates and times that are nearly tied.
+            For collinear covariates, and for times that are nearly tied.
         """
         if isinstance(X, Blocks):
             refuse_beside(
@@ -340,9 +341,10 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         """Write the fitted model to a file that `riskset.load` reads, without pickle.
 
         A zip archive with one JSON document, the ``fit.json`` of ``riskset fit``, and one ``.npy``
-        file for each further array. It holds what predictions, `summary`, intervals and tests
-        need, and not the training data; variances of at most 2,000 covariates. `riskset predict`
-        reads it if the model was fitted on a `Dataset`. The file appears as a whole or not at all.
+        file for each further array. It contains everything that predictions, `summary`, intervals
+        and tests need, but not the training data. It stores variances for at most 2,000 covariates.
+        `riskset predict` reads it if the model was fitted on a `Dataset`. The file is written
+        atomically.
 
         Parameters
         ----------

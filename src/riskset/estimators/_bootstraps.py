@@ -1,4 +1,4 @@
-"""The part of an estimator that fits itself to resamples of its data."""
+"""Bootstrap of an estimator."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -64,33 +64,33 @@ class Bootstraps:
         within_strata: bool = False,
         engine: str | None = None,
     ) -> Bootstrap:
-        """Fit the model to resamples of its data, which leaves the model as it is.
+        """Fit the model to resamples of its data. The model is not changed.
 
-        Each resample draws as many rows as there are, with replacement, or whole clusters. In
-        Fine and Gray's model the distribution of censoring is estimated anew in each.
+        Each resample draws rows or whole clusters with replacement, as many as the data have. For
+        the Fine-Gray model, each resample estimates its own censoring distribution.
 
         Parameters
         ----------
         replicates : int
-            200 for standard errors; 1,000 or more for the ends of intervals.
+            Number of replicates: 200 for standard errors, 1,000 or more for interval limits.
         seed : int
-            Replicate k depends on the seed and k alone, whatever the number of replicates or
-            threads.
+            Replicate k depends only on the seed and k, not on the number of replicates or threads.
         cluster : (n,) labels, optional
-            Rows that are drawn together: those of one person (whose follow-up may be cut into
-            several rows), or matched sets. Default: the clusters of the fit, if it had any, else
+            Rows that are drawn together, such as the rows of one person (whose follow-up may be
+            split into several rows), or matched sets. Default: the clusters of the fit, otherwise
             rows.
         retune : bool
-            Choose the penalty anew in each resample, as the fit did: for `CoxCV` and `FineGrayCV`.
-            A row that was drawn twice is in one fold. A replicate in which none can be chosen, as
-            without events, has the status "no_penalty". Otherwise the penalty stays as it is.
+            Choose the penalty again in each resample, as in the fit (`CoxCV` and `FineGrayCV`
+            only). A row that is drawn twice is in one fold. If no penalty can be chosen, for
+            example without events, the replicate has the status "no_penalty". Without `retune`, the
+            penalty is fixed.
         parameters : str or sequence of str, optional
-            Covariates; default: all without a penalty.
+            Covariates. Default: all without a penalty.
         within_strata : bool
-            Draw from the rows, or clusters, of the same stratum of the fit, so that every stratum
-            keeps its size; as R's ``boot`` does with ``strata``. For designs that fixed the sizes.
+            Draw within the strata of the fit, so that every stratum keeps its size, as R's ``boot``
+            with ``strata``. Use this if the design fixed the sizes.
         engine : {"joblib", "dask", "ray"} or None
-            Where resamples are fitted; see `CoxCV`. They have the same bits everywhere.
+            Where resamples are fitted; see `CoxCV`. Results are bit-identical.
 
         Returns
         -------
@@ -99,9 +99,10 @@ class Bootstraps:
         Raises
         ------
         InputError
-            If a covariate is unknown or named twice, no covariate is without a penalty and none is
-            named, clusters do not fit the rows, the model was pickled or saved and has lost its
-            data, or, with `retune`, no resample can be divided into the folds of the fit.
+            If a covariate is unknown or given twice, if all covariates are penalised and
+            `parameters` is not given, if clusters do not match the rows, if the model was pickled
+            or saved and has no training data, or, with `retune`, if no resample can be divided into
+            the folds of the fit.
 
         Warns
         -----
@@ -110,11 +111,11 @@ class Bootstraps:
 
         Notes
         -----
-        Case weights stay in force: a row of weight 2 is drawn as one and counts twice wherever it
-        is drawn. Where weights stand for numbers of subjects, repeat the rows instead. Rows of
-        weight 0 are never drawn. To Efron's method for ties a row drawn twice is one event of twice
-        the weight. Estimates of penalised covariates are biased, and no interval of theirs has the
-        stated coverage. The acceleration of BCa intervals is that at the penalty of the fit.
+        Case weights apply in the resamples: a row of weight 2 is drawn as one row and counts twice
+        wherever it is drawn. If weights are numbers of subjects, repeat the rows instead. Rows of
+        weight 0 are never drawn. For Efron's method, a row drawn twice is one event of twice the
+        weight. Estimates of penalised covariates are biased, so their intervals do not have the
+        nominal coverage. The acceleration of BCa intervals uses the penalty of the fit.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The part of an estimator that chooses its penalty by cross-validation."""
+"""Choice of the penalty of an estimator by cross-validation."""
 
 import math
 import os
@@ -49,7 +49,7 @@ class _ScoreName:
 
 
 class CrossValidated(HazardModel):
-    """The part of `CoxCV` and `FineGrayCV` that chooses the penalty."""
+    """Mixin of `CoxCV` and `FineGrayCV` that chooses the penalty."""
 
     penalties: Any
     folds: Any
@@ -73,7 +73,7 @@ class CrossValidated(HazardModel):
     cross_validation_: CrossValidation
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, as scikit-learn asks for them."""
+        """Return the parameters, as scikit-learn requires."""
         parameters: dict[str, Any] = super().get_params(deep)
         return parameters | {"score": self._score_name}
 
@@ -83,36 +83,35 @@ class CrossValidated(HazardModel):
 
     @classmethod
     def ohdsi(cls, penalty: Penalty | None = None, **parameters: Any) -> Self:
-        """As OHDSI's studies choose a penalty with Cyclops, but for its faults.
+        """Create an estimator with the settings of OHDSI studies.
 
-        10 folds, 10 repetitions, an automatic search that starts at a prior variance of 0.01, and
-        seed 1: ``createControl(cvType="auto", fold=10, cvRepetitions=10, startingVariance=0.01,
-        seed=1)``.
+        OHDSI studies choose a penalty with Cyclops: 10 folds, 10 repetitions, an automatic search
+        that starts at a prior variance of 0.01, and seed 1, ``createControl(cvType="auto", fold=10,
+        cvRepetitions=10, startingVariance=0.01, seed=1)``.
 
         Parameters
         ----------
         penalty : Penalty, optional
-            L1 (a Laplace prior) unless given; its strength does not matter.
+            Default: L1 (a Laplace prior). The strength is not used.
         **parameters
-            Any others of the class.
+            Other parameters of the class.
 
         Notes
         -----
-        The held-out score of a Cox model is Cyclops', and for the same folds and variance the
-        values agree (see also ``docs/cyclops.md``). What is chosen can differ from Cyclops' choice,
-        because
+        The held-out score of a Cox model is the score of Cyclops; for the same folds and variance,
+        the values agree. The choice can differ from that of Cyclops (see also ``docs/cyclops.md``):
 
-        * folds are drawn by another random number generator;
-        * Cyclops evaluates three or four variances, tenfold apart, and returns the vertex of a
-          parabola through them, which it never evaluated; here the strength is searched until the
-          best has neighbours within a factor of 1.1 that score no better, and was itself evaluated;
+        * The folds come from a different random number generator.
+        * Cyclops evaluates three or four variances that differ by a factor of ten, and returns the
+          vertex of a parabola through them, which it never evaluates. Here the search continues
+          until the neighbours of the best strength within a factor of 1.1 score no better.
         * Cyclops weights the points of the parabola by 1 / sd, and stops as soon as the parabola
-          promises to gain less than 1 % of the log likelihood, which is nearly always;
-        * Cyclops leaves out folds whose best model has no covariate; here they count;
-        * after the search Cyclops refits without the case weights; here they stay;
-        * Cyclops scores Fine and Gray's model wrongly: every competing event among the held-out
-          rows counts, twice, as if it were an event of the cause of interest. It estimates the
-          censoring once, from all rows, as ``censoring="full"`` does.
+          promises a gain of less than 1 % of the log likelihood, which is nearly always.
+        * Cyclops leaves out folds whose best model has no covariate. Here they count.
+        * Cyclops ignores the case weights when it refits after the search. Here they apply.
+        * Cyclops scores the Fine-Gray model incorrectly: every competing event among the held-out
+          rows counts twice, as if it were an event of the cause of interest. It estimates the
+          censoring distribution once, from all rows, like ``censoring="full"``.
 
         Examples
         --------
@@ -162,12 +161,12 @@ class CrossValidated(HazardModel):
         offset: object = None,
         cluster: object = None,
     ) -> Self:
-        """Choose the penalty by cross-validation, and estimate the coefficients with it.
+        """Choose the penalty by cross-validation, and fit the model with it.
 
         Parameters
         ----------
         X, y, sample_weight, strata, offset, cluster
-            As for `Cox.fit`. All stay in force in every replicate and in the final fit on all rows.
+            As for `Cox.fit`. All apply in every replicate and in the final fit on all rows.
 
         Returns
         -------
@@ -176,8 +175,8 @@ class CrossValidated(HazardModel):
         Raises
         ------
         InputError
-            Further, if the rows cannot be divided as asked for, no penalised covariate carries
-            information, or the checkpoint belongs to something else.
+            As for `Cox.fit`, and if the rows cannot be divided as requested, no penalised covariate
+            has information, or the checkpoint belongs to another run.
         """
         started = time.perf_counter()
         runtime = self._checked_runtime()
@@ -247,12 +246,12 @@ class CrossValidated(HazardModel):
 
     @property
     def cv_results_(self) -> Any:
-        """A data frame with one row for each penalty and replicate; see `CrossValidation`."""
+        """Data frame with one row per penalty and replicate; see `CrossValidation`."""
         return self._cross_validation().to_frame()
 
     @property
     def cv_curve_(self) -> Any:
-        """A data frame with one row for each penalty: mean score, standard error, size."""
+        """Data frame with one row per penalty: mean score, standard error, size."""
         return self._cross_validation().curve()
 
     @property
@@ -274,7 +273,7 @@ class CrossValidated(HazardModel):
 
     @property
     def n_failed_(self) -> int:
-        """Number of replicates without a certified answer; their scores count all the same."""
+        """Number of replicates without a certified solution. Their scores count nevertheless."""
         return self._cross_validation().n_failed
 
     def _saved(self, *, with_variances: bool = True) -> SavedFit:

@@ -49,10 +49,10 @@ class ModelTests:
     Attributes
     ----------
     lr, score, wald : ChiSquareTest
-        Likelihood-ratio, score and Wald test; the Wald test uses the robust variance where there is
-        one. With infinite estimates the Wald test is not defined (NaN).
+        Likelihood-ratio, score and Wald tests. The Wald test uses the robust variance if the fit
+        does. With infinite estimates, it is NaN.
     robust_score : ChiSquareTest or None
-        Where there is a robust variance.
+        Robust score test, if the fit uses the robust variance.
     """
 
     lr: ChiSquareTest

@@ -15,7 +15,7 @@ __all__ = ["Interval", "check_used"]
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Confidence intervals of some coefficients, as log hazard ratios.
+    """Confidence intervals of coefficients, as log hazard ratios.
 
     Attributes
     ----------
@@ -24,10 +24,10 @@ class Interval:
     level : float
     names : tuple of str
     lower, upper : (q,) float64
-        NaN where the interval is not defined; infinite where it has no end.
+        NaN if the interval is not defined, infinite if it has no limit.
     details : mapping
-        What else there is to know about the method: of a bootstrap its type, the numbers of
-        replicates by their status, the seed.
+        Details of the method. For a bootstrap: type of interval, numbers of replicates by status,
+        seed.
 
     Examples
     --------
@@ -48,12 +48,12 @@ class Interval:
 
     @property
     def bounds(self) -> Mapping[str, tuple[float, float]]:
-        """Lower and upper bound by name."""
+        """Lower and upper limit by name."""
         pairs = zip(self.lower.tolist(), self.upper.tolist(), strict=True)
         return dict(zip(self.names, pairs, strict=True))
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with the columns covariate, lower and upper."""
+        """Return a data frame with the columns covariate, lower and upper."""
         columns = {
             "covariate": np.array(self.names, dtype=object),
             "lower": self.lower,

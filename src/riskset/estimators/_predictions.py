@@ -1,4 +1,4 @@
-"""Predictions of a fitted model for rows old and new."""
+"""Predictions of a fitted model."""
 
 from typing import Any, ClassVar
 
@@ -30,7 +30,7 @@ ROUNDING = 1e-13
 
 
 class Predictions:
-    """The part of an estimator that predicts."""
+    """Mixin with the predictions of an estimator."""
 
     competing_never_fail: ClassVar[bool] = False
     """Whether `score` takes a competing event for no event ever, and not for censoring."""
@@ -44,7 +44,7 @@ class Predictions:
     _library: str | None
 
     def predict(self, X: object, *, offset: object = None) -> Rows:
-        """Linear predictor of rows, the log of their hazard relative to one with covariates 0.
+        """Return the linear predictor: the log hazard relative to a row with all covariates 0.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class Predictions:
         Returns
         -------
         (k,) float64
-            Infinite where infinite coefficients meet covariates that they do not cancel on.
+            Infinite if infinite coefficients do not cancel for the covariates of a row.
         """
         design, _, offsets, _ = self._read_new(X, None, offset)
         limit, runtime = self._fitted.limit, Runtime.select(self.device, self.n_threads)
@@ -71,25 +71,25 @@ class Predictions:
     def predict_survival_function(
         self, X: object, times: object, *, strata: object = None, offset: object = None
     ) -> Matrix:
-        """Probability of no event by each time.
+        """Predict the probability of no event by given times.
 
-        In Fine and Gray's model of no event of its cause: 1 minus the cumulative incidence, which
-        is not the probability of being alive.
+        For the Fine-Gray model, this is the probability of no event of its cause, 1 minus the
+        cumulative incidence. It is not the probability of being alive.
 
         Parameters
         ----------
         X : as for `fit` (k, p)
         times : number or (m,) numbers
-            In the unit of the fit, in any order.
+            In the time unit of the fit, in any order.
         strata : (k,) labels, or a sequence of label arrays as at the fit
-            Needed if the model was fitted with strata.
+            Required if the model was fitted with strata.
         offset : (k,) numbers, optional
 
         Returns
         -------
         (k, m) float64
-            By the baseline hazard of Breslow, or Efron for Efron ties: 1 before the first event
-            time (also at negative times), constant after the last.
+            From the Breslow baseline hazard (for Efron ties, from Efron's): 1 before the first
+            event time (also at negative times), constant after the last.
 
         Raises
         ------
@@ -102,22 +102,22 @@ class Predictions:
     def predict_cumulative_hazard_function(
         self, X: object, times: object, *, strata: object = None, offset: object = None
     ) -> Matrix:
-        """Cumulative hazard up to each time; see `predict_survival_function`.
+        """Predict the cumulative hazard at given times; see `predict_survival_function`.
 
-        In Fine and Gray's model that of the subdistribution.
+        For the Fine-Gray model, this is the cumulative subdistribution hazard.
         """
         eta, strata, places = self._read_centred(X, strata, offset)
         return self._fitted.baseline.cumulative_hazard(eta, as_times(times), strata, places)
 
     def baseline_hazard(self) -> Any:
-        """Hazard of a row with all covariates 0, at each event time.
+        """Return the baseline hazard at each event time, for all covariates 0.
 
         Returns
         -------
         data frame
             Columns ``stratum`` (of a fit with strata), ``time``, ``hazard`` (the jump at that
-            time), ``cumulative_hazard``; of the subdistribution in Fine and Gray's model. Where
-            covariates are far from 0 the numbers can be huge or tiny.
+            time), ``cumulative_hazard``; for the Fine-Gray model, of the subdistribution. If
+            covariates are far from 0, the numbers can be very large or small.
         """
         check_is_fitted(self, "coef_")
         coef, baseline = self._fitted.predicting(self.coef_), self._fitted.baseline
@@ -142,15 +142,17 @@ class Predictions:
         strata: object = None,
         offset: object = None,
     ) -> float:
-        """Concordance: how often, of two rows, the one with the higher predictor fails first.
+        """Compute the concordance of the linear predictor.
 
-        In Fine and Gray's model a row with a competing event never fails: it is compared with every
-        event of the cause of interest (Wolbers et al. 2009, doi:10.1097/EDE.0b013e3181a39056).
+        It is the proportion of comparable pairs in which the row with the higher predictor fails
+        first. In the Fine-Gray model, a row with a competing event never fails and is compared with
+        every event of the cause of interest (Wolbers et al. 2009,
+        doi:10.1097/EDE.0b013e3181a39056).
 
         Parameters
         ----------
         X, y, sample_weight, strata, offset
-            As for `fit`. Pairs are compared within strata; pairs tied in the predictor count half.
+            As for `fit`. Pairs are compared within strata. Pairs with tied predictors count half.
 
         Returns
         -------

@@ -19,14 +19,15 @@ class TunablePenalty(BaseEstimator):  # type: ignore[misc]
     penalty: Any
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, and those of the penalty as ``penalty__strength``.
+        """Set parameters, also of the penalty, for example ``penalty__strength``.
 
-        A penalty that several models share is never changed: this one gets its own.
+        If several models share the penalty, the others are not changed.
 
         Raises
         ------
         InputError
-            If a parameter of the penalty is set, but there is none, or it has no such parameter.
+            If a parameter of the penalty is set but the model has no penalty, or the penalty has no
+            such parameter.
         """
         nested = [name for name in params if name.startswith(NESTED)]
         if nested:

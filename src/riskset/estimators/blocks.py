@@ -1,4 +1,4 @@
-"""Rows in blocks that workers of Dask hold, for one fit on more rows than a machine can hold."""
+"""Fits on blocks of rows that the workers of a Dask cluster hold."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -28,42 +28,42 @@ ARGUMENTS = ("X", "y", "sample_weight", "strata", "offset")
 
 
 class Blocks:
-    """Rows of one fit in blocks, each in the memory of a worker of a Dask cluster.
+    """Blocks of rows for one fit, each in the memory of a Dask worker.
 
-    `Cox.fit` and `FineGray.fit` take it in place of X and y. A pass over the rows is one over every
-    block at the same time, and what goes over the network are sums: no machine ever has all rows.
-    The coefficients are those of a fit on one machine.
+    Pass it to `Cox.fit` and `FineGray.fit` instead of X and y. All blocks are processed in
+    parallel, and only sums are sent over the network, so no machine ever holds all rows. The
+    coefficients equal those of a fit on one machine.
 
     Parameters
     ----------
     read : callable
-        ``read(item)`` gives the rows of a block: a `Dataset`, a pair (X, y), or a mapping with
-        ``X``, ``y`` and, where they are needed, ``sample_weight``, ``strata`` and ``offset``, as
-        `Cox.fit` takes them. It is called where the block will be, again if that worker dies.
+        ``read(item)`` returns the rows of a block: a `Dataset`, a pair (X, y), or a mapping with
+        ``X``, ``y`` and optionally ``sample_weight``, ``strata`` and ``offset``, as for `Cox.fit`.
+        It is called on the worker that holds the block, and again elsewhere if that worker dies.
         Events must be numbers.
     items : sequence
-        One for each block, such as the path of its file, or a Dask future.
+        One item per block, such as the path of its file, or a Dask future.
     engine : "dask" or None
-        "dask": actors on the workers of the current ``distributed.Client``, or of the scheduler
-        named in Dask's settings, or of a cluster of this machine. None: in this process.
+        "dask": use the workers of the current ``distributed.Client``, of the scheduler in Dask's
+        settings, or of a local cluster. None: keep the blocks in this process.
 
     absent : {"error", "zero"}
-        Whether all blocks must have the same columns in the same order, or columns that a block
-        does not have are 0 in it: right for long tables and for no others.
+        "error": all blocks must have the same columns in the same order. "zero": a column that a
+        block lacks is 0 there. Use "zero" for long tables only.
 
     Notes
     -----
-    Rows may stand in any order in a block, and so may the blocks, but a stratum (all rows, if there
-    are none) that lies in several blocks must be cut by time: the times of one block must all be
-    the same as, or later than, those of the next. Both may hold rows of the time that is cut.
+    Rows within a block and the blocks may be in any order. A stratum in several blocks must be cut
+    by time (without strata, all rows are one stratum): all times of one block must be equal to or
+    later than those of the next. Both blocks may contain rows at the cut.
 
-    Categories have no column for their first level, as without a penalty: of penalties with an L2
-    part say ``drop_first=True``.
+    Categories have no column for their first level, as without a penalty. For penalties with an L2
+    part, set ``drop_first=True``.
 
     Late entry, Efron's ties, clusters, ``censoring_group``, ``censoring_probability`` and
-    ``solver="ccd"`` are refused. A model fitted in blocks predicts, and has standard errors and
-    tests by the inverse information, as one that was saved; it has no robust variance, and
-    residuals, profiles and the bootstrap need rows on one machine.
+    ``solver="ccd"`` raise an error. Like a saved model, a model fitted in blocks predicts, and has
+    standard errors and tests from the inverse information. It has no robust variance. Residuals,
+    profiles and the bootstrap need rows on one machine.
 
     Examples
     --------
@@ -112,9 +112,10 @@ class Blocks:
         offset: object = None,
         engine: str | None = "dask",
     ) -> "Blocks":
-        """Cut rows that are here into blocks of about equal size.
+        """Split rows in memory into blocks of about equal size.
 
-        Of a `Design` that is open from a file, only the path is sent, which all workers must see.
+        For a `Design` opened from a file, only the path is sent, which all workers must be able to
+        read.
 
         Parameters
         ----------
@@ -142,7 +143,7 @@ class Blocks:
         return cls(_unpacked, parts, engine=engine)
 
     def close(self) -> None:
-        """Let go of the rows, and of a cluster that was started for them."""
+        """Release the rows, and a cluster that was started for them."""
         if isinstance(self.crew, DaskCrew):
             self.crew.close()
 

@@ -1,4 +1,4 @@
-"""What a bootstrap found, and the intervals that it makes of it."""
+"""Results of a bootstrap, and their intervals."""
 
 import functools
 import warnings
@@ -25,7 +25,7 @@ FAILED = ("not_estimable", *UNCERTIFIED, "no_penalty")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bootstrap:
-    """Estimates of some coefficients in resamples of the data.
+    """Bootstrap estimates of selected coefficients.
 
     Attributes
     ----------
@@ -34,19 +34,19 @@ class Bootstrap:
     coef : (q,) float64
         Estimates of the fit.
     replicates : (B, q) float64
-        Estimates in each resample: infinite where they are, NaN where there is none.
+        Estimates in each resample. They may be infinite; NaN means no estimate.
     statuses : tuple of str
-        Of each replicate: "converged", "infinite_estimate", "undecided", "max_iter",
-        "not_estimable" if a covariate varies in no risk set of the resample or repeats others
-        there, or, with `retune`, "no_penalty" if none could be chosen in the resample.
+        Status of each replicate: "converged", "infinite_estimate", "undecided" or "max_iter";
+        "not_estimable" if a covariate does not vary in any risk set of the resample, or repeats
+        others there; with `retune`, "no_penalty" if no penalty could be chosen in the resample.
     seed : int
     n_units : int
-        How many rows, or clusters, each resample draws.
+        Number of rows or clusters in each resample.
     unit : {"row", "cluster"}
     penalties : tuple of Penalty or None, or None
-        Those chosen in each resample, with `retune`.
+        Penalties chosen in each resample, with `retune`.
     reasons : tuple of str
-        Why no penalty could be chosen in a resample; empty for the others.
+        Reason why no penalty could be chosen in a resample; otherwise empty.
     """
 
     names: tuple[str, ...]
@@ -71,9 +71,9 @@ class Bootstrap:
 
     @functools.cached_property
     def acceleration(self) -> Features:
-        """For BCa intervals (q,); see `riskset.infer.bootstrap.acceleration`.
+        """Acceleration for BCa intervals (q,); see `riskset.infer.bootstrap.acceleration`.
 
-        Made when it is first asked for, because with many coefficients it takes a while.
+        Computed at the first access, because it takes time with many coefficients.
         """
         return self._accelerate()
 
@@ -84,7 +84,7 @@ class Bootstrap:
 
     @property
     def status_counts(self) -> Mapping[str, int]:
-        """How many replicates have each status."""
+        """Number of replicates with each status."""
         return dict(Counter(self.statuses).most_common())
 
     @property
@@ -94,12 +94,12 @@ class Bootstrap:
 
     @property
     def bias(self) -> Features:
-        """Mean of the replicates less the estimate (q,); NaN if one of them is infinite."""
+        """Mean of the replicates minus the estimate (q,). NaN if a replicate is infinite."""
         return self._finite(np.nanmean) - self.coef
 
     @property
     def standard_error(self) -> Features:
-        """Standard deviation of the replicates (q,); NaN if one of them is infinite."""
+        """Standard deviation of the replicates (q,). NaN if a replicate is infinite."""
         return self._finite(lambda values, axis: np.nanstd(values, axis=axis, ddof=1))
 
     def _finite(self, of: Any) -> Features:
@@ -111,10 +111,10 @@ class Bootstrap:
         return out
 
     def interval(self, level: float = 0.95, type: IntervalType = "percentile") -> Interval:
-        r"""Confidence intervals made of the replicates.
+        r"""Compute confidence intervals from the replicates.
 
-        With :math:`q_p` the order statistic :math:`(B + 1) p` of the replicates,
-        :math:`\alpha = (1 - level) / 2` and :math:`\hat\beta` the estimate:
+        Let :math:`q_p` be the order statistic :math:`(B + 1) p` of the replicates, :math:`\alpha =
+        (1 - level) / 2`, and :math:`\hat\beta` the estimate.
 
         Parameters
         ----------
@@ -129,8 +129,8 @@ class Bootstrap:
         Returns
         -------
         Interval
-            Infinite where replicates are. NaN where it is not defined, with a warning that says
-            why.
+            May be infinite if replicates are. NaN if not defined, with a warning that gives the
+            reason.
 
         Raises
         ------
@@ -195,10 +195,10 @@ class Bootstrap:
         )
 
     def summary(self, *, level: float = 0.95, type: IntervalType = "percentile") -> Any:
-        """A data frame with one row for each coefficient.
+        """Return a data frame with one row per coefficient.
 
         Columns: ``covariate``, ``coef``, ``bias``, ``standard_error``, ``lower``, ``upper``, and
-        the numbers of replicates that are ``infinite`` or have ``failed``.
+        the numbers of ``infinite`` and ``failed`` replicates.
         """
         interval = self.interval(level, type)
         columns = {
@@ -214,7 +214,7 @@ class Bootstrap:
         return data_frame(columns, self._library)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame of replicate, covariate, coef and status, by replicate."""
+        """Return a data frame with the columns replicate, covariate, coef and status."""
         n, q = self.replicates.shape
         columns = {
             "replicate": np.repeat(np.arange(n), q),

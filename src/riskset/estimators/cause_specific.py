@@ -1,4 +1,4 @@
-"""Cox models of every cause of failure, and the cumulative incidence that follows from them."""
+"""Cox models of all causes, and the cumulative incidence that follows from them."""
 
 import copy
 from collections.abc import Mapping
@@ -28,20 +28,20 @@ __all__ = ["CauseSpecificCox"]
 
 
 class CauseSpecificCox(TunablePenalty):
-    r"""A Cox model of each cause of failure, all on one covariate matrix.
+    r"""Cause-specific Cox regression: one Cox model per cause, on the same covariates.
 
-    The hazard of cause k is :math:`\lambda_k(t) \, e^{x'\beta_k}`, other causes being censored in
-    its likelihood. A coefficient speaks of the rate among those still free of any event; the risk
-    of a cause depends on the hazards of all, and is what `predict_cumulative_incidence` gives.
+    The hazard of cause k is :math:`\lambda_k(t) \, e^{x'\beta_k}`. Its likelihood censors other
+    causes. A coefficient describes the rate among rows without any event so far. The risk of a
+    cause depends on the hazards of all causes; `predict_cumulative_incidence` computes it.
 
     Parameters
     ----------
     penalty : L1, L2, ElasticNet, None, or dict of cause to any of these
-        One for all causes, or one for each.
+        One penalty for all causes, or one per cause.
     ties : {"breslow", "efron"}
     causes : sequence of int or str, optional
-        Event codes or labels; by default all that occur. The risks predicted are right only if
-        every cause is there.
+        Event codes or labels. Default: all that occur. Predicted risks are correct only if all
+        causes are included.
     device, n_threads, tol, max_iter, solver, progress
         As in `Cox`.
 
@@ -52,13 +52,13 @@ class CauseSpecificCox(TunablePenalty):
     models_ : dict of int or str to Cox
         The fitted model of each cause.
     status_ : dict of int or str to str
-        Of each cause: see `Cox`.
+        Status of each cause; see `Cox`.
     n_features_in_, feature_names_in_
         Columns of X at the fit.
 
     See Also
     --------
-    riskset.FineGray : one model of the cumulative incidence itself.
+    riskset.FineGray : a model of the cumulative incidence.
 
     References
     ----------
@@ -114,7 +114,7 @@ class CauseSpecificCox(TunablePenalty):
         Parameters
         ----------
         X, y, sample_weight, strata, offset, cluster
-            As for `Cox.fit`; `y` holds 0 for censored and a whole number for each cause.
+            As for `Cox.fit`. `y` is 0 for censored and a whole number for each cause.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class CauseSpecificCox(TunablePenalty):
         Raises
         ------
         InputError
-            As `Cox.fit`, or if there are no events, or `penalty` names other causes.
+            As for `Cox.fit`, or if there are no events, or `penalty` contains other causes.
         """
         design, columns = read_covariates(self, X, None)
         causes = _causes(*_events(X, y, sample_weight), self.causes)
@@ -185,21 +185,21 @@ class CauseSpecificCox(TunablePenalty):
         strata: object = None,
         offset: object = None,
     ) -> NDArray[np.float64]:
-        r"""Probability of an event of a cause by each time, given that all causes compete.
+        r"""Predict the cumulative incidence of a cause, with all causes competing.
 
         .. math:: F_k(t \mid x) = \int_0^t e^{-\sum_j H_j(u- \mid x)} \, dH_k(u \mid x)
 
-        by the product integral over the jumps of the Breslow (or Efron) hazards, as R's survfit
-        does for multi-state Cox models: within [0, 1], rising in t, and together with the survival
-        adding up to 1, for any covariates. So causes never add up to more than 1 here.
+        is the product integral over the jumps of the Breslow (or Efron) hazards, as in R's survfit
+        for multi-state Cox models. For any covariates, it is in [0, 1], increases with t, and adds
+        up to 1 with the survival and the other causes.
 
         Parameters
         ----------
         X : as for `fit` (k, p)
         times : number or (m,) numbers
-            In the unit of the fit, in any order.
+            In the time unit of the fit, in any order.
         cause : int or str, optional
-            By default all of `causes_`.
+            Default: all of `causes_`.
         strata, offset
             As for `Cox.predict_survival_function`.
 
@@ -232,19 +232,19 @@ class CauseSpecificCox(TunablePenalty):
     def predict_survival_function(
         self, X: object, times: object, *, strata: object = None, offset: object = None
     ) -> Matrix:
-        """Probability (k, m) of no event of any cause by each time; see the incidence's method."""
+        """Predict the probability (k, m) of no event of any cause by each time."""
         incidence = self.predict_cumulative_incidence(X, times, strata=strata, offset=offset)
         return np.asarray(np.maximum(1.0 - incidence.sum(axis=0), 0.0))
 
     def predict(self, X: object, cause: int | str, *, offset: object = None) -> NDArray[np.float64]:
-        """Linear predictor of rows for a cause; see `Cox.predict`."""
+        """Return the linear predictor for a cause; see `Cox.predict`."""
         check_is_fitted(self, "models_")
         self._position(cause)
         eta: NDArray[np.float64] = self.models_[cause].predict(X, offset=offset)
         return eta
 
     def summary(self, *, level: float = 0.95) -> Any:
-        """Coefficients of all causes as one data frame; the columns are those of `Cox.summary`.
+        """Return the coefficients of all causes as a data frame with the columns of `Cox.summary`.
 
         Parameters
         ----------
@@ -254,7 +254,7 @@ class CauseSpecificCox(TunablePenalty):
         Returns
         -------
         data frame
-            Of the library that X came in, a row for each cause and covariate.
+            Data frame of the library of X, with one row per cause and covariate.
         """
         check_is_fitted(self, "models_")
         parts = {cause: _summary(model, level) for cause, model in self.models_.items()}

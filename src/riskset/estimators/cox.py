@@ -13,69 +13,73 @@ __all__ = ["Cox"]
 
 
 class Cox(HazardModel):
-    r"""Cox proportional hazards regression, penalised or not, on dense or sparse covariates.
+    r"""Cox proportional hazards regression with or without a penalty.
 
     The hazard of a row with covariates x in stratum s is
     :math:`\lambda_s(t) \, e^{x'\beta + offset}`, and the coefficients minimise
 
     .. math:: -\ell(\beta) + \sum_j f_j (\lambda_1 |\beta_j| + \tfrac{1}{2} \lambda_2 \beta_j^2)
 
-    with :math:`\ell` the log partial likelihood, summed over rows.
+    where :math:`\ell` is the log partial likelihood, summed over rows.
 
     Parameters
     ----------
     penalty : L1, L2, ElasticNet or None
         None: maximum partial likelihood.
     ties : {"breslow", "efron"}
-        Approximation for events at one time. Times are tied if they are equal as numbers.
+        Method for tied events. Times are tied if they are exactly equal.
     cause : int or str, optional
-        The event code to study or its label, all others counting as censored (the cause-specific
-        hazard). May be left out when codes are 0 and 1.
+        Code or label of the event of interest. All other events are censored (the cause-specific
+        hazard). Optional if codes are 0 and 1.
     device : {"auto", "cpu", "cuda"}
-        Where passes over all rows are made. "cuda": on an NVIDIA GPU, or an error says what is
-        missing (`riskset info` does, too); "auto": there if that is possible and likely to gain.
+        Device for the passes over all rows. "cuda": an NVIDIA GPU, or an error that says what is
+        missing (`riskset info` does, too). "auto": a GPU if it is available and likely to be
+        faster.
     n_threads : int, optional
-        Default: all cores. The answer has the same bits for any number.
+        Default: all cores. Results are bit-identical for any number.
     tol : float
-        Bound on the relative KKT residual `kkt_`.
+        Upper bound of the relative KKT residual `kkt_`.
     max_iter : int
-        Largest number of Newton steps, or of sweeps.
+        Maximum number of Newton steps or sweeps.
     solver : {"newton", "ccd"}
-        How the minimum is found, which is the same to `tol`. "ccd" is the cyclic coordinate descent
-        of the paper and of Cyclops, for comparisons: tens of times slower, and where covariates are
-        correlated it may need a `max_iter` of thousands. `riskset.path` takes it, too;
-        cross-validation and the bootstrap refuse it.
+        Optimisation method. Both reach the same minimum up to `tol`. "ccd" is the cyclic coordinate
+        descent of the paper and of Cyclops, for comparisons. It is tens of times slower and may
+        need a `max_iter` of thousands if covariates are correlated. `riskset.path` supports it;
+        cross-validation and the bootstrap do not.
     progress : bool, optional
-        A progress bar on standard error for work over two seconds. Default: if it is a terminal.
+        Show a progress bar on standard error for work over two seconds. Default: only in a
+        terminal.
 
     Attributes
     ----------
     coef_ : (n_coefficients,) float64
-        Log hazard ratio per unit of each covariate as given; +inf or -inf where the likelihood
-        keeps rising, 0 for covariates that are constant or repeat others (`notes_` names them).
+        Log hazard ratio per unit of each covariate as given. +inf or -inf for infinite estimates. 0
+        for covariates that are constant or repeat others; `notes_` names them.
     covariates_ : tuple of str
-        Their names. Categories of a data frame have one coefficient for each level but the first,
-        and with a penalty that has an L2 part one for each level.
+        Names of the covariates. A category of a data frame has one coefficient per level except the
+        first. With an L2 part in the penalty, it has one per level.
     status_ : {"converged", "infinite_estimate", "undecided", "max_iter", "not_estimable"}
-        "converged" means `kkt_` <= `tol` and a proof that the estimate is finite;
-        "infinite_estimate" a proof that it is not. Neither depends on how a processor rounds:
-        offsets and weights play no part in it. "undecided": `kkt_` <= `tol`, but there is a proof
-        of neither, as where covariates nearly repeat others. A penalised estimate is always finite.
+        "converged": `kkt_` <= `tol`, and the estimate is proven to be finite. "infinite_estimate":
+        the estimate is proven to be infinite. Both proofs are independent of the processor, offsets
+        and weights. "undecided": `kkt_` <= `tol`, but neither can be proven, for example because
+        covariates nearly repeat others. Penalised estimates are always finite.
     kkt_ : float
         Largest violation of the optimality conditions over all columns, relative to the gradient at
-        0 and free of the columns' units: the certificate of the answer.
+        0 and independent of the units of the columns.
     log_likelihood_, null_log_likelihood_, objective_ : float
-        At the estimate (its limit where an estimate is infinite), at 0, and with the penalty.
+        Log likelihood at the estimate (its limit if an estimate is infinite) and at 0, and the
+        objective with the penalty.
     n_iter_, n_rows_, n_events_, n_strata_ : int
-        Newton steps or sweeps; rows and strata as given; events of rows with positive weight.
+        Number of Newton steps or sweeps, of rows and strata as given, and of events in rows with
+        positive weight.
     n_dropped_ : dict of str to int
-        What was left out, by reason.
+        Counts of what was left out, by reason.
     notes_ : list of Note
-        What there is to know about the data and the answer: code, columns, message.
+        Notes on the data and the result: code, columns, message.
     seconds_ : dict of str to float
-        Time to prepare and to fit.
+        Seconds to prepare and to fit.
     standard_error_, robust_standard_error_ : (n_coefficients,) float64
-        NaN where not defined: penalised fits, infinite or unidentified coefficients.
+        NaN if not defined: for penalised fits, and for infinite or unidentified coefficients.
     n_features_in_, feature_names_in_
         Columns of X at the fit.
 

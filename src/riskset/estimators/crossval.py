@@ -1,4 +1,4 @@
-"""Estimators that choose their penalty by cross-validation, and the score of any other."""
+"""Estimators that choose their penalty by cross-validation, and `cross_validate`."""
 
 import os
 from typing import cast
@@ -25,100 +25,103 @@ __all__ = ["CoxCV", "FineGrayCV", "cross_validate"]
 
 
 class CoxCV(CrossValidated, Cox):
-    r"""Cox regression whose penalty is chosen by cross-validation.
+    r"""Cox regression with a penalty chosen by cross-validation.
 
-    The rows are divided into folds, several times. For each penalty every fold is left out once,
-    the model is fitted to the other rows, and scored on those left out. The penalty whose mean
-    score is best (or by the rule "1se") is then used on all rows: afterwards the estimator is that
+    The rows are divided into folds, repeatedly. For each penalty and fold, the model is fitted to
+    the other rows and scored on the held-out fold. The penalty with the best mean score (or the one
+    chosen by the rule "1se") is then used for a fit on all rows. After `fit`, the estimator is this
     `Cox` model.
 
     Parameters
     ----------
     penalty : L1, L2, ElasticNet, optional
-        The kind, the unpenalised columns and the factors; its strength does not matter. Default:
-        L1 on every covariate.
+        Type of penalty, unpenalised columns and factors. Its strength is not used. Default: L1 on
+        every covariate.
     penalties : sequence of Penalty or of float, optional
         Penalties, or strengths of `penalty`, to compare instead of a search.
     folds : int, or fold ids (n,) or (repeats, n)
-        How many, or which rows are left out together; with ids, `repeats` and `seed` do not matter.
+        Number of folds, or the fold of each row. With ids, `repeats` and `seed` are not used.
     repeats : int
-        How often the rows are divided anew.
+        Number of repetitions with new folds.
     search : {"auto", "grid"}
-        "auto" looks for the best strength on a logarithmic scale, and ends when it has neighbours
-        within a factor of 1.1 on both sides, evaluated too, that score no better. Of four
-        repetitions or more the first alone looks around, and all score the best that it found, its
-        neighbours and whatever looks better than the best so far. "grid" compares `n_penalties`
-        strengths, equally spaced on that scale.
+        "auto" searches the best strength on a logarithmic scale, until evaluated neighbours within
+        a factor of 1.1 on both sides score no better. With four repetitions or more, only the first
+        explores. All repetitions then score its best strength, the neighbours, and every strength
+        that looks better than the best so far. "grid" compares `n_penalties` strengths, equally
+        spaced on that scale.
     rule : {"min", "1se"}
-        The best mean score, or the strongest penalty (of the same share of L1) whose mean is within
-        one standard error of it; a search then looks for that, too.
+        Choose the best mean score, or the strongest penalty (with the same share of L1) whose mean
+        is within one standard error of it. A search then evaluates that penalty, too.
     score : {"held_out", "difference"}
-        The log partial likelihood of the rows left out by themselves, risk sets restricted to them
-        (Cyclops; glmnet's ``grouped=FALSE``); or that of all rows minus that of the training rows
-        (Verweij and van Houwelingen; glmnet's default). A fold without events, or
-        of a single row, adds 0 to the first: to leave out one row at a time takes the second.
+        "held_out": the log partial likelihood of the held-out rows, with risk sets restricted to
+        them (Cyclops; glmnet's ``grouped=FALSE``). "difference": the log partial likelihood of all
+        rows minus that of the training rows (Verweij and van Houwelingen; glmnet's default). A fold
+        without events, or of a single row, adds 0 to "held_out", so leave-one-out requires
+        "difference".
     groups : (n,) labels or str, optional
-        Rows of one group stay together. "cluster", "strata", or the name of a covariate or of a
-        column of the `Dataset` with a role.
+        Keep rows of one group in one fold. A name is "cluster", "strata", a covariate, or a column
+        of the `Dataset` with a role.
     stratify : bool
-        Spread events evenly over the folds.
+        Distribute events evenly over the folds.
     censoring : {"training", "full"}
-        Estimate the distribution of censoring anew from the training rows of each replicate, or
-        once from all. "full" is for `FineGrayCV` alone.
+        Estimate the censoring distribution from the training rows of each replicate, or once from
+        all rows. "full" is only for `FineGrayCV`.
     n_penalties, min_ratio : int, float, optional
-        Of a grid: 20 strengths unless given; `min_ratio` is the weakest over the smallest that
-        leaves no penalised covariate, 1e-4 unless given, or 0.01 with more columns than rows. A
-        search goes no further down than that either; without `min_ratio`, than 1e-5.
+        For a grid: the number of strengths (default: 20), and the ratio of the weakest strength to
+        the smallest strength at which all penalised coefficients are 0 (default: 1e-4, or 0.01 with
+        more columns than rows). A search does not go below `min_ratio` either (default: 1e-5).
     start : float, optional
-        Strength (l1 + l2) at which a search starts; one outside its range is not used, and the
+        Strength (l1 + l2) at which a search starts. A strength outside the range is not used; the
         note ``start_of_search`` says so. Default: a tenth of that smallest strength.
     l1_ratio : number, sequence of numbers, or "auto", optional
-        Shares of L1 to compare or, on [0, 1] to within 0.1, to search for. Default: that of
+        Shares of L1 to compare. "auto" searches in [0, 1] to within 0.1. Default: the share of
         `penalty`.
     checkpoint : path, optional
-        Every finished replicate is written there; the same fit, started again after an interrupt,
-        goes on where it ended, and its result has the same bits.
+        File for finished replicates. After an interruption, the same fit resumes from it, with a
+        bit-identical result.
     seed : int
-        For the folds; they are the same for every penalty.
+        Seed of the folds, which are the same for every penalty.
     tol_replicates : float
-        Bound on the relative KKT residual of each replicate.
+        Upper bound of the relative KKT residual of each replicate.
     engine : {"joblib", "dask", "ray"} or None
         Fit replicates in `n_threads` processes, or in the workers of the current Dask client or of
-        Ray (started here if there are none), instead of in threads. The answer has the same bits.
-        Workers map the design from a file in the folder of temporary files (TMPDIR), or from its
-        own if it was opened from one; all must see it. One that dies costs what it was at.
+        Ray (started locally if necessary), instead of in threads. Results are bit-identical.
+        Workers map the design from a file in the temporary folder (TMPDIR), or from its own file;
+        all workers must be able to read it. If a worker dies, only its current replicates are lost.
     ties, cause, device, n_threads, tol, max_iter, solver, progress
-        As for `Cox`. The choice has the same bits for any number of threads.
+        As for `Cox`. The choice is bit-identical for any number of threads.
 
     Attributes
     ----------
     best_penalty_ : Penalty
-        The chosen penalty, which was evaluated; the final fit has it.
+        The chosen penalty, which was evaluated. The final fit uses it.
     best_index_, best_score_ : int, float
-        Its row in `cv_curve_`, and its mean score.
+        Row of the chosen penalty in `cv_curve_`, and its mean score.
     cv_curve_ : data frame
-        One row for each penalty: l1, l2, mean score, its standard error from the spread among
-        folds, and the number of coefficients other than 0.
+        One row per penalty: l1, l2, mean score, its standard error between folds, and the number of
+        non-zero coefficients.
     cv_results_ : data frame
-        One row for each penalty and replicate: repetition, fold, score, log likelihood of the
-        training rows, size, steps, KKT residual, status, and events left out of the score.
+        One row per penalty and replicate: repetition, fold, score, log likelihood of the training
+        rows, number of non-zero coefficients, steps, KKT residual, status, and events left out of
+        the score.
     n_failed_ : int
-        Replicates neither "converged" nor "infinite_estimate"; `notes_` says so, and their scores
-        count all the same.
+        Number of replicates neither "converged" nor "infinite_estimate". `notes_` says so; their
+        scores count nevertheless.
     cross_validation_ : CrossValidation
-        All of this as arrays.
+        All of these results as arrays.
     coef_, status_, kkt_, ...
-        Of the final fit, as for `Cox`. The note ``edge_of_search`` says that the best penalty was
-        the strongest or the weakest that was tried.
+        Attributes of the final fit, as for `Cox`. The note ``edge_of_search`` says that the best
+        penalty was the strongest or the weakest evaluated.
 
     Notes
     -----
-    An unpenalised coefficient may be infinite on the training rows of a replicate, as that of a
-    treatment without events there. Its score is then that of the limit, in which a risk set keeps
-    the rows that attain its maximum of x'd, d the direction in which the estimate goes. An event
-    that is not among them has likelihood 0: it is left out of the score and counted in
-    `cv_results_`, and the note ``infinite_in_replicates`` says so. Up to 60 unpenalised covariates
-    lead to the same events left out at every penalty, so that scores remain comparable.
+    An unpenalised coefficient may be infinite on the training rows of a replicate, for example the
+    coefficient of a treatment without events there. The replicate is then scored in the limit, in
+    which a risk set keeps the rows with the maximum of x'd, where d is the direction of the
+    infinite estimate. An event outside of these rows has likelihood 0. It is left out of the score
+    and counted in `cv_results_`; the note ``infinite_in_replicates`` says so. With up to 60
+    unpenalised covariates, the same events are left out at every penalty, so that scores remain
+    comparable.
 
     See Also
     --------
@@ -203,17 +206,18 @@ class CoxCV(CrossValidated, Cox):
 
 
 class FineGrayCV(CrossValidated, FineGray):
-    """Fine and Gray's regression whose penalty is chosen by cross-validation.
+    """Fine-Gray regression with a penalty chosen by cross-validation.
 
     Parameters
     ----------
     penalty, penalties, folds, repeats, search, rule, score, groups, stratify
-        As for `CoxCV`. Only events of the cause of interest are scored; a row left out that had a
+        As for `CoxCV`. Only events of the cause of interest are scored. A held-out row with a
         competing event stays at risk after it.
     censoring : {"training", "full"}
-        Estimate the distribution of censoring anew from the training rows of each replicate and
-        use it for the rows left out too, its last positive value being carried on; or once from all
-        rows. One distribution serves both terms of the score "difference".
+        "training": estimate the censoring distribution from the training rows of each replicate. It
+        also applies to the held-out rows, with its last positive value carried forward. "full":
+        estimate it once from all rows. Both terms of the score "difference" use the same
+        distribution.
     n_penalties, min_ratio, start, l1_ratio, checkpoint, seed, tol_replicates, engine
         As for `CoxCV`.
     cause, censoring_ties, censoring_group, censoring_beyond, censoring_weights
@@ -226,7 +230,7 @@ class FineGrayCV(CrossValidated, FineGray):
     best_penalty_, best_index_, best_score_, cv_curve_, cv_results_, n_failed_, cross_validation_
         As of `CoxCV`.
     coef_, status_, kkt_, ...
-        Of the final fit, as of `FineGray`.
+        Attributes of the final fit, as for `FineGray`.
 
     Examples
     --------
@@ -326,16 +330,16 @@ def cross_validate(
     offset: object = None,
     cluster: object = None,
 ) -> CrossValidation:
-    """Score one model, with its own penalty or none, on rows that were left out of its fit.
+    """Score one model on held-out rows by cross-validation.
 
     Parameters
     ----------
     model : Cox or FineGray
-        It is not changed.
+        The model, with or without a penalty. It is not changed.
     X, y, sample_weight, strata, offset, cluster
         As for `Cox.fit`.
     folds, repeats, score, groups, stratify, censoring, checkpoint, seed, tol_replicates, engine
-        As for `CoxCV`. The same folds for two models make their scores comparable.
+        As for `CoxCV`. To compare two models, use the same folds.
 
     Returns
     -------
@@ -345,7 +349,7 @@ def cross_validate(
     Raises
     ------
     InputError
-        If the data cannot be used, or the rows cannot be divided as asked for.
+        If the data are not valid, or the rows cannot be divided as requested.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Fine and Gray's model of the subdistribution hazard, for competing risks."""
+"""The Fine-Gray model of the subdistribution hazard, for competing risks."""
 
 from typing import ClassVar, get_args
 
@@ -34,65 +34,68 @@ PLACES = Places(
 
 
 class FineGray(HazardModel):
-    r"""Fine and Gray's regression of the subdistribution hazard, penalised or not.
+    r"""Fine-Gray regression of the subdistribution hazard with or without a penalty.
 
-    For one cause among several the cumulative incidence of a row with covariates x in stratum s is
+    The cumulative incidence of the cause of interest, for a row with covariates x in stratum s, is
 
     .. math:: F(t) = 1 - \exp\left(-H_s(t) \, e^{x'\beta + offset}\right)
 
-    so that a coefficient says directly whether the event becomes more frequent. A row with a
-    competing event at u stays in the risk sets of events at t > u, with the weight
-    :math:`G(t-) / G(u-)`, G the Kaplan-Meier estimate of the censoring distribution. The
-    coefficients minimise
+    so the sign of a coefficient says whether the event becomes more frequent. A row with a
+    competing event at u stays in the risk sets of events at t > u, with the weight :math:`G(t-) /
+    G(u-)`, where G is the Kaplan-Meier estimate of the censoring distribution. The coefficients
+    minimise
 
     .. math:: -\ell(\beta) + \sum_j f_j (\lambda_1 |\beta_j| + \tfrac{1}{2} \lambda_2 \beta_j^2)
 
-    with :math:`\ell` the log partial likelihood over these risk sets, tied events by Breslow's
-    method. Without censoring G is 1; without competing events the answer is that of `Cox`.
+    where :math:`\ell` is the log partial likelihood over these risk sets, with Breslow's method for
+    tied events. Without censoring, G is 1. Without competing events, the result equals that of
+    `Cox`.
 
     Parameters
     ----------
     penalty : L1, L2, ElasticNet or None
         None: maximum partial likelihood.
     cause : int or str
-        The event code to study, or its label, whatever a `Dataset` was read with. 0 is censored,
-        every other code a competing event.
+        Code or label of the event of interest; it overrides the cause of a `Dataset`. 0 is
+        censored, and every other code is a competing event.
     censoring_ties : {"crr", "finegray"}
-        Whether rows with an event at a time are still at risk of the censorings then ("crr", as
-        cmprsk::crr and Cyclops), or have left before ("finegray", as survival::finegray). It
-        matters only where events and censorings are tied.
+        Ties between events and censoring in G. "crr": rows with an event are still at risk of
+        censoring at that time, as in cmprsk::crr and Cyclops. "finegray": they have left before, as
+        in survival::finegray.
     censoring_group : str or (n,) labels, optional
-        G is estimated in each group by itself. A name is that of a covariate, or of a column of the
-        `Dataset` with a role; the column named ``censoring_group`` when a `Dataset` was read needs
-        not be named again. Strata alone do not divide G.
+        Estimate G separately in each group. A name refers to a covariate or a column of the
+        `Dataset` with a role. If a `Dataset` was read with ``censoring_group``, this column is the
+        default. Strata alone do not divide G.
     censoring_beyond : {"zero", "last"}
-        After the last time of a group, its rows with a competing event count no longer, or go on
-        with the last positive value of G.
+        Rows with a competing event after the last time of their group. "zero": they no longer
+        count. "last": they use the last positive value of G.
     censoring_weights : {"case", "none"}
-        Whether case weights count in G. Use "none" for weights that do not stand for repeated rows,
-        such as those of a propensity score.
+        Whether case weights count in G. Use "none" for weights that do not represent repeated rows,
+        such as propensity score weights.
     censoring_probability : (n,) numbers, optional
-        G(time-) of each row, estimated elsewhere, instead of the Kaplan-Meier estimate. Rows with
-        an event at one time must have the same.
+        G(time-) of each row, used instead of the Kaplan-Meier estimate. Rows with an event at the
+        same time must have the same value.
     device : {"auto", "cpu", "cuda"}
-        Where passes over all rows are made. "cuda": on an NVIDIA GPU, or an error says what is
-        missing (`riskset info` does, too); "auto": there if that is possible and likely to gain.
+        Device for the passes over all rows. "cuda": an NVIDIA GPU, or an error that says what is
+        missing (`riskset info` does, too). "auto": a GPU if it is available and likely to be
+        faster.
     n_threads : int, optional
-        Default: all cores. The answer has the same bits for any number.
+        Default: all cores. Results are bit-identical for any number.
     tol : float
-        Bound on the relative KKT residual `kkt_`.
+        Upper bound of the relative KKT residual `kkt_`.
     max_iter, solver
         As for `Cox`.
     progress : bool, optional
-        A progress bar on standard error for work over two seconds. Default: if it is a terminal.
+        Show a progress bar on standard error for work over two seconds. Default: only in a
+        terminal.
 
     Attributes
     ----------
     coef_ : (n_coefficients,) float64
-        Log subdistribution hazard ratio per unit of each covariate as given; further as for `Cox`,
-        which see for all other attributes.
+        Log subdistribution hazard ratio per unit of each covariate as given. All other attributes
+        are as for `Cox`.
     robust_variance_ : (n_coefficients, n_coefficients) float64
-        As cmprsk::crr: it counts that G is estimated. `summary` and the Wald test use it.
+        As in cmprsk::crr, it accounts for the estimation of G. `summary` and the Wald test use it.
 
     See Also
     --------
@@ -101,8 +104,8 @@ class FineGray(HazardModel):
 
     Notes
     -----
-    An array with one value for each row cannot be cut into folds by scikit-learn, and is not kept
-    by `save`; a name has neither limit. Late entry is refused.
+    scikit-learn cannot split an array parameter with one value per row into folds, and `save` does
+    not store it. Use a name instead. Late entry raises an error.
 
     References
     ----------
@@ -159,23 +162,23 @@ class FineGray(HazardModel):
     def predict_cumulative_incidence(
         self, X: object, times: object, *, strata: object = None, offset: object = None
     ) -> Matrix:
-        """Probability of an event of the cause by each time, in the presence of the others.
+        """Predict the cumulative incidence of the cause at given times.
 
         Parameters
         ----------
         X : as for `fit` (k, p)
         times : number or (m,) numbers
-            In the unit of the fit, in any order.
+            In the time unit of the fit, in any order.
         strata : (k,) labels, or a sequence of label arrays as at the fit
-            Needed if the model was fitted with strata.
+            Required if the model was fitted with strata.
         offset : (k,) numbers, optional
 
         Returns
         -------
         (k, m) float64
-            In [0, 1] and never falling with time, however extreme the covariates: 0 before the
-            first event time, constant after the last. Models of several causes, each fitted by
-            itself, may sum to more than 1.
+            In [0, 1] and never decreasing with time, for any covariates: 0 before the first event
+            time, constant after the last. The sum over separately fitted models of several causes
+            may exceed 1.
 
         Raises
         ------

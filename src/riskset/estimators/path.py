@@ -1,4 +1,4 @@
-"""Solutions for many strengths of a penalty, each started from the one before."""
+"""Warm-started solutions for many strengths of a penalty."""
 
 import functools
 import time
@@ -58,9 +58,9 @@ class PathResult:
     penalties : tuple of Penalty
         Strongest first, or as given.
     strengths : (k,) float64
-        l1 + l2 of each.
+        l1 + l2 of each penalty.
     coefs : (k, p) float64
-        In the user's units.
+        Coefficients in the user's units.
     names : tuple of str
         The covariates.
     statuses : tuple of str
@@ -73,7 +73,7 @@ class PathResult:
     seconds : float
         Time for the whole path, without reading the data.
     notes : tuple of Note
-        About the data, and "no_signal" if no penalised covariate improves the likelihood.
+        Notes on the data, and "no_signal" if no penalised covariate improves the likelihood.
     """
 
     penalties: tuple[Penalty, ...]
@@ -108,7 +108,7 @@ class PathResult:
         return np.asarray(np.count_nonzero(self.coefs, axis=1), dtype=np.int64)
 
     def model(self, index: int) -> HazardModel:
-        """The fitted estimator at one penalty, with everything that a fit gives.
+        """Return the fitted estimator at one penalty.
 
         Parameters
         ----------
@@ -118,13 +118,14 @@ class PathResult:
         Returns
         -------
         estimator
-            As if fitted with ``penalties[index]``; started from the solution, so at little cost.
+            Fitted with ``penalties[index]``. The fit starts from the solution and is therefore
+            fast.
         """
         start = replace(self._last, coef=self.coefs[index])
         return self._source.fit(self.penalties[index], start)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with one row for each penalty, without the coefficients."""
+        """Return a data frame with one row per penalty, without the coefficients."""
         columns = {
             "strength": self.strengths,
             "l1": np.array([p.l1 for p in self.penalties]),
@@ -266,28 +267,28 @@ def path(
     cluster: object = None,
     engine: str | None = None,
 ) -> PathResult:
-    r"""Solutions for a decreasing sequence of penalties, warm-started and certified at every point.
+    r"""Compute certified solutions for a decreasing sequence of penalties, warm-started.
 
     Parameters
     ----------
     model : Cox or FineGray
-        Gives ties, tolerance and so on, and by its penalty the kind (L1, L2, the ratio of an
-        elastic net), the unpenalised columns and the factors; a model without penalty stands for
-        L1. It is not changed.
+        Model with ties, tolerance and other options. Its penalty sets the type (L1, L2, the ratio
+        of an elastic net), the unpenalised columns and the factors. Without a penalty, L1 is used.
+        The model is not changed.
     X, y, sample_weight, strata, offset, cluster
         As for `Cox.fit`.
     n_penalties : int
         Number of strengths, equally spaced on a log scale.
     min_ratio : float, optional
-        Last strength divided by the first; default 1e-4, or 0.01 with more columns than rows. The
-        first is the smallest that keeps every penalised coefficient at 0 (for L2: that of an
+        Last strength divided by the first. Default: 1e-4, or 0.01 with more columns than rows. The
+        first strength is the smallest at which every penalised coefficient is 0 (for L2: for an
         elastic net with 0.1 % L1).
     penalties : sequence of Penalty or of float, optional
-        The penalties, or strengths of the model's penalty, in the order to be solved: the strongest
-        first is fastest.
+        Penalties, or strengths of the model's penalty, in the order of solution. Strongest first is
+        fastest.
     engine : {"joblib", "dask", "ray"}, optional
-        Who solves pieces of neighbouring penalties side by side, as for `CoxCV`. Each piece begins
-        at 0, so coefficients are those of a path in one process to the tolerance.
+        Solve pieces of neighbouring penalties in parallel, as for `CoxCV`. Each piece starts at 0,
+        so coefficients agree with a path in one process up to the tolerance.
 
     Returns
     -------
@@ -296,13 +297,13 @@ def path(
     Raises
     ------
     InputError
-        If the data cannot be used, or no penalised covariate carries information and no penalties
-        were given.
+        If the data are not valid, or no penalised covariate has information and `penalties` is not
+        given.
 
     Warns
     -----
     ConvergenceWarning
-        Once, if any solution is not "converged"; `PathResult.statuses` says which.
+        Once, if any solution is not "converged"; see `PathResult.statuses`.
 
     References
     ----------

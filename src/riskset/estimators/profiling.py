@@ -1,4 +1,4 @@
-"""Profile likelihoods of a model, and the intervals that `confidence_interval` makes of them."""
+"""Profile likelihoods of a model, and their intervals."""
 
 import threading
 import warnings
@@ -42,17 +42,18 @@ class Profile:
     parameter : str
         The covariate.
     values : (k,) float64
-        Its coefficient, per unit of the covariate as given: ascending, or in the order of the grid.
+        Values of its coefficient, per unit of the covariate as given: ascending, or in the order of
+        the grid.
     log_likelihood : (k,) float64
-        Maximum over the other coefficients, less their penalties (and its own, where that was
-        allowed). NaN where the fit of the others did not converge.
+        Maximum over the other coefficients, minus their penalties (and its own penalty, with
+        `penalized`). NaN if the fit of the others did not converge.
     derivative : (k,) float64
-        Of the profile.
+        Derivative of the profile.
     maximum, log_likelihood_maximum : float
-        The estimate, and the profile there: its limit where the estimate is infinite.
+        The estimate and the profile there, or its limit if the estimate is infinite.
     error : float
-        Linear interpolation between neighbouring values errs by no more: a bound from the
-        derivatives, since the profile is concave.
+        Upper bound of the error of linear interpolation between neighbouring values, from the
+        derivatives of the concave profile.
     """
 
     parameter: str
@@ -75,21 +76,23 @@ class Profile:
         )
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The values at which twice the fall of the profile is at most the chi-square quantile.
+        """Compute the profile-likelihood confidence interval.
 
-        Found by further fits, to 1e-8 in the log likelihood; it does not depend on the grid.
+        It contains the values at which twice the decrease of the profile is at most the chi-square
+        quantile. Further fits find its limits to 1e-8 in the log likelihood, independently of the
+        grid.
 
         Returns
         -------
         lower, upper : float
-            Infinite where the interval has no end.
+            Infinite if the interval has no limit.
         """
         columns = np.array([self._column], dtype=np.int64)
         lower, upper = _intervals(self._source, columns, level, self._progress)
         return float(lower[0]), float(upper[0])
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with the columns coef, log_likelihood and derivative."""
+        """Return a data frame with the columns coef, log_likelihood and derivative."""
         columns = {
             "coef": self.values,
             "log_likelihood": self.log_likelihood,
@@ -114,7 +117,7 @@ def profile(
     offset: object = None,
     cluster: object = None,
 ) -> Profile:
-    r"""Profile log likelihood of one coefficient, all others re-optimised under their penalties.
+    r"""Compute the profile log likelihood of one coefficient, with all others re-optimised.
 
     .. math:: \ell_p(b) = \max_{\beta: \beta_j = b} \ell(\beta)
         - \sum_{k \ne j} f_k (\lambda_1 |\beta_k| + \tfrac{1}{2} \lambda_2 \beta_k^2)
@@ -122,24 +125,24 @@ def profile(
     Parameters
     ----------
     model : Cox or FineGray
-        Fitted or not; it is not changed. Of a fitted model, X must be like the X of the fit.
+        Fitted or not; it is not changed. For a fitted model, X must have the columns of the fit.
     X, y, sample_weight, strata, offset, cluster
         As for `Cox.fit`; with a `Dataset`, write ``rs.profile(model, data, parameter="age")``.
     parameter : str
         The covariate.
     bounds : (float, float), optional
-        Range of the coefficient. Default: log(0.1) to log(10). In between, values are added where
-        linear interpolation would err by more than `tolerance`.
+        Range of the coefficient. Default: log(0.1) to log(10). Values are added until the error of
+        linear interpolation is at most `tolerance`.
     grid : sequence of float, optional
-        The values to take instead.
+        Values to use instead.
     tolerance : float, optional
-        In the log likelihood. Default: 1e-3, or a thousandth of the fall below the maximum, if that
-        is more.
+        Tolerance in the log likelihood. Default: 1e-3, or a thousandth of the decrease from the
+        maximum if that is larger.
     max_points : int
-        Most values that `tolerance` may ask for.
+        Maximum number of values for `tolerance`.
     penalized : bool
-        Allow a covariate with a penalty of its own, which then counts in the profile. No interval
-        made of that has the stated coverage: a penalty biases the estimate.
+        Allow a penalised covariate, whose penalty is then part of the profile. Its interval does
+        not have the nominal coverage, because a penalty biases the estimate.
 
     Returns
     -------
@@ -154,14 +157,14 @@ def profile(
     Warns
     -----
     ConvergenceWarning
-        If a fit of the other coefficients does not converge; the profile is NaN there.
+        If a fit of the other coefficients does not converge. The profile is NaN there.
     RisksetWarning
         If `max_points` values do not reach the tolerance.
 
     Notes
     -----
-    Weights count as numbers of rows. Threads share the values; results do not depend on their
-    number. Every value is finite, however far from the maximum.
+    Weights count as numbers of rows. Results do not depend on the number of threads. The profile is
+    finite at any value.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Fitted models in files: `load`, and what the command line writes and reads."""
+"""Read and write fitted models: `load`, and the files of the command line."""
 
 import os
 from collections.abc import Mapping
@@ -33,14 +33,15 @@ def load(path: str | os.PathLike[str]) -> HazardModel:
     Parameters
     ----------
     path : path
-        What the method `save` or ``riskset fit --out`` wrote, or a folder with a ``fit.json``.
+        A file from the method `save` or from ``riskset fit --out``, or a folder with a
+        ``fit.json``.
 
     Returns
     -------
     Cox, FineGray, CoxCV or FineGrayCV
-        From a ``fit.json`` with a cross-validation, the `Cox` or `FineGray` model of the chosen
-        penalty: only `save` keeps every replicate. A ``fit.json`` has standard errors, but no
-        covariances and tests.
+        For a ``fit.json`` with a cross-validation, this is the `Cox` or `FineGray` model of the
+        chosen penalty, because only `save` stores the replicates. A ``fit.json`` contains standard
+        errors but no covariances and tests.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Several models of the same data, fitted here or in other processes."""
+"""Fit several models of the same data, optionally in other processes."""
 
 import functools
 import warnings
@@ -34,24 +34,25 @@ def fit_each(
     Parameters
     ----------
     models : iterable of Cox, FineGray, CoxCV or FineGrayCV
-        They are not changed.
+        The models. They are not changed.
     X, y, sample_weight, strata, offset, cluster
         As for `Cox.fit`. A `Design` or `Dataset` is sent to the workers once, as a file that they
         map.
     engine : {"joblib", "dask", "ray"} or None
-        Fit each model in a process of its own; see `CoxCV`. None: one after the other, here.
+        Fit each model in a separate process; see `CoxCV`. None: fit them one after the other in
+        this process.
 
     Returns
     -------
     list of models
-        Fitted, in order, with the same coefficients to the last bit wherever they were fitted.
-        What comes from another process has its answers and not the training data, as a pickled
-        model: residuals or a bootstrap need a fit here.
+        The fitted models, in order, with bit-identical coefficients for any engine. Like a pickled
+        model, a model from another process has its results but not the training data, so residuals
+        or a bootstrap need a fit in this process.
 
     Warns
     -----
     ConvergenceWarning, RisksetWarning
-        As the fits do.
+        As for the fits.
 
     Examples
     --------

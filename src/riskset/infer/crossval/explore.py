@@ -154,9 +154,9 @@ def explore(engine: Engine, plan: Plan) -> tuple[list[Scored], int, int]:
     Returns
     -------
     scored : list
-        By their share of L1, each share from strong to weak. A search of several repetitions
-        begins with the first alone; what it has seen of weaker and stronger penalties is among
-        them, its mean that of the best one but for the difference in the first repetition.
+        Sorted by share of L1, then from strong to weak. A search of several repetitions begins with
+        the first alone; what it has seen of weaker and stronger penalties is among them, its mean
+        that of the best one but for the difference in the first repetition.
     best, chosen : int
         Of the best mean score over all repetitions, and by the rule.
     """

@@ -1,4 +1,4 @@
-"""What a cross-validation found: the score of every penalty in every replicate, and the choice."""
+"""Results of a cross-validation: the score of every penalty in every replicate, and the choice."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,45 +21,46 @@ __all__ = ["CrossValidation"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation:
-    r"""The score of every penalty in every replicate.
+    r"""Scores of all penalties in all replicates of a cross-validation.
 
     Attributes
     ----------
     penalties : tuple of Penalty, or (None,)
-        By their share of L1, each share from strong to weak.
+        Sorted by share of L1, then from strong to weak.
     score_name : {"held_out", "difference"}
     scores : (k, m) float64
-        Log likelihood that the rows left out add: of k penalties, in m replicates. A search of
-        four repetitions or more looks around with the first alone: away from the best penalty the
-        others are NaN here, and have no status.
+        Scores of k penalties in m replicates. In a search with four repetitions or more, only the
+        first explores: away from the best penalty, the others are NaN and have no status.
     log_likelihoods : (k, m) float64
-        Of the training rows.
+        Log likelihood of the training rows.
     kkt : (k, m) float64
         Relative KKT residual of each replicate.
     statuses : (k, m) text
         As `Cox.status_`.
     n_iter, n_nonzero_replicates : (k, m) int64
-        Steps, and coefficients other than 0.
+        Numbers of steps and of non-zero coefficients.
     n_left_out : (k, m) int64
-        Events that a score leaves out, because they have likelihood 0 in the limit of estimates
-        that are infinite on the training rows; see `CoxCV`.
+        Events left out of a score, because their likelihood is 0 in the limit of estimates that are
+        infinite on the training rows; see `CoxCV`.
     infinite_names : (c,) text
-        Covariates whose estimate is infinite in some replicates.
+        Covariates with an infinite estimate in some replicates.
     n_infinite : (k, c) int64
-        In how many, of each penalty.
+        Number of such replicates, by penalty.
     mean, se : (k,) float64
-        Of the scores; where only the first repetition has any, the mean differs from that of the
-        best penalty by as much, and the error by the same factor, as there. The standard error is
-        :math:`\sqrt{\sum_r s_r^2 / (R K_r)}` with :math:`s_r` the standard deviation among the
-        :math:`K_r` folds of repetition r of R: repetitions are no further evidence.
+        Mean and standard error of the scores. If only the first repetition has scores, the
+        difference of the means to the best penalty, and the ratio of the errors, are those of the
+        first repetition. The standard error is :math:`\sqrt{\sum_r s_r^2 / (R K_r)}` where
+        :math:`s_r` is the standard deviation among the :math:`K_r` folds of repetition r of R.
+        Repetitions do not count as further evidence.
     n_nonzero : (k,) int64
-        Coefficients other than 0 in the fit on all rows.
+        Number of non-zero coefficients in the fit on all rows.
     repeats : (m,) int64
         Repetition of each replicate, from 0.
     folds : (m,) array
-        The fold that it leaves out: its number from 0, or the id that was given.
+        Held-out fold of each replicate: its number from 0, or the given id.
     best, chosen : int
-        The penalty of the best mean score of all replicates, and that chosen by the rule.
+        Index of the penalty with the best mean score of all replicates, and of the penalty chosen
+        by the rule.
     """
 
     penalties: tuple[Penalty | None, ...]
@@ -152,7 +153,7 @@ class CrossValidation:
 
     @property
     def n_replicates(self) -> Index:
-        """Number of replicates that have scored each penalty (k,): all, or the first repetition."""
+        """Number of replicates that scored each penalty (k,)."""
         return np.asarray(self._is_scored.sum(axis=1))
 
     @property
@@ -167,7 +168,7 @@ class CrossValidation:
 
     @property
     def n_failed(self) -> int:
-        """Number of replicates without a certified answer; their scores count all the same."""
+        """Number of replicates without a certified solution. Their scores count nevertheless."""
         return int(np.count_nonzero(self._failed))
 
     @property
@@ -179,7 +180,7 @@ class CrossValidation:
         return ~np.isin(self.statuses, ("", "converged", "infinite_estimate"))
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with one row for each penalty and replicate."""
+        """Return a data frame with one row per penalty and replicate."""
         k, m = self.scores.shape
         columns: dict[str, AnyArray] = {
             "penalty": np.repeat(np.arange(k), m),
@@ -200,7 +201,7 @@ class CrossValidation:
         return data_frame(columns, library or self.library)
 
     def curve(self, library: str | None = None) -> Any:
-        """A data frame with one row for each penalty: mean and error of its scores, size."""
+        """Return a data frame with one row per penalty: mean and error of the scores, and size."""
         columns: dict[str, AnyArray] = {
             "penalty": np.arange(len(self)),
             "l1": self.l1,
@@ -213,7 +214,7 @@ class CrossValidation:
         return data_frame(columns, library or self.library)
 
     def notes(self) -> list[Note]:
-        """What there is to know about the choice."""
+        """Notes on the choice."""
         found = self._note_on_equal_scores() or self._note_on_edge()
         return [*found, *self._note_on_infinite(), *self._note_on_failures()]
 

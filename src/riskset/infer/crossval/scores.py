@@ -64,7 +64,7 @@ class ReplicateScore(NamedTuple):
     score : float
         Log likelihood that the rows left out add: larger is better.
     log_likelihood : float
-        Of the training rows.
+        Log likelihood of the training rows.
     status, kkt, n_iter
         As of a `Solution`.
     n_nonzero : int
