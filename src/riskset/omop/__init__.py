@@ -1,9 +1,9 @@
-"""Studies on data in the OMOP Common Data Model: from its tables to a population and covariates.
+"""Study populations and covariates from data in the OMOP Common Data Model.
 
-Settings are small frozen objects, and each makes one step: `NewUserCohort` or `CohortTable` finds
-the episodes of two treatments in a `Cdm`, `Eligibility` selects who may enter, `TimeAtRisk` follows
-them to an outcome, and `Covariates.extract` describes them as they were at its start. What they
-make holds Arrow tables.
+Each step is a small frozen settings object: `NewUserCohort` or `CohortTable` finds the episodes of
+two treatments in a `Cdm`, `Eligibility` selects the study cohort, `TimeAtRisk` follows it to an
+outcome, and `Covariates.extract` extracts the covariates at the index date. The results hold Arrow
+tables.
 """
 
 from riskset.omop.analyses import ANALYSES, DEFAULT_ANALYSES

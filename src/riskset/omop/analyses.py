@@ -1,7 +1,7 @@
-"""The analyses of OHDSI's FeatureExtraction: kinds of covariates, with their numbers and names.
+"""The analyses of OHDSI's FeatureExtraction: types of covariates with their numbers and names.
 
 The id of a covariate ends in the number of its analysis; most are ``concept_id * 1000 +
-analysis_id``. So lists of covariates of other studies keep their meaning.
+analysis_id``. Covariate lists from other studies therefore keep their meaning.
 """
 
 from collections.abc import Iterator, Sequence

@@ -35,34 +35,33 @@ EXPECTED = {
 
 
 class Cdm:
-    """An OMOP CDM 5.3 or 5.4, open for reading; a context manager.
+    """An OMOP CDM 5.3 or 5.4, opened for reading. It is a context manager.
 
     Parameters
     ----------
     source : path or mapping
-        A folder of Parquet, CSV or Arrow files, one a table, or with a folder of Parquet files for
-        a table; a zip archive of such files; a DuckDB file; or a mapping of table names to data
-        frames. Names of tables and columns match in any case, and only what a question needs has to
-        be there.
+        A folder with one Parquet, CSV or Arrow file, or one folder of Parquet files, per table; a
+        zip archive of such files; a DuckDB file; or a mapping of table names to data frames. Names
+        of tables and columns match in any case. Only the tables and columns in use must exist.
     schema : str or sequence of str
-        Of a DuckDB file; the tables of several schemas together, the first one first.
+        Schema of a DuckDB file, or several; each table comes from the first schema that has it.
     ignore : str or sequence of str
-        Tables to treat as if they were not there.
+        Tables to treat as missing.
     memory_limit : str, optional
-        What the embedded database may hold before it spills to disk, such as "8GB"; default "2GB".
+        Memory of the embedded database before it spills to disk, such as "8GB". Default: "2GB".
     spill_folder : path, optional
-        Where it spills to; default: the system's folder of temporary files.
+        Folder for spilled data. Default: the system's temporary folder.
 
     Raises
     ------
     InputError
-        If the source is not a CDM, `ignore` names a table that is not there, `memory_limit` is
-        not an amount of memory, or the folder cannot be written to.
+        If the source is not a CDM, `ignore` contains an unknown table, `memory_limit` is not an
+        amount of memory, or the folder is not writable.
     CohortError
         When a table is first used: "MissingTable", "MissingColumn", "BadFile", "BadId" (an
-        identifier is no whole number of 64 bits), "BadDate" (neither ISO nor YYYYMMDD),
-        "BadNumber", "DuplicateId" (a person has several rows in table person) or "AmbiguousTable"
-        (two files for one table).
+        identifier is not a 64-bit integer), "BadDate" (neither ISO nor YYYYMMDD), "BadNumber",
+        "DuplicateId" (a person has several rows in table person) or "AmbiguousTable" (two files for
+        one table).
 
     Examples
     --------
@@ -118,18 +117,18 @@ class Cdm:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files and of everything that was computed from them."""
+        """Close the files and drop everything that was computed from them."""
         self._database.close()
         self._folder.cleanup()
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables that are there, in lower case."""
+        """Names of the available tables, in lower case."""
         return tuple(sorted(self._tables))
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was found on the way, such as optional tables that are missing."""
+        """Notes, for example on missing optional tables."""
         return tuple(self._notes.values())
 
     def __repr__(self) -> str:
@@ -138,7 +137,7 @@ class Cdm:
         return f"Cdm({persons}, {version}, {counted(len(self._tables), 'table')})"
 
     def n_rows(self, table: str) -> int:
-        """Rows of a table; 0 if it is missing."""
+        """Return the number of rows of a table, 0 if it is missing."""
         if table not in self._tables:
             return 0
         stored = self._open(table)
@@ -147,7 +146,7 @@ class Cdm:
         return int(n)
 
     def arrow(self, table: str) -> Any:
-        """A table as it is, as an Arrow table.
+        """Return a table without changes as an Arrow table.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Sets of concepts: drugs, diseases, or anything else that a CDM has codes for."""
+"""Concept sets: drugs, diseases, or anything else that has codes in a CDM."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ HINT = "it is what ATLAS exports: a file with `items`, or with `expression` and 
 
 @dataclass(frozen=True)
 class ConceptItem:
-    """A line of a concept set, with flags of its own.
+    """A concept of a concept set, with its own flags.
 
     Attributes
     ----------
     concept : int
-        Its id.
+        Id of the concept.
     descendants : bool
-        Whether the descendants by ``concept_ancestor`` count, too; only valid ones do.
+        Whether to include valid descendants from ``concept_ancestor``.
     exclude : bool
-        Whether the line takes concepts out of the set, wherever it stands.
+        Whether to exclude the concepts from the set, in any order of items.
     mapped : bool
-        Whether codes of other vocabularies count that are mapped to these concepts ("Maps to" in
-        ``concept_relationship``).
+        Whether to include codes of other vocabularies that are mapped to these concepts ("Maps to"
+        in ``concept_relationship``).
     """
 
     concept: int
@@ -46,19 +46,19 @@ class ConceptItem:
 
 @dataclass(frozen=True, init=False)
 class ConceptSet:
-    r"""Concepts of a CDM, with those that descend from them.
+    r"""A set of concepts, by default with their descendants.
 
     Parameters
     ----------
     concepts : whole numbers > 0, or ConceptItem
-        Concept 0, which stands for a code without a concept, is never one. A `ConceptItem` has
-        flags of its own, which `descendants` does not change.
+        Concept 0, a code without a concept, is not valid. A `ConceptItem` has its own flags, which
+        `descendants` does not change.
     descendants : bool
-        Whether the descendants by ``concept_ancestor`` belong to the set.
+        Whether to include the descendants from ``concept_ancestor``.
     exclude : whole numbers
-        Concepts that do not belong to it, nor, with `descendants`, their descendants.
+        Concepts to exclude; with `descendants`, including their descendants.
     name : str
-        For reports.
+        Name for reports.
 
     Attributes
     ----------
@@ -68,18 +68,18 @@ class ConceptSet:
     Raises
     ------
     CohortError
-        "BadConcept"; and when the set is used, "EmptyConceptAncestor", if descendants are asked for
-        but the CDM does not know any, or "MissingTable", if mapped codes are asked for without
+        "BadConcept". When the set is used: "EmptyConceptAncestor" if descendants are requested but
+        ``concept_ancestor`` is empty, or "MissingTable" if mapped codes are requested without
         ``concept_relationship``.
 
     Notes
     -----
-    With I the items that include and E those that exclude, the set is
+    Let I be the items that include concepts, and E the items that exclude concepts. The set is
 
     .. math:: \bigcup_{i \in I} S(i) \setminus \bigcup_{i \in E} S(i),
 
-    S(i) being the concept itself, its valid descendants and the codes mapped to them, as far as the
-    item asks for them. This is the rule of OHDSI's concept sets.
+    where S(i) contains the concept and, by the flags of the item, its valid descendants and the
+    codes mapped to them. This is the rule of OHDSI's concept sets.
 
     Examples
     --------
@@ -120,16 +120,16 @@ class ConceptSet:
 
     @classmethod
     def from_json(cls, source: str | Path | object, *, name: str = "") -> "ConceptSet":
-        """A concept set as ATLAS exports it.
+        """Read a concept set from an ATLAS export.
 
         Parameters
         ----------
         source : path, or what JSON holds
             ``{"items": [{"concept": {"CONCEPT_ID": ...}, "isExcluded": ..., "includeDescendants":
-            ..., "includeMapped": ...}]}``, by itself or as the ``expression`` of a set with a name.
-            A flag that is absent is false.
+            ..., "includeMapped": ...}]}``, alone or as the ``expression`` of a named set. A missing
+            flag is false.
         name : str
-            For reports; default: the name in the file.
+            Name for reports. Default: the name in the file.
 
         Raises
         ------
@@ -160,16 +160,16 @@ class ConceptSet:
 
     @property
     def concepts(self) -> tuple[int, ...]:
-        """Ids of the items that include."""
+        """Ids of the included items."""
         return tuple(item.concept for item in self.items if not item.exclude)
 
     @property
     def exclude(self) -> tuple[int, ...]:
-        """Ids of the items that exclude."""
+        """Ids of the excluded items."""
         return tuple(item.concept for item in self.items if item.exclude)
 
     def ids(self, cdm: Cdm) -> tuple[int, ...]:
-        """All concepts of the set, sorted."""
+        """Return all concepts of the set, sorted."""
         with cdm.scratch() as work:
             table = self.stage(cdm, work)
             return tuple(c for (c,) in work.rows(f"SELECT concept_id FROM {table} ORDER BY 1"))

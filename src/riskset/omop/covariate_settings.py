@@ -21,18 +21,18 @@ __all__ = ["CovariateSettings", "CustomCovariates"]
 
 @dataclass(frozen=True)
 class CustomCovariates:
-    """Covariates by a query of the user's.
+    """Covariates from a user-defined query.
 
     Parameters
     ----------
     analysis_id : int
-        950 to 999; the id of a covariate is ``concept_id * 1000 + analysis_id``.
+        Number from 950 to 999. The id of a covariate is ``concept_id * 1000 + analysis_id``.
     query : str
-        A SELECT of ``row_id, concept_id, value``, one row a person and concept at most, where
-        ``{cohort}`` stands for a table ``row_id, person_id, index_date`` and ``{name}`` for any
-        table of the CDM.
+        A SELECT of ``row_id, concept_id, value`` with at most one row per person and concept.
+        ``{cohort}`` is a table ``row_id, person_id, index_date``, and ``{name}`` any table of the
+        CDM.
     name : str
-        What the covariates are about; names of concepts follow it where there are any.
+        Name of the covariates, followed by the name of the concept if there is one.
     is_binary : bool
 
     Examples

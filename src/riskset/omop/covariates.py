@@ -1,4 +1,4 @@
-"""Covariates of the people of a study, from what was recorded before they entered it.
+"""Covariates of a study cohort, from records before the index date.
 
 Entries stay in the database, which sorts and spills as needed; only numbers of covariates, never of
 entries, pass through Python.
@@ -40,20 +40,20 @@ Rows = StudyCohort | StudyPopulation | Adjustment | Population | object
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Covariates:
-    """Covariates of a study cohort as a long table.
+    """Covariates of a study cohort in a long table.
 
-    Those that were extracted are in the database of the `Cdm`, and readable while it is open.
+    Extracted covariates are in the database of the `Cdm` and available while it is open.
 
     Attributes
     ----------
     ref : Arrow table
-        A row for each covariate, by id: ``covariate_id``, ``name``, ``analysis_id``,
+        One row per covariate, sorted by id: ``covariate_id``, ``name``, ``analysis_id``,
         ``concept_id``, ``domain``, ``start_day``, ``end_day``, ``is_binary``,
-        ``missing_means_zero``, ``column`` (its place in a design), and for a concept with another
-        one as its value ``value_as_concept_id`` and ``collisions`` (the pairs of the same id that
-        were left out).
+        ``missing_means_zero``, ``column`` (its position in a design), and for values that are
+        concepts ``value_as_concept_id`` and ``collisions`` (the number of pairs with the same id
+        that were left out).
     row_id : (n,) int64
-        Of the whole cohort.
+        Row ids of the whole cohort.
     notes : tuple of Note
     settings : mapping
     """
@@ -68,14 +68,14 @@ class Covariates:
     def extract(
         cls, cdm: Cdm, cohort: StudyCohort, settings: CovariateSettings | None = None
     ) -> "Covariates":
-        """The covariates of a study cohort; what they are, `CovariateSettings` says.
+        """Extract the covariates of a study cohort; see `CovariateSettings`.
 
         Raises
         ------
         CohortError
-            "CovariateIdCollision" (two covariates of one id, such as a measurement in two units
-            whose numbers are 1000 apart), "BadBirthDate", "BadId" (a care site whose number is too
-            large), "BadCustomCovariates", and those of reading tables.
+            "CovariateIdCollision" (two covariates with one id, such as a measurement in two units
+            whose numbers differ by 1000), "BadBirthDate", "BadId" (the number of a care site is too
+            large), "BadCustomCovariates", and errors of reading tables.
 
         Examples
         --------
@@ -104,12 +104,12 @@ class Covariates:
 
     @classmethod
     def from_tables(cls, entries: object, ref: object, row_id: object) -> "Covariates":
-        """From a long table (``row_id, covariate_id, value``) and its `ref`, such as saved ones.
+        """Create covariates from a long table (``row_id, covariate_id, value``) and its `ref`.
 
         Raises
         ------
         CohortError
-            "DuplicateId", if a row or a covariate is there twice.
+            "DuplicateId" if a row or a covariate is repeated.
         """
         with Database() as database:
             view = database.add(ref).view
@@ -132,13 +132,13 @@ class Covariates:
 
     @property
     def n_entries(self) -> int:
-        """Entries of the long table."""
+        """Number of entries of the long table."""
         with self._stored() as stored:
             return int(stored.database.row(f"SELECT count(*) FROM {stored.view}")[0])
 
     @property
     def table(self) -> Any:
-        """The long table, ``row_id, covariate_id, value``, by covariate and row, in Arrow."""
+        """Return the long table ``row_id, covariate_id, value``, sorted by covariate and row."""
         with self._stored() as stored:
             return stored.database.sql(
                 f"SELECT row_id, covariate_id, value FROM {stored.view} "
@@ -156,18 +156,17 @@ class Covariates:
         return tuple(self.ref.column("name").to_pylist())
 
     def design(self, rows: Rows = None) -> Design:
-        """The covariates as a `Design`, every covariate of `ref` in a column.
+        """Return the covariates as a `Design` with one column per covariate of `ref`.
 
         Parameters
         ----------
         rows : StudyPopulation, StudyCohort, Adjustment, Population or (n,) row ids, optional
-            The rows wanted, in their order; default: the whole cohort.
+            Rows of the design, in their order. Default: the whole cohort.
 
         Raises
         ------
         CohortError
-            "UnknownRow", if one of them is not of this cohort; "DuplicateId", if one is there
-            twice.
+            "UnknownRow" if a row is not in this cohort; "DuplicateId" if a row is repeated.
         """
         wanted = self.row_id if rows is None else _row_ids(rows)
         check_unique(wanted, "`rows`", KEEP_ONCE)

@@ -1,4 +1,4 @@
-"""What happens to people: diagnoses, deaths, and records that another program has made."""
+"""Events of people: diagnoses, deaths, and records of cohort tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ CONDITIONS = ("condition_occurrence",)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Records of a set of concepts, by the day they start.
+    """Records of a concept set, dated by their start.
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class CohortRecords:
-    """The records of a cohort, by the day they start.
+    """Records of a cohort, dated by their start.
 
     Parameters
     ----------
     definition_id : int or None
-        None: all records of the table.
+        None selects all records of the table.
     source : str, path or data frame
         A table of the CDM, a file or a frame in the layout of ``cohort``.
     """

@@ -1,4 +1,4 @@
-"""The cohorts of a study: episodes of use of two treatments, from drug records or from a table."""
+"""Cohorts of a study: exposure episodes of two treatments, from drug records or a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,18 +33,18 @@ EARLY_DAYS = 30
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cohorts:
-    """Episodes of exposure of two arms, before anybody is left out.
+    """Exposure episodes of two arms, before any exclusion.
 
     Attributes
     ----------
     table : Arrow table
-        ``treatment`` (1 = target, 0 = comparator), ``person_id``, ``start_date``, ``end_date``; by
-        person and date.
+        ``treatment`` (1 = target, 0 = comparator), ``person_id``, ``start_date``, ``end_date``;
+        sorted by person and date.
     drugs : tuple of ConceptSet
-        What the arms take, where that is known; these drugs can be no covariates.
+        Drugs of the arms, if known. They are excluded from the covariates.
     early : mapping
-        Arm -> share of the first exposures within 30 days after observation began, a sign of use
-        that began before it; NaN for an arm without any.
+        Proportion, by arm, of first exposures within 30 days after observation began. It indicates
+        use before observation. NaN for an empty arm.
     notes : tuple of Note
     settings : mapping
     """
@@ -104,12 +104,12 @@ class NewUserCohort:
             raise InputError.wrong_option("source", self.source, ("drug_exposure", "drug_era"))
 
     def read(self, cdm: Cdm) -> Cohorts:
-        """The episodes of both arms.
+        """Read the episodes of both arms.
 
         Raises
         ------
         CohortError
-            "MissingTable", "MissingColumn", "EmptyConceptAncestor", and those of the casts.
+            "MissingTable", "MissingColumn", "EmptyConceptAncestor", and errors of reading tables.
         """
         notes: list[Note] = []
         with cdm.noting() as heard, cdm.scratch() as work:
@@ -186,12 +186,12 @@ class CohortTable:
     drugs: tuple[ConceptSet, ...] = ()
 
     def read(self, cdm: Cdm) -> Cohorts:
-        """The records of both arms.
+        """Read the records of both arms.
 
         Raises
         ------
         CohortError
-            "BadCohort", if a record has no person or start; and those of reading a table.
+            "BadCohort" if a record has no person or start, and errors of reading tables.
         """
         if self.target == self.comparator:
             raise CohortError(

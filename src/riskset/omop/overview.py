@@ -1,6 +1,7 @@
-"""What a CDM holds, domain by domain: read it before a study, for washout by observation is blind.
+"""Overview of the records of a CDM by table.
 
-People can be observed for decades before the first procedure was ever recorded.
+Read it before a study: people can be observed for decades before the first procedure was recorded,
+and a washout by observation does not detect this.
 """
 
 from typing import Any
@@ -23,14 +24,14 @@ DATES = {name: TABLES[name][:2] for name in NAMES} | {"death": ("cause_concept_i
 
 
 def overview(cdm: Cdm) -> Any:
-    """The tables of records, as an Arrow table.
+    """Return an overview of the record tables as an Arrow table.
 
     Returns
     -------
     Arrow table
-        ``table``, ``rows``, ``persons``, ``first_date``, ``last_date``, ``unmapped`` (rows of
-        concept 0 or none) and ``outside_observation`` (rows dated within no observation period of
-        the person); tables that are missing have 0 rows.
+        ``table``, ``rows``, ``persons``, ``first_date``, ``last_date``, ``unmapped`` (rows with
+        concept 0 or without a concept) and ``outside_observation`` (rows outside all observation
+        periods of the person). Missing tables have 0 rows.
 
     Examples
     --------

@@ -48,21 +48,21 @@ REASONS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyPopulation:
-    """People of a study with their follow-up.
+    """Study population with follow-up.
 
     Attributes
     ----------
     table : Arrow table
-        The rows of the study cohort that are left, with ``risk_start`` and ``risk_end`` (days
-        relative to index), ``time_at_risk`` (days, both included), ``status`` (0 = censored, 1 =
-        outcome, 2 = competing event), ``survival_time`` (days, at least 1) and ``end_reason``.
+        The remaining rows of the study cohort, with ``risk_start`` and ``risk_end`` (days relative
+        to index), ``time_at_risk`` (days, both included), ``status`` (0 = censored, 1 = outcome, 2
+        = competing event), ``survival_time`` (days, at least 1) and ``end_reason``.
     attrition : Attrition
-        From the original cohorts on.
+        Attrition from the original cohorts on.
     status : {"ok", "empty", "one_arm_empty"}
     notes : tuple of Note
     events_outside_observation : int
-        Events after death or outside the observation period, which the end of the study ends, too;
-        they do not count.
+        Number of events after death, outside the observation period or after the end of the study.
+        They do not count.
     settings : mapping
     """
 
@@ -74,13 +74,13 @@ class StudyPopulation:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def column(self, name: str) -> AnyArray:
-        """A column of the table as an array."""
+        """Return a column of the table as an array."""
         array: AnyArray = self.table.column(name).to_numpy(zero_copy_only=False)
         return array
 
     @property
     def people(self) -> Adjustment:
-        """Arms and identities, for `riskset.cohort`, with the attrition so far."""
+        """Arms and identifiers for `riskset.cohort`, with the attrition so far."""
         population = Population(
             self.column("treatment"),
             row_id=self.column("row_id"),
@@ -99,7 +99,7 @@ class StudyPopulation:
 
     @property
     def outcome(self) -> AnyArray:
-        """Survival times and status of the rows, as `riskset.Surv` makes them."""
+        """Survival times and status of the rows, as from `riskset.Surv`."""
         return Surv(self.column("survival_time"), self.column("status"))
 
     def __repr__(self) -> str:
@@ -187,7 +187,7 @@ class TimeAtRisk:
         *,
         strict: bool = False,
     ) -> StudyPopulation:
-        """Follow the people of a study to an outcome.
+        """Follow the study cohort to an outcome.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class TimeAtRisk:
         Raises
         ------
         CohortError
-            Those of reading tables; with `strict`, the status.
+            Errors of reading tables; with `strict`, a status other than "ok".
         """
         with cdm.noting() as heard, cdm.scratch() as work:
             rows = work.keep(f"SELECT *, treatment AS arm FROM {work.add(cohort.table)}")

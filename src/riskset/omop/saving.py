@@ -40,31 +40,31 @@ CLASSES: dict[str, type] = saving.CLASSES | {kind.__name__: kind for kind in OWN
 
 
 def save(result: object, folder: str | os.PathLike[str]) -> None:
-    """As `riskset.cohort.save`, for what `riskset.omop` makes as well.
+    """Save a result of `riskset.omop` or `riskset.cohort`; see `riskset.cohort.save`.
 
-    Arrow tables, and tables in the database of a `Cdm` that is open, become Parquet files of their
-    own.
+    Arrow tables, and tables in the database of an open `Cdm`, become separate Parquet files.
 
     Parameters
     ----------
     result : Cohorts, StudyCohort, StudyPopulation, Covariates, Eligibility, TimeAtRisk, ...
-        Or a list or mapping of them.
+        A result, or a list or mapping of results.
     folder : path
 
     Raises
     ------
     InputError
-        If something else is there, or `result`, or a data frame in its settings, cannot be saved.
+        If the folder has other contents, or if `result`, or a data frame in its settings, cannot be
+        saved.
     """
     write_object(Path(folder), result, CLASSES)
 
 
 def load(folder: str | os.PathLike[str]) -> Any:
-    """What `save`, here or of `riskset.cohort`, has written.
+    """Load what `save` of `riskset.omop` or `riskset.cohort` has written.
 
     Raises
     ------
     InputError
-        If there is no such folder, or it is damaged, or from another version.
+        If the folder does not exist, is damaged, or was written by another version.
     """
     return read_object(Path(folder), CLASSES)

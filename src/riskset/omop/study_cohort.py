@@ -27,21 +27,21 @@ DAYS = ("days_from_obs_start", "days_to_cohort_end", "days_to_obs_end")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyCohort:
-    """People at the start of a study, before anything is known of what follows.
+    """Study cohort at the index date, before follow-up.
 
     Attributes
     ----------
     table : Arrow table
-        One row an exposure, in the order of ``row_id`` (1, 2, ... by person and date):
-        ``row_id``, ``person_id``, ``treatment`` (1 = target), ``index_date``, days relative to it
+        One row per exposure, in the order of ``row_id`` (1, 2, ... by person and date): ``row_id``,
+        ``person_id``, ``treatment`` (1 = target), ``index_date``, days relative to it
         ``days_from_obs_start``, ``days_to_cohort_end``, ``days_to_obs_end``, and
-        ``cohort_end_reason`` ("cohort end" or "second cohort") and ``obs_end_reason``
-        ("observation end" or "study end").
+        ``cohort_end_reason`` ("cohort end" or "second cohort") and ``obs_end_reason`` ("observation
+        end" or "study end").
     attrition : Attrition
     status : {"ok", "empty", "one_arm_empty"}
     notes : tuple of Note
     drugs : tuple of ConceptSet
-        What the arms take, where that is known.
+        Drugs of the arms, if known.
     settings : mapping
     """
 
@@ -54,20 +54,20 @@ class StudyCohort:
 
     @classmethod
     def from_table(cls, frame: object) -> "StudyCohort":
-        """A cohort that was selected before, or by another program.
+        """Create a study cohort that was selected before, or by another program.
 
         Parameters
         ----------
         frame : data frame
             ``person_id``, ``treatment``, ``index_date``, ``days_from_obs_start``,
-            ``days_to_cohort_end``, ``days_to_obs_end``, and the two reasons if they are known; rows
-            are numbered anew.
+            ``days_to_cohort_end``, ``days_to_obs_end``, and optionally the two reasons. Rows are
+            numbered again.
 
         Raises
         ------
         CohortError
-            "BadTreatment" (neither 1 nor 0), "BadCohort" (days that are missing or negative, or no
-            person or date), "DuplicateId" (two rows of one person, treatment and index date).
+            "BadTreatment" (neither 1 nor 0), "BadCohort" (missing or negative days, or a missing
+            person or date), "DuplicateId" (two rows with one person, treatment and index date).
         """
         reasons = ("cohort_end_reason", "obs_end_reason")
         with Cdm({"study cohort": frame}) as cdm, cdm.scratch() as work:
