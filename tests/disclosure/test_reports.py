@@ -12,9 +12,9 @@ import riskset as rs
 from disclosure.test_attacks import SPECIFICATION, simulated
 from report.parsed import parse
 from riskset.disclosure.engine import RULES, Disclosure
-from riskset.disclosure.kinds import GUARDED, KINDS
 from riskset.disclosure.sentences import plain_sentence
-from riskset.study.results import TABLES
+from riskset.results.columns import GUARDED, KINDS
+from riskset.results.rows import TABLES
 
 LEAST = 5
 CONTROL = {"time": "days", "event": "few", "kind": "negative control"}
@@ -71,11 +71,12 @@ def test_no_table_of_private_results_has_a_small_count_once_it_is_shared(out):
     found = Disclosure(results.rows, TABLES, LEAST)
     n_hidden = dict.fromkeys(TABLES, 0)
     for name, table in TABLES.items():
-        raw, shown = results.rows(name), found.shown(name)
-        guarded = {column for column, kind in table.kinds.items() if kind in GUARDED}
+        raw, shown = results.rows(name), found.shown(table)
+        kinds = {column.name: column.kind for column in table.columns().values()}
+        guarded = {column for column, kind in kinds.items() if kind in GUARDED}
         assert guarded <= (RULES[name].columns if name in RULES else set())
         for row in shown:
-            for column, kind in table.kinds.items():
+            for column, kind in kinds.items():
                 value = row[column]
                 if kind == "count" and value is not None:
                     assert not 0 < value < LEAST, (name, column, row)
@@ -90,16 +91,16 @@ def test_what_is_shared_is_what_the_engine_makes_of_the_private_results(out):
     private, shared = (rs.study.StudyResults.open(out / name) for name in ("private", "results"))
     found = Disclosure(private.rows, TABLES, LEAST)
     for name, table in TABLES.items():
-        columns = [column for column in table.types if column != "blinded"]
-        rows = [[row[column] for column in columns] for row in found.shown(name)]
+        columns = [column for column in table.columns() if column != "blinded"]
+        rows = [[row[column] for column in columns] for row in found.shown(table)]
         assert rows == [[row[column] for column in columns] for row in shared.rows(name)], name
 
 
 def test_sharing_twice_hides_no_more(out):
     shared = rs.study.StudyResults.open(out / "results")
     found = Disclosure(shared.rows, TABLES, LEAST)
-    for name in TABLES:
-        assert list(found.shown(name)) == shared.rows(name), name
+    for name, table in TABLES.items():
+        assert list(found.shown(table)) == shared.rows(name), name
 
 
 def test_the_kinds_are_documented():

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from riskset.study.results import write_results
+from riskset.results.folder import write_results
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]

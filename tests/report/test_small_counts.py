@@ -4,8 +4,8 @@ import pytest
 
 from report.made import arms, study, tables
 from riskset.disclosure.engine import Disclosure, DisclosureError
-from riskset.study.results import TABLES
-from riskset.study.schema import table
+from riskset.results.columns import ResultRow, column, row_class
+from riskset.results.rows import TABLES, YearRow
 
 
 def asked_for(*covariates):
@@ -193,17 +193,41 @@ def test_tables_of_scores_adjustments_runs_controls_and_remarks_hide_small_count
     assert "fewer than 5 people of the target were left out" in made.text
 
 
+@row_class
+class NewRow(ResultRow, table="new"):
+    """A new table."""
+
+    people: int = column("count", "how many there are")
+
+
+@row_class
+class LongerYearRow(YearRow, table="calendar"):
+    """A table with a new column."""
+
+    ends: int | None = column("derived", "how many end")
+
+
 def test_tables_and_columns_without_a_rule_are_refused():
     def source(name):
         return []
 
-    new = table("new", "A new table.", "people int count how many there are\n")
     with pytest.raises(DisclosureError, match="'new' has columns .* no rule for them: people"):
-        Disclosure(source, TABLES | {"new": new}, 5)
-    more = table("calendar", "A table with a new column.", "ends int? derived how many end\n")
+        Disclosure(source, TABLES | {"new": NewRow}, 5)
     with pytest.raises(DisclosureError, match="'calendar' has columns .* for them: ends"):
-        Disclosure(source, TABLES | {"calendar": more}, 5)
+        Disclosure(source, TABLES | {"calendar": LongerYearRow}, 5)
     with pytest.raises(DisclosureError, match="no table 'new'"):
-        Disclosure(source, TABLES, 5).shown("new")
-    with pytest.raises(ValueError, match="a name, a type and a kind"):
-        table("new", "A new table.", "people int how many there are\n")
+        Disclosure(source, TABLES, 5).shown(NewRow)
+
+
+def test_a_field_without_a_kind_is_refused():
+    with pytest.raises(ValueError, match=r"a column needs a kind, .* but it is 'how many'"):
+        column("how many", "people")
+
+    @row_class
+    class PlainRow(ResultRow, table="plain"):
+        """A field that is no column."""
+
+        people: int = 0
+
+    with pytest.raises(TypeError, match=r"PlainRow.people is no column"):
+        Disclosure(lambda name: [], TABLES | {"plain": PlainRow}, 5)

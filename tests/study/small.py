@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 
 import riskset as rs
 from riskset.disclosure.engine import Disclosure
-from riskset.study.results import TABLES
+from riskset.results.rows import TABLES
 
 
 def people(n=200, seed=1, **changes):
@@ -47,4 +47,4 @@ def run(folder, columns=None, **changes):
 def hide(name, rows, least, **others):
     """Rows of a table as they may be shared; the tables beside it have the rows given."""
     tables = {name: rows} | others
-    return Disclosure(lambda table: tables.get(table, []), TABLES, least).shown(name)
+    return Disclosure(lambda table: tables.get(table, []), TABLES, least).shown(TABLES[name])

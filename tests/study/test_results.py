@@ -1,12 +1,14 @@
 """A folder of results is whole and as described, or refused with a reason."""
 
+import dataclasses
 import json
 import math
 
 import pytest
 
 import riskset as rs
-from riskset.study.results import RUN_KEYS, STUDY_KEYS, TABLES, StudyResults, write_results
+from riskset.results.folder import RUN_KEYS, STUDY_KEYS, StudyResults, write_results
+from riskset.results.rows import TABLES
 
 STUDY = dict.fromkeys(set(STUDY_KEYS) - {"format", "tables"}) | {
     "title": "Small",
@@ -35,7 +37,18 @@ def test_what_was_written_is_read_with_its_types(tmp_path):
 
 def test_no_table_names_a_column_twice():
     for table in TABLES.values():
-        assert len(table.types) == len(table.columns), table.name
+        paths = [column.path for column in table.columns().values()]
+        assert len(paths) == len(set(paths)), table.table
+        assert sorted(paths) == sorted(fields_of(table)), table.table
+
+
+def fields_of(kind):
+    """Where each value of a row is: in a field, or in a field of one of its groups."""
+    for own in dataclasses.fields(kind):
+        if dataclasses.is_dataclass(own.default):
+            yield from ((own.name, *rest) for rest in fields_of(own.default))
+        else:
+            yield (own.name,)
 
 
 def test_columns_and_values_that_do_not_belong_are_refused(tmp_path):

@@ -10,7 +10,7 @@ from riskset.cohort.balancing import Balance
 from riskset.cohort.curves import ArmCurves
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.risks import RiskDifference
-from riskset.disclosure.arms import EFFECT, hidden_in_arms, shared_row
+from riskset.disclosure.arms import EFFECT, hidden_in_arms, suppressed_in
 from riskset.disclosure.covariates import hidden_in_balance
 from riskset.disclosure.over_time import events_apart
 from riskset.disclosure.rows import ARMS, known
@@ -46,10 +46,11 @@ def share_estimate(
         As `Estimate.columns`; what is hidden is None, ``suppressed`` lists its names, and
         ``blinded`` says whether the effect is withheld.
     """
-    row = {**estimate.columns(), "suppressed": ""}
+    row = estimate.columns()
     (hidden,) = hidden_in_arms([row], min_cell_count)
     withheld = dict.fromkeys(EFFECT) if blind else {}
-    return shared_row(row, hidden) | withheld | {"blinded": blind}
+    shown = row | dict.fromkeys(hidden & set(row)) | {"suppressed": suppressed_in(row, hidden)}
+    return shown | withheld | {"blinded": blind}
 
 
 def share_balance(balance: Balance, *, min_cell_count: int = 5) -> dict[str, AnyArray]:

@@ -1,12 +1,22 @@
 """People, outcomes and competing events of both arms, and the rates and effects that tell them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, names_hidden, number, without
+from riskset.disclosure.rows import (
+    ARMS,
+    RUN,
+    Named,
+    Results,
+    RowT,
+    grouped,
+    names_hidden,
+    number,
+    run_of,
+)
 from riskset.disclosure.small_cells import hide_small, is_small
+from riskset.results.rows import ControlRow, EstimateRow
 
 __all__ = [
     "CALIBRATED",
@@ -19,7 +29,7 @@ __all__ = [
     "rates_of",
     "share_arms",
     "share_controls",
-    "shared_row",
+    "suppressed_in",
 ]
 
 EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
@@ -46,38 +56,38 @@ def rates_of(arm: str) -> tuple[str, ...]:
 RATES = tuple(name for arm in ARMS for name in rates_of(arm))
 
 
-def few_outcomes(row: Mapping[str, Any], least: int) -> bool:
+def few_outcomes(row: Named, least: int) -> bool:
     """Whether both arms together have few outcomes, as far as they are known."""
     known = [n for n in (row.get(f"{arm}_outcomes") for arm in ARMS) if n is not None]
     return bool(is_small(sum(known), least)) if known else False
 
 
-def share_arms(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_arms(rows: Sequence[RowT], results: Results) -> Iterator[RowT]:
     """Rows of the tables `arms` and `estimates`."""
-    out: dict[int, Row] = {}
+    shared: dict[int, RowT] = {}
     for places in grouped(rows, RUN):
-        own = [rows[k] for k in places]
-        hidden = hidden_in_arms(own, results.least)
-        for k, row, names in zip(places, own, hidden, strict=True):
-            out[k] = shared_row(row, names)
-    return (out[k] for k in range(len(rows)))
+        hidden = hidden_in_arms([rows[k] for k in places], results.least)
+        for k, names in zip(places, hidden, strict=True):
+            gone = dict.fromkeys(names & set(rows[k]))
+            shared[k] = rows[k].changed(gone | {"suppressed": suppressed_in(rows[k], names)})
+    return (shared[k] for k in range(len(rows)))
 
 
-def shared_row(row: Row, hidden: Iterable[str]) -> Row:
-    """A row without what `hidden_in_arms` names."""
-    shown = without(row, hidden)
+def suppressed_in(row: Named, hidden: Iterable[str]) -> str:
+    """The column ``suppressed`` of a row without what `hidden_in_arms` names."""
     few = {f"{arm}_{WITHOUT_EVENT}" for arm in ARMS} & set(hidden)
-    return shown | {"suppressed": ", ".join(sorted(names_hidden(shown) | few))}
+    gone = {name for name in hidden if row.get(name) is not None}
+    return ", ".join(sorted(names_hidden(row) | gone | few))
 
 
-def hidden_in_arms(rows: Sequence[Row], least: int) -> list[set[str]]:
+def hidden_in_arms(rows: Sequence[Named], least: int) -> list[set[str]]:
     """Names to hide in each of the rows of one run.
 
     A row has counts of both arms, perhaps rates and an effect, and the column ``role`` or ``side``
     that says whose they are; a row without both stands for itself.
     """
     hidden = [_by_themselves(row, least) for row in rows]
-    left = [row | dict.fromkeys(names) for row, names in zip(rows, hidden, strict=True)]
+    left = [{**row, **dict.fromkeys(names)} for row, names in zip(rows, hidden, strict=True)]
     for names, also in zip(hidden, _by_others(left, least), strict=True):
         names |= also
     for row, names in zip(rows, hidden, strict=True):
@@ -85,7 +95,7 @@ def hidden_in_arms(rows: Sequence[Row], least: int) -> list[set[str]]:
     return hidden
 
 
-def _by_themselves(row: Row, least: int) -> set[str]:
+def _by_themselves(row: Named, least: int) -> set[str]:
     """Counts of a row that are small, or tell a small one of the same arm."""
     hidden: set[str] = set()
     for arm in ARMS:
@@ -115,7 +125,7 @@ def _by_themselves(row: Row, least: int) -> set[str]:
     return hidden
 
 
-def _with_what_tells(row: Row, hidden: set[str], least: int) -> set[str]:
+def _with_what_tells(row: Named, hidden: set[str], least: int) -> set[str]:
     """Numbers from which the hidden counts follow."""
     found: set[str] = set()
     few = False
@@ -132,7 +142,7 @@ def _with_what_tells(row: Row, hidden: set[str], least: int) -> set[str]:
     return found
 
 
-def _by_others(rows: Sequence[Row], least: int) -> list[set[str]]:
+def _by_others(rows: Sequence[Named], least: int) -> list[set[str]]:
     """Counts that tell those of other rows.
 
     Levels of a subgroup variable add up to the people of the main estimate; and people before the
@@ -151,25 +161,25 @@ def _by_others(rows: Sequence[Row], least: int) -> list[set[str]]:
         if variable is not None:
             places = [k for k, row in enumerate(rows) if row.get("subgroup") == variable]
             levels = _levels([rows[k] for k in places], after, least)
-            for k, own in zip(places, levels, strict=True):
-                hidden[k] |= own
+            for k, names in zip(places, levels, strict=True):
+                hidden[k] |= names
     return hidden
 
 
-def _side(row: Row) -> str | None:
+def _side(row: Named) -> str | None:
     """Whether a row is of the people before or after the adjustment."""
     if "side" in row:
         return str(row["side"])
     return {"crude": "before", "main": "after"}.get(str(row.get("role")))
 
 
-def _close(before: Row, after: Row, least: int) -> set[str]:
+def _close(before: Named, after: Named, least: int) -> set[str]:
     names = [f"{arm}_{name}" for arm in ARMS for name in PEOPLE]
     known = [n for n in names if None not in (before.get(n), after.get(n))]
     return {name for name in known if is_small(before[name] - after[name], least)}
 
 
-def _levels(rows: Sequence[Row], main: Row, least: int) -> list[set[str]]:
+def _levels(rows: Sequence[Named], main: Named, least: int) -> list[set[str]]:
     """Names to hide in the levels of a variable."""
     hidden: list[set[str]] = [set() for _ in rows]
     for name in (f"{arm}_{count}" for arm in ARMS for count in COUNTS):
@@ -184,11 +194,11 @@ def _levels(rows: Sequence[Row], main: Row, least: int) -> list[set[str]]:
     return hidden
 
 
-def share_controls(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_controls(rows: Sequence[ControlRow], results: Results) -> Iterator[ControlRow]:
     """Effects of controls, unless both arms together have few outcomes."""
-    names = (*EFFECT[:6], "calibrated_p")
+    hidden = dict.fromkeys((*EFFECT[:6], "calibrated_p"))
     for row in rows:
-        keys = {name: row[name] for name in (*RUN, "model", "reading")}
-        found = [own for own in results.raw("estimates", **keys) if own["role"] in ADJUSTED]
-        few = any(few_outcomes(own, results.least) for own in found) or not found
-        yield row | dict.fromkeys(names) if few else row
+        keys = {**run_of(row), "model": row.model, "reading": row.reading}
+        estimates = [e for e in results.raw(EstimateRow, **keys) if e.role in ADJUSTED]
+        few = any(few_outcomes(e, results.least) for e in estimates) or not estimates
+        yield row.changed(hidden) if few else row

@@ -3,13 +3,35 @@
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riskset.disclosure.arms import few_outcomes
-from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, number, without
+from riskset.disclosure.rows import (
+    ARMS,
+    Named,
+    Results,
+    grouped,
+    number,
+    run_of,
+    without,
+)
 from riskset.disclosure.small_cells import hide_small, is_near, is_small
+from riskset.results.rows import (
+    AdjustmentRow,
+    AttritionRow,
+    BalanceRow,
+    CharacteristicRow,
+    EstimateRow,
+    FlaggedCovariateRow,
+    OutcomeCoefficientRow,
+    ScoreCoefficientRow,
+    ScoreRow,
+)
+
+CoefficientT = TypeVar("CoefficientT", ScoreCoefficientRow, FlaggedCovariateRow)
 
 __all__ = [
     "DIFFERENCES",
@@ -34,36 +56,31 @@ Sizes = Mapping[Cell, float]
 """Rows of both arms before and after; NaN if they are not known."""
 
 
-def share_balance(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_balance(rows: Sequence[BalanceRow], results: Results) -> Iterator[BalanceRow]:
     """Rows of the table `balance`."""
-    out: dict[int, Row] = {}
+    shared: dict[int, BalanceRow] = {}
     for places in grouped(rows, ("adjustment",)):
-        own = [rows[k] for k in places]
-        sizes, made = _sizes(own[0]["adjustment"], results)
-        limit, sd = made.get("threshold"), made.get("sd") or "before"
-        hidden = hidden_in_balance(own, sizes, results.least, limit, sd)
-        out |= {k: without(row, names) for k, row, names in zip(places, own, hidden, strict=True)}
-    return (out[k] for k in range(len(rows)))
+        of_it = [rows[k] for k in places]
+        sizes, adjustment = _sizes(of_it[0].adjustment, results)
+        limit, sd = adjustment.threshold, adjustment.sd or "before"
+        hidden = hidden_in_balance(of_it, sizes, results.least, limit, sd)
+        for k, names in zip(places, hidden, strict=True):
+            shared[k] = without(rows[k], names)
+    return (shared[k] for k in range(len(rows)))
 
 
-def _sizes(adjustment: int, results: Results) -> tuple[Sizes, Row]:
+def _sizes(number_of_it: int, results: Results) -> tuple[Sizes, AdjustmentRow]:
     """Rows of both arms before and after an adjustment, and the adjustment itself."""
-    steps = results.raw("attrition", adjustment=adjustment)
-    made = next(iter(results.raw("adjustments", adjustment=adjustment)), {})
-    first = min(steps, key=lambda row: row["number"], default={})
-    sizes = {
-        (side, arm): number(row.get(name))
-        for arm in ARMS
-        for side, row, name in (
-            ("before", first, f"{arm}_exposures"),
-            ("after", made, f"{arm}_rows"),
-        )
-    }
-    return sizes, made
+    steps = results.raw(AttritionRow, adjustment=number_of_it)
+    first = min(steps, key=lambda row: row.number, default=AttritionRow())
+    adjustment = next(iter(results.raw(AdjustmentRow, adjustment=number_of_it)), AdjustmentRow())
+    sizes = {("before", arm): number(first[f"{arm}_exposures"]) for arm in ARMS}
+    sizes |= {("after", arm): number(adjustment[f"{arm}_rows"]) for arm in ARMS}
+    return sizes, adjustment
 
 
 def hidden_in_balance(
-    rows: Sequence[Row],
+    rows: Sequence[Named],
     sizes: Sizes,
     least: int,
     limit: float | None = None,
@@ -77,7 +94,7 @@ def hidden_in_balance(
 
     Parameters
     ----------
-    rows : sequence of dict
+    rows : sequence of mappings
         With the columns of the table `balance`.
     sizes : mapping
         Rows of both arms before and after.
@@ -102,7 +119,7 @@ def hidden_in_balance(
     return hidden
 
 
-def _few_cells(rows: Sequence[Row], sizes: Sizes, least: int) -> list[set[Cell]]:
+def _few_cells(rows: Sequence[Named], sizes: Sizes, least: int) -> list[set[Cell]]:
     """Sides and arms of each row with a small count of ones or of zeros."""
     found: list[set[Cell]] = [set() for _ in rows]
     for cell in CELLS:
@@ -113,7 +130,7 @@ def _few_cells(rows: Sequence[Row], sizes: Sizes, least: int) -> list[set[Cell]]
     return found
 
 
-def _size(row: Row, cell: Cell, sizes: Sizes) -> float:
+def _size(row: Named, cell: Cell, sizes: Sizes) -> float:
     """Rows of an arm; before an adjustment, which has no weights, its share tells them, too."""
     known = sizes.get(cell, float("nan"))
     if math.isnan(known) and cell[0] == "before":
@@ -122,7 +139,7 @@ def _size(row: Row, cell: Cell, sizes: Sizes) -> float:
     return known
 
 
-def _parts(rows: Sequence[Row]) -> Iterator[list[int]]:
+def _parts(rows: Sequence[Named]) -> Iterator[list[int]]:
     """Places of covariates that may be the levels of one: of one analysis, or one column."""
     binary = [k for k, row in enumerate(rows) if row.get("is_binary")]
     keys = [{"of": _of(rows[k])} for k in binary]
@@ -131,7 +148,7 @@ def _parts(rows: Sequence[Row]) -> Iterator[list[int]]:
             yield [binary[j] for j in places]
 
 
-def _of(row: Row) -> object:
+def _of(row: Named) -> object:
     """What a covariate may be a level of."""
     if row.get("category") is not None:
         return ("category", row["category"])
@@ -144,7 +161,7 @@ def _of(row: Row) -> object:
     return None
 
 
-def _complete(rows: Sequence[Row], cells: Sequence[set[Cell]], sizes: Sizes, least: int) -> None:
+def _complete(rows: Sequence[Named], cells: Sequence[set[Cell]], sizes: Sizes, least: int) -> None:
     """Hide further levels where those shown, less from the people of an arm, tell one."""
     for cell in CELLS:
         counts = np.array([number(row[f"{cell[0]}_count_{cell[1]}"]) for row in rows])
@@ -164,7 +181,7 @@ def _complete(rows: Sequence[Row], cells: Sequence[set[Cell]], sizes: Sizes, lea
 
 
 def _side_tells(
-    row: Row, hidden: set[Cell], sizes: Sizes, least: int, limit: float, sd: str
+    row: Named, hidden: set[Cell], sizes: Sizes, least: int, limit: float, sd: str
 ) -> bool:
     """Whether the sides of the limit leave a hidden count no choice.
 
@@ -217,11 +234,18 @@ def _agrees(sizes: NDArray[np.float64], limit: float, is_below: bool) -> NDArray
     return np.asarray(((sizes < limit) == is_below) | at)
 
 
-def share_table1(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_table1(
+    rows: Sequence[CharacteristicRow], results: Results
+) -> Iterator[CharacteristicRow]:
     """Lines of the table of characteristics; they hide what the balance of a covariate hides."""
-    shown = _balance_of(rows, results)
+    adjustments = {row.adjustment for row in rows}
+    shown = {
+        (row.adjustment, row.covariate_id): row
+        for adjustment in adjustments
+        for row in results.shown(BalanceRow, adjustment=adjustment)
+    }
     for row in rows:
-        of = shown.get((row["adjustment"], row["covariate_id"]))
+        of = shown.get((row.adjustment, row.covariate_id or ""))
         hidden = set()
         for side in SIDES:
             if of is None or of[f"{side}_smd"] is None:
@@ -232,64 +256,59 @@ def share_table1(rows: Sequence[Row], results: Results) -> Iterator[Row]:
         yield without(row, hidden)
 
 
-def _balance_of(rows: Sequence[Row], results: Results) -> dict[tuple[int, str], Row]:
-    """Shared rows of the balance by adjustment and covariate."""
-    adjustments = {row["adjustment"] for row in rows}
-    return {
-        (row["adjustment"], row["covariate_id"]): row
-        for made in adjustments
-        for row in results.shown("balance", adjustment=made)
-    }
-
-
-def share_score_coefficients(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_score_coefficients(
+    rows: Sequence[ScoreCoefficientRow], results: Results
+) -> Iterator[ScoreCoefficientRow]:
     """Coefficients of a propensity score, with the means of their covariates."""
     yield from _of_score(rows, results, "coef")
 
 
-def share_flagged(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_flagged(
+    rows: Sequence[FlaggedCovariateRow], results: Results
+) -> Iterator[FlaggedCovariateRow]:
     """Covariates that nearly determine the treatment, with their correlation."""
-    yield from _of_score([row | {"is_binary": True} for row in rows], results, "correlation")
+    yield from _of_score(rows, results, "correlation")
 
 
-def _of_score(rows: Sequence[Row], results: Results, tells: str) -> Iterator[Row]:
-    hidden_before = _hidden_before(rows, results)
+def _of_score(rows: Sequence[CoefficientT], results: Results, tells: str) -> Iterator[CoefficientT]:
+    hidden_before = _hidden_before({row.ps for row in rows}, results)
     for row in rows:
-        score = next(iter(results.raw("ps", ps=row["ps"])), {})
-        sizes = {arm: score.get(f"n_{arm}") for arm in ARMS}
-        means = _few(row, sizes, results.least)
-        means |= {f"mean_{arm}" for arm in hidden_before.get((row["ps"], row["covariate_id"]), ())}
+        score = next(iter(results.raw(ScoreRow, ps=row.ps)), ScoreRow())
+        sizes = {arm: score[f"n_{arm}"] for arm in ARMS}
+        means: set[str] = _few(row, sizes, results.least)
+        means |= {f"mean_{arm}" for arm in hidden_before.get((row.ps, row.covariate_id), ())}
         yield without(row, {*means, tells} if means else ())
 
 
-def _hidden_before(rows: Sequence[Row], results: Results) -> dict[tuple[int, str], set[str]]:
+def _hidden_before(scores: set[int], results: Results) -> dict[tuple[int, str], set[str]]:
     """Arms in which the balance hides a covariate before an adjustment by a score."""
-    found: dict[tuple[int, str], set[str]] = {}
-    for ps in {row["ps"] for row in rows}:
-        for made in results.raw("adjustments", ps=ps):
-            for row in results.shown("balance", adjustment=made["adjustment"]):
-                own = found.setdefault((ps, row["covariate_id"]), set())
-                own |= {arm for arm in ARMS if row[f"before_mean_{arm}"] is None}
-    return found
+    hidden: dict[tuple[int, str], set[str]] = {}
+    for ps in scores:
+        for adjustment in results.raw(AdjustmentRow, ps=ps):
+            for row in results.shown(BalanceRow, adjustment=adjustment.adjustment):
+                arms = hidden.setdefault((ps, row.covariate_id), set())
+                arms |= {arm for arm in ARMS if row[f"before_mean_{arm}"] is None}
+    return hidden
 
 
-def _few(row: Row, sizes: Mapping[str, float | None], least: int) -> set[str]:
+def _few(row: Named, sizes: Mapping[str, float | None], least: int) -> set[str]:
     """Means of zeros and ones that few have, or all but few; or of which that is not known."""
-    found = set()
+    names: set[str] = set()
     for arm in ARMS:
         mean, n = row[f"mean_{arm}"], sizes[arm]
-        if mean is None or row["is_binary"] is False:
+        if mean is None or row.get("is_binary") is False:
             continue
         if n is None or is_near(round(mean * n), n, least):
-            found.add(f"mean_{arm}")
-    return found
+            names.add(f"mean_{arm}")
+    return names
 
 
-def share_outcome_coefficients(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_outcome_coefficients(
+    rows: Sequence[OutcomeCoefficientRow], results: Results
+) -> Iterator[OutcomeCoefficientRow]:
     """Coefficients of an outcome model, unless both arms together have few outcomes."""
     for row in rows:
-        run = {name: row[name] for name in RUN}
-        of = next(iter(results.raw("estimates", number=row["number"], **run)), None)
+        of = next(iter(results.raw(EstimateRow, number=row.number, **run_of(row))), None)
         if of is None or few_outcomes(of, results.least):
             continue
         means = _few(row, {arm: of[f"{arm}_exposures"] for arm in ARMS}, results.least)

@@ -5,26 +5,19 @@ same rules for results that are still in memory.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any
 
 from riskset.disclosure import arms, covariates, over_time, people, sentences
-from riskset.disclosure.kinds import GUARDED, Kind
-from riskset.disclosure.rows import ARMS, RUN, Row, Rule, keys_of, known, without
+from riskset.disclosure.rows import ARMS, RUN, Named, RowT, Rule, keys_of, known, without
 from riskset.disclosure.small_cells import is_small
+from riskset.results.columns import GUARDED, ResultRow
+from riskset.results.rows import RunRow
 
 __all__ = ["RULES", "WITHHELD", "Disclosure", "DisclosureError"]
 
 
 class DisclosureError(ValueError):
     """A table or a column that nothing says how to share."""
-
-
-class Kinds(Protocol):
-    """A table that says of each column what its values tell of people."""
-
-    @property
-    def kinds(self) -> Mapping[str, Kind]:
-        """Kind of each column."""
 
 
 def _both(*names: str) -> tuple[str, ...]:
@@ -44,8 +37,8 @@ OF_SIDES = tuple(
 )
 
 
-def _rule(apply: Callable[[Sequence[Row], "Disclosure"], Iterable[Row]], *columns: str) -> Rule:
-    return Rule(apply, frozenset(columns))  # type: ignore[arg-type]
+def _rule(apply: Callable[[Sequence[Any], Any], Iterable[ResultRow]], *columns: str) -> Rule:
+    return Rule(apply, frozenset(columns))
 
 
 RULES: dict[str, Rule] = {
@@ -115,9 +108,6 @@ WITHHELD: Mapping[str, tuple[str, ...]] = {
 }
 """Columns that tell the effect of a run, and are withheld where it is blinded."""
 
-DEFAULTS: Mapping[str, object] = {"suppressed": "", "blinded": False}
-"""Of columns that a row lacks before anything is hidden."""
-
 
 class Disclosure:
     """Tables of results as they may be shared.
@@ -125,9 +115,9 @@ class Disclosure:
     Parameters
     ----------
     source : callable
-        The rows of a table by its name; of columns that it does not have, nothing is shared.
+        The rows of a table by its name.
     tables : mapping
-        Every table with the kinds of its columns.
+        The row class of every table, by the name of the table.
     least : int
         Counts above 0 and below it are hidden, and what tells them; 0 hides nothing.
 
@@ -139,96 +129,96 @@ class Disclosure:
 
     def __init__(
         self,
-        source: Callable[[str], Iterable[Row]],
-        tables: Mapping[str, Kinds],
+        source: Callable[[str], Iterable[Named]],
+        tables: Mapping[str, type[ResultRow]],
         least: int,
     ) -> None:
         self._source, self._tables, self._least = source, tables, least
         self._raw: dict[str, Lookup] = {}
         self._shown: dict[str, Lookup] = {}
         is_small(0, least)
-        for name, table in tables.items():
-            _check(name, table)
+        for table in tables.values():
+            _check(table)
 
     @property
     def least(self) -> int:
         """Counts above 0 and below it are small."""
         return self._least
 
-    def raw(self, name: str, /, **where: object) -> Sequence[Row]:
+    def raw(self, kind: type[RowT], /, **where: object) -> Sequence[RowT]:
         """Rows of a table before anything is hidden here."""
+        name = kind.table
+        if self._tables.get(name) is not kind:
+            raise DisclosureError(f"there is no table {name!r}, so nothing of it is shared.")
         if name not in self._raw:
-            self._raw[name] = Lookup(self._complete(name))
+            self._raw[name] = Lookup([_typed(kind, row) for row in self._source(name)])
         return self._raw[name].rows(where)
 
-    def shown(self, name: str, /, **where: object) -> Sequence[Row]:
+    def shown(self, kind: type[RowT], /, **where: object) -> Sequence[RowT]:
         """Rows of a table as they may be shared."""
+        name = kind.table
         if name not in self._shown:
-            rows = self.raw(name)
+            rows: Sequence[ResultRow] = self.raw(kind)
             if self._least and name in RULES:
-                rows = [self._guarded(name, row) for row in RULES[name].apply(rows, self)]
+                rows = [self._guarded(row) for row in RULES[name].apply(rows, self)]
             self._shown[name] = Lookup(self._blinded(name, rows))
         return self._shown[name].rows(where)
 
-    def _blinded(self, name: str, rows: Sequence[Row]) -> Sequence[Row]:
+    def _blinded(self, name: str, rows: Sequence[ResultRow]) -> Sequence[ResultRow]:
         """Rows without the effects of runs that are blinded, whatever the minimum."""
-        blinded = {keys_of(run, RUN) for run in self.raw("runs", blinded=True)}
+        blinded = {keys_of(run, RUN) for run in self.raw(RunRow, blinded=True)}
         if name not in WITHHELD or not blinded:
             return rows
         nothing = dict.fromkeys(WITHHELD[name])
-        return [row | nothing if keys_of(row, RUN) in blinded else row for row in rows]
+        return [row.changed(nothing) if keys_of(row, RUN) in blinded else row for row in rows]
 
-    def _complete(self, name: str) -> list[Row]:
-        """Rows with the columns of their table and no others."""
-        if name not in self._tables:
-            raise DisclosureError(f"there is no table {name!r}, so nothing of it is shared.")
-        columns = self._tables[name].kinds
-        start = {column: DEFAULTS.get(column) for column in columns}
-        return [
-            start | {column: known(row[column]) for column in columns if column in row}
-            for row in self._source(name)
-        ]
-
-    def _guarded(self, name: str, row: Row) -> Row:
+    def _guarded(self, row: ResultRow) -> ResultRow:
         """A row as a rule leaves it, without small counts that the rule may have overlooked."""
-        kinds = self._tables[name].kinds
-        shown = {column: row.get(column) for column in kinds}
-        private = {column for column, kind in kinds.items() if kind == "private"}
+        columns = row.columns()
         small = {
-            column
-            for column, kind in kinds.items()
-            if kind == "count" and 0 < (shown[column] or 0) < self._least
+            name
+            for name, column in columns.items()
+            if column.kind == "count" and 0 < (row[name] or 0) < self._least
         }
-        return without(shown, small) | dict.fromkeys(private)
+        private = [name for name, column in columns.items() if column.kind == "private"]
+        shown = without(row, small)
+        return shown.changed(dict.fromkeys(private)) if private else shown
 
 
-def _check(name: str, table: Kinds) -> None:
-    """Refuse a table with a column that nothing says how to share."""
-    guarded = {column for column, kind in table.kinds.items() if kind in GUARDED}
-    decided = RULES[name].columns if name in RULES else frozenset()
+def _typed(kind: type[RowT], row: Named) -> RowT:
+    """A row as an object, None in place of NaN."""
+    typed = row if isinstance(row, kind) else kind.of(row)
+    missing = [name for name, value in typed.items() if value is not None and known(value) is None]
+    return typed.changed(dict.fromkeys(missing)) if missing else typed
+
+
+def _check(table: type[ResultRow]) -> None:
+    """Refuse a table with a column that no rule decides about."""
+    guarded = {name for name, column in table.columns().items() if column.kind in GUARDED}
+    decided = RULES[table.table].columns if table.table in RULES else frozenset()
     if guarded - decided:
         raise DisclosureError(
-            f"the table {name!r} has columns that may tell counts of people and no rule for them: "
-            f"{', '.join(sorted(guarded - decided))}. Add them to its rule in RULES, or give them "
-            "another kind."
+            f"the table {table.table!r} has columns that may tell counts of people and no rule for "
+            f"them: {', '.join(sorted(guarded - decided))}. Add them to its rule in RULES, or give "
+            "them another kind."
         )
 
 
 class Lookup:
     """Rows of a table, found by the values of columns."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Any]) -> None:
         self._rows = rows
-        self._places: dict[tuple[str, ...], dict[tuple[object, ...], list[Row]]] = {}
+        self._places: dict[tuple[str, ...], dict[tuple[object, ...], list[Any]]] = {}
 
-    def rows(self, where: Mapping[str, object]) -> Sequence[Row]:
+    def rows(self, where: Mapping[str, object]) -> Sequence[Any]:
         """Rows with these values."""
         if not where:
             return self._rows
         names = tuple(sorted(where))
         if names not in self._places:
-            found: dict[tuple[object, ...], list[Row]] = {}
+            places: dict[tuple[object, ...], list[Any]] = {}
             for row in self._rows:
-                found.setdefault(tuple(row.get(name) for name in names), []).append(row)
-            self._places[names] = found
+                places.setdefault(tuple(row.get(name) for name in names), []).append(row)
+            self._places[names] = places
         return self._places[names].get(tuple(where[name] for name in names), [])

@@ -7,8 +7,32 @@ from numpy.typing import NDArray
 
 from riskset.disclosure.arms import few_outcomes
 from riskset.disclosure.people import join_bars, share_parts
-from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, names_hidden, number, without
+from riskset.disclosure.rows import (
+    ARMS,
+    RUN,
+    Named,
+    Results,
+    RowT,
+    grouped,
+    names_hidden,
+    number,
+    run_of,
+    without,
+)
 from riskset.disclosure.small_cells import hide_totals, is_small
+from riskset.results.rows import (
+    ArmRow,
+    AtRiskRow,
+    CurveRow,
+    EstimateRow,
+    FollowUpBinRow,
+    FollowUpEndRow,
+    FollowUpRow,
+    IntervalRow,
+    ProfilePointRow,
+    RiskRow,
+    WeekRow,
+)
 
 __all__ = [
     "OF_RISK",
@@ -29,14 +53,13 @@ CAUSES = {1: "outcomes", 2: "competing"}
 SIDES = {True: "after", False: "before"}
 
 
-def _arms_of(results: Results, row: Row, *, is_adjusted: bool = True) -> Row:
+def _arms_of(results: Results, row: Named, *, is_adjusted: bool = True) -> ArmRow:
     """The row of the table `arms` that a row of a run belongs to; empty if there is none."""
-    keys = {name: row[name] for name in RUN}
-    found = results.shown("arms", side=SIDES[is_adjusted], **keys)
-    return found[0] if found else {}
+    arms = results.shown(ArmRow, side=SIDES[is_adjusted], **run_of(row))
+    return arms[0] if arms else ArmRow()
 
 
-def share_curves(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_curves(rows: Sequence[CurveRow], results: Results) -> Iterator[CurveRow]:
     """Curves up to the time at which an arm has few people, in steps that are not of few events.
 
     A step of a curve is the number of those with an event over the number at risk. A curve of few
@@ -45,13 +68,13 @@ def share_curves(rows: Sequence[Row], results: Results) -> Iterator[Row]:
     kept: set[int] = set()
     for places in grouped(rows, (*RUN, "adjusted", "cause")):
         first = rows[places[0]]
-        counts = _arms_of(results, first, is_adjusted=first["adjusted"])
-        name = CAUSES[first["cause"]]
+        counts = _arms_of(results, first, is_adjusted=first.adjusted)
+        name = CAUSES[first.cause]
         if any(f"{arm}_{name}" in names_hidden(counts) for arm in ARMS):
             continue
         end = _end(results, first)
-        for own in grouped([rows[k] for k in places], ("arm",)):
-            here = [places[j] for j in own]
+        for of_arm in grouped([rows[k] for k in places], ("arm",)):
+            here = [places[j] for j in of_arm]
             here = [k for k in here if _has_enough(rows[k], end, results.least)]
             kept |= {here[j] for j in _apart([rows[k] for k in here], results)}
     for k, row in enumerate(rows):
@@ -59,37 +82,38 @@ def share_curves(rows: Sequence[Row], results: Results) -> Iterator[Row]:
             yield row
 
 
-def _end(results: Results, row: Row) -> float:
+def _end(results: Results, row: CurveRow) -> float:
     """The first time at which few are known to be at risk."""
-    keys = {name: row[name] for name in RUN}
-    at_risk = results.raw("numbers_at_risk", **keys)
-    short = [r["time"] for r in at_risk if r["people"] is None or r["people"] < results.least]
+    at_risk = results.raw(AtRiskRow, **run_of(row))
+    short = [r.time for r in at_risk if r.people is None or r.people < results.least]
     return min(short, default=float("inf"))
 
 
-def _has_enough(row: Row, end: float, least: int) -> bool:
-    if row["people"] is None:  # counts that go along with a curve are never shared
-        return bool(row["time"] < end)
-    return bool(row["people"] >= max(least, 1))
+def _has_enough(row: CurveRow, end: float, least: int) -> bool:
+    if row.people is None:  # counts that go along with a curve are never shared
+        return row.time < end
+    return row.people >= max(least, 1)
 
 
-def _apart(rows: Sequence[Row], results: Results) -> list[int]:
+def _apart(rows: Sequence[CurveRow], results: Results) -> list[int]:
     """Places of the rows between which there are no few events, nor to a risk that is shown."""
-    if not rows or rows[0]["events"] is None:
+    events = [row.events for row in rows if row.events is not None]
+    if len(events) < len(rows):
         return list(range(len(rows)))
-    keys = {name: rows[0][name] for name in (*RUN, "adjusted")}
-    risks = results.shown("absolute_risks", **keys) if rows[0]["cause"] == 1 else ()
-    arm = rows[0]["arm"]
+    if not rows:
+        return []
+    first, arm = rows[0], rows[0].arm
+    keys = {**run_of(first), "adjusted": first.adjusted}
+    risks = results.shown(RiskRow, **keys) if first.cause == 1 else ()
     known = [
         row[f"{arm}_outcomes"]
         for row in risks
         if row[f"{arm}_risk"] is not None and row[f"{arm}_outcomes"] is not None
     ]
-    total = _arms_of(results, rows[0], is_adjusted=rows[0]["adjusted"]).get(
-        f"{arm}_{CAUSES[rows[0]['cause']]}"
-    )
+    counts = _arms_of(results, first, is_adjusted=first.adjusted)
+    total = counts[f"{arm}_{CAUSES[first.cause]}"]
     known += [] if total is None else [total]
-    return events_apart([row["events"] for row in rows], known, results.least)
+    return events_apart(events, known, results.least)
 
 
 def events_apart(
@@ -121,11 +145,11 @@ def events_apart(
     return found
 
 
-def share_risks(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_risks(rows: Sequence[RiskRow], results: Results) -> Iterator[RiskRow]:
     """Risks by a time at which each arm has enough people left, and has had enough outcomes."""
     least = results.least
     for row in rows:
-        counts = _arms_of(results, row, is_adjusted=row["adjusted"])
+        counts = _arms_of(results, row, is_adjusted=row.adjusted)
         hidden: set[str] = set()
         for arm in ARMS:
             at_risk = number(row[f"{arm}_at_risk"])
@@ -153,81 +177,79 @@ OF_RISK = tuple(
 )
 
 
-def share_at_risk(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_at_risk(rows: Sequence[AtRiskRow], results: Results) -> Iterator[AtRiskRow]:
     """No two numbers at risk of an arm differ by few people, who left in between."""
     hidden: set[int] = set()
     for places in grouped(rows, (*RUN, "adjusted", "arm")):
-        places = sorted(places, key=lambda k: -rows[k]["time"])
-        counts = [number(rows[k]["people"]) for k in places]
+        places = sorted(places, key=lambda k: -rows[k].time)
+        counts = [number(rows[k].people) for k in places]
         mask = hide_totals(counts, results.least)
         hidden |= {k for k, is_hidden in zip(places, mask, strict=True) if is_hidden}
     for k, row in enumerate(rows):
         yield without(row, ("people", "weighted", "effective") if k in hidden else ())
 
 
-def share_histogram(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_histogram(rows: Sequence[FollowUpBinRow], results: Results) -> Iterator[FollowUpBinRow]:
     """Bins of an arm joined until none has a small count."""
 
-    def tells(bar: Row) -> bool:
-        return bool(is_small(bar["people"], results.least))
+    def tells(bar: FollowUpBinRow) -> bool:
+        return bool(is_small(bar.people, results.least))
 
     for places in grouped(rows, (*RUN, "arm")):
-        own = [rows[k] for k in places]
-        yield from join_bars(own, ("people",), "end", tells)
+        yield from join_bars([rows[k] for k in places], ("people",), "end", tells)
 
 
-def share_quantiles(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_quantiles(rows: Sequence[FollowUpRow], results: Results) -> Iterator[FollowUpRow]:
     """Quantiles with enough people on both sides: the ends are those of single people."""
     for row in rows:
-        n = _arms_of(results, row).get(f"{row['arm']}_exposures")
-        beyond = 0.0 if n is None else n * min(row["share"], 1.0 - row["share"])
-        yield row if beyond >= results.least else row | {"days": None}
+        n = _arms_of(results, row)[f"{row.arm}_exposures"]
+        beyond = 0.0 if n is None else n * min(row.share, 1.0 - row.share)
+        yield row if beyond >= results.least else row.changed({"days": None})
 
 
-def share_ends(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_ends(rows: Sequence[FollowUpEndRow], results: Results) -> Iterator[FollowUpEndRow]:
     """Reasons for the end, which add up to the people of an arm."""
 
-    def is_known(row: Row) -> bool:
+    def is_known(row: FollowUpEndRow) -> bool:
         counts = _arms_of(results, row)
-        names = [f"{row['arm']}_{word}" for word in CAUSES.values()]
-        return row["count"] in [counts.get(name) for name in names]
+        return row.count in [counts[f"{row.arm}_{word}"] for word in CAUSES.values()]
 
     yield from share_parts(rows, results.least, (*RUN, "arm"), "count", is_known)
 
 
-def share_weeks(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_weeks(rows: Sequence[WeekRow], results: Results) -> Iterator[WeekRow]:
     """Outcomes by week, whose sum is known, and people whose differences would tell them."""
     hidden: list[set[str]] = [set() for _ in rows]
     group = (*RUN, "arm")
 
-    def has_total(row: Row, total: float) -> bool:
+    def has_total(row: WeekRow, total: float) -> bool:
         """Where weeks begin with follow-up, their outcomes are those before the adjustment."""
         counts = _arms_of(results, row, is_adjusted=False)
-        return bool(counts.get(f"{row['arm']}_outcomes") == total)
+        return bool(counts[f"{row.arm}_outcomes"] == total)
 
     events = list(share_parts(rows, results.least, group, "events", has_total=has_total))
     for places in grouped(rows, group):
-        places = sorted(places, key=lambda k: -rows[k]["week"])
-        mask = hide_totals([number(rows[k]["people"]) for k in places], results.least)
+        places = sorted(places, key=lambda k: -rows[k].week)
+        mask = hide_totals([number(rows[k].people) for k in places], results.least)
         for k, is_hidden in zip(places, mask, strict=True):
             hidden[k] |= {"people"} if is_hidden else set()
     yield from map(without, events, hidden)
 
 
-def share_effect_over_time(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_effect_over_time(rows: Sequence[IntervalRow], results: Results) -> Iterator[IntervalRow]:
     """All intervals or none: those of the others and of the whole time would tell the last."""
     for places in grouped(rows, RUN):
-        own = [rows[k] for k in places]
-        keys = {name: own[0][name] for name in RUN}
-        main = next(iter(results.shown("estimates", role="main", **keys)), {})
-        counts = [row[f"{arm}_outcomes"] for row in own for arm in ARMS]
+        intervals = [rows[k] for k in places]
+        keys = run_of(intervals[0])
+        main = next(iter(results.shown(EstimateRow, role="main", **keys)), EstimateRow())
+        counts = [row[f"{arm}_outcomes"] for row in intervals for arm in ARMS]
         is_hidden = any(f"{arm}_outcomes" in names_hidden(main) for arm in ARMS)
         few = few_outcomes(main, results.least)
         if not (is_hidden or few or is_small(counts, results.least).any()):
-            yield from own
+            yield from intervals
 
 
-def share_profiles(rows: Sequence[Row], results: Results) -> Iterable[Row]:
+def share_profiles(rows: Sequence[ProfilePointRow], results: Results) -> Iterable[ProfilePointRow]:
     """Profiles of the likelihood, relative to their maximum: all of them.
 
     They are what a meta-analysis of several databases needs, of imprecise estimates most of all,
@@ -237,10 +259,9 @@ def share_profiles(rows: Sequence[Row], results: Results) -> Iterable[Row]:
     return rows
 
 
-def share_with_effect(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_with_effect(rows: Sequence[RowT], results: Results) -> Iterator[RowT]:
     """Rows that tell an effect, which is hidden if both arms together have few outcomes."""
     for row in rows:
-        keys = {name: row[name] for name in RUN}
-        keys |= {"number": row["number"]} if "number" in row else {"role": "main"}
-        if not any(few_outcomes(own, results.least) for own in results.raw("estimates", **keys)):
+        keys = run_of(row) | ({"number": row["number"]} if "number" in row else {"role": "main"})
+        if not any(few_outcomes(one, results.least) for one in results.raw(EstimateRow, **keys)):
             yield row

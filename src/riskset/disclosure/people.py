@@ -5,9 +5,21 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from riskset.disclosure.rows import ARMS, RUN, Results, Row, grouped, without
+from riskset.disclosure.rows import ARMS, Results, RowT, grouped, run_of, without
 from riskset.disclosure.sentences import reason_of
 from riskset.disclosure.small_cells import hide_attrition, hide_small, is_near, is_small
+from riskset.results.rows import (
+    TABLES,
+    AdjustmentRow,
+    AttritionRow,
+    BalanceRow,
+    DiagnosticRow,
+    EstimateRow,
+    PreferenceRow,
+    RunRow,
+    ScoreRow,
+    YearRow,
+)
 
 __all__ = [
     "join_bars",
@@ -28,11 +40,11 @@ SAME = 1e-9
 """Relative difference of two numbers that are the same but for rounding."""
 
 
-def share_attrition(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_attrition(rows: Sequence[AttritionRow], results: Results) -> Iterator[AttritionRow]:
     """No two numbers of people that are shown differ by a small count."""
     hidden: list[set[str]] = [set() for _ in rows]
     for places in grouped(rows, ("adjustment",)):
-        followed = _estimates_of(results, "crude", adjustment=rows[places[0]]["adjustment"])
+        followed = _estimates_of(results, "crude", adjustment=rows[places[0]].adjustment)
         for arm in ARMS:
             names = (f"{arm}_exposures", f"{arm}_persons", f"removed_{arm}")
             known = [row[name] for row in followed for name in names[:2] if row[name] is not None]
@@ -44,71 +56,71 @@ def share_attrition(rows: Sequence[Row], results: Results) -> Iterator[Row]:
     yield from map(without, rows, hidden)
 
 
-def _estimates_of(results: Results, *roles: str, **where: object) -> list[Row]:
+def _estimates_of(results: Results, *roles: str, **where: object) -> list[EstimateRow]:
     """Estimates of the runs with an adjustment or a propensity score."""
-    runs = [{name: run[name] for name in RUN} for run in results.raw("runs", **where)]
-    found = [row for run in runs for row in results.raw("estimates", **run)]
-    return [row for row in found if row["role"] in roles]
+    runs = results.raw(RunRow, **where)
+    estimates = [row for run in runs for row in results.raw(EstimateRow, **run_of(run))]
+    return [row for row in estimates if row.role in roles]
 
 
-def share_scores(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_scores(rows: Sequence[ScoreRow], results: Results) -> Iterator[ScoreRow]:
     """The people whom a score is of, unless those who are followed tell how many were left out."""
     least = results.least
     for row in rows:
-        followed = _estimates_of(results, "crude", "main", ps=row["ps"])
+        followed = _estimates_of(results, "crude", "main", ps=row.ps)
         hidden: set[str] = set()
-        sizes = [row[f"n_{arm}"] for arm in ARMS]
+        sizes = (row.n_target, row.n_comparator)
         for arm, n in zip(ARMS, sizes, strict=True):
             if _tells_rest(n, followed, arm, least):
                 hidden.add(f"n_{arm}")
             if _is_small(n, least):
                 # Without covariates the model tells the share of an arm.
                 hidden |= {"intercept", "log_likelihood", "auc", "auc_lower", "auc_upper"}
-        if row["equipoise"] is not None and None not in sizes:
-            total = sum(sizes)
-            if is_near(round(row["equipoise"] * total), total, least):
+        if row.equipoise is not None and None not in sizes:
+            total = sum(n for n in sizes if n is not None)
+            if is_near(round(row.equipoise * total), total, least):
                 hidden.add("equipoise")
-        yield without(row, hidden) | {"reason": reason_of(row, least)}
+        yield without(row, hidden).changed({"reason": reason_of(row, least)})
 
 
-def _tells_rest(n: float | None, followed: Sequence[Row], arm: str, least: int) -> bool:
+def _tells_rest(n: float | None, followed: Sequence[EstimateRow], arm: str, least: int) -> bool:
     """Whether a number of rows is small, or so near to a number of those who are followed."""
     left = [row[f"{arm}_exposures"] for row in followed]
     numbers = [] if n is None else [n, *(n - m for m in left if m is not None)]
     return bool(is_small(numbers, least).any())
 
 
-def share_adjustments(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_adjustments(rows: Sequence[AdjustmentRow], results: Results) -> Iterator[AdjustmentRow]:
     """Sizes, and the largest differences if they are those of covariates that are shown."""
     for row in rows:
         # An adjustment of the people whom outcomes share tells how many each of them leaves out.
-        followed = _estimates_of(results, "crude", "main", shared_adjustment=row["adjustment"])
+        followed = _estimates_of(results, "crude", "main", shared_adjustment=row.adjustment)
         hidden = _unknown_summaries(row, results)
         for arm in ARMS:
             if _tells_rest(row[f"{arm}_rows"], followed, arm, results.least):
                 hidden |= {f"{arm}_rows", f"{arm}_effective"}
-        details = json.loads(row["details"] or "{}")
+        details = json.loads(row.details or "{}")
         kept = {name: details[name] for name in DETAILS if name in details}
-        yield without(row, hidden) | {"details": json.dumps(kept, sort_keys=True)}
+        yield without(row, hidden).changed({"details": json.dumps(kept, sort_keys=True)})
 
 
 def _is_small(count: float | None, least: int) -> bool:
     return count is not None and bool(is_small(count, least))
 
 
-def _unknown_summaries(row: Row, results: Results) -> set[str]:
+def _unknown_summaries(row: AdjustmentRow, results: Results) -> set[str]:
     """Largest differences and smallest p that no covariate shown has."""
-    of = results.shown("balance", adjustment=row["adjustment"])
+    of = results.shown(BalanceRow, adjustment=row.adjustment)
     hidden = set()
     for side in ("before", "after"):
-        if not _has(row[f"{side}_max"], [own[f"{side}_smd"] for own in of]):
+        if not _has(row[f"{side}_max"], [one[f"{side}_smd"] for one in of]):
             hidden |= {f"{side}_max"}
-    n = row["n_covariates"] or 0
-    smallest = [own["after_p"] for own in of if own["after_p"] is not None]
-    if not _has(row["after_min_p"], [min(1.0, n * min(smallest))] if smallest else []):
+    n = row.n_covariates or 0
+    smallest = [one.after.p for one in of if one.after.p is not None]
+    if not _has(row.after_min_p, [min(1.0, n * min(smallest))] if smallest else []):
         hidden.add("after_min_p")
-    general = [own[f"generalisability_{arm}"] for own in of for arm in (*ARMS, "both")]
-    if not _has(row["generalisability_max"], general):
+    general = [one[f"generalisability_{arm}"] for one in of for arm in (*ARMS, "both")]
+    if not _has(row.generalisability_max, general):
         hidden.add("generalisability_max")
     return hidden
 
@@ -118,26 +130,26 @@ def _has(value: float | None, others: Sequence[float | None]) -> bool:
     return value is not None and any(math.isclose(value, k, rel_tol=SAME) for k in known)
 
 
-def share_diagnostics(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_diagnostics(rows: Sequence[DiagnosticRow], results: Results) -> Iterator[DiagnosticRow]:
     """Values that are shown where they come from; verdicts stay."""
     for row in rows:
-        yield row if _is_shown_elsewhere(row, results) else row | {"value": None}
+        yield row if _is_shown_elsewhere(row, results) else row.changed({"value": None})
 
 
-def _is_shown_elsewhere(row: Row, results: Results) -> bool:
-    run = {name: row[name] for name in RUN}
-    if row["value"] is None or row["name"] == "ease":
+def _is_shown_elsewhere(row: DiagnosticRow, results: Results) -> bool:
+    run = run_of(row)
+    if row.value is None or row.name == "ease":
         return True
-    if row["name"] in ESTIMATED:
-        main = results.shown("estimates", role="main", **run)
-        return any(own[ESTIMATED[row["name"]]] is not None for own in main)
-    own = next(iter(results.raw("runs", **run)), {})
-    of_run, table, column = OF_PEOPLE.get(row["name"], ("", "", ""))
-    number = own.get(of_run)
+    if row.name in ESTIMATED:
+        main = results.shown(EstimateRow, role="main", **run)
+        return any(one[ESTIMATED[row.name]] is not None for one in main)
+    of = next(iter(results.raw(RunRow, **run)), RunRow())
+    of_run, table, column = OF_PEOPLE.get(row.name, ("", "", ""))
+    number = of.get(of_run)
     if not table or number is None:
         return False
     key = of_run.removeprefix("shared_")
-    return any(found[column] is not None for found in results.shown(table, **{key: number}))
+    return any(one[column] is not None for one in results.shown(TABLES[table], **{key: number}))
 
 
 ESTIMATED = {"mdrr": "mdrr", "proportional_hazards": "proportionality_p"}
@@ -150,21 +162,21 @@ OF_PEOPLE = {
 """Diagnostics -> the number of a run that leads to them, and the table and column they are from."""
 
 
-def share_preference(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_preference(rows: Sequence[PreferenceRow], results: Results) -> Iterator[PreferenceRow]:
     """Bars joined until each has no small count, neither of those kept nor of those who went."""
     least = results.least
 
-    def tells(bar: Row) -> bool:
-        return bool(is_small([bar["kept"], bar["count"] - bar["kept"]], least).any())
+    def tells(bar: PreferenceRow) -> bool:
+        return bool(is_small([bar.kept or 0, (bar.count or 0) - (bar.kept or 0)], least).any())
 
     for places in grouped(rows, ("adjustment", "arm")):
-        own = [rows[k] for k in places]
-        yield from join_bars(own, ("count", "kept", "weight"), "upper", tells)
+        bars = [rows[k] for k in places]
+        yield from join_bars(bars, ("count", "kept", "weight"), "upper", tells)
 
 
 def join_bars(
-    bars: Sequence[Row], sums: tuple[str, ...], end: str, tells: Callable[[Row], bool]
-) -> Iterator[Row]:
+    bars: Sequence[RowT], sums: tuple[str, ...], end: str, tells: Callable[[RowT], bool]
+) -> Iterator[RowT]:
     """Neighbours joined as long as one tells a small count, but not the empty ones at the end.
 
     Bars of an arm of which one is hidden already, as no joining helps, stay as they are.
@@ -173,16 +185,16 @@ def join_bars(
         yield from bars
         return
 
-    def join(bar: Row, following: Row) -> Row:
-        return bar | {n: bar[n] + following[n] for n in sums} | {end: following[end]}
+    def join(bar: RowT, following: RowT) -> RowT:
+        return bar.changed({n: bar[n] + following[n] for n in sums} | {end: following[end]})
 
     filled = max((k for k, bar in enumerate(bars, 1) if any(bar[n] for n in sums)), default=0)
-    joined: list[Row] = []
+    joined: list[RowT] = []
     for bar in bars[:filled]:
         if joined and tells(joined[-1]):
             joined[-1] = join(joined[-1], bar)
         else:
-            joined.append(dict(bar))
+            joined.append(bar)
     while len(joined) > 1 and tells(joined[-1]):
         last = joined.pop()
         joined[-1] = join(joined[-1], last)
@@ -198,7 +210,7 @@ def share_data(data: Mapping[str, Any], results: Results) -> dict[str, Any]:
     data : mapping
         As ``data`` of ``study.json``; its ``sources`` have ``rows``.
     """
-    firsts = [row for row in results.raw("attrition") if row["number"] == 1]
+    firsts = results.raw(AttritionRow, number=1)
     pairs = [[row[f"{arm}_exposures"] for arm in ARMS] for row in firsts]
     totals = [sum(pair) for pair in pairs if None not in pair]
 
@@ -211,19 +223,19 @@ def share_data(data: Mapping[str, Any], results: Results) -> dict[str, Any]:
     return {**data, "sources": sources}
 
 
-def share_calendar(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_calendar(rows: Sequence[YearRow], results: Results) -> Iterator[YearRow]:
     """Years, whose people add up to the people of an arm, who are known."""
     yield from share_parts(rows, results.least, ("target", "comparator", "arm"), "starts")
 
 
 def share_parts(
-    rows: Sequence[Row],
+    rows: Sequence[RowT],
     least: int,
     group: Sequence[str],
     name: str,
-    known: Callable[[Row], bool] = lambda row: False,
-    has_total: Callable[[Row, float], bool] = lambda row, total: True,
-) -> Iterator[Row]:
+    known: Callable[[RowT], bool] = lambda row: False,
+    has_total: Callable[[RowT, float], bool] = lambda row, total: True,
+) -> Iterator[RowT]:
     """Counts that add up, within a group, to a total that readers know.
 
     Parameters

@@ -1,24 +1,30 @@
-"""Rows of tables, what belongs together in them, and how a rule hides a number."""
+"""Rows of tables, which rows belong together, and how a rule hides a number."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from riskset.results.columns import ResultRow
 
 __all__ = [
     "ARMS",
     "RUN",
+    "Named",
     "Results",
-    "Row",
+    "RowT",
     "Rule",
     "grouped",
     "keys_of",
     "known",
     "names_hidden",
     "number",
+    "run_of",
     "without",
 ]
 
-Row = dict[str, Any]
+Named = Mapping[str, Any]
+"""A row by the names of its columns: a `ResultRow`, or what `riskset.cohort` has in memory."""
+RowT = TypeVar("RowT", bound=ResultRow)
 ARMS = ("target", "comparator")
 RUN = ("target", "comparator", "outcome", "analysis")
 
@@ -30,10 +36,10 @@ class Results(Protocol):
     def least(self) -> int:
         """Counts above 0 and below it are small."""
 
-    def raw(self, name: str, /, **where: object) -> Sequence[Row]:
+    def raw(self, kind: type[RowT], /, **where: object) -> Sequence[RowT]:
         """Rows of a table before anything is hidden here."""
 
-    def shown(self, name: str, /, **where: object) -> Sequence[Row]:
+    def shown(self, kind: type[RowT], /, **where: object) -> Sequence[RowT]:
         """Rows of a table as they are shared."""
 
 
@@ -49,20 +55,22 @@ class Rule:
         The guarded columns that the rule decides about; others are refused.
     """
 
-    apply: Callable[[Sequence[Row], Results], Iterable[Row]]
+    apply: Callable[[Sequence[Any], Results], Iterable[ResultRow]]
     columns: frozenset[str]
 
 
-def without(row: Row, names: Iterable[str]) -> Row:
+def without(row: RowT, names: Iterable[str]) -> RowT:
     """The row with columns hidden; ``suppressed`` names them, and those hidden before."""
-    hidden = {name for name in names if row.get(name) is not None}
-    shown = row | dict.fromkeys(hidden)
+    hidden = {name for name in names if row[name] is not None}
+    if not hidden:
+        return row
+    values: dict[str, object] = dict.fromkeys(hidden)
     if "suppressed" in row:
-        shown["suppressed"] = ", ".join(sorted(hidden | names_hidden(row)))
-    return shown
+        values["suppressed"] = ", ".join(sorted(hidden | names_hidden(row)))
+    return row.changed(values)
 
 
-def names_hidden(row: Mapping[str, Any]) -> set[str]:
+def names_hidden(row: Named) -> set[str]:
     """Columns of a row that ``suppressed`` names."""
     return {name.strip() for name in (row.get("suppressed") or "").split(",")} - {""}
 
@@ -77,14 +85,19 @@ def number(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
-def keys_of(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
+def keys_of(row: Named, names: Sequence[str]) -> tuple[Any, ...]:
     """The values that lead to what a row belongs to."""
     return tuple(row.get(name) for name in names)
 
 
-def grouped(rows: Sequence[Row], names: Sequence[str]) -> Iterator[list[int]]:
+def run_of(row: Named) -> dict[str, Any]:
+    """The columns that name the run of a row."""
+    return {name: row[name] for name in RUN}
+
+
+def grouped(rows: Sequence[Named], names: Sequence[str]) -> Iterator[list[int]]:
     """Places of the rows that agree in some columns, wherever they stand."""
-    found: dict[tuple[Any, ...], list[int]] = {}
+    places: dict[tuple[Any, ...], list[int]] = {}
     for k, row in enumerate(rows):
-        found.setdefault(keys_of(row, names), []).append(k)
-    yield from found.values()
+        places.setdefault(keys_of(row, names), []).append(k)
+    yield from places.values()

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from riskset.disclosure.rows import Results, Row
+from riskset.disclosure.rows import Results
 from riskset.disclosure.small_cells import is_small
+from riskset.results.rows import RemarkRow, RunRow, ScoreRow
 
 __all__ = ["SETTINGS_ONLY", "plain_sentence", "reason_of", "share_reasons", "share_remarks"]
 
@@ -74,26 +75,26 @@ def _rounded(count: int, least: int) -> str:
     return f"about {max(step, (count + step // 2) // step * step):,}"
 
 
-def share_remarks(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_remarks(rows: Sequence[RemarkRow], results: Results) -> Iterator[RemarkRow]:
     """Rows of the table `warnings`."""
     for row in rows:
-        text = row["message"]
-        if row.get("code") in IN_ATTRITION:
+        text = row.message
+        if row.code in IN_ATTRITION:
             text = PARTS.sub(lambda found: "some" if found[2] else found[0], text)
-        elif row.get("code") not in SETTINGS_ONLY:
+        elif row.code not in SETTINGS_ONLY:
             text = plain_sentence(text, results.least)
-        yield row | {"message": text}
+        yield row.changed({"message": text})
 
 
-def share_reasons(rows: Sequence[Row], results: Results) -> Iterator[Row]:
+def share_reasons(rows: Sequence[RunRow], results: Results) -> Iterator[RunRow]:
     """Rows of the table `runs`."""
     for row in rows:
-        yield row | {"reason": reason_of(row, results.least)}
+        yield row.changed({"reason": reason_of(row, results.least)})
 
 
-def reason_of(row: Row, least: int) -> str | None:
+def reason_of(row: RunRow | ScoreRow, least: int) -> str | None:
     """The reason of a status as it may be shown."""
-    text = row["reason"]
-    if text is None or row["status"] in SETTINGS_ONLY:
-        return None if text is None else str(text)
-    return WITHHELD if row["status"] in NOT_SAID else plain_sentence(text, least)
+    text = row.reason
+    if text is None or row.status in SETTINGS_ONLY:
+        return text
+    return WITHHELD if row.status in NOT_SAID else plain_sentence(text, least)

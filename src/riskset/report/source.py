@@ -13,7 +13,8 @@ from riskset.disclosure.engine import WITHHELD, Disclosure
 from riskset.disclosure.people import share_data
 from riskset.disclosure.rows import RUN, keys_of, names_hidden
 from riskset.report.words import Words
-from riskset.study.results import TABLES, StudyResults
+from riskset.results.folder import StudyResults
+from riskset.results.rows import TABLES
 
 __all__ = ["Part", "Source"]
 
@@ -106,7 +107,7 @@ class Source:
 
     def rows(self, name: str, **where: object) -> list[Row]:
         """Rows of a table; ``suppressed`` maps hidden columns to "small" or "hidden"."""
-        shown = [_marked(name, row) for row in self._found.shown(name, **where)]
+        shown = [_marked(name, row) for row in self._found.shown(TABLES[name], **where)]
         if self.blind and "outcome" in (shown[0] if shown else {}):
             shown = [row for row in (self._blinded(name, row) for row in shown) if row is not None]
         return shown
@@ -131,7 +132,7 @@ class Source:
         return row
 
 
-def _marked(table: str, row: Row) -> Row:
+def _marked(table: str, row: Mapping[str, Any]) -> Row:
     """Names of hidden columns, which the results have as text, as a mapping."""
     if "suppressed" not in row:
         return dict(row)
@@ -142,4 +143,4 @@ def _marked(table: str, row: Row) -> Row:
         arm, _, word = name.partition("_")
         is_small = has_small and word in EVENTS and f"{arm}_{WITHOUT_EVENT}" not in names
         masks[name] = "small" if is_small else "hidden"
-    return row | {"suppressed": masks}
+    return dict(row) | {"suppressed": masks}

@@ -12,7 +12,7 @@ from riskset.report.content import collect, plain
 from riskset.report.document import draw
 from riskset.report.source import Source
 from riskset.report.words import Words
-from riskset.study.results import StudyResults
+from riskset.results.folder import StudyResults
 
 __all__ = ["write"]
 

@@ -3,8 +3,8 @@
 `Study` is what to do, `run` does it, and `StudyResults` is all that a report needs to know of it.
 """
 
+from riskset.results.folder import StudyResults
 from riskset.study.examples import example
-from riskset.study.results import StudyResults
 from riskset.study.run import check_data, run
 from riskset.study.specification import Study
 

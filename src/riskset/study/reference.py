@@ -6,8 +6,9 @@ import typing
 from collections.abc import Iterator
 from typing import Any, Union
 
+from riskset.results.folder import RUN_KEYS, STUDY_KEYS
+from riskset.results.rows import TABLES
 from riskset.study.document import words_of
-from riskset.study.results import RUN_KEYS, STUDY_KEYS, TABLES
 from riskset.study.specification import Specification
 
 __all__ = ["keys_in_markdown", "tables_in_markdown"]
@@ -36,16 +37,16 @@ def tables_in_markdown() -> str:
             ("run.json", "When it was done.", RUN_KEYS),
         )
     ]
-    for found in TABLES.values():
+    for table in TABLES.values():
         rows = [
             (
                 f"`{c.name}`",
                 f"{c.type}{', may be missing' if c.is_optional else ''}; {c.kind}",
                 c.about,
             )
-            for c in found.columns
+            for c in table.columns().values()
         ]
-        parts.append(_table(f"`{found.name}.parquet`", found.about, rows))
+        parts.append(_table(f"`{table.table}.parquet`", table.about(), rows))
     return "\n\n".join(parts) + "\n"
 
 

@@ -12,13 +12,14 @@ from riskset._progress import ProgressBar
 from riskset.data.writers import check_folder
 from riskset.disclosure.engine import Disclosure
 from riskset.disclosure.people import share_data
+from riskset.results.folder import StudyResults, check_replaceable, write_results
+from riskset.results.rows import TABLES
 from riskset.study.assembling import Tables
 from riskset.study.cdm_source import CdmSource
 from riskset.study.cdm_tables import open_cdm
 from riskset.study.cohorts import Source
 from riskset.study.data_sections import CdmData
 from riskset.study.doing import Doing
-from riskset.study.results import TABLES, StudyResults, check_replaceable, write_results
 from riskset.study.specification import Study
 from riskset.study.steps import Steps
 from riskset.study.table_columns import TableColumns
@@ -90,7 +91,7 @@ def run(
             ("results", own.min_cell_count, own.blind),
         ):
             found = Disclosure(functools.partial(tables.rows, blind=blind), TABLES, least)
-            shown = {table: found.shown(table) for table in TABLES}
+            shown = {table: found.shown(kind) for table, kind in TABLES.items()}
             data = {"data": share_data(document["data"], found)}
             write_results(folder / name, document | data, last, shown)
     return StudyResults.open(folder / "results")

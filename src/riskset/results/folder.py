@@ -1,35 +1,39 @@
-"""The results of a study: a folder that says all that may be shared, and nothing of single people.
+"""The folder of results of a study: all that may be shared, and nothing about single people.
 
 ::
 
     results/
         study.json        what was asked: names, words, settings; checksums of the tables
         run.json          when it was done, and how long each step took
-        <table>.parquet   a file for each of `TABLES`, empty if there is nothing to say
+        <table>.parquet   a file for each of `riskset.results.rows.TABLES`
 
-``study.json`` and the tables are the same for the same data and settings, byte for byte; what may
-differ is in ``run.json``. A row of a table has names or numbers that lead to its run, its
-adjustment or its propensity score; `riskset.study.schema` explains which.
+``study.json`` and the tables are the same for the same data and settings, byte for byte; only
+``run.json`` may differ. A missing value is null, never NaN, so that NaN in a file can only mean
+damage. Infinities stay.
 """
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 
 from riskset._errors import InputError
 from riskset.data.documents import SEAL, checksum, is_sealed, parse_json, sealed
-from riskset.data.typed_file import TypedTable, read_typed, stored_types, write_typed
 from riskset.data.writers import write_json
-from riskset.study.outcome_tables import OUTCOME_TABLES
-from riskset.study.people_tables import PEOPLE_TABLES
+from riskset.results.columns import ResultRow
+from riskset.results.rows import TABLES
 
 __all__ = [
     "FORMAT",
     "RUN_KEYS",
     "STUDY_KEYS",
-    "TABLES",
+    "ResultTable",
     "StudyResults",
     "check_replaceable",
     "write_results",
@@ -38,10 +42,20 @@ __all__ = [
 FORMAT = 1
 """Of the folder; a reader refuses another one."""
 
-TABLES = {found.name: found for found in (*PEOPLE_TABLES, *OUTCOME_TABLES)}
-"""Every table of a folder by its name."""
-
 STUDY, RUN = "study.json", "run.json"
+
+STORED = {
+    "text": pa.string(),
+    "int": pa.int64(),
+    "number": pa.float64(),
+    "bool": pa.bool_(),
+    "numbers": pa.list_(pa.field("element", pa.float64())),  # as Parquet calls it
+}
+"""Types of columns -> how they are stored."""
+
+ROW_GROUP = 1 << 14
+
+RowT = TypeVar("RowT", bound=ResultRow)
 
 STUDY_KEYS = {
     "format": "version of this layout",
@@ -79,6 +93,32 @@ RUN_KEYS = {
 """What ``run.json`` holds."""
 
 
+class ResultTable:
+    """A table in memory, with values of Python."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self._table.num_rows)
+
+    def rows(self, /, **where: object) -> list[dict[str, Any]]:
+        """Rows as dictionaries, only those with the values given; None where a value is missing."""
+        table = self._table
+        for name, value in where.items():
+            keep = np.array([v == value for v in table.column(name).to_pylist()], dtype=bool)
+            table = table.filter(pa.array(keep))
+        rows: list[dict[str, Any]] = table.to_pylist()
+        return rows
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Columns as lists; None where a value is missing."""
+        columns: dict[str, list[Any]] = self._table.to_pydict()
+        return columns
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyResults:
     """The results of a study; `StudyResults.open` makes it.
@@ -94,7 +134,7 @@ class StudyResults:
     path: Path
     study: dict[str, Any]
     run: dict[str, Any]
-    _read: dict[str, TypedTable] = field(default_factory=dict)
+    _read: dict[str, ResultTable] = field(default_factory=dict)
 
     @classmethod
     def open(cls, path: str | Path) -> "StudyResults":
@@ -145,7 +185,7 @@ class StudyResults:
     def __repr__(self) -> str:
         return f"StudyResults({self.study['title']!r}: {self.table('runs').n_rows:,} estimates)"
 
-    def table(self, name: str) -> TypedTable:
+    def table(self, name: str) -> ResultTable:
         """A table, read when it is first asked for.
 
         Raises
@@ -156,7 +196,7 @@ class StudyResults:
         if name not in TABLES:
             raise InputError.unknown_name("table", name, TABLES)
         if name not in self._read:
-            self._read[name] = read_typed(_file(self.path, name))
+            self._read[name] = ResultTable(pyarrow.parquet.read_table(_file(self.path, name)))
         return self._read[name]
 
     def rows(self, name: str, /, **where: object) -> list[dict[str, Any]]:
@@ -168,11 +208,15 @@ class StudyResults:
         **where
             Columns and the values that the rows must have.
         """
-        found = self.table(name)
+        table, known = self.table(name), TABLES[name].columns()
         for column in where:
-            if column not in TABLES[name].types:
-                raise InputError.unknown_name("column", column, TABLES[name].types, place=name)
-        return found.rows(**where)
+            if column not in known:
+                raise InputError.unknown_name("column", column, known, place=name)
+        return table.rows(**where)
+
+    def read(self, kind: type[RowT]) -> list[RowT]:
+        """Rows of a table as objects of its row class, such as `riskset.results.rows.RunRow`."""
+        return [kind.of(row) for row in self.rows(kind.table)]
 
 
 def check_replaceable(folder: Path) -> None:
@@ -220,7 +264,7 @@ def write_results(
     known: dict[str, object] = {}
     for name in TABLES:
         path = _file(temporary, name)
-        n_rows = write_typed(path, TABLES[name].types, _checked(name, tables.get(name, ())))
+        n_rows = _write(path, TABLES[name], tables.get(name, ()))
         known[name] = {"rows": n_rows, "sha256": checksum(path)}
     content = {"format": FORMAT, **study, "tables": known}
     ordered = {key: content[key] for key in STUDY_KEYS if key != SEAL}
@@ -234,15 +278,42 @@ def write_results(
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _checked(name: str, rows: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
-    columns = TABLES[name].columns
-    required = [column.name for column in columns if not column.is_optional]
+def _write(path: Path, table: type[ResultRow], rows: Iterable[Mapping[str, object]]) -> int:
+    """Write rows, some at a time, and count them."""
+    types = table.types()
+    schema = pa.schema([(name, STORED[kind]) for name, kind in types.items()])
+    left, n_rows = _checked(table, rows), 0
+    with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        while chunk := list(islice(left, ROW_GROUP)):
+            arrays = [
+                pa.array([_value(row.get(name), kind) for row in chunk], STORED[kind])
+                for name, kind in types.items()
+            ]
+            writer.write_table(pa.table(arrays, schema=schema), row_group_size=ROW_GROUP)
+            n_rows += len(chunk)
+    return n_rows
+
+
+def _checked(
+    table: type[ResultRow], rows: Iterable[Mapping[str, object]]
+) -> Iterator[Mapping[str, object]]:
+    required = [name for name, one in table.columns().items() if not one.is_optional]
     for row in rows:
-        _check_names(f"column of {name}", row, TABLES[name].types)
+        _check_names(f"column of {table.table}", row, table.columns())
         for column in required:
             if row.get(column) is None:
-                raise ValueError(f"{name}: column {column!r} is missing in {row!r}")
+                raise ValueError(f"{table.table}: column {column!r} is missing in {dict(row)!r}")
         yield row
+
+
+def _value(value: object, kind: str) -> object:
+    if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
+        return None
+    if kind == "text":
+        return str(value)
+    if kind == "numbers":
+        return [float(v) for v in value]  # type: ignore[attr-defined]
+    return {"int": int, "number": float, "bool": bool}[kind](value)
 
 
 def _check_names(what: str, given: Iterable[str], known: Mapping[str, object]) -> None:
@@ -261,12 +332,19 @@ def _check(folder: Path, name: str, known: Mapping[str, Any]) -> None:
     if name not in known or checksum(path) != known[name]["sha256"]:
         raise _damaged(path, "its checksum is not the one in study.json")
     try:
-        types = stored_types(path)
+        types = _stored_types(path)
     except (OSError, ValueError) as error:
         raise _damaged(path, str(error)) from error
-    if types != TABLES[name].types:
-        differ = sorted(set(types.items()) ^ set(TABLES[name].types.items()))
+    if types != TABLES[name].types():
+        differ = sorted(set(types.items()) ^ set(TABLES[name].types().items()))
         raise _damaged(path, f"its columns are not those of this version (first: {differ[0][0]})")
+
+
+def _stored_types(path: Path) -> dict[str, str]:
+    """Name and type of every column of a file, without reading its rows."""
+    names = {stored: name for name, stored in STORED.items()}
+    schema = pyarrow.parquet.read_schema(path)
+    return {field.name: names.get(field.type, str(field.type)) for field in schema}
 
 
 def _document(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:

@@ -1,0 +1,185 @@
+"""What a row of results is: its columns, each declared once with type, kind and meaning.
+
+A row class lists its columns as fields. Their annotations are the types; `column` adds the kind,
+which decides how much of a value is shared, and the meaning. The schema of the Parquet file, the
+tables of docs/results.md and the checks of `riskset.disclosure` are all made from these fields.
+
+Columns that belong together, such as those of one arm, are a class of their own (a group), whose
+fields appear in a table under a prefix. So `EstimateRow.target_arm.outcomes` is the column
+``target_outcomes``.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Literal, Self
+
+__all__ = ["GUARDED", "KINDS", "Column", "Kind", "ResultRow", "column", "group", "row_class"]
+
+Kind = Literal["id", "setting", "summary", "count", "derived", "effect", "text", "private"]
+
+KINDS: dict[Kind, str] = {
+    "id": "a name, or a number that leads to a row",
+    "setting": "what was asked for",
+    "summary": "a result from which no count of people follows",
+    "count": "a number of people, of rows, or of what happened to them",
+    "derived": "a number from which such a count may follow",
+    "effect": "an effect, or a number from which one follows",
+    "text": "a sentence or a document that may hold numbers",
+    "private": "a number that helps to decide what is shared and is never shared itself",
+}
+"""Every kind -> what it is."""
+
+GUARDED: frozenset[Kind] = frozenset({"count", "derived", "effect", "text", "private"})
+"""Kinds whose columns need a rule of `riskset.disclosure`."""
+
+TYPES = {str: "text", int: "int", float: "number", bool: "bool", list[float]: "numbers"}
+"""Annotations of fields -> types of columns."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+    type : {"text", "int", "number", "bool", "numbers"}
+    is_optional : bool
+        Whether values may be missing.
+    kind : str
+        What its values tell of people: one of `KINDS`.
+    about : str
+        Its meaning.
+    path : tuple of str
+        The field of the row, and of the group if it is in one.
+    """
+
+    name: str
+    type: str
+    is_optional: bool
+    kind: Kind
+    about: str
+    path: tuple[str, ...]
+
+
+def column(kind: Kind, about: str, default: object = None) -> Any:
+    """Declare a field that is a column. In a group, ``{of}`` in `about` names what the group is of.
+
+    Every field has a default, None, because steps of a study fill a row in turn; a required value
+    that is still missing when the table is written raises an error.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"a column needs a kind, one of {', '.join(KINDS)}, but it is {kind!r}")
+    return dataclasses.field(default=default, metadata={"kind": kind, "about": about})
+
+
+def group(columns: type[Any], prefix: str = "", of: str = "") -> Any:
+    """Declare a field that holds several columns, whose names begin with a prefix."""
+    return dataclasses.field(default=columns(), metadata={"prefix": prefix, "of": of})
+
+
+row_class = dataclass(frozen=True, eq=False, kw_only=True)
+"""Decorator of row classes."""
+
+
+class ResultRow(Mapping[str, Any]):
+    """A row of a table of results.
+
+    Fields have types; as a mapping, a row has the names of the columns, for code that treats all
+    columns alike.
+
+    Attributes
+    ----------
+    table : str
+        Name of the table.
+    """
+
+    table: ClassVar[str]
+
+    def __init_subclass__(cls, table: str = "") -> None:
+        cls.table = table
+
+    @classmethod
+    def columns(cls) -> Mapping[str, Column]:
+        """Every column by its name, in the order of the file."""
+        return _columns(cls)
+
+    @classmethod
+    def types(cls) -> dict[str, str]:
+        """Type of each column."""
+        return {name: one.type for name, one in cls.columns().items()}
+
+    @classmethod
+    def about(cls) -> str:
+        """What a row is."""
+        return " ".join(str(cls.__doc__).split())
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """A row from values by column; columns that are absent keep their defaults.
+
+        Raises
+        ------
+        ValueError
+            If a name is not a column.
+        """
+        unknown = [] if type(values) is cls else sorted(set(values) - set(cls.columns()))
+        if unknown:
+            raise ValueError(f"unknown column of {cls.table}: {unknown}")
+        return cls().changed(values)
+
+    def changed(self, values: Mapping[str, Any]) -> Self:
+        """A copy with other values of some columns."""
+        columns = self.columns()
+        changes: dict[str, Any] = {}
+        inside: dict[str, dict[str, Any]] = {}
+        for name, value in values.items():
+            field, *rest = columns[name].path
+            if rest:
+                inside.setdefault(field, {})[rest[0]] = value
+            else:
+                changes[field] = value
+        for field, own in inside.items():
+            changes[field] = dataclasses.replace(getattr(self, field), **own)
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+    def __getitem__(self, name: str) -> Any:
+        found: Any = self
+        for field in self.columns()[name].path:
+            found = getattr(found, field)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns())
+
+    def __len__(self) -> int:
+        return len(self.columns())
+
+
+@cache
+def _columns(cls: type[Any]) -> dict[str, Column]:
+    hints = typing.get_type_hints(cls)
+    found: dict[str, Column] = {}
+    for own in dataclasses.fields(cls):
+        if "prefix" in own.metadata:
+            for name, inner in _columns(hints[own.name]).items():
+                whole = own.metadata["prefix"] + name
+                about = inner.about.format(of=own.metadata["of"])
+                path = (own.name, *inner.path)
+                found[whole] = dataclasses.replace(inner, name=whole, about=about, path=path)
+            continue
+        if "kind" not in own.metadata:
+            raise TypeError(f"{cls.__name__}.{own.name} is no column: declare it with `column`")
+        kind, is_optional = hints[own.name], False
+        if isinstance(kind, types.UnionType):
+            (kind,) = set(typing.get_args(kind)) - {type(None)}
+            is_optional = True
+        about = own.metadata["about"]
+        found[own.name] = Column(
+            own.name, TYPES[kind], is_optional, own.metadata["kind"], about, (own.name,)
+        )
+    return found
