@@ -12,10 +12,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Lowest first. A module may import its own layer and the layers before it.
 LAYERS = (
     ("_errors", "_keywords", "_messages", "_types", "_version"),
-    ("disclosure",),
     ("_runtime", "_progress"),
     ("kernels",),
     ("data",),
+    ("results",),
+    ("disclosure",),
     ("engine",),
     ("actors",),
     ("model",),
@@ -40,7 +41,7 @@ HOMES = {
     "llvmlite": ("kernels/",),
     "cuda": ("kernels/cuda/",),
     "narwhals": ("data/",),
-    "pyarrow": ("data/",),
+    "pyarrow": ("data/", "results/folder.py"),
     "duckdb": ("data/",),
     "sklearn": ("estimators",),
     "threadpoolctl": ("_runtime.py",),
