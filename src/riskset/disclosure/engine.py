@@ -187,7 +187,8 @@ class Disclosure:
 
 def _typed(kind: type[RowT], row: Named) -> RowT:
     """A row as an object, None in place of NaN."""
-    typed = row if isinstance(row, kind) else kind.of(row)
+    known_columns = [name for name in kind.columns() if name in row]
+    typed = row if isinstance(row, kind) else kind.of({name: row[name] for name in known_columns})
     missing = [name for name, value in typed.items() if value is not None and known(value) is None]
     return typed.changed(dict.fromkeys(missing)) if missing else typed
 

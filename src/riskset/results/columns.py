@@ -15,7 +15,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 
 __all__ = ["GUARDED", "KINDS", "Column", "Kind", "ResultRow", "column", "group", "row_class"]
 
@@ -35,6 +35,8 @@ KINDS: dict[Kind, str] = {
 
 GUARDED: frozenset[Kind] = frozenset({"count", "derived", "effect", "text", "private"})
 """Kinds whose columns need a rule of `riskset.disclosure`."""
+
+ClassT = TypeVar("ClassT")
 
 TYPES = {str: "text", int: "int", float: "number", bool: "bool", list[float]: "numbers"}
 """Annotations of fields -> types of columns."""
@@ -82,8 +84,10 @@ def group(columns: type[Any], prefix: str = "", of: str = "") -> Any:
     return dataclasses.field(default=columns(), metadata={"prefix": prefix, "of": of})
 
 
-row_class = dataclass(frozen=True, eq=False, kw_only=True)
-"""Decorator of row classes."""
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False)
+def row_class(cls: type[ClassT]) -> type[ClassT]:
+    """Decorator of row classes and of groups."""
+    return dataclass(frozen=True, eq=False, kw_only=True)(cls)
 
 
 class ResultRow(Mapping[str, Any]):
