@@ -1,7 +1,7 @@
-"""Comparative cohort studies: from propensity scores to a hazard ratio one can defend.
+"""Comparative cohort studies: propensity scores, balance, outcome models and diagnostics.
 
-Every step takes a `Population`, or what an earlier step made of it, and gives an `Adjustment`,
-whose weights balance, curves and models then share.
+Each function takes a `Population`, or the result of an earlier step. Adjustments return an
+`Adjustment`, whose weights apply to balance, curves and models.
 """
 
 from riskset.cohort.adjustment import Adjustment, Step, restrict

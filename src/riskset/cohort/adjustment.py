@@ -1,7 +1,6 @@
-"""What makes the arms comparable, as one object that balance, curves and models all use.
+"""Weights and matched sets or strata, which balance, curves and models use.
 
-Every way of adjusting ends in a weight for each row (0 = left out) and, for matching and
-stratification, a set. Nobody downstream guesses from the names of columns which weights are meant.
+Every adjustment has one weight per row (0 = left out) and, for matching and stratification, a set.
 """
 
 from collections.abc import Mapping
@@ -44,14 +43,14 @@ REASONS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Step:
-    """Numbers left after one step of making a population: a row of its attrition.
+    """Numbers after one step of building a population: a row of its attrition.
 
     Attributes
     ----------
     step : str
     target_persons, comparator_persons, target_exposures, comparator_exposures : int
     removed_target, removed_comparator : int
-        Exposures that this step removed.
+        Exposures removed by this step.
     """
 
     step: str
@@ -71,22 +70,22 @@ class Adjustment:
     ----------
     kind : {"none", "trimming", "matching", "stratification", "weighting"}
     estimand : str or None
-        Whom the effect is about: "ate" all, "att" the target, "atu" the comparators, "ato" those in
-        equipoise; None where nothing but trimming was done.
+        Population of the effect: "ate" all, "att" the target, "atu" the comparator, "ato" the
+        overlap population. None for trimming only.
     population : Population
     weight : (n,) float64, >= 0
-        0: left out.
+        Weights. 0 means left out.
     set_id : (n,) int64 or text, or None
-        Matched set (row id of its target, or comparator if reversed), or stratum (1, 2, ...);
-        where the weight is 0, -1 or, if row ids are text, "".
+        Matched set (row id of its target, or comparator if reversed), or stratum (1, 2, ...). If
+        the weight is 0, it is -1 or, for row ids of text, "".
     status : {"ok", "empty", "one_arm_empty", "no_matches"}
     notes : tuple of Note
     attrition : tuple of Step
-        What was left after each step, from the population on.
+        Numbers after each step, starting with the population.
     settings : mapping
-        The arguments that it was made with.
+        Arguments of the adjustment.
     details : mapping
-        What the step found on its way, such as cut-offs, the caliper or numbers of sets.
+        Facts about the adjustment, such as cut-offs, the caliper or numbers of sets.
     """
 
     kind: Kind
@@ -102,7 +101,7 @@ class Adjustment:
 
     @property
     def reason(self) -> str | None:
-        """Why the status is not "ok"."""
+        """Reason for a status other than "ok"."""
         return REASONS.get(self.status)
 
     @property
@@ -112,12 +111,12 @@ class Adjustment:
 
     @property
     def n_target(self) -> int:
-        """Rows kept of the target."""
+        """Number of rows kept in the target arm."""
         return int(np.count_nonzero(self.kept & self.population.is_target))
 
     @property
     def n_comparator(self) -> int:
-        """Rows kept of the comparator."""
+        """Number of rows kept in the comparator arm."""
         return int(np.count_nonzero(self.kept & ~self.population.is_target))
 
     @property
@@ -128,13 +127,13 @@ class Adjustment:
 
     @property
     def cluster(self) -> AnyArray:
-        """Rows that belong together: the matched set, else the person (n,)."""
+        """Clusters of rows: the matched set, otherwise the person (n,)."""
         if self.kind == "matching" and self.set_id is not None:
             return self.set_id
         return self.population.person_id
 
     def effective_sizes(self) -> tuple[float, float]:
-        """Effective sample size of target and comparator, by `effective_size`."""
+        """Effective sample sizes of target and comparator; see `effective_size`."""
         arms = (self.weight[self.population.treatment == a] for a in (1, 0))
         target, comparator = (effective_size(w) for w in arms)
         return target, comparator
@@ -205,15 +204,15 @@ def narrowed(
 
 
 def restrict(people: People, keep: object, step: str) -> Adjustment:
-    """Keep some rows for a reason of your own, with a row in the attrition.
+    """Keep selected rows, with a row in the attrition.
 
     Parameters
     ----------
     people : Population or Adjustment
-        Weights and sets stay as they are, as one looks at the balance or the effect in a subgroup.
+        Weights and sets are not changed, for example for balance or effects in a subgroup.
     keep : (n,) bool
     step : str
-        The reason, as the attrition shows it.
+        Reason, as shown in the attrition.
 
     Examples
     --------

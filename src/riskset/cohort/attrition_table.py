@@ -1,4 +1,4 @@
-"""Who is left after each step, by arm, as a table that may be shared."""
+"""Attrition by arm, as a table that may be shared."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ ARMS = ("target", "comparator")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attrition:
-    """A row for every step, the first of which is the population itself.
+    """Attrition: one row per step, starting with the population.
 
     Attributes
     ----------
@@ -32,13 +32,15 @@ class Attrition:
         Parameters
         ----------
         min_cell_count : int
-            Hide counts above 0 and below it, and those that would give one away: they are None,
-            and True in the column of the same name with ``_suppressed``. 0: all are shown.
+            Hide counts above 0 and below this number, and counts from which they follow. Hidden
+            counts are None, and True in the column with the suffix ``_suppressed``. 0 hides
+            nothing.
 
         Returns
         -------
         dict
-            ``step``, and for each arm ``target_exposures``, ``target_persons``, ``removed_target``.
+            ``step``, and ``target_exposures``, ``target_persons`` and ``removed_target`` for each
+            arm.
         """
         columns: dict[str, AnyArray] = {
             "step": np.array([s.step for s in self.steps], dtype=object)
@@ -55,7 +57,7 @@ class Attrition:
         return columns
 
     def to_frame(self, min_cell_count: int = 0, *, library: str | None = None) -> Any:
-        """`columns` as a data frame."""
+        """Return `columns` as a data frame."""
         return data_frame(self.columns(min_cell_count), library)
 
     def __repr__(self) -> str:
@@ -67,7 +69,7 @@ class Attrition:
 
 
 def attrition(people: People) -> Attrition:
-    """The attrition of a population or an adjustment.
+    """Return the attrition of a population or an adjustment.
 
     Examples
     --------

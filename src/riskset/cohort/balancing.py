@@ -1,6 +1,6 @@
-"""How alike the arms are in every covariate, before and after adjustment, in one pass.
+"""Balance of every covariate before and after adjustment, in one pass.
 
-Nobody is sampled: a few weighted sums of each column are enough.
+It needs a few weighted sums of each column, and no sampling of rows.
 """
 
 from collections.abc import Mapping
@@ -35,19 +35,20 @@ SmdVariance = Literal["auto", "counts", "weights", "strata"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Side:
-    """Every covariate before, or after, adjustment; all (p,).
+    """Statistics of every covariate before or after adjustment; all (p,).
 
     Attributes
     ----------
     mean_target, mean_comparator, sd_target, sd_comparator : float64
-        Weighted.
+        Weighted means and standard deviations.
     count_target, count_comparator : float64
-        People of positive weight who have a covariate of zeros and ones; NaN for others.
+        Number of people of positive weight with a binary covariate. NaN for other covariates.
     smd, smd_current_sd : float64
-        Standardised differences of the means: by the chosen standard deviation, and by that of the
-        same side. Infinite where it is 0 and the means differ.
+        Standardised mean differences, with the chosen standard deviation and with that of the same
+        side. Infinite if the standard deviation is 0 and the means differ.
     smd_variance, p : float64
-        Variance of `smd`; probability of one as large if the truth lies at the threshold.
+        Variance of `smd`, and the p value of the null hypothesis that the difference is at the
+        threshold.
     balanced : bool
     """
 
@@ -66,29 +67,29 @@ class Side:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Balance:
-    r"""What `balance` found.
+    r"""Result of `balance`.
 
     Attributes
     ----------
     names : tuple of str
     keys : tuple
-        The caller's keys of the covariates.
+        Keys of the covariates, as given.
     is_binary : (p,) bool
     before, after : Side
     generalisability_target, generalisability_comparator, generalisability_both : (p,) float64
-        Standardised differences of an arm, or of both together, before less after: of an arm by
-        :math:`\sqrt{(s_{before}^2 + s_{after}^2) / 2}`, of both arms by the standard deviation
-        before, as CohortMethod.
+        Standardised differences between before and after adjustment, of one arm or both. They are
+        divided by :math:`\sqrt{(s_{before}^2 + s_{after}^2) / 2}` for one arm, and by the standard
+        deviation before adjustment for both, as in CohortMethod.
     sd, variance : str
-        As chosen; for "auto" what it came to.
+        The chosen methods; for "auto", the method used.
     threshold : float
     alpha : float or None
     status : str
-        Of the adjustment; unless "ok", `after` is NaN.
+        Status of the adjustment. Unless "ok", `after` is NaN.
     estimand : str or None
-        Of the adjustment: whom the effect is about.
+        Estimand of the adjustment.
     factors : tuple of tuple of str
-        Of each category the names of its levels; everybody has exactly one of them.
+        Names of the levels of each category. Every row has exactly one of them.
     rows : mapping
         Numbers of rows by ("before" or "after", "target" or "comparator").
     """
@@ -112,28 +113,29 @@ class Balance:
 
     @property
     def generalises_to(self) -> Group:
-        """Whose differences say whether the result speaks for all: those the effect is about.
+        """Group whose differences measure generalisability, by the estimand.
 
-        The target for the estimand "att" (matching, too), the comparator for "atu", else both.
+        The target for the estimand "att" (also for matching), the comparator for "atu", otherwise
+        both.
         """
         groups: dict[Estimand | None, Group] = {"att": "target", "atu": "comparator"}
         return groups.get(self.estimand, "both")
 
     @property
     def max_generalisability(self) -> float | None:
-        """Largest difference before and after of the group `generalises_to`; None if unknown."""
+        """Largest difference between before and after in the group `generalises_to`, or None."""
         size = np.abs(getattr(self, f"generalisability_{self.generalises_to}"))
         known = size[~np.isnan(size)]
         return float(known.max()) if known.size else None
 
     def summary(self, side: Literal["before", "after"] = "after") -> dict[str, object]:
-        """Largest size of a difference, its covariate, how many exceed the threshold, smallest p.
+        """Summarise the largest difference, the number above the threshold and the smallest p.
 
         Returns
         -------
         dict
             ``max``, ``worst``, ``n_above``, ``share_above``, ``min_p`` (family-wise: multiplied by
-            the number of covariates, at most 1). None where nothing is known.
+            the number of covariates, at most 1). None if unknown.
         """
         own = self.before if side == "before" else self.after
         size = np.abs(own.smd)
@@ -152,7 +154,7 @@ class Balance:
         }
 
     def columns(self) -> dict[str, AnyArray]:
-        """Everything as columns of a table."""
+        """Return everything as columns of a table."""
         out: dict[str, AnyArray] = {
             "covariate_id": np.array(self.keys, dtype=object),
             "name": np.array(self.names, dtype=object),
@@ -165,7 +167,7 @@ class Balance:
         return out
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with a row for each covariate; "pandas", "polars" or "pyarrow"."""
+        """Return a data frame with one row per covariate; "pandas", "polars" or "pyarrow"."""
         return data_frame(self.columns(), library)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Estimates corrected by what negative, and positive, controls say about systematic error."""
+"""Calibration of estimates with negative and positive controls."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
@@ -34,18 +34,19 @@ class Controls:
     Parameters
     ----------
     log_rr, se : (n,) numbers
-        Missing or infinite estimates, and ratios beyond 100, are set aside.
+        Estimates of the controls. Missing or infinite estimates, and ratios above 100, are not
+        used.
     true_log_rr : (n,) numbers, optional
-        0, the default, for negative controls.
+        True log ratios. Default: 0, for negative controls.
     outcome_id : (n,) labels, optional
         Default: 0, 1, 2, ...
     usable : (n,) bool, optional
-        False: the estimate fails its own diagnostics and is set aside.
+        False: the estimate fails its diagnostics and is not used.
 
     Attributes
     ----------
     log_rr, se, true_log_rr, outcome_id
-        Of the controls in use.
+        Values of the controls in use.
     set_aside : (k,) labels
     """
 
@@ -85,7 +86,7 @@ class Controls:
 
     @property
     def is_negative(self) -> NDArray[np.bool_]:
-        """Controls without an effect."""
+        """Whether each control has no effect."""
         return np.equal(self.true_log_rr, 0)
 
     @property
@@ -108,26 +109,26 @@ class Calibration:
     status : {"ok", "too_few_controls"}
         Unless "ok", all calibrated numbers are NaN.
     log_rr, lower, upper, se : (m,) float64
-        Calibrated, on the log scale. `se` is the length of the interval over that of a standard
-        normal distribution. An end is infinite, or NaN with ``method="likelihood"``, where positive
-        controls leave it open.
+        Calibrated estimates on the log scale. `se` is the length of the interval divided by that of
+        a standard normal distribution. If positive controls do not determine a limit, it is
+        infinite, or NaN with ``method="likelihood"``.
     p, one_sided_p : (m,) float64
-        Two-sided, and for a ratio above 1.
+        Two-sided p, and one-sided p for a ratio above 1.
     null : Null or None
-        By maximum likelihood.
+        Null distribution by maximum likelihood.
     posterior : NullPosterior or None
         With ``method="posterior"``: mean, standard deviation and expected absolute error with their
-        uncertainty, as EmpiricalCalibration has them.
+        uncertainty, as in EmpiricalCalibration.
     error_posterior : ErrorPosterior or None
-        With ``method="posterior"``: the distribution that p values and intervals come from.
+        With ``method="posterior"``: the distribution of the p values and intervals.
     error_model : ErrorModel or None
-        By maximum likelihood, where there are five positive controls or more. With
-        ``method="likelihood"`` the intervals are its own.
+        Error model by maximum likelihood, with five positive controls or more. It gives the
+        intervals with ``method="likelihood"``.
     ease : float
-        Expected absolute systematic error: of the posterior its median, if there is one.
+        Expected absolute systematic error; with a posterior, its median.
     coverage, calibrated_coverage : float
-        Share of negative controls whose interval holds 0: as they come, and calibrated by all
-        others.
+        Proportion of negative controls whose interval contains 0: uncalibrated, and calibrated with
+        all other controls.
     controls : Controls
     level : float
     notes : tuple of Note
@@ -152,12 +153,12 @@ class Calibration:
     notes: tuple[Note, ...] = ()
 
     def columns(self) -> dict[str, AnyArray]:
-        """A row for each estimate."""
+        """Return one row per estimate."""
         names = ("log_rr", "lower", "upper", "se", "p", "one_sided_p")
         return {"estimate": np.arange(self.p.size)} | {n: getattr(self, n) for n in names}
 
     def to_frame(self, library: str | None = None) -> Any:
-        """`columns` as a data frame."""
+        """Return `columns` as a data frame."""
         return data_frame(self.columns(), library)
 
     def __repr__(self) -> str:
@@ -179,25 +180,25 @@ def calibrate(
     method: Method = "posterior",
     level: float = 0.95,
 ) -> Calibration:
-    r"""Correct estimates and p values by the systematic error that controls show.
+    r"""Calibrate estimates and p values with control outcomes.
 
-    With ``method="posterior"`` the distribution of an estimate is that of an `ErrorPosterior`,
-    which counts that few controls say little. The interval holds the true values whose two-sided p
-    is above 1 - `level`, so that it holds 0 wherever ``p`` is above it.
+    With ``method="posterior"``, the distribution of an estimate is an `ErrorPosterior`, which
+    accounts for the number of controls. The interval contains the true values whose two-sided p is
+    above 1 - `level`. It contains 0 if and only if ``p`` is above 1 - `level`.
 
-    With ``method="likelihood"`` and the null distribution :math:`N(\mu, \sigma^2)` of the negative
+    With ``method="likelihood"``, and the null distribution :math:`N(\mu, \sigma^2)` of the negative
     controls, :math:`z = (b - \mu) / \sqrt{\sigma^2 + se^2}`, p is :math:`2 \Phi(-|z|)`, and the
     interval :math:`b - \mu \pm z_{level} \sqrt{\sigma^2 + se^2}`. With five positive controls or
-    more it is that of an `ErrorModel` instead, as in EmpiricalCalibration, and p, which is still
-    that of the negative controls, may then disagree with the interval.
+    more, the interval comes from an `ErrorModel`, as in EmpiricalCalibration. p still uses only the
+    negative controls and may then disagree with the interval.
 
     Parameters
     ----------
     controls : Controls
     log_rr, se : (m,) numbers
-        The estimates of interest. Calibrated numbers are NaN where one is missing or infinite.
+        Estimates of interest. Calibrated numbers are NaN if an estimate is missing or infinite.
     method : {"posterior", "likelihood"}
-        Whether the uncertainty of the systematic error counts.
+        Whether to account for the uncertainty of the systematic error.
     level : float
 
     Returns
@@ -212,7 +213,7 @@ def calibrate(
     Notes
     -----
     `docs/coverage.md` has the coverage of both methods. EmpiricalCalibration's p of a posterior is
-    the median of p over it, ``result.posterior.p_values(log_rr, se)[0][0]``; it is smaller.
+    the median of p, ``result.posterior.p_values(log_rr, se)[0][0]``; it is smaller.
 
     References
     ----------

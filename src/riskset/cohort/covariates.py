@@ -60,7 +60,7 @@ def _design(X: object) -> Design:
 def coefficient_frame(
     keys: Sequence[Any], names: Sequence[str], coef: Features, library: str | None
 ) -> Any:
-    """A data frame of the coefficients other than 0, the largest in size first."""
+    """Return a data frame of the non-zero coefficients, largest first."""
     used = np.flatnonzero(coef)
     used = used[np.argsort(-np.abs(coef[used]), kind="stable")]
     columns: dict[str, AnyArray] = {

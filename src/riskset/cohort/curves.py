@@ -1,4 +1,4 @@
-"""Survival and incidence of the arms, with the weights of an adjustment."""
+"""Survival and cumulative incidence of the arms, with the weights of an adjustment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ ARMS = ("target", "comparator")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArmCurves:
-    """Survival, or cumulative incidence, of the arms; `survival` and `incidence` make it.
+    """Survival or cumulative incidence of the arms, from `survival` or `incidence`.
 
     Attributes
     ----------
     curves : KaplanMeier or AalenJohansen
-        ``curves["target"]`` and ``curves["comparator"]``; causes are 1, the outcome, and 2,
-        competing events.
+        ``curves["target"]`` and ``curves["comparator"]``. Cause 1 is the outcome, cause 2 competing
+        events.
     limit : float
-        Show the curves up to here, where a tenth of the people are still followed.
+        Time at which a tenth of the people are still followed. Show curves up to this time.
     """
 
     curves: KaplanMeier | AalenJohansen
@@ -46,15 +46,15 @@ class ArmCurves:
         return f"ArmCurves up to {self.limit:g}: {self.curves!r}"
 
     def columns(self, times: object) -> dict[str, AnyArray]:
-        """A row for each arm (and cause) and time.
+        """Return one row per arm (and cause) and time.
 
         Returns
         -------
         dict
             ``arm``, ``cause`` (of an incidence), ``time``, ``at_risk`` (weighted), ``survival`` or
-            ``incidence``, ``standard_error``, ``lower``, ``upper``, and ``people_at_risk``. Where
-            the survival is 1 the interval is [1, 1], where it is 0 it is [0, 0] and the standard
-            error NaN. After the follow-up of an arm has ended all of them are NaN.
+            ``incidence``, ``standard_error``, ``lower``, ``upper``, and ``people_at_risk``. If the
+            survival is 1, the interval is [1, 1]. If it is 0, the interval is [0, 0] and the
+            standard error NaN. After the end of follow-up of an arm, all are NaN.
         """
         at = as_times(times)
         parts: list[dict[str, AnyArray]] = []
@@ -71,12 +71,12 @@ class ArmCurves:
         return {name: np.concatenate([part[name] for part in parts]) for name in wanted}
 
     def events(self, arm: str, cause: int, times: Rows) -> Rows:
-        """Number of people of an arm with an event of a cause by each time."""
+        """Return the number of people of an arm with an event of a cause by each time."""
         found = np.searchsorted(self._event_time[arm, cause], times, side="right")
         return found.astype(np.float64)
 
     def to_frame(self, times: object, *, library: str | None = None) -> Any:
-        """`columns` as a data frame."""
+        """Return `columns` as a data frame."""
         return data_frame(self.columns(times), library)
 
 
@@ -88,9 +88,9 @@ def survival(
     level: float = 0.95,
     interval: Interval = "log-log",
 ) -> ArmCurves:
-    """Weighted Kaplan-Meier curves of the arms, the weights being those of the adjustment.
+    """Estimate Kaplan-Meier curves of the arms with the weights of an adjustment.
 
-    Standard errors are Xie and Liu's, Greenwood's where weights are equal.
+    Standard errors are those of Xie and Liu; with equal weights, Greenwood's.
 
     Parameters
     ----------
@@ -98,16 +98,16 @@ def survival(
         `riskset.Surv(time, status)` of the whole population.
     adjustment : Adjustment or Population
     cause : int or str, optional
-        The code or the label of the outcome in `y`; all other events compete with it. Needed where
-        `y` has labels; else 1 is the outcome and 2 a competing event.
+        Code or label of the outcome in `y`. All other events compete with it. Required if `y` has
+        labels; otherwise 1 is the outcome and 2 a competing event.
     level, interval
         As of `riskset.kaplan_meier`.
 
     Raises
     ------
     CohortError
-        "BadOutcome"; "EmptyArm", if an arm has nobody left; "CompetingEvents", because 1 - survival
-        is then no risk: use `incidence`.
+        "BadOutcome"; "EmptyArm" if an arm is empty; "CompetingEvents", because 1 - survival is then
+        not a risk: use `incidence`.
     """
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment, cause)
@@ -139,9 +139,9 @@ def incidence(
     level: float = 0.95,
     interval: Interval = "log-log",
 ) -> ArmCurves:
-    """Weighted cumulative incidence of the outcome and of competing events by arm.
+    """Estimate the cumulative incidence of the outcome and of competing events, by arm.
 
-    Standard errors are by the infinitesimal jackknife over rows, the weights taken as known.
+    Standard errors come from the infinitesimal jackknife over rows, with weights treated as known.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def incidence(
 
 
 def gray(y: object, adjustment: People, cause: int | str | None = None) -> GroupTest:
-    """Gray's test that the incidence of a cause is the same in both arms.
+    """Perform Gray's test that the incidence of a cause is equal in both arms.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def gray(y: object, adjustment: People, cause: int | str | None = None) -> Group
     Raises
     ------
     InputError
-        If rows of an arm have different weights: the test has none.
+        If rows of an arm have different weights, because the test has no weights.
     """
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment, cause)

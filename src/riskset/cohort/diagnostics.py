@@ -1,4 +1,4 @@
-"""Whether a study may look at its estimate: decided before anybody does."""
+"""Diagnostics that decide whether the estimate may be looked at."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ ONLY_ALONE = ("mdrr",)
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One check.
+    """One diagnostic.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, repr=False)
 class Diagnostics:
-    """All checks of one estimate; `diagnose` makes it.
+    """All diagnostics of one estimate, the result of `diagnose`.
 
     Attributes
     ----------
@@ -51,19 +51,19 @@ class Diagnostics:
 
     @property
     def unblind(self) -> bool:
-        """Whether no check failed."""
+        """Whether no diagnostic failed."""
         return all(check.verdict != "fail" for check in self.checks)
 
     @property
     def unblind_for_evidence_synthesis(self) -> bool:
-        """Whether no check failed apart from the smallest detectable hazard ratio.
+        """Whether no diagnostic failed, except perhaps the minimum detectable hazard ratio.
 
         A meta-analysis may use an estimate that is too imprecise to be read alone.
         """
         return not self.fails_any(c.name for c in self.checks if c.name not in ONLY_ALONE)
 
     def fails_any(self, names: Iterable[str]) -> bool:
-        """Whether one of the named checks failed."""
+        """Whether one of the named diagnostics failed."""
         named = set(names)
         return any(check.verdict == "fail" for check in self.checks if check.name in named)
 
@@ -74,14 +74,14 @@ class Diagnostics:
         raise InputError.unknown_name("diagnostic", name, (check.name for check in self.checks))
 
     def columns(self) -> dict[str, AnyArray]:
-        """A row for each check."""
+        """Return one row per diagnostic."""
         names = ("name", "value", "limit", "verdict")
         return {
             name: np.array([getattr(c, name) for c in self.checks], dtype=object) for name in names
         }
 
     def to_frame(self, library: str | None = None) -> Any:
-        """`columns` as a data frame."""
+        """Return `columns` as a data frame."""
         return data_frame(self.columns(), library)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Systematic error that grows with the effect, as positive controls show it."""
+"""Systematic error that depends on the effect size, from positive controls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ WIDEST = 100.0
 
 @dataclass(frozen=True)
 class ErrorModel:
-    r"""Systematic error that grows with the effect.
+    r"""Systematic error that depends on the effect size.
 
-    The estimate of an outcome with true log ratio :math:`\theta` has the mean
-    :math:`a + b \theta` and the standard deviation :math:`c + d |\theta|` beside its own error.
+    The estimate of an outcome with true log ratio :math:`\theta` has the mean :math:`a + b \theta`
+    and the standard deviation :math:`c + d |\theta|` in addition to its standard error.
 
     Attributes
     ----------
@@ -37,10 +37,10 @@ class ErrorModel:
     log_likelihood: float
 
     def interval(self, log_rr: float, se: float, level: float) -> tuple[float, float, float]:
-        r"""Calibrated log ratio and the ends of its interval.
+        r"""Return the calibrated log ratio and the limits of its interval.
 
-        An end solves :math:`(a + b \theta - y) / \sqrt{(c + d |\theta|)^2 + se^2} = \pm z`
-        between -100 and 100; NaN where there is none.
+        A limit solves :math:`(a + b \theta - y) / \sqrt{(c + d |\theta|)^2 + se^2} = \pm z` between
+        -100 and 100. NaN if there is no solution.
         """
         z = float(ndtri(0.5 + level / 2))
 

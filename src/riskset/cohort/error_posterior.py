@@ -1,8 +1,8 @@
-"""Systematic error of the next estimate, its parameters integrated out, without random numbers.
+"""Posterior of the systematic error of the next estimate, without random numbers.
 
-Given the standard deviations of the systematic error, an estimate is normal, so that its
-distribution is a mixture of normal ones over a grid of standard deviations. p values and intervals
-are read off the same distribution, so that they never disagree.
+Given the standard deviations of the systematic error, an estimate is normal. Its distribution is a
+mixture of normal distributions over a grid of standard deviations. p values and intervals come from
+the same distribution, so they always agree.
 """
 
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ STEP = 1.3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorPosterior:
-    r"""Distribution of an estimate for any true log ratio, as controls determine it.
+    r"""Distribution of an estimate for any true log ratio, given the controls.
 
     An estimate b with the standard error s has the distribution function
 
@@ -66,13 +66,13 @@ class ErrorPosterior:
         ----------
         log_rr, se : float
         true_log_rr : float
-            Of the hypothesis.
+            True log ratio of the null hypothesis.
         """
         below, above = self._tails(log_rr, se, true_log_rr)
         return min(1.0, 2 * min(below, above)), above
 
     def unremarkable(self, se: float, level: float) -> tuple[float, float]:
-        """Estimates of no effect, lowest and highest, whose two-sided p is at least 1 - `level`."""
+        """Return the lowest and highest estimate whose p for no effect is at least 1 - `level`."""
         tail = (1 - level) / 2
         scale = np.sqrt(self._covariance[:, 0] + self._sd[:, 0] ** 2 + se**2)
         least = float((self._mean[:, 0] - FAR * scale).min())
@@ -87,12 +87,12 @@ class ErrorPosterior:
         return lower, upper
 
     def interval(self, log_rr: float, se: float, level: float) -> tuple[float, float, float]:
-        r"""Calibrated log ratio and the ends of its interval.
+        r"""Return the calibrated log ratio and the limits of its interval.
 
-        The log ratio is the true value whose two-sided p is 1, and the interval has those around it
-        whose two-sided p is above 1 - `level`. An end is infinite if p is above it up to 100, which
-        happens where positive controls leave open how the estimate depends on the effect; all
-        three are NaN if no true value between -100 and 100 has the p value 1.
+        The log ratio is the true value with a two-sided p of 1. The interval contains the true
+        values around it with a two-sided p above 1 - `level`. A limit is infinite if p is above it
+        up to 100, which happens if positive controls do not determine how the estimate depends on
+        the effect. All three are NaN if no true value between -100 and 100 has a p of 1.
         """
         tail = (1 - level) / 2
 

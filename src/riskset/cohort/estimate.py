@@ -1,4 +1,4 @@
-"""One hazard ratio of the target against the comparator, with what it rests on."""
+"""Hazard ratio of the target versus the comparator, with counts and details of the fit."""
 
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
@@ -50,21 +50,22 @@ REASONS: dict[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Subgroup:
-    """How the effect differs with a covariate.
+    """Interaction of the treatment with a covariate.
 
     Attributes
     ----------
     name : str
-        The covariate; the people of the subgroup are those in whom it is not 0.
+        The covariate. The subgroup consists of the people in whom it is not 0.
     log_ratio, lower, upper, se, p : float
-        Of the interaction: the log hazard ratio of the treatment grows by `log_ratio` for each unit
-        of the covariate. NaN where it was left out.
+        Interaction: the log hazard ratio of the treatment increases by `log_ratio` per unit of the
+        covariate. NaN if it was left out.
     log_hr, se_log_hr : float
-        Of the treatment where the covariate is 1 and all others of the interactions are 0; NaN with
-        a penalty.
+        Effect of the treatment if the covariate is 1 and all other interacting covariates are 0.
+        NaN with a penalty.
     target, comparator : ArmCounts
     is_separable : bool
-        It was left out, because the subgroup, or an arm of it, has no outcome, or it is constant.
+        Whether it was left out, because the subgroup or an arm of it has no outcome, or the
+        covariate is constant.
     """
 
     name: str
@@ -87,7 +88,7 @@ class LikelihoodProfile:
     Attributes
     ----------
     log_hr, log_likelihood, derivative : (k,) float64
-        The derivative is that of the profile.
+        Points, values and derivatives of the profile.
     """
 
     log_hr: Rows
@@ -97,7 +98,7 @@ class LikelihoodProfile:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
-    """A hazard ratio, or a subdistribution hazard ratio for "finegray".
+    """Result of `fit_outcome`: a hazard ratio, or a subdistribution hazard ratio for "finegray".
 
     Attributes
     ----------
@@ -106,48 +107,51 @@ class Estimate:
     estimand : str or None
         Of the adjustment.
     status : str
-        "ok", or why there is no number: a normal result. With "events_in_one_arm" (of the whole, or
-        within every stratum that tells anything) the log hazard ratio is infinite, and one end of
-        the interval may be finite.
+        "ok", or the reason why the hazard ratio cannot be estimated. With "events_in_one_arm"
+        (overall, or within every informative stratum), the log hazard ratio is infinite, and one
+        limit of the interval may be finite.
     log_hr, lower, upper : float
-        On the log scale; `hr`, `hr_lower` and `hr_upper` are their exponentials.
+        Estimate and interval on the log scale. `hr`, `hr_lower` and `hr_upper` are their
+        exponentials.
     se : float
-        Of `log_hr`: robust, or from the width of a profile interval.
+        Standard error of `log_hr`: robust, or from the width of a profile interval.
     se_model, se_robust : float
-        By the inverse information, and by the sandwich over clusters; NaN where not defined.
+        Standard errors from the inverse information and from the sandwich over clusters. NaN if not
+        defined.
     p, one_sided_p : float
-        By `log_hr` / `se`; one-sided for a hazard ratio above 1.
+        p values of `log_hr` / `se`, two-sided and one-sided for a hazard ratio above 1.
     interval : str
-        How `lower` and `upper` were found.
+        Method of `lower` and `upper`.
     level : float
     log_likelihood, null_log_likelihood : float
     llr : float
-        Log likelihood less that with a hazard ratio of 1.
+        Log likelihood minus the log likelihood with a hazard ratio of 1.
     proportionality_p : float
-        Of the test that the log hazard ratio does not change with the logarithm of time, with a
-        robust variance where the interval has one or is a bootstrap's; NaN with a penalty.
+        p value of the test that the log hazard ratio does not change with the logarithm of time. It
+        uses a robust variance if the interval is robust or from a bootstrap. NaN with a penalty.
     target, comparator : ArmCounts
     informative_strata, informative_people : int or None
-        Strata with both arms and an event, and the people in them, if stratified.
+        For the stratified reading: number of strata with both arms and an event, and of people in
+        them.
     notes : tuple of Note
     sensitivity : Estimate or None
-        The same with the other reading.
+        Estimate with the other reading.
     subgroups : tuple of Subgroup
-        With interactions, in which case `log_hr` is the effect where all their covariates are 0.
+        Interactions. `log_hr` is then the effect at 0 of all their covariates.
     penalty : Penalty or None
-        Of the covariates, as given or as chosen.
+        Penalty of the covariates, given or chosen.
     cross_validation : CrossValidation or None
-        That chose it.
+        Cross-validation that chose the penalty.
     kkt : float
-        Certificate of the fit, the largest relative violation of the optimality conditions.
+        Largest relative violation of the optimality conditions.
     names, keys : tuple
-        Covariates of the model beside the treatment and interactions, those that `tidy` left.
+        Covariates of the model after `tidy`, without the treatment and interactions.
     coef : (p,) float64
-        Of these, log hazard ratios per unit of the covariates as they were given.
+        Log hazard ratios of these covariates, per unit as given.
     profile : LikelihoodProfile or None
     over_time : EffectOverTime or None
-        The log hazard ratio in intervals of time, if they were asked for and there are enough
-        outcomes: `riskset.infer.over_time` has the formula.
+        Log hazard ratio by time interval, if requested and if there are enough outcomes;
+        `riskset.infer.over_time` has the formula.
     """
 
     model: Model
@@ -186,7 +190,7 @@ class Estimate:
 
     @property
     def reason(self) -> str | None:
-        """Why the status is not "ok", and what to do."""
+        """Reason for a status other than "ok", and the remedy."""
         return REASONS.get(self.status)
 
     @property
@@ -196,23 +200,23 @@ class Estimate:
 
     @property
     def hr_lower(self) -> float:
-        """Lower end of the interval of the hazard ratio."""
+        """Lower limit of the interval of the hazard ratio."""
         return float(np.exp(self.lower))
 
     @property
     def hr_upper(self) -> float:
-        """Upper end of the interval of the hazard ratio."""
+        """Upper limit of the interval of the hazard ratio."""
         return float(np.exp(self.upper))
 
     @property
     def mdrr(self) -> float:
-        """Smallest detectable hazard ratio, by people and outcomes without weights."""
+        """Minimum detectable hazard ratio, from unweighted numbers of people and outcomes."""
         n1, n0 = self.target.exposures, self.comparator.exposures
         events = self.target.outcomes + self.comparator.outcomes
         return mdrr(events, n1 / (n1 + n0)) if n1 + n0 else float("inf")
 
     def columns(self) -> dict[str, object]:
-        """Everything as a row of a table; missing numbers are None."""
+        """Return everything as a row of a table. Missing numbers are None."""
         names = ("model", "reading", "estimand", "status", "interval", "level")
         row: dict[str, object] = {name: getattr(self, name) for name in names}
         numbers = ("hr", "hr_lower", "hr_upper", "p", "one_sided_p", "log_hr", "se", "llr", "mdrr")
@@ -225,7 +229,7 @@ class Estimate:
         return row
 
     def subgroup_columns(self) -> dict[str, AnyArray]:
-        """A row for each interaction; missing numbers are None."""
+        """Return one row per interaction. Missing numbers are None."""
         names = [f.name for f in fields(Subgroup) if f.name not in ("target", "comparator")]
         columns: dict[str, AnyArray] = {
             name: np.array([_known(getattr(s, name)) for s in self.subgroups], dtype=object)
@@ -238,15 +242,15 @@ class Estimate:
         return columns
 
     def subgroup_frame(self, library: str | None = None) -> Any:
-        """`subgroup_columns` as a data frame."""
+        """Return `subgroup_columns` as a data frame."""
         return data_frame(self.subgroup_columns(), library)
 
     def coefficients(self, library: str | None = None) -> Any:
-        """A data frame of the covariates' coefficients other than 0, the largest in size first."""
+        """Return a data frame of the non-zero coefficients of the covariates, largest first."""
         return coefficient_frame(self.keys, self.names, self.coef, library)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with a row for this reading, and one for the other."""
+        """Return a data frame with one row for each reading."""
         rows = [e.columns() for e in (self, self.sensitivity) if e is not None]
         columns: dict[str, AnyArray] = {}
         for name in rows[0]:

@@ -1,7 +1,8 @@
-"""Systematic error as negative controls show it, by maximum likelihood.
+"""Systematic error from negative controls, by maximum likelihood.
 
-An estimate of a control scatters about its true value by more than its standard error: the excess
-is the systematic error of the design, N(mean, sd^2), of which the outcome of interest has a draw.
+Estimates of controls vary around their true values by more than their standard errors. The excess
+is the systematic error of the design, N(mean, sd^2). The error of the outcome of interest is a draw
+from this distribution.
 """
 
 from collections.abc import Sequence
@@ -24,13 +25,13 @@ GRID = 400
 
 @dataclass(frozen=True)
 class Null:
-    """Systematic error N(mean, sd^2) of a log hazard ratio.
+    """Null distribution: systematic error N(mean, sd^2) of a log hazard ratio.
 
     Attributes
     ----------
     mean, sd : float
     log_likelihood : float
-        Of the controls.
+        Log likelihood of the controls.
     n_controls : int
     """
 
@@ -91,22 +92,22 @@ def fit_null(log_rr: Numbers, se: Numbers) -> Null:
 
 
 def fit_null_profiles(profiles: Sequence[tuple[object, object]]) -> Null:
-    r"""The null distribution from whole likelihood profiles instead of normal approximations.
+    r"""Fit the null distribution to likelihood profiles instead of normal approximations.
 
     .. math:: \sum_i \log \int L_i(x) \, N(x; \mu, \sigma^2) \, dx
 
-    Between the points of a profile its logarithm is linear, and beyond them it goes on with the
-    last slope, but never upwards; each piece has a closed form.
+    The logarithm of a profile is linear between its points and continues beyond them with the last
+    slope, but never upwards. Each piece has a closed form.
 
     Parameters
     ----------
     profiles : sequence of (points, log likelihoods)
-        One pair for each control; points ascend.
+        One pair per control, with ascending points.
 
     Returns
     -------
     Null
-        Its log likelihood has the constants of the profiles given.
+        Its log likelihood includes the constants of the given profiles.
 
     Raises
     ------

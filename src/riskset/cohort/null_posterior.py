@@ -1,4 +1,4 @@
-"""How well negative controls determine the systematic error: its posterior, without random numbers.
+"""Posterior of the systematic error from negative controls, without random numbers.
 
 Given the precision the posterior of the mean is normal, so that one grid of precisions and one of
 normal deviates cover the distribution; results are the same in every run.
@@ -37,7 +37,7 @@ class NullPosterior:
     Attributes
     ----------
     mean, precision, sd, ease : (3,) float64
-        Median and ends of the central interval of 95 %.
+        Median and limits of the central 95 % interval.
     n_controls : int
     """
 
@@ -60,7 +60,7 @@ class NullPosterior:
         )
 
     def p_values(self, log_rr: float, se: float) -> tuple[Numbers, Numbers]:
-        """Two-sided and upper one-sided p of an estimate: median and 95 % interval of each (3,)."""
+        """Return two-sided and upper one-sided p of an estimate: median and 95 % interval (3,)."""
         # Given the precision z is normal, so that its distribution is a mixture of normal ones.
         scale = np.hypot(self._sd, se)
         center, spread = (log_rr - self._center) / scale, self._spread / scale

@@ -71,8 +71,8 @@ def fit_outcome(
         The hazard, competing events censoring it (two names of one model), or the subdistribution
         hazard.
     cause : int or str, optional
-        The code or the label of the outcome in `y`; all other events compete with it. Needed where
-        `y` has labels; else 1 is the outcome and 2 a competing event.
+        Code or label of the outcome in `y`. All other events compete with it. Required if `y` has
+        labels; otherwise 1 is the outcome and 2 a competing event.
     reading : {"auto", "stratified", "marginal", "pooled"}
         "stratified": each stratum or matched set has a baseline of its own, and nobody a weight.
         "marginal": one baseline, with the weights of the adjustment, and rows of a set or person
@@ -133,7 +133,8 @@ def fit_outcome(
     Raises
     ------
     CohortError
-        "BadOutcome", "BadCovariates", "BadSetting", "BadAdjustment"; with `strict`, the status.
+        "BadOutcome", "BadCovariates", "BadSetting", "BadAdjustment"; with `strict`, a status other
+        than "ok".
 
     Notes
     -----

@@ -138,7 +138,7 @@ def _status(rows: Followup, cause: int | str | None) -> Index:
 
 @dataclass(frozen=True)
 class ArmCounts:
-    """One arm, each row kept counting once.
+    """Counts and rates of one arm, with each kept row counted once.
 
     Attributes
     ----------
@@ -245,24 +245,24 @@ def mdrr(
     power: float = 0.8,
     two_sided: bool = True,
 ) -> float:
-    r"""Smallest hazard ratio above 1 that a study would detect.
+    r"""Compute the minimum detectable hazard ratio above 1.
 
     .. math:: \exp \sqrt{\frac{(z_{power} + z_{1 - \alpha / 2})^2}{E \, \pi (1 - \pi)}}
 
     Parameters
     ----------
     events : number
-        E, of both arms.
+        Number of events E in both arms.
     share : float in (0, 1)
-        :math:`\pi`, the share of the target.
+        Proportion :math:`\pi` of the target.
     alpha, power : float
     two_sided : bool
-        Otherwise :math:`z_{1 - \alpha}`.
+        If False, use :math:`z_{1 - \alpha}`.
 
     Returns
     -------
     float
-        Infinite without events, or without one of the arms.
+        Infinite without events, or if an arm is empty.
 
     References
     ----------
@@ -286,25 +286,25 @@ def mdrr(
 
 
 def expected_se(events: float, share: float) -> float:
-    r"""Standard error to expect of a log hazard ratio of 0, :math:`1 / \sqrt{E \pi (1 - \pi)}`."""
+    r"""Compute the expected standard error of a null effect, :math:`1 / \sqrt{E \pi (1 - \pi)}`."""
     information = events * share * (1 - share)
     return float(1 / np.sqrt(information)) if information > 0 else float("inf")
 
 
 @dataclass(frozen=True, eq=False)
 class FollowUpTime:
-    """Follow-up of the arms.
+    """Follow-up of the arms, the result of `followup`.
 
     Attributes
     ----------
     shares : tuple of float
-        Of the quantiles.
+        Probabilities of the quantiles.
     target, comparator : (k,) float64
-        Days at risk, quantiles of type 7; NaN for an empty arm.
+        Quantiles of the days at risk (type 7). NaN for an empty arm.
     days_target, days_comparator : float
-        Their sum.
+        Sum of the days at risk.
     ends_target, ends_comparator : mapping of str to int
-        How many end for each reason; empty unless reasons were given.
+        Number of rows by reason for the end of follow-up. Empty without reasons.
     """
 
     shares: tuple[float, ...]
@@ -317,7 +317,7 @@ class FollowUpTime:
 
 
 def followup(y: object, adjustment: People, end_reason: object = None) -> FollowUpTime:
-    """Follow-up by arm, of those kept, each row counting once.
+    """Describe the follow-up of each arm, with each kept row counted once.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def followup(y: object, adjustment: People, end_reason: object = None) -> Follow
         `riskset.Surv(time, status)` of the whole population.
     adjustment : Adjustment or Population
     end_reason : (n,) text, optional
-        Why the follow-up of each row ends.
+        Reason for the end of follow-up of each row.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The people of a study, before any outcome is known.
+"""The people of a study, without outcomes.
 
-A `Population` holds who was treated and with which propensity score, and nothing of what happened
-later, so that nothing that is chosen by it can have looked at the outcome.
+A `Population` contains treatments and propensity scores but no outcomes, so no choice based on it
+can use the outcome.
 """
 
 from dataclasses import dataclass
@@ -28,22 +28,22 @@ UNKNOWN_ARM = "leave these rows out, or find out which treatment they had."
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Population:
-    """Who was treated, and their propensity scores: one row an exposure.
+    """Treatments and propensity scores, with one row per exposure.
 
     Parameters
     ----------
     treatment : (n,) 0 or 1
         1 = target, 0 = comparator.
     score : (n,) numbers in [0, 1], optional
-        Probability of the target given the covariates. It is used as it is, never rounded.
+        Probability of the target given the covariates. It is not rounded.
     row_id : (n,) whole numbers or text, optional
-        Identity of the row; it breaks ties, so that results do not depend on the order of rows.
+        Identifier of the row. It breaks ties, so that results do not depend on the order of rows.
         Default: 0, 1, 2, ...
     person_id : (n,) whole numbers or text, optional
-        Default: the row, for people who enter once.
+        Identifier of the person. Default: the row, for people who enter once.
     share : number in (0, 1), optional
-        Share of the target among those whom the scores were estimated for, if these are not all
-        rows: preference scores are relative to it.
+        Proportion of the target among the people for whom the scores were estimated, if these are
+        not all rows. Preference scores are relative to it.
 
     Raises
     ------
@@ -105,7 +105,7 @@ class Population:
 
     @property
     def is_target(self) -> NDArray[np.bool_]:
-        """Rows of the target (n,)."""
+        """Whether each row is in the target arm (n,)."""
         return np.equal(self.treatment, 1)
 
     @property
@@ -120,7 +120,7 @@ class Population:
         Raises
         ------
         CohortError
-            "NoScore", if none were given.
+            "NoScore" if there are no scores.
         """
         if self._score is None:
             raise CohortError(
@@ -132,19 +132,19 @@ class Population:
 
     @property
     def share(self) -> float:
-        """Share of the target among those whom the scores were estimated for; NaN of nobody."""
+        """Proportion of the target among the people for whom the scores were estimated."""
         if self._share is not None:
             return self._share
         return float(self.is_target.mean()) if self.n_rows else float("nan")
 
     def with_score(self, score: object, share: float | None = None) -> Self:
-        """The same people with other scores, or None, estimated for people of another share."""
+        """Return the same people with other scores or without scores."""
         return type(self)(
             self.treatment, score, row_id=self.row_id, person_id=self.person_id, share=share
         )
 
     def take(self, rows: Index) -> Self:
-        """Some of the people, without scores."""
+        """Return some of the people, without scores."""
         return type(self)(
             self.treatment[rows], row_id=self.row_id[rows], person_id=self.person_id[rows]
         )

@@ -1,6 +1,6 @@
-"""What propensity scores say about the overlap of two arms.
+"""Overlap of two arms by their propensity scores.
 
-The model that makes the scores is no part of this module: any probabilities will do.
+The functions accept any probabilities, not only scores from `propensity_score`.
 """
 
 from dataclasses import dataclass
@@ -23,39 +23,39 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Discrimination:
-    """How well scores tell the arms apart.
+    """Discrimination of scores between the arms, the result of `auc`.
 
     Attributes
     ----------
     auc : float
-        0.5: not at all; 1: completely. NaN if an arm is empty.
+        0.5 means no discrimination, 1 perfect discrimination. NaN if an arm is empty.
     standard_error : float
-        By DeLong's method; NaN with fewer than two rows in an arm.
+        Standard error by DeLong's method. NaN with fewer than two rows in an arm.
     """
 
     auc: float
     standard_error: float
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Normal interval, not cut at 0 and 1."""
+        """Return the normal confidence interval, not cut at 0 and 1."""
         half = float(ndtri(0.5 + level / 2)) * self.standard_error
         return self.auc - half, self.auc + half
 
 
 def auc(people: People) -> Discrimination:
-    r"""Probability that a target has a higher score than a comparator.
+    r"""Compute the probability that a target has a higher score than a comparator.
 
     .. math:: AUC = \frac{R_1 - n_1 (n_1 + 1) / 2}{n_1 n_0}, \qquad
         se^2 = \frac{s^2(V_{10})}{n_1} + \frac{s^2(V_{01})}{n_0}
 
-    with :math:`R_1` the sum of the mid-ranks of the target, and the placements :math:`V_{10}` the
-    shares of comparators below each target (ties count one half), :math:`V_{01}` those of targets
-    above each comparator.
+    where :math:`R_1` is the sum of the mid-ranks of the target. The placements :math:`V_{10}` are
+    the proportions of comparators below each target (ties count one half), and :math:`V_{01}` the
+    proportions of targets above each comparator.
 
     Parameters
     ----------
     people : Population or Adjustment
-        With scores; of an adjustment, those kept, each counting once.
+        People with scores. For an adjustment, each kept row counts once.
 
     Returns
     -------
@@ -94,12 +94,12 @@ def auc(people: People) -> Discrimination:
 
 
 def preference_score(population: Population) -> Rows:
-    r"""Propensity score with the preference for one treatment over all taken out (n,).
+    r"""Compute preference scores (n,): propensity scores corrected for the target's proportion.
 
     .. math:: logit(F) = logit(e) - logit(p)
 
-    with p the share of the target among those whom the scores were estimated for, which stays when
-    people are trimmed or matched later. NaN if an arm is empty.
+    where p is the proportion of the target among the people for whom the scores were estimated.
+    Later trimming or matching does not change it. NaN if an arm is empty.
 
     Parameters
     ----------
@@ -116,18 +116,18 @@ def preference_score(population: Population) -> Rows:
 
 
 def equipoise(people: People, bounds: tuple[float, float] = (0.3, 0.7)) -> float:
-    """Share of people, of both arms together, whose preference score is within bounds, inclusive.
+    """Compute the proportion of people whose preference score is within bounds, inclusive.
 
     Parameters
     ----------
     people : Population or Adjustment
-        Of an adjustment, those kept; preference scores are those of its whole population.
+        For an adjustment, the kept rows count, with the preference scores of its whole population.
     bounds : (float, float)
 
     Returns
     -------
     float
-        NaN if nobody is left, or an arm of the population is empty.
+        NaN if no row is left, or an arm of the population is empty.
     """
     low, high = check_range("bounds", bounds)
     begun = start(people, allow_weights=True)

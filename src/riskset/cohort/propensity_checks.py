@@ -82,7 +82,7 @@ class TreatmentCovariates:
         return "\n".join([f"{type(self).__name__}({len(self):,})", *rows, *more])
 
     def columns(self) -> dict[str, AnyArray]:
-        """Everything as columns of a table."""
+        """Return everything as columns of a table."""
         return {
             "covariate_id": np.array(self.keys, dtype=object),
             "name": np.array(self.names, dtype=object),
@@ -92,7 +92,7 @@ class TreatmentCovariates:
         }
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with a row for each covariate; "pandas", "polars" or "pyarrow"."""
+        """Return a data frame with one row per covariate; "pandas", "polars" or "pyarrow"."""
         return data_frame(self.columns(), library)
 
 

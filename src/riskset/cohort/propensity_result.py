@@ -1,4 +1,4 @@
-"""A fitted propensity score: the scores, the model behind them, and what was found on the way."""
+"""A fitted propensity score: the scores, the model, and its diagnostics."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -25,35 +25,35 @@ ScoreStatus = Literal[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PropensityScore:
-    """What `propensity_score` found.
+    """Result of `propensity_score`.
 
     Attributes
     ----------
     people : Population or Adjustment
-        Those given, with the scores, if there are any: for `trim`, `match`, `stratify`, `weight`
+        The given people with their scores, if available, for `trim`, `match`, `stratify`, `weight`
         and `balance`.
     status : str
-        "ok", or why there are no scores ("one_arm_empty", "no_covariates"), or why they should not
-        be used as they are ("ps_constant", "separated", "not_converged").
+        "ok", the reason why there are no scores ("one_arm_empty", "no_covariates"), or the reason
+        why they should not be used ("ps_constant", "separated", "not_converged").
     logit : (n,) float64
         Log odds of the scores, at most 34.5 in size; NaN without scores.
     intercept : float
     coef : (p,) float64
-        Of the covariates `names`, in the user's units; infinite where the estimate is.
+        Coefficients of the covariates `names` in the user's units. They may be infinite.
     names, keys : tuple
-        Covariates of the model, those excluded not among them.
+        Covariates of the model, without the excluded ones.
     penalty : Penalty or None
-        As chosen, or as given.
+        Penalty, chosen or given.
     cross_validation : CrossValidation or None
     log_likelihood, kkt : float
-        Of the fit, and its certificate, the largest relative violation of the optimality
-        conditions over all covariates.
+        Log likelihood of the fit, and the largest relative violation of the optimality conditions
+        over all covariates.
     high_correlation : TreatmentCovariates
         Covariates that nearly determine the treatment.
     one_arm_only : TreatmentCovariates
-        Covariates that at least 25 people have, all of one arm; they stay in the model.
+        Covariates of at least 25 people, all in one arm. They stay in the model.
     excluded : tuple of str
-        Covariates left out because of `high_correlation`.
+        Covariates excluded because of `high_correlation`.
     notes : tuple of Note
     """
 
@@ -75,7 +75,7 @@ class PropensityScore:
 
     @property
     def population(self) -> Population:
-        """All rows, those that were trimmed among them, with the scores."""
+        """All rows with the scores, including trimmed ones."""
         return self.people.population if isinstance(self.people, Adjustment) else self.people
 
     @property
@@ -85,11 +85,11 @@ class PropensityScore:
 
     @property
     def preference(self) -> Rows:
-        """See `preference_score` (n,)."""
+        """Preference scores (n,); see `preference_score`."""
         return preference_score(self.population)
 
     def columns(self) -> dict[str, AnyArray]:
-        """The scores as columns of a table."""
+        """Return the scores as columns of a table."""
         people = self.population
         return {
             "row_id": people.row_id,
@@ -101,11 +101,11 @@ class PropensityScore:
         }
 
     def to_frame(self, library: str | None = None) -> Any:
-        """A data frame with a row for each person; "pandas", "polars" or "pyarrow"."""
+        """Return a data frame with one row per person; "pandas", "polars" or "pyarrow"."""
         return data_frame(self.columns(), library)
 
     def coefficients(self, library: str | None = None) -> Any:
-        """A data frame of the coefficients other than 0, the largest in size first."""
+        """Return a data frame of the non-zero coefficients, largest first."""
         return coefficient_frame(self.keys, self.names, self.coef, library)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The report of a study, under the name by which the other steps of a study are known."""
+"""The report of a study as a function of `riskset.cohort`."""
 
 import importlib
 from pathlib import Path
@@ -21,14 +21,14 @@ def report(
     curves: str | None = None,
     date: "str | datetime.date | None" = None,
 ) -> Path:
-    """One HTML file of the results of a study, and its numbers as JSON: `riskset.report.write`.
+    """Write the HTML report of a study and its numbers as JSON; see `riskset.report.write`.
 
     Parameters
     ----------
     study : path or StudyResults
-        Results only: a report cannot reach data of single people.
+        Results of a study.
     path, language, blind, min_cell_count, theme, curves, date
-        As there.
+        As for `riskset.report.write`.
     """
     # The report stands above all steps of a study, so it is found only when it is asked for.
     write = importlib.import_module("riskset.report").write

@@ -1,4 +1,4 @@
-"""Risks of the arms by some times, and their difference with an interval from resamples."""
+"""Risks of the arms at given times, and their difference with a bootstrap interval."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,28 +23,28 @@ __all__ = ["RiskDifference", "end_notes", "risk_difference"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskDifference:
-    """Risks of the outcome by some times; all (k,).
+    """Risks of the outcome at given times, the result of `risk_difference`; all (k,).
 
     Attributes
     ----------
     times : float64
     target, comparator : float64
-        Risk of each arm, with the weights of the adjustment; competing events count as such. NaN
-        after the follow-up of the arm has ended, unless everybody has had an event by then.
+        Risk of each arm with the weights of the adjustment and with competing events. NaN after the
+        end of follow-up of the arm, unless all its people have had an event.
     difference : float64
-        Target less comparator.
+        Target minus comparator.
     se, lower, upper : float64
-        Of the difference, from the resamples: standard deviation and percentiles. NaN where the
-        difference is, or if fewer than two could be used.
+        Standard deviation and percentiles of the difference in the resamples. NaN if the difference
+        is, or with fewer than two usable resamples.
     target_outcomes, comparator_outcomes : int64
-        People with the outcome up to then, each counting once.
+        People with the outcome by each time, counted once.
     target_at_risk, comparator_at_risk : int64
-        People still under observation just before.
+        People at risk just before each time.
     level : float
     n_left_out : int
-        Resamples that lack an arm.
+        Number of resamples with an empty arm.
     notes : tuple of Note
-        "follow_up_ends": times to which nobody of an arm is followed.
+        "follow_up_ends": times after the end of follow-up of an arm.
     """
 
     times: Rows
@@ -63,13 +63,13 @@ class RiskDifference:
     notes: tuple[Note, ...] = ()
 
     def columns(self) -> dict[str, AnyArray]:
-        """A row for each time."""
+        """Return one row per time."""
         names = ["target", "comparator", "difference", "se", "lower", "upper"]
         names += [f"{arm}_{what}" for what in ("outcomes", "at_risk") for arm in names[:2]]
         return {"time": self.times} | {name: getattr(self, name) for name in names}
 
     def to_frame(self, library: str | None = None) -> Any:
-        """`columns` as a data frame."""
+        """Return `columns` as a data frame."""
         return data_frame(self.columns(), library)
 
     def __repr__(self) -> str:
@@ -102,15 +102,15 @@ def risk_difference(
     readjust: Readjust | None = None,
     seed: int = 1,
 ) -> RiskDifference:
-    r"""Difference of the arms' risks of the outcome, with an interval by the bootstrap.
+    r"""Estimate risks of the outcome by arm, and their difference with a bootstrap interval.
 
     .. math:: RD(t) = F_1(t) - F_0(t), \qquad
         F(t) = \sum_{s \le t} S(s-) \frac{d_1(s)}{Y(s)}
 
-    with the weighted numbers :math:`d_1` of outcomes and :math:`Y` at risk, and S the probability
-    of no event of any kind: the Aalen-Johansen estimate, 1 - Kaplan-Meier if nothing competes. It
-    is known up to the end of the follow-up of an arm, or for ever if everybody still followed then
-    has an event; after it the result is NaN, with a note.
+    where :math:`d_1` is the weighted number of outcomes, :math:`Y` the weighted number at risk, and
+    S the probability of no event of any type. This is the Aalen-Johansen estimate, or 1 -
+    Kaplan-Meier without competing events. After the end of follow-up of an arm, it is NaN, with a
+    note, unless all people still followed then have an event.
 
     Parameters
     ----------
@@ -119,20 +119,20 @@ def risk_difference(
     adjustment : Adjustment or Population
     times : number or (k,) numbers
     cause : int or str, optional
-        The code or the label of the outcome in `y`; all other events compete with it. Needed where
-        `y` has labels; else 1 is the outcome and 2 a competing event.
+        Code or label of the outcome in `y`. All other events compete with it. Required if `y` has
+        labels; otherwise 1 is the outcome and 2 a competing event.
     level : float
     replicates : int
-        Resamples, of matched sets or else of persons with all their rows; the interval goes from
-        their percentile (1 - level) / 2 to that of (1 + level) / 2, of type 7.
+        Number of resamples of matched sets, otherwise of persons with all their rows. The limits of
+        the interval are the percentiles (1 - level) / 2 and (1 + level) / 2 (type 7).
     readjust : callable, optional
-        As of `fit_outcome`; persons of the whole population are then drawn.
+        As for `fit_outcome`. Persons of the whole population are then resampled.
     seed : int
 
     Raises
     ------
     CohortError
-        "BadOutcome", "BadSetting"; "EmptyArm", if an arm has nobody left.
+        "BadOutcome", "BadSetting"; "EmptyArm" if an arm is empty.
 
     References
     ----------

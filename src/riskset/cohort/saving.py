@@ -1,4 +1,4 @@
-"""Results of a study on disk, and back."""
+"""Save and load results of a study."""
 
 import os
 from pathlib import Path
@@ -84,19 +84,19 @@ CLASSES: dict[str, type] = {
 def save(result: object, folder: str | os.PathLike[str]) -> None:
     """Write any result of `riskset.cohort`, or a list or mapping of results, to a folder.
 
-    ``object.json`` shows its fields and settings; its arrays are columns of Parquet files, one file
-    for each length, for other programs to read. The folder appears whole or not at all.
+    ``object.json`` contains fields and settings. Arrays are columns of Parquet files, one file per
+    length, which other programs can read. The folder is written atomically.
 
     Parameters
     ----------
     result : Population, Adjustment, PropensityScore, TidyInfo, Balance, Estimate, ...
     folder : path
-        A new folder, an empty one, or one that was saved before, which is replaced.
+        A new or empty folder, or a folder that was saved before, which is replaced.
 
     Raises
     ------
     InputError
-        If something else is there, or `result` is none of these.
+        If the folder has other contents, or `result` has another type.
 
     Examples
     --------
@@ -112,13 +112,14 @@ def save(result: object, folder: str | os.PathLike[str]) -> None:
 
 
 def load(folder: str | os.PathLike[str]) -> Any:
-    """What `save` has written, every number with the bits it had.
+    """Load what `save` has written, bit for bit.
 
-    Covariates of a `TidyInfo` stay in their file and are read when they are used. No code is run.
+    Covariates of a `TidyInfo` stay in their file and are read when they are used. Loading runs no
+    code.
 
     Raises
     ------
     InputError
-        If there is no such folder, or it is damaged, or from another version.
+        If the folder does not exist, is damaged, or was written by another version.
     """
     return read_object(Path(folder), CLASSES)

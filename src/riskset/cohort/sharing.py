@@ -1,6 +1,6 @@
-"""What of a study's results may leave the house: without small counts, and blind if need be.
+"""Disclosure control for results of a study.
 
-The rules are those of `riskset.disclosure`, which shared results of studies and reports have, too.
+The rules are those of `riskset.disclosure`, as for shared results and reports of studies.
 """
 
 import numpy as np
@@ -30,20 +30,21 @@ EFFECT_IN_SUBGROUP = ("log_ratio", "lower", "upper", "se", "p", "log_hr", "se_lo
 def share_estimate(
     estimate: Estimate, *, min_cell_count: int = 5, blind: bool = False
 ) -> dict[str, object]:
-    """The row of an estimate as it may be shown; ask for that of its `sensitivity` alike.
+    """Return the row of an estimate without small counts.
 
     Parameters
     ----------
     min_cell_count : int
-        Counts above 0 and below it are hidden, with the rates and the detectable ratio that tell
-        them; with fewer outcomes than that in both arms together, the effect, too.
+        Hide counts above 0 and below this number, with the rates and the minimum detectable hazard
+        ratio from which they follow. With fewer outcomes in both arms together, hide the effect,
+        too.
     blind : bool
-        Withhold the effect, because diagnostics failed.
+        Withhold the effect, for example because diagnostics failed.
 
     Returns
     -------
     dict
-        As `Estimate.columns`; what is hidden is None, ``suppressed`` lists its names, and
+        As `Estimate.columns`. Hidden values are None, ``suppressed`` lists their names, and
         ``blinded`` says whether the effect is withheld.
     """
     row = estimate.columns()
@@ -54,17 +55,17 @@ def share_estimate(
 
 
 def share_balance(balance: Balance, *, min_cell_count: int = 5) -> dict[str, AnyArray]:
-    """The table of a balance without what tells how many people have a covariate, if few have it.
+    """Return the table of a balance without small counts.
 
-    A covariate of zeros and ones is hidden in an arm if few people have it, or all but few. Its
-    differences, and all that follows from them, are then hidden before and after the adjustment:
-    with the other counts they give the hidden one back. ``before_balanced`` and
-    ``after_balanced`` say on which side of the threshold they are.
+    A binary covariate is hidden in an arm if few people have it, or few do not. All its differences
+    are then hidden before and after the adjustment, because together with the other counts they
+    reveal the hidden count. ``before_balanced`` and ``after_balanced`` still say on which side of
+    the threshold they are.
 
     Returns
     -------
     dict
-        As `Balance.columns`; what is hidden is NaN, and True in the column of the same name with
+        As `Balance.columns`. Hidden values are NaN, and True in the column with the suffix
         ``_suppressed``.
     """
     columns = balance.columns()
@@ -89,10 +90,11 @@ def share_balance(balance: Balance, *, min_cell_count: int = 5) -> dict[str, Any
 def share_curves(
     curves: ArmCurves, times: object, *, min_cell_count: int = 5
 ) -> dict[str, AnyArray]:
-    """Curves at times, up to the last one at which each arm has enough people at risk.
+    """Return curves at given times without small counts.
 
-    Of two times between which an arm has few events one is left out, as the curve would tell them;
-    so is a time before which it has few, or after which few are left.
+    Curves end at the last time at which each arm has enough people at risk. If an arm has few
+    events between two times, one of them is left out, because the curve would reveal the number.
+    The same holds before the first time and after the last.
     """
     columns = curves.columns(times)
     enough = columns["people_at_risk"] >= min_cell_count
@@ -114,11 +116,11 @@ def share_curves(
 def share_subgroups(
     estimate: Estimate, *, min_cell_count: int = 5, blind: bool = False
 ) -> dict[str, AnyArray]:
-    """The subgroups of an estimate as they may be shown, a row for each.
+    """Return the subgroups of an estimate without small counts, one row per subgroup.
 
-    A count is hidden if it is small, or if that of all the others is, which the total of the arm
-    would tell; with it its effect, whose precision tells it; so is the effect with fewer
-    outcomes than that in a subgroup, or outside it.
+    A count is hidden if it is small, or if the count of all other people of the arm is, which
+    follows from the total. Its effect is then hidden as well, because the precision reveals the
+    count. An effect is also hidden with fewer outcomes in a subgroup, or outside of it.
 
     Parameters
     ----------
@@ -128,8 +130,8 @@ def share_subgroups(
     Returns
     -------
     dict
-        As `Estimate.subgroup_columns`; what is hidden is None, and True in the column of the same
-        name with ``_suppressed``.
+        As `Estimate.subgroup_columns`. Hidden values are None, and True in the column with the
+        suffix ``_suppressed``.
     """
     columns = estimate.subgroup_columns()
     few = np.zeros(len(estimate.subgroups), dtype=bool)
@@ -157,20 +159,20 @@ def share_subgroups(
 def share_risks(
     risks: RiskDifference, *, min_cell_count: int = 5, blind: bool = False
 ) -> dict[str, AnyArray]:
-    """Risks by some times without those of few people.
+    """Return risks at given times without small counts.
 
-    Where an arm has fewer people at risk, or with the outcome, its risk and the difference are
-    hidden. Risks that are not known, because nobody is followed so long, stay NaN.
+    If an arm has fewer people at risk, or fewer with the outcome, its risk and the difference are
+    hidden. Risks after the end of follow-up are NaN.
 
     Parameters
     ----------
     min_cell_count, blind
-        As of `share_estimate`; only the difference is then withheld.
+        As for `share_estimate`. `blind` withholds only the difference.
 
     Returns
     -------
     dict
-        As `RiskDifference.columns`; what is hidden is None.
+        As `RiskDifference.columns`. Hidden values are None.
     """
     columns = {name: values.astype(object) for name, values in risks.columns().items()}
     either = np.zeros(risks.times.size, dtype=bool)

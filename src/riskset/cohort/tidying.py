@@ -30,20 +30,20 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TidyInfo:
-    """What `tidy` left of the covariates, and how to do the same to other people's.
+    """Result of `tidy`: the tidy covariates, and how to apply the same to other people.
 
     Attributes
     ----------
     design : Design
         The tidy covariates of all rows.
     kept : tuple
-        Keys of its columns.
+        Keys of the columns of the design.
     removed_empty, removed_redundant, removed_rare : tuple
-        Keys of the columns that were left out, by the reason.
+        Keys of the removed columns, by reason.
     aliases : mapping
-        Key of each column that was left out as a copy -> key of the column that it equals.
+        Key of each removed copy -> key of the equal column.
     norm_factors : mapping
-        Key -> what the values were divided by; columns of zeros and ones have none.
+        Key -> divisor of the values. Binary columns have none.
     """
 
     design: Design
@@ -55,12 +55,12 @@ class TidyInfo:
     norm_factors: Mapping[Key, float]
 
     def apply(self, X: object) -> Design:
-        """The same columns of other people on the same scale, for predictions.
+        """Return the same columns of other people on the same scale, for predictions.
 
         Parameters
         ----------
         X : Design, Dataset, data frame, sparse matrix or array
-            With every covariate of `kept`, found by its key, in any order; others are left out.
+            Covariates that include every key of `kept`, in any order. Others are ignored.
 
         Raises
         ------
@@ -77,13 +77,13 @@ class TidyInfo:
         return replace(chosen, factors=self.design.factors)
 
     def original_coef(self, coef: object, keys: Sequence[Key] | None = None) -> Features:
-        """Coefficients per unit of the covariates as they were given (p,).
+        """Return coefficients per unit of the covariates as given (p,).
 
         Parameters
         ----------
         coef : (p,) numbers
         keys : (p,) keys, optional
-            Of the covariates of a model, which may leave some out; default: all of `kept`.
+            Keys of the covariates of a model. Default: all of `kept`.
         """
         own = self.kept if keys is None else keys
         return np.asarray(coef, dtype=np.float64) / self._factors(own)
