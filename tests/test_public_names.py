@@ -1,7 +1,6 @@
 """The public names: sorted, complete, importable, documented, and the same in every list."""
 
 import ast
-import subprocess
 import sys
 from pathlib import Path
 
@@ -39,11 +38,3 @@ def test_name_is_there_and_documented(name: str) -> None:
 def test_unknown_name() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Coxx'"):
         _ = rs.Coxx
-
-
-def test_import_is_light() -> None:
-    """Nothing heavy is loaded before it is used: the command line answers at once."""
-    heavy = ["numba", "sklearn", "duckdb", "pyarrow", "matplotlib", "scipy", "pandas"]
-    code = f"import sys, riskset; print([m for m in {heavy} if m in sys.modules])"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"

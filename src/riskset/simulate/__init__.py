@@ -1,9 +1,13 @@
 """Simulated data with known truth: designs of the paper, claims data, a toy OMOP CDM."""
 
+from typing import TYPE_CHECKING
+
 from riskset.simulate.cohort import CohortDesign, simulate_cohort
 from riskset.simulate.drawing import Drawing, Simulation, save_cohort
 from riskset.simulate.paper import CoxDesign, FineGrayDesign, simulate_cox, simulate_finegray
-from riskset.simulate.toy_cdm import toy_cdm, toy_tables
+
+if TYPE_CHECKING:
+    from riskset.simulate.toy_cdm import toy_cdm, toy_tables
 
 __all__ = [
     "CohortDesign",
@@ -18,3 +22,14 @@ __all__ = [
     "toy_cdm",
     "toy_tables",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The toy CDM, which is imported when it is first used."""
+    if name not in ("toy_cdm", "toy_tables"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from riskset.simulate import toy_cdm as module
+
+    functions = {"toy_cdm": module.toy_cdm, "toy_tables": module.toy_tables}
+    globals().update(functions)
+    return functions[name]
