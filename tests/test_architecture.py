@@ -75,10 +75,7 @@ BANNED = {"utils", "util", "common", "helpers", "misc"}
 
 # Modules that import each other.
 CIRCLES = (
-    {
-        *("riskset.estimators._answers", "riskset.estimators._base"),
-        *("riskset.estimators._saved", "riskset.estimators.profiling"),
-    },
+    {"riskset.estimators._answers", "riskset.estimators._base", "riskset.estimators.profiling"},
     {"riskset.bench.fusion", "riskset.bench.fusion_device"},
     {
         *("riskset.study.checking", "riskset.study.settings_checks"),
@@ -88,21 +85,20 @@ CIRCLES = (
 
 # Names that stand for several classes or types.
 SAME_NAMES = {
-    *("Analysis", "Beyond", "Block", "Calibration", "Censoring", "CensoringGroup"),
-    *("CensoringTies", "Chosen", "Cohort", "Column", "Columns", "Controls", "Covariates"),
-    *("Curve", "Data", "Drawing", "Duplicates", "Ends", "Engine", "Entries", "Entry"),
-    *("Estimate", "Event", "Factor", "Folds", "Form", "Found", "Interval", "IntervalType"),
-    *("Kind", "Label", "Labels", "Model", "Outcome", "Part", "Passes", "Plan", "Reading"),
-    *("Record", "Report", "Resampling", "Row", "Rows", "Rule", "Run", "Scale", "Scan"),
-    *("Score", "Search", "Shape", "Source", "Steps", "Strength", "Study", "Subgroup", "Table"),
-    *("Tables", "Ties", "UnknownRows", "Words"),
+    *("Analysis", "Calibration", "CensoringGroup", "CensoringTies", "Chosen", "Cohort"),
+    *("Column", "Columns", "Controls", "Covariates", "Curve", "Data", "Drawing", "Duplicates"),
+    *("Ends", "Engine", "Entry", "Estimate", "Event", "Factor", "Folds", "Form", "Interval"),
+    *("IntervalType", "Kind", "Label", "Labels", "Model", "Outcome", "Part", "Plan"),
+    *("Reading", "Record", "Resampling", "Row", "Rows", "Rule", "Scale", "Score", "Search"),
+    *("Source", "Steps", "Strength", "Study", "Subgroup", "Table", "Tables", "Ties"),
+    *("UnknownRows", "Words", "_Sums"),
 }
 
 # Functions with longer bodies.
 LONG = {
     "cohort/outcome_data.py fit_data",
     "data/readers.py read_dataset",
-    "kernels/lanes_cpu.py minimise_quadratics",  # one loop of a kernel
+    "kernels/replicates_cpu.py minimise_quadratics",  # one loop of a kernel
     "kernels/matching_cpu.py _round",
 }
 
@@ -115,7 +111,6 @@ READ_MESSAGES = {
     "kernels/cuda/device.py": 1,
     # Those of riskset itself.
     "cohort/outcome_data.py": 1,
-    "cohort/propensity_model.py": 1,
     "infer/retuning.py": 1,
     "omop/covariate_entries.py": 1,
     "study/settings_checks.py": 1,
