@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset.data.checks import Places, as_numbers
+from riskset.data.column_storage import BinaryColumns, DenseColumns, ValuedColumns
 from riskset.data.design import Design
 from riskset.data.labels import as_codes
-from riskset.data.parts import BinaryPart, DensePart, ValuedPart
 
 RNG = np.random.default_rng(0)
 RUNTIME = Runtime(2)
@@ -88,12 +88,12 @@ def test_kinds_of_storage() -> None:
     design = Design.from_dense(table(9001))
     kinds = {type(part): list(part.columns) for part in design.parts}
     assert kinds == {
-        BinaryPart: [0, 1, 2, 3, 4, 13],
-        ValuedPart: [5, 6, 7],
-        DensePart: [8, 9, 10, 11, 12],
+        BinaryColumns: [0, 1, 2, 3, 4, 13],
+        ValuedColumns: [5, 6, 7],
+        DenseColumns: [8, 9, 10, 11, 12],
     }
     ones = int(table(9001)[:, [0, 1, 2, 3, 4, 13]].sum())
-    binary = next(part for part in design.parts if isinstance(part, BinaryPart))
+    binary = next(part for part in design.parts if isinstance(part, BinaryColumns))
     assert binary.nbytes == 2 * ones + binary.block_ptr.nbytes  # no values
     assert (np.log2(design.scale) % 1 == 0).all()
     assert design.is_binary.tolist() == [True] * 5 + [False] * 8 + [True]

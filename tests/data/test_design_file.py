@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import riskset as rs
-from riskset.data.design_file import PREFIX, VERSION
-from riskset.data.parts import BinaryPart, DensePart, ValuedPart
+from riskset.data.column_storage import BinaryColumns, DenseColumns, ValuedColumns
+from riskset.data.design_map import PREFIX, VERSION
 
 N = 9_000
 
@@ -57,7 +57,7 @@ def assert_same(a: rs.Design, b: rs.Design) -> None:
 
 def test_saved_and_opened(tmp_path: Path) -> None:
     design = rs.Design.from_sparse(sp.csc_array(matrix()))
-    assert {type(part) for part in design.parts} == {BinaryPart, ValuedPart, DensePart}
+    assert {type(part) for part in design.parts} == {BinaryColumns, ValuedColumns, DenseColumns}
     design.save(tmp_path / "x.rsd")
     assert_same(rs.Design.open(tmp_path / "x.rsd"), design)
 
@@ -212,7 +212,7 @@ def test_a_killed_build_leaves_nothing_that_opens(tmp_path: Path) -> None:
 import os, signal
 import numpy as np
 import riskset as rs
-from riskset.data import design_file
+from riskset.data import design_map
 real = design_file._to_disk
 def killed(stream):
     real(stream)

@@ -16,8 +16,8 @@ from numpy.testing import assert_array_equal
 from data import tables
 from riskset._errors import InputError
 from riskset.data import frame as frame_module
+from riskset.data.column_storage import BinaryColumns
 from riskset.data.frame import FrameEncoder, as_table
-from riskset.data.parts import BinaryPart
 
 PATIENTS = pa.table(
     {
@@ -70,7 +70,7 @@ def test_new_data_are_encoded_by_the_levels_of_the_fit(
 
 def test_categories_and_booleans_store_no_values() -> None:
     _, design = FrameEncoder.fit(PATIENTS)
-    (binary,) = [p for p in design.parts if isinstance(p, BinaryPart)]
+    (binary,) = [p for p in design.parts if isinstance(p, BinaryColumns)]
     assert_array_equal(np.sort(binary.columns), [0, 1, 2, 4, 6, 7])
 
 

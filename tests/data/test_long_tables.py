@@ -15,8 +15,8 @@ from numpy.testing import assert_array_equal
 from data import tables
 from data.tables import BIG, OUTCOMES, long
 from riskset._errors import InputError
+from riskset.data.column_storage import BinaryColumns
 from riskset.data.dataset import Dataset
-from riskset.data.parts import BinaryPart
 from riskset.data.readers import read_dataset
 
 
@@ -92,7 +92,7 @@ def test_columns_of_ones_store_no_values_and_the_order_of_entries_is_nothing() -
     binary = {
         int(first.keys[j])
         for p in first.parts
-        if isinstance(p, BinaryPart)
+        if isinstance(p, BinaryColumns)
         for j in p.columns
         if first.keys[j] != "age"
     }

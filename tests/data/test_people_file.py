@@ -9,11 +9,11 @@ import pytest
 
 from data.tables import write_text
 from riskset._errors import InputError
-from riskset.data.people_file import PeopleFile, read_columns
+from riskset.data.cohort_table import CohortTableFile, read_columns
 
 
 def years(path: Path) -> list[int]:
-    return list(read_columns(PeopleFile(path), {"start": "year"})["start"].tolist())
+    return list(read_columns(CohortTableFile(path), {"start": "year"})["start"].tolist())
 
 
 WRITTEN = {

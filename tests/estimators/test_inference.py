@@ -37,7 +37,7 @@ def test_summary_speaks_the_library_of_the_user(data):
 
 
 def test_summary_without_pandas(data, monkeypatch):
-    monkeypatch.setattr("riskset.data.output.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("riskset.data.frame.importlib.util.find_spec", lambda name: None)
     table = rs.Cox().fit(*data).summary()
     assert isinstance(table, pa.Table)
     assert table["covariate"].to_pylist() == ["x0", "x1", "x2", "x3"]

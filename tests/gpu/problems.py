@@ -8,9 +8,9 @@ from kernels.problems import TABLES, Table
 from kernels.problems import table as make_table
 from riskset._runtime import Runtime
 from riskset._types import Index
+from riskset.data.column_storage import BinaryColumns, DenseColumns, StoredColumns, ValuedColumns
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
-from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
 from riskset.kernels import matrix_ref
 from riskset.model import replicates_likelihood
 from riskset.model.cox import CoxLoss
@@ -128,7 +128,7 @@ LIKELIHOODS = {
 # ------------------------------------------------------------------------------------- designs
 
 
-def parts_of(t: Table, first: int, kind: str) -> Part:
+def parts_of(t: Table, first: int, kind: str) -> StoredColumns:
     columns = np.arange(first, first + t.n_columns)
     every = np.arange(t.n_columns)
     if kind == "dense":
@@ -137,14 +137,14 @@ def parts_of(t: Table, first: int, kind: str) -> Part:
         padded = np.zeros((n_blocks * block_rows, t.n_columns))
         padded[: t.n_rows] = t.dense()
         blocks = padded.reshape(n_blocks, block_rows, -1).transpose(0, 2, 1)
-        return DensePart(columns, np.ascontiguousarray(blocks), t.n_rows)
+        return DenseColumns(columns, np.ascontiguousarray(blocks), t.n_rows)
     values = np.zeros(0) if kind == "binary" else t.values
     ptr, row, value = matrix_ref.sparse_layout(
         t.indptr, t.indices, values, every, t.n_rows, t.shift, RUNTIME
     )
     if kind == "binary":
-        return BinaryPart(columns, ptr, row, t.shift)
-    return ValuedPart(columns, ptr, row, value, t.shift)
+        return BinaryColumns(columns, ptr, row, t.shift)
+    return ValuedColumns(columns, ptr, row, value, t.shift)
 
 
 def design_of(t: Table) -> Design:

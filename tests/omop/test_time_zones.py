@@ -18,7 +18,7 @@ import pytest
 
 import riskset as rs
 from omop.by_hand import day
-from riskset.data.people_file import PeopleFile, read_columns
+from riskset.data.cohort_table import CohortTableFile, read_columns
 
 WRITTEN = [day("2015-01-01"), day("2015-06-10"), day("2014-12-31")]
 ZONES = ["America/New_York", "Asia/Tokyo", "Asia/Kolkata", "+09:00", "-05:30", "UTC"]
@@ -119,7 +119,7 @@ def test_infinite_dates_are_no_dates(tmp_path):
 def test_years_of_a_table_of_people(zone, tmp_path):
     times = pa.array(points(zone, (0, 0)), pa.timestamp("us", zone))
     pq.write_table(pa.table({"start": times}), tmp_path / "t.parquet")
-    found = read_columns(PeopleFile(tmp_path / "t.parquet"), {"start": "year"})
+    found = read_columns(CohortTableFile(tmp_path / "t.parquet"), {"start": "year"})
     assert found["start"].tolist() == [2015, 2015, 2014]
 
 

@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from riskset._runtime import Runtime
+from riskset.data.column_storage import BinaryColumns, DenseColumns, ValuedColumns
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
-from riskset.data.parts import BinaryPart, DensePart, ValuedPart
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 from riskset.model.loss import Loss
@@ -118,9 +118,9 @@ def test_converged_means_optimal_and_infinite_means_separated(seed: int) -> None
 def test_the_problems_have_columns_of_every_kind() -> None:
     design = Design.from_dense(covariates(np.random.default_rng(0)))
     assert {type(part): part.columns.tolist() for part in design.parts} == {
-        BinaryPart: [0, 1],
-        ValuedPart: [2, 3],
-        DensePart: [4, 5],
+        BinaryColumns: [0, 1],
+        ValuedColumns: [2, 3],
+        DenseColumns: [4, 5],
     }
 
 

@@ -14,7 +14,7 @@ from riskset.bench.case import Case
 from riskset.bench.experiment import Tell
 from riskset.bench.measure import steady
 from riskset.bench.record import Record, grouped
-from riskset.data.parts import BinaryPart
+from riskset.data.column_storage import BinaryColumns
 from riskset.kernels._vector import lane_rows
 from riskset.model.design_sums import HostSums
 from riskset.model.replicates_likelihood import LANES, LaneLoss, ReplicateWeights
@@ -219,7 +219,7 @@ def _of_samples(case: Case, runtime: Runtime) -> Iterator[Work]:
     """The sample of rows that curvature is made of: its bits, and their products."""
     design, sums = case.design, HostSums(case.design, runtime)
     (part,) = design.parts
-    assert isinstance(part, BinaryPart)
+    assert isinstance(part, BinaryColumns)
     q = design.n_features
     n_samples = max(LEAST_SAMPLES, PER_COLUMN * q)
     rows = np.sort(np.random.default_rng(1).integers(0, design.n_rows, n_samples))

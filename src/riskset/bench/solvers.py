@@ -17,8 +17,8 @@ from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.proximal import Accelerated
 from riskset.bench.record import Record, grouped, line
+from riskset.data.column_storage import StoredColumns
 from riskset.data.design import Design
-from riskset.data.parts import Part
 from riskset.model.penalty import L1
 from riskset.plot import Figure, Panel, time_curves
 from riskset.solve.ccd import CoordinateDescent
@@ -46,7 +46,7 @@ class CountedDesign(Design):
             **{f.name: getattr(design, f.name) for f in fields(Design) if f.init}, sizes=sizes
         )
 
-    def select(self, columns: Index | None = None) -> list[tuple[Part, Index, Index]]:
+    def select(self, columns: Index | None = None) -> list[tuple[StoredColumns, Index, Index]]:
         """What every operation but a product begins with."""
         self.reads[0] += int(self.sizes.sum() if columns is None else self.sizes[columns].sum())
         return super().select(columns)

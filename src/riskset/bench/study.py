@@ -22,7 +22,7 @@ from riskset.cohort.matching import match
 from riskset.cohort.population import Population
 from riskset.cohort.propensity import auc
 from riskset.cohort.propensity_model import propensity_score
-from riskset.data.column_facts import entry_counts
+from riskset.data.column_statistics import entry_counts
 from riskset.data.design import Design
 from riskset.plot import Figure, time_bars
 from riskset.simulate import simulate_cohort

@@ -8,7 +8,7 @@ import numpy as np
 import riskset as rs
 from riskset._runtime import Runtime
 from riskset.cli.terminal import warn
-from riskset.data.spread import column_spread
+from riskset.data.column_statistics import standard_deviations
 from riskset.data.writers import replacing
 from riskset.plot import (
     Figure,
@@ -178,9 +178,9 @@ def draw_path(folder: Path, data: "rs.Dataset", result: "rs.PathResult") -> None
 
 
 def _spreads(data: "rs.Dataset", names: "Sequence[str]") -> "Features":
-    """`column_spread` of some covariates."""
+    """`standard_deviations` of some covariates."""
     columns = [data.design.index_of(name) for name in names]
-    return column_spread(data.design, Runtime.select())[columns]
+    return standard_deviations(data.design, Runtime.select())[columns]
 
 
 def _save(folder: Path, name: str, figure: Figure) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from riskset._types import AnyArray
 from riskset.cohort.adjustment import People, Step, start
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 from riskset.disclosure.small_cells import hide_attrition
 
 __all__ = ["Attrition", "attrition"]

@@ -24,7 +24,7 @@ from riskset.cohort.moments import (
     stratum_variances,
 )
 from riskset.data.design import Design
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 
 __all__ = ["Balance", "Group", "Sd", "Side", "SmdVariance", "balance"]
 

@@ -15,7 +15,7 @@ from riskset.cohort.error_posterior import ErrorPosterior, error_posterior
 from riskset.cohort.null import Null, fit_null
 from riskset.cohort.null_posterior import NullPosterior, null_posterior
 from riskset.curves.followup import check_level
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 
 __all__ = ["Calibration", "Controls", "ErrorModel", "Method", "calibrate", "leave_one_out"]
 

@@ -10,8 +10,7 @@ from riskset._errors import CohortError, InputError
 from riskset._types import AnyArray, Features
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
-from riskset.data.frame import FrameEncoder
-from riskset.data.output import data_frame
+from riskset.data.frame import FrameEncoder, data_frame
 
 __all__ = ["as_design", "coefficient_frame"]
 

@@ -16,8 +16,8 @@ from riskset.curves.aalen_johansen import AalenJohansen, aalen_johansen
 from riskset.curves.comparison import GroupTest, gray_test
 from riskset.curves.intervals import Interval
 from riskset.curves.kaplan_meier import KaplanMeier, kaplan_meier
+from riskset.data.frame import data_frame
 from riskset.data.outcome import Surv
-from riskset.data.output import data_frame
 
 __all__ = ["ARMS", "ArmCurves", "gray", "incidence", "need_arms", "survival"]
 

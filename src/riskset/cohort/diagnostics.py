@@ -9,7 +9,7 @@ import numpy as np
 from riskset._errors import CohortError, InputError
 from riskset._types import AnyArray, is_number
 from riskset.cohort.balancing import Balance
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 
 __all__ = ["BalanceFacts", "Diagnostic", "Diagnostics", "check", "diagnose", "gate"]
 

@@ -11,7 +11,7 @@ from riskset._types import AnyArray, Features, Rows
 from riskset.cohort.adjustment import Estimand
 from riskset.cohort.covariates import coefficient_frame
 from riskset.cohort.outcomes import ArmCounts, mdrr
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 from riskset.infer.crossval.result import CrossValidation
 from riskset.infer.over_time import EffectOverTime
 from riskset.model.penalty import Penalty

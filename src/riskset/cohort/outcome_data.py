@@ -16,7 +16,7 @@ from riskset.cohort.estimate import Reading
 from riskset.cohort.outcome_options import Options
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.tidying import TidyInfo, tidy
-from riskset.data.column_facts import select_columns
+from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
 from riskset.data.writers import check_target

@@ -11,9 +11,9 @@ from riskset._messages import Note
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, is_number
 from riskset.cohort.population import Population
+from riskset.data.column_storage import DenseColumns
 from riskset.data.design import Design
-from riskset.data.output import data_frame
-from riskset.data.parts import DensePart
+from riskset.data.frame import data_frame
 from riskset.model.penalty import Penalty
 from riskset.model.references import without_levels, without_references
 
@@ -129,7 +129,7 @@ def one_arm_only(design: Design, is_target: NDArray[np.bool_]) -> Index:
     ]
     found = (counts[0] + counts[1] >= LEAST_ROWS) & (np.minimum(*counts) == 0)
     for part in design.parts:
-        if isinstance(part, DensePart):
+        if isinstance(part, DenseColumns):
             found[part.columns] = False
     return np.flatnonzero(found)
 

@@ -12,7 +12,7 @@ from riskset.cohort.covariates import coefficient_frame
 from riskset.cohort.population import Population
 from riskset.cohort.propensity import preference_score
 from riskset.cohort.propensity_checks import TreatmentCovariates
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import Penalty
 

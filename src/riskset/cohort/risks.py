@@ -16,7 +16,7 @@ from riskset.cohort.outcome_options import Readjust, check_resampling
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.resampling import counts_of_resamples, readjusted
 from riskset.curves._result import as_times
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 
 __all__ = ["RiskDifference", "end_notes", "risk_difference"]
 

@@ -28,7 +28,7 @@ from riskset.curves.comparison import GroupTest
 from riskset.curves.followup import Followup
 from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve
 from riskset.curves.life_table import LifeTable
-from riskset.data.object_file import read_object, write_object
+from riskset.data.result_folder import read_object, write_object
 from riskset.infer.crossval.result import CrossValidation
 from riskset.infer.over_time import EffectOverTime
 from riskset.model.penalty import L1, L2, ElasticNet

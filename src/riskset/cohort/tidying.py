@@ -12,7 +12,7 @@ from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, is_number
 from riskset.cohort.adjustment import People, start
 from riskset.cohort.covariates import as_design
-from riskset.data.column_facts import (
+from riskset.data.column_statistics import (
     digests,
     divided,
     entry_counts,

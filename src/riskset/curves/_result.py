@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset.data.checks import Places, as_array, as_numbers
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 
 __all__ = ["C", "Curve", "Curves", "as_times", "step_values"]
 

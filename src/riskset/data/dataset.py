@@ -12,16 +12,16 @@ from riskset._errors import InputError
 from riskset._keywords import keywords
 from riskset._messages import Note
 from riskset._types import AnyArray
-from riskset.data.beside import LongInput, beside
 from riskset.data.checks import Places
 from riskset.data.column_roles import ColumnRoles
 from riskset.data.database import Database
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
+from riskset.data.long_covariates import LongInput, beside
 from riskset.data.long_table import Duplicates, LongTableFormat, UnknownRows
+from riskset.data.notes import notes_on_columns
 from riskset.data.outcome import Outcome
 from riskset.data.outcome_columns import OutcomeColumns, identified, places_of
-from riskset.data.remarks import remarks_on_columns
 from riskset.data.schema import LongOptions, Schema
 from riskset.data.table import Table, Words
 
@@ -254,7 +254,7 @@ def assemble(
         columns,
         cause=asked.cause,
         n_dropped=n_dropped,
-        notes=(*remarks_on_columns(table, asked, roles, encoder), *notes),
+        notes=(*notes_on_columns(table, asked, roles, encoder), *notes),
     )
 
 

@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Factors, Features, Index, Matrix, Rows
-from riskset.data.assemble import (
+from riskset.data.checks import Places, as_array, as_numbers
+from riskset.data.column_storage import BinaryColumns, DenseColumns, StoredColumns
+from riskset.data.design_build import write_blocks
+from riskset.data.design_columns import (
     ColumnBuilder,
     as_float,
     assemble_csc,
@@ -28,10 +31,7 @@ from riskset.data.assemble import (
     column_names,
     take_rows,
 )
-from riskset.data.checks import Places, as_array, as_numbers
-from riskset.data.design_build import write_blocks
-from riskset.data.design_file import Contents, read_contents, write_contents
-from riskset.data.parts import BinaryPart, DensePart, Part
+from riskset.data.design_map import Contents, read_contents, write_contents
 
 __all__ = ["Design"]
 
@@ -49,7 +49,7 @@ class Design:
         Exact keys of the columns: 64-bit integers or text.
     center, scale : (p,) float64
         A stored column is ``(x - center) / scale``. Binary columns have 0 and 1.
-    parts : tuple of `Part`
+    parts : tuple of `StoredColumns`
         Binary, valued sparse and dense columns.
     factors : tuple of tuple of str
         For each category, the names of its columns, one per level. Every row has exactly one level,
@@ -64,7 +64,7 @@ class Design:
     keys: tuple[int | str, ...]
     center: Features
     scale: Features
-    parts: tuple[Part, ...]
+    parts: tuple[StoredColumns, ...]
     factors: Factors = ()
     source: tuple[str, int] | None = field(default=None, init=False)
 
@@ -301,11 +301,11 @@ class Design:
         """Columns that hold only 0 and 1 (p,)."""
         out = np.zeros(self.n_features, dtype=bool)
         for part in self.parts:
-            if isinstance(part, BinaryPart):
+            if isinstance(part, BinaryColumns):
                 out[part.columns] = True
         return out
 
-    def select(self, columns: Index | None = None) -> list[tuple[Part, Index, Index]]:
+    def select(self, columns: Index | None = None) -> list[tuple[StoredColumns, Index, Index]]:
         """For each part that holds any of the columns: the part, its slots, places in `columns`."""
         if columns is None:
             return [(p, np.arange(p.columns.size, dtype=np.int64), p.columns) for p in self.parts]
@@ -374,7 +374,7 @@ class Design:
     def stored_column(self, column: int) -> Rows:
         """One stored column (n,); of a column that is stored dense this is one copy."""
         part, slot = self.parts[self._home[0][column]], int(self._home[1][column])
-        if isinstance(part, DensePart):
+        if isinstance(part, DenseColumns):
             return np.asarray(part.blocks[:, slot].reshape(-1)[: self.n_rows])
         return self.stored(np.array([column]))[:, 0]
 

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Features, Index, Rows
-from riskset.data.assemble import (
+from riskset.data.checks import Places, as_array
+from riskset.data.design_columns import (
     DENSE_ABOVE,
     SHIFT,
     as_float,
@@ -26,8 +27,7 @@ from riskset.data.assemble import (
     dense_part,
     power_of_two,
 )
-from riskset.data.checks import Places, as_array
-from riskset.data.design_file import Draft, Section, as_arrays, drafting, head_of
+from riskset.data.design_map import Draft, Section, as_arrays, drafting, head_of
 from riskset.data.writers import check_target
 
 __all__ = ["Block", "Plan", "Spool", "lay_out", "write_blocks"]

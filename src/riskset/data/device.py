@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from riskset._types import AnyArray, Index
+from riskset.data.column_storage import BinaryColumns, DenseColumns, StoredColumns, ValuedColumns
 from riskset.data.design import Design
-from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
 from riskset.kernels.cuda.backend import Array, Backend
 from riskset.kernels.cuda.launch import Launcher
 
@@ -26,7 +26,7 @@ PARTIAL_NUMBERS = 1 << 25
 class _Stored:
     """A part of the design: the part itself, and its arrays on the device."""
 
-    part: Part
+    part: StoredColumns
     arrays: dict[str, Array]
 
 
@@ -67,12 +67,12 @@ class DeviceDesign:
         self._launch = Launcher(self.backend)
         self._stored = [_Stored(part, self._upload(part)) for part in self.design.parts]
 
-    def _upload(self, part: Part) -> dict[str, Array]:
-        if isinstance(part, DensePart):
+    def _upload(self, part: StoredColumns) -> dict[str, Array]:
+        if isinstance(part, DenseColumns):
             return {"blocks": self.backend.upload(part.blocks)}
-        assert isinstance(part, (BinaryPart, ValuedPart))
+        assert isinstance(part, (BinaryColumns, ValuedColumns))
         arrays = {"block_ptr": part.block_ptr, "row": part.row}
-        if isinstance(part, ValuedPart):
+        if isinstance(part, ValuedColumns):
             arrays["value"] = part.value
         return {name: self.backend.upload(array) for name, array in arrays.items()}
 
@@ -127,7 +127,7 @@ class DeviceDesign:
             "n_lanes": r.shape[1],
             "partial": partial,
         }
-        if isinstance(part, DensePart):
+        if isinstance(part, DenseColumns):
             n_blocks, _, block_rows = part.blocks.shape
             self._launch(
                 "cross_dense",
@@ -139,13 +139,13 @@ class DeviceDesign:
                 panel_blocks=_panel_blocks(block_rows),
             )
             return
-        assert isinstance(part, (BinaryPart, ValuedPart))
+        assert isinstance(part, (BinaryColumns, ValuedColumns))
         arguments |= {
             "shift": part.shift,
             "n_blocks": part.block_ptr.shape[0],
             "panel_blocks": _panel_blocks(1 << part.shift),
         }
-        if isinstance(part, ValuedPart):
+        if isinstance(part, ValuedColumns):
             self._launch("cross_valued", **arguments, power=power)
         else:
             self._launch("cross_binary", **arguments)
@@ -158,18 +158,20 @@ class DeviceDesign:
         for stored, slots, at in self._select(columns):
             on_device = self.backend.upload(slots)
             rows = (
-                {} if isinstance(stored.part, DensePart) else self._rows(stored, slots, on_device)
+                {}
+                if isinstance(stored.part, DenseColumns)
+                else self._rows(stored, slots, on_device)
             )
             parts.append(_Listed(stored, at, on_device, rows))
         return DeviceColumns(columns, tuple(parts))
 
     def _rows(self, stored: _Stored, slots: AnyArray, on_device: Array) -> dict[str, Array]:
         part = stored.part
-        assert isinstance(part, (BinaryPart, ValuedPart))
+        assert isinstance(part, (BinaryColumns, ValuedColumns))
         n_rows, backend = self.design.n_rows, self.backend
         entries = np.diff(part.block_ptr, axis=1)[:, slots].sum(axis=1)
         base = np.append(0, np.cumsum(entries))
-        has_value = isinstance(part, ValuedPart)
+        has_value = isinstance(part, ValuedColumns)
         made = {
             "row_ptr": backend.empty((n_rows + 1,), np.dtype(np.int64)),
             "column": backend.empty((int(base[-1]),), np.dtype(np.int32)),
@@ -214,7 +216,7 @@ class DeviceDesign:
 
     def _product_part(self, listed: _Listed, v: Array, out: Array) -> None:
         part, n_rows, n_lanes = listed.stored.part, self.design.n_rows, v.shape[1]
-        if isinstance(part, DensePart):
+        if isinstance(part, DenseColumns):
             self._launch(
                 "product_dense",
                 blocks=listed.stored.arrays["blocks"],
@@ -228,14 +230,14 @@ class DeviceDesign:
                 out=out,
             )
             return
-        name = "product_valued" if isinstance(part, ValuedPart) else "product_binary"
+        name = "product_valued" if isinstance(part, ValuedColumns) else "product_binary"
         self._launch(name, v=v, n_rows=n_rows, n_lanes=n_lanes, out=out, **listed.rows)
 
     # ------------------------------------------------------------------------- samples of rows
 
     def bits(
         self,
-        part: BinaryPart,
+        part: BinaryColumns,
         slots: Index,
         is_drawn: AnyArray,
         start: Index,
@@ -266,10 +268,10 @@ def _panel_blocks(block_rows: int) -> int:
     return max(1, PANEL_ROWS // block_rows)
 
 
-def _panels(part: Part) -> int:
-    if isinstance(part, DensePart):
+def _panels(part: StoredColumns) -> int:
+    if isinstance(part, DenseColumns):
         n_blocks, _, block_rows = part.blocks.shape
     else:
-        assert isinstance(part, (BinaryPart, ValuedPart))
+        assert isinstance(part, (BinaryColumns, ValuedColumns))
         n_blocks, block_rows = part.block_ptr.shape[0], 1 << part.shift
     return int(-(-n_blocks // _panel_blocks(block_rows)))

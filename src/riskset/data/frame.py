@@ -1,10 +1,11 @@
-"""Data frames of any library, and the encoding of their columns as covariates.
+"""Data frames of any library, in and out, and the encoding of their columns as covariates.
 
 Frames come in through narwhals and travel on as Arrow columns, one at a time. Nothing is guessed: a
 missing value, a date, a level that was not there at the fit, or a column that looks like an
 identifier is an error that names the column and the row.
 """
 
+import importlib.util
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from riskset.data.design import Design
 from riskset.data.levels import find_levels, level_codes
 from riskset.data.table import Table, kind_of, numbers, pandas_index
 
-__all__ = ["FrameEncoder", "as_table"]
+__all__ = ["FrameEncoder", "as_table", "data_frame"]
 
 CHUNK_CELLS = 1 << 25
 """Cells of a file that are held at a time: 256 MB as float64."""
@@ -174,6 +175,30 @@ def _kind_of_object(value: object) -> str:
     if value is None or isinstance(value, (Real, Decimal, np.integer, np.floating)):
         return "numbers"
     return "text" if isinstance(value, str) else f"objects of type {type(value).__name__}"
+
+
+def data_frame(columns: Mapping[str, AnyArray], library: str | None) -> Any:
+    """A data frame of named columns of equal length.
+
+    Parameters
+    ----------
+    columns : mapping
+        The first column labels the rows.
+    library : str or None
+        "pandas", "polars" or "pyarrow"; any other: pandas if it is installed, else Arrow, which
+        always is.
+
+    Returns
+    -------
+    pandas, polars or Arrow frame
+        In pandas the first column is the index.
+    """
+    lists = {name: column.tolist() for name, column in columns.items()}
+    if library == "polars":
+        return nw.from_dict(lists, backend="polars").to_native()
+    if library == "pyarrow" or not importlib.util.find_spec("pandas"):
+        return nw.from_dict(lists, backend="pyarrow").to_native()
+    return nw.from_dict(lists, backend="pandas").to_native().set_index(next(iter(columns)))
 
 
 class _Ahead:

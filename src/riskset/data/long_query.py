@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
-from riskset.data.assemble import SHIFT
 from riskset.data.database import StoredTable, batches, quoted
+from riskset.data.design_columns import SHIFT
 from riskset.kernels.long_table_cpu import append_entries
 
 __all__ = ["Entries", "Found", "LongColumns", "LongQuery"]

@@ -8,12 +8,12 @@ from pathlib import Path
 from riskset._errors import InputError
 from riskset._keywords import keywords, setting
 from riskset._types import AnyArray
-from riskset.data.beside import CovariateFile, open_covariates
 from riskset.data.column_roles import ColumnRoles
 from riskset.data.database import Database
 from riskset.data.dataset import Dataset, assemble, assemble_new
-from riskset.data.design_file import is_design_file
+from riskset.data.design_map import is_design_file
 from riskset.data.files import open_file
+from riskset.data.long_covariates import CovariateFile, open_covariates
 from riskset.data.schema import LongOptions, Schema
 from riskset.data.table import labels
 

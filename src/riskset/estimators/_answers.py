@@ -10,7 +10,7 @@ from riskset._errors import InputError, NotDefinedError, check_once
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 from riskset.estimators._bootstraps import Bootstraps
 from riskset.estimators._fitted import Fitted, ModelTests
 from riskset.estimators._input import Columns, Data

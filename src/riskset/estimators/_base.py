@@ -21,9 +21,9 @@ from riskset._messages import Note
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
 from riskset._types import Features, is_count, is_number
-from riskset.data.assemble import column_names
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
+from riskset.data.design_columns import column_names
 from riskset.estimators._answers import Answers
 from riskset.estimators._fitted import Fitted, Training
 from riskset.estimators._in_blocks import NO_ROBUST, fit_blocks

@@ -24,7 +24,7 @@ from riskset.data.checks import (
     complain_rows,
     is_missing,
 )
-from riskset.data.column_facts import select_columns
+from riskset.data.column_statistics import select_columns
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table

@@ -8,7 +8,7 @@ import numpy as np
 
 from riskset._errors import InputError
 from riskset._types import Features
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 
 __all__ = ["Interval", "check_used"]
 

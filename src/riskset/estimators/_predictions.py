@@ -11,7 +11,7 @@ from riskset._types import AnyArray, Features, Matrix, Rows
 from riskset.data.checks import Places, as_array
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 from riskset.estimators._fitted import Fitted
 from riskset.estimators._input import (
     Columns,

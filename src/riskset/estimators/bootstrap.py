@@ -11,7 +11,7 @@ import numpy as np
 
 from riskset._errors import InputError, RisksetWarning
 from riskset._types import Features, Matrix, is_count
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 from riskset.estimators._interval import Interval
 from riskset.infer.bootstrap_intervals import Ends, IntervalType, interval_ends, least_replicates
 from riskset.model.penalty import Penalty

@@ -15,7 +15,7 @@ from riskset.curves.followup import Followup
 from riskset.data.causes import named_causes
 from riskset.data.checks import Places, as_numbers
 from riskset.data.dataset import Dataset
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 from riskset.estimators._input import Columns, frame_library, lift, read_covariates
 from riskset.estimators._predictions import as_times
 from riskset.estimators._tuning import TunablePenalty

@@ -16,7 +16,7 @@ from riskset._messages import Note
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, is_count, is_number
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 from riskset.engine import check_engine, workers
 from riskset.estimators._base import SOLVERS, HazardModel
 from riskset.estimators._input import Data, frame_library

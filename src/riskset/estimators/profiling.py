@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from riskset._errors import InputError, NotDefinedError, RisksetWarning, counted
 from riskset._progress import ProgressBar, time_left
 from riskset._types import Features, Index, is_count, is_number
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 from riskset.estimators._input import frame_library
 from riskset.infer.profile import Grid, Source, adaptive_grid, fixed_grid, profile_intervals
 from riskset.solve.fit import fit_by_newton

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError, RisksetWarning
 from riskset._types import AnyArray, Index, Rows
+from riskset.data.frame import data_frame
 from riskset.data.outcome import Outcome
-from riskset.data.output import data_frame
 from riskset.metrics._censored import AtTime, read_chances
 from riskset.metrics._sample import Sample, read_score, read_times
 

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from riskset._errors import InputError, RisksetWarning
 from riskset._types import AnyArray, Index, Rows
 from riskset.curves.intervals import probability_interval
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 from riskset.metrics._brier import PredictionKind, read_incidence
 from riskset.metrics._censored import read_chances
 from riskset.metrics._sample import Sample, read_times

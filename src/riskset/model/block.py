@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from riskset._runtime import Runtime, one_blas_thread
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset._version import __version__
-from riskset.data.common_units import CommonUnits, aligned
+from riskset.data.aligned_design import AlignedDesign, aligned
 from riskset.data.design import Design
 from riskset.data.risk_order import BlockBoundary, joined
 from riskset.kernels.subdistribution_cpu import RowsBefore, nested_information
@@ -141,7 +141,7 @@ class RowBlock:
         outcome = replace(self._outcome)
         outcome.__dict__["risk"] = risk = joined(self._outcome.risk, self._n_first, link)
         self._ends = StratumEnds.of(risk, link.continues)
-        self._columns = CommonUnits.of(self._design, head, self._runtime)
+        self._columns = AlignedDesign.of(self._design, head, self._runtime)
         self._vectors = {ZERO: np.zeros(outcome.n_rows), OFFSET: outcome.offset}
         self._key = None
         if survival is None:

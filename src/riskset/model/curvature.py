@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix, RiskSets, Rows
+from riskset.data.column_storage import BinaryColumns
 from riskset.data.design import Design
-from riskset.data.parts import BinaryPart
 from riskset.kernels import gram_cpu as kernels
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.model.cox import Evaluation
@@ -239,7 +239,7 @@ def _sample(sums: DesignSums, columns: Index, rows: Index, slot: Index, n_words:
     binary_at, other_at = [none], [none]
     bits, z = [np.zeros((0, n_words), dtype=np.uint64)], [np.zeros((64 * n_words, 0))]
     for part, slots, at in design.select(columns):
-        if isinstance(part, BinaryPart):
+        if isinstance(part, BinaryColumns):
             binary_at.append(at)
             bits.append(sums.bits(part, slots, has_copy, start, slot_by_row, n_words))
             continue

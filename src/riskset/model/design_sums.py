@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
+from riskset.data.column_storage import BinaryColumns
 from riskset.data.design import Design
 from riskset.data.device import DeviceDesign
-from riskset.data.parts import BinaryPart
 from riskset.kernels import gram_cpu as kernels
 from riskset.kernels.cuda.launch import Launcher
 
@@ -37,7 +37,7 @@ class DesignSums(Protocol):
 
     def bits(
         self,
-        part: BinaryPart,
+        part: BinaryColumns,
         slots: Index,
         is_drawn: AnyArray,
         start: Index,
@@ -72,7 +72,7 @@ class HostSums:
 
     def bits(
         self,
-        part: BinaryPart,
+        part: BinaryColumns,
         slots: Index,
         is_drawn: AnyArray,
         start: Index,
@@ -124,7 +124,7 @@ class DeviceSums:
 
     def bits(
         self,
-        part: BinaryPart,
+        part: BinaryColumns,
         slots: Index,
         is_drawn: AnyArray,
         start: Index,

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from riskset.data.column_facts import select_columns
+from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
 from riskset.model.penalty import Penalty
 

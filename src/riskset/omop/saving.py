@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from riskset.cohort import saving
-from riskset.data.object_file import read_object, write_object
+from riskset.data.result_folder import read_object, write_object
 from riskset.omop.concepts import ConceptItem, ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
 from riskset.omop.covariates import Covariates

@@ -9,7 +9,7 @@ from riskset._errors import InputError
 from riskset._types import AnyArray
 from riskset._version import __version__
 from riskset.actors import Crew
-from riskset.data.common_units import common_head
+from riskset.data.aligned_design import common_head
 from riskset.data.design import Design
 from riskset.model.block_messages import BlockFacts
 from riskset.model.censoring import CensoringTies

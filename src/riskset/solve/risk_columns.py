@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from riskset._types import AnyArray, Features, Index, Rows
+from riskset.data.column_storage import BinaryColumns, DenseColumns, ValuedColumns
 from riskset.data.design import Design
-from riskset.data.parts import BinaryPart, DensePart, ValuedPart
 from riskset.kernels import columns_cpu
 
 __all__ = ["RiskOrderEntries", "RiskColumns"]
@@ -58,11 +58,11 @@ class RiskColumns:
         place_of = np.full(design.n_rows, -1, dtype=np.int64)
         place_of[order] = np.arange(order.size)
         for part in design.parts:
-            if isinstance(part, DensePart):
+            if isinstance(part, DenseColumns):
                 self.reach[part.columns] = np.abs(part.blocks).max(axis=(0, 2), initial=0.0)
                 continue
-            assert isinstance(part, (BinaryPart, ValuedPart))
-            known = part.value if isinstance(part, ValuedPart) else np.zeros(0)
+            assert isinstance(part, (BinaryColumns, ValuedColumns))
+            known = part.value if isinstance(part, ValuedColumns) else np.zeros(0)
             ptr, place, value = columns_cpu.to_csc(
                 part.block_ptr, part.row, known, part.shift, place_of
             )
@@ -91,7 +91,7 @@ class RiskColumns:
         n = self.order.size
         at_once = max(1, MAX_DENSE_ENTRIES // max(1, n))
         for part in self.design.parts:
-            if not isinstance(part, DensePart):
+            if not isinstance(part, DenseColumns):
                 continue
             columns = part.columns[is_wanted[part.columns]]
             for a in range(0, columns.size, at_once):

@@ -18,7 +18,7 @@ from riskset.cohort.propensity_checks import TreatmentCovariates
 from riskset.cohort.propensity_model import propensity_score
 from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.tidying import TidyInfo, tidy
-from riskset.data.column_facts import select_columns
+from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
 from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation

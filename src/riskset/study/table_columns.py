@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from riskset._errors import InputError
-from riskset.data.people_file import ColumnKind, PeopleFile, columns_of
+from riskset.data.cohort_table import CohortTableFile, ColumnKind, columns_of
 from riskset.study.data_sections import TableData, TableOutcome
 from riskset.study.specification import Study
 from riskset.study.variables import YEAR, uses
@@ -19,7 +19,7 @@ class TableColumns:
 
     Attributes
     ----------
-    file : PeopleFile
+    file : CohortTableFile
     long : Path or None
         The long table of covariates, or a design in a file.
     wanted : dict of str to ColumnKind
@@ -32,7 +32,7 @@ class TableColumns:
         Columns that variables part; so may they.
     """
 
-    file: PeopleFile
+    file: CohortTableFile
     long: Path | None
     wanted: dict[str, ColumnKind]
     covariates: tuple[str, ...]
@@ -50,7 +50,7 @@ class TableColumns:
         """
         data = study.specification.data
         assert isinstance(data, TableData)
-        file = PeopleFile(study.folder / data.people, data.table, data.id)
+        file = CohortTableFile(study.folder / data.people, data.table, data.id)
         if not file.path.exists():
             raise study.no_file("data", "people", file=file.path)
         long = None

@@ -6,7 +6,7 @@ from riskset._errors import InputError, counted
 from riskset._types import AnyArray, Index
 from riskset.cohort.adjustment import Adjustment, restrict, start
 from riskset.cohort.population import Population
-from riskset.data.people_file import covariates_of, read_columns
+from riskset.data.cohort_table import covariates_of, read_columns
 from riskset.study.analysis_sections import Analysis
 from riskset.study.cohorts import Cohort, Followed
 from riskset.study.data_sections import TableData, TableExposure, TableOutcome

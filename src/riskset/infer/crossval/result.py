@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from riskset._messages import Note
 from riskset._types import AnyArray, Features, Index, Matrix
-from riskset.data.output import data_frame
+from riskset.data.frame import data_frame
 from riskset.infer.crossval.engine import Scored, are_equal
 from riskset.infer.crossval.folds import Folds
 from riskset.infer.crossval.scores import ReplicateScore, Score

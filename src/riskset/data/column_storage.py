@@ -16,10 +16,10 @@ from riskset.kernels import gram_cpu
 from riskset.kernels import matrix_cpu as kernels
 from riskset.kernels import replicates_cpu as lanes
 
-__all__ = ["BinaryPart", "DensePart", "Part", "ValuedPart"]
+__all__ = ["BinaryColumns", "DenseColumns", "StoredColumns", "ValuedColumns"]
 
 
-class Part(Protocol):
+class StoredColumns(Protocol):
     """A group of columns of one kind."""
 
     @property
@@ -50,7 +50,7 @@ class Part(Protocol):
 
 
 @dataclass(frozen=True)
-class BinaryPart:
+class BinaryColumns:
     """Columns of zeros and ones: two bytes for each one, nothing for the values."""
 
     columns: Index
@@ -64,34 +64,34 @@ class BinaryPart:
         return self.block_ptr.nbytes + self.row.nbytes
 
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
-        """See `Part.cross`."""
+        """See `StoredColumns.cross`."""
         return kernels.cross_binary(self.block_ptr, self.row, slots, r, self.shift, runtime)
 
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
-        """See `Part.product`."""
+        """See `StoredColumns.product`."""
         kernels.product_binary(self.block_ptr, self.row, slots, v, self.shift, out, runtime)
 
     def magnitude(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
-        """See `Part.magnitude`."""
+        """See `StoredColumns.magnitude`."""
         self.product(slots, v, out, runtime)
 
     def cross_lanes(self, slots: Index, r: Matrix, *, power: int = 1) -> Matrix:
-        """See `Part.cross_lanes`."""
+        """See `StoredColumns.cross_lanes`."""
         out = np.zeros((slots.size, r.shape[1]))
         lanes.cross_binary(self.block_ptr, self.row, slots, r, self.shift, out)
         return out
 
     def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:
-        """See `Part.product_lanes`."""
+        """See `StoredColumns.product_lanes`."""
         lanes.product_binary(self.block_ptr, self.row, slots, v, self.shift, out)
 
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
-        """See `Part.fill`."""
+        """See `StoredColumns.fill`."""
         _fill_sparse(self.block_ptr, self.row, np.zeros(0), self.shift, slots, rows, out)
 
 
 @dataclass(frozen=True)
-class ValuedPart:
+class ValuedColumns:
     """Sparse columns with values: ten bytes for each non-zero."""
 
     columns: Index
@@ -106,26 +106,26 @@ class ValuedPart:
         return self.block_ptr.nbytes + self.row.nbytes + self.value.nbytes
 
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
-        """See `Part.cross`."""
+        """See `StoredColumns.cross`."""
         return kernels.cross_valued(
             self.block_ptr, self.row, self.value, slots, r, self.shift, runtime, power
         )
 
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
-        """See `Part.product`."""
+        """See `StoredColumns.product`."""
         kernels.product_valued(
             self.block_ptr, self.row, self.value, slots, v, self.shift, out, runtime
         )
 
     def magnitude(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
-        """See `Part.magnitude`."""
+        """See `StoredColumns.magnitude`."""
         for first, ptr, row, value in self._blocks():
             kernels.product_valued(
                 ptr, row, np.abs(value), slots, v, self.shift, out[first:], runtime
             )
 
     def cross_lanes(self, slots: Index, r: Matrix, *, power: int = 1) -> Matrix:
-        """See `Part.cross_lanes`."""
+        """See `StoredColumns.cross_lanes`."""
         out = np.zeros((slots.size, r.shape[1]))
         if power == 1:
             lanes.cross_valued(self.block_ptr, self.row, self.value, slots, r, self.shift, out)
@@ -135,11 +135,11 @@ class ValuedPart:
         return out
 
     def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:
-        """See `Part.product_lanes`."""
+        """See `StoredColumns.product_lanes`."""
         lanes.product_valued(self.block_ptr, self.row, self.value, slots, v, self.shift, out)
 
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
-        """See `Part.fill`."""
+        """See `StoredColumns.fill`."""
         _fill_sparse(self.block_ptr, self.row, self.value, self.shift, slots, rows, out)
 
     def _blocks(self) -> Iterator[tuple[int, Index, AnyArray, Rows]]:
@@ -153,7 +153,7 @@ class ValuedPart:
 
 
 @dataclass(frozen=True)
-class DensePart:
+class DenseColumns:
     """Columns of any numbers, centred: ``blocks[b, s]`` is column s in row block b."""
 
     columns: Index
@@ -166,7 +166,7 @@ class DensePart:
         return int(self.blocks.nbytes)
 
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
-        """See `Part.cross`."""
+        """See `StoredColumns.cross`."""
         if power == 1:
             return kernels.cross_dense(self.blocks, slots, r, runtime)
         out = np.empty(slots.size)
@@ -175,18 +175,18 @@ class DensePart:
         return out
 
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
-        """See `Part.product`."""
+        """See `StoredColumns.product`."""
         kernels.product_dense(self.blocks, slots, v, out, runtime)
 
     def magnitude(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
-        """See `Part.magnitude`."""
+        """See `StoredColumns.magnitude`."""
         every = np.arange(slots.size, dtype=np.int64)
         for b, block in enumerate(self.blocks):
             rows = out[b * block.shape[1] : (b + 1) * block.shape[1]]
             kernels.product_dense(np.abs(block[None, slots]), every, v, rows, runtime)
 
     def cross_lanes(self, slots: Index, r: Matrix, *, power: int = 1) -> Matrix:
-        """See `Part.cross_lanes`."""
+        """See `StoredColumns.cross_lanes`."""
         out = np.zeros((slots.size, r.shape[1]))
         if power == 1:
             lanes.cross_dense(self.blocks, slots, r, out)
@@ -197,11 +197,11 @@ class DensePart:
         return out
 
     def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:
-        """See `Part.product_lanes`."""
+        """See `StoredColumns.product_lanes`."""
         lanes.product_dense(self.blocks, slots, v, out)
 
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
-        """See `Part.fill`."""
+        """See `StoredColumns.fill`."""
         block_rows = self.blocks.shape[2]
         out += self.blocks[
             (rows // block_rows)[:, None], slots[None, :], (rows % block_rows)[:, None]

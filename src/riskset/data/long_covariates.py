@@ -13,9 +13,8 @@ from riskset._keywords import setting
 from riskset._messages import Note
 from riskset.data.database import Database, StoredTable
 from riskset.data.design import Design
-from riskset.data.design_file import Contents, is_design_file, read_contents
+from riskset.data.design_map import Contents, is_design_file, read_contents
 from riskset.data.files import file_format, open_file
-from riskset.data.long_file import long_design_in_file, stored_long_design
 from riskset.data.long_query import LongColumns
 from riskset.data.long_table import (
     Duplicates,
@@ -23,8 +22,10 @@ from riskset.data.long_table import (
     LongTableFormat,
     UnknownRows,
     long_design,
+    long_design_in_file,
+    stored_long_design,
 )
-from riskset.data.remarks import remarks_on_entries
+from riskset.data.notes import notes_on_entries
 from riskset.data.schema import LongOptions
 from riskset.data.table import Table
 
@@ -183,7 +184,7 @@ def beside(
             hint="rename one of them, or leave the column out with `drop`.",
         )
     design = Design.stack([wide, added.design]) if wide.n_features else added.design
-    notes = remarks_on_entries(added.n_dropped, added.design.n_features, added.n_occurring)
+    notes = notes_on_entries(added.n_dropped, added.design.n_features, added.n_occurring)
     return design, replace(options, keys=added.design.keys), added.n_dropped, notes
 
 

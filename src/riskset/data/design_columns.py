@@ -10,7 +10,7 @@ from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Rows
 from riskset.data.checks import NUMBERS, Places, missing_rows, refuse_inexact, shown
-from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
+from riskset.data.column_storage import BinaryColumns, DenseColumns, StoredColumns, ValuedColumns
 from riskset.kernels import columns_cpu
 from riskset.kernels.matrix_cpu import sparse_layout
 
@@ -51,7 +51,7 @@ def assemble_csc(
     names: tuple[str, ...],
     places: Places,
     runtime: Runtime,
-) -> tuple[Features, Features, tuple[Part, ...]]:
+) -> tuple[Features, Features, tuple[StoredColumns, ...]]:
     """Center, scale and parts of compressed sparse columns; see `Design.from_csc`."""
     p = indptr.size - 1
     indptr = np.ascontiguousarray(indptr, dtype=np.int64)
@@ -76,14 +76,14 @@ def assemble_csc(
         binary, dense = every[is_binary], every[is_dense]
         valued = every[~is_binary & ~is_dense]
         scale[valued] = power_of_two(np.sqrt(squares[valued] / np.maximum(count[valued], 1)))
-    parts: list[Part] = []
+    parts: list[StoredColumns] = []
     if binary.size:
         ptr, row, _ = sparse_layout(indptr, indices, none, binary, n_rows, SHIFT, runtime)
-        parts.append(BinaryPart(binary, ptr, row, SHIFT))
+        parts.append(BinaryColumns(binary, ptr, row, SHIFT))
     if valued.size:
         ptr, row, value = sparse_layout(indptr, indices, data, valued, n_rows, SHIFT, runtime)
         columns_cpu.divide(ptr, value, scale[valued])
-        parts.append(ValuedPart(valued, ptr, row, value, SHIFT))
+        parts.append(ValuedColumns(valued, ptr, row, value, SHIFT))
     if dense.size:
         columns = []
         for j in dense:
@@ -125,12 +125,12 @@ class ColumnBuilder:
         else:
             self.sparse.append((j, at, value.astype(np.float64)))
 
-    def build(self) -> tuple[Features, Features, tuple[Part, ...]]:
+    def build(self) -> tuple[Features, Features, tuple[StoredColumns, ...]]:
         """Center, scale and parts."""
         runtime = Runtime.select()
         p = self.count
         center, scale = np.zeros(p), np.ones(p)
-        parts: list[Part] = []
+        parts: list[StoredColumns] = []
         for kind in ("binary", "valued"):
             chosen = [
                 c
@@ -148,7 +148,7 @@ class ColumnBuilder:
                 ptr, row, _ = sparse_layout(
                     indptr, indices, none, every, self.n_rows, SHIFT, runtime
                 )
-                parts.append(BinaryPart(columns, ptr, row, SHIFT))
+                parts.append(BinaryColumns(columns, ptr, row, SHIFT))
                 continue
             scale[columns] = power_of_two(
                 np.array(
@@ -162,7 +162,7 @@ class ColumnBuilder:
             ptr, row, value = sparse_layout(
                 indptr, indices, scaled, every, self.n_rows, SHIFT, runtime
             )
-            parts.append(ValuedPart(columns, ptr, row, value, SHIFT))
+            parts.append(ValuedColumns(columns, ptr, row, value, SHIFT))
         if self.dense:
             at = np.array([j for j, _ in self.dense], dtype=np.int64)
             parts.append(dense_part(at, [x for _, x in self.dense], self.n_rows, center, scale))
@@ -171,7 +171,7 @@ class ColumnBuilder:
 
 def dense_part(
     columns: Index, values: list[Rows], n_rows: int, center: Features, scale: Features
-) -> DensePart:
+) -> DenseColumns:
     """Centre and scale dense columns; notes center and scale in the arrays given."""
     for k, j in enumerate(columns):
         x = values[k]
@@ -182,7 +182,7 @@ def dense_part(
         if peak > 0:
             scale[j] = power_of_two(peak * np.sqrt(np.mean((deviation / peak) ** 2)))
         values[k] = deviation / scale[j]
-    return DensePart(columns, dense_blocks(values, n_rows), n_rows)
+    return DenseColumns(columns, dense_blocks(values, n_rows), n_rows)
 
 
 def dense_blocks(values: list[Rows], n_rows: int) -> AnyArray:
@@ -198,31 +198,35 @@ def dense_blocks(values: list[Rows], n_rows: int) -> AnyArray:
     return blocks
 
 
-def take_rows(parts: Sequence[Part], rows: Index, place: Index) -> tuple[Part, ...]:
+def take_rows(
+    parts: Sequence[StoredColumns], rows: Index, place: Index
+) -> tuple[StoredColumns, ...]:
     """Parts of some rows; `place` is the new number of each row, -1 for rows left out."""
     runtime = Runtime.select()
-    taken: list[Part] = []
+    taken: list[StoredColumns] = []
     for part in parts:
-        if isinstance(part, DensePart):
+        if isinstance(part, DenseColumns):
             flat = [part.blocks[:, s].reshape(-1)[rows] for s in range(part.columns.size)]
-            taken.append(DensePart(part.columns, dense_blocks(flat, rows.size), rows.size))
+            taken.append(DenseColumns(part.columns, dense_blocks(flat, rows.size), rows.size))
             continue
-        assert isinstance(part, (BinaryPart, ValuedPart))
-        value = part.value if isinstance(part, ValuedPart) else np.zeros(0)
+        assert isinstance(part, (BinaryColumns, ValuedColumns))
+        value = part.value if isinstance(part, ValuedColumns) else np.zeros(0)
         indptr, at, kept = columns_cpu.to_csc(part.block_ptr, part.row, value, part.shift, place)
         every = np.arange(part.columns.size, dtype=np.int64)
         ptr, row, kept = sparse_layout(indptr, at, kept, every, rows.size, SHIFT, runtime)
-        if isinstance(part, ValuedPart):
-            taken.append(ValuedPart(part.columns, ptr, row, kept, SHIFT))
+        if isinstance(part, ValuedColumns):
+            taken.append(ValuedColumns(part.columns, ptr, row, kept, SHIFT))
         else:
-            taken.append(BinaryPart(part.columns, ptr, row, SHIFT))
+            taken.append(BinaryColumns(part.columns, ptr, row, SHIFT))
     return tuple(taken)
 
 
-def take_columns(parts: Sequence[Part], columns: Index, n_rows: int) -> tuple[Part, ...]:
+def take_columns(
+    parts: Sequence[StoredColumns], columns: Index, n_rows: int
+) -> tuple[StoredColumns, ...]:
     """Parts of some columns, given in ascending order, which become 0, 1, ..."""
     runtime, every = Runtime.select(), np.arange(n_rows)
-    taken: list[Part] = []
+    taken: list[StoredColumns] = []
     for part in parts:
         slots = np.flatnonzero(np.isin(part.columns, columns))
         if not slots.size:
@@ -232,17 +236,17 @@ def take_columns(parts: Sequence[Part], columns: Index, n_rows: int) -> tuple[Pa
             # Every kind of part is a dataclass with this field.
             taken.append(replace(part, columns=at))  # type: ignore[type-var]
             continue
-        if isinstance(part, DensePart):
-            taken.append(DensePart(at, np.ascontiguousarray(part.blocks[:, slots]), n_rows))
+        if isinstance(part, DenseColumns):
+            taken.append(DenseColumns(at, np.ascontiguousarray(part.blocks[:, slots]), n_rows))
             continue
-        assert isinstance(part, (BinaryPart, ValuedPart))
-        value = part.value if isinstance(part, ValuedPart) else np.zeros(0)
+        assert isinstance(part, (BinaryColumns, ValuedColumns))
+        value = part.value if isinstance(part, ValuedColumns) else np.zeros(0)
         csc = columns_cpu.to_csc(part.block_ptr, part.row, value, part.shift, every)
         ptr, row, kept = sparse_layout(*csc, slots, n_rows, SHIFT, runtime)
-        if isinstance(part, ValuedPart):
-            taken.append(ValuedPart(at, ptr, row, kept, SHIFT))
+        if isinstance(part, ValuedColumns):
+            taken.append(ValuedColumns(at, ptr, row, kept, SHIFT))
         else:
-            taken.append(BinaryPart(at, ptr, row, SHIFT))
+            taken.append(BinaryColumns(at, ptr, row, SHIFT))
     return tuple(taken)
 
 

@@ -8,12 +8,19 @@ import numpy as np
 
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Rows
-from riskset.data.assemble import power_of_two, take_columns
+from riskset.data.column_storage import BinaryColumns, DenseColumns, StoredColumns, ValuedColumns
 from riskset.data.design import Design
-from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
+from riskset.data.design_columns import power_of_two, take_columns
 from riskset.kernels import columns_cpu
 
-__all__ = ["digests", "divided", "entry_counts", "largest_values", "select_columns"]
+__all__ = [
+    "digests",
+    "divided",
+    "entry_counts",
+    "largest_values",
+    "select_columns",
+    "standard_deviations",
+]
 
 
 def select_columns(design: Design, columns: Index) -> Design:
@@ -47,9 +54,9 @@ def largest_values(design: Design) -> Features:
     """Largest size of a value of each column (p,); 0 for a column of zeros."""
     largest = np.zeros(design.n_features)
     for part in design.parts:
-        if isinstance(part, BinaryPart):
+        if isinstance(part, BinaryColumns):
             largest[part.columns] = np.diff(part.block_ptr, axis=1).any(axis=0)
-        elif isinstance(part, ValuedPart):
+        elif isinstance(part, ValuedColumns):
             size = np.abs(part.value)
             for pointer in part.block_ptr:
                 slots = np.flatnonzero(np.diff(pointer))
@@ -63,24 +70,47 @@ def largest_values(design: Design) -> Features:
     return largest
 
 
+def standard_deviations(design: Design, runtime: Runtime) -> Features:
+    r"""Standard deviation of each column in the user's units, 1 for columns of zeros and ones.
+
+    A coefficient times this is the log hazard ratio of one standard deviation, or of having
+    a characteristic at all. As a penalty factor it makes an L1 penalty independent of the units.
+
+    Returns
+    -------
+    (p,) float64, > 0
+        1 for constant columns.
+    """
+    deviations = np.ones(design.n_features)
+    others = np.flatnonzero(~design.is_binary)
+    if others.size:
+        ones = np.ones(design.n_rows)
+        mean = design.cross(ones, others, runtime=runtime) / design.n_rows
+        square = design.cross(ones, others, runtime=runtime, power=2) / design.n_rows
+        # Stored columns have a mean near 0 and a deviation near 1, so that nothing cancels.
+        deviation = np.sqrt(np.maximum(square - mean**2, 0.0)) * design.scale[others]
+        deviations[others] = np.where(deviation > 0, deviation, 1.0)
+    return deviations
+
+
 def divided(design: Design, by: Features) -> Design:
     """Columns divided by positive numbers; those of zeros and ones must have 1."""
     scale = power_of_two(design.scale / by)
-    parts: list[Part] = []
+    parts: list[StoredColumns] = []
     for part in design.parts:
-        if isinstance(part, BinaryPart):
+        if isinstance(part, BinaryColumns):
             parts.append(part)
             continue
         at = part.columns
         # Scales are powers of two, so that this is the one rounding of x / by.
         step = by[at] / design.scale[at] * scale[at]
-        if isinstance(part, DensePart):
-            parts.append(DensePart(at, part.blocks / step[:, None], part.n_rows))
+        if isinstance(part, DenseColumns):
+            parts.append(DenseColumns(at, part.blocks / step[:, None], part.n_rows))
         else:
-            assert isinstance(part, ValuedPart)
+            assert isinstance(part, ValuedColumns)
             value = np.array(part.value)
             columns_cpu.divide(part.block_ptr, value, step)
-            parts.append(ValuedPart(at, part.block_ptr, part.row, value, part.shift))
+            parts.append(ValuedColumns(at, part.block_ptr, part.row, value, part.shift))
     known = (design.n_rows, design.names, design.keys, design.center / by, scale, tuple(parts))
     return Design(*known, design.factors)
 
@@ -90,10 +120,10 @@ def digests(design: Design) -> list[bytes]:
     found = [b""] * design.n_features
     every = np.arange(design.n_rows)
     for part in design.parts:
-        if isinstance(part, DensePart):
+        if isinstance(part, DenseColumns):
             continue
-        assert isinstance(part, (BinaryPart, ValuedPart))
-        value = part.value if isinstance(part, ValuedPart) else np.zeros(0)
+        assert isinstance(part, (BinaryColumns, ValuedColumns))
+        value = part.value if isinstance(part, ValuedColumns) else np.zeros(0)
         indptr, row, values = columns_cpu.to_csc(part.block_ptr, part.row, value, part.shift, every)
         for s, j in enumerate(part.columns.tolist()):
             own = slice(indptr[s], indptr[s + 1])
@@ -114,7 +144,7 @@ def _digest(rows: Index, values: Rows) -> bytes:
 def _dense_columns(design: Design) -> Iterator[tuple[int, AnyArray]]:
     """Each column that is stored dense, in the user's units."""
     for part in design.parts:
-        if isinstance(part, DensePart):
+        if isinstance(part, DenseColumns):
             for s, j in enumerate(part.columns.tolist()):
                 x = part.blocks[:, s].reshape(-1)[: design.n_rows]
                 yield j, x * design.scale[j] + design.center[j]

@@ -8,10 +8,10 @@ from riskset.data.frame import FrameEncoder
 from riskset.data.levels import MANY_LEVELS, is_missing_code
 from riskset.data.table import INDEX, Table
 
-__all__ = ["remarks_on_columns", "remarks_on_entries"]
+__all__ = ["notes_on_columns", "notes_on_entries"]
 
 
-def remarks_on_columns(
+def notes_on_columns(
     table: Table, asked: ColumnRoles, roles: ColumnRoles, encoder: FrameEncoder
 ) -> list[Note]:
     """Columns recognised by name, and categories and identifiers that may not be what was meant.
@@ -22,9 +22,9 @@ def remarks_on_columns(
         As the caller gave them, and as they were found in the table.
     """
     return [
-        *_remarks_on_index(table, roles),
-        *_remarks_on_recognised(table, asked, roles),
-        *_remarks_on_levels(table, encoder),
+        *_notes_on_index(table, roles),
+        *_notes_on_recognised(table, asked, roles),
+        *_notes_on_levels(table, encoder),
         *(
             Note(
                 "identifier",
@@ -38,7 +38,7 @@ def remarks_on_columns(
     ]
 
 
-def _remarks_on_recognised(table: Table, asked: ColumnRoles, roles: ColumnRoles) -> list[Note]:
+def _notes_on_recognised(table: Table, asked: ColumnRoles, roles: ColumnRoles) -> list[Note]:
     before, after = asked.columns(), roles.columns()
     found = [
         f"column {after[role][0]!r} as {role}"
@@ -51,7 +51,7 @@ def _remarks_on_recognised(table: Table, asked: ColumnRoles, roles: ColumnRoles)
     return [Note("recognised", (), f"{place} has OHDSI's names: took {listed}.")]
 
 
-def _remarks_on_levels(table: Table, encoder: FrameEncoder) -> list[Note]:
+def _notes_on_levels(table: Table, encoder: FrameEncoder) -> list[Note]:
     words, notes = table.words, list[Note]()
     for name in encoder.single_level:
         level = encoder.levels[name][0]
@@ -89,7 +89,7 @@ def _remarks_on_levels(table: Table, encoder: FrameEncoder) -> list[Note]:
     return notes
 
 
-def _remarks_on_index(table: Table, roles: ColumnRoles) -> list[Note]:
+def _notes_on_index(table: Table, roles: ColumnRoles) -> list[Note]:
     """An index that somebody gave a name may have been meant for a covariate."""
     names = [name for name in roles.covariates_among(table.columns) if name in table.index]
     return [
@@ -104,7 +104,7 @@ def _remarks_on_index(table: Table, roles: ColumnRoles) -> list[Note]:
     ]
 
 
-def remarks_on_entries(
+def notes_on_entries(
     n_dropped: Mapping[str, int], n_covariates: int, n_occurring: int
 ) -> tuple[Note, ...]:
     """Entries of a long table that were left out or merged, and whether any was left.

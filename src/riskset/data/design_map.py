@@ -28,7 +28,7 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._types import AnyArray, Factors, Features
 from riskset._version import __version__
-from riskset.data.parts import BinaryPart, DensePart, Part, ValuedPart
+from riskset.data.column_storage import BinaryColumns, DenseColumns, StoredColumns, ValuedColumns
 from riskset.data.writers import check_target, replacing
 
 __all__ = [
@@ -50,10 +50,10 @@ PREFIX = struct.Struct("<16sIIQQ")
 PAGE, ALIGNED = 4096, 64
 STEP = 1 << 24
 """Bytes that are read or written at a time."""
-KINDS: dict[str, tuple[type[Part], tuple[str, ...], tuple[str, ...]]] = {
-    "binary": (BinaryPart, ("columns", "block_ptr", "row"), ("shift",)),
-    "valued": (ValuedPart, ("columns", "block_ptr", "row", "value"), ("shift",)),
-    "dense": (DensePart, ("columns", "blocks"), ("n_rows",)),
+KINDS: dict[str, tuple[type[StoredColumns], tuple[str, ...], tuple[str, ...]]] = {
+    "binary": (BinaryColumns, ("columns", "block_ptr", "row"), ("shift",)),
+    "valued": (ValuedColumns, ("columns", "block_ptr", "row", "value"), ("shift",)),
+    "dense": (DenseColumns, ("columns", "blocks"), ("n_rows",)),
 }
 """Of each kind of part: its class, its arrays, its numbers."""
 
@@ -85,7 +85,7 @@ class Contents:
     names, keys : tuple
         See `Design`.
     center, scale : (p,) float64
-    parts : tuple of Part
+    parts : tuple of StoredColumns
     row_keys : (n_rows,) int64 or text, optional
         What identifies the rows, so that a table of outcomes can be held against them.
     about : mapping
@@ -101,7 +101,7 @@ class Contents:
     keys: tuple[int | str, ...]
     center: Features
     scale: Features
-    parts: tuple[Part, ...]
+    parts: tuple[StoredColumns, ...]
     row_keys: AnyArray | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     checksum: int = 0

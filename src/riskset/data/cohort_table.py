@@ -13,19 +13,19 @@ import pyarrow.compute as pc
 from riskset._errors import InputError
 from riskset._messages import Note
 from riskset._types import AnyArray
-from riskset.data.beside import CovariateFile, beside, open_covariates
 from riskset.data.csv_file import TextRules, as_key
 from riskset.data.database import Database
 from riskset.data.dates import read_day
 from riskset.data.design import Design
 from riskset.data.files import open_file
 from riskset.data.frame import FrameEncoder
+from riskset.data.long_covariates import CovariateFile, beside, open_covariates
 from riskset.data.long_table import Duplicates, UnknownRows
 from riskset.data.outcome_columns import identified
 from riskset.data.schema import LongOptions
 from riskset.data.table import Table, check_present, keys, kind_of, labels, numbers, type_words
 
-__all__ = ["ColumnKind", "PeopleFile", "columns_of", "covariates_of", "read_columns"]
+__all__ = ["ColumnKind", "CohortTableFile", "columns_of", "covariates_of", "read_columns"]
 
 WRITE_DATES = "store dates as dates, or write them as 2020-01-31 or 20200131."
 
@@ -33,7 +33,7 @@ ColumnKind = Literal["number", "label", "key", "year"]
 
 
 @dataclass(frozen=True)
-class PeopleFile:
+class CohortTableFile:
     """Where a table of people is.
 
     Attributes
@@ -59,14 +59,14 @@ class PeopleFile:
         return open_file(database, self.path, table=self.table, rules=rules).table()
 
 
-def columns_of(people: PeopleFile) -> tuple[tuple[str, ...], frozenset[str]]:
+def columns_of(people: CohortTableFile) -> tuple[tuple[str, ...], frozenset[str]]:
     """Names of its columns, and those of them that hold the index of a pandas frame."""
     with Database() as database:
         table = people.open(database)
         return table.columns, table.index
 
 
-def read_columns(people: PeopleFile, wanted: Mapping[str, ColumnKind]) -> dict[str, AnyArray]:
+def read_columns(people: CohortTableFile, wanted: Mapping[str, ColumnKind]) -> dict[str, AnyArray]:
     """Some columns of a table of people.
 
     Parameters
@@ -100,7 +100,7 @@ def read_columns(people: PeopleFile, wanted: Mapping[str, ColumnKind]) -> dict[s
 
 
 def covariates_of(
-    people: PeopleFile,
+    people: CohortTableFile,
     columns: Sequence[str],
     long: Path | None,
     design_file: Path,

@@ -10,11 +10,11 @@ import numpy as np
 
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, Rows
-from riskset.data.assemble import SHIFT, power_of_two
+from riskset.data.column_storage import BinaryColumns
 from riskset.data.design import Design
-from riskset.data.parts import BinaryPart
+from riskset.data.design_columns import SHIFT, power_of_two
 
-__all__ = ["CommonUnits", "aligned", "common_head"]
+__all__ = ["AlignedDesign", "aligned", "common_head"]
 
 
 def common_head(heads: Sequence[Design]) -> Design:
@@ -33,7 +33,7 @@ def common_head(heads: Sequence[Design]) -> Design:
         (scale == scale[0]).all(axis=0), scale[0], power_of_two(np.sqrt(weight @ scale**2))
     )
     columns = np.flatnonzero(binary)
-    part = BinaryPart(
+    part = BinaryColumns(
         columns, np.zeros((1, columns.size + 1), np.int64), np.zeros(0, np.uint16), SHIFT
     )
     n_rows = sum(head.n_rows for head in heads)
@@ -51,12 +51,12 @@ def aligned(design: Design, names: tuple[str, ...], keys: tuple[int | str, ...])
     nothing = np.zeros((n_blocks, absent.size + 1), np.int64), np.zeros(0, np.uint16)
     # Every kind of part is a dataclass with this field.
     moved = [replace(part, columns=at[part.columns]) for part in design.parts]  # type: ignore[type-var]
-    parts = (*moved, BinaryPart(absent, *nothing, SHIFT))
+    parts = (*moved, BinaryColumns(absent, *nothing, SHIFT))
     return Design(design.n_rows, names, keys, center, scale, parts, design.factors)
 
 
 @dataclass(frozen=True)
-class CommonUnits:
+class AlignedDesign:
     """The operations of a `Design` on columns ``factor z + shift``, z being the stored ones."""
 
     design: Design
@@ -65,7 +65,7 @@ class CommonUnits:
     runtime: Runtime
 
     @classmethod
-    def of(cls, design: Design, head: Design, runtime: Runtime) -> "CommonUnits":
+    def of(cls, design: Design, head: Design, runtime: Runtime) -> "AlignedDesign":
         """In the units of `head`."""
         shift = (design.center - head.center) / head.scale
         return cls(design, design.scale / head.scale, shift, runtime)
