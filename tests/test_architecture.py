@@ -97,7 +97,6 @@ SAME_NAMES = {
 # Functions with longer bodies.
 LONG = {
     "cohort/outcome_data.py fit_data",
-    "data/readers.py read_dataset",
     "kernels/replicates_cpu.py minimise_quadratics",  # one loop of a kernel
     "kernels/matching_cpu.py _round",
 }

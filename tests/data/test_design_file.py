@@ -213,11 +213,11 @@ import os, signal
 import numpy as np
 import riskset as rs
 from riskset.data import design_map
-real = design_file._to_disk
+real = design_map._to_disk
 def killed(stream):
     real(stream)
     os.kill(os.getpid(), signal.SIGKILL)
-design_file._to_disk = killed
+design_map._to_disk = killed
 rs.Design.from_blocks([np.eye(300)], {str(tmp_path / "x.rsd")!r})
 """
     ended = subprocess.run([sys.executable, "-c", program], check=False, env=os.environ)
