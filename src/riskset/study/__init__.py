@@ -1,6 +1,7 @@
-"""A whole comparative cohort study from one specification, and the results it leaves.
+"""Comparative cohort studies from one specification to their results.
 
-`Study` is what to do, `run` does it, and `StudyResults` is all that a report needs to know of it.
+`Study` is the specification, `run` runs it, and `StudyResults` contains everything that a report
+needs.
 """
 
 from riskset.results.folder import StudyResults

@@ -19,7 +19,7 @@ def open_cdm(study: Study) -> Cdm:
     Raises
     ------
     InputError
-        Names the line of the specification.
+        If one does not exist. The message gives the line of the specification.
     """
     own = study.specification
     assert isinstance(own.data, CdmData)

@@ -1,4 +1,4 @@
-"""Doing a study, and writing what it found."""
+"""Run a study and write its results."""
 
 import datetime
 import functools
@@ -36,20 +36,20 @@ def run(
     progress: bool | None = None,
     date: datetime.date | None = None,
 ) -> StudyResults:
-    """Do a study, or what of it is not done yet.
+    """Run a study, or resume one that was interrupted.
 
     Parameters
     ----------
     study : Study, mapping or path
-        Or the content or the file of its specification.
+        A study, or the content or file of its specification.
     out : str or Path
-        The folder to write to, made if it is absent: ``results`` (`StudyResults`; may be shared),
-        ``private`` (the same without anything hidden or withheld) and ``steps`` (data of single
-        people, for going on after a stop; may be deleted).
+        Output folder, created if necessary: ``results`` (`StudyResults`; may be shared),
+        ``private`` (the same with nothing hidden or withheld) and ``steps`` (individual-level data
+        to resume from; may be deleted).
     progress : bool, optional
-        Show a bar; default: on a terminal.
+        Show a progress bar. Default: only in a terminal.
     date : date, optional
-        Of the run; default: today.
+        Date of the run. Default: today.
 
     Returns
     -------
@@ -58,9 +58,9 @@ def run(
     Raises
     ------
     InputError
-        If the specification or the data cannot be used, another run has the folder, or its
-        ``results`` or ``private`` hold something else, which is never replaced. An estimate that
-        cannot be made is no error: its status in the table `runs` says why.
+        If the specification or the data are not valid, another run uses the folder, or its
+        ``results`` or ``private`` have other contents, which are never replaced. An estimate that
+        is not possible is not an error: its status in the table `runs` gives the reason.
     """
     if isinstance(study, str | Path):
         study = Study.read(study)
@@ -98,12 +98,12 @@ def run(
 
 
 def check_data(study: Study) -> None:
-    """Look whether the files, tables and columns exist that a study names, without reading them.
+    """Check that the files, tables and columns of a study exist, without reading them.
 
     Raises
     ------
     InputError
-        Names the line of the specification.
+        If one does not exist. The message gives the line of the specification.
     """
     if isinstance(study.specification.data, CdmData):
         open_cdm(study).close()

@@ -1,4 +1,4 @@
-"""A study as one specification: what a file or a mapping may say, and what it says, checked."""
+"""The specification of a study, from a file or a mapping, validated."""
 
 import dataclasses
 import hashlib
@@ -130,14 +130,14 @@ class Specification:
 
 
 class Study:
-    """A study: its specification, and where its files are.
+    """A study: its specification and the folder of its files.
 
     Parameters
     ----------
     content : mapping
-        What a file would say: `docs/study.md` has every key.
+        Content of a specification; `docs/study.md` explains every key.
     folder : str or Path, optional
-        Where the files are that it names; default: the working directory.
+        Folder of the files in the specification. Default: the working directory.
 
     Attributes
     ----------
@@ -147,8 +147,8 @@ class Study:
     Raises
     ------
     InputError
-        If a key is unknown or missing, or a value is of another type or contradicts another one.
-        Errors of a file name the line.
+        If a key is unknown or missing, or a value has the wrong type or contradicts another one.
+        Errors of a file give the line.
     """
 
     def __init__(self, content: Mapping[str, Any], folder: str | Path | None = None) -> None:
@@ -156,12 +156,12 @@ class Study:
 
     @classmethod
     def read(cls, path: str | Path) -> "Study":
-        """From a file in YAML or JSON, beside which the files are that it names."""
+        """Read a YAML or JSON file; its paths are relative to the file."""
         return cls._from(Document.read(Path(path)), Path(path).parent)
 
     @classmethod
     def parse(cls, text: str, folder: str | Path = ".", name: str = "study.yaml") -> "Study":
-        """From text in YAML or JSON."""
+        """Read a specification from YAML or JSON text."""
         return cls._from(Document.parse(text, name), Path(folder))
 
     @classmethod
@@ -186,9 +186,9 @@ class Study:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The specification with all defaults, as JSON has it; files without their folders.
+        """The specification with all defaults, as for JSON, with file names without folders.
 
-        What only the computer matters for, such as memory, is left out.
+        Settings of the computer, such as memory, are left out.
         """
         found: dict[str, Any] = json.loads(
             json.dumps(dataclasses.asdict(self.specification), default=str)

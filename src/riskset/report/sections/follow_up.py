@@ -106,7 +106,9 @@ def _histogram(page: Page, tables: Mapping[str, list[Row]], about: Mapping[str, 
 
 def _quantiles(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup:
     say = page.say
-    keys = [key for key in rows[0] if key != "arm"]
+    # The minimum and the maximum are never shared.
+    known = {key for row in rows for key, days in row.items() if days is not None}
+    keys = [key for key in rows[0] if key != "arm" and key in known]
     columns = [Column.text(say("result.arm"), "arm", lambda arm: about[arm])]
     for key in keys:
         title = say.label("quantile", key)
