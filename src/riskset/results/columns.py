@@ -22,14 +22,14 @@ __all__ = ["GUARDED", "KINDS", "Column", "Kind", "ResultRow", "column", "group",
 Kind = Literal["id", "setting", "summary", "count", "derived", "effect", "text", "private"]
 
 KINDS: dict[Kind, str] = {
-    "id": "a name, or a number that leads to a row",
-    "setting": "what was asked for",
-    "summary": "a result from which no count of people follows",
-    "count": "a number of people, of rows, or of what happened to them",
-    "derived": "a number from which such a count may follow",
-    "effect": "an effect, or a number from which one follows",
-    "text": "a sentence or a document that may hold numbers",
-    "private": "a number that helps to decide what is shared and is never shared itself",
+    "id": "a name, or a number that identifies a row",
+    "setting": "a setting of the study",
+    "summary": "a result from which no count of people can be derived",
+    "count": "a number of people, rows or events",
+    "derived": "a number from which such a count can be derived",
+    "effect": "an effect, or a number from which an effect can be derived",
+    "text": "a sentence or a document that may contain numbers",
+    "private": "a number for disclosure control, which is never shared",
 }
 """Every kind -> what it is."""
 

@@ -59,35 +59,35 @@ RowT = TypeVar("RowT", bound=ResultRow)
 
 STUDY_KEYS = {
     "format": "version of this layout",
-    "title": "of the study",
-    "description": "of the study, may be empty",
+    "title": "title of the study",
+    "description": "description of the study; may be empty",
     "targets": "name -> {label, description}",
     "comparators": "name -> {label, description}",
-    "comparisons": "list of {target, comparator}, in the order asked for",
+    "comparisons": "list of {target, comparator}, in the order of the specification",
     "outcomes": "name -> {label, description, kind, true_hr}; kind as in the table `runs`",
     "competing": "label of the competing events, or null",
-    "analyses": "name -> {label, words, settings}; words explains its parts to a reader: "
+    "analyses": "name -> {label, words, settings}; words describe its parts for readers: "
     "population, time_at_risk, washout, estimand, propensity_score, adjustment, model, covariates; "
-    "each a sentence or null. settings are those of the analysis with all defaults",
+    "each is text or null; settings are the settings of the analysis with all defaults",
     "subgroups": "name -> {label}",
     "data": "{name, description, kind, start, end, sources: [{name, fingerprint, rows}]}; kind is "
     '"tables" or "omop"; dates as YYYY-MM-DD or null; names of files without folders',
-    "min_cell_count": "counts above 0 and below it are hidden",
+    "min_cell_count": "counts above 0 and below this number are hidden",
     "blind": "whether effects that fail diagnostics are withheld",
     "settings": "the whole specification, with all defaults",
     "settings_hash": "SHA-256 of the settings",
-    "versions": "name of a program -> version",
+    "versions": "name of a package -> version",
     "tables": "name of a table -> {rows, sha256}",
     "sha256": "checksum of the rest of this document",
 }
 """What ``study.json`` holds."""
 
 RUN_KEYS = {
-    "study": "settings_hash of the study.json that it belongs to",
-    "date": "day on which the run ended, YYYY-MM-DD",
+    "study": "settings_hash of the corresponding study.json",
+    "date": "date on which the run ended, YYYY-MM-DD",
     "seconds": "wall time of the run",
-    "steps": "list of {step, what, seconds, reused}: wall time of each step, and whether an "
-    "earlier run had done it",
+    "steps": "list of {step, what, seconds, reused}: wall time of each step, and whether its "
+    "result was reused from an earlier run",
     "sha256": "checksum of the rest of this document",
 }
 """What ``run.json`` holds."""

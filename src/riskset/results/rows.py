@@ -1,31 +1,31 @@
 """The rows of every table of results.
 
-Four names say which estimate a row belongs to: target, comparator, outcome and analysis, as the
-specification calls them. What several estimates share has a number: `ps` a propensity score,
-`adjustment` a set of weights. Counts that are too small to be shared are missing, and `suppressed`
-names their columns; effects that failed diagnostics are missing, and `blinded` is true.
+Target, comparator, outcome and analysis identify the estimate of a row, by their names in the
+specification. Results that several estimates share have a number: `ps` for a propensity score,
+`adjustment` for a set of weights. Counts that are too small to be shared are missing, and
+`suppressed` lists their columns. Effects that failed diagnostics are missing, with `blinded` true.
 """
 
 from riskset.results.columns import ResultRow, column, group, row_class
 
-SUPPRESSED = "columns hidden because of small counts, by commas"
+SUPPRESSED = "columns hidden because of small counts, separated by commas"
 
 
 @row_class
 class ArmColumns:
     """Counts and rates of one arm."""
 
-    persons: int | None = column("count", "people of the {of}")
-    exposures: int | None = column("count", "rows of the {of}; people may enter twice")
-    days: float | None = column("derived", "days at risk, first and last day counted")
+    persons: int | None = column("count", "people in the {of} group")
+    exposures: int | None = column("count", "rows of the {of} group; people may enter twice")
+    days: float | None = column("derived", "days at risk, including the first and the last day")
     outcomes: int | None = column("count", "outcomes")
     competing: int | None = column("count", "competing events")
     rate: float | None = column("derived", "outcomes per 1000 person-years")
-    rate_lower: float | None = column("derived", "lower end of its exact Poisson interval of 95 %")
-    rate_upper: float | None = column("derived", "upper end")
-    weighted_rate: float | None = column("derived", "with the weights of the adjustment")
-    weighted_rate_lower: float | None = column("derived", "lower end of its interval of 95 %")
-    weighted_rate_upper: float | None = column("derived", "upper end")
+    rate_lower: float | None = column("derived", "lower limit of its exact 95 % Poisson interval")
+    rate_upper: float | None = column("derived", "upper limit")
+    weighted_rate: float | None = column("derived", "rate with the weights of the adjustment")
+    weighted_rate_lower: float | None = column("derived", "lower limit of its 95 % interval")
+    weighted_rate_upper: float | None = column("derived", "upper limit")
 
 
 @row_class
@@ -34,13 +34,11 @@ class PenaltyColumns:
 
     l1: float | None = column("summary", "strength of {of} L1 penalty on the total log likelihood")
     l2: float | None = column("summary", "strength of {of} L2 penalty")
-    variance: float | None = column(
-        "summary", "of the prior that the strength stands for (Cyclops)"
-    )
+    variance: float | None = column("summary", "variance of the equivalent prior (Cyclops)")
     chosen_by: str | None = column("summary", '"cross-validation", or "given"')
-    folds: int | None = column("summary", "of the cross-validation")
-    repeats: int | None = column("summary", "its repetitions")
-    seed: int | None = column("summary", "of the folds")
+    folds: int | None = column("summary", "number of folds of the cross-validation")
+    repeats: int | None = column("summary", "number of repetitions")
+    seed: int | None = column("summary", "seed of the folds")
 
 
 @row_class
@@ -48,20 +46,26 @@ class BalanceColumns:
     """A covariate in both arms, before or after an adjustment."""
 
     mean_target: float | None = column(
-        "derived", "mean in the target; of zeros and ones, the share"
+        "derived", "mean in the target group; for a binary covariate, the proportion"
     )
-    mean_comparator: float | None = column("derived", "mean in the comparator")
-    sd_target: float | None = column("derived", "standard deviation in the target")
-    sd_comparator: float | None = column("derived", "standard deviation in the comparator")
+    mean_comparator: float | None = column("derived", "mean in the comparator group")
+    sd_target: float | None = column("derived", "standard deviation in the target group")
+    sd_comparator: float | None = column("derived", "standard deviation in the comparator group")
     count_target: int | None = column(
-        "count", "people of the target who have it; zeros and ones only"
+        "count", "people of the target group with the covariate; binary covariates only"
     )
-    count_comparator: int | None = column("count", "people of the comparator who have it")
-    smd: float | None = column("derived", "standardised difference of the means; may be infinite")
-    smd_current_sd: float | None = column("derived", "by the standard deviation of the same side")
+    count_comparator: int | None = column(
+        "count", "people of the comparator group with the covariate"
+    )
+    smd: float | None = column("derived", "standardised mean difference; may be infinite")
+    smd_current_sd: float | None = column(
+        "derived", "the same, divided by the standard deviation of the same side"
+    )
     smd_variance: float | None = column("derived", "variance of the standardised difference")
-    p: float | None = column("derived", "p of one as large if the truth lies at the threshold")
-    balanced: bool | None = column("derived", "within the threshold")
+    p: float | None = column(
+        "derived", "p of the null hypothesis that the difference is at the threshold"
+    )
+    balanced: bool | None = column("derived", "whether the difference is within the threshold")
 
 
 @row_class
@@ -69,9 +73,9 @@ class CharacteristicColumns:
     """A characteristic of both arms, before or after an adjustment."""
 
     target: float | None = column("derived", "{of}")
-    comparator: float | None = column("derived", "in the comparator")
-    target_sd: float | None = column("derived", "standard deviation, of a mean")
-    comparator_sd: float | None = column("derived", "in the comparator")
+    comparator: float | None = column("derived", "the same in the comparator group")
+    target_sd: float | None = column("derived", "standard deviation of a mean")
+    comparator_sd: float | None = column("derived", "the same in the comparator group")
     smd: float | None = column("derived", "standardised difference")
 
 
@@ -79,10 +83,12 @@ class CharacteristicColumns:
 class EffectColumns:
     """A hazard ratio with its interval and p values."""
 
-    hr: float | None = column("effect", "{of}hazard ratio of target against comparator")
-    hr_lower: float | None = column("effect", "lower end of its interval; may be 0")
-    hr_upper: float | None = column("effect", "upper end; may be infinite")
-    log_hr: float | None = column("effect", "its logarithm; infinite with events in one arm")
+    hr: float | None = column("effect", "{of}hazard ratio, target versus comparator")
+    hr_lower: float | None = column("effect", "lower limit of its interval; may be 0")
+    hr_upper: float | None = column("effect", "upper limit; may be infinite")
+    log_hr: float | None = column(
+        "effect", "logarithm of the ratio; infinite with events in one arm only"
+    )
     se: float | None = column("effect", "standard error of the logarithm")
     p: float | None = column("effect", "two-sided p")
     one_sided_p: float | None = column("effect", "p for a ratio above 1")
@@ -90,7 +96,7 @@ class EffectColumns:
 
 @row_class
 class OfRun(ResultRow):
-    """A row that belongs to one estimate that was asked for."""
+    """A row of one estimate."""
 
     target: str = column("id", "name of the target")
     comparator: str = column("id", "name of the comparator")
@@ -100,7 +106,7 @@ class OfRun(ResultRow):
 
 @row_class
 class OfComparison(ResultRow):
-    """A row that belongs to one analysis of a comparison."""
+    """A row of one analysis of a comparison."""
 
     target: str = column("id", "name of the target")
     comparator: str = column("id", "name of the comparator")
@@ -109,50 +115,50 @@ class OfComparison(ResultRow):
 
 @row_class
 class RunRow(OfRun, table="runs"):
-    """An estimate that was asked for: what became of it."""
+    """One row per requested estimate, with its status."""
 
     outcome_kind: str = column("setting", '"outcome", "negative control" or "positive control"')
-    true_hr: float | None = column("setting", "hazard ratio of a control, 1 for a negative one")
-    status: str = column("summary", '"ok", or why there is no estimate, such as "no_matches"')
-    step: str | None = column(
-        "summary", 'the step that has this status, such as "propensity score"'
+    true_hr: float | None = column(
+        "setting", "true hazard ratio of a control, 1 for a negative control"
     )
-    reason: str | None = column("text", "the status in a sentence")
-    estimand: str | None = column(
-        "setting", 'whom it is about: "ate", "att", "atu", "ato", "matching"'
-    )
+    status: str = column("summary", '"ok", or why no estimate is available, such as "no_matches"')
+    step: str | None = column("summary", 'step that set this status, such as "propensity score"')
+    reason: str | None = column("text", "reason for the status, as a sentence")
+    estimand: str | None = column("setting", '"ate", "att", "atu", "ato" or "matching"')
     adjustment_kind: str | None = column(
         "setting", '"none", "trimming", "matching", "stratification", "weighting"'
     )
     ps: int | None = column("id", "number of the propensity score")
     adjustment: int | None = column("id", "number of the adjustment")
-    shared_adjustment: int | None = column("id", "number of the adjustment that all outcomes share")
-    unblind: bool = column("summary", "no diagnostic failed")
+    shared_adjustment: int | None = column("id", "number of the adjustment for the shared balance")
+    unblind: bool = column("summary", "whether no diagnostic failed")
     unblind_for_evidence_synthesis: bool = column(
-        "summary", 'no diagnostic failed, except perhaps "mdrr"'
+        "summary", 'whether no diagnostic failed, except perhaps "mdrr"'
     )
-    blinded: bool = column("summary", "effects are withheld in these tables", False)
+    blinded: bool = column("summary", "whether the effects are withheld in these tables", False)
 
 
 @row_class
 class AttritionRow(ResultRow, table="attrition"):
-    """A step that made the people of an adjustment; the first is what was read."""
+    """One row per exclusion step of an adjustment; the first row is the population as read."""
 
     adjustment: int = column("id", "number of the adjustment")
     number: int = column("id", "1, 2, ...")
-    step: str = column("setting", "what was done")
-    target_persons: int | None = column("count", "people of the target left")
-    comparator_persons: int | None = column("count", "people of the comparator left")
-    target_exposures: int | None = column("count", "rows of the target left")
-    comparator_exposures: int | None = column("count", "rows of the comparator left")
-    removed_target: int | None = column("count", "rows of the target that it removed")
-    removed_comparator: int | None = column("count", "rows of the comparator that it removed")
+    step: str = column("setting", "description of the step")
+    target_persons: int | None = column("count", "people remaining in the target group")
+    comparator_persons: int | None = column("count", "people remaining in the comparator group")
+    target_exposures: int | None = column("count", "rows remaining in the target group")
+    comparator_exposures: int | None = column("count", "rows remaining in the comparator group")
+    removed_target: int | None = column("count", "rows of the target group removed by the step")
+    removed_comparator: int | None = column(
+        "count", "rows of the comparator group removed by the step"
+    )
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
 @row_class
 class ArmRow(OfRun, table="arms"):
-    """One side of an estimate: who was followed, for how long, and what happened."""
+    """People, days, outcomes and rates of an estimate, before or after adjustment."""
 
     side: str = column("id", '"before" or "after" adjustment')
     target_arm: ArmColumns = group(ArmColumns, "target_", "target")
@@ -164,137 +170,153 @@ class ArmRow(OfRun, table="arms"):
 class ScoreRow(ResultRow, table="ps"):
     """A propensity score."""
 
-    ps: int = column("id", "its number")
+    ps: int = column("id", "number of the propensity score")
     target: str = column("id", "name of the target")
     comparator: str = column("id", "name of the comparator")
-    status: str = column("summary", '"ok", or why there is none, or none to use')
-    reason: str | None = column("text", "the status in a sentence")
-    source: str = column("setting", '"fitted", or "given" with the data')
-    n_target: int | None = column("count", "rows of the target that it was fitted for")
-    n_comparator: int | None = column("count", "rows of the comparator")
+    status: str = column("summary", '"ok", or why there is no usable score')
+    reason: str | None = column("text", "reason for the status, as a sentence")
+    source: str = column("setting", '"fitted", or "given" (supplied with the data)')
+    n_target: int | None = column("count", "rows of the target group for which it was fitted")
+    n_comparator: int | None = column("count", "rows of the comparator group")
     auc: float | None = column(
-        "summary", "chance that a target has a higher score than a comparator"
+        "summary", "probability that a target has a higher score than a comparator"
     )
-    auc_lower: float | None = column("summary", "lower end of its interval of 95 % (DeLong)")
-    auc_upper: float | None = column("summary", "upper end")
+    auc_lower: float | None = column("summary", "lower limit of its 95 % interval (DeLong)")
+    auc_upper: float | None = column("summary", "upper limit")
     equipoise: float | None = column(
-        "derived", "share of people with a preference score of 0.3 to 0.7"
+        "derived", "proportion of people with a preference score of 0.3 to 0.7"
     )
-    n_covariates: int | None = column("summary", "covariates after tidying")
-    n_used: int | None = column("summary", "those with a coefficient other than 0")
+    n_covariates: int | None = column("summary", "number of covariates after tidying")
+    n_used: int | None = column("summary", "number of non-zero coefficients")
     n_excluded: int | None = column(
-        "summary", "those left out because they determine the treatment"
+        "summary", "covariates excluded because they nearly determine the treatment"
     )
     penalty: str | None = column("summary", '"none", "l1", "l2" or "elasticnet"')
     strength: PenaltyColumns = group(PenaltyColumns, of="the")
-    intercept: float | None = column("derived", "of the model")
-    log_likelihood: float | None = column("derived", "of the model")
+    intercept: float | None = column("derived", "intercept of the model")
+    log_likelihood: float | None = column("derived", "log likelihood of the model")
     kkt: float | None = column("summary", "largest relative violation of the optimality conditions")
-    removed_empty: int | None = column("summary", "covariates that nobody has")
-    removed_redundant: int | None = column("summary", "covariates that follow from others")
-    removed_rare: int | None = column("summary", "covariates too rare")
-    removed_duplicate: int | None = column("summary", "covariates equal to another one")
+    removed_empty: int | None = column("summary", "number of covariates without any value")
+    removed_redundant: int | None = column("summary", "number of redundant covariates")
+    removed_rare: int | None = column("summary", "number of rare covariates")
+    removed_duplicate: int | None = column("summary", "number of copies of other covariates")
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
 @row_class
 class ScoreCoefficientRow(ResultRow, table="ps_coefficients"):
-    """A covariate of a propensity score with a coefficient other than 0, the largest first."""
+    """A covariate of a propensity score with a non-zero coefficient, largest first."""
 
     ps: int = column("id", "number of the propensity score")
-    rank: int = column("id", "1, 2, ... by size")
+    rank: int = column("id", "1, 2, ... by absolute size")
     covariate_id: str = column("id", "key of the covariate")
-    name: str = column("id", "its name")
+    name: str = column("id", "name of the covariate")
     coef: float | None = column(
         "derived", "log odds ratio per unit of the covariate; may be infinite"
     )
     mean_target: float | None = column(
-        "derived", "mean in the target; of zeros and ones the prevalence"
+        "derived", "mean in the target group; for a binary covariate, the prevalence"
     )
-    mean_comparator: float | None = column("derived", "mean in the comparator")
-    is_binary: bool | None = column("id", "zeros and ones")
+    mean_comparator: float | None = column("derived", "mean in the comparator group")
+    is_binary: bool | None = column("id", "whether the covariate is binary")
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
 @row_class
 class ScorePenaltyRow(ResultRow, table="ps_cross_validation"):
-    """A penalty that the cross-validation of a propensity score has tried."""
+    """A penalty evaluated by the cross-validation of a propensity score."""
 
     ps: int = column("id", "number of the propensity score")
     l1: float = column("summary", "strength of the L1 penalty")
     l2: float = column("summary", "strength of the L2 penalty")
-    variance: float | None = column("summary", "of the prior that it stands for")
-    mean: float = column("summary", "log likelihood of people left out, mean over repetitions")
-    se: float | None = column("summary", "its standard error over repetitions")
-    chosen: bool = column("summary", "the one in use")
+    variance: float | None = column("summary", "variance of the equivalent prior")
+    mean: float = column("summary", "held-out log likelihood, mean over repetitions")
+    se: float | None = column("summary", "standard error over repetitions")
+    chosen: bool = column("summary", "whether this penalty was chosen")
 
 
 @row_class
 class FlaggedCovariateRow(ResultRow, table="ps_flagged"):
-    """A covariate that nearly determines the treatment, or that one arm alone has."""
+    """A covariate that nearly determines the treatment, or occurs in one arm only."""
 
     ps: int = column("id", "number of the propensity score")
     kind: str = column("id", '"high_correlation" or "one_arm_only"')
     covariate_id: str = column("id", "key of the covariate")
-    name: str = column("id", "its name")
-    correlation: float | None = column("derived", "with the treatment")
-    mean_target: float | None = column("derived", "mean in the target")
-    mean_comparator: float | None = column("derived", "mean in the comparator")
-    excluded: bool = column("summary", "left out of the model")
+    name: str = column("id", "name of the covariate")
+    correlation: float | None = column("derived", "correlation with the treatment")
+    mean_target: float | None = column("derived", "mean in the target group")
+    mean_comparator: float | None = column("derived", "mean in the comparator group")
+    excluded: bool = column("summary", "whether it was excluded from the model")
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
 @row_class
 class AdjustmentRow(ResultRow, table="adjustments"):
-    """An adjustment: who is compared with which weights, and how alike the arms then are."""
+    """An adjustment: its people, weights and balance."""
 
-    adjustment: int = column("id", "its number")
+    adjustment: int = column("id", "number of the adjustment")
     target: str = column("id", "name of the target")
     comparator: str = column("id", "name of the comparator")
     ps: int | None = column("id", "number of the propensity score")
     kind: str = column("setting", '"none", "trimming", "matching", "stratification", "weighting"')
-    estimand: str | None = column("setting", "whom the effect is about")
+    estimand: str | None = column("setting", "population of the effect")
     status: str = column("summary", '"ok", "empty", "one_arm_empty" or "no_matches"')
-    target_rows: int | None = column("count", "rows kept of the target")
-    comparator_rows: int | None = column("count", "rows kept of the comparator")
-    target_effective: float | None = column("derived", "effective size with weights (Kish)")
-    comparator_effective: float | None = column("derived", "of the comparator")
+    target_rows: int | None = column("count", "rows kept in the target group")
+    comparator_rows: int | None = column("count", "rows kept in the comparator group")
+    target_effective: float | None = column(
+        "derived", "effective sample size of the target group (Kish)"
+    )
+    comparator_effective: float | None = column(
+        "derived", "effective sample size of the comparator group"
+    )
     stratum_borders: list[float] | None = column(
-        "summary", "borders of strata, as preference scores"
+        "summary", "limits of the strata, as preference scores"
     )
     caliper: float | None = column("summary", "largest distance of matched people")
-    details: str = column("text", "what the step found, as JSON")
-    n_covariates: int | None = column("summary", "covariates whose balance was looked at")
-    before_max: float | None = column("derived", "largest size of a standardised difference before")
-    before_worst: str | None = column("summary", "its covariate")
-    before_above: int | None = column("summary", "differences above the threshold before")
-    after_max: float | None = column("derived", "largest size after")
-    after_worst: str | None = column("summary", "its covariate")
-    after_above: int | None = column("summary", "differences above the threshold after")
-    after_min_p: float | None = column("derived", "smallest p of a difference, times their number")
+    details: str = column("text", "facts about the adjustment, as JSON")
+    n_covariates: int | None = column("summary", "number of covariates in the balance")
+    before_max: float | None = column(
+        "derived", "largest absolute standardised difference before adjustment"
+    )
+    before_worst: str | None = column("summary", "covariate of that difference")
+    before_above: int | None = column(
+        "summary", "number of differences above the threshold before adjustment"
+    )
+    after_max: float | None = column(
+        "derived", "largest absolute standardised difference after adjustment"
+    )
+    after_worst: str | None = column("summary", "covariate of that difference")
+    after_above: int | None = column(
+        "summary", "number of differences above the threshold after adjustment"
+    )
+    after_min_p: float | None = column(
+        "derived", "smallest p of a difference, multiplied by their number"
+    )
     generalisability_of: str | None = column(
-        "setting", '"target", "comparator" or "both": whom the effect is about'
+        "setting", '"target", "comparator" or "both": the group of the estimand'
     )
     generalisability_max: float | None = column(
-        "derived", "their largest standardised difference before and after"
+        "derived", "largest standardised difference of this group between before and after"
     )
-    threshold: float | None = column("setting", "of balance, 0.1 as a rule")
-    sd: str | None = column("setting", '"before" or "current": whose standard deviation divides')
-    has_balance: bool = column("summary", "whether the table `balance` has its covariates")
+    threshold: float | None = column("setting", "threshold of balance, usually 0.1")
+    sd: str | None = column(
+        "setting", '"before" or "current": standard deviation in the denominator'
+    )
+    has_balance: bool = column("summary", "whether the table `balance` contains its covariates")
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
 @row_class
 class PreferenceRow(ResultRow, table="preference"):
-    """A bar of the histogram of preference scores of an arm; bars with few people are joined."""
+    """A bar of the preference score histogram of an arm; bars with few people are merged."""
 
     adjustment: int = column("id", "number of the adjustment")
     arm: str = column("id", '"target" or "comparator"')
-    lower: float = column("id", "lower end, a multiple of 0.01")
-    upper: float = column("id", "upper end")
+    lower: float = column("id", "lower limit, a multiple of 0.01")
+    upper: float = column("id", "upper limit")
     count: int | None = column("count", "rows before adjustment")
-    kept: int | None = column("count", "those that the adjustment keeps")
-    weight: float | None = column("derived", "sum of their weights")
+    kept: int | None = column("count", "rows kept by the adjustment")
+    weight: float | None = column("derived", "sum of the weights")
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
@@ -304,175 +326,185 @@ class BalanceRow(ResultRow, table="balance"):
 
     adjustment: int = column("id", "number of the adjustment")
     covariate_id: str = column("id", "key of the covariate")
-    name: str = column("id", "its name")
-    analysis_id: int | None = column(
-        "id", "how it was made (OMOP), such as 210 for groups of conditions"
-    )
-    domain: str | None = column("id", 'such as "condition"')
-    is_binary: bool = column("id", "zeros and ones")
+    name: str = column("id", "name of the covariate")
+    analysis_id: int | None = column("id", "analysis (OMOP), such as 210 for groups of conditions")
+    domain: str | None = column("id", 'domain, such as "condition"')
+    is_binary: bool = column("id", "whether the covariate is binary")
     category: int | None = column(
-        "id", "number of its category; everybody has exactly one level of it"
+        "id", "number of its category; every person has exactly one level"
     )
     before: BalanceColumns = group(BalanceColumns, "before_")
     after: BalanceColumns = group(BalanceColumns, "after_")
     generalisability_target: float | None = column(
-        "derived", "difference of the target before and after"
+        "derived", "standardised difference of the target group between before and after"
     )
     generalisability_comparator: float | None = column(
-        "derived", "difference of the comparator before and after"
+        "derived", "standardised difference of the comparator group between before and after"
     )
     generalisability_both: float | None = column(
-        "derived", "difference of both arms before and after"
+        "derived", "standardised difference of both groups between before and after"
     )
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
 @row_class
 class CharacteristicRow(ResultRow, table="table1"):
-    """A line of the table of characteristics."""
+    """A line of the table of baseline characteristics."""
 
     adjustment: int = column("id", "number of the adjustment")
     number: int = column("id", "order of the lines")
-    section: str = column("id", 'such as "Medical history"')
+    section: str = column("id", 'section, such as "Medical history"')
     covariate_id: str | None = column("id", "key of the covariate")
     label: str = column("id", "the characteristic")
     kind: str = column("id", '"share" or "mean"')
     before: CharacteristicColumns = group(
-        CharacteristicColumns, "before_", "share or mean in the target"
+        CharacteristicColumns, "before_", "proportion or mean in the target group"
     )
     after: CharacteristicColumns = group(
-        CharacteristicColumns, "after_", "after adjustment, weighted"
+        CharacteristicColumns, "after_", "the same after adjustment, weighted"
     )
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
 @row_class
 class EstimateRow(OfRun, table="estimates"):
-    """A hazard ratio; the first of a run with the role main is its answer."""
+    """A hazard ratio; the main result of a run is its first row with the role main."""
 
     number: int = column("id", "order within the run")
     role: str = column("id", '"main", "crude", "sensitivity", "model" or "subgroup"')
-    label: str = column("id", "what it is, in a few words")
+    label: str = column("id", "short description")
     model: str = column("id", '"cox", "cause-specific" or "finegray"')
     reading: str = column("id", '"stratified", "marginal" or "pooled"')
     subgroup: str | None = column("id", "name of the subgroup variable")
     level: str | None = column("id", "level of the subgroup")
-    interaction_p: float | None = column("effect", "p that the effect is that at the first level")
-    estimand: str | None = column("setting", "whom the effect is about")
-    status: str = column("summary", '"ok", or why there is no number, such as "no_events"')
-    note: str | None = column("summary", 'codes of remarks, such as "few_events", by semicolons')
+    interaction_p: float | None = column(
+        "effect", "p of the hypothesis that the effect equals that at the first level"
+    )
+    estimand: str | None = column("setting", "population of the effect")
+    status: str = column("summary", '"ok", or why there is no estimate, such as "no_events"')
+    note: str | None = column(
+        "summary", 'codes of notes, such as "few_events", separated by semicolons'
+    )
     effect: EffectColumns = group(EffectColumns)
-    llr: float | None = column("effect", "log likelihood less that with a ratio of 1")
+    llr: float | None = column(
+        "effect", "log likelihood minus the log likelihood with a ratio of 1"
+    )
     interval: str | None = column("setting", '"profile", "robust", "wald" or "bootstrap"')
-    interval_level: float = column("setting", "such as 0.95")
+    interval_level: float = column("setting", "confidence level, such as 0.95")
     calibrated: EffectColumns = group(EffectColumns, "calibrated_", "calibrated ")
-    mdrr: float | None = column("derived", "smallest ratio the study would detect (power 0.8)")
+    mdrr: float | None = column("derived", "minimum detectable hazard ratio (power 0.8)")
     expected_se: float | None = column(
-        "derived", "standard error to expect of a ratio of 1; may be infinite"
+        "derived", "expected standard error if the ratio is 1; may be infinite"
     )
     proportionality_p: float | None = column(
-        "effect", "p that the log hazard ratio does not change with log time"
+        "effect", "p of the hypothesis that the log hazard ratio is constant in log time"
     )
-    informative_strata: int | None = column("count", "strata with both arms and an outcome")
-    informative_people: int | None = column("count", "people in them")
-    n_covariates: int | None = column("summary", "covariates in the model beside the treatment")
-    n_used: int | None = column("summary", "those with a coefficient other than 0")
+    informative_strata: int | None = column(
+        "count", "number of strata with both arms and an outcome"
+    )
+    informative_people: int | None = column("count", "number of people in these strata")
+    n_covariates: int | None = column(
+        "summary", "number of covariates in the model without the treatment"
+    )
+    n_used: int | None = column("summary", "number of non-zero coefficients")
     strength: PenaltyColumns = group(PenaltyColumns, of="their")
     kkt: float | None = column("summary", "largest relative violation of the optimality conditions")
     target_arm: ArmColumns = group(ArmColumns, "target_", "target")
     comparator_arm: ArmColumns = group(ArmColumns, "comparator_", "comparator")
     suppressed: str = column("summary", SUPPRESSED, "")
-    blinded: bool = column("summary", "the effect is withheld", False)
+    blinded: bool = column("summary", "whether the effect is withheld", False)
 
 
 @row_class
 class OutcomeCoefficientRow(OfRun, table="outcome_coefficients"):
-    """A covariate of an outcome model with a coefficient other than 0, the largest first."""
+    """A covariate of an outcome model with a non-zero coefficient, largest first."""
 
     number: int = column("id", "number of the estimate")
-    rank: int = column("id", "1, 2, ... by size")
+    rank: int = column("id", "1, 2, ... by absolute size")
     covariate_id: str = column("id", "key of the covariate")
-    name: str = column("id", "its name")
+    name: str = column("id", "name of the covariate")
     coef: float | None = column(
         "derived", "log hazard ratio per unit of the covariate; may be infinite"
     )
-    mean_target: float | None = column(
-        "derived", "mean in the target, of people whom the adjustment keeps"
-    )
+    mean_target: float | None = column("derived", "mean in the target group after adjustment")
     mean_comparator: float | None = column(
-        "derived", "mean in the comparator; of zeros and ones the prevalence"
+        "derived", "mean in the comparator group; for a binary covariate, the prevalence"
     )
-    is_binary: bool = column("id", "zeros and ones")
+    is_binary: bool = column("id", "whether the covariate is binary")
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
 @row_class
 class OutcomePenaltyRow(OfRun, table="outcome_cross_validation"):
-    """A penalty that the cross-validation of an outcome model has tried."""
+    """A penalty evaluated by the cross-validation of an outcome model."""
 
     number: int = column("id", "number of the estimate")
     l1: float = column("summary", "strength of the L1 penalty")
     l2: float = column("summary", "strength of the L2 penalty")
-    variance: float | None = column("summary", "of the prior that it stands for")
-    mean: float = column("effect", "log likelihood of people left out, mean over repetitions")
-    se: float | None = column("effect", "its standard error over repetitions")
-    chosen: bool = column("summary", "the one in use")
+    variance: float | None = column("summary", "variance of the equivalent prior")
+    mean: float = column("effect", "held-out log likelihood, mean over repetitions")
+    se: float | None = column("effect", "standard error over repetitions")
+    chosen: bool = column("summary", "whether this penalty was chosen")
 
 
 @row_class
 class RiskRow(OfRun, table="absolute_risks"):
-    """Risk of the outcome up to a time."""
+    """Risk of the outcome by a time."""
 
-    adjusted: bool = column("id", "with the weights of the adjustment")
+    adjusted: bool = column("id", "whether the weights of the adjustment apply")
     time: float = column("id", "days since the start of the time at risk")
-    target_risk: float | None = column("derived", "in the target")
-    target_lower: float | None = column("derived", "lower end of its interval")
-    target_upper: float | None = column("derived", "upper end")
-    comparator_risk: float | None = column("derived", "in the comparator")
-    comparator_lower: float | None = column("derived", "lower end of its interval")
-    comparator_upper: float | None = column("derived", "upper end")
-    difference: float | None = column("derived", "target less comparator")
-    difference_lower: float | None = column("derived", "lower end of its interval")
-    difference_upper: float | None = column("derived", "upper end")
-    interval: str = column("setting", 'of the difference: "normal" or "bootstrap"')
-    interval_level: float = column("setting", "such as 0.95")
-    target_at_risk: int | None = column("count", "people of the target still followed")
-    comparator_at_risk: int | None = column("count", "people of the comparator still followed")
-    target_outcomes: int | None = column("count", "people of the target with the outcome by then")
+    target_risk: float | None = column("derived", "risk in the target group")
+    target_lower: float | None = column("derived", "lower limit of its interval")
+    target_upper: float | None = column("derived", "upper limit")
+    comparator_risk: float | None = column("derived", "risk in the comparator group")
+    comparator_lower: float | None = column("derived", "lower limit of its interval")
+    comparator_upper: float | None = column("derived", "upper limit")
+    difference: float | None = column(
+        "derived", "risk in the target group minus risk in the comparator group"
+    )
+    difference_lower: float | None = column("derived", "lower limit of its interval")
+    difference_upper: float | None = column("derived", "upper limit")
+    interval: str = column("setting", 'interval of the difference: "normal" or "bootstrap"')
+    interval_level: float = column("setting", "confidence level, such as 0.95")
+    target_at_risk: int | None = column("count", "people of the target group at risk")
+    comparator_at_risk: int | None = column("count", "people of the comparator group at risk")
+    target_outcomes: int | None = column(
+        "count", "people of the target group with the outcome by then"
+    )
     comparator_outcomes: int | None = column(
-        "count", "people of the comparator with the outcome by then"
+        "count", "people of the comparator group with the outcome by then"
     )
     suppressed: str = column("summary", SUPPRESSED, "")
-    blinded: bool = column("summary", "the risks are withheld", False)
+    blinded: bool = column("summary", "whether the risks are withheld", False)
 
 
 @row_class
 class CurveRow(OfRun, table="curves"):
-    """A step of a curve: the value from a time on. It ends where an arm has few people left."""
+    """A step of a curve: its value from a time on. Curves end when an arm has few people left."""
 
-    adjusted: bool = column("id", "with the weights of the adjustment")
+    adjusted: bool = column("id", "whether the weights of the adjustment apply")
     kind: str = column("id", '"survival", or "incidence" if there are competing events')
     arm: str = column("id", '"target" or "comparator"')
     cause: int = column("id", "1 = outcome, 2 = competing event")
     time: float = column("id", "days since the start of the time at risk")
     value: float = column("derived", "survival, or cumulative incidence")
-    standard_error: float | None = column("derived", "of the value")
-    lower: float | None = column("derived", "lower end of its interval")
-    upper: float | None = column("derived", "upper end")
-    people: int | None = column("private", "people at risk in the arm with fewer")
+    standard_error: float | None = column("derived", "standard error of the value")
+    lower: float | None = column("derived", "lower limit of its interval")
+    upper: float | None = column("derived", "upper limit")
+    people: int | None = column("private", "people at risk in the smaller arm")
     events: int | None = column("private", "people of the arm with an event of this cause by then")
 
 
 @row_class
 class AtRiskRow(OfRun, table="numbers_at_risk"):
-    """People of an arm who are still followed just before a time."""
+    """Number of people of an arm at risk just before a time."""
 
-    adjusted: bool = column("id", "whether only people whom the adjustment keeps count")
+    adjusted: bool = column("id", "whether only people kept by the adjustment count")
     arm: str = column("id", '"target" or "comparator"')
     time: float = column("id", "days since the start of the time at risk")
     people: int | None = column("count", "number of people")
-    weighted: float | None = column("derived", "sum of their weights")
-    effective: float | None = column("derived", "effective number (Kish)")
+    weighted: float | None = column("derived", "sum of the weights")
+    effective: float | None = column("derived", "effective sample size (Kish)")
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
@@ -483,96 +515,104 @@ class ControlRow(OfComparison, table="controls"):
     model: str = column("id", '"cox", "cause-specific" or "finegray"')
     reading: str = column("id", '"stratified", "marginal" or "pooled"')
     outcome: str = column("id", "name of the control")
-    true_hr: float = column("setting", "1 for a negative control")
-    status: str = column("summary", "of its estimate")
+    true_hr: float = column("setting", "true hazard ratio; 1 for a negative control")
+    status: str = column("summary", "status of its estimate")
     hr: float | None = column("effect", "hazard ratio")
-    hr_lower: float | None = column("effect", "lower end of its interval")
-    hr_upper: float | None = column("effect", "upper end")
+    hr_lower: float | None = column("effect", "lower limit of its interval")
+    hr_upper: float | None = column("effect", "upper limit")
     log_hr: float | None = column("effect", "logarithm of the ratio")
-    se: float | None = column("effect", "its standard error")
+    se: float | None = column("effect", "standard error of the logarithm")
     p: float | None = column("effect", "two-sided p")
-    calibrated_p: float | None = column("effect", "calibrated by all other controls")
-    used: bool = column("summary", "went into the calibration")
-    reason: str | None = column("summary", "why it did not")
+    calibrated_p: float | None = column("effect", "p after calibration with all other controls")
+    used: bool = column("summary", "whether it was used for calibration")
+    reason: str | None = column("summary", "reason if it was not used")
 
 
 @row_class
 class CalibrationRow(OfComparison, table="calibration"):
-    """Systematic error as the controls of one model show it."""
+    """Systematic error, estimated from the controls of one model."""
 
     model: str = column("id", '"cox", "cause-specific" or "finegray"')
     reading: str = column("id", '"stratified", "marginal" or "pooled"')
     status: str = column("summary", '"ok" or "too_few_controls"')
-    n_negative: int = column("summary", "negative controls in use")
-    n_positive: int = column("summary", "positive controls in use")
+    n_negative: int = column("summary", "number of negative controls used")
+    n_positive: int = column("summary", "number of positive controls used")
     null_mean: float | None = column("summary", "mean systematic error of log hazard ratios")
-    null_sd: float | None = column("summary", "its standard deviation")
-    posterior_mean: float | None = column("summary", "median of the posterior of the mean")
-    posterior_mean_lower: float | None = column("summary", "lower end of its interval of 95 %")
-    posterior_mean_upper: float | None = column("summary", "upper end")
-    posterior_sd: float | None = column(
-        "summary", "median of the posterior of the standard deviation"
-    )
-    posterior_sd_lower: float | None = column("summary", "lower end of its interval of 95 %")
-    posterior_sd_upper: float | None = column("summary", "upper end")
+    null_sd: float | None = column("summary", "standard deviation of the systematic error")
+    posterior_mean: float | None = column("summary", "posterior median of the mean")
+    posterior_mean_lower: float | None = column("summary", "lower limit of its 95 % interval")
+    posterior_mean_upper: float | None = column("summary", "upper limit")
+    posterior_sd: float | None = column("summary", "posterior median of the standard deviation")
+    posterior_sd_lower: float | None = column("summary", "lower limit of its 95 % interval")
+    posterior_sd_upper: float | None = column("summary", "upper limit")
     ease: float | None = column("summary", "expected absolute systematic error")
-    ease_lower: float | None = column("summary", "lower end of its interval of 95 %")
-    ease_upper: float | None = column("summary", "upper end")
-    coverage: float | None = column("summary", "share of negative controls whose interval holds 1")
-    calibrated_coverage: float | None = column("summary", "the same, each calibrated by all others")
-    error_mean_intercept: float | None = column(
-        "summary", "of the model of error, if there are positive controls"
+    ease_lower: float | None = column("summary", "lower limit of its 95 % interval")
+    ease_upper: float | None = column("summary", "upper limit")
+    coverage: float | None = column(
+        "summary", "proportion of negative controls whose interval contains 1"
     )
-    error_mean_slope: float | None = column("summary", "by the true log ratio")
-    error_sd_intercept: float | None = column("summary", "of its standard deviation")
-    error_sd_slope: float | None = column("summary", "by the size of the true log ratio")
-    interval_level: float = column("setting", "such as 0.95")
+    calibrated_coverage: float | None = column(
+        "summary", "the same, each calibrated with all others"
+    )
+    error_mean_intercept: float | None = column(
+        "summary", "intercept of the mean in the error model, if there are positive controls"
+    )
+    error_mean_slope: float | None = column(
+        "summary", "slope of the mean per unit of the true log ratio"
+    )
+    error_sd_intercept: float | None = column(
+        "summary", "intercept of the standard deviation in the error model"
+    )
+    error_sd_slope: float | None = column(
+        "summary", "slope of the standard deviation per unit of the absolute true log ratio"
+    )
+    interval_level: float = column("setting", "confidence level, such as 0.95")
     region_se: list[float] | None = column("summary", "standard errors of the log hazard ratio")
     region_lower: list[float] | None = column(
-        "summary", "at each, the lowest log ratio with a calibrated p of 0.05"
+        "summary", "for each standard error, the lowest log ratio with a calibrated p of 0.05"
     )
     region_upper: list[float] | None = column(
-        "summary", "at each, the highest log ratio with a calibrated p of 0.05"
+        "summary", "for each standard error, the highest log ratio with a calibrated p of 0.05"
     )
 
 
 @row_class
 class DiagnosticRow(OfRun, table="diagnostics"):
-    """A check that decides whether the estimate may be looked at."""
+    """A diagnostic required before unblinding."""
 
     name: str = column("id", '"balance", "shared_balance", "equipoise", "mdrr", ...')
-    value: float | None = column("derived", "what was found; may be infinite")
-    limit: float | None = column("setting", "None: reported only")
+    value: float | None = column("derived", "value of the diagnostic; may be infinite")
+    limit: float | None = column("setting", "limit; none if the diagnostic is reported only")
     verdict: str = column("summary", '"pass", "fail" or "not_evaluated"')
 
 
 @row_class
 class FollowUpRow(OfRun, table="follow_up"):
-    """A quantile of the days at risk, of people whom the adjustment keeps."""
+    """A quantile of the days at risk of the people kept by the adjustment."""
 
     arm: str = column("id", '"target" or "comparator"')
-    share: float = column("id", "of the quantile: 0, 0.1, 0.25, 0.5, 0.75, 0.9 or 1")
+    share: float = column("id", "probability of the quantile: 0, 0.1, 0.25, 0.5, 0.75, 0.9 or 1")
     days: float | None = column("derived", "days at risk")
 
 
 @row_class
 class FollowUpBinRow(OfRun, table="follow_up_histogram"):
-    """A bin of the days at risk, of people whom the adjustment keeps; bins with few are joined."""
+    """A bin of the days at risk of the people kept; bins with few people are merged."""
 
     arm: str = column("id", '"target" or "comparator"')
-    start: float = column("id", "days at risk, more than")
-    end: float = column("id", "and up to")
-    people: int | None = column("count", "people")
+    start: float = column("id", "days at risk are above this number")
+    end: float = column("id", "days at risk are at most this number")
+    people: int | None = column("count", "number of people")
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
 @row_class
 class FollowUpEndRow(OfRun, table="follow_up_ends"):
-    """Why follow-up ended, of people whom the adjustment keeps."""
+    """Reasons for the end of follow-up of the people kept by the adjustment."""
 
     arm: str = column("id", '"target" or "comparator"')
-    reason: str = column("id", 'such as "outcome", "competing event" or "observation end"')
-    count: int | None = column("count", "people")
+    reason: str = column("id", 'reason, such as "outcome", "competing event" or "observation end"')
+    count: int | None = column("count", "number of people")
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
@@ -581,72 +621,76 @@ class ProfilePointRow(OfRun, table="likelihood_profiles"):
     """A point of the profile log likelihood of the main estimate of an outcome or a control."""
 
     log_hr: float = column("effect", "log hazard ratio, from log 0.1 to log 10")
-    log_likelihood: float = column("effect", "less the largest of the profile, so at most 0")
-    derivative: float | None = column("effect", "of the profile by the log hazard ratio")
+    log_likelihood: float = column(
+        "effect", "log likelihood minus the largest of the profile, so at most 0"
+    )
+    derivative: float | None = column("effect", "derivative of the profile by the log hazard ratio")
 
 
 @row_class
 class IntervalRow(OfRun, table="effect_over_time"):
-    """A run's main effect in an interval of time; intervals have equal numbers of outcomes."""
+    """The main effect in a time interval; intervals have equal numbers of outcomes."""
 
     interval: int = column("id", "1, 2, ...")
-    start: float = column("id", "day after which it begins, since the start of follow-up")
+    start: float = column("id", "day after which the interval begins, since the start of follow-up")
     end: float = column("id", "last day of the interval")
-    target_outcomes: int = column("count", "outcomes of the target in it")
-    comparator_outcomes: int = column("count", "outcomes of the comparator in it")
-    hr: float = column("effect", "hazard ratio in it, by scaled Schoenfeld residuals")
-    hr_lower: float = column("effect", "lower end of its normal interval")
-    hr_upper: float = column("effect", "upper end")
-    log_hr: float = column("effect", "its logarithm")
+    target_outcomes: int = column("count", "outcomes of the target group in the interval")
+    comparator_outcomes: int = column("count", "outcomes of the comparator group in the interval")
+    hr: float = column("effect", "hazard ratio in the interval, from scaled Schoenfeld residuals")
+    hr_lower: float = column("effect", "lower limit of its normal interval")
+    hr_upper: float = column("effect", "upper limit")
+    log_hr: float = column("effect", "logarithm of the ratio")
     se: float = column("effect", "standard error of the logarithm")
-    interval_level: float = column("setting", "such as 0.95")
+    interval_level: float = column("setting", "confidence level, such as 0.95")
 
 
 @row_class
 class WeekRow(OfRun, table="event_weeks"):
-    """A week about the index date: first outcomes of people under observation."""
+    """A week around the index date: first outcomes of people under observation."""
 
     arm: str = column("id", '"target" or "comparator"')
     week: int = column("id", "week w begins 7 w days after the index date")
     events: int | None = column(
-        "count", "people whose first outcome within these weeks is in this one"
+        "count", "people whose first outcome within the window is in this week"
     )
-    people: int | None = column("count", "people under observation without one when it begins")
+    people: int | None = column(
+        "count", "people under observation without an outcome at the start of the week"
+    )
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
 @row_class
 class YearRow(ResultRow, table="calendar"):
-    """A year in which people of a comparison started."""
+    """A calendar year of treatment start."""
 
     target: str = column("id", "name of the target")
     comparator: str = column("id", "name of the comparator")
     arm: str = column("id", '"target" or "comparator"')
     year: int = column("id", "calendar year of the index date")
-    starts: int | None = column("count", "rows")
+    starts: int | None = column("count", "number of rows")
     suppressed: str = column("summary", SUPPRESSED, "")
 
 
 @row_class
 class ConceptRow(ResultRow, table="codes"):
-    """A concept of a definition."""
+    """A concept of a code list."""
 
-    list: str = column("id", "what is defined, such as the name of a target or an outcome")
-    concept_id: int = column("id", "of the vocabulary")
-    name: str = column("id", "its name")
-    vocabulary: str | None = column("id", 'such as "RxNorm"')
-    excluded: bool = column("setting", "taken out of the definition")
+    list: str = column("id", "name of the code list, such as a target or an outcome")
+    concept_id: int = column("id", "id in the vocabulary")
+    name: str = column("id", "name of the concept")
+    vocabulary: str | None = column("id", 'vocabulary, such as "RxNorm"')
+    excluded: bool = column("setting", "whether the concept is excluded")
 
 
 @row_class
 class RemarkRow(ResultRow, table="warnings"):
-    """A remark of a step, once for all estimates it concerns."""
+    """A note of a step, once for all estimates to which it applies."""
 
-    step: str = column("id", 'such as "propensity score"')
-    code: str = column("id", 'a short name, such as "high_correlation"')
-    message: str = column("text", "in a sentence")
-    count: int = column("summary", "how many estimates it concerns")
-    where: str = column("id", "the first of them: target, comparator, outcome, analysis")
+    step: str = column("id", 'step, such as "propensity score"')
+    code: str = column("id", 'short name of the note, such as "high_correlation"')
+    message: str = column("text", "text of the note")
+    count: int = column("summary", "number of estimates to which it applies")
+    where: str = column("id", "first of these estimates: target, comparator, outcome, analysis")
 
 
 TABLES: dict[str, type[ResultRow]] = {

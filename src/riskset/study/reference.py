@@ -33,8 +33,8 @@ def tables_in_markdown() -> str:
     parts = [
         _table(f"`{name}`", about, [(f"`{key}`", "", text) for key, text in keys.items()])
         for name, about, keys in (
-            ("study.json", "What was asked.", STUDY_KEYS),
-            ("run.json", "When it was done.", RUN_KEYS),
+            ("study.json", "The specification of the study.", STUDY_KEYS),
+            ("run.json", "Date and times of the run.", RUN_KEYS),
         )
     ]
     for table in TABLES.values():
