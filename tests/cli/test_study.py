@@ -40,7 +40,7 @@ def test_run_check_and_example(run: Run, tmp_path: Path) -> None:
     assert run("study", "run", "small.yaml", "--out", "out", "--quiet").out == ""
     told = run("study", "report", "out", "--curves", "survival")
     assert told.code == 0, told.err
-    assert "Share without the outcome" in Path("out/report.html").read_text("utf-8")
+    assert "Proportion without the outcome" in Path("out/report.html").read_text("utf-8")
 
 
 def test_why_there_is_no_estimate_is_told(run: Run) -> None:

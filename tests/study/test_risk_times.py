@@ -55,7 +55,7 @@ def test_risks_after_the_follow_up(tmp_path):
     for place in ("results", "private"):
         page = rs.report.write(tmp_path / "out" / place, tmp_path / f"{place}.html")
         text = page.read_text("utf-8")
-        assert text.count("not followed that long") >= 3 * 2
+        assert text.count("beyond follow-up") >= 3 * 2
         content = json.loads(page.with_suffix(".json").read_text("utf-8"))
         assert '"unfollowed"' in json.dumps(content)
 
