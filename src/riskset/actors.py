@@ -28,6 +28,9 @@ class Crew(Protocol):
     def call(self, method: str, *common: Any, each: Sequence[Any] | None = None) -> list[Any]:
         """Call a method of every object, with one of `each` before what is common to all."""
 
+    def restore(self) -> int:
+        """Make the objects anew that were lost with their process; how many these were."""
+
 
 class HomeCrew:
     """Objects in this process, one after the other."""
@@ -45,6 +48,10 @@ class HomeCrew:
             getattr(one, method)(*(() if each is None else (each[k],)), *common)
             for k, one in enumerate(self._objects)
         ]
+
+    def restore(self) -> int:
+        """See `Crew`: nothing is lost in this process."""
+        return 0
 
 
 class DaskCrew:

@@ -17,7 +17,6 @@ from riskset.solve.finiteness import (
     ProofFrame,
     RoundingBounds,
     ScoreAndInformation,
-    drift_of,
     extents,
 )
 from riskset.solve.fit import fit_by_newton
@@ -106,7 +105,7 @@ def known_at(problem: Random, eta: np.ndarray) -> ScoreAndInformation | None:
     now = problem.loss.evaluate(eta)
     gradient = problem.design.cross(now.residual, columns, runtime=problem.loss.runtime)
     information = problem.loss.information(problem.design, eta, columns)
-    return ScoreAndInformation(columns, information, gradient, drift_of(problem.loss, now))
+    return ScoreAndInformation(columns, information, gradient, problem.loss.intercept_drift(now))
 
 
 @pytest.mark.parametrize("seed", [s for s, _ in SEPARATED])

@@ -21,6 +21,7 @@ import numpy as np
 
 from riskset._types import Features, Rows
 from riskset.model.cox import Evaluation
+from riskset.solve.optimality import Problem
 from riskset.solve.prox_newton import Minimisation
 
 __all__ = ["Accelerated"]
@@ -43,6 +44,7 @@ class Accelerated(Minimisation):
     """
 
     unit: ClassVar[str] = "steps"
+    problem: Problem
 
     def solve(self) -> None:
         """Step until no column violates its condition."""

@@ -292,8 +292,7 @@ class _Task:
         cv: CrossValidation | None,
         notes: list[Note],
     ) -> PropensityScore:
-        design, loss, target = self.covariates.design, solution.loss, self.people.is_target
-        assert isinstance(loss, LogisticLoss)
+        design, loss, target = self.covariates.design, solution.likelihood, self.people.is_target
         intercept = loss.evaluate(solution.eta).intercept
         log_odds = solution.eta + intercept
         certain = np.where(target, np.inf, -np.inf)  # those whom a limit left out

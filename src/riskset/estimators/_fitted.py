@@ -203,7 +203,7 @@ class Fitted:
     @property
     def _limit_loss(self) -> Loss:
         """The likelihood that the finite coefficients maximise."""
-        return self.training.solution.loss
+        return self.training.solution.likelihood
 
     @functools.cached_property
     def covariance(self) -> Covariance:

@@ -20,7 +20,6 @@ from riskset.infer.crossval.checkpoint import Checkpoint, fingerprint
 from riskset.infer.crossval.engine import Engine
 from riskset.infer.crossval.folds import Folds, check_comparable, draw_folds, given_folds
 from riskset.infer.crossval.scores import Scorer
-from riskset.model.logistic import LogisticLoss
 from riskset.solve.optimality import Problem
 
 __all__ = ["Folding"]
@@ -130,7 +129,7 @@ class Folding:
     ) -> Iterator[Engine]:
         """What scores penalties, with a progress bar while it does."""
         folds = self.divide(data)
-        if self.score == "held_out" and not isinstance(problem.loss, LogisticLoss):
+        if self.score == "held_out" and not problem.loss.has_intercept:
             check_comparable(folds, data.outcome)
         scorer = Scorer(
             problem.design,

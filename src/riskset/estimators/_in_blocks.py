@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from riskset._errors import RisksetError
 from riskset._messages import Note
 from riskset._types import AnyArray, Features
-from riskset.actors import DaskCrew, LostBlock
+from riskset.actors import LostBlock
 from riskset.data.design import Design
 from riskset.estimators._fitted import KEEP_VARIANCE, ModelTests, tests_to_array
 from riskset.estimators.blocks import Blocks
@@ -18,9 +18,10 @@ from riskset.infer.wald import ChiSquareTest, likelihood_ratio_test, wald_test
 from riskset.kernels.means_cpu import cumulate
 from riskset.model.baseline import Baseline
 from riskset.solve.block_join import Joined, Subdistribution, join
-from riskset.solve.block_rows import BlockRows
+from riskset.solve.block_rows import BlockEta, BlockRows
 from riskset.solve.blocks import BlockMinimisation, BlockProblem
-from riskset.solve.fit import fit_by_newton
+from riskset.solve.fit import minimise
+from riskset.solve.optimality import in_stored_units
 from riskset.solve.prox_newton import ResidualReport
 from riskset.solve.result import Solution
 
@@ -69,7 +70,7 @@ def fit_blocks(
                     hint="they may have too little memory for their blocks: use more workers, or "
                     "more and smaller blocks.",
                 ) from error
-            cast(DaskCrew, blocks.crew).restore()
+            blocks.crew.restore()
 
 
 def _fit(
@@ -87,17 +88,17 @@ def _fit(
     rows = joined.rows
     l1, l2 = strengths(rows.head)
     problem = BlockProblem.of(rows)
-    solution = fit_by_newton(
-        rows.head, cast(Any, rows), l1, l2, tol=tol, max_iter=max_iter, problem=problem,
-        report=report, separate=False, method=BlockMinimisation,
+    run, solution = minimise(
+        problem, *in_stored_units(rows.head, l1, l2), tol=tol, max_iter=max_iter, report=report,
+        method=BlockMinimisation,
     )  # fmt: skip
     kept = {"center": rows.head.center}
-    rows.refresh(cast(Any, solution.eta))
+    rows.refresh(run.eta)
     kept |= {f"baseline_{k}": v for k, v in _baseline(joined).to_arrays().items()}
     is_penalized = bool(l1.any() or l2.any())
     if not is_penalized:
-        kept |= _variances(problem, solution)
-    solution = replace(solution, eta=np.zeros(0), curvature=None)
+        kept |= _variances(problem, run.eta, solution)
+    solution = replace(solution, curvature=None)
     return BlockFit(joined, solution, kept, is_penalized)
 
 
@@ -120,13 +121,13 @@ def _baseline(joined: Joined) -> Baseline:
     return Baseline(joined.strata, ptr, time[order], log_cumulative[order], 0.0)
 
 
-def _variances(problem: BlockProblem, solution: Solution) -> dict[str, AnyArray]:
+def _variances(problem: BlockProblem, eta: BlockEta, solution: Solution) -> dict[str, AnyArray]:
     """Inverse information and tests of a fit without penalty; no robust variance."""
-    head, rows = problem.design, cast(BlockRows, problem.rows)
+    head, rows = problem.design, problem.block_rows
     p = head.n_features
     if p > KEEP_VARIANCE or float(head.n_rows) * p**2 > MOST_WORK * rows.crew.n_blocks:
         return {}
-    found = _covariance(rows, cast(Any, solution.eta), np.flatnonzero(~solution.aliased))
+    found = _covariance(rows, eta, np.flatnonzero(~solution.aliased))
     null = _covariance(rows, rows.at_offset(), np.arange(p))
     none = ChiSquareTest(float("nan"), found.rank)
     score = ChiSquareTest(null.inverse.form(problem.gradient_at_zero), null.rank)
@@ -141,9 +142,9 @@ def _variances(problem: BlockProblem, solution: Solution) -> dict[str, AnyArray]
     }
 
 
-def _covariance(rows: BlockRows, eta: Any, columns: AnyArray) -> Covariance:
+def _covariance(rows: BlockRows, eta: BlockEta, columns: AnyArray) -> Covariance:
     head = rows.head
-    information = rows.information(head, eta, columns)
+    information = rows.information(eta, columns)
     inner = generalized_inverse(information, rounding_of(rows.second_moments(columns)))
     inverse = among(inner, columns, head.n_features)
     return Covariance("model", np.arange(head.n_features), inverse, inverse.matrix, head.scale)

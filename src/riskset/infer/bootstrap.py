@@ -22,11 +22,10 @@ from riskset._types import Features, Index, Rows
 from riskset.data.outcome import Outcome
 from riskset.engine import Workers
 from riskset.infer.variance import GeneralizedInverse, cluster_sums, generalized_inverse, influence
-from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
 from riskset.solve import aliasing
-from riskset.solve.optimality import Problem
+from riskset.solve.optimality import Problem, in_stored_units
 from riskset.solve.replicates import Replicate, ReplicateWeights, fit_replicates
 from riskset.solve.result import UNCERTIFIED, Solution, Status
 
@@ -150,9 +149,8 @@ def for_resampling(loss: Loss) -> tuple[Loss, bool]:
     Where case weights do not count in the censoring distribution, the number of times that a row
     was drawn still does.
     """
-    if isinstance(loss, FineGrayLoss) and loss.censoring.weights == "none":
-        return replace(loss, censoring=replace(loss.censoring, weights="case")), True
-    return loss, False
+    counting = loss.counting_draws()
+    return counting, counting is not loss
 
 
 # ---------------------------------------------------------------------------------- estimates
@@ -250,7 +248,7 @@ def _left_out(
 ) -> NDArray[np.bool_]:
     design = problem.design
     resample = Problem.prepare(design, problem.loss.replicate(part.weight, part.censoring))
-    return aliasing.find_aliased(resample, l1 / design.scale, l2 / design.scale / design.scale)[0]
+    return aliasing.find_aliased(resample, *in_stored_units(design, l1, l2))[0]
 
 
 def estimate_of(found: Replicate | Solution, lost: NDArray[np.bool_], columns: Index) -> Estimate:
@@ -305,7 +303,7 @@ def acceleration(
         return out
     if active.size > MOST_ACTIVE:
         return np.full(columns.size, np.nan)
-    design, loss = problem.design, whole.loss
+    design, loss = problem.design, whole.likelihood
     information = loss.information(design, whole.eta, active)
     information[np.diag_indices(active.size)] += l2[active] / design.scale[active] ** 2
     inverse = _within_all(generalized_inverse(information), active, design.n_features)

@@ -18,8 +18,6 @@ from riskset.data.design import Design
 from riskset.infer.subdistribution import SubdistributionPieces
 from riskset.kernels import means_cpu as kernels
 from riskset.kernels.means_ref import TieTerms
-from riskset.model.cox import CoxLoss
-from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
 
 __all__ = [
@@ -64,14 +62,14 @@ class RiskSetPieces:
         Group of each row, in risk order.
     """
 
-    loss: CoxLoss
+    loss: Loss
     eta: Rows
     ties: TieTerms
     log_cumulative: Rows
     group: Index
 
     @classmethod
-    def at(cls, loss: CoxLoss, eta: Rows) -> "RiskSetPieces":
+    def at(cls, loss: Loss, eta: Rows) -> "RiskSetPieces":
         """Pieces at `eta`, in the caller's order, offset included."""
         risk = loss.risk
         eta = np.ascontiguousarray(eta, dtype=np.float64)[risk.order]
@@ -110,7 +108,7 @@ class RiskSetPieces:
         In the limit of an infinite estimate a row stands at several places, or at none.
         """
         out = np.zeros((self.loss.outcome.n_rows, *values.shape[1:]))
-        if self.loss.limit is None:
+        if not self.loss.is_limit:
             out[self.loss.risk.order] = values
         else:
             np.add.at(out, self.loss.risk.order, values)
@@ -144,7 +142,7 @@ class RiskSetPieces:
 
     def log_expected_rows(self) -> Rows:
         """Log of the expected events of one such person (n,), in the caller's order."""
-        if self.loss.limit is None:
+        if not self.loss.is_limit:
             return self.caller(self.log_expected)
         with np.errstate(divide="ignore"):
             return np.log(self.caller(np.exp(self.log_expected)))
@@ -200,9 +198,8 @@ class RiskSetPieces:
 
 def pieces_at(loss: Loss, eta: Rows) -> RiskSetPieces | SubdistributionPieces:
     """The pieces of either model at `eta`, in the caller's order, offset included."""
-    if isinstance(loss, FineGrayLoss):
+    if loss.censoring is not None:
         return SubdistributionPieces.at(loss, eta)
-    assert isinstance(loss, CoxLoss)
     return RiskSetPieces.at(loss, eta)
 
 

@@ -17,7 +17,7 @@ from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
-from riskset.model.finegray import FineGrayLoss
+from riskset.model.loss import Loss
 
 __all__ = ["SubdistributionPieces", "below_highest"]
 
@@ -67,12 +67,12 @@ class SubdistributionPieces:
     over all rows: with G groups q columns take O((n + K G) q) time.
     """
 
-    loss: FineGrayLoss
+    loss: Loss
     eta: Rows
     log_hazard: NDArray[np.float64]
 
     @classmethod
-    def at(cls, loss: FineGrayLoss, eta: Rows) -> "SubdistributionPieces":
+    def at(cls, loss: Loss, eta: Rows) -> "SubdistributionPieces":
         """Pieces at `eta`, in the caller's order, offset included."""
         eta = below_highest(eta, loss.outcome)
         return cls(loss, eta, loss.evaluate(eta).log_hazard)
@@ -242,12 +242,14 @@ class SubdistributionPieces:
         """
         mean, _ = self.event_means(values)
         out, begun = self._scores(values, mean)
-        weight = self.loss.censoring.weight
+        censoring = self.loss.censoring
+        assert censoring is not None
+        weight = censoring.weight
         if weight is None:
             return out
         time, group_time = self.loss.outcome.time, self.loss.outcome.group_time
         for k, tail in enumerate(self.loss.tails):
-            rows = np.flatnonzero((self.loss.censoring.group == k) & (weight > 0))
+            rows = np.flatnonzero((censoring.group == k) & (weight > 0))
             at = _Censorings.of(self.loss, rows)
             if not at.time.size:
                 continue
@@ -319,8 +321,9 @@ class _Censorings:
     last: Index
 
     @classmethod
-    def of(cls, loss: FineGrayLoss, rows: Index) -> "_Censorings":
+    def of(cls, loss: Loss, rows: Index) -> "_Censorings":
         outcome, censoring = loss.outcome, loss.censoring
+        assert censoring is not None
         assert censoring.weight is not None
         time, weight = outcome.time[rows], censoring.weight[rows]
         is_censored = outcome.event[rows] == 0

@@ -17,7 +17,6 @@ from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
 from riskset.data.checks import Places, as_numbers
 from riskset.data.labels import as_labels, label_columns
 from riskset.kernels import means_cpu as kernels
-from riskset.model.cox import CoxLoss
 from riskset.model.loss import Loss
 
 __all__ = ["Baseline"]
@@ -238,7 +237,7 @@ class Baseline:
 
 def _log_hazard(loss: Loss, eta: Rows) -> NDArray[np.float64]:
     """Log increment of each group at linear predictor 0."""
-    if not isinstance(loss, CoxLoss):
+    if loss.censoring is not None:
         return loss.evaluate(eta).log_hazard
     risk, relative = loss.risk, eta[loss.risk.order]  # may be -inf, which `evaluate` does not take
     sizes = kernels.risk_set_means(np.zeros((relative.size, 0)), relative, risk)

@@ -33,13 +33,12 @@ from riskset.model.curvature import (
     bin_sums,
     bins,
     draw,
-    ranges_after,
-    ranges_at_risk,
 )
 from riskset.model.design_sums import HostSums
 from riskset.model.finegray import CensoringDistribution, FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.model.risk_set_components import varying
+from riskset.model.risk_set_limit import ranges_after, ranges_at_risk
 
 __all__ = ["RowBlock"]
 

@@ -14,6 +14,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import risk_sets_cpu as kernels
 from riskset.kernels import term_means_cpu as term_means
+from riskset.model.risk_set_limit import attaining_peaks
 
 __all__ = [
     "CoxLoss",
@@ -36,7 +37,17 @@ MAX_DENSE_NUMBERS = 1 << 27
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The partial likelihood at one linear predictor; arrays as in `CoxPass`."""
+    """The likelihood at one linear predictor; arrays as in `CoxPass`.
+
+    Attributes
+    ----------
+    tails, expected_tail : tuple of Tail, tuple of (m,) float64
+        Fine-Gray: rows that stay in the risk sets after a competing event go on being expected to
+        fail.
+    intercept : float
+        Logistic regression: belongs to the linear predictor as given; infinite if all rows have
+        the same outcome.
+    """
 
     log_likelihood: float
     residual: Rows
@@ -44,12 +55,17 @@ class Evaluation:
     log_total: NDArray[np.float64]
     log_hazard: NDArray[np.float64]
     risk: RiskSets
+    tails: tuple[Tail, ...] = ()
+    expected_tail: tuple[Rows, ...] = ()
+    intercept: float = 0.0
 
     @functools.cached_property
     def expected(self) -> Rows:
         """Expected weighted events of each row, in the caller's order."""
         out = np.zeros(self.residual.size)
         np.add.at(out, self.risk.order, self.expected_in_risk_order)
+        for tail, values in zip(self.tails, self.expected_tail, strict=True):
+            np.add.at(out, tail.sets.order, values)
         return out
 
 
@@ -78,7 +94,14 @@ class CoxLoss:
         return self.outcome.risk if self.limit is None else self.limit
 
     tails: ClassVar[tuple[Tail, ...]] = ()
-    """Nobody stays in a risk set after his own time."""
+    """No row stays in a risk set after its own time."""
+    censoring: ClassVar[None] = None
+    has_intercept: ClassVar[bool] = False
+
+    @property
+    def is_limit(self) -> bool:
+        """See `Loss.is_limit`."""
+        return self.limit is not None
 
     def replicate(
         self,
@@ -99,6 +122,22 @@ class CoxLoss:
     def restricted(self, risk: RiskSets, tails: tuple[Tail, ...]) -> "CoxLoss":
         """The same likelihood on what is left of the risk sets."""
         return replace(self, limit=risk)
+
+    def in_limit(self, z: Rows, slack: Rows) -> "CoxLoss":
+        """See `Loss.in_limit`."""
+        return self.restricted(*attaining_peaks(self.risk, self.tails, z, slack))
+
+    def as_partial(self) -> "CoxLoss":
+        """See `Loss.as_partial`."""
+        return self
+
+    def counting_draws(self) -> "CoxLoss":
+        """See `Loss.counting_draws`."""
+        return self
+
+    def intercept_drift(self, now: Evaluation) -> float:
+        """See `Loss.intercept_drift`."""
+        return 0.0
 
     def shifted(self, offset: Rows, runtime: Runtime) -> "CoxLoss":
         """The same likelihood with another offset, run elsewhere."""

@@ -21,8 +21,8 @@ from riskset.kernels import gram_cpu as kernels
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.model.cox import Evaluation
 from riskset.model.design_sums import DesignSums, HostSums
-from riskset.model.finegray import FineGrayEvaluation
 from riskset.model.loss import Loss
+from riskset.model.risk_set_limit import ranges_after, ranges_at_risk
 
 __all__ = [
     "BinSums",
@@ -112,11 +112,10 @@ def _draw(loss: Loss, now: Evaluation, n_samples: int) -> tuple[Index, Index, fl
     risk = loss.risk
     hazard = np.exp(now.log_hazard - now.log_hazard.max())
     parts = [ExposedRows(risk, *ranges_at_risk(risk), now.expected_in_risk_order, hazard)]
-    if isinstance(now, FineGrayEvaluation):
-        parts += [
-            ExposedRows(tail.sets, *ranges_after(tail.sets), expected, tail.survival * hazard)
-            for tail, expected in zip(now.tails, now.expected_tail, strict=True)
-        ]
+    parts += [
+        ExposedRows(tail.sets, *ranges_after(tail.sets), expected, tail.survival * hazard)
+        for tail, expected in zip(now.tails, now.expected_tail, strict=True)
+    ]
     total = sum(float(part.expected.sum()) for part in parts)
     return *draw(parts, n_samples), total
 
@@ -271,28 +270,6 @@ def _squares(sample: _Sample, sums: DesignSums) -> Matrix:
         out[np.ix_(b, o)] = cross
         out[np.ix_(o, b)] = cross.T
     return out
-
-
-def ranges_at_risk(risk: RiskSets) -> tuple[Index, Index]:
-    """Groups [own, end) in which each row is at risk."""
-    if risk.own.size:
-        return risk.own, risk.end
-    n_groups = risk.group_events.size
-    first = np.append(np.flatnonzero(risk.starts_stratum), n_groups)
-    stop = np.repeat(first[1:], np.diff(first))
-    rows = np.diff(risk.group_ptr)
-    return np.repeat(np.arange(n_groups), rows), np.repeat(stop, rows)
-
-
-def ranges_after(sets: RiskSets) -> tuple[Index, Index]:
-    """Groups [own, end) in which each row of a tail is at risk."""
-    if sets.own.size:
-        return sets.own, sets.end
-    n_groups = sets.group_events.size
-    first = np.flatnonzero(sets.starts_stratum)
-    begin = np.repeat(first, np.diff(np.append(first, n_groups)))
-    rows = np.diff(sets.group_ptr)
-    return np.repeat(begin, rows), np.repeat(np.arange(n_groups), rows)
 
 
 def bins(risk: RiskSets, n_samples: int) -> Index:

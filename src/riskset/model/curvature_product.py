@@ -9,7 +9,6 @@ from riskset._types import RiskSets, Rows
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.kernels.subdistribution_cpu import seen_after, seen_up_to, sum_before, sum_up_to
-from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 
 __all__ = ["curvature_product"]
@@ -34,7 +33,7 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
     risk = loss.risk
     eta = np.maximum(eta, eta.max() - 0.9 * MAX_ETA_SPAN)
     now = loss.evaluate(eta)
-    if isinstance(loss, LogisticLoss):
+    if loss.has_intercept:
         variance, total = now.expected, max(float(now.expected.sum()), 1e-300)
         return lambda u: np.asarray(variance * (u - float(variance @ u) / total))
     shift = float(eta.max())

@@ -18,8 +18,6 @@ from riskset.kernels.cuda.backend import Array, Backend
 from riskset.kernels.cuda.launch import STRIDE
 from riskset.kernels.cuda.reductions import LaneReductions
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, MIN_TOTAL
-from riskset.model.cox import CoxLoss
-from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.model.replicates_likelihood import ReplicateWeights, tails_of
 
@@ -150,14 +148,14 @@ class DeviceLoss:
     @staticmethod
     def can_be_made(loss: Loss) -> bool:
         """Whether this likelihood has the form that the kernels are written for."""
-        return isinstance(loss, (CoxLoss, FineGrayLoss)) and loss.limit is None
+        return not (loss.has_intercept or loss.is_limit)
 
     # ------------------------------------------------------------------------------ preparation
 
     def _upload_tails(
         self, loss: Loss, parts: Sequence[ReplicateWeights], weight: Matrix, carry_on: bool
     ) -> list[_DeviceTail]:
-        if not isinstance(loss, FineGrayLoss):
+        if loss.censoring is None:
             return []
         tails, backend = [], self.backend
         for rows, ptr, own, survival in tails_of(loss, parts, weight.shape[1], carry_on):

@@ -21,12 +21,12 @@ from riskset.model.cox import (
     has_heavy_rows,
     in_blocks,
 )
+from riskset.model.risk_set_limit import attaining_peaks
 
 __all__ = [
     "BeyondSupport",
     "CensoringDistribution",
     "CensoringWeights",
-    "FineGrayEvaluation",
     "FineGrayLoss",
 ]
 
@@ -169,23 +169,6 @@ def _by_group(outcome: Outcome, group: Index) -> tuple[CensoringTimes, ...]:
 
 
 @dataclass(frozen=True)
-class FineGrayEvaluation(Evaluation):
-    """As `Evaluation`; rows with a competing event go on being expected after it."""
-
-    expected_tail: tuple[Rows, ...]
-    tails: tuple[Tail, ...]
-
-    @functools.cached_property
-    def expected(self) -> Rows:
-        """Expected weighted events of each row, in the caller's order."""
-        out = np.zeros(self.residual.size)
-        np.add.at(out, self.risk.order, self.expected_in_risk_order)
-        for tail, values in zip(self.tails, self.expected_tail, strict=True):
-            np.add.at(out, tail.sets.order, values)
-        return out
-
-
-@dataclass(frozen=True)
 class FineGrayLoss:
     """Log partial likelihood of the subdistribution hazard, its gradient and its curvature.
 
@@ -206,6 +189,12 @@ class FineGrayLoss:
 
     efron: ClassVar[bool] = False
     """Ties are treated by Breslow's method."""
+    has_intercept: ClassVar[bool] = False
+
+    @property
+    def is_limit(self) -> bool:
+        """See `Loss.is_limit`."""
+        return self.limit is not None
 
     @property
     def risk(self) -> RiskSets:
@@ -242,6 +231,24 @@ class FineGrayLoss:
         """The same likelihood on what is left of the risk sets."""
         return replace(self, limit=(risk, tails))
 
+    def in_limit(self, z: Rows, slack: Rows) -> "FineGrayLoss":
+        """See `Loss.in_limit`."""
+        return self.restricted(*attaining_peaks(self.risk, self.tails, z, slack))
+
+    def as_partial(self) -> "FineGrayLoss":
+        """See `Loss.as_partial`."""
+        return self
+
+    def counting_draws(self) -> "FineGrayLoss":
+        """See `Loss.counting_draws`."""
+        if self.censoring.weights == "case":
+            return self
+        return replace(self, censoring=replace(self.censoring, weights="case"))
+
+    def intercept_drift(self, now: Evaluation) -> float:
+        """See `Loss.intercept_drift`."""
+        return 0.0
+
     def shifted(self, offset: Rows, runtime: Runtime) -> "FineGrayLoss":
         """The same likelihood with another offset, run elsewhere."""
         other = replace(self, outcome=self.outcome.shifted(offset), runtime=runtime)
@@ -267,20 +274,20 @@ class FineGrayLoss:
     def _has_heavy_rows(self) -> bool:
         return has_heavy_rows(self.outcome)
 
-    def evaluate(self, eta: Rows) -> FineGrayEvaluation:
+    def evaluate(self, eta: Rows) -> Evaluation:
         """Likelihood and residuals at `eta`, offset included, in the caller's order."""
         done = kernels.finegray_pass(eta, self.risk, self.tails, self.runtime)
         if self._has_heavy_rows:
             balance_residuals(done.residual, done.expected, self.risk, self.outcome)
-        return FineGrayEvaluation(
+        return Evaluation(
             done.log_likelihood,
             done.residual,
             done.expected,
             done.log_total,
             done.log_hazard,
             self.risk,
-            done.expected_tail,
             self.tails,
+            done.expected_tail,
         )
 
     @one_blas_thread

@@ -28,14 +28,7 @@ class LogisticEvaluation(Evaluation):
 
     `expected` is what a row weighs in the curvature, as for a partial likelihood: here the variance
     of its outcome, w p (1 - p). The rows are one risk set, in their own order.
-
-    Attributes
-    ----------
-    intercept : float
-        It belongs to the linear predictor as given; infinite if all rows have the same outcome.
     """
-
-    intercept: float
 
     @property
     def expected(self) -> Rows:
@@ -64,6 +57,13 @@ class LogisticLoss:
 
     tails: ClassVar[tuple[Tail, ...]] = ()
     efron: ClassVar[bool] = False
+    censoring: ClassVar[None] = None
+    has_intercept: ClassVar[bool] = True
+
+    @property
+    def is_limit(self) -> bool:
+        """See `Loss.is_limit`."""
+        return self.origin is not None
 
     @classmethod
     def of(
@@ -130,7 +130,13 @@ class LogisticLoss:
         done = kernels.logistic_pass(eta, self.sign, self.outcome.weight, self.runtime)
         one = np.zeros(self.risk.group_events.size)
         return LogisticEvaluation(
-            done.log_likelihood, done.residual, done.variance, one, one, self.risk, done.intercept
+            done.log_likelihood,
+            done.residual,
+            done.variance,
+            one,
+            one,
+            self.risk,
+            intercept=done.intercept,
         )
 
     @one_blas_thread
@@ -163,7 +169,15 @@ class LogisticLoss:
 
         return in_blocks(design.n_rows, columns, dense)
 
-    def as_pairs(self) -> CoxLoss:
+    def counting_draws(self) -> "LogisticLoss":
+        """See `Loss.counting_draws`."""
+        return self
+
+    def intercept_drift(self, now: Evaluation) -> float:
+        """See `Loss.intercept_drift`: the intercept is as good as its own iteration left it."""
+        return abs(float(now.residual.sum()))
+
+    def as_partial(self) -> CoxLoss:
         """A partial likelihood with the same directions of recession.
 
         The likelihood never falls along d if for some c every event has x'd >= c and every other

@@ -9,6 +9,7 @@ from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.cox import Evaluation
+from riskset.model.finegray import CensoringDistribution
 
 __all__ = ["Loss", "bare"]
 
@@ -82,6 +83,41 @@ class Loss(Protocol):
     @property
     def whole(self) -> "Loss":
         """The same likelihood on all risk sets."""
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether this is what was left of another likelihood as coefficients went to infinity."""
+
+    def in_limit(self, z: Rows, slack: Rows) -> "Loss":
+        """What is left as coefficients go to infinity along a direction d of recession.
+
+        Parameters
+        ----------
+        z : (n,) float64
+            x'd.
+        slack : (n,) float64
+            How much of it may be rounding.
+        """
+
+    def as_partial(self) -> "Loss":
+        """A partial likelihood with the same directions of recession; itself if it is one."""
+
+    @property
+    def censoring(self) -> CensoringDistribution | None:
+        """Fine-Gray: the distribution of censoring; None for the others."""
+
+    def counting_draws(self) -> "Loss":
+        """Fine-Gray: with case weights that count in the distribution of censoring.
+
+        Where they do not count, the number of times that a row was drawn in a resample still does.
+        """
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether an intercept is part of the model, profiled out (`LogisticLoss`)."""
+
+    def intercept_drift(self, now: Evaluation) -> float:
+        """How far the derivative in the intercept is from 0, as its iteration left it."""
 
 
 def bare(loss: Loss) -> Loss:

@@ -18,9 +18,6 @@ from riskset.kernels import logistic_cpu as logistic
 from riskset.kernels import replicates_cpu as kernels
 from riskset.kernels._vector import LANES, lane_rows
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, MIN_TOTAL
-from riskset.model.cox import CoxLoss
-from riskset.model.finegray import FineGrayLoss
-from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 
 __all__ = ["LANES", "LaneEvaluation", "LaneLoss", "LogisticLanes", "ReplicateWeights", "tails_of"]
@@ -105,11 +102,7 @@ class LaneLoss:
     @staticmethod
     def can_be_made(loss: Loss) -> bool:
         """Whether this likelihood has the form that lanes are written for."""
-        if isinstance(loss, CoxLoss):
-            return not loss.efron and loss.limit is None and not loss.risk.own.size
-        if isinstance(loss, LogisticLoss):
-            return loss.origin is None
-        return isinstance(loss, FineGrayLoss) and loss.limit is None
+        return not (loss.efron or loss.is_limit or loss.risk.own.size)
 
     @classmethod
     def build(
@@ -125,10 +118,10 @@ class LaneLoss:
         order = loss.risk.order
         unit, count = _counted(loss.outcome.weight, parts)
         unit, count = unit[order], np.take(count, order, axis=0)
-        found = tails_of(loss, parts, LANES, carry_on) if isinstance(loss, FineGrayLoss) else ()
+        found = tails_of(loss, parts, LANES, carry_on) if loss.censoring is not None else ()
         tails = tuple(_LaneTail(rows, tail, ptr, survival) for rows, ptr, tail, survival in found)
         events = np.where(loss.outcome.is_event[order], unit, 0.0)
-        kind = LogisticLanes if isinstance(loss, LogisticLoss) else LaneLoss
+        kind = LogisticLanes if loss.has_intercept else LaneLoss
         return kind(loss, unit, events, count, tails)
 
     @property
@@ -274,7 +267,7 @@ def _counted(weight: Rows, parts: Sequence[ReplicateWeights]) -> tuple[Rows, Any
 
 
 def tails_of(
-    loss: FineGrayLoss, parts: Sequence[ReplicateWeights], n_lanes: int, carry_on: bool
+    loss: Loss, parts: Sequence[ReplicateWeights], n_lanes: int, carry_on: bool
 ) -> Iterator[tuple[Index, Pointer, Matrix, Matrix]]:
     """The tails of the whole data, weighted by each replicate's own censoring curves.
 
@@ -293,16 +286,17 @@ def tails_of(
     survival : (G, R) float64
         G at the time of each group.
     """
-    outcome, risk = loss.outcome, loss.risk
+    outcome, risk, whole = loss.outcome, loss.risk, loss.censoring
+    assert whole is not None
     curves = [
-        loss.censoring
+        whole
         if part.censoring is None
-        else loss.censoring.replicate(outcome, part.censoring, carry_on=carry_on)
+        else whole.replicate(outcome, part.censoring, carry_on=carry_on)
         for part in parts
     ]
     competing = (outcome.event != 0) & ~outcome.is_event & (outcome.weight > 0)
-    for group in range(loss.censoring.at_events.shape[0]):
-        position = np.flatnonzero((competing & (loss.censoring.group == group))[risk.order])
+    for group in range(whole.at_events.shape[0]):
+        position = np.flatnonzero((competing & (whole.group == group))[risk.order])
         rows = risk.order[position]
         weight = np.zeros((rows.size, n_lanes))
         survival = np.zeros((risk.group_events.size, n_lanes))

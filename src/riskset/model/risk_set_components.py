@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from riskset._runtime import Runtime
 from riskset._types import Index
 from riskset.data.design import Design
-from riskset.model.curvature import ranges_after, ranges_at_risk
 from riskset.model.loss import Loss
+from riskset.model.risk_set_limit import ranges_after, ranges_at_risk
 
 __all__ = ["components", "varying"]
 

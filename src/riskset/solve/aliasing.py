@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from riskset._messages import Note
 from riskset._types import Features, Index, Matrix
-from riskset.solve.optimality import Problem
+from riskset.solve.optimality import NewtonProblem
 
 __all__ = ["find_aliased", "listed", "pivots"]
 
@@ -20,7 +20,7 @@ MAX_EXACT_WORK = 1e9
 
 
 def find_aliased(
-    problem: Problem, l1: Features, l2: Features
+    problem: NewtonProblem, l1: Features, l2: Features
 ) -> tuple[NDArray[np.bool_], list[Note]]:
     """Columns that are left out with coefficient 0, and a note on each kind.
 
@@ -82,15 +82,13 @@ def _together(found: list[Note]) -> list[Note]:
     return out
 
 
-def _information(problem: Problem, free: Index) -> Matrix:
+def _information(problem: NewtonProblem, free: Index) -> Matrix:
     # At eta = 0, without offset and weights: collinearity is a matter of columns and risk sets.
-    eta = problem.at_rest()
-    if float(problem.design.n_rows) * free.size**2 <= MAX_EXACT_WORK:
-        return problem.bare.information(problem.design, eta, free)
-    return problem.sampled_information(eta, free, 50 * max(free.size, 500), raise_rare=False)
+    is_cheap = float(problem.design.n_rows) * free.size**2 <= MAX_EXACT_WORK
+    return problem.information_at_rest(free, None if is_cheap else 50 * max(free.size, 500))
 
 
-def _is_constant(problem: Problem, free: Index, k: int, kept: Index, share: Features) -> bool:
+def _is_constant(problem: NewtonProblem, free: Index, k: int, kept: Index, share: Features) -> bool:
     """Whether column k minus the combination varies nowhere but for rounding.
 
     The information only raises suspicion: a column may differ from others in one row that

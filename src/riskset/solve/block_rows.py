@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Features, Index, Matrix
+from riskset._types import Features, Index, Matrix, Rows
 from riskset.actors import Crew
 from riskset.data.design import Design
 from riskset.data.risk_order import BlockBoundary
@@ -18,12 +18,12 @@ from riskset.model.curvature import affordable, raise_diagonal
 from riskset.solve.block_order import backwards, forwards
 from riskset.solve.optimality import MIN_DIFFERENCE_SHARE, MIN_VARIANCE_SHARE
 
-__all__ = ["BlockEvaluation", "BlockRows"]
+__all__ = ["BlockAlong", "BlockEta", "BlockEvaluation", "BlockRows"]
 
 NO_COLUMNS = np.zeros(0, dtype=np.int64)
 
 
-class _Vector:
+class _BlockVector:
     """A vector of numbers for the rows, which every block keeps until this is forgotten."""
 
     def __init__(self, rows: "BlockRows", key: int) -> None:
@@ -34,7 +34,7 @@ class _Vector:
             self._rows.forgotten.append(self.key)
 
 
-class _Along(_Vector):
+class BlockAlong(_BlockVector):
     """X v for a step v, made when it is first needed."""
 
     def __init__(self, rows: "BlockRows", key: int, step: Features, columns: Index) -> None:
@@ -42,11 +42,11 @@ class _Along(_Vector):
         self.step, self.columns, self.span = step, columns, np.nan
 
 
-class _Eta(_Vector):
+class BlockEta(_BlockVector):
     """A linear predictor: another one and a share of X v, made when it is first evaluated."""
 
     def __init__(
-        self, rows: "BlockRows", key: int, base: "_Eta | None", share: float, along: _Along
+        self, rows: "BlockRows", key: int, base: "BlockEta | None", share: float, along: BlockAlong
     ):
         super().__init__(rows, key)
         self.base, self.share, self.along = base, share, along
@@ -55,13 +55,13 @@ class _Eta(_Vector):
 class BlockEvaluation:
     """The likelihood at a linear predictor; the rest stays with the blocks."""
 
-    def __init__(self, eta: _Eta, log_likelihood: float, carried: Sequence[Any]) -> None:
+    def __init__(self, eta: BlockEta, log_likelihood: float, carried: Sequence[Any]) -> None:
         self.eta, self.log_likelihood, self.carried = eta, log_likelihood, carried
         self.has_residuals = False
 
 
 class BlockRows:
-    """All rows, by block in risk order: what is asked of them, and the exchanges it takes.
+    """All rows, by block in risk order, as a `RowOperator`, and the exchanges that it takes.
 
     Parameters
     ----------
@@ -83,6 +83,9 @@ class BlockRows:
     was_too_wide : bool
         Whether a linear predictor could not be evaluated.
     """
+
+    has_last_word = True
+    sums = None
 
     def __init__(
         self, crew: Crew, head: Design, order: Sequence[int], links: Sequence[BlockBoundary]
@@ -110,31 +113,43 @@ class BlockRows:
 
     # ------------------------------------------------------------------------------- vectors
 
-    def along(self, step: Features, columns: Index) -> _Along:
+    def along(self, step: Features, columns: Index) -> BlockAlong:
         """X v, of some columns."""
         used = np.flatnonzero(step)
-        return _Along(self, next(self._keys), step[used], columns[used])
+        return BlockAlong(self, next(self._keys), step[used], columns[used])
 
-    def moved(self, eta: _Eta | None, share: float, along: _Along) -> _Eta:
+    def moved(self, eta: BlockEta | None, share: float, along: BlockAlong) -> BlockEta:
         """A linear predictor from another one; None: the offset."""
-        return _Eta(self, next(self._keys), eta, share, along)
+        return BlockEta(self, next(self._keys), eta, share, along)
 
     def extent(self, step: Features, columns: Index) -> float:
         """Range of X v over all rows."""
         found = np.array(self.call("extent", step, columns))
         return float(found[:, 1].max() - found[:, 0].min())
 
-    def at_offset(self) -> _Eta:
+    def at(self, beta: Features) -> BlockEta:
+        """See `RowOperator`."""
+        return self.moved(None, 1.0, self.along(beta, np.arange(beta.size)))
+
+    def span(self, along: BlockAlong) -> float:
+        """See `RowOperator`."""
+        return float(along.span)
+
+    def home(self, eta: BlockEta) -> Rows:
+        """See `RowOperator`: linear predictors stay where they are."""
+        return np.zeros(0)
+
+    def at_offset(self) -> BlockEta:
         """The offset."""
         return self.moved(None, 0.0, self.along(np.zeros(0), NO_COLUMNS))
 
-    def at_rest(self) -> _Eta:
+    def at_rest(self) -> BlockEta:
         """0 for every row."""
-        return _Eta(self, ZERO, None, 0.0, self.along(np.zeros(0), NO_COLUMNS))
+        return BlockEta(self, ZERO, None, 0.0, self.along(np.zeros(0), NO_COLUMNS))
 
     # ------------------------------------------------------------------------------- passes
 
-    def evaluate(self, eta: _Eta) -> BlockEvaluation:
+    def evaluate(self, eta: BlockEta) -> BlockEvaluation:
         """The likelihood; -inf where linear predictors span more than one exponent can hold."""
         base = OFFSET if eta.base is None else eta.base.key
         along, forget = eta.along, tuple(self.forgotten)
@@ -166,19 +181,25 @@ class BlockRows:
         """What the blocks evaluated last, made to be `now`."""
         return now if self._latest is now else self.evaluate(now.eta)
 
-    def gradient(self, now: BlockEvaluation, columns: Index | None = None) -> Features:
-        """Of the log likelihood."""
+    def known_at_zero(self) -> None:
+        """See `RowOperator`: blocks keep the residuals of one evaluation alone."""
+
+    def intercept_drift(self, now: BlockEvaluation) -> None:
+        """See `RowOperator`: `BlockMinimisation` makes the proof."""
+
+    def cross(self, now: BlockEvaluation, columns: Index | None = None) -> Features:
+        """See `RowOperator`."""
         now = self._again(now)
         now.has_residuals = True
         return np.asarray(np.sum(self.call("gradient", columns, each=now.carried), axis=0))
 
-    def refresh(self, eta: _Eta) -> None:
+    def refresh(self, eta: BlockEta) -> None:
         """Let the blocks have evaluated a linear predictor last, with residuals."""
         now = self._latest
         if now is None or now.eta is not eta:
             now = self.evaluate(eta)
         if not now.has_residuals:
-            self.gradient(now, NO_COLUMNS)
+            self.cross(now, NO_COLUMNS)
 
     def deviation(self, columns: Index, of: BlockEvaluation | None = None) -> Features:
         """Standard deviation of columns, weighted by case weights or by expected events."""
@@ -235,7 +256,7 @@ class BlockRows:
 
     # ------------------------------------------------------------------------------- curvature
 
-    def information(self, design: Design, eta: _Eta, columns: Index) -> Matrix:
+    def information(self, eta: BlockEta, columns: Index) -> Matrix:
         """Observed information, exact; see `CoxLoss.information`."""
         self.refresh(eta)
         out = in_blocks(self.most_rows, columns, self._information)
@@ -248,7 +269,9 @@ class BlockRows:
         carried = list(zip(before, after, strict=True))
         return np.asarray(np.sum(self.call("information", columns, each=carried), axis=0))
 
-    def sampled_information(self, eta: _Eta, columns: Index, n_samples: int, rare: bool) -> Matrix:
+    def sampled_information(
+        self, eta: BlockEta, columns: Index, n_samples: int, rare: bool
+    ) -> Matrix:
         """See `model.curvature.sampled_information`: the bins lie within blocks."""
         self.refresh(eta)
         n_samples = affordable(self.head, columns, n_samples)

@@ -41,7 +41,7 @@ from riskset.solve.optimality import Problem, violations
 from riskset.solve.prox_newton import MAX_REST_STEP, Minimisation, ResidualReport
 from riskset.solve.result import Solution
 from riskset.solve.risk_columns import RiskColumns
-from riskset.solve.rows import DeviceRows, HostRows, RowOperator
+from riskset.solve.rows import DeviceRows, RowOperator
 
 __all__ = ["CoordinateDescent", "fit_by_ccd"]
 
@@ -122,6 +122,7 @@ class CoordinateDescent(Minimisation):
 
     unit: ClassVar[str] = "sweeps"
 
+    problem: Problem
     width: Features = field(init=False)
     second: Features = field(init=False)
     """Second derivatives as last met; 0 before."""
@@ -129,11 +130,10 @@ class CoordinateDescent(Minimisation):
     coordinates: DeviceSweeps | None = None
     """On the device, if passes are made there."""
 
-    def _fastest_passes(self) -> RowOperator:
+    def _fastest_rows(self) -> RowOperator[Any, Any, Any]:
         # A coordinate by itself takes fewer operations on the host, unless it was asked otherwise.
-        if self.problem.loss.runtime.device == "cuda" and self.problem.on_device is not None:
-            return DeviceRows(self.problem)
-        return HostRows(self.problem)
+        problem = self.problem
+        return problem.rows() if problem.loss.runtime.device == "cuda" else problem.final_rows()
 
     def _solve(self) -> None:
         """Sweep until no column violates its condition."""
@@ -178,17 +178,17 @@ class CoordinateDescent(Minimisation):
     def _accept(self, moved: Features, objective: float) -> bool:
         """Go where a sweep led, unless that is uphill."""
         columns = np.flatnonzero(moved)
-        along = self.passes.along(moved[columns], columns)
-        span = self.passes.span(along)
+        along = self.rows.along(moved[columns], columns)
+        span = self.rows.span(along)
         if not np.isfinite(span):
             return False
-        beta, eta = self.beta + moved, self.passes.moved(self.eta, 1.0, along)
-        now = self.passes.evaluate(eta)
+        beta, eta = self.beta + moved, self.rows.moved(self.eta, 1.0, along)
+        now = self.rows.evaluate(eta)
         self.n_passes += 1
         if not (self._objective(now, beta) <= objective + self._rounding(objective)):
             return False
         self.beta, self.eta, self.now = beta, eta, now
-        self.gradient = self.passes.cross(now)
+        self.gradient = self.rows.cross(now)
         self.last_step, self.last_move = moved, span
         return True
 
@@ -203,8 +203,8 @@ class CoordinateDescent(Minimisation):
 
     def _sweep_kept_sums(self, active: Index, beta: Features) -> bool:
         """By the kernels that keep sums up to date; False where they do not serve."""
-        if isinstance(self.passes, DeviceRows):
-            self._sweep_on_device(active, beta, self.passes)
+        if isinstance(self.rows, DeviceRows):
+            self._sweep_on_device(active, beta, self.rows)
             return True
         loss, eta = self.problem.loss, self.eta
         late = loss.risk.own.size or any(tail.sets.own.size for tail in loss.tails)
@@ -223,14 +223,14 @@ class CoordinateDescent(Minimisation):
             sweep(*entries, self.l1, self.l2, beta, self.width, self.second, state, loss.risk, rule)
         return True
 
-    def _sweep_on_device(self, active: Index, beta: Features, passes: DeviceRows) -> None:
+    def _sweep_on_device(self, active: Index, beta: Features, rows: DeviceRows) -> None:
         """By scans over all rows; the linear predictor that moved along is left there."""
         if self.coordinates is None:
             problem = self.problem
-            self.coordinates = DeviceSweeps(problem.design, problem.loss, passes.design.backend)
+            self.coordinates = DeviceSweeps(problem.design, problem.loss, rows.design.backend)
         self._bound(self.coordinates.reach)
-        eta = passes.moved(self.eta, 0.0, self.eta)
-        shift = passes.loss.sums.extremes(eta)[1]
+        eta = rows.moved(self.eta, 0.0, self.eta)
+        shift = rows.loss.sums.extremes(eta)[1]
         state = (beta, self.width, self.second)
         self.coordinates.sweep(active, eta, shift, (self.l1, self.l2), state)
 

@@ -7,7 +7,7 @@ from riskset._types import Features, Index, Matrix, Rows
 from riskset.kernels import descent_cpu
 from riskset.kernels.cuda.backend import Array
 from riskset.model.curvature import affordable
-from riskset.solve.optimality import Problem
+from riskset.solve.optimality import NewtonProblem
 
 __all__ = ["RIDGE_FACTOR", "CurvatureModel"]
 
@@ -38,7 +38,7 @@ class CurvatureModel:
         Whether `matrix` is the information where it was last asked for, but for `RIDGE_FACTOR`.
     """
 
-    def __init__(self, problem: Problem, each: int = 50) -> None:
+    def __init__(self, problem: NewtonProblem, each: int = 50) -> None:
         self.problem, self.each = problem, each
         self.columns: Index = np.zeros(0, dtype=np.int64)
         self.matrix: Matrix = np.zeros((0, 0))
@@ -139,21 +139,14 @@ class CurvatureModel:
             return self._exact(columns, eta)
         return self._sample(columns, eta, is_coarse=False)
 
-    def _at_home(self, eta: Rows | Array) -> Rows:
-        if not isinstance(eta, Array):
-            return eta
-        assert self.problem.on_device is not None
-        return np.asarray(self.problem.on_device.backend.download(eta)[:, 0])
-
     def _exact(self, columns: Index, eta: Rows | Array) -> Matrix:
-        eta = self._at_home(eta)
-        out = self.problem.loss.information(self.problem.design, eta, columns)
+        out = self.problem.information(eta, columns)
         out[np.diag_indices(columns.size)] *= RIDGE_FACTOR
         return out
 
     def _sample(self, columns: Index, eta: Rows | Array, *, is_coarse: bool) -> Matrix:
         n_samples = self._n_samples(columns, is_coarse=is_coarse)
-        return self.problem.sampled_information(self._at_home(eta), columns, n_samples)
+        return self.problem.sampled_information(eta, columns, n_samples)
 
 
 def largest(candidates: NDArray[np.bool_], size: Features, most: int) -> NDArray[np.bool_]:

@@ -40,8 +40,7 @@ from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
-from riskset.model.cox import MAX_DENSE_NUMBERS, Evaluation, centred_within_strata
-from riskset.model.logistic import LogisticLoss
+from riskset.model.cox import MAX_DENSE_NUMBERS, centred_within_strata
 from riskset.model.loss import Loss
 
 __all__ = [
@@ -52,7 +51,6 @@ __all__ = [
     "ProofFrame",
     "FreeColumns",
     "RoundingBounds",
-    "drift_of",
     "extents",
 ]
 
@@ -103,11 +101,6 @@ class RoundingBounds(NamedTuple):
         unit = 4 * EPSILON * (loss.outcome.n_rows + EXTRA_OPERATIONS)
         n_events = float(loss.risk.event_weight.sum())
         return cls(unit, reach, n_events, bool(loss.risk.own.size or loss.tails), drift)
-
-
-def drift_of(loss: Loss, now: Evaluation) -> float:
-    """The intercept of a logistic regression is as good as its own iteration left it."""
-    return abs(float(now.residual.sum())) if isinstance(loss, LogisticLoss) else 0.0
 
 
 class ScoreAndInformation(NamedTuple):
@@ -294,7 +287,7 @@ class ProofFrame:
             reach = 2 * (np.abs(x) @ np.abs(transform)).max(axis=0)
             ranges = extents(design, loss, at)[0] + EPSILON * columns.size * reach
             free = FreeColumns.at(design, loss, eta, at)
-        rounding = RoundingBounds.of(loss, reach, drift_of(loss, now))
+        rounding = RoundingBounds.of(loss, reach, loss.intercept_drift(now))
         gradient = design.cross(now.residual, at, runtime=loss.runtime)
         return cls(loss, transform, is_plain, free, ranges, rounding, gradient)
 
@@ -356,7 +349,7 @@ def _used(loss: Loss) -> NDArray[np.bool_] | None:
 def _without_negligible(loss: Loss, expected: Rows) -> Loss:
     """The likelihood without rows at risk that are hardly ever expected to fail, and do not."""
     out = expected <= NEGLIGIBLE_EVENT_SHARE * loss.n_events
-    if not isinstance(loss, LogisticLoss):
+    if not loss.has_intercept:
         out[loss.risk.order[loss.risk.event_weight > 0]] = False
     if not out.any():
         return loss

@@ -21,11 +21,11 @@ from riskset.model.loss import Loss
 from riskset.solve import aliasing, separation
 from riskset.solve.exact import Direction
 from riskset.solve.limit import restrict_to_limit
-from riskset.solve.optimality import Problem
+from riskset.solve.optimality import NewtonProblem, Problem, in_stored_units, in_user_units
 from riskset.solve.prox_newton import Minimisation, ResidualReport
 from riskset.solve.result import UNCERTIFIED, Solution
 
-__all__ = ["ResidualReport", "fit_by_newton"]
+__all__ = ["ResidualReport", "fit_by_newton", "minimise"]
 
 
 @one_blas_thread
@@ -76,14 +76,12 @@ def fit_by_newton(
         Never raises for want of convergence; see its `status`.
     """
     problem = problem or Problem.prepare(design, loss)
-    l1, l2 = l1 / design.scale, l2 / design.scale / design.scale
-    notes: list[Note] = []
-    if aliased is None:
-        aliased, notes = aliasing.find_aliased(problem, l1, l2)
-    run = method(problem, l1, l2, tol, max_iter, ~aliased, report)
-    run.begin(start)
-    run.solve()
-    solution = run.solution(aliased, notes)
+    l1, l2 = in_stored_units(design, l1, l2)
+    run, solution = minimise(
+        problem, l1, l2, tol=tol, max_iter=max_iter, start=start, aliased=aliased, report=report,
+        method=method,
+    )  # fmt: skip
+    aliased = solution.aliased
     free = (l1 == 0) & (l2 == 0) & ~aliased
     if not separate or not free.any():
         return solution
@@ -99,6 +97,31 @@ def fit_by_newton(
             solution, problem, found.direction, limit, l1, l2, tol, max_iter, begin, report
         )
     return solution if found.is_decided else _undecided(solution, design, free)
+
+
+def minimise(
+    problem: NewtonProblem,
+    l1: Features,
+    l2: Features,
+    *,
+    tol: float,
+    max_iter: int,
+    start: Solution | None = None,
+    aliased: NDArray[np.bool_] | None = None,
+    report: ResidualReport | None = None,
+    method: Callable[..., Minimisation] = Minimisation,
+) -> tuple[Minimisation, Solution]:
+    """A certified minimum, which may still be on its way to infinity; penalties in stored units.
+
+    See `fit_by_newton`, which looks for separation, too.
+    """
+    notes: list[Note] = []
+    if aliased is None:
+        aliased, notes = aliasing.find_aliased(problem, l1, l2)
+    run = method(problem, l1, l2, tol, max_iter, ~aliased, report)
+    run.begin(start)
+    run.solve()
+    return run, run.solution(aliased, notes)
 
 
 def _undecided(solution: Solution, design: Design, free: NDArray[np.bool_]) -> Solution:
@@ -142,7 +165,7 @@ def _at_infinity(
 ) -> Solution:
     """The limit along a direction in which the likelihood never stops rising."""
     design = problem.design
-    user_l1, user_l2 = l1 * design.scale, l2 * design.scale * design.scale
+    user_l1, user_l2 = in_user_units(design, l1, l2)
     limit = fit_by_newton(
         design,
         loss,

@@ -9,12 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import Features, Index, RiskSets, Rows
+from riskset._types import Features, Rows
 from riskset.data.design import Design
-from riskset.data.risk_order import by_level
-from riskset.kernels import separation_cpu as kernels
-from riskset.model.curvature import ranges_after, ranges_at_risk
-from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 from riskset.solve.exact import Direction, order_of
 
@@ -22,7 +18,6 @@ __all__ = [
     "DirectionValues",
     "log_likelihood_without",
     "events_lost_in_limit",
-    "peaks",
     "restrict_to_limit",
 ]
 
@@ -52,85 +47,10 @@ class DirectionValues(NamedTuple):
         return cls(z, RELATIVE_SLACK * design.magnitude(direction, runtime=runtime))
 
 
-def peaks(loss: Loss, z: Rows) -> tuple[NDArray[np.float64], Index]:
-    """Largest z of each risk set, and a row (caller's) that has it."""
-    risk = loss.risk
-    n_groups = risk.group_events.size
-    present = np.where(risk.weight > 0, z[risk.order], -np.inf)
-    if risk.own.size:
-        peak, at = kernels.peaks_cover(
-            present, risk.own, risk.end, risk.level_rows, risk.level_ptr, n_groups
-        )
-    else:
-        peak, at = kernels.peaks_nested(present, risk.group_ptr, risk.starts_stratum)
-    rival = risk.order[np.maximum(at, 0)]
-    for tail in loss.tails:
-        sets = tail.sets
-        if not sets.order.size:
-            continue
-        own, end = ranges_after(sets)
-        own_z = np.where(sets.weight > 0, z[sets.order], -np.inf)
-        top, at = kernels.peaks_cover(own_z, own, end, *by_level(own, end, n_groups), n_groups)
-        higher = (top > peak) & (tail.survival > 0)
-        peak = np.where(higher, top, peak)
-        rival = np.where(higher, sets.order[np.maximum(at, 0)], rival)
-    return peak, rival
-
-
 def restrict_to_limit(design: Design, loss: Loss, direction: Direction) -> Loss:
     """The likelihood in the limit: each risk set keeps the rows that attain its maximum of x'd."""
     values = DirectionValues.of(design, loss, direction)
-    if isinstance(loss, LogisticLoss):
-        return loss.in_limit(values.z, values.slack)
-    peak, top = peaks(loss, values.z)
-    peak = peak - values.slack[top]
-    z = values.z + values.slack
-    tails = tuple(
-        tail._replace(
-            sets=_attaining(
-                tail.sets, *ranges_after(tail.sets), z, np.where(tail.survival > 0, peak, np.inf)
-            )
-        )
-        for tail in loss.tails
-    )
-    return loss.restricted(_attaining(loss.risk, *ranges_at_risk(loss.risk), z, peak), tails)
-
-
-def _attaining(
-    sets: RiskSets, own: Index, end: Index, z: Rows, peak: NDArray[np.float64]
-) -> RiskSets:
-    """What is left of risk sets: each row where its z reaches the peak."""
-    rows, begin, stop = kernels.attaining(z[sets.order], peak, own, end)
-    return _pieces(sets, rows, begin, stop, own)
-
-
-def _pieces(risk: RiskSets, rows: Index, begin: Index, stop: Index, own: Index) -> RiskSets:
-    """Risk sets of row pieces: position `rows[k]` is at risk in groups begin[k] to stop[k]."""
-    has_event = (risk.event_weight[rows] > 0) & (begin == own[rows])
-    # An event's piece must stand in its own group; the others may stand where they begin.
-    by_group = np.argsort(begin, kind="stable")
-    rows, begin, stop, has_event = (
-        rows[by_group],
-        begin[by_group],
-        stop[by_group],
-        has_event[by_group],
-    )
-    n_groups = risk.group_events.size
-    group_ptr = np.searchsorted(begin, np.arange(n_groups + 1)).astype(np.int64)
-    level_rows, level_ptr = by_level(begin, stop, n_groups)
-    cut = np.searchsorted(group_ptr, np.linspace(0, rows.size, risk.chunk_ptr.size)[1:-1])
-    chunks = np.unique(np.concatenate([[0], cut, [n_groups]])).astype(np.int64)
-    return risk._replace(
-        order=risk.order[rows],
-        weight=risk.weight[rows],
-        event_weight=np.where(has_event, risk.event_weight[rows], 0.0),
-        group_ptr=group_ptr,
-        chunk_ptr=chunks,
-        own=begin,
-        end=stop,
-        level_rows=level_rows,
-        level_ptr=level_ptr,
-    )
+    return loss.in_limit(values.z, values.slack)
 
 
 def events_lost_in_limit(loss: Loss) -> NDArray[np.bool_]:

@@ -1,8 +1,10 @@
 """When is an answer an answer: the optimality conditions and the residual that certifies them."""
 
 import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +15,25 @@ from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.data.device import DeviceDesign
 from riskset.kernels.cuda import device
+from riskset.kernels.cuda.backend import Array
 from riskset.model.cox import Evaluation
 from riskset.model.curvature import sampled_information
+from riskset.model.curvature_product import curvature_product
 from riskset.model.design_sums import DesignSums, DeviceSums, HostSums
 from riskset.model.device import DeviceLoss
 from riskset.model.loss import Loss, bare
 from riskset.model.replicates_likelihood import ReplicateWeights
 from riskset.model.risk_set_components import components, varying
+from riskset.solve.rows import DeviceRows, HostRows, RowOperator
 
-__all__ = ["MIN_SPREAD_SHARE", "Problem", "violations"]
+__all__ = [
+    "MIN_SPREAD_SHARE",
+    "NewtonProblem",
+    "Problem",
+    "in_stored_units",
+    "in_user_units",
+    "violations",
+]
 
 MIN_SIGNAL_PER_EVENT = 1e-12
 MIN_DIFFERENCE_SHARE = 1e-6
@@ -50,18 +62,32 @@ def violations(gradient: Features, beta: Features, l1: Features, l2: Features) -
     return np.where(beta != 0.0, np.abs(u - l1 * np.sign(beta)), np.maximum(np.abs(u) - l1, 0.0))
 
 
+class HasLogLikelihood(Protocol):
+    """The likelihood somewhere."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """Its logarithm."""
+
+
+CurvatureMap = tuple[Callable[[Features], Features], Features]
+"""Curvature of some columns applied to a vector (q,), and its diagonal, roughly."""
+
+
 @dataclass(frozen=True)
-class Problem:
-    """A design and a likelihood, with what every fit on them needs to know once.
+class NewtonProblem(ABC):
+    """What every fit of a likelihood to a design needs to know once, wherever the rows are.
 
     Attributes
     ----------
+    design : Design
+        Without entries if the rows are elsewhere.
     spread : (p,) float64
         Weighted standard deviation of each stored column, 1 for binary ones: residuals are
         divided by it, so that they do not depend on the units of a column.
     informative : (p,) bool
         Columns that vary within at least one risk set.
-    null : Evaluation
+    null : Evaluation, or what the rows have in place of it
         The likelihood at coefficients 0.
     gradient_at_zero : (p,) float64
         In stored units.
@@ -70,12 +96,107 @@ class Problem:
     """
 
     design: Design
-    loss: Loss
     spread: Features
     informative: NDArray[np.bool_]
-    null: Evaluation
+    null: HasLogLikelihood
     gradient_at_zero: Features
     kkt_scale: float
+
+    @property
+    @abstractmethod
+    def n_events(self) -> float:
+        """Weighted number of events."""
+
+    @property
+    def on_device(self) -> DeviceDesign | None:
+        """The design in the memory of a GPU, if that is where its passes should be made."""
+        return None
+
+    def give_up_device(self) -> bool:
+        """Do without the device from now on, unless it was asked for by name; whether it is so."""
+        return False
+
+    @property
+    def whole_loss(self) -> Loss | None:
+        """The likelihood; None if the rows are elsewhere."""
+        return None
+
+    @abstractmethod
+    def rows(self) -> RowOperator[Any, Any, Any]:
+        """The rows where passes over them are fastest."""
+
+    @abstractmethod
+    def final_rows(self) -> RowOperator[Any, Any, Any]:
+        """The rows where the certificate is computed."""
+
+    @abstractmethod
+    def information(self, eta: Any, columns: Index) -> Matrix:
+        """Observed information of some columns, exact, in stored units."""
+
+    @abstractmethod
+    def sampled_information(self, eta: Any, columns: Index, n_samples: int) -> Matrix:
+        """See `model.curvature.sampled_information`."""
+
+    @abstractmethod
+    def information_at_rest(self, columns: Index, n_samples: int | None) -> Matrix:
+        """Without offsets, at linear predictors of 0; exact, or from a sample of rows."""
+
+    @abstractmethod
+    def curvature_map(self, eta: Rows, columns: Index) -> CurvatureMap | None:
+        """Curvature as a map, without a matrix of all pairs; None: only as a matrix."""
+
+    @abstractmethod
+    def varies(self, weights: Features, tolerance: float) -> bool:
+        """Whether a combination of columns (p,) varies by more within some component."""
+
+    @abstractmethod
+    def weighted_deviation(self, now: Any, columns: Index, sums: DesignSums | None) -> Features:
+        """Standard deviation of stored columns among those expected to fail.
+
+        Parameters
+        ----------
+        sums : DesignSums, optional
+            What sums over the design; by default the host.
+        """
+
+    def residual(
+        self,
+        now: Any,
+        gradient: Features,
+        beta: Features,
+        l1: Features,
+        l2: Features,
+        sums: DesignSums | None = None,
+    ) -> Features:
+        """Violations per spread (p,), from stored units; 0 for columns that vary nowhere.
+
+        The spread among those expected to fail counts where it is smaller: a row far from all
+        others must not hide the slope that the others see.
+        """
+        spread = np.minimum(self.spread, self.spread_at_risk(now, sums))
+        return np.where(self.informative, violations(gradient, beta, l1, l2), 0.0) / spread
+
+    def spread_at_risk(self, now: Any, sums: DesignSums | None = None) -> Features:
+        """Standard deviation of each stored column among those expected to fail, 1 if binary."""
+        spread = self.spread.copy()
+        others = np.flatnonzero(~self.design.is_binary)
+        if others.size:
+            weighted, whole = self.weighted_deviation(now, others, sums), spread[others]
+            spread[others] = np.where(weighted > MIN_SPREAD_SHARE * whole, weighted, whole)
+        return spread
+
+
+@dataclass(frozen=True)
+class Problem(NewtonProblem):
+    """A design and a likelihood on this machine.
+
+    Attributes
+    ----------
+    loss : Loss
+    """
+
+    null: Evaluation
+    loss: Loss
 
     @classmethod
     def prepare(cls, design: Design, loss: Loss) -> "Problem":
@@ -83,7 +204,28 @@ class Problem:
         spread = _spread(design, loss)
         informative = varying(design, *components(loss), loss.runtime)
         spread[~informative | (spread <= 0)] = 1.0
-        return cls(design, loss, spread, informative, *_at_zero(design, loss, spread, informative))
+        at_zero = _at_zero(design, loss, spread, informative)
+        return cls(design, spread, informative, *at_zero, loss)
+
+    @property
+    def n_events(self) -> float:
+        """See `NewtonProblem`."""
+        return self.loss.n_events
+
+    @property
+    def whole_loss(self) -> Loss:
+        """See `NewtonProblem`."""
+        return self.loss
+
+    def rows(self) -> RowOperator[Any, Any, Any]:
+        """See `NewtonProblem`."""
+        if self.on_device is None:
+            return self.final_rows()
+        return DeviceRows(self.device_loss, self.on_device, self.sums)
+
+    def final_rows(self) -> RowOperator[Any, Any, Any]:
+        """See `NewtonProblem`."""
+        return HostRows(self.design, self.loss, self.null, self.gradient_at_zero)
 
     @functools.cached_property
     def on_device(self) -> DeviceDesign | None:
@@ -113,26 +255,55 @@ class Problem:
             return HostSums(self.design, self.loss.runtime)
         return DeviceSums(self.on_device)
 
-    def sampled_information(
-        self, eta: Any, columns: Index, n_samples: int, *, raise_rare: bool = True
-    ) -> Matrix:
-        """See `model.curvature.sampled_information`."""
-        sums = self.sums if raise_rare else None  # collinearity is judged by the host
+    def _at_home(self, eta: Rows | Array) -> Rows:
+        """Linear predictors in the memory of the host."""
+        if not isinstance(eta, Array):
+            return eta
+        assert self.on_device is not None
+        return np.asarray(self.on_device.backend.download(eta)[:, 0])
+
+    def information(self, eta: Rows | Array, columns: Index) -> Matrix:
+        """See `NewtonProblem`."""
+        return self.loss.information(self.design, self._at_home(eta), columns)
+
+    def sampled_information(self, eta: Rows | Array, columns: Index, n_samples: int) -> Matrix:
+        """See `NewtonProblem`."""
         return sampled_information(
-            self.loss, self.design, eta, columns, n_samples, raise_rare=raise_rare, sums=sums
+            self.loss, self.design, self._at_home(eta), columns, n_samples, sums=self.sums
         )
+
+    def information_at_rest(self, columns: Index, n_samples: int | None) -> Matrix:
+        """See `NewtonProblem`; without weights, too. By the host: it judges collinearity."""
+        eta = np.zeros(self.design.n_rows)
+        if n_samples is None:
+            return self.bare.information(self.design, eta, columns)
+        return sampled_information(
+            self.loss, self.design, eta, columns, n_samples, raise_rare=False
+        )
+
+    def curvature_map(self, eta: Rows, columns: Index) -> CurvatureMap:
+        """See `NewtonProblem`."""
+        design, loss = self.design, self.loss
+        product = curvature_product(loss, eta)
+        expected = loss.evaluate(eta).expected
+        square = design.cross(expected, columns, runtime=loss.runtime, power=2)
+        first = design.cross(expected, columns, runtime=loss.runtime)
+        # As if risk-set means were the same at all times.
+        diagonal = np.maximum(square - first**2 / max(float(expected.sum()), 1e-300), 0.0)
+
+        def apply(v: Features) -> Features:
+            along = design.product(v, columns, runtime=loss.runtime)
+            return design.cross(product(along), columns, runtime=loss.runtime)
+
+        return apply, diagonal
 
     @property
     def bare(self) -> Loss:
         """The likelihood without offsets and weights, which decides what can be estimated."""
         return bare(self.loss)
 
-    def at_rest(self) -> Any:
-        """Linear predictors of 0, without the offset."""
-        return np.zeros(self.design.n_rows)
-
     def varies(self, weights: Features, tolerance: float) -> bool:
-        """Whether a combination of columns (p,) varies by more within some component."""
+        """See `NewtonProblem`."""
         x = self.design.product(weights, runtime=self.loss.runtime)
         rows, component = components(self.loss)
         n_components = int(component.max(initial=-1)) + 1
@@ -175,39 +346,24 @@ class Problem:
             kkt_scale=max(scale, self.kkt_scale),
         )
 
-    def residual(
-        self,
-        now: Evaluation,
-        gradient: Features,
-        beta: Features,
-        l1: Features,
-        l2: Features,
-        sums: DesignSums | None = None,
+    def weighted_deviation(
+        self, now: Evaluation, columns: Index, sums: DesignSums | None
     ) -> Features:
-        """Violations per spread (p,), from stored units; 0 for columns that vary nowhere.
+        """See `NewtonProblem`."""
+        return _deviation(sums or HostSums(self.design, self.loss.runtime), now.expected, columns)
 
-        The spread among those expected to fail counts where it is smaller: a row far from all
-        others must not hide the slope that the others see.
-        """
-        spread = np.minimum(self.spread, self.spread_at_risk(now, sums))
-        return np.where(self.informative, violations(gradient, beta, l1, l2), 0.0) / spread
 
-    def spread_at_risk(self, now: Evaluation, sums: DesignSums | None = None) -> Features:
-        """Standard deviation of each stored column among those expected to fail, 1 if binary.
+def in_stored_units(design: Design, l1: Features, l2: Features) -> tuple[Features, Features]:
+    """Penalties (p,) on coefficients of stored columns, from those on the user's.
 
-        Parameters
-        ----------
-        sums : Sums, optional
-            Who reads the design; by default the host.
-        """
-        spread = self.spread.copy()
-        others = np.flatnonzero(~self.design.is_binary)
-        if others.size:
-            sums = sums or HostSums(self.design, self.loss.runtime)
-            weighted = _deviation(sums, now.expected, others)
-            own = spread[others]
-            spread[others] = np.where(weighted > MIN_SPREAD_SHARE * own, weighted, own)
-        return spread
+    A stored column is the user's divided by `design.scale`, so its coefficient is larger by that.
+    """
+    return l1 / design.scale, l2 / design.scale / design.scale
+
+
+def in_user_units(design: Design, l1: Features, l2: Features) -> tuple[Features, Features]:
+    """The inverse of `in_stored_units`."""
+    return l1 * design.scale, l2 * design.scale * design.scale
 
 
 def _at_zero(

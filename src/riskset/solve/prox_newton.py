@@ -11,11 +11,11 @@ from riskset._errors import DeviceError
 from riskset._messages import Note
 from riskset._types import Features, Index, Matrix
 from riskset.solve.curvature import RIDGE_FACTOR, CurvatureModel, largest
-from riskset.solve.finiteness import ScoreAndInformation, drift_of
-from riskset.solve.optimality import Problem, violations
+from riskset.solve.finiteness import ScoreAndInformation
+from riskset.solve.optimality import NewtonProblem, violations
 from riskset.solve.quadratic import conjugate_step, newton_step
 from riskset.solve.result import Solution
-from riskset.solve.rows import DeviceRows, EtaTooWide, HostRows, RowOperator
+from riskset.solve.rows import EtaTooWide, RowOperator
 
 __all__ = ["CompleteMinimisation", "ResidualReport", "Minimisation"]
 
@@ -41,15 +41,13 @@ MIN_STEP_BOUND = 0.1
 class Minimisation:
     """One minimisation: everything that changes while it goes on.
 
-    On a device, `eta` and `now` are what `passes` makes of them, until `solve` has ended.
+    `eta` and `now` are what `rows` makes of them: see `solve.rows`.
     """
 
     unit: ClassVar[str] = "steps"
     """What is counted."""
-    can_multiply: ClassVar[bool] = True
-    """Whether curvature can be applied to vectors without a matrix."""
 
-    problem: Problem
+    problem: NewtonProblem
     l1: Features
     l2: Features
     tol: float
@@ -59,7 +57,7 @@ class Minimisation:
     model: CurvatureModel = field(init=False)
     last_step: Features = field(init=False)
     beta: Features = field(init=False)
-    passes: RowOperator = field(init=False)
+    rows: RowOperator[Any, Any, Any] = field(init=False)
     eta: Any = field(init=False)
     now: Any = field(init=False)
     gradient: Features = field(init=False)
@@ -73,20 +71,18 @@ class Minimisation:
     def begin(self, start: Solution | None) -> None:
         """Start at 0, or where another fit ended."""
         try:
-            self._begin(start, self._fastest_passes())
+            self._begin(start, self._fastest_rows())
         except EtaTooWide:
-            self._begin(start, HostRows(self.problem))
+            self._begin(start, self.problem.final_rows())
         except DeviceError:
             if not self.problem.give_up_device():
                 raise
-            self._begin(start, HostRows(self.problem))
+            self._begin(start, self.problem.final_rows())
 
-    def _fastest_passes(self) -> RowOperator:
-        if self.problem.on_device is not None:
-            return DeviceRows(self.problem)
-        return HostRows(self.problem)
+    def _fastest_rows(self) -> RowOperator[Any, Any, Any]:
+        return self.problem.rows()
 
-    def _begin(self, start: Solution | None, passes: RowOperator) -> None:
+    def _begin(self, start: Solution | None, rows: RowOperator[Any, Any, Any]) -> None:
         problem, design = self.problem, self.problem.design
         self.model = CurvatureModel(problem)
         self.last_step = np.zeros(design.n_features)
@@ -95,7 +91,7 @@ class Minimisation:
             finite = np.isfinite(start.coef) & self.allowed
             self.beta = np.where(finite, start.coef, 0.0) * design.scale
             self.beta[~finite] = 0.0
-        self._stand(passes)
+        self._stand(rows)
         if start is None or not start.coef.any():
             return
         self.warm = True
@@ -104,19 +100,19 @@ class Minimisation:
         if self._objective(self.now, self.beta) > self._objective(
             problem.null, np.zeros(self.beta.size)
         ):
-            self._begin(None, passes)  # worse than nothing, as after a change of the data
+            self._begin(None, rows)  # worse than nothing, as after a change of the data
             self.warm = False
 
-    def _stand(self, passes: RowOperator) -> None:
+    def _stand(self, rows: RowOperator[Any, Any, Any]) -> None:
         """Evaluate where `beta` is."""
-        problem = self.problem
-        self.passes = passes
-        self.eta = passes.at(self.beta)
-        if isinstance(passes, HostRows) and not self.beta.any():
-            self.now, self.gradient = problem.null, problem.gradient_at_zero
+        self.rows = rows
+        self.eta = rows.at(self.beta)
+        known = None if self.beta.any() else rows.known_at_zero()
+        if known is not None:
+            self.now, self.gradient = known
             return
-        self.now = passes.evaluate(self.eta)
-        self.gradient = passes.cross(self.now)
+        self.now = rows.evaluate(self.eta)
+        self.gradient = rows.cross(self.now)
         self.n_passes += 1
 
     def _objective(self, now: Any, beta: Features) -> float:
@@ -125,12 +121,12 @@ class Minimisation:
 
     def _rounding(self, objective: float) -> float:
         """Changes of the objective that may be rounding of it, or of terms that cancel in it."""
-        return 64 * float(np.finfo(np.float64).eps) * (abs(objective) + self.problem.loss.n_events)
+        return 64 * float(np.finfo(np.float64).eps) * (abs(objective) + self.problem.n_events)
 
     def _violations(self) -> Features:
         """Violations per spread; 0 for columns that are left out, because others stand for them."""
         v = self.problem.residual(
-            self.now, self.gradient, self.beta, self.l1, self.l2, self.passes.sums
+            self.now, self.gradient, self.beta, self.l1, self.l2, self.rows.sums
         )
         return np.where(self.allowed, v, 0.0)
 
@@ -139,7 +135,7 @@ class Minimisation:
 
     def solve(self) -> None:
         """Solve where the passes are fastest; the host has the last word."""
-        if isinstance(self.passes, DeviceRows):
+        if not self.rows.has_last_word:
             try:
                 self._solve()
             except EtaTooWide:
@@ -147,7 +143,7 @@ class Minimisation:
             except DeviceError:
                 if not self.problem.give_up_device():
                     raise
-            self._stand(HostRows(self.problem))
+            self._stand(self.problem.final_rows())
         self._solve()
 
     def _solve(self) -> None:
@@ -172,7 +168,7 @@ class Minimisation:
                 self.stalled = strictness < 1e-9
             self._solve_on(columns, target)
             if columns.size < self.beta.size:
-                self.gradient = self.passes.cross(self.now)
+                self.gradient = self.rows.cross(self.now)
             v = self._violations()
             fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
             most = max(MIN_WORKING_SET, int(np.count_nonzero(working)))
@@ -194,11 +190,11 @@ class Minimisation:
     # ------------------------------------------------------------------ on one working set
 
     def _solve_on(self, columns: Index, target: float) -> None:
-        problem, passes = self.problem, self.passes
+        problem, rows = self.problem, self.rows
         q = columns.size
         l1, l2 = self.l1[columns], self.l2[columns]
         # As in the certificate: a row far from all others must not set the unit.
-        at_risk = problem.spread_at_risk(self.now, passes.sums)
+        at_risk = problem.spread_at_risk(self.now, rows.sums)
         spread = np.minimum(problem.spread, at_risk)[columns]
         beta, gradient = self.beta[columns], self.gradient[columns]
         box = np.full(q, 2.0) / spread
@@ -212,9 +208,11 @@ class Minimisation:
                 self.report(self.n_iter, residual)
             if residual <= target and not _may_move(v * spread, curvature, l2):
                 break
-            if q > MAX_MATRIX_COLUMNS and not l1.any() and self.can_multiply:
-                eta = passes.home(self.eta)
-                step, image = conjugate_step(problem, columns, eta, gradient, beta, l2)
+            product = None
+            if q > MAX_MATRIX_COLUMNS and not l1.any():
+                product = problem.curvature_map(rows.home(self.eta), columns)
+            if product is not None:
+                step, image = conjugate_step(product, gradient, beta, l2)
             else:
                 is_cold = self.n_iter == 0 and not self.warm
                 curvature = self.model.at(columns, self.eta, residual, is_cold=is_cold)
@@ -231,16 +229,16 @@ class Minimisation:
             if n_idle > MAX_IDLE_STEPS:
                 self.stalled |= residual > target
                 break
-            along = passes.along(step, columns)
+            along = rows.along(step, columns)
             moved = self._search(columns, beta, step, along, predicted, objective)
             if moved is None:
                 self.stalled |= residual > target
                 break
             share, objective = moved
             before = gradient
-            gradient = passes.cross(self.now, columns)
+            gradient = rows.cross(self.now, columns)
             beta = self.beta[columns]
-            self.last_move = share * passes.span(along)
+            self.last_move = share * rows.span(along)
             self.last_step[columns] = share * step
             box = np.maximum(np.maximum(2 * np.abs(share * step), box / 2), MIN_STEP_BOUND / spread)
             if image.size:
@@ -251,10 +249,10 @@ class Minimisation:
     def _remember(self, columns: Index, curvature: Matrix, gradient: Features) -> None:
         """Keep what may prove the estimate to be finite, if the curvature here is exact."""
         self.score_and_information = None
-        if self.model.is_exact and isinstance(self.passes, HostRows):
+        drift = self.rows.intercept_drift(self.now)
+        if self.model.is_exact and drift is not None:
             information = curvature.copy()
             information[np.diag_indices(columns.size)] /= RIDGE_FACTOR
-            drift = drift_of(self.problem.loss, self.now)
             self.score_and_information = ScoreAndInformation(columns, information, gradient, drift)
 
     def _search(
@@ -272,8 +270,8 @@ class Minimisation:
         share = 1.0
         for _ in range(MAX_HALVINGS):
             trial[columns] = beta + share * step
-            eta = self.passes.moved(self.eta, share, along)
-            now = self.passes.evaluate(eta)
+            eta = self.rows.moved(self.eta, share, along)
+            now = self.rows.evaluate(eta)
             self.n_passes += 1
             value = self._objective(now, trial)
             if value <= objective - 1e-4 * share * predicted + slack:
@@ -333,11 +331,11 @@ class Minimisation:
             n_passes=self.n_passes,
             gradient=self.gradient,
             gradient_at_zero=problem.gradient_at_zero,
-            eta=self.eta,
+            eta=self.rows.home(self.eta),
             infinite=np.zeros(self.beta.size, dtype=np.int8),
             directions=(),
             aliased=aliased,
-            loss=problem.loss,
+            loss=problem.whole_loss,
             notes=tuple(notes),
             curvature=self.model,
         )

@@ -4,10 +4,9 @@ import numpy as np
 import scipy.linalg as sla
 from scipy.sparse.linalg import LinearOperator, cg
 
-from riskset._types import Features, Index, Matrix, Rows
+from riskset._types import Features, Matrix
 from riskset.kernels import descent_cpu as kernels
-from riskset.model.curvature_product import curvature_product
-from riskset.solve.optimality import Problem
+from riskset.solve.optimality import CurvatureMap
 
 __all__ = ["conjugate_step", "newton_step"]
 
@@ -92,28 +91,19 @@ def _solve_free(
 
 
 def conjugate_step(
-    problem: Problem, columns: Index, eta: Rows, gradient: Features, beta: Features, l2: Features
+    curvature: CurvatureMap, gradient: Features, beta: Features, l2: Features
 ) -> tuple[Features, Features]:
     """Newton step without an L1 part by preconditioned conjugate gradients.
 
     For many columns: memory O(n + q) and a few dozen passes over the data, where a matrix would
     take q^2. Returns the step, and an empty image.
     """
-    design, loss = problem.design, problem.loss
-    product = curvature_product(loss, eta)
-    expected = loss.evaluate(eta).expected
-    square = design.cross(expected, columns, runtime=loss.runtime, power=2)
-    first = design.cross(expected, columns, runtime=loss.runtime)
-    diagonal = np.maximum(square - first**2 / max(float(expected.sum()), 1e-300), 0.0) + l2
+    product, diagonal = curvature
+    diagonal = diagonal + l2
     diagonal[diagonal <= 0.0] = 1.0
-
-    def apply(v: Features) -> Features:
-        u = design.product(v, columns, runtime=loss.runtime)
-        return design.cross(product(u), columns, runtime=loss.runtime) + l2 * v
-
-    shape = (columns.size, columns.size)
+    shape = (gradient.size, gradient.size)
     step, _ = cg(
-        LinearOperator(shape, matvec=apply, dtype=np.float64),
+        LinearOperator(shape, matvec=lambda v: product(v) + l2 * v, dtype=np.float64),
         gradient - l2 * beta,
         rtol=CG_TOLERANCE,
         maxiter=200,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.solve.curvature import CurvatureModel, largest
-from riskset.solve.optimality import MIN_SIGNAL_PER_EVENT, Problem
+from riskset.solve.optimality import MIN_SIGNAL_PER_EVENT, Problem, in_stored_units
 from riskset.solve.prox_newton import MAX_FULL_WORKING_SET
 from riskset.solve.result import Solution
 
@@ -81,7 +81,7 @@ class BundleStart:
     ) -> "BundleStart":
         """Choose the working set and evaluate its curvature."""
         design, runtime = problem.design, problem.loss.runtime
-        l1, l2 = l1 / design.scale, l2 / design.scale**2
+        l1, l2 = in_stored_units(design, l1, l2)
         beta = np.where(np.isfinite(whole.coef), whole.coef, 0.0) * design.scale
         eta = problem.loss.offset + design.product(beta, runtime=runtime)
         columns = np.flatnonzero(_first_columns(problem, whole, beta, l1, l2))

@@ -57,9 +57,9 @@ class Solution:
         `coef` where it is finite; what an infinite coefficient adds beside `directions`.
     aliased : (p,) bool
         Columns that carry no information or repeat others; their coefficient is 0.
-    loss : Loss
+    loss : Loss or None
         The likelihood that the finite coefficients maximise: restricted to the limiting risk sets
-        where the estimate is infinite.
+        where the estimate is infinite. None if the rows are elsewhere.
     gradient_at_zero : (p,) float64
         Of the log likelihood at coef = 0, in stored units.
     notes : tuple of Note
@@ -84,6 +84,12 @@ class Solution:
     directions: tuple[Direction, ...]
     finite_part: Features
     aliased: NDArray[np.bool_]
-    loss: Loss
+    loss: Loss | None
     notes: tuple[Note, ...] = ()
     curvature: CurvatureModel | None = None
+
+    @property
+    def likelihood(self) -> Loss:
+        """`loss`, of a fit whose rows are on this machine."""
+        assert self.loss is not None
+        return self.loss

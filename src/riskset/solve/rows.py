@@ -1,131 +1,169 @@
-"""What a minimisation asks of the rows, of the host's or of those on a device.
+"""What a minimisation asks of the rows: of this machine, of a device, or in blocks of a cluster.
 
-Linear predictors and what is made of them stay where they are: to `solve.prox_newton` they are
-opaque.
+`solve.prox_newton` holds the coefficients, (p,) numbers, and decides on steps. All that has a
+number for each row stays where the rows are: linear predictors, what a step adds to them, and
+evaluations of the likelihood are handed back and forth unopened. So one minimisation serves
+`HostRows`, the `DeviceRows` of a GPU, whose memory is far from the processor, and
+`solve.block_rows.BlockRows`.
 """
 
 import functools
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from riskset._types import Features, Index, Rows
+from riskset.data.design import Design
+from riskset.data.device import DeviceDesign
 from riskset.kernels.cuda.backend import Array
+from riskset.model.cox import Evaluation
 from riskset.model.design_sums import DesignSums, HostSums
-from riskset.solve.optimality import Problem
+from riskset.model.device import DeviceLoss
+from riskset.model.loss import Loss
 
-__all__ = ["DeviceRows", "HostRows", "RowOperator", "EtaTooWide"]
+__all__ = ["DeviceRows", "EtaTooWide", "HostRows", "RowOperator"]
+
+Eta = TypeVar("Eta")
+"""A linear predictor, offset included."""
+Along = TypeVar("Along")
+"""What a step adds to a linear predictor."""
+Now = TypeVar("Now")
+"""The likelihood at a linear predictor, with `log_likelihood` and `expected`."""
 
 
 class EtaTooWide(Exception):  # noqa: N818  (no error: the host can go on)
     """The linear predictors span more than a device's kernels hold."""
 
 
-class RowOperator(Protocol):
-    """Passes over the rows, `eta` and `along` being theirs."""
+class RowOperator(Protocol[Eta, Along, Now]):
+    """Passes over the rows."""
 
-    sums: DesignSums
+    @property
+    def has_last_word(self) -> bool:
+        """Whether an answer is final that is reached here; else the host goes on from it."""
 
-    def at(self, beta: Features) -> Any:
-        """The linear predictor of coefficients in stored units, offset included."""
+    @property
+    def sums(self) -> DesignSums | None:
+        """What sums over the design; None: the problem itself."""
 
-    def evaluate(self, eta: Any) -> Any:
-        """The likelihood, with `log_likelihood` and `expected`."""
+    def at(self, beta: Features) -> Eta:
+        """The linear predictor of coefficients in stored units."""
 
-    def cross(self, now: Any, columns: Index | None = None) -> Features:
+    def known_at_zero(self) -> tuple[Now, Features] | None:
+        """The likelihood at coefficients 0 and its gradient, if they need no pass."""
+
+    def evaluate(self, eta: Eta) -> Now:
+        """The likelihood."""
+
+    def cross(self, now: Now, columns: Index | None = None) -> Features:
         """Gradient of the log likelihood."""
 
-    def along(self, step: Features, columns: Index) -> Any:
+    def along(self, step: Features, columns: Index) -> Along:
         """What a step adds to the linear predictor."""
 
-    def span(self, along: Any) -> float:
+    def span(self, along: Along) -> float:
         """Its range over all rows."""
 
-    def moved(self, eta: Any, share: float, along: Any) -> Any:
+    def moved(self, eta: Eta, share: float, along: Along) -> Eta:
         """``eta + share along``."""
 
-    def home(self, eta: Any) -> Rows:
-        """A linear predictor in the memory of the host."""
+    def home(self, eta: Eta) -> Rows:
+        """A linear predictor in the memory of the host; empty if the rows never come here."""
+
+    def intercept_drift(self, now: Now) -> float | None:
+        """See `Loss.intercept_drift`.
+
+        None where gradients lack the bounds on rounding that a proof of finiteness rests on.
+        """
 
 
 class HostRows:
-    """Passes by the CPU."""
+    """Rows in the memory of the host."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.sums: DesignSums = HostSums(problem.design, problem.loss.runtime)
+    has_last_word = True
 
-    def at(self, beta: Features) -> Any:
+    def __init__(self, design: Design, loss: Loss, null: Evaluation, gradient: Features) -> None:
+        self.design, self.loss = design, loss
+        self.sums: DesignSums | None = HostSums(design, loss.runtime)
+        self._at_zero = null, gradient
+
+    def at(self, beta: Features) -> Rows:
         """See `RowOperator`."""
-        problem = self.problem
         if not beta.any():
-            return problem.loss.offset.copy()
-        return problem.loss.offset + problem.design.product(beta, runtime=problem.loss.runtime)
+            return self.loss.offset.copy()
+        return self.loss.offset + self.design.product(beta, runtime=self.loss.runtime)
 
-    def evaluate(self, eta: Any) -> Any:
+    def known_at_zero(self) -> tuple[Evaluation, Features]:
         """See `RowOperator`."""
-        return self.problem.loss.evaluate(eta)
+        return self._at_zero
 
-    def cross(self, now: Any, columns: Index | None = None) -> Features:
+    def evaluate(self, eta: Rows) -> Evaluation:
         """See `RowOperator`."""
-        return self.sums.cross(now.residual, columns)
+        return self.loss.evaluate(eta)
 
-    def along(self, step: Features, columns: Index) -> Any:
+    def cross(self, now: Evaluation, columns: Index | None = None) -> Features:
         """See `RowOperator`."""
-        return self.problem.design.product(step, columns, runtime=self.problem.loss.runtime)
+        return self.design.cross(now.residual, columns, runtime=self.loss.runtime)
 
-    def span(self, along: Any) -> float:
+    def along(self, step: Features, columns: Index) -> Rows:
+        """See `RowOperator`."""
+        return self.design.product(step, columns, runtime=self.loss.runtime)
+
+    def span(self, along: Rows) -> float:
         """See `RowOperator`."""
         return float(np.ptp(along))
 
-    def moved(self, eta: Any, share: float, along: Any) -> Any:
+    def moved(self, eta: Rows, share: float, along: Rows) -> Rows:
         """See `RowOperator`."""
         return eta + share * along
 
-    def home(self, eta: Any) -> Rows:
+    def home(self, eta: Rows) -> Rows:
         """See `RowOperator`."""
-        return np.asarray(eta)
+        return eta
+
+    def intercept_drift(self, now: Evaluation) -> float:
+        """See `RowOperator`."""
+        return self.loss.intercept_drift(now)
 
 
 @dataclass(frozen=True)
 class _DeviceEvaluated:
     """The likelihood at a linear predictor on a device."""
 
-    passes: "DeviceRows"
+    rows: "DeviceRows"
     eta: Array
     log_likelihood: float
 
     @functools.cached_property
     def expected(self) -> Rows:
         """Expected events of each row, on the host."""
-        loss = self.passes.loss
-        return self.passes.column(loss.expected(self.passes.residual(self)))
+        return self.rows.home(self.rows.loss.expected(self.rows.residual(self)))
 
 
 class DeviceRows:
-    """Passes by a device, in one lane."""
+    """Rows in the memory of a device, in one lane."""
 
-    def __init__(self, problem: Problem) -> None:
-        assert problem.on_device is not None
-        self.loss, self.design = problem.device_loss, problem.on_device
-        self.sums = problem.sums
-        self._backend = self.design.backend
+    has_last_word = False
+
+    def __init__(self, loss: DeviceLoss, design: DeviceDesign, sums: DesignSums) -> None:
+        self.loss, self.design = loss, design
+        self.sums: DesignSums | None = sums
+        self._backend = design.backend
         self._latest: tuple[Array, Array] | None = None
-        """Where residuals were computed last, and they."""
-        self._chosen = self.design.choose(np.zeros(0, dtype=np.int64))
+        """The linear predictor whose residuals were computed last, and these."""
+        self._chosen = design.choose(np.zeros(0, dtype=np.int64))
 
-    def column(self, x: Array) -> Rows:
-        """Numbers (n, 1), on the host."""
-        return np.asarray(self._backend.download(x)[:, 0])
-
-    def at(self, beta: Features) -> Any:
+    def at(self, beta: Features) -> Array:
         """See `RowOperator`."""
         offset = self._backend.upload(self.loss.offset[:, None])
         columns = np.flatnonzero(beta)
         return self.moved(offset, 1.0, self.along(beta[columns], columns))
 
-    def evaluate(self, eta: Any) -> Any:
+    def known_at_zero(self) -> None:
+        """See `RowOperator`: residuals have to be on the device."""
+
+    def evaluate(self, eta: Array) -> _DeviceEvaluated:
         """See `RowOperator`; raises `EtaTooWide`."""
         now = self.loss.evaluate(eta)
         if not now.is_safe[0]:
@@ -134,28 +172,28 @@ class DeviceRows:
         self._latest = eta, now.residual
         return _DeviceEvaluated(self, eta, float(now.log_likelihood[0]))
 
-    def residual(self, now: Any) -> Array:
+    def residual(self, now: _DeviceEvaluated) -> Array:
         """Residuals (n, 1), which another evaluation may have written over."""
         if self._latest is None or self._latest[0] is not now.eta:
             self._latest = now.eta, self.loss.evaluate(now.eta).residual
         return self._latest[1]
 
-    def cross(self, now: Any, columns: Index | None = None) -> Features:
+    def cross(self, now: _DeviceEvaluated, columns: Index | None = None) -> Features:
         """See `RowOperator`."""
         found = self.design.cross(self.residual(now), columns)
         return np.asarray(self._backend.download(found)[0])
 
-    def along(self, step: Features, columns: Index) -> Any:
+    def along(self, step: Features, columns: Index) -> Array:
         """See `RowOperator`."""
         if not np.array_equal(columns, self._chosen.columns):
             self._chosen = self.design.choose(columns)
         return self.design.product(self._backend.upload(step[None]), self._chosen)
 
-    def span(self, along: Any) -> float:
+    def span(self, along: Array) -> float:
         """See `RowOperator`."""
         return float(self.loss.sums.span(along)[0])
 
-    def moved(self, eta: Any, share: float, along: Any) -> Any:
+    def moved(self, eta: Array, share: float, along: Array) -> Array:
         """See `RowOperator`."""
         out = self._backend.empty(eta.shape, eta.dtype)
         self.loss.sums.launch(
@@ -164,6 +202,9 @@ class DeviceRows:
         )  # fmt: skip
         return out
 
-    def home(self, eta: Any) -> Rows:
+    def home(self, eta: Array) -> Rows:
         """See `RowOperator`."""
-        return self.column(eta)
+        return np.asarray(self._backend.download(eta)[:, 0])
+
+    def intercept_drift(self, now: _DeviceEvaluated) -> None:
+        """See `RowOperator`: the host makes the proof."""

@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from riskset._types import Features, Index, Matrix, Rows
-from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss, bare
+from riskset.model.risk_set_limit import peaks
 from riskset.solve.exact import Direction, on_face, whole_rows
 from riskset.solve.finiteness import ProofFrame, ScoreAndInformation
-from riskset.solve.limit import DirectionValues, peaks
+from riskset.solve.limit import DirectionValues
 from riskset.solve.optimality import Problem
 from riskset.solve.prox_newton import Minimisation
 
@@ -133,9 +133,7 @@ def find_recession(
 
 def _as_partial(problem: Problem) -> Problem:
     """With a partial likelihood that has the same directions of recession, without its offsets."""
-    loss = problem.loss
-    loss = loss.as_pairs() if isinstance(loss, LogisticLoss) else loss
-    return replace(problem, loss=bare(loss))
+    return replace(problem, loss=bare(problem.loss.as_partial()))
 
 
 def _is_finite_at_rest(problem: Problem, free: NDArray[np.bool_], columns: Index) -> bool:
@@ -406,7 +404,7 @@ def _values(problem: Problem, direction: Features) -> DirectionValues:
 def _violated(loss: Loss, values: DirectionValues) -> tuple[Index, Index, Rows]:
     """Events that do not attain the maximum of z over their risk set: event, rival, gap."""
     risk = loss.risk
-    peak, rival = peaks(loss, values.z)
+    peak, rival = peaks(loss.risk, loss.tails, values.z)
     group = np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))
     events = np.flatnonzero(risk.event_weight > 0)
     event, rival, peak = risk.order[events], rival[group[events]], peak[group[events]]
@@ -417,8 +415,8 @@ def _violated(loss: Loss, values: DirectionValues) -> tuple[Index, Index, Rows]:
 
 def _is_strict(loss: Loss, values: DirectionValues) -> bool:
     """Whether some risk set with events has a row below its maximum."""
-    high, top = peaks(loss, values.z)
-    low, bottom = peaks(loss, -values.z)
+    high, top = peaks(loss.risk, loss.tails, values.z)
+    low, bottom = peaks(loss.risk, loss.tails, -values.z)
     used = loss.risk.group_events > 0
     slack = values.slack[top] + values.slack[bottom]
     return bool(((high + low)[used] > 10 * slack[used]).any())

@@ -25,7 +25,6 @@ from riskset.data.documents import parse_json, sealed, unsealed
 from riskset.data.outcome import Outcome
 from riskset.data.writers import check_target, lock
 from riskset.infer.crossval.scores import ReplicateScore, Scorer
-from riskset.model.finegray import FineGrayLoss
 from riskset.solve.optimality import Problem
 
 __all__ = ["Checkpoint", "CheckpointError", "digest", "fingerprint"]
@@ -55,7 +54,7 @@ def fingerprint(problem: Problem, scorer: Scorer, tol: float, max_iter: int) -> 
     """What replicates depend on, apart from their penalty."""
     loss = problem.loss
     likelihood: tuple[AnyArray, ...] = ()
-    if isinstance(loss, FineGrayLoss):
+    if loss.censoring is not None:
         likelihood = (loss.censoring.own, loss.censoring.at_events)
     return {
         "data": digest(

@@ -11,7 +11,6 @@ from riskset._types import Features, Index
 from riskset.engine import Workers
 from riskset.infer.crossval.checkpoint import Checkpoint, digest
 from riskset.infer.crossval.scores import ReplicateScore, Scorer
-from riskset.model.logistic import LogisticLoss
 from riskset.model.penalty import Penalty
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
@@ -195,8 +194,7 @@ class Engine:
 
     def _may_be_infinite(self, l1: Features, l2: Features) -> bool:
         """Whether replicates may have infinite estimates whose limit can be scored."""
-        is_partial = not isinstance(self.problem.loss, LogisticLoss)
-        return is_partial and bool(((l1 == 0) & (l2 == 0)).any())
+        return not self.problem.loss.has_intercept and bool(((l1 == 0) & (l2 == 0)).any())
 
 
 def mean_and_error(scores: Features, repeats: Index) -> tuple[float, float]:

@@ -41,8 +41,6 @@ from riskset.data.design import Design
 from riskset.infer.crossval.folds import Folds
 from riskset.kernels.cuda.backend import Backend
 from riskset.model.device import DeviceLoss
-from riskset.model.finegray import FineGrayLoss
-from riskset.model.logistic import LogisticLoss
 from riskset.model.loss import Loss
 from riskset.model.replicates_likelihood import LANES, LaneLoss, LogisticLanes, ReplicateWeights
 from riskset.solve.exact import Direction
@@ -147,7 +145,8 @@ class Scorer:
         weight = np.where(out, 0.0, self.loss.outcome.weight)
         if self.censoring == "full":
             return ReplicateWeights(weight)
-        counting = self.loss.censoring.weight if isinstance(self.loss, FineGrayLoss) else None
+        curve = self.loss.censoring
+        counting = None if curve is None else curve.weight
         return ReplicateWeights(
             weight, weight if counting is None else np.where(out, 0.0, counting)
         )
@@ -171,7 +170,7 @@ class Scorer:
         if directions:
             return [self._in_limit(part, eta[:, k], directions) for k, part in enumerate(parts)]
         weight = self.loss.outcome.weight
-        if isinstance(self.loss, LogisticLoss):
+        if self.loss.has_intercept:
             return self._at_training_intercept(parts, eta)
         at = (parts, eta, backend)
         if self.score == "held_out":

@@ -91,7 +91,7 @@ class Source:
     @functools.cached_property
     def _limit(self) -> tuple[Problem, NDArray[np.bool_]]:
         """For a coefficient that is finite: on the risk sets that infinite ones leave."""
-        return self._prepared(self.solution.loss)
+        return self._prepared(self.solution.likelihood)
 
     @functools.cached_property
     def _whole(self) -> tuple[Problem, NDArray[np.bool_]]:
