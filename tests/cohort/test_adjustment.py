@@ -416,7 +416,7 @@ def test_messages(make, code, words):
     ],
 )
 def test_unknown_options(make):
-    with pytest.raises(rs.InputError, match="must be '.*', but it is"):
+    with pytest.raises(rs.InputError, match="must be .*'.*', but it is"):
         make(rs.cohort, rs.cohort.Population([1, 0], [0.5, 0.5]))
 
 

@@ -237,8 +237,8 @@ def test_resamples_without_an_estimate_are_counted():
         ({"repeats": 0.5}, "`repeats`"),
         ({"replicates": 1}, "`replicates`"),
         ({"interval": "bootstrap", "replicates": 38}, "needs at least 39 replicates"),
-        ({"censoring_group": "arm"}, "`censoring_group` is of Fine and Gray's model"),
-        ({"censoring_weights": "case"}, "`censoring_weights` is of Fine and Gray's model"),
+        ({"censoring_group": "arm"}, "`censoring_group` belongs to Fine and Gray's model"),
+        ({"censoring_weights": "case"}, "`censoring_weights` belongs to Fine and Gray's model"),
         (
             {"interval": "bootstrap", "readjust": lambda rows: None, "covariates": np.ones((4, 1))},
             "have no covariates",

@@ -60,7 +60,7 @@ def test_rows_may_be_people():
 
 
 def test_what_is_no_specification(tmp_path):
-    with pytest.raises(rs.InputError, match="is a folder, and no file"):
+    with pytest.raises(rs.InputError, match="is a folder, not a file"):
         rs.study.Study.read(tmp_path)
     (tmp_path / "people.parquet").write_bytes(b"PAR1\x00\x01")
     with pytest.raises(rs.InputError, match=r"is not text: character 5 of it is.*\nHint: name"):

@@ -30,16 +30,26 @@ FAULTS = {
         ("matched: {matsch: {}}", 15, "analyses.matched: unknown key 'matsch'.", "'match'?"),
         ("matched: {match: {ratio: -1}}", 15, "a whole number of at least 0, but it is -1", ""),
         ("matched: {match: {ratio: two}}", 15, "match.ratio: expected a whole number", ""),
-        ("matched: {match: {ratio: 1.5}}", 15, "a whole number, but it is '1.5'", ""),
+        ("matched: {match: {ratio: 1.5}}", 15, "a whole number of at least 0, but it is 1.5", ""),
         ("matched: {match: {scale: standard}}", 15, "expected 'standardized logit',", "mean 'stan"),
         ("matched: {match: {}, weight: {}}", 15, "match and weight exclude each other", "none"),
         ("matched: {match: {within: sex}}", 15, "expected a list of texts, but it is 'sex'", ""),
         ("matched: {model: {reading: stratified}}", 15, "needs `match` or `stratify`", ""),
         ("matched: {propensity: none, match: {}}", 15, "`match` needs a propensity score", ""),
-        ("matched: {trim: {symmetric: 0.7}}", 15, "a number below 0.5, but it is 0.7", ""),
+        (
+            "matched: {trim: {symmetric: 0.7}}",
+            15,
+            "a number above 0 and below 0.5, but it is 0.7",
+            "",
+        ),
         ("matched: {trim: {equipoise: [1]}}", 15, "expected 2 values, but there is 1", ""),
-        ("matched: {model: {strength: 1}}", 15, "there are none in the model", "covariates: all"),
-        ("matched: {model: {censoring_group: arm}}", 15, "which is not asked for", "`also`"),
+        (
+            "matched: {model: {strength: 1}}",
+            15,
+            "a penalty on covariates, but the model has none",
+            "covariates: all",
+        ),
+        ("matched: {model: {censoring_group: arm}}", 15, "which was not requested", "finegray"),
         ("matched: {time_at_risk: {}}", 15, "`time_at_risk` goes with a CDM", "table of people"),
         (
             "matched: {trim: {equipoise: [0.7, 0.3]}}",
@@ -47,7 +57,7 @@ FAULTS = {
             "trim.equipoise: `equipoise` must be",
             "0.3",
         ),
-        ("matched: {trim: {refit: true}}", 15, "it says no rule by which to trim", "symmetric"),
+        ("matched: {trim: {refit: true}}", 15, "it has no rule by which to trim", "symmetric"),
         ("matched: {weight: {truncate: 99%}}", 15, "weight.truncate: `truncate` must be", "'p99'"),
         (
             "matched: {weight: {stabilise: cohort}}",
@@ -97,7 +107,7 @@ FAULTS = {
         ("event: died, true_hr: 2", 11, "`true_hr` goes with a positive control", "1 by itself"),
     ],
     "penalty: none, cross_validate: no": [
-        ("penalty: none", 13, "nothing to choose or to give", "cross_validate: false"),
+        ("penalty: none", 13, "no strength to choose or to give", "cross_validate: false"),
         ("cross_validate: no", 13, "chosen by cross-validation or has a strength", "neither"),
         ("cross_validate: perhaps", 13, "expected true or false, but it is 'perhaps'", ""),
         ("cross_validate: no, strength: 1, variance: 2", 13, "say the same in two ways", "one"),
@@ -128,10 +138,50 @@ def test_faults_have_their_line(old, new, line, message, hint):
 
 
 def test_a_mapping_has_keys_instead_of_lines():
-    with pytest.raises(rs.InputError, match=r"^exposures: expected .*, but it is 'new'.$"):
-        rs.study.Study(
-            {"title": "x", "data": {"people": "p", "treatment": "t"}, "exposures": "new"}
-        )
+    content = {"title": "x", "data": {"people": "p", "treatment": "t"}, "exposures": "new"}
+    content |= {"comparisons": [], "outcomes": {}, "analyses": {"crude": {}}}
+    with pytest.raises(rs.InputError, match=r"^exposures: expected .*, but it is 'new'.") as fault:
+        rs.study.Study(content)
+    assert "outcomes: there are no outcomes." in str(fault.value)
+
+
+def test_all_faults_are_reported_in_the_order_of_their_lines():
+    text = TEXT.replace("title: Small", "titel: Small").replace(
+        "comparator: old", "comparator: odl"
+    )
+    text = text.replace("event: died", "event: died, kind: negative, prio: x")
+    text = text.replace("penalty: none", "penalty: l3, folds: 1").replace(
+        "{ratio: 2}", "{ratio: two, calipr: 0.1}, model: {replicates: 1, level: 2}"
+    )
+    text += "  more: {weight: {}, stratify: {k: 5}, trim: {equipoise: [0.7, 0.3]}}\n"
+    with pytest.raises(rs.InputError) as fault:
+        rs.study.Study.parse(text)
+    lines = [line for line in str(fault.value).split("\n") if not line.startswith("Hint")]
+    assert [line.split(": ")[0].removeprefix("study.yaml, line ") for line in lines] == [
+        "1",
+        "1",
+        "9, comparisons.0.comparator",
+        "11, outcomes.death.kind",
+        "11, outcomes.death",
+        "13, defaults.propensity.penalty",
+        "13, defaults.propensity.folds",
+        "15, analyses.matched.match.ratio",
+        "15, analyses.matched.match",
+        "15, analyses.matched.model.replicates",
+        "15, analyses.matched.model.level",
+        "17, analyses.more.trim.equipoise",
+    ]
+    assert str(fault.value).count("Hint: did you mean") == 5
+
+
+def test_a_fault_of_one_part_does_not_hide_those_of_others():
+    """What goes together is checked among the parts that are valid by themselves."""
+    text = TEXT.replace("matched: {match: {ratio: 2}}", "matched: {match: {ratio: two}}")
+    text += "  both: {match: {}, weight: {}}\n"
+    with pytest.raises(rs.InputError) as fault:
+        rs.study.Study.parse(text)
+    assert "line 15, analyses.matched.match.ratio: expected a whole" in str(fault.value)
+    assert "line 17, analyses.both.weight: match and weight exclude" in str(fault.value)
 
 
 def test_defaults_stand_behind_what_an_analysis_says():
@@ -163,7 +213,7 @@ def test_anchors_merge_and_json():
     merged = merged.replace("  crude:", "  more:\n    <<: *m\n    model: {kind: finegray}")
     found = rs.study.Study.parse(merged).specification.analyses["more"]
     assert found.match.ratio == 2
-    assert found.model.kind == "finegray"
+    assert found.model.model == "finegray"
     one = rs.study.Study.parse(TEXT)
     settings = one.settings
     again = rs.study.Study.parse(json.dumps(settings), name="study.json")

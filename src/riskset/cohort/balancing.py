@@ -5,15 +5,16 @@ It needs a few weighted sums of each column, and no sampling of rows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from riskset._errors import CohortError, InputError, counted
+from riskset._errors import CohortError, counted
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Factors, Features, Rows, is_number
+from riskset._settings import takes
+from riskset._types import AnyArray, Factors, Features, Rows
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, People, start
 from riskset.cohort.covariates import as_design
 from riskset.cohort.moments import (
@@ -23,14 +24,13 @@ from riskset.cohort.moments import (
     gap_of_means,
     stratum_variances,
 )
+from riskset.cohort.settings import BalanceOptions
 from riskset.data.design import Design
 from riskset.data.frame import data_frame
 
-__all__ = ["Balance", "Group", "Sd", "Side", "SmdVariance", "balance"]
+__all__ = ["Balance", "Group", "Side", "balance"]
 
 Group = Literal["target", "comparator", "both"]
-Sd = Literal["before", "current"]
-SmdVariance = Literal["auto", "counts", "weights", "strata"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +102,7 @@ class Balance:
     generalisability_target: Features
     generalisability_comparator: Features
     generalisability_both: Features
-    sd: Sd
+    sd: str
     variance: str
     threshold: float
     alpha: float | None
@@ -185,15 +185,9 @@ class Balance:
         return "\n".join(lines)
 
 
+@takes(BalanceOptions)
 def balance(
-    X: object,
-    adjustment: People,
-    *,
-    sd: Sd = "before",
-    variance: SmdVariance = "auto",
-    threshold: float = 0.1,
-    alpha: float | None = None,
-    n_threads: int | None = None,
+    X: object, adjustment: People, *, settings: BalanceOptions, n_threads: int | None = None
 ) -> Balance:
     r"""Standardised mean differences of every covariate, before and after an adjustment.
 
@@ -202,7 +196,16 @@ def balance(
 
     .. math:: smd = (m_1 - m_0) / \sqrt{(s_1^2 + s_0^2) / 2}
 
-    The weights are those of the adjustment, and of all later steps.
+    The weights are those of the adjustment, and of all later steps. The denominator after
+    adjustment is by default that of the unadjusted population, so that a difference cannot change
+    because a standard deviation does; CohortMethod takes the current one. Both are reported.
+
+    The variance of a difference, with d the denominator, is by "counts"
+    :math:`(n_1 + n_0) / (n_1 n_0) + smd^2 / (2 (n_1 + n_0 - 2))`; by "weights"
+    :math:`\sum_{arms} \sum u^2 (x - m)^2 / d^2`; by "strata"
+    :math:`\sum_s \sum_{arms} (s_{sa}^2 / n_{sa}) (n_s / N)^2 / d^2`. Before adjustment it is by
+    counts; "auto" after it: by counts where all rows of an arm weigh the same (also for pairs,
+    whose pairing it ignores), by strata for strata, else by weights.
 
     Parameters
     ----------
@@ -211,22 +214,7 @@ def balance(
         every level.
     adjustment : Adjustment or Population
         "Before" is its whole population.
-    sd : {"before", "current"}
-        The denominator after adjustment: from the unadjusted population, so that a difference
-        cannot change because a standard deviation does, or from the adjusted one, as CohortMethod.
-        Both differences are reported.
-    variance : {"auto", "counts", "weights", "strata"}
-        Of the difference, with d the denominator: "counts"
-        :math:`(n_1 + n_0) / (n_1 n_0) + smd^2 / (2 (n_1 + n_0 - 2))`; "weights"
-        :math:`\sum_{arms} \sum u^2 (x - m)^2 / d^2`; "strata"
-        :math:`\sum_s \sum_{arms} (s_{sa}^2 / n_{sa}) (n_s / N)^2 / d^2`. Before adjustment it is
-        "counts"; "auto" after it: counts where all rows of an arm weigh the same (also for pairs,
-        whose pairing it ignores), strata for strata, else weights.
-    threshold : float
-        Differences below it count as balanced.
-    alpha : float, optional
-        Call covariates balanced instead unless the difference is significantly above the
-        threshold, at this level over all covariates (Bonferroni).
+    settings : BalanceOptions
     n_threads : int, optional
 
     Returns
@@ -257,7 +245,7 @@ def balance(
     >>> found.before.smd.round(3)
     array([0.707])
     """
-    _check(sd, variance, threshold, alpha)
+    sd, threshold, alpha = settings.sd, settings.threshold, settings.alpha
     adjustment = start(adjustment, allow_weights=True)
     people = adjustment.population
     design = as_design(X, people.n_rows)
@@ -275,7 +263,7 @@ def balance(
     else:
         counts.append(_ones(t1, adjustment.n_target, design))
         counts.append(_ones(c1, adjustment.n_comparator, design))
-    kind = _variance_kind(variance, adjustment)
+    kind = _variance_kind(settings.variance, adjustment)
     old, new = _Arms(t0, c0, counts[0], counts[1]), _Arms(t1, c1, counts[2], counts[3])
     unit0, unit1 = _denominator(t0, c0), _denominator(t1, c1)
     unit = unit0 if sd == "before" else unit1
@@ -417,22 +405,3 @@ def _variance_kind(variance: str, adjustment: Adjustment) -> str:
     if adjustment.kind == "stratification":
         return "strata"
     return "weights" if adjustment.is_weighted else "counts"
-
-
-def _check(sd: str, variance: str, threshold: float, alpha: float | None) -> None:
-    options: Mapping[str, tuple[str, Any]] = {"sd": (sd, Sd), "variance": (variance, SmdVariance)}
-    for name, (value, known) in options.items():
-        if value not in get_args(known):
-            raise InputError.wrong_option(name, value, get_args(known))
-    if not (is_number(threshold) and threshold > 0):
-        raise CohortError(
-            "BadSetting",
-            f"`threshold` must be positive, but it is {threshold!r}.",
-            hint="0.1 is usual.",
-        )
-    if alpha is not None and not (is_number(alpha) and 0 < alpha < 1):
-        raise CohortError(
-            "BadSetting",
-            f"`alpha` must be between 0 and 1, but it is {alpha!r}.",
-            hint="0.05, or None to go by the threshold.",
-        )

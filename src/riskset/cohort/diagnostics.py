@@ -6,9 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from riskset._errors import CohortError, InputError
-from riskset._types import AnyArray, is_number
+from riskset._errors import InputError
+from riskset._settings import takes
+from riskset._types import AnyArray
 from riskset.cohort.balancing import Balance
+from riskset.cohort.settings import DiagnosticLimits
 from riskset.data.frame import data_frame
 
 __all__ = ["BalanceFacts", "Diagnostic", "Diagnostics", "check", "diagnose", "gate"]
@@ -120,6 +122,7 @@ class BalanceFacts:
         return cls(largest, is_balanced, balance.max_generalisability)
 
 
+@takes(DiagnosticLimits)
 def diagnose(
     *,
     balance: Balance | None = None,
@@ -128,12 +131,7 @@ def diagnose(
     mdrr: float | None = None,
     ease: float | None = None,
     proportionality_p: float | None = None,
-    max_smd: float = 0.1,
-    max_shared_smd: float | None = None,
-    min_equipoise: float = 0.2,
-    max_mdrr: float = 10.0,
-    max_ease: float = 0.25,
-    max_generalisability: float | None = None,
+    settings: DiagnosticLimits,
 ) -> Diagnostics:
     r"""Compare a study's diagnostics with limits that were set before.
 
@@ -156,11 +154,7 @@ def diagnose(
         Expected absolute systematic error; passes below `max_ease`.
     proportionality_p : float, optional
         Reported only.
-    max_smd, min_equipoise, max_mdrr, max_ease : float
-    max_shared_smd : float, optional
-        None: `max_smd`.
-    max_generalisability : float, optional
-        None: reported only.
+    settings : DiagnosticLimits
 
     Returns
     -------
@@ -178,22 +172,6 @@ def diagnose(
     >>> found.unblind, found.unblind_for_evidence_synthesis
     (False, True)
     """
-    limits = {
-        "max_smd": max_smd,
-        "max_shared_smd": max_shared_smd,
-        "min_equipoise": min_equipoise,
-        "max_mdrr": max_mdrr,
-        "max_ease": max_ease,
-        "max_generalisability": max_generalisability,
-    }
-    for name, value in limits.items():
-        may_be_none = name in ("max_shared_smd", "max_generalisability")
-        if not (is_number(value) or (value is None and may_be_none)):
-            raise CohortError(
-                "BadSetting",
-                f"`{name}` must be a number, but it is {value!r}.",
-                hint="leave it out for the usual limit.",
-            )
     return gate(
         None if balance is None else BalanceFacts.of(balance),
         None if shared_balance is None else BalanceFacts.of(shared_balance),
@@ -201,12 +179,7 @@ def diagnose(
         mdrr=mdrr,
         ease=ease,
         proportionality_p=proportionality_p,
-        max_smd=max_smd,
-        max_shared_smd=max_shared_smd,
-        min_equipoise=min_equipoise,
-        max_mdrr=max_mdrr,
-        max_ease=max_ease,
-        max_generalisability=max_generalisability,
+        limits=settings,
     )
 
 
@@ -218,26 +191,22 @@ def gate(
     mdrr: float | None,
     ease: float | None,
     proportionality_p: float | None,
-    max_smd: float,
-    max_shared_smd: float | None,
-    min_equipoise: float,
-    max_mdrr: float,
-    max_ease: float,
-    max_generalisability: float | None,
+    limits: DiagnosticLimits,
 ) -> Diagnostics:
     """The checks of `diagnose`, of facts."""
-    largest_shared = max_smd if max_shared_smd is None else max_shared_smd
+    shared = limits.max_shared_smd
+    largest_shared = limits.max_smd if shared is None else shared
     general = balance if shared_balance is None else shared_balance
     checks = (
-        _balance("balance", balance, max_smd),
+        _balance("balance", balance, limits.max_smd),
         _balance("shared_balance", shared_balance, largest_shared),
-        check("equipoise", equipoise, min_equipoise, at_least=True),
-        check("mdrr", mdrr, max_mdrr),
-        check("ease", ease, max_ease),
+        check("equipoise", equipoise, limits.min_equipoise, at_least=True),
+        check("mdrr", mdrr, limits.max_mdrr),
+        check("ease", ease, limits.max_ease),
         check(
             "generalisability",
             None if general is None else general.generalisability,
-            max_generalisability,
+            limits.max_generalisability,
         ),
         check("proportional_hazards", proportionality_p, None),
     )

@@ -1,14 +1,15 @@
 """Matching comparators to the target by their propensity scores, the closest pairs first."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import CohortError, InputError
 from riskset._messages import Note
-from riskset._types import AnyArray, Index, Rows, is_number
+from riskset._settings import takes
+from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import (
     Adjustment,
     People,
@@ -19,11 +20,10 @@ from riskset.cohort.adjustment import (
 )
 from riskset.cohort.covariates import as_design
 from riskset.cohort.population import Population, block_codes, logit
+from riskset.cohort.settings import Match
 from riskset.kernels.matching_cpu import match_closest
 
-__all__ = ["Scale", "match"]
-
-Scale = Literal["standardized logit", "standardized", "propensity score"]
+__all__ = ["match"]
 
 QUANTUM = 1e10
 """Scores are matched as whole numbers of 1e-10, so that distances and ties are exact."""
@@ -36,46 +36,29 @@ ROUNDING = 1e-12
 CONSTANT = "all scores are equal, so there is no standard deviation and no caliper was used."
 
 
-def match(
-    people: People,
-    ratio: int = 1,
-    caliper: float | None = 0.2,
-    *,
-    scale: Scale = "standardized logit",
-    within: object = (),
-    exact_covariates: Sequence[int | str] = (),
-    X: object = None,
-    allow_reverse: bool = False,
-    caliper_sd: Literal["all", "within"] = "all",
-) -> Adjustment:
+@takes(Match, positional=2)
+def match(people: People, settings: Match, *, within: object = (), X: object = None) -> Adjustment:
     r"""Sets of one target and up to `ratio` comparators, without replacement, closest pairs first.
 
     In round r = 1, 2, ..., `ratio` all pairs of a target with r - 1 comparators and an unused
     comparator of its block, at most the caliper apart, are taken in the order of (distance, row id
     of the target, row id of the comparator); a pair is accepted if neither was taken in this round.
 
+    The scale is also the unit of the caliper: logits, in their standard deviations; scores, in
+    their standard deviations; or scores as they are. The standard deviation is that of everybody or
+    :math:`\sqrt{(s_1^2 + s_0^2) / 2}` of the arms, without scores of 0 and 1. Without a
+    caliper OHDSI's CohortMethod measures scores whatever the scale: "propensity score" gives its
+    pairs.
+
     Parameters
     ----------
     people : Population or Adjustment
         With scores; of trimmed people those that are left.
-    ratio : int
-        Most comparators in a set; 0: no limit.
-    caliper : float or None
-        Largest distance, inclusive. None or 0: no limit.
-    scale : {"standardized logit", "standardized", "propensity score"}
-        What the distance is of, and the unit of the caliper: logits, in their standard deviations;
-        scores, in their standard deviations; or scores as they are. The scale holds without a
-        caliper and within blocks, too. OHDSI's CohortMethod then measures scores whatever the
-        scale: "propensity score" gives its pairs.
+    settings : Match
     within : (n,) labels, or a sequence of label arrays
         Match only people with the same labels; missing labels are a label of their own.
-    exact_covariates : sequence of keys, X : covariates of the population
-        Match only people with the same values of these columns of X, too.
-    allow_reverse : bool
-        If the target is the larger arm, look for targets for each comparator instead.
-    caliper_sd : {"all", "within"}
-        Standard deviation of everybody, or :math:`\sqrt{(s_1^2 + s_0^2) / 2}` within the arms.
-        Scores of 0 and 1 are left out of both.
+    X : Design, data frame, matrix or array (n, p), optional
+        Covariates of the population, of which `exact_covariates` names some.
 
     Returns
     -------
@@ -111,28 +94,29 @@ def match(
     >>> matched.set_id
     array([ 0, -1,  0, -1])
     """
-    _check(ratio, caliper, scale, caliper_sd)
     before = start(people)
     population = before.population
     rows = np.flatnonzero(before.kept)
     arm = population.treatment[rows]
-    reverse = allow_reverse and 2 * int(arm.sum()) > rows.size
-    position = logit(population.score) if scale == "standardized logit" else population.score
-    limit, spread = _limit(population, rows, position[rows], caliper, scale, caliper_sd)
-    block = _blocks(within, exact_covariates, X, population.n_rows)[rows]
+    reverse = settings.allow_reverse and 2 * int(arm.sum()) > rows.size
+    position = (
+        logit(population.score) if settings.scale == "standardized logit" else population.score
+    )
+    limit, spread = _limit(population, rows, position[rows], settings)
+    block = _blocks(within, settings.exact_covariates, X, population.n_rows)[rows]
     sets = _form_sets(
         _order_of(population.row_id)[rows],
         1 - arm if reverse else arm,
         position[rows],
         block,
         limit,
-        ratio,
+        settings.ratio,
     )
     weight, first = np.zeros(population.n_rows), np.full(population.n_rows, -1, dtype=np.int64)
     weight[rows] = sets.weight
     first[rows[sets.of >= 0]] = rows[sets.of[sets.of >= 0]]
     set_id = without_set(population.row_id[first], first < 0)
-    is_constant = caliper and spread == 0 and rows.size > 0
+    is_constant = settings.caliper and spread == 0 and rows.size > 0
     notes = (Note("ps_constant", (), CONSTANT),) if is_constant and limit == NO_LIMIT else ()
     return narrowed(
         before,
@@ -143,14 +127,7 @@ def match(
         estimand="atu" if reverse else "att",
         status="ok" if sets.weight.any() else "no_matches",
         notes=notes,
-        settings={
-            "ratio": ratio,
-            "caliper": caliper,
-            "scale": scale,
-            "exact_covariates": tuple(exact_covariates),
-            "allow_reverse": allow_reverse,
-            "caliper_sd": caliper_sd,
-        },
+        settings=settings.values(Match),
         details={
             **before.details,
             **_quality(sets, arm, block),
@@ -240,25 +217,23 @@ def _limit(
     population: Population,
     rows: Index,
     position: Rows,
-    caliper: float | None,
-    scale: str,
-    caliper_sd: str,
+    settings: Match,
 ) -> tuple[int, float]:
     """The caliper in quanta, and the standard deviation that it is counted in."""
     inside = (population.score[rows] > 0) & (population.score[rows] < 1)
     target = population.is_target[rows]
-    if caliper_sd == "within":
+    if settings.caliper_sd == "within":
         squares = [_variance(position[inside & (target == a)]) for a in (True, False)]
         spread = float(np.sqrt(np.mean(squares)))
     else:
         spread = float(np.sqrt(_variance(position[inside])))
-    if not caliper:
+    if not settings.caliper:
         return NO_LIMIT, spread
-    if scale == "propensity score":
-        return int(np.floor(caliper * QUANTUM)), spread
+    if settings.scale == "propensity score":
+        return int(np.floor(settings.caliper * QUANTUM)), spread
     if not spread > 0:
         return NO_LIMIT, spread
-    return int(np.floor(caliper * spread * QUANTUM)), spread
+    return int(np.floor(settings.caliper * spread * QUANTUM)), spread
 
 
 def _variance(values: Rows) -> float:
@@ -266,22 +241,3 @@ def _variance(values: Rows) -> float:
     if values.size < 2 or np.ptp(values) <= ROUNDING * max(1.0, float(np.abs(values).max())):
         return 0.0
     return float(values.var(ddof=1))
-
-
-def _check(ratio: int, caliper: float | None, scale: str, caliper_sd: str) -> None:
-    if not (is_number(ratio) and float(ratio).is_integer() and ratio >= 0):
-        raise CohortError(
-            "BadSetting",
-            f"`ratio` must be a whole number of at least 0, but it is {ratio!r}.",
-            hint="1 for pairs; 0 for as many comparators as there are within the caliper.",
-        )
-    if caliper is not None and not (is_number(caliper) and 0 <= caliper < np.inf):
-        raise CohortError(
-            "BadSetting",
-            f"`caliper` must be a number of at least 0 or None, but it is {caliper!r}.",
-            hint="0.2 standard deviations of the logit is usual; None is no limit.",
-        )
-    if scale not in get_args(Scale):
-        raise InputError.wrong_option("scale", scale, get_args(Scale))
-    if caliper_sd not in ("all", "within"):
-        raise InputError.wrong_option("caliper_sd", caliper_sd, ("all", "within"))

@@ -1,6 +1,7 @@
 """The rows, columns and strata that one reading of an adjustment gives to an outcome model."""
 
 import copy
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +14,8 @@ from riskset._messages import Note
 from riskset._types import AnyArray, Features, Index, Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Reading
-from riskset.cohort.outcome_options import Options
 from riskset.cohort.outcomes import Outcomes
+from riskset.cohort.settings import OutcomeModel
 from riskset.cohort.tidying import TidyInfo, tidy
 from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
@@ -47,10 +48,13 @@ class Covariates:
         To adjust for.
     groups : Design or None
         Those with which the effect may differ.
+    checkpoint : path or None
+        Where the replicates of a cross-validation are kept; each reading has a file of its own.
     """
 
     extra: Design | None
     groups: Design | None
+    checkpoint: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         if self.extra is None or self.groups is None:
@@ -131,7 +135,7 @@ def fit_data(
     adjustment: Adjustment,
     covariates: Covariates,
     reading: Reading,
-    options: Options,
+    settings: OutcomeModel,
 ) -> FitData:
     """The data of a reading; where a penalty is to be chosen, it is."""
     rows = np.flatnonzero(adjustment.kept)
@@ -139,13 +143,13 @@ def fit_data(
     parts = [Design.from_columns({TREATMENT: treatment})]
     interactions, spared, notes = {}, [TREATMENT], []
     extra, tidied = covariates.extra, None
-    if extra is not None and options.cross_validate and options.tidy:
+    if extra is not None and settings.cross_validate and settings.tidy:
         tidied = tidy(extra, adjustment)
         extra = tidied.design
     if extra is None or not extra.n_features:
         if extra is not None:
             notes.append(Note("no_covariates", (), "no covariate says anything: there is none."))
-        options, extra = replace(options, penalty=None, cross_validate=False), None
+        settings, extra = replace(settings, penalty=None, cross_validate=False), None
     if covariates.groups is not None:
         groups = covariates.groups
         known = () if extra is None else extra.names
@@ -157,11 +161,11 @@ def fit_data(
         spared += [*interactions.values(), *groups.names]
     if extra is not None:
         parts.append(extra.take_rows(rows))
-    kind = interval_kind(adjustment, rows, reading, options)
+    kind = interval_kind(adjustment, rows, reading, settings)
     if kind == "profile" and _is_weighted(adjustment, reading):
         notes.append(Note("weights_as_counts", (), WEIGHTS_AS_COUNTS))
     is_stratified = reading == "stratified" and adjustment.set_id is not None
-    penalty = _spared(_kind(options), spared)
+    penalty = _spared(_kind(settings), spared)
     whole = Design.stack(parts)
     design = without_references(whole, penalty)
     found = FitData(
@@ -174,7 +178,7 @@ def fit_data(
             "cluster": adjustment.cluster[rows],
         },
         kind=kind,
-        estimator=_estimator(adjustment, rows, options, _spared(options.penalty, spared)),
+        estimator=_estimator(adjustment, rows, settings, _spared(settings.penalty, spared)),
         notes=tuple(notes),
         tidied=tidied,
         # All first levels that are left out are of these.
@@ -182,43 +186,47 @@ def fit_data(
         if extra is None
         else extra.n_features - (whole.n_features - design.n_features),
     )
-    if not options.cross_validate:
+    if not settings.cross_validate:
         return found
     # Mistakes of the caller, which are no reason to leave the covariates out.
-    if options.penalty is not None:
-        options.penalty.arrays(found.design.names)
+    if settings.penalty is not None:
+        settings.penalty.arrays(found.design.names)
     kept = None
-    if options.checkpoint is not None:
-        kept = Path(options.checkpoint)
+    if covariates.checkpoint is not None:
+        kept = Path(covariates.checkpoint)
         kept = kept.with_stem(f"{kept.stem}-{reading}")
         check_target(kept)
     try:
-        return _with_chosen_penalty(found, adjustment.cluster[rows], options, spared, kept)
+        return _with_chosen_penalty(found, adjustment.cluster[rows], settings, spared, kept)
     except CheckpointError:
         raise
     except InputError as error:  # such as none that carries information
         reason = str(error).replace("\nHint: ", " Hint: ")
         text = f"no penalty can be chosen, so the covariates are left out: {reason}"
         alone = Covariates(None, covariates.groups)
-        found = fit_data(outcomes, adjustment, alone, reading, options)
+        found = fit_data(outcomes, adjustment, alone, reading, settings)
         return replace(found, notes=(*found.notes, Note("no_penalty", (), text)))
 
 
-def _kind(options: Options) -> Penalty | None:
+def _kind(settings: OutcomeModel) -> Penalty | None:
     """The penalty, or the kind of the one that is to be chosen."""
-    return L1(1.0) if options.cross_validate and options.penalty is None else options.penalty
+    return L1(1.0) if settings.cross_validate and settings.penalty is None else settings.penalty
 
 
 def _with_chosen_penalty(
-    data: FitData, unit: Index, options: Options, spared: Sequence[str], checkpoint: Path | None
+    data: FitData,
+    unit: Index,
+    settings: OutcomeModel,
+    spared: Sequence[str],
+    checkpoint: Path | None,
 ) -> FitData:
-    kind = _spared(_kind(options), spared)
+    kind = _spared(_kind(settings), spared)
     several = np.unique(unit).size < unit.size
     common: dict[str, Any] = {
-        "folds": options.folds,
-        "repeats": options.repeats,
+        "folds": settings.folds,
+        "repeats": settings.repeats,
         "groups": unit if several else None,
-        "seed": options.seed,
+        "seed": settings.seed,
         "checkpoint": checkpoint,
     }
     own = data.estimator.get_params(deep=False)
@@ -229,17 +237,19 @@ def _with_chosen_penalty(
     return replace(data, estimator=estimator, cross_validation=chosen.cross_validation_)
 
 
-def interval_kind(adjustment: Adjustment, rows: Index, reading: Reading, options: Options) -> str:
+def interval_kind(
+    adjustment: Adjustment, rows: Index, reading: Reading, settings: OutcomeModel
+) -> str:
     """How intervals are found: where rows are weighted or belong together not by the profile."""
-    if options.is_penalized and options.interval in ("auto", "profile"):
+    if settings.is_penalized and settings.interval in ("auto", "profile"):
         return "profile"
-    if options.interval != "auto":
-        return options.interval
+    if settings.interval != "auto":
+        return settings.interval
     person = adjustment.population.person_id[rows]
     repeats = np.unique(person).size < person.size
     in_sets = adjustment.kind == "matching" and reading != "stratified"
     weighted = _is_weighted(adjustment, reading)
-    robust = repeats or in_sets or weighted or options.model == "finegray"
+    robust = repeats or in_sets or weighted or settings.model == "finegray"
     return "robust" if robust else "profile"
 
 
@@ -264,20 +274,20 @@ def _spared(
 
 
 def _estimator(
-    adjustment: Adjustment, rows: Index, options: Options, penalty: Penalty | None
+    adjustment: Adjustment, rows: Index, settings: OutcomeModel, penalty: Penalty | None
 ) -> Cox | FineGray:
-    if options.model != "finegray":
-        return Cox(penalty, ties=options.ties, cause=1, tol=options.tol)  # type: ignore[arg-type]
+    if settings.model != "finegray":
+        return Cox(penalty, ties=settings.ties, cause=1, tol=settings.tol)
     groups: dict[str | None, Rows | Index | None] = {
         None: None,
         "arm": adjustment.population.treatment,
         "stratum": adjustment.set_id,
     }
-    group = groups[options.censoring_group]
+    group = groups[settings.censoring_group]
     return FineGray(
         penalty,
         cause=1,
-        censoring_weights=options.censoring_weights,  # type: ignore[arg-type]
+        censoring_weights=settings.censoring_weights,
         censoring_group=None if group is None else group[rows],
-        tol=options.tol,
+        tol=settings.tol,
     )

@@ -13,9 +13,9 @@ from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Estimate, EstimateStatus, LikelihoodProfile, Subgroup
 from riskset.cohort.outcome_data import TREATMENT, Covariates, FitData, fit_data
-from riskset.cohort.outcome_options import Options
 from riskset.cohort.outcomes import Outcomes, count_arms
-from riskset.cohort.resampling import readjusted
+from riskset.cohort.resampling import Readjust, readjusted
+from riskset.cohort.settings import OutcomeModel
 from riskset.estimators.cox import Cox
 from riskset.estimators.finegray import FineGray
 from riskset.estimators.profiling import BOUNDS, profile
@@ -36,13 +36,14 @@ def fitted(
     outcomes: Outcomes,
     adjustment: Adjustment,
     covariates: Covariates,
-    options: Options,
+    settings: OutcomeModel,
     empty: Estimate,
+    readjust: Readjust | None,
 ) -> Estimate:
     """The estimate of one reading, whose counts are there already."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the status and the notes say it
-        data = fit_data(outcomes, adjustment, covariates, empty.reading, options)
+        data = fit_data(outcomes, adjustment, covariates, empty.reading, settings)
         model, data, separable = _fit(data)
         first = data.design.n_features - data.n_covariates
         found = replace(
@@ -55,7 +56,7 @@ def fitted(
             keys=data.design.keys[first:],
             coef=data.covariate_coef(model.coef_),
         )
-        found, ends = _answer(model, data, options, found)
+        found, ends = _answer(model, data, settings, found, readjust is not None)
         if covariates.groups is not None:
             inside = covariates.groups.to_dense().T != 0
             groups = [
@@ -69,8 +70,8 @@ def fitted(
                 for name, rows in zip(covariates.groups.names, inside, strict=True)
             ]
             found = replace(found, subgroups=tuple(groups))
-        if options.readjust is not None and found.status == "ok":
-            found = _resampled(found, outcomes, adjustment, options)
+        if readjust is not None and found.status == "ok":
+            found = _resampled(found, outcomes, adjustment, settings, readjust)
     return found
 
 
@@ -106,7 +107,11 @@ def _separable_notes(names: Sequence[str]) -> list[Note]:
 
 
 def _answer(
-    model: Cox | FineGray, data: FitData, options: Options, found: Estimate
+    model: Cox | FineGray,
+    data: FitData,
+    settings: OutcomeModel,
+    found: Estimate,
+    is_resampled: bool,
 ) -> tuple[Estimate, Ends]:
     """The estimate, and the intervals of the treatment and its interactions by their names."""
     b = float(model.coef_[0])
@@ -124,8 +129,8 @@ def _answer(
         log_likelihood=model.log_likelihood_,
         null_log_likelihood=model.null_log_likelihood_,
     )
-    if options.profile is not None:
-        found = replace(found, profile=_profile(model, data, options.profile))
+    if settings.profile is not None:
+        found = replace(found, profile=_profile(model, data, settings.profile))
     if np.isinf(b):
         return _one_sided(found, model, data), {}
     changing = NAN
@@ -142,11 +147,11 @@ def _answer(
         proportionality_p=changing,
         se_model=se_model,
         se_robust=se_robust,
-        over_time=_over_time(model, data, options.time_intervals),
+        over_time=_over_time(model, data, settings.time_intervals),
     )
-    if options.readjust is not None:
+    if is_resampled:
         return found, {}  # its interval is still to come
-    ends = _ends(model, [TREATMENT, *data.interactions.values()], data.kind, options)
+    ends = _ends(model, [TREATMENT, *data.interactions.values()], data.kind, settings)
     se = {"robust": se_robust, "wald": se_model}.get(data.kind, NAN)
     return _with_interval(found, *ends[TREATMENT], se), ends
 
@@ -187,14 +192,14 @@ def _with_interval(found: Estimate, lower: float, upper: float, se: float) -> Es
     )
 
 
-def _ends(model: Cox | FineGray, names: Sequence[str], kind: str, options: Options) -> Ends:
+def _ends(model: Cox | FineGray, names: Sequence[str], kind: str, settings: OutcomeModel) -> Ends:
     is_drawn = kind == "bootstrap"
     ends = model.confidence_interval(
         names,
         method=kind,
-        level=options.level,
-        replicates=options.replicates if is_drawn else None,
-        seed=options.seed if is_drawn else None,
+        level=settings.level,
+        replicates=settings.replicates if is_drawn else None,
+        seed=settings.seed if is_drawn else None,
     )
     return {name: (float(ends[name][0]), float(ends[name][1])) for name in names}
 
@@ -259,29 +264,32 @@ def _subgroup(
 
 
 def _resampled(
-    found: Estimate, outcomes: Outcomes, adjustment: Adjustment, options: Options
+    found: Estimate,
+    outcomes: Outcomes,
+    adjustment: Adjustment,
+    settings: OutcomeModel,
+    readjust: Readjust,
 ) -> Estimate:
     """The percentile interval of resamples that are adjusted anew; infinite estimates count."""
-    assert options.readjust is not None
     draws = []
-    plain = replace(options, readjust=None, interval="wald")
-    for rows, made in readjusted(adjustment, options.readjust, options.replicates, options.seed):
+    plain = replace(settings, interval="wald")
+    for rows, made in readjusted(adjustment, readjust, settings.replicates, settings.seed):
         people = Outcomes(outcomes.time[rows], outcomes.status[rows])
         draws.append(_log_hr(people, made, plain, found))
     known: Rows = np.array([b for b in draws if not np.isnan(b)])
     if known.size < len(draws):
         text = f"{len(draws) - known.size:,} of {len(draws):,} resamples have no estimate."
         found = replace(found, notes=(*found.notes, Note("replicates_left_out", (), text)))
-    ends = interval_ends("percentile", found.log_hr, known, options.level)
+    ends = interval_ends("percentile", found.log_hr, known, settings.level)
     return _with_interval(found, ends.lower, ends.upper, NAN)
 
 
-def _log_hr(outcomes: Outcomes, made: Adjustment, options: Options, found: Estimate) -> float:
+def _log_hr(outcomes: Outcomes, made: Adjustment, settings: OutcomeModel, found: Estimate) -> float:
     arms = count_arms(outcomes, made)
     if min(arm.exposures for arm in arms) == 0 or sum(arm.outcomes for arm in arms) == 0:
         return NAN
     if found.reading == "stratified" and made.set_id is None:
         return NAN
-    data = fit_data(outcomes, made, Covariates(None, None), found.reading, options)
+    data = fit_data(outcomes, made, Covariates(None, None), found.reading, settings)
     model = data.estimator.fit(data.design, data.y, **data.arguments)
     return float(model.coef_[0]) if model.status_ in ("converged", "infinite_estimate") else NAN

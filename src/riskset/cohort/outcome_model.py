@@ -2,28 +2,20 @@
 
 import os
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
-from riskset._errors import CohortError
+from riskset._errors import CohortError, counted
 from riskset._messages import Note
+from riskset._settings import bad_setting, takes
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design
-from riskset.cohort.estimate import Estimate, EstimateStatus, Model, Reading
+from riskset.cohort.estimate import Estimate, EstimateStatus, Reading
 from riskset.cohort.outcome_data import Covariates
 from riskset.cohort.outcome_fit import fitted
-from riskset.cohort.outcome_options import (
-    CensoringGroup,
-    Options,
-    OutcomeInterval,
-    ProfileGrid,
-    Readjust,
-    check_options,
-    readings,
-)
 from riskset.cohort.outcomes import Outcomes, count_arms
-from riskset.model.penalty import Penalty
+from riskset.cohort.resampling import Readjust
+from riskset.cohort.settings import OutcomeModel
 from riskset.model.references import without_references
 
 __all__ = ["fit_outcome"]
@@ -31,35 +23,27 @@ __all__ = ["fit_outcome"]
 FEW_EVENTS = 5
 
 
+@takes(OutcomeModel, positional=1)
 def fit_outcome(
     y: object,
     adjustment: People,
-    model: Model = "cox",
+    settings: OutcomeModel,
     *,
     cause: int | str | None = None,
-    reading: Literal["auto"] | Reading = "auto",
     covariates: object = None,
     interactions: object = None,
-    penalty: Penalty | None = None,
-    cross_validate: bool = False,
-    folds: int = 10,
-    repeats: int = 10,
-    tidy: bool = True,
-    ties: Literal["breslow", "efron"] = "breslow",
-    interval: OutcomeInterval = "auto",
-    level: float = 0.95,
-    censoring_weights: Literal["none", "case"] = "none",
-    censoring_group: CensoringGroup | None = None,
-    profile: ProfileGrid | None = None,
-    time_intervals: int = 0,
-    replicates: int = 200,
     readjust: Readjust | None = None,
-    seed: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     strict: bool = False,
-    tol: float = 1e-8,
 ) -> Estimate:
     r"""Hazard ratio of the target against the comparator.
+
+    The stratified and the marginal reading estimate different things, so that "auto" gives both
+    where there are sets; the marginal one counts the rows of a set or person as belonging together.
+    "pooled" is the same with everybody who is kept counting once. The interval of "auto" is robust
+    where there are weights, sets or people who enter twice, and for "finegray"; else it comes from
+    the profile likelihood, as for stratified readings and with a penalty. The profile likelihood
+    takes weights for numbers of people.
 
     Parameters
     ----------
@@ -67,52 +51,16 @@ def fit_outcome(
         `riskset.Surv(time, status)` of the whole population: days at risk, both ends counted; 0 =
         censored, 1 = outcome, 2 = competing event, or labels.
     adjustment : Adjustment or Population
-    model : {"cox", "cause-specific", "finegray"}
-        The hazard, competing events censoring it (two names of one model), or the subdistribution
-        hazard.
+    settings : OutcomeModel
     cause : int or str, optional
         Code or label of the outcome in `y`. All other events compete with it. Required if `y` has
         labels; otherwise 1 is the outcome and 2 a competing event.
-    reading : {"auto", "stratified", "marginal", "pooled"}
-        "stratified": each stratum or matched set has a baseline of its own, and nobody a weight.
-        "marginal": one baseline, with the weights of the adjustment, and rows of a set or person
-        belonging together. "pooled": the same with everybody kept counting once. "auto": stratified
-        where there are sets, with the marginal reading as `sensitivity`, for the two estimate
-        different things; else marginal.
     covariates : Design, data frame, matrix or array (n, p), optional
         Adjust for these, too.
     interactions : Design, data frame, matrix or array (n, k), optional
         Covariates with which the effect may differ, such as a column of zeros and ones for a
         subgroup: each and its product with the treatment enter the model, and `subgroups` has what
         is found. Products without a finite estimate are left out and named.
-    penalty : L1, L2 or ElasticNet, optional
-        For the covariates; the treatment and the `interactions` have none.
-    cross_validate : bool
-        For many covariates: tidy them among the people left, by `tidy`, and choose the strength of
-        the penalty (default: L1) by cross-validation. Matched sets and persons stay in one fold.
-    folds, repeats
-        As for `riskset.CoxCV`.
-    tidy : bool
-        Whether `cross_validate` tidies; False if they are tidy already.
-    ties : {"breslow", "efron"}
-        Of Cox's model.
-    interval : {"auto", "profile", "robust", "wald", "bootstrap"}
-        "auto": robust where there are weights, sets or people who enter twice, and for "finegray";
-        else by the profile likelihood, as for stratified readings and with a penalty.
-    level : float
-    censoring_weights : {"none", "case"}
-        Whether weights count in the censoring distribution of "finegray".
-    censoring_group : {"arm", "stratum"}, optional
-        Estimate the censoring distribution of "finegray" in each by itself.
-    profile : {"adaptive", "grid"}, optional
-        Keep the profile likelihood of log hazard ratios from log(0.1) to log(10), for evidence
-        synthesis: at up to 1000 values between which linear interpolation is good, or at 8, whose
-        derivatives make up for it. It takes weights for numbers of people.
-    time_intervals : int
-        Look how the log hazard ratio differs between at most so many intervals of time with equal
-        numbers of outcomes, at least 20 in each; 0 does not look.
-    replicates, seed
-        Of the bootstrap, which resamples sets or people.
     readjust : callable, optional
         What to do with each resample before the fit: it is given row numbers, some of them
         repeated, and returns the adjustment of these rows, so that the interval counts the
@@ -122,8 +70,6 @@ def fit_outcome(
         of its own: "work.jsonl" is "work-marginal.jsonl".
     strict : bool
         Raise instead of returning a status other than "ok".
-    tol : float
-        Of the fit.
 
     Returns
     -------
@@ -156,28 +102,8 @@ def fit_outcome(
     Estimate(cox, marginal: hazard ratio 0.434 (95% profile interval 0.020 to 4.574))
     """
     adjustment = start(adjustment, allow_weights=True)
-    options = Options(
-        model,
-        interval,
-        level,
-        ties,
-        penalty,
-        cross_validate,
-        folds,
-        repeats,
-        censoring_weights,
-        censoring_group,
-        profile,
-        replicates,
-        readjust,
-        seed,
-        tol,
-        time_intervals,
-        checkpoint,
-        tidy,
-    )
-    wanted = readings(adjustment, reading)
-    check_options(options, adjustment)
+    wanted = _readings(adjustment, settings.reading)
+    _check(settings, adjustment, readjust)
     outcomes = Outcomes.read(y, adjustment, cause)
     n = outcomes.time.size
     extra, groups = (
@@ -190,8 +116,10 @@ def fit_outcome(
             hint="leave `readjust` out, or the covariates and interactions.",
         )
     # The effect itself is that of the first level of each category.
-    beside = Covariates(extra, None if groups is None else without_references(groups, None))
-    found = [_estimate(outcomes, adjustment, beside, r, options) for r in wanted]
+    beside = Covariates(
+        extra, None if groups is None else without_references(groups, None), checkpoint
+    )
+    found = [_estimate(outcomes, adjustment, beside, r, settings, readjust) for r in wanted]
     first = found[0] if len(found) == 1 else replace(found[0], sensitivity=found[1])
     if strict and first.status != "ok":
         raise CohortError(
@@ -202,37 +130,94 @@ def fit_outcome(
     return first
 
 
+def _readings(adjustment: Adjustment, reading: str) -> list[Reading]:
+    """The readings to fit: of "auto" with sets both."""
+    if reading == "stratified" and adjustment.set_id is None:
+        raise CohortError(
+            "BadSetting",
+            f"a stratified reading needs sets, but the adjustment is by {adjustment.kind}.",
+            hint="use reading='marginal', or match or stratify.",
+        )
+    if reading == "auto":
+        return ["marginal"] if adjustment.set_id is None else ["stratified", "marginal"]
+    return [reading]  # type: ignore[list-item]
+
+
+def _check(settings: OutcomeModel, adjustment: Adjustment, readjust: Readjust | None) -> None:
+    """Refuse what does not go with the adjustment, and weights and sets that are not valid."""
+    _check_adjustment(adjustment)
+    if settings.censoring_group == "stratum" and adjustment.set_id is None:
+        raise bad_setting(
+            "censoring_group",
+            f"censoring by stratum needs strata, but the adjustment is by {adjustment.kind}.",
+            hint="use censoring_group='arm', or leave it out.",
+        )
+    if readjust is not None and settings.interval != "bootstrap":
+        raise bad_setting(
+            "readjust",
+            "`readjust` adjusts resamples, but the interval does not use any.",
+            hint="add interval='bootstrap', or leave `readjust` out.",
+        )
+
+
+def _check_adjustment(adjustment: Adjustment) -> None:
+    weight = adjustment.weight
+    if not (np.isfinite(weight) & (weight >= 0)).all():
+        raise CohortError(
+            "BadAdjustment",
+            "weights must be finite and not negative, but those of the adjustment are not.",
+            hint="make it with trim, match, stratify or weight.",
+        )
+    if adjustment.kind != "matching" or adjustment.set_id is None:
+        return
+    alone = 0 if adjustment.estimand == "atu" else 1
+    own = adjustment.kept & (adjustment.population.treatment == alone)
+    sets, times = np.unique(adjustment.set_id[own], return_counts=True)
+    several = sets[times > 1]
+    if several.size:
+        word = "target" if alone else "comparator"
+        have = "has" if several.size == 1 else "have"
+        raise CohortError(
+            "BadAdjustment",
+            f"{counted(several.size, 'matched set')} {have} more than one {word} (first: set "
+            f"{several[0]}).",
+            hint="make sets with riskset.cohort.match, or call the adjustment a stratification.",
+            details={"sets": several[:3].tolist(), "count": int(several.size)},
+        )
+
+
 def _estimate(
     outcomes: Outcomes,
     adjustment: Adjustment,
     covariates: Covariates,
     reading: Reading,
-    options: Options,
+    settings: OutcomeModel,
+    readjust: Readjust | None,
 ) -> Estimate:
     target, comparator = count_arms(outcomes, adjustment)
     informative = _informative(outcomes, adjustment) if reading == "stratified" else None
     empty = Estimate(
-        options.model,
+        settings.model,
         reading,
         adjustment.estimand,
         "ok",
         target,
         comparator,
-        level=options.level,
+        level=settings.level,
         informative_strata=None if informative is None else informative[0],
         informative_people=None if informative is None else informative[1],
         notes=adjustment.notes,
     )
-    status = _status(empty, adjustment, options)
+    status = _status(empty, adjustment, settings)
     if status != "ok":
         return replace(empty, status=status)
     if target.outcomes + comparator.outcomes < FEW_EVENTS:
         few = Note("few_events", (), f"there are fewer than {FEW_EVENTS} outcomes.")
         empty = replace(empty, notes=(*empty.notes, few))
-    return fitted(outcomes, adjustment, covariates, options, empty)
+    return fitted(outcomes, adjustment, covariates, settings, empty, readjust)
 
 
-def _status(empty: Estimate, adjustment: Adjustment, options: Options) -> EstimateStatus:
+def _status(empty: Estimate, adjustment: Adjustment, settings: OutcomeModel) -> EstimateStatus:
     n1, n0 = empty.target.exposures, empty.comparator.exposures
     if not n1 and not n0:
         return "no_people"
@@ -245,7 +230,7 @@ def _status(empty: Estimate, adjustment: Adjustment, options: Options) -> Estima
     units = np.unique(adjustment.cluster[adjustment.kept]).size
     if empty.informative_strata is not None and adjustment.kind == "matching":
         units = empty.informative_strata
-    return "too_few_strata_for_cv" if options.cross_validate and options.folds > units else "ok"
+    return "too_few_strata_for_cv" if settings.cross_validate and settings.folds > units else "ok"
 
 
 def _informative(outcomes: Outcomes, adjustment: Adjustment) -> tuple[int, int]:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 from scipy.stats import rankdata
 
-from riskset._errors import CohortError
 from riskset._types import Rows
 from riskset.cohort.adjustment import People, start
 from riskset.cohort.population import Population, logit
+from riskset.cohort.settings import wrong_range
 
 __all__ = ["Discrimination", "auc", "check_range", "equipoise", "in_range", "preference_score"]
 
@@ -146,13 +146,8 @@ def check_range(name: str, bounds: tuple[float, float]) -> tuple[float, float]:
     """Two numbers in [0, 1], the lower first."""
     try:
         low, high = (float(b) for b in bounds)
-        fine = 0 <= low < high <= 1
     except (TypeError, ValueError):
-        fine = False
-    if not fine:
-        raise CohortError(
-            "BadSetting",
-            f"`{name}` must be two numbers between 0 and 1, the lower first, but it is {bounds!r}.",
-            hint="for example (0.3, 0.7).",
-        )
+        raise wrong_range(name, bounds) from None
+    if not 0 <= low < high <= 1:
+        raise wrong_range(name, bounds)
     return low, high

@@ -4,24 +4,26 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from riskset._errors import CohortError, InputError, RisksetWarning
+from riskset._errors import RisksetWarning
 from riskset._messages import Note
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Index, is_count
+from riskset._settings import takes
+from riskset._types import AnyArray, Index
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design
 from riskset.cohort.population import EXTREME_LOGIT, Population, logit
-from riskset.cohort.propensity_checks import Covariates, OnHighCorrelation
+from riskset.cohort.propensity_checks import Covariates
 from riskset.cohort.propensity_result import PropensityScore, ScoreStatus
+from riskset.cohort.settings import PropensityModel
 from riskset.data.design import Design
 from riskset.estimators._folding import Folding
 from riskset.estimators._input import Columns, Data
-from riskset.infer.crossval.explore import Plan, Rule, Search, explore
+from riskset.infer.crossval.explore import Plan, explore
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.logistic import LogisticLoss
 from riskset.model.penalty import L1, Penalty
@@ -43,25 +45,14 @@ REASONS = {
 }
 
 
+@takes(PropensityModel, positional=1)
 def propensity_score(
     people: People | Sequence[int] | AnyArray,
     X: object,
-    penalty: Penalty | None = None,
+    settings: PropensityModel,
     *,
-    cross_validate: bool = True,
-    folds: object = 10,
-    repeats: int = 10,
-    search: Search = "auto",
-    rule: Rule = "min",
-    stratify: bool = True,
-    seed: int = 1,
-    on_high_correlation: OnHighCorrelation = "error",
-    max_correlation: float = 0.5,
-    max_rows: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     n_threads: int | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 200,
     progress: bool | None = None,
 ) -> PropensityScore:
     r"""Estimate everybody's probability of the target by a penalised logistic regression.
@@ -73,6 +64,12 @@ def propensity_score(
 
     The intercept has no penalty. No outcome is looked at.
 
+    The score of the cross-validation is the log likelihood of the people left out. Rows of a person
+    who enters twice stay in one fold. Covariates that nearly determine the treatment may be the
+    treatment by another name, and weighting or matching on them leaves nobody; they are named in
+    any case. With `max_rows` the intercept is corrected for the share of the target among the rows
+    of the fit, and everybody has a score.
+
     Parameters
     ----------
     people : Population, Adjustment, or treatment (n,) of 1 (target) and 0 (comparator)
@@ -80,26 +77,9 @@ def propensity_score(
         the others are its predictions, and preference scores are relative to those left.
     X : Design, Dataset, data frame, sparse matrix or array (n, p)
         Covariates of everybody, in the order of the population.
-    penalty : L1, L2 or ElasticNet, optional
-        The kind, the unpenalised columns and the factors; default L1. Its strength matters without
-        cross-validation only, where None means maximum likelihood.
-    cross_validate : bool
-        Choose the strength by cross-validation.
-    folds, repeats, search, rule, stratify, seed, checkpoint
-        As for `riskset.CoxCV`; the score is the log likelihood of the people left out. Where folds
-        are drawn, `stratify` spreads the arms evenly over them, and the rows of a person who enters
-        twice stay together.
-    on_high_correlation : {"error", "exclude", "warn"}
-        What to do with covariates whose correlation with the treatment is at least
-        `max_correlation` in size: they may be the treatment by another name, and weighting or
-        matching on them leaves nobody. They are named in any case.
-    max_correlation : float
-    max_rows : int, optional
-        Fit the model to at most so many rows of each arm, evenly spaced by `row_id`, to save time.
-        The intercept is then corrected for the share of the target among them, and everybody has
-        a score.
-    n_threads, tol, max_iter, progress
-        As for `riskset.Cox`. Results have the same bits for any number of threads.
+    settings : PropensityModel
+    checkpoint, n_threads, progress
+        As for `riskset.CoxCV`. Results have the same bits for any number of threads.
 
     Returns
     -------
@@ -139,48 +119,49 @@ def propensity_score(
     >>> found.score.round(3).tolist()[5:7]
     [0.333, 0.5]
     """
-    if on_high_correlation not in get_args(OnHighCorrelation):
-        raise InputError.wrong_option(
-            "on_high_correlation", on_high_correlation, get_args(OnHighCorrelation)
-        )
-    plan = Plan.build(L1(1.0) if penalty is None else penalty, search=search, rule=rule)
+    penalty = settings.penalty
+    kind = L1(1.0) if penalty is None else penalty
+    plan = Plan.build(kind, search=settings.search, rule=settings.rule)
     folding = Folding(
-        folds, repeats, "held_out", None, stratify, "training", checkpoint, seed, TOL_REPLICATES
+        settings.folds,
+        settings.repeats,
+        "held_out",
+        None,
+        settings.stratify,
+        "training",
+        checkpoint,
+        settings.seed,
+        TOL_REPLICATES,
     )
     folding.check()
     given = people if isinstance(people, (Population, Adjustment)) else Population(people)
     everybody = start(given)
     population = everybody.population
     design = as_design(X, population.n_rows)
-    rows = _sampled(everybody, max_rows)
+    rows = _sampled(everybody, settings.max_rows)
     is_part = rows.size < population.n_rows
     fitted = population.take(rows) if is_part else population
     covariates = Covariates.check(
         design.take_rows(rows) if is_part else design,
         fitted,
-        on_high_correlation,
-        max_correlation,
-        plan.kind if cross_validate else penalty,
+        settings.on_high_correlation,
+        settings.max_correlation,
+        kind if settings.cross_validate else penalty,
     )
-    task = _Task(fitted, covariates, Runtime.select(n_threads=n_threads), tol, max_iter, progress)
-    found = task.run(penalty, plan, folding) if cross_validate else task.run(penalty)
+    runtime = Runtime.select(n_threads=n_threads)
+    task = _Task(fitted, covariates, runtime, settings.tol, settings.max_iter, progress)
+    found = task.run(penalty, plan, folding) if settings.cross_validate else task.run(penalty)
     if is_part:
         found = _for_everybody(found, given, everybody, design, rows)
     for note in found.notes:
-        is_kept = note.code == "high_correlation" and on_high_correlation == "warn"
+        is_kept = note.code == "high_correlation" and settings.on_high_correlation == "warn"
         if is_kept or note.code == found.status:
-            warnings.warn(note.message, RisksetWarning, stacklevel=2)
+            warnings.warn(note.message, RisksetWarning, stacklevel=3)
     return found
 
 
 def _sampled(everybody: Adjustment, max_rows: int | None) -> Index:
     """Rows kept, at most so many of each arm."""
-    if max_rows is not None and not (is_count(max_rows) and max_rows >= 2):
-        raise CohortError(
-            "BadSetting",
-            f"`max_rows` must be a whole number of at least 2, but it is {max_rows!r}.",
-            hint="for example 250_000; None is no limit.",
-        )
     people, chosen = everybody.population, everybody.kept
     if max_rows is not None:
         for arm in (0, 1):

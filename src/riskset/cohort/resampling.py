@@ -1,15 +1,17 @@
 """Resamples of the people of a study: of matched sets, else of persons with all their rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from riskset._errors import CohortError
 from riskset._types import Index
-from riskset.cohort.adjustment import Adjustment, start
-from riskset.cohort.outcome_options import Readjust
+from riskset.cohort.adjustment import Adjustment, People, start
 
-__all__ = ["counts_of_resamples", "readjusted"]
+__all__ = ["Readjust", "counts_of_resamples", "readjusted"]
+
+Readjust = Callable[[Index], People]
+"""Rows of a resample of the population -> the adjustment of these rows."""
 
 
 def counts_of_resamples(unit: Index, replicates: int, seed: int) -> Iterator[Index]:

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from riskset._errors import counted
 from riskset._messages import Note
+from riskset._settings import Settings, same_as, settings, takes
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.curves import ARMS, need_arms
-from riskset.cohort.outcome_options import Readjust, check_resampling
 from riskset.cohort.outcomes import Outcomes
-from riskset.cohort.resampling import counts_of_resamples, readjusted
+from riskset.cohort.resampling import Readjust, counts_of_resamples, readjusted
+from riskset.cohort.settings import OutcomeModel
 from riskset.curves._result import as_times
 from riskset.data.frame import data_frame
 
@@ -91,16 +92,24 @@ class RiskDifference:
         return "\n".join([f"RiskDifference ({self.level:.0%} intervals)", *lines, *more])
 
 
+@settings
+class Resampling(Settings):
+    """The resamples from which intervals of risks are computed."""
+
+    level: float = same_as(OutcomeModel, "level")
+    replicates: int = same_as(OutcomeModel, "replicates")
+    seed: int = same_as(OutcomeModel, "seed")
+
+
+@takes(Resampling)
 def risk_difference(
     y: object,
     adjustment: People,
     times: object,
     *,
+    settings: Resampling,
     cause: int | str | None = None,
-    level: float = 0.95,
-    replicates: int = 200,
     readjust: Readjust | None = None,
-    seed: int = 1,
 ) -> RiskDifference:
     r"""Estimate risks of the outcome by arm, and their difference with a bootstrap interval.
 
@@ -112,6 +121,9 @@ def risk_difference(
     Kaplan-Meier without competing events. After the end of follow-up of an arm, it is NaN, with a
     note, unless all people still followed then have an event.
 
+    Matched sets are resampled, otherwise persons with all their rows. The limits of the interval
+    are the percentiles (1 - level) / 2 and (1 + level) / 2 (type 7).
+
     Parameters
     ----------
     y : (n,) structured array
@@ -121,13 +133,9 @@ def risk_difference(
     cause : int or str, optional
         Code or label of the outcome in `y`. All other events compete with it. Required if `y` has
         labels; otherwise 1 is the outcome and 2 a competing event.
-    level : float
-    replicates : int
-        Number of resamples of matched sets, otherwise of persons with all their rows. The limits of
-        the interval are the percentiles (1 - level) / 2 and (1 + level) / 2 (type 7).
+    settings : Resampling
     readjust : callable, optional
         As for `fit_outcome`. Persons of the whole population are then resampled.
-    seed : int
 
     Raises
     ------
@@ -148,7 +156,7 @@ def risk_difference(
     >>> rs.cohort.risk_difference(y, people, 3, replicates=50).difference
     array([0.5])
     """
-    check_resampling(level, replicates)
+    level, replicates, seed = settings.level, settings.replicates, settings.seed
     adjustment = start(adjustment, allow_weights=True)
     outcomes = Outcomes.read(y, adjustment, cause)
     need_arms(adjustment)

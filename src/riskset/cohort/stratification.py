@@ -1,51 +1,40 @@
 """Strata of people with similar propensity scores."""
 
-from typing import Literal, get_args
-
 import numpy as np
 
-from riskset._errors import CohortError, InputError, counted
+from riskset._errors import counted
 from riskset._messages import Note
-from riskset._types import Index, Rows, is_count
+from riskset._settings import takes
+from riskset._types import Index, Rows
 from riskset.cohort.adjustment import Adjustment, Estimand, People, narrowed, start
 from riskset.cohort.population import block_codes
+from riskset.cohort.settings import Stratify
 
-__all__ = ["Base", "StratumWeight", "stratify"]
-
-Base = Literal["all", "target", "comparator"]
-StratumWeight = Literal["ate", "att", "atu", "equal"]
+__all__ = ["stratify"]
 
 ESTIMAND: dict[str, Estimand] = {"all": "ate", "target": "att", "comparator": "atu"}
 
 
-def stratify(
-    people: People,
-    k: int = 10,
-    base: Base = "all",
-    *,
-    within: object = (),
-    weighting: StratumWeight | None = None,
-) -> Adjustment:
+@takes(Stratify, positional=2)
+def stratify(people: People, settings: Stratify, *, within: object = ()) -> Adjustment:
     r"""Strata between the quantiles 1/k, ..., (k - 1)/k of the scores.
 
     A row's stratum is one more than the number of quantiles below its score, so that strata are
-    closed on the right; equal quantiles count once.
+    closed on the right; equal quantiles count once. Quantiles are of type 7. The base chooses the
+    estimand, too: "ate", "att", "atu".
+
+    The weights of the strata, with :math:`n_{sa}` the people of stratum s and arm a and :math:`n_s`
+    of both, are: "ate" :math:`n_s / n_{sa}`, "att" 1 for the target and :math:`n_{s1} / n_{s0}` for
+    comparators, "atu" the reverse, "equal" :math:`1 / n_{sa}`, with which all strata count alike
+    (CohortMethod's balance).
 
     Parameters
     ----------
     people : Population or Adjustment
         With scores.
-    k : int
-        Number of strata, of each block.
-    base : {"all", "target", "comparator"}
-        Whose quantiles, of type 7. It also chooses the estimand: "ate", "att", "atu".
+    settings : Stratify
     within : (n,) labels, or a sequence of label arrays
         Blocks with quantiles, and strata, of their own.
-    weighting : {"ate", "att", "atu", "equal"}, optional
-        Weights for balance, curves and the marginal model, with :math:`n_{sa}` the people of
-        stratum s and arm a, :math:`n_s` of both: "ate" :math:`n_s / n_{sa}`, "att" 1 for the target
-        and :math:`n_{s1} / n_{s0}` for comparators, "atu" the reverse, "equal" :math:`1 / n_{sa}`,
-        with which all strata count alike (CohortMethod's balance). Default: by the base.
 
     Returns
     -------
@@ -71,16 +60,7 @@ def stratify(
     >>> rs.cohort.stratify(people, k=2).set_id
     array([1, 1, 2, 2])
     """
-    if not is_count(k) or k < 2:
-        raise CohortError(
-            "BadSetting",
-            f"`k` must be a whole number of at least 2, but it is {k!r}.",
-            hint="5 or 10 are usual.",
-        )
-    if base not in get_args(Base):
-        raise InputError.wrong_option("base", base, get_args(Base))
-    if weighting is not None and weighting not in get_args(StratumWeight):
-        raise InputError.wrong_option("weighting", weighting, get_args(StratumWeight))
+    k, base = settings.k, settings.base
     before = start(people)
     population, kept = before.population, before.kept
     block, labels = block_codes(within, population.n_rows)
@@ -90,11 +70,11 @@ def stratify(
     breaks, n_strata = [], 0
     for b in range(len(labels)):
         own = kept & (block == b)
-        edges = _breaks(population.score[pool & (block == b)], int(k))
+        edges = _breaks(population.score[pool & (block == b)], k)
         set_id[own] = n_strata + 1 + np.searchsorted(edges, population.score[own], side="left")
         n_strata += edges.size + 1
         breaks.append(edges.tolist())
-    kind = weighting or ESTIMAND[base]
+    kind = settings.weighting or ESTIMAND[base]
     counts = _counts(set_id[kept], population.treatment[kept], n_strata)
     weight = np.zeros(population.n_rows)
     weight[kept] = _weights(counts, kind)[population.treatment[kept], set_id[kept] - 1]
@@ -108,7 +88,7 @@ def stratify(
         weight=weight,
         set_id=set_id,
         estimand=ESTIMAND[base] if kind == "equal" else kind,
-        notes=_notes(int(np.count_nonzero(counts.any(axis=0))), int(k) * len(labels), left),
+        notes=_notes(int(np.count_nonzero(counts.any(axis=0))), k * len(labels), left),
         settings={"k": k, "base": base, "weighting": kind},
         details={
             **before.details,

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from riskset._errors import CohortError, InputError, counted
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Index, is_number
+from riskset._settings import takes
+from riskset._types import AnyArray, Features, Index
 from riskset.cohort.adjustment import People, start
 from riskset.cohort.covariates import as_design
+from riskset.cohort.settings import Tidy
 from riskset.data.column_statistics import (
     digests,
     divided,
@@ -102,16 +104,13 @@ class TidyInfo:
         return f"TidyInfo({counted(len(self.kept), 'covariate')} kept; removed: {listed})"
 
 
+@takes(Tidy)
 def tidy(
     X: object,
     people: People | None = None,
     *,
+    settings: Tidy,
     analysis: Analyses | None = None,
-    min_fraction: float = 0.001,
-    min_count: int = 0,
-    remove_redundant: bool = True,
-    remove_duplicates: bool = False,
-    normalise: bool = True,
     keep_ids: Sequence[Key] = (),
 ) -> TidyInfo:
     r"""Leave out covariates that say nothing, and divide the others by their largest size.
@@ -138,12 +137,10 @@ def tidy(
         Covariates of the whole population.
     people : Population or Adjustment, optional
         Default: all rows.
+    settings : Tidy
     analysis : (p,) labels, mapping of key to label, or "ohdsi", optional
         Which covariates belong together; "ohdsi": covariate ids modulo 1000. Without it only
         columns that are 1 for everybody count as redundant.
-    min_fraction : float in [0, 1)
-    min_count : int
-    remove_redundant, remove_duplicates, normalise : bool
     keep_ids : sequence of keys
         These are never redundant, rare or a copy of others.
 
@@ -175,7 +172,6 @@ def tidy(
            [0.  , 1.  ],
            [1.  , 0.5 ]])
     """
-    _check(min_fraction, min_count)
     design = as_design(X)
     if people is not None:
         kept = start(people, allow_weights=True).kept
@@ -187,17 +183,17 @@ def tidy(
     protected = _protected(design, keep_ids)
     empty = counts == 0
     redundant = exempt = np.zeros_like(empty)
-    if remove_redundant:
+    if settings.remove_redundant:
         redundant, exempt = _redundant(here, counts, analysis, protected)
-    least = max(int(np.floor(min_fraction * n)), int(min_count))
+    least = max(int(np.floor(settings.min_fraction * n)), settings.min_count)
     rare = (counts < least) & ~empty & ~redundant & ~exempt & ~protected
     left = ~(empty | redundant | rare)
-    aliases = _copies(here, np.flatnonzero(left), protected) if remove_duplicates else {}
+    aliases = _copies(here, np.flatnonzero(left), protected) if settings.remove_duplicates else {}
     left[list(aliases)] = False
     columns = np.flatnonzero(left)
     design = _with_fewer_levels(design, (empty | rare) & ~left, aliases)
     chosen, factors = select_columns(design, columns), np.ones(columns.size)
-    if normalise:
+    if settings.normalise:
         valued = ~design.is_binary[columns]
         factors[valued] = largest_values(here)[columns[valued]]
     keys = design.keys
@@ -215,7 +211,7 @@ def tidy(
         norm_factors={
             keys[j]: float(f)
             for j, f in zip(columns, factors, strict=True)
-            if normalise and not design.is_binary[j]
+            if settings.normalise and not design.is_binary[j]
         },
     )
 
@@ -330,18 +326,3 @@ def _protected(design: Design, keep_ids: Sequence[Key]) -> Mask:
             raise InputError.unknown_name("covariate", key, design.keys)
     wanted = set(keep_ids)
     return np.array([key in wanted for key in design.keys], dtype=bool)
-
-
-def _check(min_fraction: float, min_count: int) -> None:
-    if not (is_number(min_fraction) and 0 <= min_fraction < 1):
-        raise CohortError(
-            "BadSetting",
-            f"`min_fraction` must be at least 0 and below 1, but it is {min_fraction!r}.",
-            hint="0.001 is usual.",
-        )
-    if not (is_number(min_count) and float(min_count).is_integer() and min_count >= 0):
-        raise CohortError(
-            "BadSetting",
-            f"`min_count` must be a whole number of at least 0, but it is {min_count!r}.",
-            hint="for example 10; 0 leaves the matter to `min_fraction`.",
-        )

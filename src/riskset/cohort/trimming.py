@@ -5,53 +5,31 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._errors import CohortError
-from riskset._types import Rows, is_number
+from riskset._settings import bad_setting, takes
+from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment, People, narrowed, start
-from riskset.cohort.propensity import check_range, in_range, preference_score
+from riskset.cohort.propensity import in_range, preference_score
+from riskset.cohort.settings import Trim
 
 __all__ = ["crump_limit", "trim"]
 
 Keep = NDArray[np.bool_]
 
 
-def trim(
-    people: People,
-    *,
-    symmetric: float | None = None,
-    asymmetric: float | None = None,
-    reverse_asymmetric: float | None = None,
-    overlap: bool = False,
-    equipoise: tuple[float, float] | None = None,
-    crump: bool = False,
-    max_weight: float | None = None,
-    weights: Adjustment | None = None,
-) -> Adjustment:
+@takes(Trim)
+def trim(people: People, *, settings: Trim, weights: Adjustment | None = None) -> Adjustment:
     r"""Keep the people whose propensity score e lies where both arms are found.
 
-    Several rules are applied in the order below, each to those that the one before has left.
+    Several rules are applied in the order of the settings, each to those that the one before has
+    left. The bounds of `overlap` and of the quantiles are inclusive; `overlap` goes from the larger
+    of the two smallest to the smaller of the two largest scores of the arms, and `crump` keeps
+    :math:`\alpha \le e \le 1 - \alpha` with the :math:`\alpha` of `crump_limit`.
 
     Parameters
     ----------
     people : Population or Adjustment
         With scores.
-    symmetric : float, optional
-        f: keep :math:`f < e < 1 - f`.
-    asymmetric : float, optional
-        f: keep the overlap; of those then the target with e at least its quantile f, and the
-        comparators with e at most their quantile 1 - f.
-    reverse_asymmetric : float, optional
-        f: keep the overlap; of those then the target with e at most its quantile 1 - f, and the
-        comparators with e at least their quantile f.
-    overlap : bool
-        Keep e between the larger of the two smallest and the smaller of the two largest scores of
-        the arms, inclusive.
-    equipoise : (float, float), optional
-        Keep preference scores within these bounds, inclusive.
-    crump : bool
-        Keep :math:`\alpha \le e \le 1 - \alpha` with the :math:`\alpha` of `crump_limit`.
-    max_weight : float, optional
-        Keep weights up to it, inclusive.
+    settings : Trim
     weights : Adjustment, optional
         The weights that `max_weight` speaks of, as made by `weight`.
 
@@ -83,31 +61,24 @@ def trim(
     Adjustment(trimming: 1 target, 2 comparators)
     """
     before = start(people)
-    settings = {
-        "symmetric": _share("symmetric", symmetric),
-        "asymmetric": _share("asymmetric", asymmetric),
-        "reverse_asymmetric": _share("reverse_asymmetric", reverse_asymmetric),
-        "overlap": overlap,
-        "equipoise": None if equipoise is None else check_range("equipoise", equipoise),
-        "crump": crump,
-        "max_weight": _most(max_weight, weights, before.weight.size),
-    }
+    if settings.max_weight is not None:
+        _check_weights(weights, before.weight.size)
     details = dict(before.details)
-    result = before
-    for name, value in settings.items():
+    result, rules = before, settings.values(Trim)
+    for name, value in rules.items():
         if value is None or value is False or result.status != "ok":
             continue
         if name == "equipoise":
-            low, high = value  # type: ignore[misc]
+            low, high = value
             keep = in_range(preference_score(before.population), low, high)
             steps = [(f"preference score {low:g} to {high:g}", keep)]
         elif name == "max_weight":
             assert weights is not None
             steps = [(f"weight at most {value:g}", weights.weight <= value)]
         else:
-            steps = list(_by_score(name, float(value), result, details))  # type: ignore[arg-type]
+            steps = list(_by_score(name, float(value), result, details))
         result = narrowed(result, "trimming", steps)
-    return narrowed(result, "trimming", [], settings=settings, details=details)
+    return narrowed(result, "trimming", [], settings=rules, details=details)
 
 
 def _by_score(
@@ -165,31 +136,18 @@ def crump_limit(score: Rows) -> float:
     return float(0.5 - np.sqrt(0.25 - 0.5 / means[last]))
 
 
-def _share(name: str, f: float | None) -> float | None:
-    if f is not None and not (is_number(f) and 0 < f < 0.5):
-        raise CohortError(
-            "BadSetting",
-            f"`{name}` must be between 0 and 0.5, but it is {f!r}.",
-            hint="for example 0.05.",
-        )
-    return f
-
-
-def _most(max_weight: float | None, weights: Adjustment | None, n_rows: int) -> float | None:
-    if max_weight is None:
-        return None
-    if not (is_number(max_weight) and max_weight > 0) or weights is None:
-        raise CohortError(
-            "BadSetting",
-            f"`max_weight` must be positive and come with `weights`, but it is {max_weight!r}"
-            + ("." if weights is not None else " and `weights` was not given."),
+def _check_weights(weights: Adjustment | None, n_rows: int) -> None:
+    """Refuse `max_weight` without the weights of the same population."""
+    if weights is None:
+        raise bad_setting(
+            "weights",
+            "`max_weight` needs `weights`, which were not given.",
             hint="make them with riskset.cohort.weight(people, ...).",
         )
     if weights.weight.size != n_rows:
-        raise CohortError(
-            "BadSetting",
+        raise bad_setting(
+            "weights",
             f"`weights` must be of the {n_rows:,} rows of the population, but it has "
             f"{weights.weight.size:,}.",
             hint="make both from the same Population.",
         )
-    return float(max_weight)

@@ -1,25 +1,22 @@
 """Weights by the inverse of the propensity score, and their kin."""
 
-from typing import Literal, get_args
-
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._errors import CohortError, InputError, counted
+from riskset._errors import CohortError, counted
 from riskset._messages import Note
-from riskset._types import Rows, is_number
+from riskset._settings import takes
+from riskset._types import Rows
 from riskset.cohort.adjustment import (
     Adjustment,
-    Estimand,
     People,
     effective_size,
     narrowed,
     start,
 )
+from riskset.cohort.settings import Weight
 
-__all__ = ["check_truncation", "weight"]
-
-Stabilise = bool | Literal["cohortmethod"]
+__all__ = ["weight"]
 
 SMALLEST = 1e-15
 """Scores of 0 and 1 count as this far from them."""
@@ -33,13 +30,8 @@ DIVIDES_BY = {"ate": (True, True), "att": (False, True), "atu": (True, False)}
 LOW_SHARE, HEAVY_SHARE, HEAVY_TIMES = 0.5, 0.01, 5
 
 
-def weight(
-    people: People,
-    estimand: Estimand = "ato",
-    *,
-    stabilise: Stabilise = False,
-    truncate: float | str | None = None,
-) -> Adjustment:
+@takes(Weight, positional=1)
+def weight(people: People, settings: Weight) -> Adjustment:
     r"""Weight people so that both arms resemble the same population.
 
     ============ ========================= =============================
@@ -52,19 +44,16 @@ def weight(
     "matching"   :math:`\min(e, 1-e)/e`    :math:`\min(e, 1-e)/(1-e)`
     ============ ========================= =============================
 
+    The default are overlap weights: they are bounded and, with scores of an unpenalised logistic
+    model, balance the mean of each of its covariates exactly. `stabilise` leaves estimands other
+    than "ate" alone; "cohortmethod" stabilises "att", too, as that package does, which changes the
+    ratio of the arms' totals.
+
     Parameters
     ----------
     people : Population or Adjustment
         With scores e; of trimmed people those that are left are weighted.
-    estimand : {"ate", "att", "atu", "ato", "matching"}
-        Default: overlap weights, which are bounded and, with scores of an unpenalised logistic
-        model, balance the mean of each of its covariates exactly.
-    stabilise : bool or "cohortmethod"
-        Multiply "ate" by the share of the person's arm; other estimands are left alone.
-        "cohortmethod" does so with "att", too, as that package, which changes the ratio of the
-        arms' totals.
-    truncate : float or str, optional
-        Cut weights at a number, or at a percentile such as "p99".
+    settings : Weight
 
     Returns
     -------
@@ -93,10 +82,7 @@ def weight(
     >>> rs.cohort.weight(people, "ate").weight
     array([1.25, 2.  , 1.25])
     """
-    if estimand not in get_args(Estimand):
-        raise InputError.wrong_option("estimand", estimand, get_args(Estimand))
-    if stabilise not in (True, False, "cohortmethod"):
-        raise InputError.wrong_option("stabilise", stabilise, ("True", "False", "cohortmethod"))
+    estimand, stabilise = settings.estimand, settings.stabilise
     before = start(people)
     population, kept = before.population, before.kept
     target = population.is_target[kept]
@@ -106,7 +92,7 @@ def weight(
     if stabilise and (estimand == "ate" or (estimand == "att" and stabilise == "cohortmethod")):
         share = target.mean() if target.size else np.nan
         own *= np.where(target, share, 1 - share)
-    cap = _cap(truncate, own)
+    cap = _cap(settings, own)
     details: dict[str, object] = dict(before.details)
     if cap is not None:
         details |= {"cap": cap, "n_truncated": int(np.count_nonzero(own > cap))}
@@ -122,7 +108,7 @@ def weight(
         weight=weights,
         estimand=estimand,
         notes=_notes(own, target),
-        settings={"estimand": estimand, "stabilise": stabilise, "truncate": truncate},
+        settings=settings.values(Weight),
         details=details,
     )
 
@@ -160,36 +146,13 @@ def _check_positivity(score: Rows, target: NDArray[np.bool_], estimand: str) -> 
         )
 
 
-def _cap(truncate: float | str | None, weights: Rows) -> float | None:
-    percent = check_truncation(truncate)
-    if truncate is None or percent is None:
-        return None if truncate is None else float(truncate)
-    return float(np.quantile(weights, percent / 100)) if weights.size else np.inf
-
-
-def check_truncation(truncate: float | str | None) -> float | None:
-    """The percentile that it stands for, if it does.
-
-    Raises
-    ------
-    CohortError
-        "BadSetting".
-    """
-    percent: object = None
-    if isinstance(truncate, str) and truncate.startswith("p"):
-        try:
-            percent = float(truncate[1:])
-        except ValueError:
-            percent = None
-        if is_number(percent) and 0 < percent < 100:
-            return percent
-    elif truncate is None or (is_number(truncate) and truncate > 0):
+def _cap(settings: Weight, weights: Rows) -> float | None:
+    """The largest weight, if there is a limit."""
+    if settings.truncate is None:
         return None
-    raise CohortError(
-        "BadSetting",
-        f"`truncate` must be a positive number or a percentile, but it is {truncate!r}.",
-        hint="for example 10, or 'p99' for the 99th percentile.",
-    )
+    if settings.percentile is None:
+        return float(settings.truncate)
+    return float(np.quantile(weights, settings.percentile / 100)) if weights.size else np.inf
 
 
 def _notes(weights: Rows, target: NDArray[np.bool_]) -> tuple[Note, ...]:

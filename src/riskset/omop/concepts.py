@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from riskset._errors import CohortError, InputError
+from riskset._settings import setting, settings
 from riskset.data.documents import parse_json
 from riskset.omop.cdm import Cdm, Scratch
 
@@ -18,27 +19,18 @@ VALID = "upper(trim({}.invalid_reason)) NOT IN ('D', 'U')"
 HINT = "it is what ATLAS exports: a file with `items`, or with `expression` and `items` in it."
 
 
-@dataclass(frozen=True)
+@settings
 class ConceptItem:
-    """A concept of a concept set, with its own flags.
+    """A concept of a concept set, with its own flags."""
 
-    Attributes
-    ----------
-    concept : int
-        Id of the concept.
-    descendants : bool
-        Whether to include valid descendants from ``concept_ancestor``.
-    exclude : bool
-        Whether to exclude the concepts from the set, in any order of items.
-    mapped : bool
-        Whether to include codes of other vocabularies that are mapped to these concepts ("Maps to"
-        in ``concept_relationship``).
-    """
-
-    concept: int
-    descendants: bool = True
-    exclude: bool = False
-    mapped: bool = False
+    concept: int = setting("the id of the concept")
+    descendants: bool = setting("whether to include valid descendants of the concept", True)
+    exclude: bool = setting(
+        "whether to exclude the concepts from the set, in any order of items", False
+    )
+    mapped: bool = setting(
+        "whether to include codes of other vocabularies that are mapped to the concepts", False
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "concept", _id("concept", self.concept))

@@ -1,8 +1,10 @@
 """Which covariates to extract from a CDM."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from riskset._errors import CohortError, InputError
+from riskset._settings import Settings, bad_setting, setting, settings
 from riskset.omop.analyses import (
     ANALYSES,
     CUSTOM,
@@ -12,9 +14,8 @@ from riskset.omop.analyses import (
     analysis_numbers,
 )
 from riskset.omop.concepts import ConceptSet
-from riskset.omop.exposures import check_days
 from riskset.omop.groups import ConditionGroups, DrugGroups
-from riskset.omop.people import AGE_METHODS, AgeMethod
+from riskset.omop.people import AgeMethod
 
 __all__ = ["CovariateSettings", "CustomCovariates"]
 
@@ -63,86 +64,84 @@ class CustomCovariates:
             )
 
 
-@dataclass(frozen=True)
-class CovariateSettings:
-    """Which covariates `Covariates.extract` makes.
+@settings
+class CovariateSettings(Settings):
+    """Covariates from the records before the index date.
 
     A record counts when its days overlap a window of days relative to the index date. Concept 0 is
-    never a covariate.
-
-    Parameters
-    ----------
-    analyses : sequence of int or str
-        Numbers or names of `ANALYSES`; "default" stands for the default set. The attribute holds
-        the numbers of the analyses that are made. Where the CDM has no ``concept_ancestor``,
-        roll-ups (209 to 216, 409 to 416) and scores are left out, with a note.
-    exclude_analyses : sequence of int or str
-        Numbers or names of analyses that are left out of `analyses`.
-    long_days, medium_days, short_days : int
-        First days of the windows.
-    end_day : int
-        The last day of all windows: 0 is the index date, -1 the day before.
-    exclude : ConceptSet, optional
-        These concepts are no covariates.
-    exclude_arms : bool
-        Nor are the drugs of the arms, their descendants, and the ingredients of those listed.
-    within_observation : bool
-        Only records that reach into the observation period.
-    age_method : {"year_difference", "completed_years"}
-        Year of the index date minus year of birth, as in FeatureExtraction, or completed years. It
-        holds for ages, age groups and scores.
-    condition_groups : ConditionGroups
-    drug_groups : DrugGroups
-    custom : sequence of CustomCovariates
+    never a covariate. The attribute `analyses` holds the numbers of the analyses that are made.
+    Where the CDM has no ``concept_ancestor``, roll-ups (209 to 216, 409 to 416) and scores are left
+    out, with a note. With `exclude_arms`, the descendants of the drugs and the ingredients of those
+    listed are left out, too. The method of ages holds for ages, age groups and scores.
     """
 
-    analyses: tuple[int | str, ...] = DEFAULT_ANALYSES
-    exclude_analyses: tuple[int | str, ...] = ()
-    long_days: int = -365
-    medium_days: int = -180
-    short_days: int = -30
-    end_day: int = 0
-    exclude: ConceptSet | None = None
-    exclude_arms: bool = True
-    within_observation: bool = False
-    age_method: AgeMethod = "year_difference"
-    condition_groups: ConditionGroups = field(default_factory=ConditionGroups)
-    drug_groups: DrugGroups = field(default_factory=DrugGroups)
-    custom: tuple[CustomCovariates, ...] = ()
+    analyses: tuple[int | str, ...] = setting(
+        "numbers or names of `ANALYSES`; `default` stands for the default set", DEFAULT_ANALYSES
+    )
+    exclude_analyses: tuple[int | str, ...] = setting(
+        "names or numbers of analyses to leave out", ()
+    )
+    long_days: int = setting("the first day of the long window", -365)
+    medium_days: int = setting("the first day of the medium window", -180)
+    short_days: int = setting("the first day of the short window", -30)
+    end_day: int = setting(
+        "the last day of the windows: 0 = the index date, -1 = the day before", 0
+    )
+    exclude: ConceptSet | None = setting("concepts that are not covariates", None, only_python=True)
+    exclude_arms: bool = setting("leave out the drugs of the arms, too", True)
+    within_observation: bool = setting("only records that reach into the observation period", False)
+    age_method: AgeMethod = setting(
+        "age as year of the index date minus year of birth, or in completed years",
+        "year_difference",
+    )
+    condition_groups: ConditionGroups = setting(
+        "ancestors of conditions that are covariates", ConditionGroups, only_python=True
+    )
+    drug_groups: DrugGroups = setting(
+        "ancestors of drugs that are covariates", DrugGroups, only_python=True
+    )
+    custom: tuple[CustomCovariates, ...] = setting(
+        "covariates by queries of your own", (), only_python=True
+    )
 
     def __post_init__(self) -> None:
+        for name in ("analyses", "exclude_analyses"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, (value,) if isinstance(value, int | str) else value)
+        super().__post_init__()
         out = analysis_numbers("exclude_analyses", self.exclude_analyses)
         chosen = analysis_numbers("analyses", self.analyses)
         object.__setattr__(self, "exclude_analyses", out)
         object.__setattr__(self, "analyses", tuple(n for n in chosen if n not in out))
-        object.__setattr__(self, "custom", tuple(self.custom))
-        if self.age_method not in AGE_METHODS:
-            raise InputError.wrong_option("age_method", self.age_method, AGE_METHODS)
+
+    def contradictions(self) -> Iterator[InputError]:
+        """Windows are before the index date, and start before they end."""
         for name in ("long_days", "medium_days", "short_days", "end_day"):
-            check_days(name, getattr(self, name))
-            self._check_before(name, "index", 0)
-        for name in ("long_days", "medium_days", "short_days"):
-            self._check_before(name, "`end_day`", self.end_day)
+            limits = [("index", 0)] + [("`end_day`", self.end_day)] * (name != "end_day")
+            value = getattr(self, name)
+            late = [what for what, day in limits if value > day]
+            if late:
+                yield bad_setting(
+                    name,
+                    f"`{name}` must not be after {late[0]}, but it is {value!r}.",
+                    hint="covariates describe people before the treatment; days before index are "
+                    "negative.",
+                    value=value,
+                )
+        for setting_name in ("exclude_analyses", "analyses"):
+            try:
+                analysis_numbers(setting_name, getattr(self, setting_name))
+            except InputError as error:
+                yield error
         numbers = [custom.analysis_id for custom in self.custom]
         twice = [number for number in numbers if numbers.count(number) > 1]
         if twice:
-            raise CohortError(
+            yield CohortError(
                 "CovariateIdCollision",
                 f"two custom covariates have the analysis {twice[0]}, so their ids would be the "
                 "same.",
                 hint=f"number them {CUSTOM.start} to {CUSTOM.stop - 1}, each once.",
                 details={"analysis_id": twice[0]},
-            )
-
-    def _check_before(self, name: str, what: str, day: int) -> None:
-        value = getattr(self, name)
-        if value > day:
-            raise CohortError(
-                "BadSetting",
-                f"`{name}` must not be after {what}, but it is {value!r}.",
-                hint="covariates describe people before the treatment; days before index are "
-                "negative.",
-                details={"setting": name, "value": value},
             )
 
     @property

@@ -5,19 +5,17 @@ Nothing here looks at outcomes, so one study cohort, and its covariates, serve a
 
 import datetime
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
-from riskset._errors import CohortError, InputError, counted
+from riskset._errors import InputError, counted
 from riskset._messages import Note
-from riskset._types import is_count
+from riskset._settings import Settings, bad_setting, setting, settings
 from riskset.cohort.attrition_table import Attrition
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.events import CohortRecords, stage_deaths
-from riskset.omop.exposures import Cohorts, check_days, read_cohort_table
+from riskset.omop.exposures import Cohorts, read_cohort_table
 from riskset.omop.observation import notes_on_periods, stage_periods
 from riskset.omop.people import (
-    AGE_METHODS,
     BIRTH,
     AgeMethod,
     age_sql,
@@ -34,86 +32,69 @@ from riskset.omop.study_cohort import (
     status_of,
 )
 
-__all__ = ["Duplicates", "Eligibility"]
+__all__ = ["Eligibility"]
 
 OBSERVED = "observed at index"
 
-Duplicates = Literal["keep first, truncate to second", "keep first", "remove all", "keep all"]
-DUPLICATES = ("keep first, truncate to second", "keep first", "remove all", "keep all")
 
+@settings
+class Eligibility(Settings):
+    """Who may enter; the rules are applied in this order.
 
-@dataclass(frozen=True)
-class Eligibility:
-    """Rules of entry; `select` applies them in the order in which they stand here.
-
-    Parameters
-    ----------
-    remove_duplicates : str
-        Of people in both arms: "keep first, truncate to second" keeps the arm that came first, its
-        episodes before the other began, and ends them the day before that; "keep first" does not
-        end them; "remove all" leaves these people out; "keep all" does nothing. Whoever starts both
-        on one day is out, but for "keep all".
-    first_exposure_only : bool
-        The first episode of each arm, even if it is outside observation.
-    washout_days : int
-        Days observed before index, at least; 0: no such rule.
-    restrict_to_common_period : bool
-        Index between the later first and the earlier last start of the two arms.
-    min_age, max_age : int, optional
-        Completed years at index.
-    gender_concept_ids : sequence of int, optional
-    nesting_cohort : int or CohortRecords, optional
-        Index within a record of this cohort.
-    study_start, study_end : date or ISO text, optional
-        Index from the first to the last; follow-up ends with the last, too.
-    max_cohort_size : int, optional
-        Of each arm; a larger one is thinned evenly by person and date, without random numbers.
-    age_method : {"completed_years", "year_difference"}
-        Missing months and days of birth count as 1; the difference of years is what OHDSI's
-        FeatureExtraction computes, wrong by up to a year.
-    join_observation_periods : bool
-        Join periods of a person that overlap, or that follow each other without a gap.
+    "keep first, truncate to second" keeps the arm that a person in both arms started first, with
+    its episodes before the other began, and ends them the day before that; "keep first" does not
+    end them; "remove all" leaves these people out; "keep all" does nothing. People who start both
+    on one day are left out, unless all are kept. `first_exposure_only` keeps the first episode of
+    an arm even if it is outside observation. The common period goes from the later first start of
+    the two arms to the earlier last one.
 
     Notes
     -----
-    Whoever died before index is left out after the step "observed at index", in a step of its own
-    where there are such people.
+    People who died before the index date are left out after the step "observed at index", in a step
+    of its own where there are any.
     """
 
-    remove_duplicates: Duplicates = "keep first, truncate to second"
-    first_exposure_only: bool = True
-    washout_days: int = 365
-    restrict_to_common_period: bool = True
-    min_age: int | None = None
-    max_age: int | None = None
-    gender_concept_ids: tuple[int, ...] | None = None
-    nesting_cohort: int | CohortRecords | None = None
-    study_start: datetime.date | str | None = None
-    study_end: datetime.date | str | None = None
-    max_cohort_size: int | None = None
-    age_method: AgeMethod = "completed_years"
-    join_observation_periods: bool = False
+    remove_duplicates: Literal[
+        "keep first, truncate to second", "keep first", "remove all", "keep all"
+    ] = setting("what to do with people in both arms", "keep first, truncate to second")
+    first_exposure_only: bool = setting("only the first episode of each arm", True)
+    washout_days: int = setting(
+        "the smallest number of days observed before the index date; 0: any", 365, least=0
+    )
+    restrict_to_common_period: bool = setting("only while both arms were in use", True)
+    min_age: int | None = setting("the smallest age at the index date, in years", None, least=0)
+    max_age: int | None = setting("the largest age at the index date, in years", None, least=0)
+    gender_concept_ids: tuple[int, ...] | None = setting("8507 = male, 8532 = female", None)
+    nesting_cohort: int | CohortRecords | None = setting(
+        "the cohort within whose records the index date must be", None
+    )
+    study_start: datetime.date | str | None = setting("the first index date", None)
+    study_end: datetime.date | str | None = setting(
+        "the last index date, and the end of follow-up", None
+    )
+    max_cohort_size: int | None = setting(
+        "the largest size of each arm; a larger one is thinned evenly by person and date",
+        None,
+        least=1,
+    )
+    age_method: AgeMethod = setting(
+        "ages are completed years, or the difference of the calendar years as in FeatureExtraction",
+        "completed_years",
+        only_python=True,
+    )
+    join_observation_periods: bool = setting(
+        "join observation periods that follow each other without a gap", False
+    )
 
-    def __post_init__(self) -> None:
-        if self.remove_duplicates not in DUPLICATES:
-            raise InputError.wrong_option("remove_duplicates", self.remove_duplicates, DUPLICATES)
-        if self.age_method not in AGE_METHODS:
-            raise InputError.wrong_option("age_method", self.age_method, AGE_METHODS)
-        check_days("washout_days", self.washout_days, least=0)
-        if self.max_cohort_size is not None and not is_count(self.max_cohort_size):
-            raise CohortError(
-                "BadSetting",
-                f"`max_cohort_size` must be at least 1, but it is {self.max_cohort_size!r}.",
-                hint="None takes everybody.",
-            )
-        for name in ("study_start", "study_end"):
-            object.__setattr__(self, name, _as_date(name, getattr(self, name)))
+    def contradictions(self) -> Iterator[InputError]:
+        """Limits must leave somebody."""
         for first, last in (("min_age", "max_age"), ("study_start", "study_end")):
             least, most = getattr(self, first), getattr(self, last)
             if least is not None and most is not None and least > most:
-                raise CohortError(
-                    "BadSetting",
+                yield bad_setting(
+                    last,
                     f"`{last}` ({most}) comes before `{first}` ({least}), so nobody can enter.",
+                    value=most,
                 )
 
     def select(self, cdm: Cdm, cohorts: Cohorts, *, strict: bool = False) -> StudyCohort:
@@ -311,18 +292,3 @@ def _age_name(low: int | None, high: int | None) -> str:
     if high is None:
         return f"age of at least {low}"
     return f"age of at most {high}" if low is None else f"age {low} to {high}"
-
-
-def _as_date(name: str, value: datetime.date | str | None) -> datetime.date | None:
-    if isinstance(value, datetime.datetime):
-        return value.date()
-    if value is None or isinstance(value, datetime.date):
-        return value
-    try:
-        return datetime.date.fromisoformat(value)
-    except (TypeError, ValueError):
-        raise CohortError(
-            "BadSetting",
-            f"`{name}` must be a date, but it is {value!r}.",
-            hint="write it as '2015-01-31'.",
-        ) from None

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from riskset._errors import CohortError, InputError, counted
+from riskset._errors import CohortError, counted
 from riskset._messages import Note
-from riskset._types import is_number
+from riskset._settings import Settings, setting, settings
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.periods import last_day, note_backward
@@ -19,13 +19,11 @@ __all__ = [
     "Cohorts",
     "NewUserCohort",
     "as_sequence",
-    "check_days",
     "exposures",
     "joined",
     "read_cohort_table",
 ]
 
-Source = Literal["drug_exposure", "drug_era"]
 LONG_SUPPLY = 365
 EARLY_DAYS = 30
 """Somebody who starts so soon after observation began may have used the drug before."""
@@ -63,21 +61,13 @@ class Cohorts:
         )
 
 
-@dataclass(frozen=True)
-class NewUserCohort:
+@settings
+class NewUserCohort(Settings):
     """Episodes of use of two drugs, or classes of drugs, from the drug records of a CDM.
 
     Records of a class count as one drug; they belong to one episode when the next starts at most
     `gap_days` after the last day so far. A record ends on its end date, else after its days of
     supply, else on the day it starts.
-
-    Parameters
-    ----------
-    target, comparator : ConceptSet
-    gap_days : int
-    end_extension_days : int
-        Added to the end of every episode, at most up to the next one.
-    source : {"drug_exposure", "drug_era"}
 
     Examples
     --------
@@ -91,17 +81,19 @@ class NewUserCohort:
     Cohorts(503 target exposures, 835 comparator exposures)
     """
 
-    target: ConceptSet
-    comparator: ConceptSet
-    gap_days: int = 30
-    end_extension_days: int = 0
-    source: Source = "drug_exposure"
-
-    def __post_init__(self) -> None:
-        for name in ("gap_days", "end_extension_days"):
-            check_days(name, getattr(self, name), least=0)
-        if self.source not in ("drug_exposure", "drug_era"):
-            raise InputError.wrong_option("source", self.source, ("drug_exposure", "drug_era"))
+    target: ConceptSet = setting("the drugs of the target", only_python=True)
+    comparator: ConceptSet = setting("the drugs of the comparator", only_python=True)
+    gap_days: int = setting(
+        "the largest number of days between two records of one episode", 30, least=0
+    )
+    end_extension_days: int = setting(
+        "the number of days added to the end of an episode, at most up to the next one",
+        0,
+        least=0,
+    )
+    source: Literal["drug_exposure", "drug_era"] = setting(
+        "the table of the records", "drug_exposure"
+    )
 
     def read(self, cdm: Cdm) -> Cohorts:
         """Read the episodes of both arms.
@@ -307,18 +299,6 @@ def joined(records: str, keys: str, gap_days: int) -> str:
         f"FROM (SELECT *, max(e) OVER ({window} 1 PRECEDING) AS before FROM {records})) "
         f"GROUP BY {keys}, episode"
     )
-
-
-def check_days(name: str, value: object, *, least: int | None = None) -> None:
-    """Refuse what is no whole number of days."""
-    whole = is_number(value) and float(value).is_integer()
-    if not whole or (least is not None and float(value) < least):  # type: ignore[arg-type]
-        raise CohortError(
-            "BadSetting",
-            f"`{name}` must be a whole number of days"
-            f"{'' if least is None else f' of at least {least}'}, but it is {value!r}.",
-            details={"setting": name, "value": value},
-        )
 
 
 def _early_starts(cdm: Cdm, work: Scratch, table: object) -> dict[str, float]:

@@ -6,10 +6,9 @@ from typing import Literal
 from riskset._errors import CohortError, counted
 from riskset.omop.cdm import Cdm, Scratch
 
-__all__ = ["AGE_METHODS", "BIRTH", "AgeMethod", "age_sql", "check_ages", "check_known", "date_sql"]
+__all__ = ["BIRTH", "AgeMethod", "age_sql", "check_ages", "check_known", "date_sql"]
 
 AgeMethod = Literal["completed_years", "year_difference"]
-AGE_METHODS = ("completed_years", "year_difference")
 
 BIRTH = (("person_id", "year_of_birth"), ("month_of_birth", "day_of_birth"))
 """Columns of table person that ages need, and those that they use."""

@@ -1,6 +1,6 @@
 """Time at risk: from a study cohort to a population with outcomes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from riskset._errors import InputError, counted
 from riskset._messages import Note
+from riskset._settings import Settings, bad_setting, setting, settings
 from riskset._types import AnyArray
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.attrition_table import Attrition
@@ -15,7 +16,6 @@ from riskset.cohort.population import Population
 from riskset.data.outcome import Surv
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.events import Event, stage_deaths, stage_events
-from riskset.omop.exposures import check_days
 from riskset.omop.settings import plain
 from riskset.omop.study_cohort import (
     StudyCohort,
@@ -29,10 +29,6 @@ from riskset.omop.study_cohort import (
 
 __all__ = ["StudyPopulation", "TimeAtRisk"]
 
-StartAnchor = Literal["cohort start", "cohort end"]
-EndAnchor = Literal["cohort start", "cohort end", "observation end"]
-START_ANCHORS = ("cohort start", "cohort end")
-END_ANCHORS = (*START_ANCHORS, "observation end")
 REASONS = (
     "outcome",
     "competing event",
@@ -106,35 +102,19 @@ class StudyPopulation:
         return described("StudyPopulation", self.attrition.steps[-1], self.status)
 
 
-@dataclass(frozen=True)
-class TimeAtRisk:
-    """When people are at risk of an outcome, in days relative to index (day 0).
+@settings
+class TimeAtRisk(Settings):
+    """When people are at risk of an outcome, in days after the index date, which is day 0.
 
     ``risk_end = min(anchor + risk_end, end of observation, end of study, day of death,
     risk_start + max_days - 1)`` and ``time_at_risk = risk_end - risk_start + 1``: the first and the
-    last day count. The event on day d gives the survival time ``d - risk_start + 1``; on one day
-    the outcome comes before the competing event.
+    last day count. The event on day d gives the survival time ``d - risk_start + 1``; if both occur
+    on one day, the outcome comes before the competing event.
 
-    Parameters
-    ----------
-    risk_start : int
-        Days after the start anchor. By default day 1: what is recorded on the day of the first
-        prescription is its reason rather than its effect.
-    start_anchor : {"cohort start", "cohort end"}
-    risk_end : int or None
-        Days after the end anchor; None: no limit but the observation period.
-    end_anchor : {"cohort end", "cohort start", "observation end"}
-        By default people are followed while on treatment; ``risk_end=None`` follows them as they
-        started, whatever they take later.
-    max_days : int, optional
-    min_days_at_risk : int
-        Whoever dies before so many days is kept: the living alone would be a biased choice.
-    remove_prior_outcome : bool
-        Leave out those with an outcome before their time at risk, in the observation period.
-    prior_outcome_lookback : int, optional
-        Only outcomes fewer than so many days before index.
-    censor_at_new_risk_window : bool
-        End the time at risk of a row before the next one of the person begins.
+    Risk starts by default on day 1: what is recorded on the day of the first prescription is its
+    reason rather than its effect. People are followed by default while on treatment;
+    ``risk_end=None`` follows them as they started, whatever they take later. People who die before
+    `min_days_at_risk` are kept: the living alone would be a biased choice.
 
     Examples
     --------
@@ -143,29 +123,53 @@ class TimeAtRisk:
     'as started: from 1 day after the start of exposure to the end of observation'
     """
 
-    risk_start: int = 1
-    start_anchor: StartAnchor = "cohort start"
-    risk_end: int | None = 0
-    end_anchor: EndAnchor = "cohort end"
-    max_days: int | None = None
-    min_days_at_risk: int = 1
-    remove_prior_outcome: bool = True
-    prior_outcome_lookback: int | None = None
-    censor_at_new_risk_window: bool = False
+    risk_start: int = setting("the first day at risk, counted from its anchor", 1)
+    start_anchor: Literal["cohort start", "cohort end"] = setting(
+        "what the first day is counted from", "cohort start"
+    )
+    risk_end: int | None = setting(
+        "the last day at risk, counted from its anchor; none: the end of observation", 0
+    )
+    end_anchor: Literal["cohort end", "cohort start", "observation end"] = setting(
+        "what the last day is counted from; cohort end follows people while on treatment",
+        "cohort end",
+    )
+    max_days: int | None = setting("the largest number of days at risk", None, least=1)
+    min_days_at_risk: int = setting(
+        "the smallest number of planned days at risk; a death does not shorten the plan",
+        1,
+        least=1,
+    )
+    remove_prior_outcome: bool = setting(
+        "leave out people who had the outcome before, while they were observed", True
+    )
+    prior_outcome_lookback: int | None = setting(
+        "leave out only people who had the outcome less than this number of days before the index "
+        "date; none: at any time before",
+        None,
+        least=0,
+    )
+    censor_at_new_risk_window: bool = setting(
+        "end where the next time at risk of the person begins", False
+    )
 
-    def __post_init__(self) -> None:
-        if self.start_anchor not in START_ANCHORS:
-            raise InputError.wrong_option("start_anchor", self.start_anchor, START_ANCHORS)
-        if self.end_anchor not in END_ANCHORS:
-            raise InputError.wrong_option("end_anchor", self.end_anchor, END_ANCHORS)
-        check_days("risk_start", self.risk_start)
-        check_days("min_days_at_risk", self.min_days_at_risk, least=1)
-        if self.risk_end is not None:
-            check_days("risk_end", self.risk_end)
-        if self.max_days is not None:
-            check_days("max_days", self.max_days, least=1)
-        if self.prior_outcome_lookback is not None:
-            check_days("prior_outcome_lookback", self.prior_outcome_lookback, least=0)
+    def contradictions(self) -> Iterator[InputError]:
+        """Somebody must be able to be at risk."""
+        is_same = self.start_anchor == self.end_anchor
+        if is_same and self.risk_end is not None and self.risk_end < self.risk_start:
+            yield bad_setting(
+                "risk_end",
+                f"nobody can be at risk: the last day is {self.risk_end} after the "
+                f"{self.end_anchor}, and the first one {self.risk_start}.",
+                value=self.risk_end,
+            )
+        if self.max_days is not None and self.max_days < self.min_days_at_risk:
+            yield bad_setting(
+                "min_days_at_risk",
+                f"nobody can be at risk: of at most {self.max_days} days there must be at least "
+                f"{self.min_days_at_risk}.",
+                value=self.min_days_at_risk,
+            )
 
     @property
     def words(self) -> str:

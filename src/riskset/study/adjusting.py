@@ -16,13 +16,13 @@ from riskset.cohort.balancing import Balance, balance
 from riskset.cohort.matching import match
 from riskset.cohort.population import Population
 from riskset.cohort.propensity import preference_score
+from riskset.cohort.settings import BalanceOptions
 from riskset.cohort.stratification import stratify
 from riskset.cohort.trimming import trim
 from riskset.cohort.weighting import weight
-from riskset.study.analysis_sections import Analysis, BalanceOptions
 from riskset.study.cohorts import Cohort
 from riskset.study.scores import USABLE, fit_score, notes_of, status_of
-from riskset.study.specification import Table1Section
+from riskset.study.sections import Analysis, Table1Section
 from riskset.study.steps import Result
 
 __all__ = ["adjust", "adjustment_of", "balance_of", "balance_rows", "summary_row", "table1_rows"]
@@ -56,10 +56,8 @@ def _adjusted(
 ) -> tuple[Adjustment, Result | None]:
     made, refitted = people, None
     if analysis.trim is not None:
-        rules = dataclasses.asdict(analysis.trim)
-        refit = rules.pop("refit")
-        made = trim(made, **rules)
-        if refit and made.status == "ok" and analysis.propensity is not None:
+        made = trim(made, settings=analysis.trim)
+        if analysis.trim.refit and made.status == "ok" and analysis.propensity is not None:
             refitted = fit_score(cohort, made, analysis.propensity, analysis.tidy, seed)
             if refitted.facts["status"] not in USABLE:
                 return made, refitted
@@ -69,15 +67,13 @@ def _adjusted(
     if made.status != "ok":
         return made, refitted
     if analysis.match is not None:
-        settings = dataclasses.asdict(analysis.match)
-        within = [cohort.labels[name].values for name in settings.pop("within")]
-        return match(made, **settings, within=within), refitted
+        within = [cohort.labels[name].values for name in analysis.match.within]
+        return match(made, settings=analysis.match, within=within), refitted
     if analysis.stratify is not None:
-        settings = dataclasses.asdict(analysis.stratify)
-        within = [cohort.labels[name].values for name in settings.pop("within")]
-        return stratify(made, **settings, within=within), refitted
+        within = [cohort.labels[name].values for name in analysis.stratify.within]
+        return stratify(made, settings=analysis.stratify, within=within), refitted
     if analysis.weight is not None:
-        return weight(made, **dataclasses.asdict(analysis.weight)), refitted
+        return weight(made, settings=analysis.weight), refitted
     return made, refitted
 
 
@@ -167,7 +163,7 @@ def balance_of(
     cohort: Cohort, made: Adjustment, own: BalanceOptions, sections: Sequence[Table1Section]
 ) -> Result:
     """The balance of every covariate, as columns, and its summary."""
-    found = balance(cohort.design, made, sd=own.sd, threshold=own.threshold, alpha=own.alpha)
+    found = balance(cohort.design, made, settings=own)
     chosen, missing = _chosen(found, sections)
     before, after = found.summary("before"), found.summary("after")
     facts = {

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from riskset._settings import as_dict
 from riskset._types import AnyArray
 from riskset.cohort.adjustment import Adjustment, Step
 from riskset.cohort.population import Population
@@ -18,19 +19,19 @@ from riskset.omop.events import CohortRecords, Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
 from riskset.omop.study_cohort import StudyCohort
-from riskset.study.analysis_sections import Analysis
-from riskset.study.cdm_sections import CdmCovariates, Entry, NewUsers
-from riskset.study.cdm_settings import (
-    concept_set,
-    covariate_settings,
-    entry_rules,
-    event_tables,
-    risk_window,
-)
 from riskset.study.cdm_tables import cohort_file, files_of, open_cdm
 from riskset.study.cohorts import Around, Cohort, Followed
-from riskset.study.data_sections import CdmData, CdmExposure, CdmOutcome, Codes
-from riskset.study.specification import Comparison, Study
+from riskset.study.sections import (
+    Analysis,
+    CdmData,
+    CdmExposure,
+    CdmOutcome,
+    Codes,
+    Comparison,
+    CovariateSection,
+    NewUsers,
+)
+from riskset.study.specification import Study
 from riskset.study.steps import Result, Steps, digest, fingerprint
 from riskset.study.variables import Labels, label_people, uses
 
@@ -88,19 +89,19 @@ class CdmSource:
     def cohort(self, comparison: Comparison, analysis: Analysis) -> Cohort:
         """The people of a comparison with their covariates; the last ones are remembered."""
         entry_key = self._entry_key(comparison, analysis)
-        settings = analysis.covariates or CdmCovariates()
-        key = digest(entry_key, dataclasses.asdict(settings))
+        settings = analysis.covariates or CovariateSection()
+        key = digest(entry_key, as_dict(settings))
         if self._last is None or self._last[0] != key:
             self._last = (key, self._read(key, comparison, analysis, settings))
         return self._last[1]
 
     def shared(self, comparison: Comparison, analysis: Analysis) -> Adjustment:
         """Those with a time at risk, whatever they had before it."""
-        window = dataclasses.replace(risk_window(analysis), remove_prior_outcome=False)
+        window = dataclasses.replace(analysis.window(), remove_prior_outcome=False)
         found = self._steps.do(
             "time at risk",
             f"{comparison.target}, {comparison.comparator}",
-            [self._entry_key(comparison, analysis), dataclasses.asdict(window)],
+            [self._entry_key(comparison, analysis), as_dict(window)],
             lambda: _people(window.follow(self._cdm, self._select(comparison, analysis), ())),
         )
         return _left(self.cohort(comparison, analysis).people, found)
@@ -110,7 +111,7 @@ class CdmSource:
         own = self._study.specification
         event = own.outcomes[outcome]
         assert isinstance(event, CdmOutcome)
-        cohort, window = self.cohort(comparison, analysis), risk_window(analysis, event)
+        cohort, window = self.cohort(comparison, analysis), analysis.window(event)
         competing = list(own.competing_events.values())
         found = self._steps.do(
             "time at risk",
@@ -119,7 +120,7 @@ class CdmSource:
                 self._entry_key(comparison, analysis),
                 self._definition(event),
                 [self._definition(other) for other in competing],
-                dataclasses.asdict(window),
+                as_dict(window),
             ],
             functools.partial(self._follow, comparison, analysis, window, event, competing),
         )
@@ -155,7 +156,7 @@ class CdmSource:
         return rows
 
     def _named(self, lists: dict[str, Codes]) -> Iterator[dict[str, object]]:
-        sets = {name: concept_set(own, self._study.folder) for name, own in lists.items()}
+        sets = {name: own.as_set(self._study.folder) for name, own in lists.items()}
         wanted = sorted({item.concept for own in sets.values() for item in own.items})
         columns = ("concept_id", "concept_name")
         view = self._cdm.view("concept", columns, ("vocabulary_id",), needed=False)
@@ -181,15 +182,15 @@ class CdmSource:
         return digest(
             self._key,
             [self._definition(arm) for arm in arms if isinstance(arm, CdmExposure)],
-            dataclasses.asdict(analysis.new_users or NewUsers()),
-            dataclasses.asdict(analysis.eligibility or Entry()),
+            as_dict(analysis.new_users or NewUsers()),
+            as_dict(analysis.entry),
         )
 
     def _select(self, comparison: Comparison, analysis: Analysis) -> StudyCohort:
         """Those who may enter; done when it is needed, and the last one is remembered."""
         key = self._entry_key(comparison, analysis)
         if self._selected is None or self._selected[0] != key:
-            found = entry_rules(analysis).select(self._cdm, self._episodes(comparison, analysis))
+            found = analysis.entry.select(self._cdm, self._episodes(comparison, analysis))
             self._selected = (key, found)
         return self._selected[1]
 
@@ -200,15 +201,15 @@ class CdmSource:
         assert isinstance(comparator, CdmExposure)
         if target.cohort is not None and comparator.cohort is not None:
             return CohortTable(target.cohort, comparator.cohort, self._cohorts).read(self._cdm)
-        new_users = dataclasses.asdict(analysis.new_users or NewUsers())
+        new_users = as_dict(analysis.new_users or NewUsers())
         sets = (
-            concept_set(target, self._study.folder, comparison.target),
-            concept_set(comparator, self._study.folder, comparison.comparator),
+            target.as_set(self._study.folder, comparison.target),
+            comparator.as_set(self._study.folder, comparison.comparator),
         )
         return NewUserCohort(*sets, **new_users).read(self._cdm)
 
     def _read(
-        self, key: str, comparison: Comparison, analysis: Analysis, settings: CdmCovariates
+        self, key: str, comparison: Comparison, analysis: Analysis, settings: CovariateSection
     ) -> Cohort:
         path = self._steps.path("covariates", f"{key}.rsd")
         found = self._steps.do(
@@ -267,10 +268,10 @@ class CdmSource:
         return label_people(self._study, names, lambda name, _: people[name], design, where)
 
     def _extract(
-        self, comparison: Comparison, analysis: Analysis, settings: CdmCovariates, path: Path
+        self, comparison: Comparison, analysis: Analysis, settings: CovariateSection, path: Path
     ) -> Result:
         cohort = self._select(comparison, analysis)
-        covariates = Covariates.extract(self._cdm, cohort, covariate_settings(settings))
+        covariates = Covariates.extract(self._cdm, cohort, settings.extraction)
         covariates.design().save(path)
         days = _column(cohort.table, "index_date").astype("datetime64[Y]")
         arrays = {
@@ -306,8 +307,7 @@ class CdmSource:
         }
         notes = [(n.code, n.message) for n in found.notes if n not in cohort.notes]
         facts: dict[str, Any] = people.facts | {"notes": notes}
-        entry = analysis.eligibility or Entry()
-        facts["first_week"], weeks = self._around(cohort, event, entry.washout_days // 7)
+        facts["first_week"], weeks = self._around(cohort, event, analysis.entry.washout_days // 7)
         return Result(facts, arrays | weeks)
 
     def _around(
@@ -328,11 +328,11 @@ class CdmSource:
     def _definition(self, own: Codes) -> dict[str, object]:
         """What the records of an exposure or outcome depend on."""
         found: dict[str, object] = {
-            "items": [dataclasses.asdict(i) for i in concept_set(own, self._study.folder).items],
+            "items": [as_dict(i) for i in own.as_set(self._study.folder).items],
             "cohort": own.cohort,
         }
         if isinstance(own, CdmOutcome):
-            found |= {"inpatient": own.inpatient, "death": own.death, "tables": event_tables(own)}
+            found |= {"inpatient": own.inpatient, "death": own.death, "tables": own.event_tables}
         return found
 
     def _event(self, own: CdmOutcome) -> object:
@@ -340,8 +340,8 @@ class CdmSource:
             return "death"
         if own.cohort is not None:
             return CohortRecords(own.cohort, self._cohorts)
-        concepts = concept_set(own, self._study.folder)
-        return Diagnosis(concepts, inpatient=own.inpatient, tables=event_tables(own))
+        concepts = own.as_set(self._study.folder)
+        return Diagnosis(concepts, inpatient=own.inpatient, tables=own.event_tables)
 
 
 def _people(found: StudyPopulation) -> Result:

@@ -5,9 +5,7 @@ from pathlib import Path
 from riskset._errors import InputError
 from riskset.omop.cdm import Cdm
 from riskset.omop.sources import is_file_name
-from riskset.study.cdm_sections import NewUsers
-from riskset.study.cdm_settings import event_tables
-from riskset.study.data_sections import CdmData, CdmExposure, CdmOutcome
+from riskset.study.sections import CdmData, CdmExposure, CdmOutcome, NewUsers
 from riskset.study.specification import Study
 
 __all__ = ["cohort_file", "files_of", "open_cdm"]
@@ -76,7 +74,7 @@ def _needed(study: Study) -> set[tuple[str, ...]]:
             if not is_file_name(own.data.cohort_table):
                 needed.add((own.data.cohort_table.lower(),))
         elif isinstance(member, CdmOutcome) and not member.death:
-            needed.add(event_tables(member))
+            needed.add(member.event_tables)
     return needed
 
 

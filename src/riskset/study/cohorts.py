@@ -8,8 +8,7 @@ from typing import Protocol
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.data.design import Design
-from riskset.study.analysis_sections import Analysis
-from riskset.study.specification import Comparison
+from riskset.study.sections import Analysis, Comparison
 from riskset.study.variables import Labels
 
 __all__ = ["Around", "Cohort", "Followed", "Source", "people_key"]

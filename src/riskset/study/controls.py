@@ -1,6 +1,5 @@
 """What control outcomes say about the estimates of an analysis, and whether these may be seen."""
 
-import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from scipy.special import ndtri
 
 from riskset.cohort.calibration import Calibration, Controls, Method, calibrate, leave_one_out
 from riskset.cohort.diagnostics import BalanceFacts, Diagnostics, gate
-from riskset.study.specification import Limits
+from riskset.cohort.settings import DiagnosticLimits
 
 __all__ = ["Checked", "calibrated", "checks"]
 
@@ -170,7 +169,7 @@ def _region(result: Calibration) -> Row:
 
 
 def checks(
-    limits: Limits,
+    limits: DiagnosticLimits,
     *,
     balance: Row | None,
     shared_balance: Row | None,
@@ -196,7 +195,7 @@ def checks(
         mdrr=mdrr,
         ease=ease,
         proportionality_p=proportionality_p,
-        **dataclasses.asdict(limits),
+        limits=limits,
     )
 
 

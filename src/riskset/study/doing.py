@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from riskset._progress import ProgressBar
+from riskset._settings import as_dict
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.diagnostics import Diagnostics
 from riskset.study.adjusting import adjust, adjustment_of, balance_of
-from riskset.study.analysis_sections import Analysis
 from riskset.study.cohorts import Cohort, Followed, Source, people_key
 from riskset.study.controls import Checked, calibrated, checks
 from riskset.study.effects import crude, estimates, numbered
 from riskset.study.estimate_run import Adjusted, AnalysisRuns, Run
 from riskset.study.following import describe
 from riskset.study.scores import USABLE, fit_score, given_score
-from riskset.study.specification import Comparison, Study
+from riskset.study.sections import Analysis, Comparison
+from riskset.study.specification import Study
 from riskset.study.steps import Result, Steps, digest
 from riskset.study.subgroup_effects import subgroup_estimates
 from riskset.study.variables import definitions
@@ -127,7 +128,7 @@ class Doing:
         else:
             model = own.propensity
             assert model is not None
-            key = [cohort.key, dataclasses.asdict(own.tidy), dataclasses.asdict(model), seed]
+            key = [cohort.key, as_dict(own.tidy), as_dict(model), seed]
             compute = functools.partial(fit_score, cohort, cohort.people, model, own.tidy, seed)
             found = self._long("propensity score", run.what, key, compute)
         run.ps, run.equipoise = found.key, found.facts["row"].get("equipoise")
@@ -144,11 +145,11 @@ class Doing:
         used = own if run.status == "ok" else plain
         ways = [getattr(used, name) for name in ("trim", "match", "stratify", "weight")]
         key: list[object] = [cohort.key, run.ps, people_key(people)]
-        key += [None if way is None else dataclasses.asdict(way) for way in ways]
+        key += [None if way is None else as_dict(way) for way in ways]
         within = [name for way in ways for name in getattr(way, "within", ())]
         key.append(definitions(self.study.specification, within))
         if used.trim is not None and used.trim.refit:
-            key += [dataclasses.asdict(own.tidy), seed]
+            key += [as_dict(own.tidy), seed]
         found = self.steps.do(
             "adjustment",
             run.what,
@@ -161,11 +162,11 @@ class Doing:
 
     def _balance(self, run: Adjusted, cohort: Cohort, made: Adjustment) -> None:
         sections, options = self.study.specification.table1, run.analysis.balance
-        settings = dataclasses.asdict(options)
+        settings = as_dict(options)
         found = self.steps.do(
             "balance",
             run.what,
-            [run.adjustment, settings, [dataclasses.asdict(section) for section in sections]],
+            [run.adjustment, settings, [as_dict(section) for section in sections]],
             lambda: balance_of(cohort, made, options, sections),
         )
         run.balance, run.balance_facts = found.key, found.facts
@@ -173,7 +174,7 @@ class Doing:
 
     def _estimate(self, run: Run, cohort: Cohort, followed: Followed, made: Adjustment) -> None:
         own, what, seed = run.analysis, run.what, self.study.specification.seed
-        model = dataclasses.asdict(own.model)
+        model = as_dict(own.model)
         parts: list[Result] = []
         if run.status != "empty":
             plain = {name: model[name] for name in ("kind", "interval", "level", "ties")}
@@ -187,7 +188,7 @@ class Doing:
             )
         if run.status == "ok":
             is_of_interest = run.is_of_interest
-            key = [run.adjustment, followed.key, model, dataclasses.asdict(own.tidy), seed]
+            key = [run.adjustment, followed.key, model, as_dict(own.tidy), seed]
             key.append(is_of_interest)
             compute = functools.partial(
                 estimates, cohort, followed, made, own, seed, is_of_interest

@@ -12,16 +12,17 @@ from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcome_model import fit_outcome
 from riskset.cohort.outcomes import expected_se
+from riskset.cohort.settings import OutcomeModel
 from riskset.cohort.tidying import TidyInfo
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
 from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.model.penalty import L1, Penalty
-from riskset.study.analysis_sections import Analysis, OutcomeModel
 from riskset.study.cohorts import Cohort, Followed
 from riskset.study.outcome_covariates import covariate_columns, covariate_tables
 from riskset.study.over_time import MOST_INTERVALS, over_time_rows
 from riskset.study.scores import as_keys, notes_of, status_of, tidy_covariates
+from riskset.study.sections import Analysis, OutcomeModelSection
 from riskset.study.steps import Result
 
 __all__ = ["crude", "estimate_row", "estimates", "fit", "numbered"]
@@ -29,11 +30,11 @@ __all__ = ["crude", "estimate_row", "estimates", "fit", "numbered"]
 NAMES = {"cox": "hazard", "cause-specific": "cause-specific hazard", "finegray": "subdistribution"}
 
 
-def crude(followed: Followed, own: OutcomeModel, seed: int) -> Result:
+def crude(followed: Followed, own: OutcomeModelSection, seed: int) -> Result:
     """The estimate without any adjustment, of all who are followed."""
     plain = dataclasses.replace(own, covariates="none", strength=None, censoring_group=None)
     try:
-        found = fit(followed, followed.people, plain, plain.kind, seed=seed, reading="marginal")
+        found = fit(followed, followed.people, plain, plain.model, seed=seed, reading="marginal")
     except InputError as error:
         return Result(status_of(error) | {"rows": []})
     return Result(_facts(found) | {"rows": [estimate_row(found, "crude", "crude")]})
@@ -63,7 +64,9 @@ def estimates(
         beside: dict[str, Any] = {"seed": seed, "extra": extra, "penalty": penalty}
         beside["checkpoint"] = checkpoint
         intervals = MOST_INTERVALS if is_of_interest else 0
-        found = fit(followed, made, own, own.kind, **beside, profile=True, time_intervals=intervals)
+        found = fit(
+            followed, made, own, own.model, **beside, profile=True, time_intervals=intervals
+        )
         asked.append((found, "main", "adjusted"))
         if found.sensitivity is not None:
             label = f"{found.sensitivity.reading} instead of {found.reading}"
@@ -76,7 +79,7 @@ def estimates(
     facts["notes"] += _notes_of_profile(found)
     facts["over_time"] = over_time_rows(found, followed, made)
     for kind in own.also:
-        if kind == own.kind:
+        if kind == own.model:
             continue
         try:
             other = fit(followed, made, own, kind, **beside)
@@ -132,7 +135,7 @@ def _notes_of_profile(found: Estimate) -> list[dict[str, str]]:
 def fit(
     followed: Followed,
     made: Adjustment,
-    own: OutcomeModel,
+    own: OutcomeModelSection,
     kind: str,
     *,
     seed: int,
@@ -146,27 +149,24 @@ def fit(
 ) -> Estimate:
     """`fit_outcome` by the settings of a model."""
     is_finegray = kind == "finegray"
+    changes: dict[str, Any] = {
+        "model": kind,
+        "penalty": penalty,
+        "cross_validate": extra is not None and penalty is None,
+        "tidy": False,
+        "profile": "adaptive" if profile else None,
+        "time_intervals": time_intervals,
+        "seed": seed,
+    }
+    changes |= {"ties": "breslow"} if is_finegray else {}
+    changes |= {} if is_finegray else {"censoring_weights": "none", "censoring_group": None}
+    changes |= {} if reading is None else {"reading": reading}
     return fit_outcome(
         Surv(followed.time, followed.status),
         made,
-        kind,  # type: ignore[arg-type]
-        reading=own.reading if reading is None else reading,  # type: ignore[arg-type]
+        settings=OutcomeModel(**own.values(OutcomeModel) | changes),
         covariates=extra,
         interactions=interactions,
-        penalty=penalty,
-        cross_validate=extra is not None and penalty is None,
-        folds=own.folds,
-        repeats=own.repeats,
-        tidy=False,
-        ties="breslow" if is_finegray else own.ties,
-        interval=own.interval,
-        level=own.level,
-        censoring_weights=own.censoring_weights if is_finegray else "none",
-        censoring_group=own.censoring_group if is_finegray else None,
-        profile="adaptive" if profile else None,
-        time_intervals=time_intervals,
-        replicates=own.replicates,
-        seed=seed,
         checkpoint=checkpoint and checkpoint.with_stem(f"{checkpoint.stem}-{kind}"),
     )
 

@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from riskset.cohort.diagnostics import Diagnostics
-from riskset.study.analysis_sections import Analysis
-from riskset.study.data_sections import Outcome
-from riskset.study.specification import Comparison
+from riskset.study.sections import Analysis, Comparison, OutcomeDefinition
 
 __all__ = ["Adjusted", "AnalysisRuns", "Run"]
 
@@ -80,7 +78,7 @@ class Run(Adjusted):
     """
 
     outcome_name: str
-    outcome: Outcome
+    outcome: OutcomeDefinition
     shared: Adjusted
     description: str | None = None
     estimate: str | None = None

@@ -7,9 +7,9 @@ import numpy as np
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.tidying import TidyInfo
-from riskset.study.analysis_sections import OutcomeModel
 from riskset.study.cohorts import Cohort
 from riskset.study.scores import coefficient_rows, curve_rows, strengths
+from riskset.study.sections import OutcomeModelSection
 
 __all__ = ["covariate_columns", "covariate_tables"]
 
@@ -18,7 +18,7 @@ FITTED = ("ok", "events_in_one_arm")
 """Statuses of models whose covariates have coefficients, if that of the treatment is infinite."""
 
 
-def covariate_columns(found: Estimate, own: OutcomeModel, seed: int) -> Row:
+def covariate_columns(found: Estimate, own: OutcomeModelSection, seed: int) -> Row:
     """What the table of estimates says of the covariates of a model."""
     row: Row = {"n_covariates": len(found.names)}
     if found.names and found.status in FITTED:

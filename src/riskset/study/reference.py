@@ -6,10 +6,10 @@ import typing
 from collections.abc import Iterator
 from typing import Any, Union
 
+from riskset._settings import Setting, declared, default_words, is_section
 from riskset.results.folder import RUN_KEYS, STUDY_KEYS
 from riskset.results.rows import TABLES
-from riskset.study.document import words_of
-from riskset.study.specification import Specification
+from riskset.study.sections import Specification
 
 __all__ = ["keys_in_markdown", "tables_in_markdown"]
 
@@ -62,38 +62,26 @@ def _about(section: Any) -> str:
 
 
 def _rows(section: Any) -> Iterator[str]:
-    hints = typing.get_type_hints(section)
-    for own in dataclasses.fields(section):
-        meaning, limits = own.metadata["about"], own.metadata["limits"]
-        words = {"above": "above", "least": "at least", "most": "at most", "below": "below"}
-        bounds = ", ".join(f"{words[name]} {limit:g}" for name, limit in limits.items())
-        value = _escaped(words_of(hints[own.name]) + (f" {bounds}" if bounds else ""))
-        yield f"| `{own.name}` | {value} | {_default(own)} | {_escaped(meaning)} |"
+    for own in declared(section).values():
+        if own.key is not None:
+            cells = (own.words, _default(own), own.about)
+            yield f"| `{own.key}` | {' | '.join(map(_escaped, cells))} |"
 
 
-def _default(own: "dataclasses.Field[Any]") -> str:
-    if own.default is dataclasses.MISSING:
-        return "*required*" if own.default_factory is dataclasses.MISSING else ""
-    if own.default is None or own.default in ((), ""):
-        return "" if own.default in ((), "") else "none"
-    if isinstance(own.default, bool):
-        return str(own.default).lower()
-    if isinstance(own.default, tuple):
-        shown = [v if isinstance(v, str) else f"{v:g}" for v in own.default]
-        return f"[{', '.join(shown)}]"
-    return str(own.default)
+def _default(own: Setting) -> str:
+    return "*required*" if own.default is dataclasses.MISSING else default_words(own)
 
 
 def _sections(section: Any) -> Iterator[tuple[str, Any]]:
     """The sections within a section, with the keys that lead to them."""
-    for name, kind in typing.get_type_hints(section).items():
-        for inner in _classes(kind):
-            many = typing.get_origin(kind) in (dict, tuple)
-            yield f"`{name}`{': each' if many else ''}", inner
+    for own in declared(section).values():
+        for inner in _classes(own.kind) if own.key is not None else ():
+            many = typing.get_origin(own.kind) in (dict, tuple)
+            yield f"`{own.key}`{': each' if many else ''}", inner
 
 
 def _classes(kind: Any) -> Iterator[Any]:
-    if dataclasses.is_dataclass(kind):
+    if is_section(kind):
         yield kind
     elif typing.get_origin(kind) in (Union, types.UnionType, dict, tuple):
         for inner in typing.get_args(kind):

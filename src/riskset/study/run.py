@@ -18,8 +18,8 @@ from riskset.study.assembling import Tables
 from riskset.study.cdm_source import CdmSource
 from riskset.study.cdm_tables import open_cdm
 from riskset.study.cohorts import Source
-from riskset.study.data_sections import CdmData
 from riskset.study.doing import Doing
+from riskset.study.sections import CdmData
 from riskset.study.specification import Study
 from riskset.study.steps import Steps
 from riskset.study.table_columns import TableColumns

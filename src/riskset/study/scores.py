@@ -17,15 +17,16 @@ from riskset.cohort.propensity import auc, equipoise
 from riskset.cohort.propensity_checks import TreatmentCovariates
 from riskset.cohort.propensity_model import propensity_score
 from riskset.cohort.propensity_result import PropensityScore
+from riskset.cohort.settings import Tidy
 from riskset.cohort.tidying import TidyInfo, tidy
 from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
 from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation
-from riskset.model.penalty import L1, L2, Penalty
+from riskset.model.penalty import Penalty
 from riskset.model.references import without_levels
-from riskset.study.analysis_sections import PropensityModel, Tidy
 from riskset.study.cohorts import Cohort
+from riskset.study.sections import PropensitySection
 from riskset.study.steps import Result
 
 __all__ = [
@@ -35,7 +36,6 @@ __all__ = [
     "fit_score",
     "given_score",
     "notes_of",
-    "penalty_of",
     "snake",
     "status_of",
     "strengths",
@@ -89,7 +89,7 @@ def given_score(cohort: Cohort) -> Result:
 def fit_score(
     cohort: Cohort,
     people: Adjustment,
-    own: PropensityModel,
+    own: PropensitySection,
     tidying: Tidy,
     seed: int,
     checkpoint: Path | None = None,
@@ -100,20 +100,12 @@ def fit_score(
     """
     try:
         info, design = tidy_covariates(cohort, people, tidying, own.exclude)
-        penalty = penalty_of(own)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RisksetWarning)  # the notes say it
             found = propensity_score(
                 people,
                 design,
-                penalty,
-                cross_validate=own.cross_validate,
-                folds=own.folds,
-                repeats=own.repeats,
-                rule=own.rule,
-                seed=seed,
-                on_high_correlation=own.on_high_correlation,
-                max_correlation=own.max_correlation,
+                settings=own.model(seed),
                 checkpoint=checkpoint if own.cross_validate else None,
                 progress=False,
             )
@@ -145,23 +137,10 @@ def tidy_covariates(
     info = tidy(
         design,
         people,
+        settings=own,
         analysis=analyses or None,
-        min_fraction=own.min_fraction,
-        min_count=own.min_count,
-        remove_redundant=own.remove_redundant,
-        remove_duplicates=own.remove_duplicates,
     )
     return info, info.design
-
-
-def penalty_of(own: PropensityModel) -> Penalty | None:
-    """The penalty asked for; of cross-validation the kind."""
-    if own.penalty == "none":
-        return None
-    kind = L1 if own.penalty == "l1" else L2
-    if own.variance is not None:
-        return kind.from_variance(own.variance)
-    return kind(1.0 if own.strength is None else own.strength)
 
 
 def _facts(status: str, cohort: Cohort, source: str) -> dict[str, Any]:
@@ -174,7 +153,7 @@ def _facts(status: str, cohort: Cohort, source: str) -> dict[str, Any]:
 
 
 def _described(
-    cohort: Cohort, found: PropensityScore, info: TidyInfo, own: PropensityModel, seed: int
+    cohort: Cohort, found: PropensityScore, info: TidyInfo, own: PropensitySection, seed: int
 ) -> Result:
     facts = _facts(found.status, cohort, "fitted")
     if found.status not in USABLE:

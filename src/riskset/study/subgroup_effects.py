@@ -13,11 +13,11 @@ from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcomes import Outcomes, count_arms
 from riskset.data.design import Design
 from riskset.model.penalty import L1
-from riskset.study.analysis_sections import Analysis, OutcomeModel
 from riskset.study.cohorts import Cohort, Followed
 from riskset.study.effects import estimate_row, fit
 from riskset.study.outcome_covariates import covariate_columns
 from riskset.study.scores import status_of, tidy_covariates
+from riskset.study.sections import Analysis, OutcomeModelSection
 from riskset.study.steps import Result
 
 __all__ = ["subgroup_estimates"]
@@ -86,7 +86,7 @@ class _Levels:
             }
             beside = {"extra": extra, "penalty": penalty, "seed": self.seed}
             groups = Design.from_columns(columns) if columns else None
-            return fit(self.followed, people, own, own.kind, **beside, interactions=groups)  # type: ignore[arg-type]
+            return fit(self.followed, people, own, own.model, **beside, interactions=groups)  # type: ignore[arg-type]
 
         found = {level: joint(level) for level in (kept if extra is not None else kept[:1])}
         groups = {g.name: g for g in found[kept[0]].subgroups} if kept else {}
@@ -121,7 +121,7 @@ class _Levels:
         """Those of the main estimate."""
         return tidy_covariates(self.cohort, self.made, self.analysis.tidy)[1]
 
-    def _model(self, interval: str | None) -> OutcomeModel:
+    def _model(self, interval: str | None) -> OutcomeModelSection:
         changes: dict[str, Any] = {} if interval is None else {"interval": interval}
         return dataclasses.replace(
             self.analysis.model, reading=self.main["reading"], strength=None, **changes
@@ -135,7 +135,7 @@ class _Levels:
         """The effect in a level by itself, which tells whether there is one; and its counts."""
         own, people = self._model("wald"), self._inside([level])
         counts = count_arms(Outcomes(self.followed.time, self.followed.status), people)
-        found = fit(self.followed, people, own, own.kind, seed=self.seed)
+        found = fit(self.followed, people, own, own.model, seed=self.seed)
         return dataclasses.replace(found, target=counts[0], comparator=counts[1])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from riskset._errors import InputError
 from riskset.data.cohort_table import CohortTableFile, ColumnKind, columns_of
-from riskset.study.data_sections import TableData, TableOutcome
+from riskset.study.sections import TableData, TableOutcome
 from riskset.study.specification import Study
 from riskset.study.variables import YEAR, uses
 

@@ -7,10 +7,9 @@ from riskset._types import AnyArray, Index
 from riskset.cohort.adjustment import Adjustment, restrict, start
 from riskset.cohort.population import Population
 from riskset.data.cohort_table import covariates_of, read_columns
-from riskset.study.analysis_sections import Analysis
 from riskset.study.cohorts import Cohort, Followed
-from riskset.study.data_sections import TableData, TableExposure, TableOutcome
-from riskset.study.specification import Comparison, Study
+from riskset.study.sections import Analysis, Comparison, TableData, TableExposure, TableOutcome
+from riskset.study.specification import Study
 from riskset.study.steps import Steps, digest, fingerprint
 from riskset.study.table_columns import TableColumns
 from riskset.study.variables import YEAR, label_people, uses

@@ -11,19 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from riskset._errors import InputError
+from riskset._settings import INVALID, as_dict
 from riskset._types import AnyArray
 from riskset.data.design import Design
-from riskset.omop.analyses import ANALYSES
-from riskset.omop.characteristics import CHARACTERISTICS
-from riskset.study.cdm_sections import CdmCovariates
-from riskset.study.cdm_settings import covariate_settings
-from riskset.study.data_sections import CdmData
+from riskset.study.sections import CdmData, Specification
 
 if TYPE_CHECKING:
-    from riskset.study.specification import Specification, Study, Variable
+    from riskset.study.specification import Study
 
-__all__ = ["YEAR", "Labels", "check_variables", "definitions", "label_people", "uses"]
+__all__ = ["NUMBERS", "YEAR", "Labels", "definitions", "label_people", "uses"]
 
 YEAR = "year"
 """Of the start: a column that a table of people has by its dates."""
@@ -56,87 +52,21 @@ class Labels:
         return [level for level in self.levels if level in present] or present
 
 
-def uses(own: "Specification") -> Iterator[tuple[str, tuple[str, ...]]]:
+def uses(own: Specification) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Names of columns or variables, and the keys of the specification that have them."""
     for name, analysis in own.analyses.items():
-        for word, way in (("match", analysis.match), ("stratify", analysis.stratify)):
-            for column in () if way is None else way.within:
+        for word in ("match", "stratify"):
+            section = getattr(analysis, word, None)  # a faulty analysis has none
+            for column in () if section is None else section.within:
                 yield column, ("analyses", name, word, "within")
     for name, subgroup in own.subgroups.items():
-        yield subgroup.column, ("subgroups", name, "column")
+        if subgroup is not INVALID:
+            yield subgroup.column, ("subgroups", name, "column")
 
 
-def definitions(own: "Specification", names: Iterable[str]) -> dict[str, object]:
-    """What labels of these names depend on, beside the data."""
-    return {n: dataclasses.asdict(own.variables[n]) for n in names if n in own.variables}
-
-
-def check_variables(study: "Study") -> None:
-    """Refuse variables that contradict themselves, and of a CDM names that it cannot have.
-
-    Raises
-    ------
-    InputError
-        Names the line.
-    """
-    own = study.specification
-    is_cdm = isinstance(own.data, CdmData)
-    for name, variable in own.variables.items():
-        _check_one(study, name, variable)
-        if is_cdm and variable.column is not None:
-            place: tuple[str, ...] = ("variables", name, "column")
-            if variable.column not in CHARACTERISTICS:
-                raise _unknown(study, variable.column, place, ())
-            if variable.borders and variable.column not in NUMBERS:
-                message = f"`borders` part numbers, but {variable.column} is none."
-                hint = f"numbers are {' and '.join(NUMBERS)}; leave `borders` out."
-                raise study.fault("variables", name, "borders", message=message, hint=hint)
-        if is_cdm and variable.covariate is not None and variable.covariate.isdigit():
-            _check_id(study, name, variable.covariate)
-    if is_cdm:
-        for name, place in uses(own):
-            if name not in CHARACTERISTICS and name not in own.variables:
-                raise _unknown(study, name, place, own.variables)
-            if place[0] == "subgroups" and name == "age" and name not in own.variables:
-                message = "every year of age would be a subgroup."
-                hint = "part it: `variables: {age: {column: age, borders: [50, 65]}}`."
-                raise study.fault(*place, message=message, hint=hint)
-
-
-def _check_one(study: "Study", name: str, own: "Variable") -> None:
-    if (own.column is None) == (own.covariate is None):
-        found = "neither" if own.column is None else "both"
-        message = f"it needs one of column and covariate, but has {found}."
-        raise study.fault("variables", name, message=message)
-    if own.borders and own.covariate is not None:
-        message = "`borders` part a column; of a covariate it counts who has it."
-        raise study.fault("variables", name, "borders", message=message, hint="leave them out.")
-    if list(own.borders) != sorted(set(own.borders)):
-        message = f"borders must increase, but they are {', '.join(map(_plain, own.borders))}."
-        raise study.fault("variables", name, "borders", message=message)
-
-
-def _check_id(study: "Study", name: str, covariate: str) -> None:
-    """An id ends in the number of its kind, which every analysis must make."""
-    number = int(covariate) % 1000
-    for called, analysis in study.specification.analyses.items():
-        known = covariate_settings(analysis.covariates or CdmCovariates()).analyses
-        if number in known:
-            continue
-        where = f"the analysis {called!r} makes no" if number in ANALYSES else "there are no"
-        message = f"covariates of the kind {number}, by which this id ends: {where} such ones."
-        kinds = ", ".join(map(str, known))
-        raise study.fault(
-            "variables", name, "covariate", message=message, hint=f"it makes the kinds {kinds}."
-        )
-
-
-def _unknown(
-    study: "Study", name: str, place: tuple[str, ...], variables: Iterable[str]
-) -> InputError:
-    known = [*variables, *CHARACTERISTICS]
-    what = "column" if place[0] == "variables" else "variable"
-    return study.unknown(*place, what=what, name=name, known=known, place="a CDM")
+def definitions(own: Specification, names: Iterable[str]) -> dict[str, object]:
+    """What labels of these names depend on, in addition to the data."""
+    return {n: as_dict(own.variables[n]) for n in names if n in own.variables}
 
 
 def label_people(

@@ -1,18 +1,15 @@
 """What a study asks and does, in sentences for readers of its results."""
 
-import dataclasses
 import importlib.metadata
 import platform
 from collections.abc import Mapping
 from typing import Any
 
 from riskset._errors import counted
+from riskset._settings import as_dict
 from riskset._version import __version__
-from riskset.omop.risk import TimeAtRisk
-from riskset.study.analysis_sections import Analysis
-from riskset.study.cdm_sections import Entry
-from riskset.study.cdm_settings import risk_window
-from riskset.study.data_sections import CdmData, CdmOutcome, TableOutcome
+from riskset.cohort.settings import Trim
+from riskset.study.sections import Analysis, CdmData, CdmOutcome, TableOutcome
 from riskset.study.specification import Study
 
 __all__ = ["analysis_words", "study_document", "versions"]
@@ -62,7 +59,7 @@ def study_document(study: Study, sources: list[dict[str, object]]) -> dict[str, 
         "title": own.title,
         "description": own.description,
         **described,
-        "comparisons": [dataclasses.asdict(comparison) for comparison in own.comparisons],
+        "comparisons": [as_dict(comparison) for comparison in own.comparisons],
         "outcomes": {
             name: {
                 "label": outcome.label or name,
@@ -99,8 +96,8 @@ def _outcome_words(outcome: TableOutcome | CdmOutcome) -> str:
     parts = [text if text.endswith((".", "!", "?")) else f"{text}."] if text else []
     if isinstance(outcome, CdmOutcome):
         if outcome.time_at_risk is not None:
-            window = TimeAtRisk(**dataclasses.asdict(outcome.time_at_risk))
-            parts.append(f"This outcome has its own time at risk: {window.words}.")
+            window = outcome.time_at_risk.words
+            parts.append(f"This outcome has its own time at risk: {window}.")
         if outcome.prior_outcome_lookback is not None:
             days = counted(outcome.prior_outcome_lookback, "day")
             parts.append(
@@ -164,10 +161,10 @@ def _follow_up(study: Study, analysis: Analysis) -> dict[str, str | None]:
     if not isinstance(study.specification.data, CdmData):
         words = "days at risk as recorded in the data, including the first and the last day"
         return {"time_at_risk": words, "washout": None}
-    entry = analysis.eligibility or Entry()
+    entry = analysis.entry
     washout = f"at least {entry.washout_days:,} days of observation before the start of treatment"
     return {
-        "time_at_risk": risk_window(analysis).words,
+        "time_at_risk": analysis.window().words,
         "washout": washout if entry.washout_days else None,
     }
 
@@ -193,8 +190,7 @@ def _score(study: Study, analysis: Analysis) -> str | None:
 def _adjustment(analysis: Analysis) -> str:
     parts = []
     if analysis.trim is not None:
-        rules = dataclasses.asdict(analysis.trim)
-        refit = rules.pop("refit")
+        rules, refit = analysis.trim.values(Trim), analysis.trim.refit
         named = [
             name.replace("_", " ") if value is True else f"{name.replace('_', ' ')} {_plain(value)}"
             for name, value in rules.items()
@@ -239,7 +235,7 @@ def _model(analysis: Analysis) -> str:
     stratified = own.reading == "stratified" or (own.reading == "auto" and has_sets)
     sets = "matched set" if analysis.match is not None else "stratum"
     how = f", stratified by {sets}" if stratified else ""
-    return f"{MODELS[own.kind]}{how}{others}"
+    return f"{MODELS[own.model]}{how}{others}"
 
 
 def _covariates(analysis: Analysis) -> str | None:

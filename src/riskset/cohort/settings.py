@@ -1,0 +1,348 @@
+"""The settings of a comparative cohort study: what each step may be asked for, declared once.
+
+The functions of `riskset.cohort` take these objects, or their fields as keywords; the sections of
+a study's specification are the same classes.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from riskset._errors import InputError
+from riskset._settings import Settings, bad_setting, setting, settings
+from riskset._types import is_number
+from riskset.cohort.adjustment import Estimand
+from riskset.cohort.estimate import Model, Reading
+from riskset.estimators.bootstrap import check_interval
+from riskset.infer.crossval.explore import Rule, Search
+from riskset.model.penalty import Penalty
+
+__all__ = [
+    "BalanceOptions",
+    "DiagnosticLimits",
+    "Match",
+    "OutcomeModel",
+    "PropensityModel",
+    "Stratify",
+    "Tidy",
+    "Trim",
+    "Weight",
+]
+
+
+@settings
+class Tidy(Settings):
+    """Which covariates a model may use; the balance is computed for all of them."""
+
+    min_fraction: float = setting(
+        "covariates are left out if a smaller share of people has them", 0.001, least=0, below=1
+    )
+    min_count: int = setting("covariates are left out if fewer people have them", 0, least=0)
+    remove_redundant: bool = setting("leave out covariates that follow from others", True)
+    remove_duplicates: bool = setting("leave out copies of other covariates", False)
+    normalise: bool = setting(
+        "divide the values of each covariate by the largest of them", True, only_python=True
+    )
+
+
+@settings
+class PropensityModel(Settings):
+    """The logistic regression of the treatment on the covariates."""
+
+    penalty: Penalty | None = setting(
+        "the kind of penalty, `L1` unless another is given, its unpenalised columns and factors; "
+        "its strength counts only without cross-validation, where None means maximum likelihood",
+        None,
+    )
+    cross_validate: bool = setting("choose the strength of the penalty by cross-validation", True)
+    folds: int | Any = setting("the number of folds of the cross-validation", 10, least=2)
+    repeats: int = setting("the number of repeats of the cross-validation", 10, least=1)
+    rule: Rule = setting("which penalty of the cross-validation to take", "min")
+    on_high_correlation: Literal["error", "exclude", "warn"] = setting(
+        "what to do with covariates that nearly determine the treatment", "error"
+    )
+    max_correlation: float = setting(
+        "the smallest size of a correlation with the treatment that nearly determines it",
+        0.5,
+        above=0,
+        most=1,
+    )
+    search: Search = setting(
+        "how the cross-validation looks for the strength, as in `riskset.CoxCV`",
+        "auto",
+        only_python=True,
+    )
+    stratify: bool = setting("spread the arms evenly over the folds", True, only_python=True)
+    seed: int = setting("the seed of the random folds", 1, only_python=True)
+    max_rows: int | None = setting(
+        "fit the model to at most this number of rows of each arm, evenly spaced by `row_id`",
+        None,
+        least=2,
+        only_python=True,
+    )
+    tol: float = setting("the tolerance of the fit, as in `riskset.Cox`", 1e-8, only_python=True)
+    max_iter: int = setting(
+        "the largest number of iterations, as in `riskset.Cox`", 200, only_python=True
+    )
+
+
+@settings
+class Trim(Settings):
+    """Who is left out because of the propensity score."""
+
+    symmetric: float | None = setting(
+        "f: keep scores above f and below 1 - f", None, above=0, below=0.5
+    )
+    asymmetric: float | None = setting(
+        "f: of the overlap keep the target from its quantile f on and the comparators up to their "
+        "quantile 1 - f",
+        None,
+        above=0,
+        below=0.5,
+    )
+    reverse_asymmetric: float | None = setting(
+        "f: of the overlap keep the target up to its quantile 1 - f and the comparators from their "
+        "quantile f on",
+        None,
+        above=0,
+        below=0.5,
+    )
+    overlap: bool = setting("keep scores in the range that both arms have", False)
+    equipoise: tuple[float, float] | None = setting(
+        "keep preference scores from the first number to the second, both included",
+        None,
+        least=0,
+        most=1,
+    )
+    crump: bool = setting("keep scores within the limits of Crump's rule", False)
+    max_weight: float | None = setting(
+        "keep people whose weight in `weights` is at most this", None, above=0, only_python=True
+    )
+
+    def contradictions(self) -> Iterator[InputError]:
+        """The limits of the preference score must rise."""
+        if self.equipoise is not None and not self.equipoise[0] < self.equipoise[1]:
+            yield wrong_range("equipoise", self.equipoise)
+
+
+def wrong_range(name: str, bounds: object) -> InputError:
+    """The error of limits of the preference score that are not a range."""
+    return bad_setting(
+        name,
+        f"`{name}` must be two numbers between 0 and 1, the lower first, but it is {bounds!r}.",
+        hint="for example (0.3, 0.7).",
+    )
+
+
+@settings
+class Match(Settings):
+    """Sets of one target and its closest comparators."""
+
+    ratio: int = setting(
+        "the largest number of comparators for one target; 0: no limit", 1, least=0
+    )
+    caliper: float | None = setting(
+        "the largest distance within a set; none or 0: no limit", 0.2, least=0
+    )
+    scale: Literal["standardized logit", "standardized", "propensity score"] = setting(
+        "the scale on which the distance is measured, with a caliper or without",
+        "standardized logit",
+    )
+    allow_reverse: bool = setting("match targets to comparators where they are fewer", False)
+    exact_covariates: tuple[int | str, ...] = setting(
+        "keys of covariates of `X` that matched people share, too", (), only_python=True
+    )
+    caliper_sd: Literal["all", "within"] = setting(
+        "the standard deviation of the scale: that of everybody, or the pooled one of the two arms",
+        "all",
+        only_python=True,
+    )
+
+
+@settings
+class Stratify(Settings):
+    """Strata of the propensity score."""
+
+    k: int = setting("the number of strata, of each block", 10, least=2)
+    base: Literal["all", "target", "comparator"] = setting(
+        "the people whose quantiles are the borders of the strata", "all"
+    )
+    weighting: Literal["ate", "att", "atu", "equal"] | None = setting(
+        "the weights of the strata for balance, curves and the marginal model; None: by the base",
+        None,
+        only_python=True,
+    )
+
+
+@settings
+class Weight(Settings):
+    """Weights by the propensity score."""
+
+    estimand: Estimand = setting("the people whom the effect is about", "ato")
+    stabilise: bool | Literal["cohortmethod"] = setting(
+        "multiply weights for ate by the share of the arm; cohortmethod: weights for att, too",
+        False,
+    )
+    truncate: float | str | None = setting(
+        "the largest weight, as a number or a percentile (p99); larger ones are cut", None
+    )
+
+    @property
+    def percentile(self) -> float | None:
+        """The percentile at which weights are cut, if it is one."""
+        text = self.truncate
+        if not isinstance(text, str):
+            return None
+        try:
+            return float(text.removeprefix("p")) if text.startswith("p") else float("nan")
+        except ValueError:
+            return float("nan")
+
+    def contradictions(self) -> Iterator[InputError]:
+        """Weights are cut at a positive number or at a percentile."""
+        percent = self.percentile
+        is_valid = self.truncate is None or (is_number(self.truncate) and self.truncate > 0)
+        if not (is_valid if percent is None else 0 < percent < 100):
+            yield bad_setting(
+                "truncate",
+                f"`truncate` must be a positive number or a percentile, but it is "
+                f"{self.truncate!r}.",
+                hint="for example 10, or 'p99' for the 99th percentile.",
+                value=self.truncate,
+            )
+
+
+@settings
+class BalanceOptions(Settings):
+    """How the balance of the arms is measured, and how alike they must be."""
+
+    sd: Literal["before", "current"] = setting(
+        "the standard deviation that divides differences after adjustment: of the people before "
+        "adjustment, or of the current ones",
+        "before",
+    )
+    threshold: float = setting(
+        "covariates with a smaller difference count as balanced", 0.1, above=0
+    )
+    alpha: float | None = setting(
+        "call covariates unbalanced only if the difference exceeds the threshold significantly, at "
+        "this level over all covariates",
+        None,
+        above=0,
+        below=1,
+    )
+    variance: Literal["auto", "counts", "weights", "strata"] = setting(
+        "how the variance of a difference is estimated", "auto", only_python=True
+    )
+
+
+@settings
+class OutcomeModel(Settings):
+    """The model of the outcome."""
+
+    model: Model = setting(
+        "the model: of the hazard, of the cause-specific hazard (competing events censor it), or "
+        "of the subdistribution hazard",
+        "cox",
+        key="kind",
+    )
+    reading: Literal["auto"] | Reading = setting(
+        "stratified: each matched set or stratum has its own baseline; marginal: one baseline and "
+        "the weights of the adjustment; pooled: one baseline and no weights; auto: stratified "
+        "where there are sets, with the marginal estimate as a sensitivity analysis",
+        "auto",
+    )
+    interval: Literal["auto", "profile", "robust", "wald", "bootstrap"] = setting(
+        "how confidence intervals are computed", "auto"
+    )
+    level: float = setting("the coverage of confidence intervals", 0.95, above=0, below=1)
+    ties: Literal["breslow", "efron"] = setting("how Cox's model handles ties", "breslow")
+    replicates: int = setting("the number of resamples of the bootstrap", 200, least=2)
+    folds: int = setting("the number of folds of the cross-validation", 10, least=2)
+    repeats: int = setting("the number of repeats of the cross-validation", 10, least=1)
+    censoring_weights: Literal["none", "case"] = setting(
+        "whether weights count in the censoring distribution of Fine and Gray's model", "none"
+    )
+    censoring_group: Literal["arm", "stratum"] | None = setting(
+        "estimate the censoring distribution of Fine and Gray's model in each of these groups",
+        None,
+    )
+    penalty: Penalty | None = setting(
+        "the penalty of the covariates; the treatment and the interactions have none",
+        None,
+        only_python=True,
+    )
+    cross_validate: bool = setting(
+        "choose the strength of the penalty (`L1` unless another is given) by cross-validation; "
+        "matched sets and people stay in one fold",
+        False,
+        only_python=True,
+    )
+    tidy: bool = setting(
+        "leave out uninformative covariates, as `riskset.cohort.tidy` does, before "
+        "`cross_validate`",
+        True,
+        only_python=True,
+    )
+    profile: Literal["adaptive", "grid"] | None = setting(
+        "keep the profile likelihood of log hazard ratios from log(0.1) to log(10): at up to 1000 "
+        "values that suffice for linear interpolation, or at 8 with their derivatives",
+        None,
+        only_python=True,
+    )
+    time_intervals: int = setting(
+        "the largest number of intervals of time in which the log hazard ratio is estimated; 0: "
+        "none",
+        0,
+        least=0,
+        only_python=True,
+    )
+    seed: int = setting("the seed of the bootstrap and of the folds", 1, least=0, only_python=True)
+    tol: float = setting("the tolerance of the fit", 1e-8, only_python=True)
+
+    @property
+    def is_penalized(self) -> bool:
+        """Whether covariates have a penalty."""
+        return self.cross_validate or self.penalty is not None
+
+    def contradictions(self) -> Iterator[InputError]:
+        """An interval by the bootstrap needs replicates; censoring is of one model."""
+        if self.interval == "bootstrap":
+            try:
+                check_interval(self.replicates, self.level, "percentile")
+            except InputError as error:
+                yield bad_setting("replicates", error.message, error.hint, value=self.replicates)
+        if "finegray" not in self.models:
+            for name, unset in (("censoring_group", None), ("censoring_weights", "none")):
+                if getattr(self, name) != unset:
+                    yield bad_setting(
+                        name,
+                        f"`{name}` belongs to Fine and Gray's model, which was not requested.",
+                        hint="leave it out, or use `model='finegray'`.",
+                        value=getattr(self, name),
+                    )
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """All models that are fitted."""
+        return (self.model,)
+
+
+@settings
+class DiagnosticLimits(Settings):
+    """Limits beyond which an estimate may not be looked at."""
+
+    max_smd: float = setting("largest standardised difference after adjustment", 0.1, above=0)
+    max_shared_smd: float | None = setting(
+        "the same limit for the shared balance, which decides about controls; none: max_smd",
+        None,
+        above=0,
+    )
+    min_equipoise: float = setting("smallest share of people in equipoise", 0.2, least=0, most=1)
+    max_mdrr: float = setting("largest minimum detectable hazard ratio", 10.0, above=1)
+    max_ease: float = setting("largest expected absolute systematic error", 0.25, above=0)
+    max_generalisability: float | None = setting(
+        "largest standardised difference before and after adjustment, in the group that the effect "
+        "is about; none: no limit",
+        None,
+        above=0,
+    )

@@ -1,0 +1,549 @@
+"""The sections of a specification; every field is a key, with the words of its documentation.
+
+Sections that are settings of `riskset.cohort` or `riskset.omop` are those very classes, or classes
+that add what only a file can say, such as names in place of arrays.
+"""
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from riskset._errors import InputError
+from riskset._settings import Settings, bad_setting, same_as, setting, settings
+from riskset.cohort.estimate import Model
+from riskset.cohort.settings import (
+    BalanceOptions,
+    DiagnosticLimits,
+    Match,
+    OutcomeModel,
+    PropensityModel,
+    Stratify,
+    Tidy,
+    Trim,
+    Weight,
+)
+from riskset.data.database import checked_amount
+from riskset.model.penalty import L1, L2, Penalty
+from riskset.omop.analyses import DEFAULT
+from riskset.omop.concepts import ConceptItem, ConceptSet
+from riskset.omop.covariate_settings import CovariateSettings
+from riskset.omop.eligibility import Eligibility
+from riskset.omop.events import CONDITIONS
+from riskset.omop.exposures import NewUserCohort
+from riskset.omop.risk import TimeAtRisk
+
+__all__ = [
+    "Analysis",
+    "CdmData",
+    "CdmExposure",
+    "CdmOutcome",
+    "Codes",
+    "Comparison",
+    "CovariateSection",
+    "Data",
+    "Exposure",
+    "MatchSection",
+    "NewUsers",
+    "OutcomeDefinition",
+    "OutcomeModelSection",
+    "PropensitySection",
+    "Specification",
+    "StratifySection",
+    "Table1Section",
+    "TableCovariates",
+    "TableData",
+    "TableExposure",
+    "TableOutcome",
+    "TrimSection",
+    "Variable",
+]
+
+
+@settings
+class TableCovariates:
+    """Where the covariates of plain tables are."""
+
+    table: str | None = setting("long table (row, covariate, value), or a design (.rsd)", None)
+    columns: tuple[str, ...] | None = setting(
+        "columns of the table of people; left out: all that have no other use, or none if there is "
+        "a long table",
+        None,
+    )
+    drop: tuple[str, ...] = setting("columns that are not covariates", ())
+    unknown_rows: Literal["error", "drop"] = setting(
+        "what to do with entries of people who are not in the table", "error"
+    )
+    duplicates: Literal["error", "sum", "max"] = setting(
+        "what to do with covariates that are given twice for one row", "error"
+    )
+
+
+@settings
+class Data(Settings):
+    """Keys that data of both kinds have."""
+
+    name: str | None = setting(
+        "the name of the data for readers; left out: the name of the file", None
+    )
+    description: str = setting("a description of the data", "")
+    start: datetime.date | None = setting("the first day of the data", None)
+    end: datetime.date | None = setting("the last day of the data", None)
+
+    def contradictions(self) -> Iterator[InputError]:
+        """Data start before they end."""
+        if self.start is not None and self.end is not None and self.start > self.end:
+            yield bad_setting(
+                "end", f"the data end on {self.end}, before they start on {self.start}."
+            )
+
+
+@settings
+class TableData(Data):
+    """A table with one row for each exposure."""
+
+    people: str = setting("the table of people: CSV, Parquet, Arrow or DuckDB", kw_only=True)
+    treatment: str = setting("its column that says who is exposed to what", kw_only=True)
+    table: str | None = setting("the name of the table in a DuckDB file", None)
+    id: str | None = setting("the column that identifies rows; needed with a long table", None)
+    person: str | None = setting("the column that identifies people, if they may enter twice", None)
+    index_date: str | None = setting("the column of the first day, a date such as 2020-01-31", None)
+    score: str | None = setting("the column of propensity scores, which are then not fitted", None)
+    covariates: TableCovariates = setting("where covariates are", TableCovariates)
+
+
+@settings
+class CdmData(Data):
+    """An OMOP Common Data Model."""
+
+    cdm: str = setting(
+        "a folder or a zip archive of Parquet or CSV files, or a DuckDB file", kw_only=True
+    )
+    schema: str | tuple[str, ...] = setting(
+        "the schema of a DuckDB file, or several; each table comes from the first schema that has "
+        "it",
+        "main",
+    )
+    ignore: tuple[str, ...] = setting("tables that are treated as absent", ())
+    cohort_table: str = setting(
+        "table of the CDM, or a file, that holds the cohorts of exposures and outcomes", "cohort"
+    )
+    memory_limit: str | None = setting(
+        "the memory that the embedded database may use before it writes to disk, such as 8GB; "
+        "left out: 2GB",
+        None,
+    )
+    spill_folder: str | None = setting(
+        "the folder to which the database writes then; left out: the system's temporary folder",
+        None,
+    )
+
+    def contradictions(self) -> Iterator[InputError]:
+        """An amount of memory has a unit."""
+        yield from super().contradictions()
+        if self.memory_limit is not None:
+            try:
+                checked_amount(self.memory_limit)
+            except InputError as error:
+                yield bad_setting("memory_limit", error.message, error.hint)
+
+
+@settings
+class Exposure:
+    """Keys that targets and comparators of both kinds of data have."""
+
+    label: str | None = setting("the name for readers; left out: the key", None)
+    description: str = setting("a description of the exposure", "")
+
+
+@settings
+class TableExposure(Exposure):
+    """A target or comparator in a plain table."""
+
+    value: str = setting("the value in the column of the treatment", kw_only=True)
+
+
+@settings
+class Codes:
+    """Concepts of a CDM, or the records of a cohort that exists already."""
+
+    concepts: tuple[int | ConceptItem, ...] = setting("ids of concepts, or concepts with flags", ())
+    concept_set: str | None = setting(
+        "a file of a concept set that ATLAS exported, instead of concepts", None
+    )
+    descendants: bool = setting("whether descendants of the ids count, too", True)
+    exclude: tuple[int, ...] = setting(
+        "ids of concepts that are left out, with their descendants", ()
+    )
+    cohort: int | None = setting(
+        "the cohort_definition_id in the cohort table, instead of concepts", None
+    )
+
+    def as_set(self, folder: Path, name: str = "") -> ConceptSet:
+        """The concepts; the path of a file is relative to `folder`."""
+        if self.concept_set is not None:
+            return ConceptSet.from_json(folder / self.concept_set, name=name)
+        return ConceptSet(
+            self.concepts, descendants=self.descendants, exclude=self.exclude, name=name
+        )
+
+
+@settings
+class CdmExposure(Exposure, Codes):
+    """A target or comparator in a CDM: people who start one of some drugs."""
+
+
+@settings
+class OutcomeDefinition(Settings):
+    """Keys that outcomes and controls of both kinds of data have."""
+
+    label: str | None = setting("the name for readers; left out: the key", None)
+    description: str = setting("a description of the outcome", "")
+    kind: Literal["outcome", "negative control", "positive control"] = setting(
+        "whether it is a control", "outcome"
+    )
+    true_hr: float | None = setting("the hazard ratio of a positive control", None, above=0)
+
+    def contradictions(self) -> Iterator[InputError]:
+        """A positive control, and no other outcome, has a known hazard ratio."""
+        if (self.true_hr is not None) != (self.kind == "positive control"):
+            yield InputError(
+                "`true_hr` goes with a positive control, and only with one.",
+                hint="a negative control has 1 by itself.",
+            )
+
+
+@settings
+class TableOutcome(OutcomeDefinition):
+    """An outcome or a control in a plain table."""
+
+    time: str = setting(
+        "the column of the days at risk, the first and the last one counted", kw_only=True
+    )
+    event: str = setting(
+        "the column of what ended them: 0 = censored, 1 = outcome, 2 = competing event",
+        kw_only=True,
+    )
+    prior: str | None = setting(
+        "the column that is 1 for people who had it before; they are left out", None
+    )
+    end_reason: str | None = setting("the column that says why follow-up ended", None)
+
+
+@settings
+class CdmOutcome(OutcomeDefinition, Codes):
+    """An outcome or a control in a CDM: the first diagnosis of some conditions."""
+
+    inpatient: bool = setting("whether records must start within an inpatient visit", False)
+    tables: tuple[str, ...] | None = setting(
+        "tables to search for the concepts; left out: condition_occurrence, and for negative "
+        "controls observation, too",
+        None,
+    )
+    death: bool = setting("death from any cause, instead of concepts", False)
+    time_at_risk: TimeAtRisk | None = setting(
+        "the time at risk of this outcome, instead of that of the analyses", None
+    )
+    prior_outcome_lookback: int | None = setting(
+        "the prior_outcome_lookback of this outcome, instead of that of the time at risk",
+        None,
+        least=0,
+    )
+
+    @property
+    def event_tables(self) -> tuple[str, ...]:
+        """The tables in which the concepts are looked for."""
+        if self.tables is not None:
+            return self.tables
+        # As OHDSI's CohortGenerator makes the cohorts of negative controls.
+        return CONDITIONS + ("observation",) * (self.kind == "negative control")
+
+
+@settings
+class NewUsers(Settings):
+    """How drug records make episodes; see `riskset.omop.NewUserCohort`."""
+
+    gap_days: int = same_as(NewUserCohort, "gap_days")
+    end_extension_days: int = same_as(NewUserCohort, "end_extension_days")
+    source: Literal["drug_exposure", "drug_era"] = same_as(NewUserCohort, "source")
+
+
+@settings
+class CovariateSection(CovariateSettings):
+    """Covariates from the records before the index date; see `riskset.omop.CovariateSettings`."""
+
+    analyses: tuple[int | str, ...] = setting(
+        "names or numbers of FeatureExtraction's analyses; `default` is its default set", (DEFAULT,)
+    )
+    exclude: tuple[int, ...] = setting(  # type: ignore[assignment]
+        "concepts to leave out, with their descendants", ()
+    )
+
+    def __post_init__(self) -> None:
+        Settings.__post_init__(self)  # keeps the names of analyses
+
+    @property
+    def extraction(self) -> CovariateSettings:
+        """The settings of the extraction."""
+        given = self.values(CovariateSettings)
+        return CovariateSettings(
+            **given | {"exclude": ConceptSet(self.exclude) if self.exclude else None}
+        )
+
+
+@settings
+class PropensitySection(PropensityModel):
+    """The logistic regression of the treatment on the covariates."""
+
+    penalty: Literal["l1", "l2", "none"] = setting(  # type: ignore[assignment]
+        "the penalty of the coefficients", "l1"
+    )
+    strength: float | None = setting(
+        "the strength of the penalty on the total log likelihood",
+        None,
+        above=0,
+        after="cross_validate",
+    )
+    variance: float | None = setting(
+        "the variance of the prior, instead of a strength", None, above=0, after="strength"
+    )
+    exclude: tuple[str, ...] = setting("names or keys of covariates to leave out", ())
+
+    def contradictions(self) -> Iterator[InputError]:
+        """A penalty is chosen by cross-validation, or given in one way."""
+        given = [name for name in ("strength", "variance") if getattr(self, name) is not None]
+        if len(given) > 1:
+            yield bad_setting(
+                given[1], "`strength` and `variance` say the same in two ways.", "keep one of them."
+            )
+        elif self.penalty == "none" and (given or self.cross_validate):
+            yield bad_setting(
+                given[0] if given else "penalty",
+                "without a penalty there is no strength to choose or to give.",
+                "set cross_validate: false, and leave strength and variance out.",
+            )
+        elif self.penalty != "none" and bool(given) == self.cross_validate:
+            yield bad_setting(
+                given[0] if given else "cross_validate",
+                "a penalty is either chosen by cross-validation or has a strength or variance.",
+                "give one of them and cross_validate: false, or neither.",
+            )
+
+    def model(self, seed: int) -> PropensityModel:
+        """The settings of the fit."""
+        penalty: Penalty | None = None
+        if self.penalty != "none":
+            kind = L1 if self.penalty == "l1" else L2
+            penalty = kind(1.0 if self.strength is None else self.strength)
+            if self.variance is not None:
+                penalty = kind.from_variance(self.variance)
+        return PropensityModel(**self.values(PropensityModel) | {"penalty": penalty, "seed": seed})
+
+
+@settings
+class TrimSection(Trim):
+    """Who is left out because of the propensity score; see `riskset.cohort.trim`."""
+
+    refit: bool = setting("fit the scores again for those who are left", False)
+
+    def contradictions(self) -> Iterator[InputError]:
+        """At least one rule is needed."""
+        yield from super().contradictions()
+        if all(value in (None, False) for value in self.values(Trim).values()):
+            yield InputError(
+                "it has no rule by which to trim.",
+                hint="for example symmetric: 0.05; `trim: none` puts off a default.",
+            )
+
+
+@settings
+class MatchSection(Match):
+    """Sets of one target and its closest comparators; see `riskset.cohort.match`."""
+
+    within: tuple[str, ...] = setting(
+        "variables or columns that matched people share", (), after="scale"
+    )
+
+
+@settings
+class StratifySection(Stratify):
+    """Strata of the propensity score; see `riskset.cohort.stratify`."""
+
+    within: tuple[str, ...] = setting("variables or columns that people of a stratum share", ())
+
+
+@settings
+class OutcomeModelSection(OutcomeModel):
+    """The model of the outcome; see `riskset.cohort.fit_outcome`."""
+
+    also: tuple[Model, ...] = setting("further models, each with its estimate", (), after="model")
+    covariates: Literal["none", "all"] = setting(
+        "adjust for the tidy covariates, too", "none", after="replicates"
+    )
+    strength: float | None = setting(
+        "the strength of the L1 penalty on these covariates; left out: by cross-validation",
+        None,
+        above=0,
+        after="covariates",
+    )
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """All models that are fitted."""
+        return (self.model, *self.also)
+
+    def contradictions(self) -> Iterator[InputError]:
+        """A penalty needs covariates, and leaves only some intervals."""
+        yield from super().contradictions()
+        if self.strength is not None and self.covariates == "none":
+            yield bad_setting(
+                "strength",
+                "`strength` belongs to a penalty on covariates, but the model has none.",
+                "add covariates: all.",
+            )
+        if self.covariates == "all" and self.interval in ("wald", "robust"):
+            yield bad_setting(
+                "interval",
+                f"with `covariates: all` there is a penalty, and so no {self.interval} interval.",
+                "use profile, as auto does, or bootstrap.",
+            )
+
+
+@settings
+class Analysis:
+    """One way to answer the question; at most one of match, stratify and weight."""
+
+    label: str | None = setting("the name for readers; left out: the key", None)
+    new_users: NewUsers | None = setting("how drug records of a CDM make episodes", None)
+    eligibility: Eligibility | None = setting("who may enter from a CDM", None)
+    time_at_risk: TimeAtRisk | None = setting("how long people of a CDM are followed", None)
+    covariates: CovariateSection | None = setting("covariates from the records of a CDM", None)
+    tidy: Tidy = setting("which covariates a model may use", Tidy)
+    propensity: PropensitySection | None = setting(
+        "the propensity score; none: no score", PropensitySection
+    )
+    trim: TrimSection | None = setting("leave people out by their scores", None)
+    match: MatchSection | None = setting("match people", None)
+    stratify: StratifySection | None = setting("make strata of the score", None)
+    weight: Weight | None = setting("weight people by the score", None)
+    balance: BalanceOptions = setting("how alike the arms must be", BalanceOptions)
+    model: OutcomeModelSection = setting("the model of the outcome", OutcomeModelSection)
+
+    @property
+    def entry(self) -> Eligibility:
+        """Who may enter."""
+        return self.eligibility or Eligibility()
+
+    def window(self, outcome: CdmOutcome | None = None) -> TimeAtRisk:
+        """The time at risk, or the one that an outcome has instead."""
+        own = None if outcome is None else outcome.time_at_risk
+        found = own or self.time_at_risk or TimeAtRisk()
+        if outcome is None or outcome.prior_outcome_lookback is None:
+            return found
+        given = found.values(TimeAtRisk)
+        return TimeAtRisk(**given | {"prior_outcome_lookback": outcome.prior_outcome_lookback})
+
+
+@settings
+class Comparison:
+    """Who is compared with whom, by the names of exposures."""
+
+    target: str = setting("an exposure")
+    comparator: str = setting("an exposure")
+
+
+@settings
+class Variable(Settings):
+    """A variable of people: a column of the data, in parts if need be, or who has a covariate."""
+
+    column: str | None = setting(
+        "a column of the table of people; of a CDM sex, age, race, ethnicity or year (of the "
+        "start), which a table has by its `index_date`",
+        None,
+    )
+    borders: tuple[float, ...] = setting(
+        "where the levels of a number part; each border begins a level", ()
+    )
+    covariate: str | None = setting("name or key of a covariate, instead of a column", None)
+
+    def contradictions(self) -> Iterator[InputError]:
+        """It has one source, and borders that part it."""
+        if (self.column is None) == (self.covariate is None):
+            found = "neither" if self.column is None else "both"
+            yield InputError(f"it needs one of column and covariate, but has {found}.")
+        if self.borders and self.covariate is not None:
+            yield bad_setting(
+                "borders",
+                "`borders` part a column; of a covariate it counts who has it.",
+                "leave them out.",
+            )
+        if list(self.borders) != sorted(set(self.borders)):
+            listed = ", ".join(f"{border:.15g}" for border in self.borders)
+            yield bad_setting("borders", f"borders must increase, but they are {listed}.")
+
+
+@settings
+class Subgroup:
+    """A variable in whose levels the effect is estimated, too."""
+
+    column: str = setting("a variable, or a column as it is")
+    label: str | None = setting("the name for readers; left out: the key", None)
+
+
+@settings
+class Table1Section:
+    """Lines of the table of characteristics."""
+
+    section: str = setting("the title of the section")
+    covariates: tuple[str, ...] = setting(
+        "names or keys of covariates; * stands for any characters"
+    )
+
+
+@settings
+class Sharing:
+    """What of the results may be shared."""
+
+    min_cell_count: int = setting("counts above 0 and below it are hidden", 5, least=0)
+    blind: bool = setting("withhold effects that fail diagnostics", True)
+
+
+@settings
+class ReportOptions:
+    """What the report shows."""
+
+    curves: Literal["risk", "survival"] = setting(
+        "what curves show; survival only where there are no competing events", "risk"
+    )
+    covariates: tuple[str, ...] = setting("names or keys of covariates whose balance is listed", ())
+
+
+@settings
+class Specification:
+    """The whole file."""
+
+    title: str = setting("the title of the study")
+    data: TableData | CdmData = setting("where the data are: a table of people, or a CDM")
+    exposures: dict[str, TableExposure | CdmExposure] = setting("targets and comparators")
+    comparisons: tuple[Comparison, ...] = setting("pairs of exposures")
+    outcomes: dict[str, TableOutcome | CdmOutcome] = setting("outcomes and controls")
+    analyses: dict[str, Analysis] = setting("ways to answer")
+    description: str = setting("a description of the study", "")
+    defaults: Analysis = setting("sections that every analysis has unless it has its own", Analysis)
+    competing: str | None = setting("the competing events, in words for readers", None)
+    competing_events: dict[str, CdmOutcome] = setting("competing events of a CDM", dict)
+    variables: dict[str, Variable] = setting(
+        "variables for subgroups and `within`, in addition to the columns", dict
+    )
+    subgroups: dict[str, Subgroup] = setting("variables to look into", dict)
+    table1: tuple[Table1Section, ...] = setting(
+        "characteristics to show; left out: all covariates, or the 100 most common", ()
+    )
+    risk_times: tuple[float, ...] = setting("days at which to show risks", (365.0,), above=0)
+    diagnostics: DiagnosticLimits = setting("limits of the diagnostics", DiagnosticLimits)
+    calibration: Literal["posterior", "likelihood"] = setting(
+        "how estimates are calibrated by controls", "posterior"
+    )
+    sharing: Sharing = setting("what may be shared", Sharing)
+    report: ReportOptions = setting("what the report shows", ReportOptions)
+    seed: int = setting("the seed of everything random", 1, least=0)

@@ -1,0 +1,190 @@
+"""What no single section of a specification shows: names that lead nowhere, and contradictions."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from riskset._errors import InputError
+from riskset._settings import INVALID, Fault
+from riskset.omop.analyses import ANALYSES
+from riskset.omop.characteristics import CHARACTERISTICS
+from riskset.omop.events import Diagnosis
+from riskset.study.sections import (
+    Analysis,
+    CdmData,
+    CdmExposure,
+    CdmOutcome,
+    Codes,
+    CovariateSection,
+    Specification,
+    TableExposure,
+)
+from riskset.study.variables import NUMBERS, uses
+
+__all__ = ["contradictions", "name_fault"]
+
+Place = tuple[str, ...]
+GROUPS = ("exposures", "outcomes", "competing_events")
+
+
+def contradictions(own: Specification, folder: Path) -> Iterator[Fault]:
+    """Faults of a specification, of which parts may be `INVALID`: these are passed over.
+
+    Parameters
+    ----------
+    own : Specification
+    folder : Path
+        Where the files are that it names.
+    """
+    for name in ("exposures", "comparisons", "outcomes", "analyses"):
+        if not getattr(own, name):
+            yield Fault((name,), f"there are no {name}.", "name at least one.")
+    yield from _of_comparisons(own)
+    yield from _of_definitions(own, folder)
+    yield from _of_variables(own)
+    for name, analysis in _valid(own.analyses):
+        yield from _of_analysis(own, ("analyses", name), analysis)
+
+
+def name_fault(path: Place, what: str, name: str, known: Iterable[str], place: str = "") -> Fault:
+    """A name that does not exist, with the closest ones that do."""
+    error = InputError.unknown_name(what, name, known, place=place)
+    return Fault(path, error.message, error.hint)
+
+
+def _valid(members: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The members of a section that have no fault."""
+    if members is not INVALID:
+        yield from ((name, one) for name, one in members.items() if one is not INVALID)
+
+
+def _of_comparisons(own: Specification) -> Iterator[Fault]:
+    if INVALID in (own.comparisons, own.exposures):
+        return
+    exposures, seen = dict(_valid(own.exposures)), set()
+    for k, comparison in enumerate(own.comparisons):
+        if comparison is INVALID:
+            continue
+        place = ("comparisons", str(k))
+        pair = (comparison.target, comparison.comparator)
+        for role, name in zip(("target", "comparator"), pair, strict=True):
+            if name not in own.exposures:
+                yield name_fault((*place, role), "exposure", name, own.exposures)
+        if pair[0] == pair[1] or pair in seen:
+            why = "is compared with itself" if pair[0] == pair[1] else "is there twice"
+            yield Fault(place, f"{' and '.join(pair)}: it {why}.")
+        seen.add(pair)
+        arms = [exposures[name] for name in pair if name in exposures]
+        if len({getattr(arm, "cohort", None) is None for arm in arms}) > 1:
+            message = "one arm has concepts and the other one a cohort; both need the same."
+            yield Fault(place, message)
+
+
+def _of_definitions(own: Specification, folder: Path) -> Iterator[Fault]:
+    """Exposures and outcomes are columns of tables, or concepts of a CDM, and never both."""
+    if own.data is INVALID:
+        return
+    is_cdm = isinstance(own.data, CdmData)
+    here, there = ("a CDM", "a table of people")[:: 1 if is_cdm else -1]
+    keys = "`concepts` or `cohort`" if is_cdm else "`value`, or `time` and `event`,"
+    values: dict[str, str] = {}
+    for group in GROUPS:
+        for name, member in _valid(getattr(own, group)):
+            if isinstance(member, Codes) != is_cdm:
+                message = f"it is defined for {there}, but the data are {here}."
+                yield Fault((group, name), message, f"give {keys} instead.")
+            elif isinstance(member, TableExposure):
+                if member.value in values:
+                    message = f"it has the value {member.value!r} of {values[member.value]!r}."
+                    yield Fault((group, name, "value"), message)
+                values[member.value] = name
+            elif isinstance(member, CdmExposure | CdmOutcome):
+                yield from _of_codes((group, name), member, folder)
+    for name, analysis in _valid(own.analyses):
+        for section in ("new_users", "eligibility", "time_at_risk", "covariates"):
+            if not is_cdm and getattr(analysis, section) is not None:
+                message = f"`{section}` goes with a CDM, but the data are {here}."
+                hint = "a table of people has its people and their days at risk already."
+                yield Fault(("analyses", name, section), message, hint)
+
+
+def _of_codes(place: Place, member: CdmExposure | CdmOutcome, folder: Path) -> Iterator[Fault]:
+    ways: tuple[str, ...] = ("concepts", "concept_set", "cohort")
+    given = [word for word in ways if getattr(member, word) not in ((), None)]
+    given += ["death"] if isinstance(member, CdmOutcome) and member.death else []
+    ways += ("death",) * isinstance(member, CdmOutcome)
+    known = f"{', '.join(ways[:-1])} or {ways[-1]}"
+    if len(given) != 1:
+        yield Fault(place, f"it needs one of {known}, but has {' and '.join(given) or 'none'}.")
+    try:
+        concepts = member.as_set(folder)
+        if isinstance(member, CdmOutcome):
+            Diagnosis(concepts, tables=member.event_tables)
+    except InputError as error:
+        key = "concept_set" if member.concept_set is not None else error.argument
+        yield Fault(place if key is None else (*place, key), error.message, error.hint)
+
+
+def _of_variables(own: Specification) -> Iterator[Fault]:
+    """Of a CDM names that it cannot have, and covariates that no analysis makes."""
+    named = (own.variables, own.subgroups, own.analyses)
+    if not isinstance(own.data, CdmData) or INVALID in named:
+        return
+    for name, variable in _valid(own.variables):
+        if variable.column is not None:
+            place: Place = ("variables", name, "column")
+            if variable.column not in CHARACTERISTICS:
+                yield name_fault(place, "column", variable.column, CHARACTERISTICS, "a CDM")
+            elif variable.borders and variable.column not in NUMBERS:
+                message = f"`borders` part numbers, but {variable.column} is not one."
+                hint = f"numbers are {' and '.join(NUMBERS)}; leave `borders` out."
+                yield Fault(("variables", name, "borders"), message, hint)
+        if variable.covariate is not None and variable.covariate.isdigit():
+            yield from _of_covariate_id(own, ("variables", name, "covariate"), variable.covariate)
+    known = [*own.variables, *CHARACTERISTICS]
+    for name, place in uses(own):
+        if name not in known:
+            yield name_fault(place, "variable", name, known, "a CDM")
+        elif place[0] == "subgroups" and name == "age" and name not in own.variables:
+            message = "every year of age would be a subgroup."
+            hint = "part it: `variables: {age: {column: age, borders: [50, 65]}}`."
+            yield Fault(place, message, hint)
+
+
+def _of_covariate_id(own: Specification, place: Place, covariate: str) -> Iterator[Fault]:
+    """An id ends in the number of its kind, which every analysis must make."""
+    number = int(covariate) % 1000
+    for name, analysis in _valid(own.analyses):
+        known = (analysis.covariates or CovariateSection()).extraction.analyses
+        if number in known:
+            continue
+        where = f"the analysis {name!r} makes no" if number in ANALYSES else "there are no"
+        message = f"covariates of the kind {number}, by which this id ends: {where} such ones."
+        yield Fault(place, message, f"it makes the kinds {', '.join(map(str, known))}.")
+        return
+
+
+def _of_analysis(own: Specification, place: Place, analysis: Analysis) -> Iterator[Fault]:
+    ways = [way for way in ("match", "stratify", "weight") if getattr(analysis, way) is not None]
+    if len(ways) > 1:
+        yield Fault(
+            (*place, ways[1]),
+            f"{' and '.join(ways)} exclude each other.",
+            "make an analysis of each; `match: none` puts off a default.",
+        )
+    model, has_sets = analysis.model, analysis.match is not None or analysis.stratify is not None
+    if not has_sets and model.reading == "stratified":
+        message = "a stratified reading needs `match` or `stratify`."
+        yield Fault((*place, "model", "reading"), message)
+    if model.censoring_group == "stratum" and not has_sets:
+        message = "censoring by stratum needs `match` or `stratify`."
+        yield Fault((*place, "model", "censoring_group"), message)
+    if own.data is INVALID:
+        return
+    given = getattr(own.data, "score", None)
+    needs = ways or (["trim"] if analysis.trim is not None else [])
+    if needs and analysis.propensity is None and given is None:
+        yield Fault((*place, needs[0]), f"`{needs[0]}` needs a propensity score.")
+    if analysis.trim is not None and analysis.trim.refit and given is not None:
+        message = "scores that are given with the data cannot be fitted again."
+        yield Fault((*place, "trim", "refit"), message)
