@@ -4,81 +4,45 @@ import os
 from pathlib import Path
 from typing import Any
 
-from riskset._messages import Note
-from riskset.cohort.adjustment import Adjustment, Step
 from riskset.cohort.attrition_table import Attrition
-from riskset.cohort.balancing import Balance, Side
-from riskset.cohort.calibration import Calibration, Controls
+from riskset.cohort.balancing import Balance
+from riskset.cohort.calibration import Calibration
 from riskset.cohort.curves import ArmCurves
-from riskset.cohort.diagnostics import Diagnostic, Diagnostics
-from riskset.cohort.error_model import ErrorModel
-from riskset.cohort.error_posterior import ErrorPosterior
-from riskset.cohort.estimate import Estimate, LikelihoodProfile, Subgroup
-from riskset.cohort.null import Null
-from riskset.cohort.null_posterior import NullPosterior
-from riskset.cohort.outcomes import ArmCounts, FollowUpTime
-from riskset.cohort.population import Population
+from riskset.cohort.diagnostics import Diagnostics
+from riskset.cohort.estimate import Estimate
+from riskset.cohort.outcomes import FollowUpTime
 from riskset.cohort.propensity import Discrimination
-from riskset.cohort.propensity_checks import TreatmentCovariates
 from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.risks import RiskDifference
 from riskset.cohort.tidying import TidyInfo
-from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve
+from riskset.curves.aalen_johansen import IncidenceCurve
 from riskset.curves.comparison import GroupTest
-from riskset.curves.followup import Followup
-from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve
-from riskset.curves.life_table import LifeTable
-from riskset.data.result_folder import read_object, write_object
-from riskset.infer.crossval.result import CrossValidation
-from riskset.infer.over_time import EffectOverTime
+from riskset.curves.kaplan_meier import SurvivalCurve
+from riskset.data.result_folder import classes_of, read_object, write_object
 from riskset.model.penalty import L1, L2, ElasticNet
 
 __all__ = ["CLASSES", "load", "save"]
 
-CLASSES: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        AalenJohansen,
-        Adjustment,
-        ArmCounts,
-        ArmCurves,
-        Attrition,
-        Balance,
-        Calibration,
-        Controls,
-        CrossValidation,
-        Diagnostic,
-        Diagnostics,
-        Discrimination,
-        EffectOverTime,
-        ElasticNet,
-        ErrorModel,
-        ErrorPosterior,
-        Estimate,
-        FollowUpTime,
-        Followup,
-        GroupTest,
-        IncidenceCurve,
-        KaplanMeier,
-        L1,
-        L2,
-        LifeTable,
-        LikelihoodProfile,
-        Note,
-        Null,
-        NullPosterior,
-        Population,
-        PropensityScore,
-        RiskDifference,
-        Side,
-        Step,
-        Subgroup,
-        SurvivalCurve,
-        TidyInfo,
-        TreatmentCovariates,
-    )
-}
-"""What a folder may hold."""
+CLASSES = classes_of(
+    ArmCurves,
+    Attrition,
+    Balance,
+    Calibration,
+    Diagnostics,
+    Discrimination,
+    ElasticNet,
+    Estimate,
+    FollowUpTime,
+    GroupTest,
+    IncidenceCurve,
+    L1,
+    L2,
+    PropensityScore,
+    RiskDifference,
+    SurvivalCurve,
+    TidyInfo,
+)
+"""What a folder may hold: these results, and the results and settings in their fields."""
 
 
 def save(result: object, folder: str | os.PathLike[str]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -29,13 +29,48 @@ from riskset.data.design import Design
 from riskset.data.documents import checksum, is_sealed, parse_json, sealed
 from riskset.data.writers import check_folder, write_json
 
-__all__ = ["Classes", "read_object", "write_object"]
+__all__ = ["Classes", "classes_of", "read_object", "write_object"]
 
 FORMAT, FORMAT_VERSION = "riskset-object", 2
 DOCUMENT = "object.json"
 
-Classes = Mapping[str, type]
+Classes = dict[str, type]
 """Dataclasses and named tuples that a document may hold, by name."""
+
+
+def classes_of(*roots: type) -> Classes:
+    """The classes that are given, and those that their fields declare, at any depth.
+
+    Parameters
+    ----------
+    *roots : type
+        Dataclasses and named tuples.
+    """
+    classes: dict[str, type] = {}
+    waiting = list(roots)
+    while waiting:
+        kind = waiting.pop()
+        if not _is_record(kind) or classes.setdefault(kind.__name__, kind) is not kind:
+            continue
+        for declared in get_type_hints(kind).values():
+            waiting += [part for part in _parts(declared) if classes.get(part.__name__) is not part]
+    return classes
+
+
+def _is_record(kind: type) -> bool:
+    """Whether a document spells out the fields of a class; designs and tables have own files."""
+    is_file = kind in (Design, StoredTable)
+    is_concrete = not getattr(kind, "_is_protocol", False)
+    return is_concrete and not is_file and (is_dataclass(kind) or hasattr(kind, "_fields"))
+
+
+def _parts(declared: Any) -> Iterator[type]:
+    """The classes in a type, such as those of a union and of a tuple."""
+    if isinstance(declared, type) and get_origin(declared) is None:
+        yield declared
+    for inner in get_args(declared):
+        yield from _parts(inner)
+
 
 UNUSUAL = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 """Numbers that JSON lacks."""

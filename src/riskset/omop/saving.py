@@ -5,38 +5,29 @@ from pathlib import Path
 from typing import Any
 
 from riskset.cohort import saving
-from riskset.data.result_folder import read_object, write_object
-from riskset.omop.concepts import ConceptItem, ConceptSet
-from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
+from riskset.data.result_folder import classes_of, read_object, write_object
+from riskset.omop.covariate_settings import CovariateSettings
 from riskset.omop.covariates import Covariates
 from riskset.omop.eligibility import Eligibility
-from riskset.omop.events import CohortRecords, Diagnosis
+from riskset.omop.events import Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
-from riskset.omop.groups import ConditionGroups, DrugGroups
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
 from riskset.omop.study_cohort import StudyCohort
 
 __all__ = ["load", "save"]
 
-OWN = (
-    CohortRecords,
+CLASSES = saving.CLASSES | classes_of(
     CohortTable,
     Cohorts,
-    ConceptItem,
-    ConceptSet,
-    ConditionGroups,
     CovariateSettings,
     Covariates,
-    CustomCovariates,
     Diagnosis,
-    DrugGroups,
     Eligibility,
     NewUserCohort,
     StudyCohort,
     StudyPopulation,
     TimeAtRisk,
 )
-CLASSES: dict[str, type] = saving.CLASSES | {kind.__name__: kind for kind in OWN}
 
 
 def save(result: object, folder: str | os.PathLike[str]) -> None:
