@@ -14,24 +14,24 @@ from riskset.bench import ceilings
 from riskset.bench.bootstrap import Resample
 from riskset.bench.case import Case
 from riskset.bench.ceilings import Ceilings
-from riskset.bench.cohort import Cohort
+from riskset.bench.cohort import CohortBenchmark
 from riskset.bench.crossval import CrossValidate
 from riskset.bench.experiment import STRENGTH, Experiment, run
 from riskset.bench.fixed import Fixed
 from riskset.bench.fusion import DEVICES, FORMS, Fusion, Vectors
 from riskset.bench.proximal import Accelerated
-from riskset.bench.record import Record, read_csv
+from riskset.bench.record import BenchmarkRecord, read_csv
 from riskset.bench.scaling import Scaling
 from riskset.bench.solvers import METHODS, CountedDesign, Solvers
-from riskset.bench.study import Study
+from riskset.bench.study import StudyBenchmark
 from riskset.model.penalty import L1
 from riskset.solve.fit import fit_by_newton
 
 
-def ran(experiment: Experiment, folder: Path) -> list[Record]:
+def ran(experiment: Experiment, folder: Path) -> list[BenchmarkRecord]:
     """Run it, and check what is the same for all."""
     told: list[float] = []
-    seen: list[Record] = []
+    seen: list[BenchmarkRecord] = []
     written = run(experiment, folder, lambda share, detail: told.append(share), seen.append)
     assert written.csv == folder / f"{experiment.name}.csv"
     assert read_csv(written.csv) == written.records
@@ -45,9 +45,9 @@ def ran(experiment: Experiment, folder: Path) -> list[Record]:
     return written.records
 
 
-def agree(records: Iterable[Record], within: float) -> None:
+def agree(records: Iterable[BenchmarkRecord], within: float) -> None:
     """Objectives on the same problem differ by little, and are certified."""
-    groups: dict[object, list[Record]] = defaultdict(list)
+    groups: dict[object, list[BenchmarkRecord]] = defaultdict(list)
     for record in records:
         if record.objective is not None:
             groups[record.problem].append(record)
@@ -177,7 +177,7 @@ def test_unknown_device() -> None:
 
 
 def test_cohort(tmp_path: Path) -> None:
-    small = Cohort(rows=1500, columns=25, folds=2, repeats=1, replicates=39)
+    small = CohortBenchmark(rows=1500, columns=25, folds=2, repeats=1, replicates=39)
     records = ran(small, tmp_path)
     steps = ["draw", "design", "2 folds x 1, and the fit", "profile interval"]
     steps.append("39 bootstrap replicates")
@@ -193,7 +193,7 @@ def test_cohort(tmp_path: Path) -> None:
 
 
 def test_study(tmp_path: Path) -> None:
-    small = Study(rows=1500, columns=20, folds=3, people=2000, covariates=25)
+    small = StudyBenchmark(rows=1500, columns=20, folds=3, people=2000, covariates=25)
     matched, balanced, score = ran(small, tmp_path)
     assert (matched.step, matched.n_rows) == ("match", 2000)
     pairs = int(matched.note.removesuffix(" pairs").replace(",", ""))
@@ -305,6 +305,16 @@ def test_the_paper_s_strength() -> None:
 
 
 def test_every_experiment_says_what_a_reader_needs() -> None:
-    for kind in (Fixed, CrossValidate, Resample, Solvers, Fusion, Cohort, Ceilings, Scaling, Study):
+    for kind in (
+        Fixed,
+        CrossValidate,
+        Resample,
+        Solvers,
+        Fusion,
+        CohortBenchmark,
+        Ceilings,
+        Scaling,
+        StudyBenchmark,
+    ):
         assert dataclasses.is_dataclass(kind)
         assert len(kind.words) > 80

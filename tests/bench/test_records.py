@@ -4,17 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from riskset.bench.record import Record, markdown, read_csv, with_gaps, write_csv
+from riskset.bench.record import BenchmarkRecord, markdown, read_csv, with_gaps, write_csv
 
 
-def records() -> list[Record]:
+def records() -> list[BenchmarkRecord]:
     known = {"experiment": "fixed", "model": "cox", "n_rows": 1000, "n_columns": 3}
     return with_gaps(
         [
-            Record(**known, tool="a", seconds=1 / 3, objective=12.5, kkt=1e-9, n_nonzero=2),
-            Record(**known, tool="b, c", seconds=0.1, objective=12.75, kkt=0.2, note='"no" | yes'),
-            Record(**known, tool="d", note="stopped after 600 s"),
-            Record(**(known | {"n_rows": 2000}), tool="a", seconds=2.0, objective=99.0),
+            BenchmarkRecord(
+                **known, tool="a", seconds=1 / 3, objective=12.5, kkt=1e-9, n_nonzero=2
+            ),
+            BenchmarkRecord(
+                **known, tool="b, c", seconds=0.1, objective=12.75, kkt=0.2, note='"no" | yes'
+            ),
+            BenchmarkRecord(**known, tool="d", note="stopped after 600 s"),
+            BenchmarkRecord(**(known | {"n_rows": 2000}), tool="a", seconds=2.0, objective=99.0),
         ]
     )
 
@@ -47,8 +51,8 @@ def test_markdown() -> None:
 
 
 def test_range_of_times_is_shown_where_there_is_one() -> None:
-    one = Record(experiment="x", seconds=1.0, fastest=1.0, slowest=1.0)
-    several = Record(experiment="x", seconds=1.0, fastest=0.5, slowest=2.0)
+    one = BenchmarkRecord(experiment="x", seconds=1.0, fastest=1.0, slowest=1.0)
+    several = BenchmarkRecord(experiment="x", seconds=1.0, fastest=0.5, slowest=2.0)
     text = markdown("", [one, several])
     assert "1 (0.5 to 2)" in text
     assert text.count("(") == 1
@@ -56,5 +60,5 @@ def test_range_of_times_is_shown_where_there_is_one() -> None:
 
 @pytest.mark.parametrize("text", ["1e-08", "0.1"])
 def test_numbers_keep_their_digits(tmp_path: Path, text: str) -> None:
-    write_csv(tmp_path / "t.csv", [Record(experiment="x", tol=float(text))])
+    write_csv(tmp_path / "t.csv", [BenchmarkRecord(experiment="x", tol=float(text))])
     assert text in (tmp_path / "t.csv").read_text()

@@ -9,7 +9,7 @@ from riskset.bench.experiment import Tell
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.peers import Peers
-from riskset.bench.record import Record, grouped, line
+from riskset.bench.record import BenchmarkRecord, grouped, line
 from riskset.model.penalty import L1
 from riskset.plot import Figure, Panel, time_curves
 
@@ -38,7 +38,7 @@ class Resample:
     device: str = "cpu"
     seed: int = 123
 
-    def records(self, tell: Tell) -> Iterator[Record]:
+    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
         """A fit and its replicates, at each size."""
         penalty = L1.from_variance(self.variance)
         total = len(self.models) * len(self.rows)
@@ -67,7 +67,7 @@ class Resample:
                     **case.judge(fitted.coef_, penalty)._asdict(),
                 )
 
-    def picture(self, records: Sequence[Record]) -> Figure:
+    def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
         """Seconds against rows, one panel for each model."""
         panels = []
         for (model,), found in grouped(records, "model"):

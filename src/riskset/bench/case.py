@@ -11,7 +11,7 @@ from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features
 from riskset._version import __version__
 from riskset.bench.measure import measure, processor
-from riskset.bench.record import Record
+from riskset.bench.record import BenchmarkRecord
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome, Surv
 from riskset.estimators.cox import Cox
@@ -125,7 +125,7 @@ class Case:
             int(np.count_nonzero(coef)),
         )
 
-    def record(self, **known: Any) -> Record:
+    def record(self, **known: Any) -> BenchmarkRecord:
         """A record of this problem."""
         cohort = self.cohort
         facts: dict[str, Any] = {
@@ -138,7 +138,7 @@ class Case:
             "version": __version__,
             "processor": processor(),
         }
-        return Record(**(facts | known))
+        return BenchmarkRecord(**(facts | known))
 
 
 def called(device: str) -> str:

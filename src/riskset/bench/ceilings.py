@@ -13,7 +13,7 @@ from riskset.bench import ceiling_kernels as kernels
 from riskset.bench.case import Case
 from riskset.bench.experiment import Tell
 from riskset.bench.measure import steady
-from riskset.bench.record import Record, grouped
+from riskset.bench.record import BenchmarkRecord, grouped
 from riskset.data.column_storage import BinaryColumns
 from riskset.kernels._vector import lane_rows
 from riskset.model.design_sums import HostSums
@@ -267,7 +267,7 @@ class Ceilings:
     most: int = 1 << 28
     peers: ClassVar[None] = None
 
-    def records(self, tell: Tell) -> Iterator[Record]:
+    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
         """The machine, then riskset, with each number of threads."""
         every = tuple(self.threads) or tuple(sorted({1, available_threads()}))
         jobs = [(n, threads) for n in sorted(self.rows) for threads in every]
@@ -290,7 +290,7 @@ class Ceilings:
         work: Work,
         known: dict[str, float],
         tool: str = "riskset",
-    ) -> Record:
+    ) -> BenchmarkRecord:
         """Measure, and keep the seconds for each unit of work of a ceiling in `known`."""
         times = steady(work.call, self.repeats, SHORT)
         each = times["fastest"] / work.count  # what disturbs a loop only makes it slower
@@ -312,7 +312,7 @@ class Ceilings:
             unit=work.unit, **facts, **times,
         )  # fmt: skip
 
-    def picture(self, records: Sequence[Record]) -> Figure:
+    def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
         """How much of its ceiling every kernel reaches."""
         groups = {}
         for (n, threads), found in grouped([r for r in records if r.share], "n_rows", "threads"):

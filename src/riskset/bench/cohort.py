@@ -12,13 +12,13 @@ from riskset.bench.case import MODELS, SELECTORS, Case, called
 from riskset.bench.experiment import Tell
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
-from riskset.bench.record import Record, grouped
+from riskset.bench.record import BenchmarkRecord, grouped
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.model.penalty import L1
 from riskset.plot import Figure, time_bars
 from riskset.simulate import Simulation, simulate_cohort
 
-__all__ = ["COLUMNS", "ROWS", "TREATMENT", "Cohort"]
+__all__ = ["COLUMNS", "ROWS", "TREATMENT", "CohortBenchmark"]
 
 ROWS, COLUMNS = 434_866, 9_811
 DENSITY = 0.0289
@@ -29,7 +29,7 @@ TREATMENT = "treatment"
 
 
 @dataclass(frozen=True)
-class Cohort:
+class CohortBenchmark:
     """The options of `cohort`."""
 
     name: ClassVar[str] = "cohort"
@@ -53,7 +53,7 @@ class Cohort:
     seed: int = 123
     peers: ClassVar[None] = None
 
-    def records(self, tell: Tell) -> Iterator[Record]:
+    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
         """Every step of the analysis, for each model."""
         for k, model in enumerate(self.models):
             for share, detail, record in self._steps(model):
@@ -62,7 +62,7 @@ class Cohort:
                 else:
                     yield record
 
-    def _steps(self, model: str) -> Iterator[tuple[float, str, Record | None]]:
+    def _steps(self, model: str) -> Iterator[tuple[float, str, BenchmarkRecord | None]]:
         yield 0.0, "drawing", None
         self._warm_up(model)
         drawn = measure(lambda: self._draw(model, self.rows, self.columns))
@@ -123,7 +123,7 @@ class Cohort:
         fitted.confidence_interval([TREATMENT], method="profile")
         fitted.bootstrap(40, 1, parameters=TREATMENT)
 
-    def picture(self, records: Sequence[Record]) -> Figure:
+    def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
         """Seconds of every step."""
         return time_bars(
             {

@@ -10,7 +10,7 @@ from riskset.bench.experiment import Tell
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.peers import Peers
-from riskset.bench.record import Record, grouped, line
+from riskset.bench.record import BenchmarkRecord, grouped, line
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.model.penalty import L1
 from riskset.plot import Figure, Panel, time_curves
@@ -44,7 +44,7 @@ class CrossValidate:
     seed: int = 123
     peers: Peers | None = None
 
-    def records(self, tell: Tell) -> Iterator[Record]:
+    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
         """Ours with each number of threads, then the peers, at each size."""
         total = len(self.models) * len(self.rows)
         every = available_threads()
@@ -85,7 +85,7 @@ class CrossValidate:
         small = Case.draw(self.name, model, 1000, 30, 0.1, 1)
         self._selector(model, None, 3, 1).fit(small.design, small.y)
 
-    def _ours(self, case: Case, threads: int) -> Record:
+    def _ours(self, case: Case, threads: int) -> BenchmarkRecord:
         model = self._selector(case.model, threads, self.folds, self.repeats)
         design = case.design
         done = measure(lambda: model.fit(design, case.y))
@@ -104,7 +104,7 @@ class CrossValidate:
             **done.times,
         )
 
-    def picture(self, records: Sequence[Record]) -> Figure:
+    def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
         """Seconds against threads, one panel for each model, one line for each size."""
         panels = []
         for (model,), found in grouped(records, "model"):

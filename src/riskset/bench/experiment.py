@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 from riskset.bench.measure import machine
 from riskset.bench.peers import Peers
-from riskset.bench.record import Record, markdown, with_gaps, write_csv
+from riskset.bench.record import BenchmarkRecord, markdown, with_gaps, write_csv
 from riskset.data.writers import replacing
 from riskset.plot import Figure
 
@@ -30,10 +30,10 @@ class Experiment(Protocol):
     words: ClassVar[str]
     """What a reader of the table has to know."""
 
-    def records(self, tell: Tell) -> Iterator[Record]:
+    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
         """Measure, one competitor after the other."""
 
-    def picture(self, records: Sequence[Record]) -> Figure:
+    def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
         """Draw what was measured."""
 
     @property
@@ -48,14 +48,14 @@ class Written:
     csv: Path
     markdown: Path
     picture: Path
-    records: list[Record] = field(repr=False)
+    records: list[BenchmarkRecord] = field(repr=False)
 
 
 def run(
     experiment: Experiment,
     folder: Path,
     tell: Tell = lambda share, detail: None,
-    seen: Callable[[Record], None] = lambda record: None,
+    seen: Callable[[BenchmarkRecord], None] = lambda record: None,
 ) -> Written:
     """Run an experiment into ``NAME.csv``, ``NAME.md`` and ``NAME.png``.
 
@@ -66,7 +66,7 @@ def run(
     preface = [experiment.words, *machine()]
     if experiment.peers is not None:
         preface += experiment.peers.preface
-    records: list[Record] = []
+    records: list[BenchmarkRecord] = []
     for record in experiment.records(tell):
         records = with_gaps([*records, record])
         seen(records[-1])

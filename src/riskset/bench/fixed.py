@@ -12,7 +12,7 @@ from riskset.bench.case import MODELS, Case, called, warm_up
 from riskset.bench.experiment import STRENGTH, TOL, Tell
 from riskset.bench.measure import measure, version
 from riskset.bench.peers import Peers
-from riskset.bench.record import Record, grouped, line
+from riskset.bench.record import BenchmarkRecord, grouped, line
 from riskset.model.penalty import L1
 from riskset.plot import Figure, Panel, time_curves
 
@@ -48,7 +48,7 @@ class Fixed:
     solvers: Sequence[str] = ("newton",)
     peers: Peers | None = None
 
-    def records(self, tell: Tell) -> Iterator[Record]:
+    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
         """Ours with each number of threads, then the peers, at each size."""
         total = len(self.models) * len(self.rows)
         penalty = L1(self.strength) if self.strength > 0 else None
@@ -68,7 +68,7 @@ class Fixed:
     def _threads(self) -> Sequence[int]:
         return tuple(self.threads) or tuple(sorted({1, available_threads()}))
 
-    def _product(self, case: Case) -> Record:
+    def _product(self, case: Case) -> BenchmarkRecord:
         x, r = case.cohort.X, np.random.default_rng(1).normal(size=case.cohort.time.size)
         done = measure(lambda: x.T @ r, self.repeats)
         del case.cohort.__dict__["X"]  # eight bytes an entry that nobody needs any more
@@ -77,7 +77,7 @@ class Fixed:
             **done.times,
         )  # fmt: skip
 
-    def _fits(self, case: Case, penalty: L1 | None, solver: str) -> Iterator[Record]:
+    def _fits(self, case: Case, penalty: L1 | None, solver: str) -> Iterator[BenchmarkRecord]:
         options: dict[str, Any] = {
             "penalty": penalty,
             "tol": TOL,
@@ -100,7 +100,7 @@ class Fixed:
                 **case.judge(model.coef_, penalty)._asdict(),
             )
 
-    def picture(self, records: Sequence[Record]) -> Figure:
+    def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
         """Seconds against rows, one panel for each model."""
         panels = []
         for (model,), found in grouped(records, "model"):

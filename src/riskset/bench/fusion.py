@@ -16,10 +16,10 @@ from riskset.bench import fusion_kernels as kernels
 from riskset.bench.experiment import Tell
 from riskset.bench.fusion_device import device_forms
 from riskset.bench.measure import processor, steady
-from riskset.bench.record import Record, grouped
+from riskset.bench.record import BenchmarkRecord, grouped
 from riskset.plot import Figure, Panel, time_curves
 
-__all__ = ["DEVICES", "FORMS", "ROWS", "Form", "Fusion", "Vectors", "cpu_forms"]
+__all__ = ["DEVICES", "FORMS", "ROWS", "KernelForm", "Fusion", "Vectors", "cpu_forms"]
 
 ROWS = (100_000, 177_828, 316_228, 562_341, 1_000_000)
 FORMS = ("separate", "tuples", "fused")
@@ -43,7 +43,7 @@ class Vectors:
 
 
 @dataclass(frozen=True)
-class Form:
+class KernelForm:
     """One way to do it.
 
     Attributes
@@ -58,7 +58,7 @@ class Form:
     result: Callable[[], tuple[float, float]]
 
 
-def cpu_forms(v: Vectors) -> dict[str, Form]:
+def cpu_forms(v: Vectors) -> dict[str, KernelForm]:
     """One thread of the processor."""
     s0, s1, s2, first, second = np.empty((5, v.r.size))
 
@@ -92,7 +92,7 @@ def cpu_forms(v: Vectors) -> dict[str, Form]:
         return kernels.fused(v.r, v.xr, v.xxr, v.event)
 
     return {
-        "separate": Form(
+        "separate": KernelForm(
             {
                 "three scans": three_scans,
                 "transformation": transform,
@@ -100,14 +100,14 @@ def cpu_forms(v: Vectors) -> dict[str, Form]:
             },
             separate,
         ),
-        "tuples": Form(
+        "tuples": KernelForm(
             {"tuple scan": tuple_scan, "transformed reduction": transform_reduce}, tuples
         ),
-        "fused": Form({}, fused),
+        "fused": KernelForm({}, fused),
     }
 
 
-DEVICES: dict[str, Callable[[Vectors], Mapping[str, Form]]] = {
+DEVICES: dict[str, Callable[[Vectors], Mapping[str, KernelForm]]] = {
     "cpu": cpu_forms,
     "cuda": device_forms,
 }
@@ -136,7 +136,7 @@ class Fusion:
         if self.device not in DEVICES:
             raise InputError.wrong_option("device", self.device, tuple(DEVICES))
 
-    def records(self, tell: Tell) -> Iterator[Record]:
+    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
         """Every form, and its steps, at every size."""
         for form in DEVICES[self.device](Vectors.draw(100, 1)).values():
             form.result()  # compiles
@@ -154,8 +154,8 @@ class Fusion:
 
     def _record(
         self, n: int, form: str, step: str, work: Callable[[], object], gap: float | None = None
-    ) -> Record:
-        return Record(
+    ) -> BenchmarkRecord:
+        return BenchmarkRecord(
             experiment=self.name,
             n_rows=n,
             tool=f"{form}, {self.device}",
@@ -167,7 +167,7 @@ class Fusion:
             **steady(work, self.repeats),
         )
 
-    def picture(self, records: Sequence[Record]) -> Figure:
+    def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
         """How many times faster than apart, as in the paper."""
         whole = [r for r in records if r.step == "in all"]
         apart = {r.n_rows: r.seconds for r in whole if r.tool.startswith("separate")}

@@ -17,7 +17,7 @@ from riskset.kernels.cuda.launch import THREADS, TILE_ROWS
 from riskset.kernels.cuda.signatures import kernels_in, signatures
 
 if TYPE_CHECKING:
-    from riskset.bench.fusion import Form, Vectors
+    from riskset.bench.fusion import KernelForm, Vectors
 
 __all__ = ["SOURCE", "Passes", "device_forms"]
 
@@ -105,9 +105,9 @@ class Passes:
         return float(first), float(self.backend.download(self.at["other"])[0])
 
 
-def device_forms(v: "Vectors") -> dict[str, "Form"]:
+def device_forms(v: "Vectors") -> dict[str, "KernelForm"]:
     """On the GPU of this machine, or an error that says what is missing."""
-    from riskset.bench.fusion import Form
+    from riskset.bench.fusion import KernelForm
 
     passes = Passes(v, device.open_device(SOURCE))
     plans = {
@@ -124,7 +124,7 @@ def device_forms(v: "Vectors") -> dict[str, "Form"]:
     }
     results = {"separate": passes.one_by_one, "tuples": passes.both, "fused": passes.both}
 
-    def form(name: str) -> Form:
+    def form(name: str) -> KernelForm:
         steps, result = plans[name], results[name]
 
         def waited(step: str) -> None:
@@ -137,6 +137,6 @@ def device_forms(v: "Vectors") -> dict[str, "Form"]:
             return result()
 
         alone = {step: (lambda step=step: waited(step)) for step in steps if len(steps) > 1}
-        return Form(alone, whole)
+        return KernelForm(alone, whole)
 
     return {name: form(name) for name in plans}

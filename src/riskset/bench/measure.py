@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from riskset._runtime import available_threads
 from riskset._version import __version__
 
-__all__ = ["Measured", "machine", "measure", "processor", "steady", "version"]
+__all__ = ["Measurement", "machine", "measure", "processor", "steady", "version"]
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ LONG = 0.02
 
 
 @dataclass(frozen=True)
-class Measured(Generic[T]):
+class Measurement(Generic[T]):
     """What a piece of work gave and took.
 
     Attributes
@@ -57,7 +57,7 @@ class Measured(Generic[T]):
         }
 
 
-def measure(work: Callable[[], T], repeats: int = 1) -> Measured[T]:
+def measure(work: Callable[[], T], repeats: int = 1) -> Measurement[T]:
     """Do it several times, and look at the memory of the first."""
     before = _resident("VmRSS") if _forget_peak() else None
     taken = []
@@ -68,7 +68,7 @@ def measure(work: Callable[[], T], repeats: int = 1) -> Measured[T]:
         taken.append(time.perf_counter() - start)
         if k == 0 and before is not None:
             peak = max(0.0, _resident("VmHWM") - before)
-    return Measured(result, statistics.median(taken), min(taken), max(taken), peak)
+    return Measurement(result, statistics.median(taken), min(taken), max(taken), peak)
 
 
 def steady(work: Callable[[], object], repeats: int, long: float | None = None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from riskset.bench.case import Case
-from riskset.bench.record import Record
+from riskset.bench.record import BenchmarkRecord
 from riskset.model.penalty import L1
 
 __all__ = ["PEERS", "Absent", "Peer", "Peers"]
@@ -128,7 +128,7 @@ class Peers:
 
     def records(
         self, case: Case, l1: float | None, *, threads: int = 1, step: str = "fit", **options: Any
-    ) -> "list[Record]":
+    ) -> "list[BenchmarkRecord]":
         """The answers of all who can, one after the other; `l1` None is a selection."""
         return [
             self._record(case, name, l1, threads, step, options)
@@ -144,7 +144,7 @@ class Peers:
         threads: int,
         step: str,
         options: Mapping[str, Any],
-    ) -> Record:
+    ) -> BenchmarkRecord:
         known: dict[str, Any] = {
             "tool": name,
             "version": self.versions[name],

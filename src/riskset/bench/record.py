@@ -11,7 +11,7 @@ from riskset.data.writers import replacing
 
 __all__ = [
     "AS_GOOD",
-    "Record",
+    "BenchmarkRecord",
     "grouped",
     "line",
     "markdown",
@@ -25,7 +25,7 @@ AS_GOOD = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class BenchmarkRecord:
     """What one competitor did on one problem; None where it does not apply or is not known.
 
     Attributes
@@ -108,7 +108,7 @@ class Record:
         return self.gap is None or self.gap <= AS_GOOD
 
 
-NAMES = tuple(field.name for field in fields(Record))
+NAMES = tuple(field.name for field in fields(BenchmarkRecord))
 
 
 def _kind(hint: object) -> type:
@@ -117,7 +117,9 @@ def _kind(hint: object) -> type:
     return next(kind for kind in kinds if isinstance(kind, type) and kind is not type(None))
 
 
-KINDS: Mapping[str, type] = {name: _kind(hint) for name, hint in get_type_hints(Record).items()}
+KINDS: Mapping[str, type] = {
+    name: _kind(hint) for name, hint in get_type_hints(BenchmarkRecord).items()
+}
 
 HEADS = {
     "n_rows": "rows",
@@ -133,7 +135,7 @@ HEADS = {
 }
 
 
-def with_gaps(records: Iterable[Record]) -> list[Record]:
+def with_gaps(records: Iterable[BenchmarkRecord]) -> list[BenchmarkRecord]:
     """The same records, each objective compared with the best on its problem."""
     records = list(records)
     best: dict[tuple[object, ...], float] = {}
@@ -146,7 +148,7 @@ def with_gaps(records: Iterable[Record]) -> list[Record]:
     ]
 
 
-def write_csv(path: Path, records: Iterable[Record]) -> None:
+def write_csv(path: Path, records: Iterable[BenchmarkRecord]) -> None:
     """All fields of all records; numbers keep their digits, what is unknown stays empty."""
     with replacing(path) as (temporary,), temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, NAMES, lineterminator="\n")
@@ -155,12 +157,13 @@ def write_csv(path: Path, records: Iterable[Record]) -> None:
             writer.writerow(asdict(record))
 
 
-def read_csv(path: Path) -> list[Record]:
+def read_csv(path: Path) -> list[BenchmarkRecord]:
     """What `write_csv` wrote."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return [
-        Record(**{name: _read(text, KINDS[name]) for name, text in row.items()}) for row in rows
+        BenchmarkRecord(**{name: _read(text, KINDS[name]) for name, text in row.items()})
+        for row in rows
     ]
 
 
@@ -168,7 +171,7 @@ def _read(text: str, kind: type) -> Any:
     return None if text == "" and kind is not str else kind(text)
 
 
-def markdown(title: str, records: Sequence[Record], preface: Sequence[str] = ()) -> str:
+def markdown(title: str, records: Sequence[BenchmarkRecord], preface: Sequence[str] = ()) -> str:
     """A table for readers: what is the same in all rows, or empty, stands before it or nowhere.
 
     Times of competitors whose objective is not `AS_GOOD` as the best stand in brackets.
@@ -204,7 +207,7 @@ def markdown(title: str, records: Sequence[Record], preface: Sequence[str] = ())
     return "\n".join(lines) + "\n"
 
 
-def _cell(record: Record, name: str) -> str:
+def _cell(record: BenchmarkRecord, name: str) -> str:
     word = _word(name, getattr(record, name))
     if name == "seconds" and word:
         if record.fastest is not None and record.fastest != record.slowest:
@@ -233,16 +236,18 @@ def _word(name: str, value: object) -> str:
 
 
 def grouped(
-    records: Iterable[Record], *names: str
-) -> list[tuple[tuple[object, ...], list[Record]]]:
+    records: Iterable[BenchmarkRecord], *names: str
+) -> list[tuple[tuple[object, ...], list[BenchmarkRecord]]]:
     """Records with the same values of some fields together, in the order of their first."""
-    found: dict[tuple[object, ...], list[Record]] = {}
+    found: dict[tuple[object, ...], list[BenchmarkRecord]] = {}
     for record in records:
         found.setdefault(tuple(getattr(record, name) for name in names), []).append(record)
     return list(found.items())
 
 
-def line(records: Iterable[Record], x: str, y: str = "seconds") -> tuple[list[float], list[float]]:
+def line(
+    records: Iterable[BenchmarkRecord], x: str, y: str = "seconds"
+) -> tuple[list[float], list[float]]:
     """Two fields of some records, as a line of a picture; None counts as 0."""
     pairs = [(float(getattr(r, x) or 0), float(getattr(r, y) or 0)) for r in records]
     return [a for a, _ in pairs], [b for _, b in pairs]

@@ -12,7 +12,7 @@ from riskset.bench.case import Case, warm_up
 from riskset.bench.experiment import STRENGTH, TOL, Tell
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
-from riskset.bench.record import Record, grouped
+from riskset.bench.record import BenchmarkRecord, grouped
 from riskset.model.penalty import L1
 from riskset.plot import Figure, Panel, time_curves
 
@@ -68,7 +68,7 @@ class Scaling:
         for share in self.shares:
             yield "events", replace(base, events=share)
 
-    def records(self, tell: Tell) -> Iterator[Record]:
+    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
         """Vary one thing after the other."""
         jobs = [(model, what, size) for model in self.models for what, size in self.sizes()]
         penalty = L1(STRENGTH)
@@ -95,7 +95,7 @@ class Scaling:
         event = np.where(is_kept | (case.cohort.event != 1), case.cohort.event, 0)
         return replace(case, cohort=replace(case.cohort, event=event))
 
-    def picture(self, records: Sequence[Record]) -> Figure:
+    def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
         """Seconds against each size."""
         panels = []
         values = {

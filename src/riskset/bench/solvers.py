@@ -16,7 +16,7 @@ from riskset.bench.experiment import STRENGTH, Tell
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.proximal import Accelerated
-from riskset.bench.record import Record, grouped, line
+from riskset.bench.record import BenchmarkRecord, grouped, line
 from riskset.data.column_storage import StoredColumns
 from riskset.data.design import Design
 from riskset.model.penalty import L1
@@ -101,7 +101,7 @@ class Solvers:
     seed: int = 123
     peers: ClassVar[None] = None
 
-    def records(self, tell: Tell) -> Iterator[Record]:
+    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
         """Every method to every tolerance."""
         jobs = [
             (model, n, method, tol)
@@ -120,7 +120,7 @@ class Solvers:
                     self._solve(small, small.problem, each, 1e-3)  # compiles
             yield self._record(case, method, tol)
 
-    def _record(self, case: Case, method: str, tol: float) -> Record:
+    def _record(self, case: Case, method: str, tol: float) -> BenchmarkRecord:
         sizes = np.diff(case.cohort.indptr)
         design = CountedDesign.of(case.design, sizes)
         problem = Problem.prepare(design, case.loss)
@@ -150,7 +150,7 @@ class Solvers:
             problem=problem, method=kind,
         )  # fmt: skip
 
-    def picture(self, records: Sequence[Record]) -> Figure:
+    def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
         """Passes and seconds against the tolerance."""
         panels = []
         for (model, n), found in grouped(records, "model", "n_rows"):

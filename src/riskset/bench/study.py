@@ -16,7 +16,7 @@ from riskset._version import __version__
 from riskset.bench.cohort import COLUMNS, DENSITY, ROWS
 from riskset.bench.experiment import Tell
 from riskset.bench.measure import measure, processor
-from riskset.bench.record import Record
+from riskset.bench.record import BenchmarkRecord
 from riskset.cohort.balancing import balance
 from riskset.cohort.matching import match
 from riskset.cohort.population import Population
@@ -27,7 +27,7 @@ from riskset.data.design import Design
 from riskset.plot import Figure, time_bars
 from riskset.simulate import simulate_cohort
 
-__all__ = ["PEOPLE", "Study"]
+__all__ = ["PEOPLE", "StudyBenchmark"]
 
 PEOPLE, COVARIATES = 1_000_000, 10_000
 RARE = 0.003
@@ -37,7 +37,7 @@ CONFOUNDING = 1.0
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyBenchmark:
     """The options of `study`; `rows` and `columns` are those of the propensity score."""
 
     name: ClassVar[str] = "study"
@@ -62,7 +62,7 @@ class Study:
     seed: int = 123
     peers: ClassVar[None] = None
 
-    def records(self, tell: Tell) -> Iterator[Record]:
+    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
         """Matching, balance, and the propensity score."""
         tell(0.0, "drawing people to match")
         self._warm_up()
@@ -82,7 +82,7 @@ class Study:
         tell(0.4, "propensity score")
         yield self._score(drawn.design, drawn.treatment)
 
-    def _score(self, design: Design, treatment: Index) -> Record:
+    def _score(self, design: Design, treatment: Index) -> BenchmarkRecord:
         done = measure(
             lambda: propensity_score(
                 treatment, design, folds=self.folds, repeats=self.repeats, seed=self.seed,
@@ -99,11 +99,13 @@ class Study:
         step = f"propensity score, {self.folds} folds x {self.repeats}"
         return self._record(step, design.n_rows, design, note=note, **facts, **done.times)
 
-    def _record(self, step: str, n_rows: int, design: Design | None, **known: Any) -> Record:
+    def _record(
+        self, step: str, n_rows: int, design: Design | None, **known: Any
+    ) -> BenchmarkRecord:
         if design is not None:
             n_entries = int(entry_counts(design).sum())
             known |= {"n_columns": design.n_features, "n_entries": n_entries}
-        return Record(
+        return BenchmarkRecord(
             experiment=self.name, n_rows=n_rows, version=__version__, step=step,
             threads=available_threads() if self.threads is None else self.threads,
             processor=processor(), **known,
@@ -115,7 +117,7 @@ class Study:
         score = propensity_score(few.treatment, few.design, folds=3, repeats=1, progress=False)
         balance(few.design, match(score.people))
 
-    def picture(self, records: Sequence[Record]) -> Figure:
+    def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
         """Seconds of every step."""
         return time_bars({"Steps of a study": {r.step: float(r.seconds or 0) for r in records}})
 

@@ -15,7 +15,7 @@ from riskset.data.writers import check_folder
 if TYPE_CHECKING:
     from riskset.bench.experiment import Experiment
     from riskset.bench.peers import Peers
-    from riskset.bench.record import Record
+    from riskset.bench.record import BenchmarkRecord
 
 __all__ = ["bench"]
 
@@ -221,13 +221,13 @@ def cohort(
 ) -> None:
     """A cohort of the size of the real study, from the penalty to intervals (section 3.4)."""
     check_folder(out)
-    from riskset.bench.cohort import Cohort
+    from riskset.bench.cohort import CohortBenchmark
 
     given = _given(
         model=model, rows=rows, columns=columns, folds=folds, repeats=repeats,
         replicates=replicates, threads=threads,
     )  # fmt: skip
-    _run(Cohort(device=device.value, seed=seed, **given), out, quiet)
+    _run(CohortBenchmark(device=device.value, seed=seed, **given), out, quiet)
 
 
 @bench.command()
@@ -251,13 +251,13 @@ def study(
 ) -> None:
     """Propensity score, matching and balance, at the sizes of claims data."""
     check_folder(out)
-    from riskset.bench.study import Study
+    from riskset.bench.study import StudyBenchmark
 
     given = _given(
         rows=rows, columns=columns, folds=folds, repeats=repeats, people=people,
         covariates=covariates, threads=threads,
     )  # fmt: skip
-    _run(Study(seed=seed, **given), out, quiet)
+    _run(StudyBenchmark(seed=seed, **given), out, quiet)
 
 
 @bench.command()
@@ -334,7 +334,7 @@ def _run(experiment: "Experiment", out: Path, quiet: bool) -> None:
 
     console = output()
 
-    def show(record: "Record") -> None:
+    def show(record: "BenchmarkRecord") -> None:
         if quiet:
             return
         size = "" if record.n_rows is None else f"{record.n_rows:,} rows, "

@@ -7,7 +7,7 @@ import numpy as np
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
-from riskset.data.causes import Labels, labels_of
+from riskset.data.causes import CauseLabels, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.dataset import Dataset
 from riskset.data.labels import as_codes, code_columns
@@ -42,7 +42,7 @@ class Followup(NamedTuple):
     weight: Rows
     group: Index
     labels: tuple[object, ...]
-    causes: Labels
+    causes: CauseLabels
 
     @classmethod
     def read(cls, y: object, group: object = None, weight: object = None) -> "Followup":
@@ -152,7 +152,7 @@ def check_level(level: float) -> None:
 
 def _fields(
     y: object,
-) -> tuple[AnyArray, AnyArray, AnyArray | None, AnyArray | None, Labels]:
+) -> tuple[AnyArray, AnyArray, AnyArray | None, AnyArray | None, CauseLabels]:
     """Times, events, entries, weights and the labels of causes."""
     if isinstance(y, Outcome):
         return y.time, y.event, y.entry, y.weight, y.labels

@@ -13,7 +13,7 @@ from riskset._types import AnyArray, Index, Rows
 from riskset.data.checks import Places, complain_rows, is_missing, shown
 
 __all__ = [
-    "Labels",
+    "CauseLabels",
     "cause_code",
     "choose_cause",
     "code_labels",
@@ -22,7 +22,7 @@ __all__ = [
     "named_causes",
 ]
 
-Labels = Mapping[int, str]
+CauseLabels = Mapping[int, str]
 """The label of each code; empty if events are numbers."""
 
 
@@ -35,7 +35,7 @@ def holds_text(event: AnyArray) -> bool:
 
 def code_labels(
     event: AnyArray, censored: object, column: str, places: Places, *, is_new: bool = False
-) -> tuple[Index, Labels]:
+) -> tuple[Index, CauseLabels]:
     """Text labels as codes, and the label of each code but 0.
 
     Parameters
@@ -85,7 +85,7 @@ def code_labels(
     return codes[place.reshape(-1)], {k: name for name, k in code.items()}
 
 
-def labels_of(y: object) -> Labels:
+def labels_of(y: object) -> CauseLabels:
     """Labels that `riskset.Surv` put into the field ``cause``; none if there is no such field.
 
     Raises
@@ -110,7 +110,7 @@ def labels_of(y: object) -> Labels:
     return {int(k): str(label) for k, label in zip(codes, labels, strict=True) if k > 0}
 
 
-def cause_code(cause: object, labels: Labels) -> object:
+def cause_code(cause: object, labels: CauseLabels) -> object:
     """The code of a cause that may be named by its label.
 
     Without labels whatever was given, to be judged as a code. With labels None stands for the only
@@ -147,7 +147,7 @@ def cause_code(cause: object, labels: Labels) -> object:
     )
 
 
-def named_causes(codes: Index, labels: Labels) -> AnyArray:
+def named_causes(codes: Index, labels: CauseLabels) -> AnyArray:
     """The causes as results show them: labels if there are any, else the codes."""
     if not labels:
         return codes
@@ -160,7 +160,7 @@ def _listed(names: object) -> str:
 
 
 def choose_cause(
-    codes: Index, weight: Rows, cause: object, labels: Labels, places: Places, *, is_part: bool
+    codes: Index, weight: Rows, cause: object, labels: CauseLabels, places: Places, *, is_part: bool
 ) -> int:
     """The code to study; see `Outcome.build`."""
     present = np.unique(codes[weight > 0])
@@ -194,7 +194,7 @@ def choose_cause(
     return int(cause)
 
 
-def _no_events(cause: int, present: Index, n: int, labels: Labels, column: str) -> InputError:
+def _no_events(cause: int, present: Index, n: int, labels: CauseLabels, column: str) -> InputError:
     occur, others = f"codes that occur: {_codes(present)}", _codes(present[present > 0])
     if labels:
         others = _codes(np.array([repr(labels[code]) for code in present.tolist() if code]))

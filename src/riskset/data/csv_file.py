@@ -22,7 +22,7 @@ from riskset.data.database import Database, StoredTable, check_case, quoted, tex
 from riskset.data.dates import iso_day
 from riskset.data.table import NUMBER
 
-__all__ = ["Reading", "TextRules", "as_key", "open_csv"]
+__all__ = ["CsvCast", "TextRules", "as_key", "open_csv"]
 
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null")
 """What stands for a missing value, in any case and between any blanks."""
@@ -33,7 +33,7 @@ OF_A_SPREADSHEET = re.compile(r"(?i:sep)=.?")
 HEAD = 1000
 """Rows that rule readings out before the whole file is read."""
 
-Reading = Callable[[str], str]
+CsvCast = Callable[[str], str]
 """SQL of a text -> SQL of its value, NULL where the text does not fit."""
 
 
@@ -63,7 +63,7 @@ def _as_day(sql: str) -> str:
     return iso_day(f"trim({sql})")
 
 
-USUAL: tuple[Reading, ...] = (_as_whole, _as_number, _as_logical, _as_day)
+USUAL: tuple[CsvCast, ...] = (_as_whole, _as_number, _as_logical, _as_day)
 
 
 def as_key(sql: str) -> str:
@@ -86,7 +86,7 @@ class TextRules:
         name in its first line stands in quotes.
     """
 
-    readings: Callable[[Sequence[str]], Mapping[str, Sequence[Reading]]] = lambda names: {}
+    readings: Callable[[Sequence[str]], Mapping[str, Sequence[CsvCast]]] = lambda names: {}
     bare_tabs: bool = False
 
 
@@ -268,7 +268,7 @@ def _is_present(sql: str) -> str:
 
 
 def _typed(
-    database: Database, source: str, readings: Sequence[list[Reading]]
+    database: Database, source: str, readings: Sequence[list[CsvCast]]
 ) -> tuple[list[str], str]:
     """SQL of the columns, of the types that their readings give, and the table that has them.
 
@@ -296,7 +296,7 @@ def _typed(
     return columns, staged
 
 
-def _first_reading(source: str, readings: Sequence[list[Reading]]) -> str:
+def _first_reading(source: str, readings: Sequence[list[CsvCast]]) -> str:
     """Query of the first reading of each column, with `is_odd` where a value does not fit it."""
     values = [f"{own[0](f'c{k}')} AS v{k}" for k, own in enumerate(readings) if own]
     odd = [
@@ -311,7 +311,7 @@ def _first_reading(source: str, readings: Sequence[list[Reading]]) -> str:
     )
 
 
-def _rule_out(database: Database, source: str, readings: Sequence[list[Reading]]) -> None:
+def _rule_out(database: Database, source: str, readings: Sequence[list[CsvCast]]) -> None:
     """Take out the readings that some value of the source does not fit."""
     tests = [
         f"count(*) FILTER ({_is_present(f'c{k}')} AND {reading(f'c{k}')} IS NULL)"

@@ -15,7 +15,7 @@ import pyarrow as pa
 from riskset._errors import InputError
 from riskset._runtime import available_threads
 from riskset.data.frame import as_table
-from riskset.data.table import Table, Words, pandas_index
+from riskset.data.table import Table, TableWords, pandas_index
 from riskset.data.writers import check_folder
 
 __all__ = [
@@ -112,7 +112,7 @@ class StoredTable:
             n_rows=int(n_rows),
             fetch=self.fetch,
             texts=frozenset(n for n, type_ in self.types.items() if type_.startswith(textual)),
-            words=Words(self.file),
+            words=TableWords(self.file),
             index=self.index,
         )
 

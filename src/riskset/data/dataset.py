@@ -23,7 +23,7 @@ from riskset.data.notes import notes_on_columns
 from riskset.data.outcome import Outcome
 from riskset.data.outcome_columns import OutcomeColumns, identified, places_of
 from riskset.data.schema import LongOptions, Schema
-from riskset.data.table import Table, Words
+from riskset.data.table import Table, TableWords
 
 __all__ = ["Dataset", "assemble", "assemble_new"]
 
@@ -72,7 +72,7 @@ class Dataset:
 
     design: Design
     schema: Schema
-    words: Words
+    words: TableWords
     outcome_columns: OutcomeColumns
     cause: int | str | None = None
     n_dropped: Mapping[str, int] = field(default_factory=dict)

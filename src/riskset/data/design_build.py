@@ -30,7 +30,7 @@ from riskset.data.design_columns import (
 from riskset.data.design_map import Draft, Section, as_arrays, drafting, head_of
 from riskset.data.writers import check_target
 
-__all__ = ["Block", "Plan", "Spool", "lay_out", "write_blocks"]
+__all__ = ["Block", "DesignLayout", "Spool", "lay_out", "write_blocks"]
 
 BLOCK = 1 << SHIFT
 INSIDE = BLOCK - 1
@@ -128,7 +128,7 @@ class Spool:
 
 
 @dataclass(frozen=True)
-class Plan:
+class DesignLayout:
     """What is to become of a spool.
 
     Attributes
@@ -164,7 +164,7 @@ class _Target:
     filled: int = 0
 
 
-def lay_out(path: Path, spool: Spool, plan: Plan) -> None:
+def lay_out(path: Path, spool: Spool, plan: DesignLayout) -> None:
     """Write the file from the spool."""
     n_rows, place = plan.n_rows, plan.place
     n_blocks = max(1, -(-n_rows // BLOCK))
@@ -207,7 +207,7 @@ def lay_out(path: Path, spool: Spool, plan: Plan) -> None:
             draft.write(name, 0, array)
 
 
-def _targets(spool: Spool, plan: Plan) -> list[_Target]:
+def _targets(spool: Spool, plan: DesignLayout) -> list[_Target]:
     """The parts, as `assemble_csc` makes them of each group."""
     is_dense = ~spool.only_ones & (spool.count > DENSE_ABOVE * plan.n_rows)
     kinds = {
@@ -304,7 +304,7 @@ def write_blocks(
         for block in _recut(matrices(), p):
             spool.add(block)
         every = np.arange(p, dtype=np.int64)
-        plan = Plan(n_rows, known, column_keys(keys, known), every, [every], None, {})
+        plan = DesignLayout(n_rows, known, column_keys(keys, known), every, [every], None, {})
         lay_out(path, spool, plan)
 
 

@@ -23,7 +23,7 @@ __all__ = [
     "SEAL",
     "Finite",
     "Form",
-    "Label",
+    "GroupLabel",
     "Numeral",
     "check_ascending",
     "check_form",
@@ -72,7 +72,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Numeral = Annotated[float, BeforeValidator(_as_number)]
 """A number; infinity is written as the text "inf" or "-inf"."""
 
-Label = Annotated[Any, AfterValidator(check_label)]
+GroupLabel = Annotated[Any, AfterValidator(check_label)]
 """A label of a group, a stratum or a level: text, a number or a truth value."""
 
 

@@ -17,7 +17,7 @@ from riskset.data.database import StoredTable, batches, quoted
 from riskset.data.design_columns import SHIFT
 from riskset.kernels.long_table_cpu import append_entries
 
-__all__ = ["Entries", "Found", "LongColumns", "LongQuery"]
+__all__ = ["Entries", "LongTableColumns", "LongColumns", "LongQuery"]
 
 # A column without any value has the type "NULL".
 WHOLE = ('"NULL"', "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -45,7 +45,7 @@ class _Key:
 
 
 @dataclass(frozen=True)
-class Found:
+class LongTableColumns:
     """The columns of the design: first those whose every entry is 1, then the others.
 
     Attributes
@@ -68,7 +68,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Entries:
-    """Compressed sparse columns in the order of `Found`; values from ``indptr[n_ones]`` on."""
+    """Sparse columns in the order of `LongTableColumns`; values from ``indptr[n_ones]`` on."""
 
     indptr: Index
     indices: AnyArray
@@ -150,7 +150,7 @@ class LongQuery:
         (after,) = self.database.row(f"SELECT count(*) FROM {self._source}")
         self.n_dropped["unknown_rows"] = before - after
 
-    def count(self, wanted: Sequence[int | str] | None) -> Found:
+    def count(self, wanted: Sequence[int | str] | None) -> LongTableColumns:
         """Group by covariate; check the covariate keys and the values."""
         value = self._value or "1.0"
         table = self.database.sql(
@@ -174,7 +174,7 @@ class LongQuery:
         if wanted is not None:
             found, n, ones = self._only(wanted, found, n, ones)
         place = np.concatenate([np.flatnonzero(ones), np.flatnonzero(~ones)])
-        return Found(tuple(found), place, n[place].astype(np.int64), int(ones.sum()))
+        return LongTableColumns(tuple(found), place, n[place].astype(np.int64), int(ones.sum()))
 
     def _only(
         self, wanted: Sequence[int | str], found: list[int | str], n: AnyArray, ones: AnyArray
@@ -197,7 +197,7 @@ class LongQuery:
         self.n_dropped["entries_of_unseen_covariates"] = left_out
         return list(wanted), n[source], np.append(ones, True)[source]
 
-    def entries(self, found: Found) -> Entries:
+    def entries(self, found: LongTableColumns) -> Entries:
         """Stream the entries into their columns."""
         covariate, columns = self._key_table([found.keys[j] for j in found.place], self._covariate)
         indptr = np.append(0, np.cumsum(found.count)).astype(np.int64)
@@ -225,7 +225,7 @@ class LongQuery:
             raise self._unknown_row_complaint()
         return Entries(indptr, indices, values, found.place, found.n_ones)
 
-    def sorted_entries(self, found: Found) -> Iterator[tuple[AnyArray, AnyArray, Rows]]:
+    def sorted_entries(self, found: LongTableColumns) -> Iterator[tuple[AnyArray, AnyArray, Rows]]:
         """Row, column of `found` and value of all entries, by block of rows, column, row, value.
 
         The database sorts them by one number, and spills what is too large for its memory. Without
@@ -319,7 +319,7 @@ class LongQuery:
         )
 
     def repeated_complaint(
-        self, found: Found, repeated: int, total: int, place: int, row: int
+        self, found: LongTableColumns, repeated: int, total: int, place: int, row: int
     ) -> InputError:
         """The error that names the first row and covariate given twice: `row` and `place`."""
         key = self.row_keys[row]

@@ -20,10 +20,10 @@ from riskset._types import AnyArray, Index
 from riskset.data.column_storage import StoredColumns
 from riskset.data.database import StoredTable, reading
 from riskset.data.design import Design
-from riskset.data.design_build import Block, Plan, Spool, lay_out
+from riskset.data.design_build import Block, DesignLayout, Spool, lay_out
 from riskset.data.design_columns import SHIFT
 from riskset.data.design_map import Contents, read_contents
-from riskset.data.long_query import Entries, Found, LongColumns, LongQuery
+from riskset.data.long_query import Entries, LongColumns, LongQuery, LongTableColumns
 from riskset.data.writers import check_target
 
 __all__ = [
@@ -216,7 +216,7 @@ def _sort_rows(entries: Entries) -> Index:
     return repeated
 
 
-def _first_repeated(found: Found, entries: Entries, repeated: Index) -> tuple[int, int]:
+def _first_repeated(found: LongTableColumns, entries: Entries, repeated: Index) -> tuple[int, int]:
     """Column of the design and row of the first entry that was given twice."""
     j = min(np.flatnonzero(repeated), key=lambda j: int(found.place[j]))
     rows, _ = entries.column(int(j))
@@ -314,7 +314,9 @@ def long_design_in_file(
                 "n_dropped": {name: n for name, n in n_dropped.items() if n},
             }
             names, place = tuple(map(str, found.keys)), found.place
-            plan = Plan(row_keys.size, names, found.keys, place, blocks.groups(), row_keys, about)
+            plan = DesignLayout(
+                row_keys.size, names, found.keys, place, blocks.groups(), row_keys, about
+            )
             lay_out(path, spool, plan)
     return stored_long_design(path, read_contents(path, verify=False))
 
@@ -334,7 +336,7 @@ class _Blocks:
         Entries of each covariate that were there before.
     """
 
-    def __init__(self, reader: LongQuery, found: Found, duplicates: Duplicates) -> None:
+    def __init__(self, reader: LongQuery, found: LongTableColumns, duplicates: Duplicates) -> None:
         self._reader, self._found, self._duplicates = reader, found, duplicates
         self.repeated = np.zeros(found.count.size, np.int64)
         self._first: tuple[int, int] | None = None
@@ -377,7 +379,7 @@ class _Blocks:
         return Block(block.number, column[first], row[first], merged)
 
 
-def _by_block(reader: LongQuery, found: Found) -> Iterator[Block]:
+def _by_block(reader: LongQuery, found: LongTableColumns) -> Iterator[Block]:
     """The sorted entries cut into blocks; columns of ones come first and have no values."""
     held: list[tuple[AnyArray, ...]] = []
 

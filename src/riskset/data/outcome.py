@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, RiskSets, Rows
-from riskset.data.causes import Labels, choose_cause, code_labels, holds_text
+from riskset.data.causes import CauseLabels, choose_cause, code_labels, holds_text
 from riskset.data.checks import EXACT, Places, as_array, as_numbers, complain_rows
 from riskset.data.labels import as_codes, code_columns
 from riskset.data.risk_order import into_risk_sets, risk_order
@@ -118,7 +118,7 @@ def Surv(  # noqa: N802
 
 def read_events(
     event: object, n_rows: int, places: Places, censored: object = None
-) -> tuple[Index, Labels]:
+) -> tuple[Index, CauseLabels]:
     """Codes of the events, and their labels if they are text."""
     column = places.column("event")
     array = as_array(event, column, places)
@@ -203,7 +203,7 @@ class Outcome:
     cluster: Index | None = None
     has_weights: bool = False
     n_near_ties: int = field(default=0, compare=False)
-    labels: Labels = field(default_factory=dict)
+    labels: CauseLabels = field(default_factory=dict)
 
     @classmethod
     def build(
@@ -217,7 +217,7 @@ class Outcome:
         offset: object = None,
         cluster: object = None,
         cause: int | str | None = None,
-        labels: Labels | None = None,
+        labels: CauseLabels | None = None,
         places: Places | None = None,
         is_part: bool = False,
     ) -> "Outcome":

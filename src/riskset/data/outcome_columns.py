@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
-from riskset.data.causes import Labels, code_labels
+from riskset.data.causes import CauseLabels, code_labels
 from riskset.data.checks import Places
 from riskset.data.column_roles import LABELS, NUMBERS, ColumnRoles
 from riskset.data.outcome import Outcome
-from riskset.data.table import Table, Words, check_present, keys, kind_of, labels, numbers
+from riskset.data.table import Table, TableWords, check_present, keys, kind_of, labels, numbers
 
 __all__ = ["OutcomeColumns", "identified", "places_of"]
 
@@ -46,7 +46,7 @@ class OutcomeColumns:
     cluster: AnyArray | None = None
     censoring_group: AnyArray | None = None
     strata: tuple[AnyArray, ...] = ()
-    event_labels: Labels = field(default_factory=dict)
+    event_labels: CauseLabels = field(default_factory=dict)
 
     @classmethod
     def read(cls, table: Table, roles: ColumnRoles, *, is_new: bool = False) -> "OutcomeColumns":
@@ -76,7 +76,7 @@ class OutcomeColumns:
     def outcome(
         self,
         roles: ColumnRoles,
-        words: Words,
+        words: TableWords,
         *,
         cause: int | str | None,
         is_part: bool = False,
@@ -138,7 +138,7 @@ def _strata(table: Table, roles: ColumnRoles) -> tuple[AnyArray, ...]:
 
 def _event(
     table: Table, name: str | None, censored: str | None, *, is_new: bool
-) -> tuple[AnyArray | None, Labels]:
+) -> tuple[AnyArray | None, CauseLabels]:
     if name is None:
         return None, {}
     array, words = table.array(name), table.words
@@ -161,7 +161,7 @@ def _plain(type_: "pa.DataType") -> "pa.DataType":
     return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
-def places_of(roles: ColumnRoles, words: Words) -> Places:
+def places_of(roles: ColumnRoles, words: TableWords) -> Places:
     """What messages call the columns that have a role, and their rows."""
     columns = {}
     for role in (*NUMBERS, "cluster"):

@@ -4,21 +4,21 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from riskset.data.documents import Form, Label
+from riskset.data.documents import Form, GroupLabel
 from riskset.data.long_table import Duplicates, UnknownRows
 
 __all__ = ["EncoderForm", "SchemaForm"]
 
-Key = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+CovariateKey = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
-def _check_one_kind(values: list[Label], what: str) -> None:
+def _check_one_kind(values: list[GroupLabel], what: str) -> None:
     kinds = {float if type(value) is int else type(value) for value in values}
     if len(kinds) > 1:
         raise ValueError(f"{what} must be all text, all numbers or all truth values")
 
 
-def _check_unique(values: list[Label], what: str) -> None:
+def _check_unique(values: list[GroupLabel], what: str) -> None:
     # 1, 1.0 and True are equal, but different levels.
     seen = {(type(value), value) for value in values}
     if len(seen) < len(values):
@@ -39,7 +39,7 @@ class EncoderForm(Form):
     """`FrameEncoder.to_dict`."""
 
     columns: list[str]
-    levels: dict[str, list[Label]]
+    levels: dict[str, list[GroupLabel]]
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -60,7 +60,7 @@ class LongForm(Form):
     columns: tuple[str, str, str | None] = Field(strict=False)
     duplicates: Duplicates
     unknown_rows: UnknownRows
-    keys: list[Key | str]
+    keys: list[CovariateKey | str]
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

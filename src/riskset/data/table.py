@@ -23,7 +23,7 @@ __all__ = [
     "INDEX",
     "NUMBER",
     "Table",
-    "Words",
+    "TableWords",
     "check_present",
     "has_decimal_comma",
     "is_number",
@@ -45,7 +45,7 @@ DAYS = "count the days since the start of follow-up, or leave the column out wit
 
 
 @dataclass(frozen=True)
-class Words:
+class TableWords:
     """How messages call a table, its columns and its rows.
 
     Rows of a data frame count from 0, as its own positions do; rows of a file count from 1, the
@@ -109,7 +109,7 @@ class Table:
     n_rows: int
     fetch: Callable[[Sequence[str]], "pa.Table"] = field(repr=False)
     texts: frozenset[str]
-    words: Words = field(default_factory=Words)
+    words: TableWords = field(default_factory=TableWords)
     index: frozenset[str] = frozenset()
 
     @property

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from riskset._errors import InputError
 from riskset._messages import Note
 from riskset._types import AnyArray, Factors, Rows
-from riskset.data.causes import Labels, cause_code, labels_of
+from riskset.data.causes import CauseLabels, cause_code, labels_of
 from riskset.data.checks import (
     NUMBERS,
     Places,
@@ -277,7 +277,7 @@ def _check_features(estimator: BaseEstimator, matrix: object, *, is_fit: bool) -
 # ------------------------------------------------------------------------------------ outcomes
 
 
-def _followup(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None, Labels, Places]:
+def _followup(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None, CauseLabels, Places]:
     """Times, events, entries and labels of any accepted `y`, and what messages call them.
 
     Accepted are `riskset.Surv`, scikit-survival's arrays of one boolean and one number, and plain
@@ -301,7 +301,7 @@ def _followup(y: object) -> tuple[AnyArray, AnyArray, AnyArray | None, Labels, P
 _ARGUMENTS = {"weight": "`sample_weight`"}
 
 
-def _plain_times(array: AnyArray) -> tuple[AnyArray, AnyArray, None, Labels, Places]:
+def _plain_times(array: AnyArray) -> tuple[AnyArray, AnyArray, None, CauseLabels, Places]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.dtype.kind == "c":
@@ -391,7 +391,7 @@ def as_surv(y: object, cause: int | str | None, *, competing_never_fail: bool = 
     return surv
 
 
-def _code_of_fit(cause: int | str | None, labels: Labels, *, has_events: bool) -> int:
+def _code_of_fit(cause: int | str | None, labels: CauseLabels, *, has_events: bool) -> int:
     """Code of the cause of the fit in later rows, none of which need have had the event."""
     if isinstance(cause, str) and cause not in labels.values() and (labels or not has_events):
         return max(labels, default=0) + 1

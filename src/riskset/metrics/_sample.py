@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
-from riskset.data.causes import Labels, cause_code, labels_of
+from riskset.data.causes import CauseLabels, cause_code, labels_of
 from riskset.data.checks import Places, as_array, as_numbers, complain_rows
 from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome, field_names
@@ -212,7 +212,7 @@ def read_times(times: object) -> NDArray[np.float64]:
 
 
 def choose_cause(
-    cause: int | str | None, code: Index, name: str = "y", labels: Labels | None = None
+    cause: int | str | None, code: Index, name: str = "y", labels: CauseLabels | None = None
 ) -> int:
     """The cause that is predicted; 1 if there is no other."""
     present = np.unique(code)

@@ -15,14 +15,14 @@ __all__ = [
     "CUSTOM",
     "DEFAULT",
     "DEFAULT_ANALYSES",
-    "Analysis",
-    "Kind",
+    "CovariateAnalysis",
+    "AnalysisKind",
     "Window",
     "analyses_in_markdown",
     "analysis_numbers",
 ]
 
-Kind = Literal[
+AnalysisKind = Literal[
     "person",
     "presence",
     "group",
@@ -44,7 +44,7 @@ DEFAULT = "default"
 
 
 @dataclass(frozen=True)
-class Analysis:
+class CovariateAnalysis:
     """A kind of covariate.
 
     Attributes
@@ -76,7 +76,7 @@ class Analysis:
     name: str
     domain: str
     table: str
-    kind: Kind
+    kind: AnalysisKind
     window: Window
     is_default: bool = False
     starts: bool = False
@@ -125,28 +125,28 @@ DOMAINS = {
 """Table -> what its records are about."""
 
 
-def _person(number: int, name: str, domain: str, default: bool = False) -> Analysis:
-    return Analysis(number, name, domain, "", "person", "index", default)
+def _person(number: int, name: str, domain: str, default: bool = False) -> CovariateAnalysis:
+    return CovariateAnalysis(number, name, domain, "", "person", "index", default)
 
 
-def _score(number: int, name: str, default: bool = True) -> Analysis:
-    return Analysis(number, name, "condition", "condition_era", "score", "ever", default)
+def _score(number: int, name: str, default: bool = True) -> CovariateAnalysis:
+    return CovariateAnalysis(number, name, "condition", "condition_era", "score", "ever", default)
 
 
 def _family(
     first: int,
     name: str,
     table: str,
-    kind: Kind,
+    kind: AnalysisKind,
     windows: Sequence[Window] = FOUR,
     default: Sequence[Window] = (),
     *,
     starts: bool = False,
     inpatient: bool = False,
-) -> Iterator[Analysis]:
+) -> Iterator[CovariateAnalysis]:
     """An analysis for each window, with consecutive numbers."""
     for number, window in enumerate(windows, start=first):
-        yield Analysis(
+        yield CovariateAnalysis(
             number,
             name + TERMS[window],
             DOMAINS[table],
@@ -159,7 +159,7 @@ def _family(
         )
 
 
-def _declared() -> Iterator[Analysis]:
+def _declared() -> Iterator[CovariateAnalysis]:
     """Every analysis of FeatureExtraction."""
     yield _person(1, "DemographicsGender", "sex", default=True)
     yield _person(2, "DemographicsAge", "age")

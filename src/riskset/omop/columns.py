@@ -7,14 +7,14 @@ about names, and databases are loose about types.
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from riskset.data.csv_file import Reading
+from riskset.data.csv_file import CsvCast
 from riskset.data.database import text
 from riskset.data.dates import written_day
 from riskset.data.table import NUMBER
 
-__all__ = ["Cast", "Kind", "absent", "cast", "has_zone", "kind", "readings"]
+__all__ = ["Cast", "ColumnContent", "absent", "cast", "has_zone", "kind", "readings"]
 
-Kind = Literal["id", "whole number", "date", "number", "text"]
+ColumnContent = Literal["id", "whole number", "date", "number", "text"]
 
 TEXTS = {"relationship_id", "domain_id", "vocabulary_id", "concept_class_id"}
 IDS = {"concept_id_1", "concept_id_2"}
@@ -64,7 +64,7 @@ class Cast(NamedTuple):
     present: str | None
 
 
-def kind(column: str) -> Kind:
+def kind(column: str) -> ColumnContent:
     """What a column of this name holds."""
     if column in TEXTS:
         return "text"
@@ -87,7 +87,7 @@ def absent(column: str) -> str:
     return f"CAST(NULL AS {SQL_TYPE[kind(column)]})"
 
 
-def readings(columns: Sequence[str]) -> Mapping[str, tuple[Reading, ...]]:
+def readings(columns: Sequence[str]) -> Mapping[str, tuple[CsvCast, ...]]:
     """How the columns of a file of text are read: by the rule of their name, or as text.
 
     A column with a value that does not fit its rule stays text, for `cast` to complain of.
@@ -95,7 +95,7 @@ def readings(columns: Sequence[str]) -> Mapping[str, tuple[Reading, ...]]:
     return {c: () if kind(c.lower()) == "text" else (_reading(c.lower()),) for c in columns}
 
 
-def _reading(column: str) -> Reading:
+def _reading(column: str) -> CsvCast:
     return lambda sql: cast(sql, "VARCHAR", column).value
 
 

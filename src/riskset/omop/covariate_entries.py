@@ -7,7 +7,7 @@ from typing import Literal
 from riskset._errors import CohortError, InputError, counted
 from riskset._messages import Note
 from riskset.data.database import reading
-from riskset.omop.analyses import ANALYSES, Analysis, Kind
+from riskset.omop.analyses import ANALYSES, AnalysisKind, CovariateAnalysis
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
@@ -97,7 +97,7 @@ class _Builder:
         (after,) = self._work.row(f"SELECT count(*) FROM {self.entries}")
         return int(after - before)
 
-    def _of(self, kind: Kind, table: str) -> list[Analysis]:
+    def _of(self, kind: AnalysisKind, table: str) -> list[CovariateAnalysis]:
         return [a for a in self._chosen if a.kind == kind and a.table == table]
 
     def _ages(self) -> str:
@@ -139,7 +139,10 @@ class _Builder:
         )
 
     def _in_windows(
-        self, records: str, analyses: Sequence[Analysis], exclude: Literal["own", "none"] = "own"
+        self,
+        records: str,
+        analyses: Sequence[CovariateAnalysis],
+        exclude: Literal["own", "none"] = "own",
     ) -> str:
         """FROM clause of the records x of rows c in the windows w of some analyses."""
         rows = [(a.id, *self._settings.window(a.window), a.starts) for a in analyses]
@@ -193,7 +196,7 @@ class _Builder:
             "ON m.concept_id = g.group_id"
         )
 
-    def _note_no_groups(self, chosen: Sequence[Analysis], why: str) -> None:
+    def _note_no_groups(self, chosen: Sequence[CovariateAnalysis], why: str) -> None:
         numbers = ", ".join(str(a.id) for a in chosen)
         message = f"{why}, so {chosen[0].domain}s are not rolled up (analyses {numbers})."
         self.notes.append(Note("no_roll_up", (), message))
@@ -290,7 +293,7 @@ class _Builder:
 
     def _counts(self, table: str) -> None:
         """Numbers of different concepts, or of records."""
-        forms: tuple[tuple[Kind, str, str], ...] = (
+        forms: tuple[tuple[AnalysisKind, str, str], ...] = (
             ("distinct count", f"{SCALAR} + w.analysis_id", "count(DISTINCT x.concept_id)"),
             ("count", f"{SCALAR} + w.analysis_id", "count(*)"),
             ("count by concept", "x.concept_id * 1000 + w.analysis_id", "count(*)"),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from riskset.data.writers import arrow_table
-from riskset.omop.analyses import ANALYSES, Analysis
+from riskset.omop.analyses import ANALYSES, CovariateAnalysis
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.covariate_entries import EntryTable
 from riskset.omop.covariate_settings import CovariateSettings
@@ -177,7 +177,7 @@ def _named(concept: int, known: Mapping[int, str], *, is_unit: bool) -> str:
 
 
 def _described(
-    analysis: Analysis, first: int, days: tuple[int | None, int | None]
+    analysis: CovariateAnalysis, first: int, days: tuple[int | None, int | None]
 ) -> tuple[int, str]:
     """The concept in an id without its last three digits, and the name, as FeatureExtraction's."""
     kind, table = analysis.kind, analysis.table

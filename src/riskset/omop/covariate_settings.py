@@ -9,7 +9,7 @@ from riskset.omop.analyses import (
     ANALYSES,
     CUSTOM,
     DEFAULT_ANALYSES,
-    Analysis,
+    CovariateAnalysis,
     Window,
     analysis_numbers,
 )
@@ -145,7 +145,7 @@ class CovariateSettings(Settings):
             )
 
     @property
-    def chosen(self) -> tuple[Analysis, ...]:
+    def chosen(self) -> tuple[CovariateAnalysis, ...]:
         """The analyses that are made."""
         return tuple(ANALYSES[number] for number in self.analyses if isinstance(number, int))
 

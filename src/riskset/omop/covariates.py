@@ -34,7 +34,7 @@ __all__ = ["Covariates"]
 KEEP_ONCE = "keep each once."
 
 LONG = LongColumns("row_id", "covariate_id", "value")
-Rows = StudyCohort | StudyPopulation | Adjustment | Population | object
+CovariateRows = StudyCohort | StudyPopulation | Adjustment | Population | object
 """What has row ids, or the row ids themselves."""
 
 
@@ -155,7 +155,7 @@ class Covariates:
         """Names of the covariates, in the order of `ids`."""
         return tuple(self.ref.column("name").to_pylist())
 
-    def design(self, rows: Rows = None) -> Design:
+    def design(self, rows: CovariateRows = None) -> Design:
         """Return the covariates as a `Design` with one column per covariate of `ref`.
 
         Parameters

@@ -13,7 +13,7 @@ Gilbert et al. (2018), The Lancet 391(10132), 1775-1782, doi:10.1016/S0140-6736(
 
 from dataclasses import dataclass
 
-__all__ = ["SCORES", "TENTHS", "Category", "Score"]
+__all__ = ["SCORES", "TENTHS", "Category", "ScoreDefinition"]
 
 TENTHS = 10
 """Points are counted in tenths, as whole numbers: their sum is then exact in any order."""
@@ -46,7 +46,7 @@ class Category:
 
 
 @dataclass(frozen=True)
-class Score:
+class ScoreDefinition:
     """A score.
 
     Attributes
@@ -200,11 +200,11 @@ _HFRS = tuple(
 SCORES = {
     score.analysis_id: score
     for score in (
-        Score(901, "Charlson index - Romano adaptation", _CHARLSON),
-        Score(902, "Diabetes Comorbidity Severity Index (DCSI)", _DCSI, "ICD9CM"),
-        Score(903, "CHADS2", _CHADS2),
-        Score(904, "CHADS2VASc", _CHA2DS2_VASC),
-        Score(926, "Hospital Frailty Risk Score (HFRS)", _HFRS, "ICD10"),
+        ScoreDefinition(901, "Charlson index - Romano adaptation", _CHARLSON),
+        ScoreDefinition(902, "Diabetes Comorbidity Severity Index (DCSI)", _DCSI, "ICD9CM"),
+        ScoreDefinition(903, "CHADS2", _CHADS2),
+        ScoreDefinition(904, "CHADS2VASc", _CHA2DS2_VASC),
+        ScoreDefinition(926, "Hospital Frailty Risk Score (HFRS)", _HFRS, "ICD10"),
     )
 }
 """Number of the analysis -> score."""

@@ -6,7 +6,7 @@ from riskset._messages import Note
 from riskset.omop.analyses import ANALYSES
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.groups import ancestors_known, ancestors_view, concept_view
-from riskset.omop.score_definitions import SCORES, TENTHS, Category, Score
+from riskset.omop.score_definitions import SCORES, TENTHS, Category, ScoreDefinition
 
 __all__ = ["computable", "person_points", "stage_points"]
 
@@ -15,7 +15,9 @@ COLUMNS = "analysis_id,category,points,concept_id,role"
 TYPES = ("BIGINT", "VARCHAR", "BIGINT", "BIGINT", "VARCHAR")
 
 
-def computable(cdm: Cdm, analyses: Sequence[int], note: Callable[[Note], None]) -> list[Score]:
+def computable(
+    cdm: Cdm, analyses: Sequence[int], note: Callable[[Note], None]
+) -> list[ScoreDefinition]:
     """The scores that the vocabulary of a CDM allows; a note names the others.
 
     A score whose concepts are unknown would be that of healthy people for everybody.
@@ -40,7 +42,7 @@ def computable(cdm: Cdm, analyses: Sequence[int], note: Callable[[Note], None]) 
 
 
 def stage_points(
-    cdm: Cdm, work: Scratch, scores: Sequence[Score], note: Callable[[Note], None]
+    cdm: Cdm, work: Scratch, scores: Sequence[ScoreDefinition], note: Callable[[Note], None]
 ) -> str:
     """Table ``analysis_id, category, points, concept_id``; points in tenths."""
     parts = [_by_concept(cdm, work, [s for s in scores if not s.vocabulary])]
@@ -84,7 +86,7 @@ def _mappings_known(cdm: Cdm) -> bool:
     return cdm.n_rows("concept_relationship") > 0 and cdm.n_rows("concept") > 0
 
 
-def _by_concept(cdm: Cdm, work: Scratch, scores: Sequence[Score]) -> str:
+def _by_concept(cdm: Cdm, work: Scratch, scores: Sequence[ScoreDefinition]) -> str:
     defined = work.values(COLUMNS, (row for s in scores for row in _rows(s)), TYPES)
     if not scores:
         return defined
@@ -107,7 +109,7 @@ def _by_concept(cdm: Cdm, work: Scratch, scores: Sequence[Score]) -> str:
     )
 
 
-def _rows(score: Score) -> Iterator[tuple[object, ...]]:
+def _rows(score: ScoreDefinition) -> Iterator[tuple[object, ...]]:
     for category in score.categories:
         for role, concepts in (
             ("ancestor", category.ancestors),
@@ -118,7 +120,7 @@ def _rows(score: Score) -> Iterator[tuple[object, ...]]:
                 yield score.analysis_id, category.name, _tenths(category), concept, role
 
 
-def _by_code(cdm: Cdm, work: Scratch, score: Score) -> str:
+def _by_code(cdm: Cdm, work: Scratch, score: ScoreDefinition) -> str:
     """By the standard concepts of SNOMED that the codes of a score map to."""
     rows = [
         (score.analysis_id, category.name, _tenths(category), code)

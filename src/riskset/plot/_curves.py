@@ -15,7 +15,7 @@ from riskset._types import Rows
 from riskset.curves._result import C, Curves
 from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve
 from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve
-from riskset.plot._style import ACCENT, COLOURS, INK, STYLE, Label, frame, label_ends, short
+from riskset.plot._style import ACCENT, COLOURS, INK, STYLE, AxisLabel, frame, label_ends, short
 
 __all__ = ["incidence_by_group", "survival_by_group"]
 
@@ -286,7 +286,9 @@ class _Picture:
                 linestyle=DASHES[k % len(DASHES)],
             )
             text = "" if line.label == "all" else short(line.label, LABEL)
-            ends.append(Label(float(line.value[-1]), text, colour, False, x=float(line.time[-1])))
+            ends.append(
+                AxisLabel(float(line.value[-1]), text, colour, False, x=float(line.time[-1]))
+            )
         axes.set_xlim(self.start, self.until)
         axes.set_ylim(*ylim)
         axes.xaxis.set_major_locator(FixedLocator(self.ticks.tolist()))

@@ -17,7 +17,7 @@ from riskset.plot._style import (
     INK,
     QUIET,
     STYLE,
-    Label,
+    AxisLabel,
     frame,
     label_ends,
     short,
@@ -96,10 +96,10 @@ def coefficient_path(
         for k, j in enumerate(ranked[:n_labels]):
             colour = COLOURS[k % len(COLOURS)]
             axes.plot(strength, coef[:, j], color=colour, linewidth=1.2, zorder=3)
-            labels.append(Label(last[j], short(names[j]), colour, False))
+            labels.append(AxisLabel(last[j], short(names[j]), colour, False))
         for j in bold:
             axes.plot(strength, coef[:, j], color=ACCENT, linewidth=2.4, zorder=4)
-            labels.append(Label(last[j], short(names[j]), ACCENT, True))
+            labels.append(AxisLabel(last[j], short(names[j]), ACCENT, True))
         axes.set_xlim(strength[0] * 1.02, strength[-1])
         axes.set_xlabel("penalty strength (weaker to the right)")
         axes.set_ylabel(ylabel)
@@ -164,7 +164,7 @@ def survival_curves(
         for k, (curve, label) in enumerate(zip(survival, labels, strict=True)):
             colour = (ACCENT, *COLOURS)[k % (1 + len(COLOURS))]
             axes.step(times, curve, where="post", color=colour, linewidth=1.6)
-            ends.append(Label(float(curve[-1]), short(label), colour, False))
+            ends.append(AxisLabel(float(curve[-1]), short(label), colour, False))
         axes.set_xlim(times[0], times[-1])
         axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.0%}"))

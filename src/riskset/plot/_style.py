@@ -15,7 +15,7 @@ __all__ = [
     "INK",
     "QUIET",
     "STYLE",
-    "Label",
+    "AxisLabel",
     "frame",
     "label_ends",
     "short",
@@ -42,7 +42,7 @@ STYLE: dict[Any, Any] = {
 }
 
 
-class Label(NamedTuple):
+class AxisLabel(NamedTuple):
     """Text at the right end of a line, in data units; `x` is the edge of the axes if not given."""
 
     y: float
@@ -63,7 +63,7 @@ def frame(axes: Axes, title: str | None) -> None:
         axes.set_title(title, pad=10)
 
 
-def label_ends(axes: Axes, labels: Sequence[Label], gap: float = 0.043) -> None:
+def label_ends(axes: Axes, labels: Sequence[AxisLabel], gap: float = 0.043) -> None:
     """Write each label beside the end of its line, moved apart where they would overlap.
 
     The gap between two is a share of the axes: a line of 9 point type, with some air, is 0.043 of

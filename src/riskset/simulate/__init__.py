@@ -1,5 +1,6 @@
 """Simulated data with known truth: designs of the paper, claims data, a toy OMOP CDM."""
 
+import importlib
 from typing import TYPE_CHECKING
 
 from riskset.simulate.cohort import CohortDesign, simulate_cohort
@@ -28,8 +29,8 @@ def __getattr__(name: str) -> object:
     """The toy CDM, which is imported when it is first used."""
     if name not in ("toy_cdm", "toy_tables"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from riskset.simulate import toy_cdm as module
-
+    # Not "from riskset.simulate import toy_cdm", which would ask here for it again.
+    module = importlib.import_module("riskset.simulate.toy_cdm")
     functions = {"toy_cdm": module.toy_cdm, "toy_tables": module.toy_tables}
     globals().update(functions)
     return functions[name]

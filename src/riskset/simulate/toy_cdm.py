@@ -21,7 +21,7 @@ from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
 from riskset.data.writers import arrow_table, check_folder, write_table
 from riskset.simulate.drawing import as_count
-from riskset.simulate.toy_rows import Columns, Draws, TableRows, day, eras, missing, whole
+from riskset.simulate.toy_rows import Draws, TableRows, ToyColumns, day, eras, missing, whole
 from riskset.simulate.toy_vocabulary import (
     ACE_INHIBITORS,
     CLINICAL_DRUG,
@@ -111,7 +111,7 @@ class _Toy:
         self.visits = TableRows("visit_occurrence", self.person)
         self.everybody = np.ones(n_persons, dtype=bool)
 
-    def tables(self) -> dict[str, Columns]:
+    def tables(self) -> dict[str, ToyColumns]:
         """All of them; the order of the steps is the order of a person's rows."""
         draw = self.draw
         self.male = draw("sex") < 0.48
@@ -155,7 +155,7 @@ class _Toy:
             "cdm_source": _source(),
         }
 
-    def _people(self) -> Columns:
+    def _people(self) -> ToyColumns:
         draw, person = self.draw, self.person
         race = np.array([8527, 8516, 8515, 0])
         sex = np.where(self.male, 8507, 8532)
@@ -362,7 +362,7 @@ class _Toy:
             )
 
 
-def _drug_eras(exposures: Mapping[str, AnyArray]) -> Columns:
+def _drug_eras(exposures: Mapping[str, AnyArray]) -> ToyColumns:
     """Eras of the ingredients; a missing end is that of the supply."""
     ingredients = {clinical: ingredient for ingredient, clinical in CLINICAL_DRUG.items()}
     drug = np.array([ingredients[clinical] for clinical in exposures["drug_concept_id"].tolist()])
@@ -373,7 +373,7 @@ def _drug_eras(exposures: Mapping[str, AnyArray]) -> Columns:
     return columns | {"gap_days": np.zeros(columns["person_id"].size, np.int64)}
 
 
-def _source() -> Columns:
+def _source() -> ToyColumns:
     unknown = missing(1, object)
     return {
         "cdm_source_name": np.array(["Toy CDM"]),

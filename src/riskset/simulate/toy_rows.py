@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Index, Rows
 
-__all__ = ["Columns", "Draws", "TableRows", "day", "eras", "missing", "whole"]
+__all__ = ["ToyColumns", "Draws", "TableRows", "day", "eras", "missing", "whole"]
 
-Columns: TypeAlias = dict[str, AnyArray]
+ToyColumns: TypeAlias = dict[str, AnyArray]
 
 SEED = 54
 FNV_START, FNV_PRIME = 0xCBF29CE484222325, np.uint64(0x100000001B3)
@@ -110,7 +110,7 @@ class TableRows:
                 rows[column] = np.ma.masked_array(data, mask)
         self._added.append(rows)
 
-    def columns(self) -> Columns:
+    def columns(self) -> ToyColumns:
         """The table: dates as dates, masked where values are missing."""
         together = {name: _joined([r[name] for r in self._added]) for name in self._added[0]}
         order = np.argsort(np.ma.getdata(together["person_id"]), kind="stable")
@@ -132,7 +132,7 @@ def _finished(name: str, column: AnyArray) -> AnyArray:
 
 def eras(
     domain: str, person: AnyArray, concept: AnyArray, start: AnyArray, end: AnyArray
-) -> Columns:
+) -> ToyColumns:
     """Classic eras: records join when the next one starts within 30 days of the running end.
 
     A missing end is the start; concept 0 has no eras.

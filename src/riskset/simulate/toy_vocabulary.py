@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from riskset.simulate.toy_rows import Columns, missing
+from riskset.simulate.toy_rows import ToyColumns, missing
 
 __all__ = [
     "ACE_INHIBITORS",
@@ -99,7 +99,7 @@ def _rows() -> list[tuple[int, str, str, str, str | None]]:
     return [*NO_DOMAIN, *named]
 
 
-def concepts() -> Columns:
+def concepts() -> ToyColumns:
     """Table concept."""
     ids, names, domains, classes, standard = zip(*_rows(), strict=True)
     n = len(ids)
@@ -117,7 +117,7 @@ def concepts() -> Columns:
     }
 
 
-def ancestors() -> Columns:
+def ancestors() -> ToyColumns:
     """Table concept_ancestor: everything from itself, drugs from ingredients, heart diseases."""
     pairs = {(concept, concept, 0) for concept, *_ in _rows() if concept}
     pairs |= {(ingredient, drug, 1) for ingredient, drug in CLINICAL_DRUG.items()}
