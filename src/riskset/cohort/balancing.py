@@ -189,16 +189,16 @@ class Balance:
 def balance(
     X: object, adjustment: People, *, settings: BalanceOptions, n_threads: int | None = None
 ) -> Balance:
-    r"""Standardised mean differences of every covariate, before and after an adjustment.
+    r"""Compute standardised mean differences of every covariate, before and after an adjustment.
 
-    With weights u that add to 1 in each arm :math:`m = \sum u x`,
-    :math:`s^2 = \sum u (x - m)^2 / (1 - \sum u^2)` and
+    For weights u that add up to 1 in each arm, :math:`m = \sum u x`, :math:`s^2 = \sum u (x - m)^2
+    / (1 - \sum u^2)` and
 
     .. math:: smd = (m_1 - m_0) / \sqrt{(s_1^2 + s_0^2) / 2}
 
-    The weights are those of the adjustment, and of all later steps. The denominator after
-    adjustment is by default that of the unadjusted population, so that a difference cannot change
-    because a standard deviation does; CohortMethod takes the current one. Both are reported.
+    The weights are those of the adjustment. The denominator after adjustment is by default that of
+    the unadjusted population, so that a difference cannot change because a standard deviation does;
+    CohortMethod takes the current one. Both are reported.
 
     The variance of a difference, with d the denominator, is by "counts"
     :math:`(n_1 + n_0) / (n_1 n_0) + smd^2 / (2 (n_1 + n_0 - 2))`; by "weights"
@@ -210,10 +210,10 @@ def balance(
     Parameters
     ----------
     X : Design, Dataset, data frame, sparse matrix or array (n, p)
-        Covariates of the whole population, without the treatment. Categories of a frame count with
-        every level.
+        Covariates of the whole population, without the treatment. Categories of a data frame have
+        all levels.
     adjustment : Adjustment or Population
-        "Before" is its whole population.
+        Its whole population is the population before adjustment.
     settings : BalanceOptions
     n_threads : int, optional
 
@@ -224,8 +224,8 @@ def balance(
     Raises
     ------
     CohortError
-        "BadCovariates", if X has other rows; "BadSetting"; "NoStrata" for the variance of strata
-        without any.
+        "BadCovariates" if X has other rows; "BadSetting"; "NoStrata" if there are no strata for
+        their variance.
 
     Notes
     -----

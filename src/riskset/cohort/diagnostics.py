@@ -133,25 +133,25 @@ def diagnose(
     proportionality_p: float | None = None,
     settings: DiagnosticLimits,
 ) -> Diagnostics:
-    r"""Compare a study's diagnostics with limits that were set before.
+    r"""Compare diagnostics with limits that were set before.
 
     Parameters
     ----------
     balance : Balance, optional
-        Of the people of the estimate. Passes if the largest difference after adjustment is below
-        `max_smd`; with an ``alpha``, if no difference is significantly above the threshold. Leave
-        it out for control outcomes: among many controls, some fail by chance alone.
+        Balance of the people of the estimate. It passes if the largest difference after adjustment
+        is below `max_smd`; with ``alpha``, if no difference is significantly above the threshold.
+        Omit it for control outcomes: among many controls, some fail by chance.
     shared_balance : Balance, optional
-        The same for all outcomes of an analysis: of its adjustment applied to everybody, before
-        people with an earlier outcome are left out. Passes as `balance` does, and judges controls.
-        Generalisability is its `Balance.max_generalisability`, the largest difference before and
-        after of those whom the effect is about; or that of `balance`, if there is no shared one.
+        Balance of the adjustment applied to everybody, before people with an earlier outcome are
+        left out. It is the same for all outcomes of an analysis, including controls, and passes
+        like `balance`. Generalisability is its `Balance.max_generalisability`, or without a shared
+        balance that of `balance`.
     equipoise : float, optional
-        Passes from `min_equipoise` on.
+        Proportion in equipoise. It passes if at least `min_equipoise`.
     mdrr : float, optional
-        Smallest detectable hazard ratio; passes below `max_mdrr`.
+        Minimum detectable hazard ratio. It passes below `max_mdrr`.
     ease : float, optional
-        Expected absolute systematic error; passes below `max_ease`.
+        Expected absolute systematic error. It passes below `max_ease`.
     proportionality_p : float, optional
         Reported only.
     settings : DiagnosticLimits
@@ -159,7 +159,7 @@ def diagnose(
     Returns
     -------
     Diagnostics
-        A check without a value, or with NaN, is "not_evaluated".
+        A diagnostic without a value, or with NaN, is "not_evaluated".
 
     References
     ----------

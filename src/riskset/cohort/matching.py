@@ -1,4 +1,4 @@
-"""Matching comparators to the target by their propensity scores, the closest pairs first."""
+"""Matching by propensity scores, closest pairs first."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -38,11 +38,11 @@ CONSTANT = "all scores are equal, so there is no standard deviation and no calip
 
 @takes(Match, positional=2)
 def match(people: People, settings: Match, *, within: object = (), X: object = None) -> Adjustment:
-    r"""Sets of one target and up to `ratio` comparators, without replacement, closest pairs first.
+    r"""Match each target to up to `ratio` comparators without replacement, closest pairs first.
 
-    In round r = 1, 2, ..., `ratio` all pairs of a target with r - 1 comparators and an unused
-    comparator of its block, at most the caliper apart, are taken in the order of (distance, row id
-    of the target, row id of the comparator); a pair is accepted if neither was taken in this round.
+    Round r = 1, 2, ..., `ratio` considers all pairs of a target with r - 1 comparators and an
+    unused comparator of its block within the caliper, in the order of (distance, row id of the
+    target, row id of the comparator). A pair is accepted if neither was matched in this round.
 
     The scale is also the unit of the caliper: logits, in their standard deviations; scores, in
     their standard deviations; or scores as they are. The standard deviation is that of everybody or
@@ -53,21 +53,21 @@ def match(people: People, settings: Match, *, within: object = (), X: object = N
     Parameters
     ----------
     people : Population or Adjustment
-        With scores; of trimmed people those that are left.
+        People with scores. After trimming, the remaining people.
     settings : Match
     within : (n,) labels, or a sequence of label arrays
-        Match only people with the same labels; missing labels are a label of their own.
+        Match only people with the same labels. Missing values form their own label.
     X : Design, data frame, matrix or array (n, p), optional
         Covariates of the population, of which `exact_covariates` names some.
 
     Returns
     -------
     Adjustment
-        A target weighs 1, its comparators 1 over their number: the effect in the target ("att"; if
-        reversed, "atu"). ``details``: ``caliper`` and ``sd`` on the scale of the distance,
-        ``distance_sum``, ``distance_max``, ``sets`` (their number by number of members found),
-        ``unmatched_target``, ``unmatched_comparator``, ``unmatched_blocks`` (people in blocks that
-        lack an arm), ``effective_size``, ``reversed``.
+        The weight of a target is 1, and that of its n comparators 1 / n: the effect in the target
+        ("att"; if reversed, "atu"). ``details``: ``caliper`` and ``sd`` on the scale of the
+        distance, ``distance_sum``, ``distance_max``, ``sets`` (numbers of sets by number of
+        members found), ``unmatched_target``, ``unmatched_comparator``, ``unmatched_blocks`` (people
+        in blocks with an empty arm), ``effective_size``, ``reversed``.
 
     Raises
     ------
@@ -76,8 +76,8 @@ def match(people: People, settings: Match, *, within: object = (), X: object = N
 
     Notes
     -----
-    O(n log n) time for each round. Results do not depend on the order of rows. If nobody is within
-    the caliper of anybody, `status` is "no_matches".
+    Time is O(n log n) per round. Results do not depend on the order of rows. If no pair is within
+    the caliper, `status` is "no_matches".
 
     References
     ----------

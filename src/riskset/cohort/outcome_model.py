@@ -1,4 +1,4 @@
-"""The effect of the treatment on an outcome, with the weights and sets of an adjustment."""
+"""Outcome models with the weights and sets of an adjustment."""
 
 import os
 from dataclasses import replace
@@ -36,7 +36,7 @@ def fit_outcome(
     checkpoint: str | os.PathLike[str] | None = None,
     strict: bool = False,
 ) -> Estimate:
-    r"""Hazard ratio of the target against the comparator.
+    r"""Estimate the hazard ratio of the target versus the comparator.
 
     The stratified and the marginal reading estimate different things, so that "auto" gives both
     where there are sets; the marginal one counts the rows of a set or person as belonging together.
@@ -48,33 +48,33 @@ def fit_outcome(
     Parameters
     ----------
     y : (n,) structured array
-        `riskset.Surv(time, status)` of the whole population: days at risk, both ends counted; 0 =
-        censored, 1 = outcome, 2 = competing event, or labels.
+        `riskset.Surv(time, status)` of the whole population: days at risk, including the first and
+        the last day; 0 = censored, 1 = outcome, 2 = competing event, or labels.
     adjustment : Adjustment or Population
     settings : OutcomeModel
     cause : int or str, optional
         Code or label of the outcome in `y`. All other events compete with it. Required if `y` has
         labels; otherwise 1 is the outcome and 2 a competing event.
     covariates : Design, data frame, matrix or array (n, p), optional
-        Adjust for these, too.
+        Covariates to adjust for.
     interactions : Design, data frame, matrix or array (n, k), optional
-        Covariates with which the effect may differ, such as a column of zeros and ones for a
-        subgroup: each and its product with the treatment enter the model, and `subgroups` has what
-        is found. Products without a finite estimate are left out and named.
+        Covariates with which the effect may differ, such as a binary column of a subgroup. Each
+        covariate and its product with the treatment enter the model; `subgroups` has the results.
+        Products without a finite estimate are left out and named.
     readjust : callable, optional
-        What to do with each resample before the fit: it is given row numbers, some of them
-        repeated, and returns the adjustment of these rows, so that the interval counts the
-        uncertainty of the propensity scores, too. Of a model without covariates.
+        Function for each resample: it receives row numbers, some of them repeated, and returns the
+        adjustment of these rows, so that the interval accounts for the uncertainty of the
+        propensity scores. Only for models without covariates.
     checkpoint : path, optional
-        Keep the replicates of the cross-validation, as for `riskset.CoxCV`. Each reading has a file
-        of its own: "work.jsonl" is "work-marginal.jsonl".
+        File for the replicates of the cross-validation, as for `riskset.CoxCV`. Each reading has a
+        separate file: for "work.jsonl", "work-marginal.jsonl".
     strict : bool
-        Raise instead of returning a status other than "ok".
+        Raise an error instead of returning a status other than "ok".
 
     Returns
     -------
     Estimate
-        ``se`` is the robust standard error, or the width of the interval over 2 z.
+        ``se`` is the robust standard error, or the width of the interval divided by 2 z.
 
     Raises
     ------
@@ -84,8 +84,8 @@ def fit_outcome(
 
     Notes
     -----
-    What goes wrong with the data is a status with its `reason`, never an exception, unless
-    `strict`: a run over many outcomes does not stop.
+    Problems of the data are a status with its `reason`, not an exception (unless `strict`), so that
+    an analysis of many outcomes does not stop.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The model of a propensity score: logistic regression, its penalty chosen by cross-validation."""
+"""Propensity scores from penalised logistic regression."""
 
 import os
 import warnings
@@ -55,14 +55,14 @@ def propensity_score(
     n_threads: int | None = None,
     progress: bool | None = None,
 ) -> PropensityScore:
-    r"""Estimate everybody's probability of the target by a penalised logistic regression.
+    r"""Estimate propensity scores by penalised logistic regression.
 
     .. math::
         \min_{b, \beta} \; -\sum_i \bigl(t_i \eta_i - \log(1 + e^{\eta_i})\bigr)
         + \sum_j f_j (\lambda_1 |\beta_j| + \tfrac12 \lambda_2 \beta_j^2), \qquad
         \eta_i = b + x_i'\beta
 
-    The intercept has no penalty. No outcome is looked at.
+    The intercept is not penalised. The function does not use outcomes.
 
     The score of the cross-validation is the log likelihood of the people left out. Rows of a person
     who enters twice stay in one fold. Covariates that nearly determine the treatment may be the
@@ -73,10 +73,11 @@ def propensity_score(
     Parameters
     ----------
     people : Population, Adjustment, or treatment (n,) of 1 (target) and 0 (comparator)
-        Of trimmed people the model is of those left, as is advisable before weighting; scores of
-        the others are its predictions, and preference scores are relative to those left.
+        After trimming, the model is fitted to the remaining people, as recommended before
+        weighting. The scores of the others are predictions, and preference scores are relative to
+        the remaining people.
     X : Design, Dataset, data frame, sparse matrix or array (n, p)
-        Covariates of everybody, in the order of the population.
+        Covariates of all rows, in the order of the population.
     settings : PropensityModel
     checkpoint, n_threads, progress
         As for `riskset.CoxCV`. Results have the same bits for any number of threads.
@@ -91,16 +92,17 @@ def propensity_score(
         "HighCorrelation", with the covariates in ``details``; "BadCovariates", "BadSetting" or
         "BadTreatment".
     InputError
-        If the covariates or the options cannot be used.
+        If the covariates or the options are not valid.
 
     Warns
     -----
     RisksetWarning
-        If the status is not "ok", or covariates determine the treatment and stay.
+        If the status is not "ok", or if covariates determine the treatment and stay in the model.
 
     Notes
     -----
-    A propensity score of 0 or 1 comes of separation without a penalty only (status "separated").
+    Propensity scores of 0 or 1 occur only through separation without a penalty (status
+    "separated").
 
     References
     ----------

@@ -31,7 +31,7 @@ __all__ = [
 
 @settings
 class Tidy(Settings):
-    """Which covariates a model may use; the balance is computed for all of them."""
+    """Selection of covariates for models; balance is computed for all covariates."""
 
     min_fraction: float = setting(
         "covariates are left out if a smaller share of people has them", 0.001, least=0, below=1
@@ -56,12 +56,12 @@ class PropensityModel(Settings):
     cross_validate: bool = setting("choose the strength of the penalty by cross-validation", True)
     folds: int | Any = setting("the number of folds of the cross-validation", 10, least=2)
     repeats: int = setting("the number of repeats of the cross-validation", 10, least=1)
-    rule: Rule = setting("which penalty of the cross-validation to take", "min")
+    rule: Rule = setting("the rule that chooses the penalty from the cross-validation", "min")
     on_high_correlation: Literal["error", "exclude", "warn"] = setting(
         "what to do with covariates that nearly determine the treatment", "error"
     )
     max_correlation: float = setting(
-        "the smallest size of a correlation with the treatment that nearly determines it",
+        "the smallest absolute correlation of a covariate that nearly determines the treatment",
         0.5,
         above=0,
         most=1,
@@ -87,7 +87,7 @@ class PropensityModel(Settings):
 
 @settings
 class Trim(Settings):
-    """Who is left out because of the propensity score."""
+    """Trimming of people by the propensity score."""
 
     symmetric: float | None = setting(
         "f: keep scores above f and below 1 - f", None, above=0, below=0.5
@@ -106,14 +106,14 @@ class Trim(Settings):
         above=0,
         below=0.5,
     )
-    overlap: bool = setting("keep scores in the range that both arms have", False)
+    overlap: bool = setting("keep scores in the common range of both arms", False)
     equipoise: tuple[float, float] | None = setting(
         "keep preference scores from the first number to the second, both included",
         None,
         least=0,
         most=1,
     )
-    crump: bool = setting("keep scores within the limits of Crump's rule", False)
+    crump: bool = setting("keep scores within the limits of the rule of Crump et al.", False)
     max_weight: float | None = setting(
         "keep people whose weight in `weights` is at most this", None, above=0, only_python=True
     )
@@ -147,7 +147,9 @@ class Match(Settings):
         "the scale on which the distance is measured, with a caliper or without",
         "standardized logit",
     )
-    allow_reverse: bool = setting("match targets to comparators where they are fewer", False)
+    allow_reverse: bool = setting(
+        "match targets to comparators if the target is the larger arm", False
+    )
     exact_covariates: tuple[int | str, ...] = setting(
         "keys of covariates of `X` that matched people share, too", (), only_python=True
     )
@@ -162,9 +164,9 @@ class Match(Settings):
 class Stratify(Settings):
     """Strata of the propensity score."""
 
-    k: int = setting("the number of strata, of each block", 10, least=2)
+    k: int = setting("the number of strata in each block", 10, least=2)
     base: Literal["all", "target", "comparator"] = setting(
-        "the people whose quantiles are the borders of the strata", "all"
+        "the people whose quantiles are the limits of the strata", "all"
     )
     weighting: Literal["ate", "att", "atu", "equal"] | None = setting(
         "the weights of the strata for balance, curves and the marginal model; None: by the base",
@@ -175,9 +177,9 @@ class Stratify(Settings):
 
 @settings
 class Weight(Settings):
-    """Weights by the propensity score."""
+    """Weights from the propensity score."""
 
-    estimand: Estimand = setting("the people whom the effect is about", "ato")
+    estimand: Estimand = setting("the population of the effect", "ato")
     stabilise: bool | Literal["cohortmethod"] = setting(
         "multiply weights for ate by the share of the arm; cohortmethod: weights for att, too",
         False,
@@ -213,7 +215,7 @@ class Weight(Settings):
 
 @settings
 class BalanceOptions(Settings):
-    """How the balance of the arms is measured, and how alike they must be."""
+    """Measurement and limits of covariate balance."""
 
     sd: Literal["before", "current"] = setting(
         "the standard deviation that divides differences after adjustment: of the people before "
@@ -237,7 +239,7 @@ class BalanceOptions(Settings):
 
 @settings
 class OutcomeModel(Settings):
-    """The model of the outcome."""
+    """The outcome model."""
 
     model: Model = setting(
         "the model: of the hazard, of the cause-specific hazard (competing events censor it), or "
@@ -254,16 +256,16 @@ class OutcomeModel(Settings):
     interval: Literal["auto", "profile", "robust", "wald", "bootstrap"] = setting(
         "how confidence intervals are computed", "auto"
     )
-    level: float = setting("the coverage of confidence intervals", 0.95, above=0, below=1)
-    ties: Literal["breslow", "efron"] = setting("how Cox's model handles ties", "breslow")
+    level: float = setting("the level of confidence intervals", 0.95, above=0, below=1)
+    ties: Literal["breslow", "efron"] = setting("how the Cox model handles tied events", "breslow")
     replicates: int = setting("the number of resamples of the bootstrap", 200, least=2)
     folds: int = setting("the number of folds of the cross-validation", 10, least=2)
     repeats: int = setting("the number of repeats of the cross-validation", 10, least=1)
     censoring_weights: Literal["none", "case"] = setting(
-        "whether weights count in the censoring distribution of Fine and Gray's model", "none"
+        "whether weights count in the censoring distribution of the Fine-Gray model", "none"
     )
     censoring_group: Literal["arm", "stratum"] | None = setting(
-        "estimate the censoring distribution of Fine and Gray's model in each of these groups",
+        "estimate the censoring distribution of the Fine-Gray model in each of these groups",
         None,
     )
     penalty: Penalty | None = setting(
@@ -329,7 +331,7 @@ class OutcomeModel(Settings):
 
 @settings
 class DiagnosticLimits(Settings):
-    """Limits beyond which an estimate may not be looked at."""
+    """Limits of the diagnostics required before unblinding."""
 
     max_smd: float = setting("largest standardised difference after adjustment", 0.1, above=0)
     max_shared_smd: float | None = setting(
@@ -337,7 +339,9 @@ class DiagnosticLimits(Settings):
         None,
         above=0,
     )
-    min_equipoise: float = setting("smallest share of people in equipoise", 0.2, least=0, most=1)
+    min_equipoise: float = setting(
+        "smallest proportion of people in equipoise", 0.2, least=0, most=1
+    )
     max_mdrr: float = setting("largest minimum detectable hazard ratio", 10.0, above=1)
     max_ease: float = setting("largest expected absolute systematic error", 0.25, above=0)
     max_generalisability: float | None = setting(

@@ -17,11 +17,11 @@ ESTIMAND: dict[str, Estimand] = {"all": "ate", "target": "att", "comparator": "a
 
 @takes(Stratify, positional=2)
 def stratify(people: People, settings: Stratify, *, within: object = ()) -> Adjustment:
-    r"""Strata between the quantiles 1/k, ..., (k - 1)/k of the scores.
+    r"""Stratify people at the quantiles 1/k, ..., (k - 1)/k of the scores.
 
-    A row's stratum is one more than the number of quantiles below its score, so that strata are
-    closed on the right; equal quantiles count once. Quantiles are of type 7. The base chooses the
-    estimand, too: "ate", "att", "atu".
+    The stratum of a row is 1 plus the number of quantiles below its score, so strata are closed on
+    the right. Equal quantiles count once. Quantiles are of type 7. The base chooses the estimand,
+    too: "ate", "att", "atu".
 
     The weights of the strata, with :math:`n_{sa}` the people of stratum s and arm a and :math:`n_s`
     of both, are: "ate" :math:`n_s / n_{sa}`, "att" 1 for the target and :math:`n_{s1} / n_{s0}` for
@@ -34,14 +34,14 @@ def stratify(people: People, settings: Stratify, *, within: object = ()) -> Adju
         With scores.
     settings : Stratify
     within : (n,) labels, or a sequence of label arrays
-        Blocks with quantiles, and strata, of their own.
+        Blocks with separate quantiles and strata.
 
     Returns
     -------
     Adjustment
-        Strata are `set_id` 1, 2, ... Those that lack an arm weigh 0. ``details``: ``breaks`` by
-        block, ``n_target`` and ``n_comparator`` by stratum, ``uninformative_strata`` and
-        ``uninformative_people``.
+        Strata are `set_id` 1, 2, ... Strata with an empty arm have weight 0. ``details``:
+        ``breaks`` by block, ``n_target`` and ``n_comparator`` by stratum, ``uninformative_strata``
+        and ``uninformative_people``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Covariates made fit for a model: without those that say nothing, and on one scale."""
+"""Preparation of covariates for a model: removal of uninformative ones, and scaling."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -113,23 +113,21 @@ def tidy(
     analysis: Analyses | None = None,
     keep_ids: Sequence[Key] = (),
 ) -> TidyInfo:
-    r"""Leave out covariates that say nothing, and divide the others by their largest size.
+    r"""Remove uninformative covariates, and divide the others by their largest absolute value.
 
-    In this order, everything counted among the people who are kept:
+    The steps, in this order, with counts among the kept people:
 
-    1. columns without any value other than 0 go;
-    2. redundant: columns that are 1 for everybody go; of the columns of zeros and ones of one
-       `analysis` of which every row has exactly one, as age groups, the most frequent goes (of
-       equally frequent ones that of the smallest key), and the others stay however rare;
-    3. rare: columns other than 0 in fewer than the larger of :math:`\lfloor f n \rfloor`, f being
-       `min_fraction`, and `min_count` rows go;
-    4. copies, if wanted: of columns equal in every bit that of the smallest key stays;
-    5. values are divided by the largest size of the column.
+    1. Empty: remove columns without any value other than 0. 2. Redundant: remove columns that are 1
+    for all rows. If every row has exactly one of the binary columns of an `analysis`, such as age
+    groups, remove the most frequent column (of equally frequent ones, the smallest key). The others
+    stay even if they are rare. 3. Rare: remove columns with non-zero values in fewer rows than the
+    larger of :math:`\lfloor f n \rfloor`, where f is `min_fraction`, and `min_count`. 4. Copies
+    (optional): of bit-identical columns, keep the smallest key. 5. Scale: divide values by the
+    largest absolute value of the column.
 
-    Levels of a category of a data frame are columns like all others, and none of them is redundant
-    for that reason: models leave the first one out where they have to (see `riskset.L1`). They do
-    so, too, if levels are left out here because nobody, or few, have them. A level that is left
-    out as redundant takes the place of the first: models then keep all others.
+    Levels of a category of a data frame are ordinary columns here and not redundant. Models leave
+    out the first level where necessary (see `riskset.L1`), also if `tidy` has removed empty or rare
+    levels. If `tidy` removes a level as redundant, models keep all others.
 
     Parameters
     ----------
@@ -139,22 +137,22 @@ def tidy(
         Default: all rows.
     settings : Tidy
     analysis : (p,) labels, mapping of key to label, or "ohdsi", optional
-        Which covariates belong together; "ohdsi": covariate ids modulo 1000. Without it only
-        columns that are 1 for everybody count as redundant.
+        Group of each covariate. "ohdsi": covariate ids modulo 1000. Without groups, only columns
+        that are 1 for all rows are redundant.
     keep_ids : sequence of keys
-        These are never redundant, rare or a copy of others.
+        Covariates that are never removed as redundant, rare or copies.
 
     Returns
     -------
     TidyInfo
-        Its `design` has all rows.
+        The result, whose `design` has all rows.
 
     Raises
     ------
     CohortError
-        "BadSetting"; "BadCovariates", also if values are missing or infinite.
+        "BadSetting"; "BadCovariates", also for missing or infinite values.
     InputError
-        If one of `keep_ids` does not occur.
+        If a key of `keep_ids` does not occur.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Leaving out people whom the other arm has no like of, by their propensity scores."""
+"""Trimming of people outside the region of common support."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ Keep = NDArray[np.bool_]
 
 @takes(Trim)
 def trim(people: People, *, settings: Trim, weights: Adjustment | None = None) -> Adjustment:
-    r"""Keep the people whose propensity score e lies where both arms are found.
+    r"""Trim people outside the region of common support by their propensity score e.
 
     Several rules are applied in the order of the settings, each to those that the one before has
     left. The bounds of `overlap` and of the quantiles are inclusive; `overlap` goes from the larger
@@ -31,13 +31,13 @@ def trim(people: People, *, settings: Trim, weights: Adjustment | None = None) -
         With scores.
     settings : Trim
     weights : Adjustment, optional
-        The weights that `max_weight` speaks of, as made by `weight`.
+        Weights for `max_weight`, from `weight`.
 
     Returns
     -------
     Adjustment
-        Rows kept weigh 1. ``details`` has the cut-offs. Scores are those given: for weighting, fit
-        them again for the people left, ``propensity_score(trimmed, X).people``.
+        Kept rows have weight 1. ``details`` has the cut-offs. Scores are not changed. For
+        weighting, fit them again to the remaining people: ``propensity_score(trimmed, X).people``.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def trim(people: People, *, settings: Trim, weights: Adjustment | None = None) -
 
     Notes
     -----
-    Quantiles are of type 7. If an arm is empty, `status` says so, and later rules are not applied.
+    Quantiles are of type 7. If an arm is empty, `status` says so, and later rules do not apply.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Weights by the inverse of the propensity score, and their kin."""
+"""Inverse probability and overlap weights."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,21 +52,21 @@ def weight(people: People, settings: Weight) -> Adjustment:
     Parameters
     ----------
     people : Population or Adjustment
-        With scores e; of trimmed people those that are left are weighted.
+        People with scores e. After trimming, the remaining people are weighted.
     settings : Weight
 
     Returns
     -------
     Adjustment
         ``details``: ``cap`` and ``n_truncated``, ``effective_size_target`` and
-        ``effective_size_comparator``. Notes tell of an arm whose effective size is less than half
-        its number ("low_effective_size") and of a person with more than 1 % of an arm's weight, if
-        that is over five times an equal share ("heavy_person").
+        ``effective_size_comparator``. Notes report an arm whose effective size is less than half
+        its number of people ("low_effective_size"), and a person with more than 1 % of the weight
+        of an arm, if that exceeds five times an equal share ("heavy_person").
 
     Raises
     ------
     CohortError
-        "Positivity", if a person's own arm was practically impossible by the score; "BadSetting".
+        "Positivity" if the arm of a person was practically impossible by the score; "BadSetting".
 
     References
     ----------

@@ -39,7 +39,7 @@ OBSERVED = "observed at index"
 
 @settings
 class Eligibility(Settings):
-    """Who may enter; the rules are applied in this order.
+    """Eligibility criteria, applied in this order.
 
     "keep first, truncate to second" keeps the arm that a person in both arms started first, with
     its episodes before the other began, and ends them the day before that; "keep first" does not
@@ -61,7 +61,9 @@ class Eligibility(Settings):
     washout_days: int = setting(
         "the smallest number of days observed before the index date; 0: any", 365, least=0
     )
-    restrict_to_common_period: bool = setting("only while both arms were in use", True)
+    restrict_to_common_period: bool = setting(
+        "only index dates while both treatments were in use", True
+    )
     min_age: int | None = setting("the smallest age at the index date, in years", None, least=0)
     max_age: int | None = setting("the largest age at the index date, in years", None, least=0)
     gender_concept_ids: tuple[int, ...] | None = setting("8507 = male, 8532 = female", None)

@@ -104,7 +104,7 @@ class StudyPopulation:
 
 @settings
 class TimeAtRisk(Settings):
-    """When people are at risk of an outcome, in days after the index date, which is day 0.
+    """The time at risk of an outcome, in days after the index date (day 0).
 
     ``risk_end = min(anchor + risk_end, end of observation, end of study, day of death,
     risk_start + max_days - 1)`` and ``time_at_risk = risk_end - risk_start + 1``: the first and the
@@ -150,7 +150,7 @@ class TimeAtRisk(Settings):
         least=0,
     )
     censor_at_new_risk_window: bool = setting(
-        "end where the next time at risk of the person begins", False
+        "end when the next time at risk of the person begins", False
     )
 
     def contradictions(self) -> Iterator[InputError]:

@@ -62,7 +62,7 @@ __all__ = [
 
 @settings
 class TableCovariates:
-    """Where the covariates of plain tables are."""
+    """Where the covariates of a table of people are."""
 
     table: str | None = setting("long table (row, covariate, value), or a design (.rsd)", None)
     columns: tuple[str, ...] | None = setting(
@@ -103,13 +103,15 @@ class TableData(Data):
     """A table with one row for each exposure."""
 
     people: str = setting("the table of people: CSV, Parquet, Arrow or DuckDB", kw_only=True)
-    treatment: str = setting("its column that says who is exposed to what", kw_only=True)
+    treatment: str = setting("the column of the exposure of each row", kw_only=True)
     table: str | None = setting("the name of the table in a DuckDB file", None)
-    id: str | None = setting("the column that identifies rows; needed with a long table", None)
+    id: str | None = setting("the column that identifies rows; required with a long table", None)
     person: str | None = setting("the column that identifies people, if they may enter twice", None)
-    index_date: str | None = setting("the column of the first day, a date such as 2020-01-31", None)
-    score: str | None = setting("the column of propensity scores, which are then not fitted", None)
-    covariates: TableCovariates = setting("where covariates are", TableCovariates)
+    index_date: str | None = setting("the column of the index date, such as 2020-01-31", None)
+    score: str | None = setting(
+        "the column of given propensity scores; riskset then fits none", None
+    )
+    covariates: TableCovariates = setting("where the covariates are", TableCovariates)
 
 
 @settings
@@ -261,7 +263,7 @@ class CdmOutcome(OutcomeDefinition, Codes):
 
 @settings
 class NewUsers(Settings):
-    """How drug records make episodes; see `riskset.omop.NewUserCohort`."""
+    """How drug records are joined to episodes; see `riskset.omop.NewUserCohort`."""
 
     gap_days: int = same_as(NewUserCohort, "gap_days")
     end_extension_days: int = same_as(NewUserCohort, "end_extension_days")
@@ -342,9 +344,9 @@ class PropensitySection(PropensityModel):
 
 @settings
 class TrimSection(Trim):
-    """Who is left out because of the propensity score; see `riskset.cohort.trim`."""
+    """Trimming of people by the propensity score; see `riskset.cohort.trim`."""
 
-    refit: bool = setting("fit the scores again for those who are left", False)
+    refit: bool = setting("fit the scores again to the remaining people", False)
 
     def contradictions(self) -> Iterator[InputError]:
         """At least one rule is needed."""
@@ -374,11 +376,11 @@ class StratifySection(Stratify):
 
 @settings
 class OutcomeModelSection(OutcomeModel):
-    """The model of the outcome; see `riskset.cohort.fit_outcome`."""
+    """The outcome model; see `riskset.cohort.fit_outcome`."""
 
     also: tuple[Model, ...] = setting("further models, each with its estimate", (), after="model")
     covariates: Literal["none", "all"] = setting(
-        "adjust for the tidy covariates, too", "none", after="replicates"
+        "whether the model adjusts for the tidy covariates", "none", after="replicates"
     )
     strength: float | None = setting(
         "the strength of the L1 penalty on these covariates; left out: by cross-validation",
@@ -411,23 +413,23 @@ class OutcomeModelSection(OutcomeModel):
 
 @settings
 class Analysis:
-    """One way to answer the question; at most one of match, stratify and weight."""
+    """An analysis, with at most one of match, stratify and weight."""
 
     label: str | None = setting("the name for readers; left out: the key", None)
-    new_users: NewUsers | None = setting("how drug records of a CDM make episodes", None)
-    eligibility: Eligibility | None = setting("who may enter from a CDM", None)
-    time_at_risk: TimeAtRisk | None = setting("how long people of a CDM are followed", None)
+    new_users: NewUsers | None = setting("how drug records of a CDM are joined to episodes", None)
+    eligibility: Eligibility | None = setting("eligibility criteria in a CDM", None)
+    time_at_risk: TimeAtRisk | None = setting("the time at risk in a CDM", None)
     covariates: CovariateSection | None = setting("covariates from the records of a CDM", None)
     tidy: Tidy = setting("which covariates a model may use", Tidy)
     propensity: PropensitySection | None = setting(
         "the propensity score; none: no score", PropensitySection
     )
-    trim: TrimSection | None = setting("leave people out by their scores", None)
+    trim: TrimSection | None = setting("trim people by their propensity scores", None)
     match: MatchSection | None = setting("match people", None)
-    stratify: StratifySection | None = setting("make strata of the score", None)
-    weight: Weight | None = setting("weight people by the score", None)
-    balance: BalanceOptions = setting("how alike the arms must be", BalanceOptions)
-    model: OutcomeModelSection = setting("the model of the outcome", OutcomeModelSection)
+    stratify: StratifySection | None = setting("stratify people by their propensity scores", None)
+    weight: Weight | None = setting("weight people by their propensity scores", None)
+    balance: BalanceOptions = setting("measurement and limits of covariate balance", BalanceOptions)
+    model: OutcomeModelSection = setting("the outcome model", OutcomeModelSection)
 
     @property
     def entry(self) -> Eligibility:
@@ -446,7 +448,7 @@ class Analysis:
 
 @settings
 class Comparison:
-    """Who is compared with whom, by the names of exposures."""
+    """A comparison of two exposures, by name."""
 
     target: str = setting("an exposure")
     comparator: str = setting("an exposure")
@@ -454,7 +456,7 @@ class Comparison:
 
 @settings
 class Variable(Settings):
-    """A variable of people: a column of the data, in parts if need be, or who has a covariate."""
+    """A variable of people: a column, optionally in intervals, or the presence of a covariate."""
 
     column: str | None = setting(
         "a column of the table of people; of a CDM sex, age, race, ethnicity or year (of the "
@@ -462,7 +464,7 @@ class Variable(Settings):
         None,
     )
     borders: tuple[float, ...] = setting(
-        "where the levels of a number part; each border begins a level", ()
+        "limits between the levels of a numeric variable; each is the start of a level", ()
     )
     covariate: str | None = setting("name or key of a covariate, instead of a column", None)
 
@@ -484,15 +486,15 @@ class Variable(Settings):
 
 @settings
 class Subgroup:
-    """A variable in whose levels the effect is estimated, too."""
+    """A variable for subgroup analyses: the effect is also estimated in each of its levels."""
 
-    column: str = setting("a variable, or a column as it is")
+    column: str = setting("a variable, or a column without changes")
     label: str | None = setting("the name for readers; left out: the key", None)
 
 
 @settings
 class Table1Section:
-    """Lines of the table of characteristics."""
+    """Lines of the table of baseline characteristics."""
 
     section: str = setting("the title of the section")
     covariates: tuple[str, ...] = setting(
@@ -502,9 +504,9 @@ class Table1Section:
 
 @settings
 class Sharing:
-    """What of the results may be shared."""
+    """Disclosure control of the results."""
 
-    min_cell_count: int = setting("counts above 0 and below it are hidden", 5, least=0)
+    min_cell_count: int = setting("counts above 0 and below this number are hidden", 5, least=0)
     blind: bool = setting("withhold effects that fail diagnostics", True)
 
 
@@ -513,7 +515,7 @@ class ReportOptions:
     """What the report shows."""
 
     curves: Literal["risk", "survival"] = setting(
-        "what curves show; survival only where there are no competing events", "risk"
+        "what curves show; survival only without competing events", "risk"
     )
     covariates: tuple[str, ...] = setting("names or keys of covariates whose balance is listed", ())
 
@@ -527,23 +529,25 @@ class Specification:
     exposures: dict[str, TableExposure | CdmExposure] = setting("targets and comparators")
     comparisons: tuple[Comparison, ...] = setting("pairs of exposures")
     outcomes: dict[str, TableOutcome | CdmOutcome] = setting("outcomes and controls")
-    analyses: dict[str, Analysis] = setting("ways to answer")
+    analyses: dict[str, Analysis] = setting("analyses, each with its own design choices")
     description: str = setting("a description of the study", "")
-    defaults: Analysis = setting("sections that every analysis has unless it has its own", Analysis)
-    competing: str | None = setting("the competing events, in words for readers", None)
+    defaults: Analysis = setting(
+        "sections that apply to every analysis without its own section", Analysis
+    )
+    competing: str | None = setting("description of the competing events for readers", None)
     competing_events: dict[str, CdmOutcome] = setting("competing events of a CDM", dict)
     variables: dict[str, Variable] = setting(
         "variables for subgroups and `within`, in addition to the columns", dict
     )
-    subgroups: dict[str, Subgroup] = setting("variables to look into", dict)
+    subgroups: dict[str, Subgroup] = setting("variables for subgroup analyses", dict)
     table1: tuple[Table1Section, ...] = setting(
         "characteristics to show; left out: all covariates, or the 100 most common", ()
     )
-    risk_times: tuple[float, ...] = setting("days at which to show risks", (365.0,), above=0)
+    risk_times: tuple[float, ...] = setting("days at which risks are reported", (365.0,), above=0)
     diagnostics: DiagnosticLimits = setting("limits of the diagnostics", DiagnosticLimits)
     calibration: Literal["posterior", "likelihood"] = setting(
-        "how estimates are calibrated by controls", "posterior"
+        "how estimates are calibrated with controls", "posterior"
     )
-    sharing: Sharing = setting("what may be shared", Sharing)
+    sharing: Sharing = setting("disclosure control of the results", Sharing)
     report: ReportOptions = setting("what the report shows", ReportOptions)
-    seed: int = setting("the seed of everything random", 1, least=0)
+    seed: int = setting("the seed of all random numbers", 1, least=0)
