@@ -11,12 +11,13 @@ COLUMNS ?= 1000
 REPEATS ?= 5
 VARIANCES ?= 0.0001 0.001 0.0042 0.01 0.1
 
-.PHONY: demo test portability check bench browser pictures format clean help
+.PHONY: demo test test-all portability check bench browser pictures format clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    a whole study of a real cohort, with its report: a treatment effect, five ways"
-	@echo "make test    every test, doctests included"
+	@echo "make test    the tests and doctests, without those marked slow: 5 minutes on two cores"
+	@echo "make test-all every test and doctest"
 	@echo "make portability  hard problems as other processors solve them, with the same verdicts"
 	@echo "make check   ruff and mypy --strict"
 	@echo "make bench   time and memory of fits, cross-validation and the steps of a study; ROWS=1000000"
@@ -29,6 +30,9 @@ demo: $(VENV)/.run
 	$(BIN)/riskset demo --out demo-output
 
 test: $(VENV)/.dev
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not slow"
+
+test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 portability: $(VENV)/.dev

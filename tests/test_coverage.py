@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 ERROR = re.compile(r" \(± .*\)")
 
@@ -30,6 +32,7 @@ def documented(n: int, title: str = "") -> list[list[str]]:
     return rows(text.split(title)[1] if title else text)[:n]
 
 
+@pytest.mark.slow
 def test_intervals() -> None:
     made = run("interval_coverage.py", "--cohorts", "2", "--replicates", "39")
     head, _, *body = made
@@ -45,6 +48,7 @@ def test_intervals() -> None:
         assert abs(sum(shares) - 100) < 0.2
 
 
+@pytest.mark.slow
 def test_calibrated_intervals() -> None:
     made = run("calibration_coverage.py", "--studies", "2")
     head, _, *body = made

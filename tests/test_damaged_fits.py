@@ -9,6 +9,7 @@ import pytest
 
 import riskset as rs
 from mutations import mutated
+from parameters import rest_is_slow
 from riskset.estimators.saving import read_fit, write_fit
 
 N = 60
@@ -81,7 +82,7 @@ def test_a_sound_fit_is_read(documents, tmp_path, name):
     assert sorted(model.coef_.tolist()) == kept
 
 
-@pytest.mark.parametrize("name", ["strata", "finegray", "infinite", "long"])
+@pytest.mark.parametrize("name", rest_is_slow(["long", "finegray", "infinite", "strata"], 1))
 def test_a_damaged_fit_is_refused_or_predicts(documents, table, tmp_path, name):
     path = tmp_path / "fit.json"
     keys = RESTORED if name == "strata" else READ

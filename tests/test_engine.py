@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
+from parameters import rest_is_slow
 from riskset import engine
 from riskset.estimators import _bootstraps
 
@@ -35,7 +36,7 @@ def dask() -> Iterator[Any]:
         yield client
 
 
-@pytest.fixture(scope="module", params=["joblib", "dask", "ray"])
+@pytest.fixture(scope="module", params=rest_is_slow(["joblib", "dask", "ray"], 2))
 def name(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "dask":
         request.getfixturevalue("dask")
@@ -225,6 +226,7 @@ def test_work_that_kills_every_worker_is_given_up(tmp_path: Path) -> None:
     assert pool.n_begun == 2 * 5
 
 
+@pytest.mark.slow
 def test_work_that_kills_its_workers_is_given_out_as_often_as_said(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,6 +176,7 @@ def test_unknown_device() -> None:
         Fusion(device="tpu")
 
 
+@pytest.mark.slow
 def test_cohort(tmp_path: Path) -> None:
     small = CohortBenchmark(rows=1500, columns=25, folds=2, repeats=1, replicates=39)
     records = ran(small, tmp_path)
@@ -192,6 +193,7 @@ def test_cohort(tmp_path: Path) -> None:
             assert float(lower) < float(upper)
 
 
+@pytest.mark.slow
 def test_study(tmp_path: Path) -> None:
     small = StudyBenchmark(rows=1500, columns=20, folds=3, people=2000, covariates=25)
     matched, balanced, score = ran(small, tmp_path)
@@ -209,6 +211,7 @@ def test_study(tmp_path: Path) -> None:
     assert 0.65 < area < 0.8  # 0.74 with the true scores
 
 
+@pytest.mark.slow
 def test_ceilings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ceilings, "SHORT", 1e-9)
     monkeypatch.setattr(ceilings, "TURNS", 64)
@@ -283,6 +286,7 @@ def test_loops_do_what_they_are_said_to_do() -> None:
     assert total.tolist() == [0 + 1 + 2, 3 + 4 + 5 + 6]
 
 
+@pytest.mark.slow
 def test_scaling(tmp_path: Path) -> None:
     small = Scaling(
         rows=300, columns=5, density=0.2, factors=(0.5, 1.0), shares=(0.5, 1.0), repeats=1

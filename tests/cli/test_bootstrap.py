@@ -78,6 +78,7 @@ def test_what_cannot_be_meant(run: Run, lung: Path, options: list, message: str)
     assert not Path("fit.json").exists()
 
 
+@pytest.mark.slow
 def test_the_choice_of_the_penalty_repeated(run: Run, lung: Path) -> None:
     chosen = [
         "--penalty", "l1", "--unpenalized", "sex", "--cv", "--folds", 3, "--repeats", 1,

@@ -12,6 +12,7 @@ import pytest
 
 import riskset as rs
 from mutations import flipped
+from parameters import rest_is_slow
 
 N_FLIPS = 25
 """Of each kind of change. With 600 and other seeds nothing else was found."""
@@ -51,7 +52,9 @@ def _write(path):
 
 @pytest.mark.parametrize(
     "name",
-    ["t.csv", "t.tsv", "t.csv.gz", "t.parquet", "t.feather", "plain.feather", "t.arrow"],
+    rest_is_slow(
+        ["t.csv", "t.parquet", "t.tsv", "t.csv.gz", "t.feather", "plain.feather", "t.arrow"], 2
+    ),
 )
 def test_damaged_bytes(tmp_path, name):
     path = tmp_path / name

@@ -189,6 +189,7 @@ def test_nobody_stands_alone(found):
                 assert row["coef"] is None
 
 
+@pytest.mark.slow
 @needs_gibleed
 def test_counts_of_eunomia_do_not_come_back(tmp_path):
     """GiBleed: from full differences 271 of 271 came back."""

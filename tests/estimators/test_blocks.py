@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
+from parameters import rest_is_slow
 from riskset.estimators import _in_blocks
 from riskset.solve import curvature
 from riskset.solve.block_rows import BlockRows as BlockRows
@@ -434,7 +435,7 @@ def dask() -> Iterator[Any]:
         yield client
 
 
-@pytest.mark.parametrize("model", [rs.Cox, rs.FineGray])
+@pytest.mark.parametrize("model", rest_is_slow([rs.Cox, rs.FineGray], 1))
 def test_on_a_cluster(model: Any, dask: Any) -> None:
     with rs.Blocks(itself, cut(ROWS, [100, 150, 500], model)) as blocks:
         assert blocks.crew.n_workers == 3  # type: ignore[attr-defined]
@@ -495,6 +496,7 @@ class _Deadly:
         return self._crew.call(*args, **options)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_time_and_not_the_answer(
     dask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ def used_by_arch() -> dict[int, dict[str, compiler.Used]]:
         return dict(zip(known, pool.map(compiler.registers_used, known), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", compiler.architectures())
 def test_every_kernel_fits_into_registers(
     arch: int, used_by_arch: dict[int, dict[str, compiler.Used]]
@@ -47,6 +48,7 @@ def test_machine_code_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert compiler.machine_code(80, tmp_path) == code
 
 
+@pytest.mark.slow
 def test_other_sources_are_compiled_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler.machine_code(80, tmp_path)
     source = compiler.program()
@@ -60,6 +62,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     assert compiler.machine_code(80, tmp_path / "file" / "cache")[:4] == b"\x7fELF"
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_machine_code_is_compiled_again(tmp_path: Path) -> None:
     code = compiler.machine_code(80, tmp_path)
     (kept,) = tmp_path.iterdir()

@@ -11,6 +11,7 @@ from emulator.backend import Emulator
 from emulator.build import HERE, MISSING, compiler, libraries
 from gpu.calls import NAMES, records
 from gpu.test_kernels import SEEDS, compare
+from parameters import rest_is_slow
 
 pytestmark = pytest.mark.skipif(compiler is None, reason=MISSING)
 
@@ -90,7 +91,7 @@ FAULTS = {
 """Name -> topic, text, and what it is replaced by."""
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", rest_is_slow(FAULTS, 2))
 def test_a_fault_is_found(fault: str) -> None:
     topic, old, new = FAULTS[fault]
     sources = libraries({topic: (old, new)})
@@ -132,12 +133,14 @@ def run_watched(sanitizer: str, *options: str) -> "subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.slow
 def test_no_access_beyond_an_array(sanitizer: str) -> None:
     done = run_watched(sanitizer)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout == "clean\n"
 
 
+@pytest.mark.slow
 def test_an_access_beyond_an_array_is_seen(sanitizer: str) -> None:
     done = run_watched(sanitizer, "--fault")
     assert done.returncode != 0

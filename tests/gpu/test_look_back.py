@@ -14,6 +14,7 @@ from gpu.calls import records
 from gpu.coordinates import COORDINATES, Visits, visit
 from gpu.problems import cox
 from gpu.test_kernels import SEEDS, compare
+from parameters import rest_is_slow
 from riskset.data.design import Design
 from riskset.kernels.cuda.compile import program
 
@@ -126,7 +127,7 @@ def check_found(backends: Iterable[Emulator], some: list[Recorded]) -> None:
     pytest.fail("every launch gave the right numbers")
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", rest_is_slow(FAULTS, 1))
 def test_a_fault_is_found(fault: str) -> None:
     sources = library(FAULTS[fault])
     check_found((Emulator(seed, 3, sources) for seed in SEEDS), in_tiles())
@@ -151,7 +152,7 @@ COORDINATE_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", COORDINATE_FAULTS)
+@pytest.mark.parametrize("fault", rest_is_slow(COORDINATE_FAULTS, 1))
 def test_a_fault_of_a_coordinate_is_found(fault: str) -> None:
     sources = {"coordinate": library_of(source_of("coordinate", COORDINATE_FAULTS[fault]))}
     check_found((Emulator(seed, 3, sources) for seed in SEEDS), launches("coordinate"))

@@ -15,6 +15,7 @@ print(sum(peaks_nested.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.portability
 def test_the_cache_knows_the_processor(tmp_path: Path) -> None:
     def hits(cpu: str) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import riskset as rs
+from parameters import rest_is_slow
 from report.made import study, tables, write_made
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -47,9 +48,11 @@ def long_names(tmp_path_factory):
     return rs.report.write(folder / "results", folder / "report.html")
 
 
-@pytest.fixture(params=["whole", "long names"])
-def path(request, whole, long_names):
-    return whole.path if request.param == "whole" else long_names
+@pytest.fixture(params=rest_is_slow(["whole", "long names"], 1))
+def path(request, whole):
+    if request.param == "whole":
+        return whole.path
+    return request.getfixturevalue("long_names")
 
 
 @pytest.fixture
@@ -94,7 +97,7 @@ def test_numbers_are_seen_as_they_are_in_the_json(visit, whole):
     assert whole.part["header"]["estimate"]["hr"] == pytest.approx(0.5945, abs=1e-4)
 
 
-@pytest.mark.parametrize("width", [320, 640, 1400])
+@pytest.mark.parametrize("width", rest_is_slow([320, 640, 1400], 1))
 def test_nothing_is_wider_than_the_screen(visit, path, width):
     page = visit(path, width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,5 +1,6 @@
 """Small random problems of every kind, and independent judges of an answer."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,6 +73,18 @@ class Random:
             return False
         best = linprog(a.sum(axis=0), A_ub=a, b_ub=np.zeros(len(a)), bounds=(-1, 1))
         return best.fun < -1e-7
+
+
+@functools.cache
+def random_problems() -> dict[int, Random]:
+    """By seed, those of `random_problem` that have events."""
+    return {seed: p for seed in range(400) if (p := random_problem(seed)) is not None}
+
+
+@functools.cache
+def separated_problems() -> dict[int, Random]:
+    """Those with an infinite estimate."""
+    return {seed: p for seed, p in random_problems().items() if p.is_separated()}
 
 
 def random_problem(seed: int) -> Random | None:

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from riskset.data.outcome import Outcome
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.result import Solution
-from solve.problems import RUNTIME, Random, random_problem
+from solve.problems import RUNTIME, Random, separated_problems
 
 pytestmark = pytest.mark.portability
 
@@ -34,17 +34,16 @@ def climb(problem: Random, solution: Solution, reach: float) -> float:
     return solve(rest).objective
 
 
-SINGLE = [s for s in range(400) if (p := random_problem(s)) is not None and p.is_separated()]
+N_LIMITS = 40
 
 
 def test_there_are_separated_problems() -> None:
-    assert len(SINGLE) > 20
+    assert len(separated_problems()) >= N_LIMITS
 
 
-@pytest.mark.parametrize("seed", SINGLE[:40])
-def test_the_limit_is_the_limit(seed: int) -> None:
-    problem = random_problem(seed)
-    assert problem is not None
+@pytest.mark.parametrize("number", range(N_LIMITS))
+def test_the_limit_is_the_limit(number: int) -> None:
+    problem = list(separated_problems().values())[number]
     solution = solve(problem)
     assert solution.status == "infinite_estimate"
     infinite = ~np.isfinite(solution.coef)

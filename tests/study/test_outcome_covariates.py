@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import riskset as rs
+from parameters import rest_is_slow
 from study.small import content, people
 
 MODEL = {"covariates": "all", "strength": 2.0, "also": ["finegray"], "reading": "marginal"}
@@ -140,7 +141,9 @@ def test_controls_have_none(tmp_path):
     assert private.rows("estimates", outcome="control", role="main")[0]["n_used"] == 3
 
 
-@pytest.mark.parametrize("model", [{}, {"strength": None, "folds": 2, "repeats": 1}])
+@pytest.mark.parametrize(
+    "model", rest_is_slow([{}, {"strength": None, "folds": 2, "repeats": 1}], 1)
+)
 def test_the_model_has_the_covariates_that_the_study_calls_tidy(tmp_path, model):
     """Whether its penalty is given or chosen."""
     own = columns()

@@ -1,5 +1,6 @@
 """Likelihood profiles of a study: those that a meta-analysis of several databases needs."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import riskset as rs
+from parameters import rest_is_slow
 from riskset.study import effects
 from study.small import content, people
 
@@ -100,8 +102,9 @@ def test_outcomes_in_one_arm_have_profiles(tmp_path):
     assert np.argmax(value) == log_hr.size - 1
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
-@pytest.mark.parametrize("kind", ["cox", "finegray"])
+@pytest.mark.parametrize(
+    ("kind", "outcome"), rest_is_slow(itertools.product(["cox", "finegray"], OUTCOMES), 1)
+)
 def test_models_with_covariates_have_profiles(tmp_path, outcome, kind):
     columns = with_control()
     model = {"kind": kind, "covariates": "all", "strength": 2.0}

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import riskset as rs
+from parameters import rest_is_slow
 from riskset.study.steps import Steps, _save
 from study.small import content, people
 
@@ -59,7 +60,9 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path):
     assert written(tmp_path / "killed") == written(tmp_path / "whole")
 
 
-@pytest.mark.parametrize(("step", "fits"), [("propensity-score", 1), ("estimate", 4)])
+@pytest.mark.parametrize(
+    ("step", "fits"), rest_is_slow([("propensity-score", 1), ("estimate", 4)], 1)
+)
 def test_replicates_are_kept_until_their_step_is_done(tmp_path, monkeypatch, step, fits):
     pq.write_table(pa.table(people()), tmp_path / "people.parquet")
     own = {"covariates": "all", "also": ["finegray"], "folds": 2, "repeats": 2}
