@@ -1,4 +1,4 @@
-"""Which covariates to extract from a CDM."""
+"""Settings of the covariates of a CDM."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -68,11 +68,11 @@ class CustomCovariates:
 class CovariateSettings(Settings):
     """Covariates from the records before the index date.
 
-    A record counts when its days overlap a window of days relative to the index date. Concept 0 is
-    never a covariate. The attribute `analyses` holds the numbers of the analyses that are made.
-    Where the CDM has no ``concept_ancestor``, roll-ups (209 to 216, 409 to 416) and scores are left
-    out, with a note. With `exclude_arms`, the descendants of the drugs and the ingredients of those
-    listed are left out, too. The method of ages holds for ages, age groups and scores.
+    A record counts if it overlaps the window of its analysis, in days relative to the index date.
+    Concept 0 is never a covariate. The attribute `analyses` contains the numbers of the analyses.
+    If the CDM has no ``concept_ancestor``, roll-ups (209 to 216, 409 to 416) and scores are left
+    out, with a note. `exclude_arms` also excludes the descendants of the drugs and the ingredients
+    of the listed drugs. `age_method` applies to ages, age groups and scores.
     """
 
     analyses: tuple[int | str, ...] = setting(

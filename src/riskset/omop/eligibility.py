@@ -1,6 +1,6 @@
-"""Who may enter a study: every step a query over the episodes, with a row in the attrition.
+"""Selection of the study cohort: each step is a query of the episodes, with an attrition row.
 
-Nothing here looks at outcomes, so one study cohort, and its covariates, serve all of them.
+No step uses outcomes, so one study cohort and its covariates serve all outcomes.
 """
 
 import datetime
@@ -41,17 +41,17 @@ OBSERVED = "observed at index"
 class Eligibility(Settings):
     """Eligibility criteria, applied in this order.
 
-    "keep first, truncate to second" keeps the arm that a person in both arms started first, with
-    its episodes before the other began, and ends them the day before that; "keep first" does not
-    end them; "remove all" leaves these people out; "keep all" does nothing. People who start both
-    on one day are left out, unless all are kept. `first_exposure_only` keeps the first episode of
-    an arm even if it is outside observation. The common period goes from the later first start of
-    the two arms to the earlier last one.
+    For people in both arms, "keep first, truncate to second" keeps the arm that they started first,
+    with its episodes before the other arm began, and ends these the day before. "keep first" does
+    not end them, "remove all" excludes these people, and "keep all" does nothing. People who start
+    both on one day are excluded, except with "keep all". `first_exposure_only` keeps the first
+    episode of an arm even if it is outside observation. The common period starts with the later
+    first start of the two arms, and ends with the earlier last start.
 
     Notes
     -----
-    People who died before the index date are left out after the step "observed at index", in a step
-    of its own where there are any.
+    People who died before the index date are excluded after the step "observed at index", in a
+    separate step if there are any.
     """
 
     remove_duplicates: Literal[
@@ -100,18 +100,18 @@ class Eligibility(Settings):
                 )
 
     def select(self, cdm: Cdm, cohorts: Cohorts, *, strict: bool = False) -> StudyCohort:
-        """The people who may enter.
+        """Select the study cohort.
 
         Parameters
         ----------
         strict : bool
-            Raise instead of returning a status other than "ok".
+            Raise an error instead of returning a status other than "ok".
 
         Raises
         ------
         CohortError
-            "UnknownPerson", if somebody has no row in table person; "BadBirthDate", if an age that
-            is needed is negative or above 125; and those of reading tables.
+            "UnknownPerson" if a person has no row in table person; "BadBirthDate" if a required age
+            is negative or above 125; and errors of reading tables.
         """
         with cdm.noting() as heard, cdm.scratch() as work:
             own = "SELECT row_number() OVER (ORDER BY person_id, start_date, treatment DESC, "

@@ -24,16 +24,16 @@ class Diagnosis:
     ----------
     concepts : ConceptSet
     inpatient : bool
-        Only those that start within an inpatient visit.
+        Only records that start within an inpatient visit.
     tables : str or sequence of str
-        Tables of the CDM that are searched: condition_occurrence, condition_era, drug_exposure,
-        drug_era, procedure_occurrence, device_exposure, measurement, observation or
-        visit_occurrence. One that the CDM lacks is empty, with a note, if another one is there.
+        Tables of the CDM to search: condition_occurrence, condition_era, drug_exposure, drug_era,
+        procedure_occurrence, device_exposure, measurement, observation or visit_occurrence. If the
+        CDM lacks some of them, they count as empty, with a note.
 
     Raises
     ------
     InputError
-        If a table is none of these.
+        If a table is not one of these.
     """
 
     concepts: ConceptSet

@@ -63,11 +63,11 @@ class Cohorts:
 
 @settings
 class NewUserCohort(Settings):
-    """Episodes of use of two drugs, or classes of drugs, from the drug records of a CDM.
+    """Exposure episodes of two drugs, or drug classes, from the drug records of a CDM.
 
-    Records of a class count as one drug; they belong to one episode when the next starts at most
-    `gap_days` after the last day so far. A record ends on its end date, else after its days of
-    supply, else on the day it starts.
+    All records of a class count as one drug. A record belongs to the current episode if it starts
+    at most `gap_days` after the last day so far. A record ends on its end date, otherwise after its
+    days of supply, otherwise on its first day.
 
     Examples
     --------
@@ -158,18 +158,18 @@ class NewUserCohort(Settings):
 
 @dataclass(frozen=True)
 class CohortTable:
-    """Cohorts that another program has made, such as ATLAS.
+    """Cohorts of ATLAS or another program.
 
     Parameters
     ----------
     target, comparator : int
-        Their ``cohort_definition_id``.
+        ``cohort_definition_id`` of the arms.
     source : str, path or data frame
         A table of the CDM, a file, or a frame, with ``cohort_definition_id, subject_id,
-        cohort_start_date, cohort_end_date``. A missing end, or one before the start, is the start.
-        A record that is there several times counts once.
+        cohort_start_date, cohort_end_date``. A missing end, or an end before the start, counts as
+        the start. Repeated records count once.
     drugs : sequence of ConceptSet
-        What the arms take, so that these drugs become no covariates.
+        Drugs of the arms, which are excluded from the covariates.
     """
 
     target: int

@@ -1,4 +1,4 @@
-"""Roll-ups: which ancestors of conditions and drugs are covariates of their own."""
+"""Roll-ups: ancestors of conditions and drugs that are covariates."""
 
 from dataclasses import dataclass
 
@@ -24,13 +24,14 @@ class ConditionGroups:
     Parameters
     ----------
     root : int
-        Groups descend from this concept, SNOMED's clinical finding.
+        Ancestor of all groups, by default SNOMED's clinical finding.
     min_levels : int
-        By more levels than this.
+        Groups must be more than this number of levels below the root.
     always : sequence of int
-        Groups whatever their level.
+        Concepts that are groups at any level.
     unless_like : sequence of str
-        Patterns (with %) of names that are containers rather than diseases.
+        Patterns (with %) of names that are not groups, because they are containers and not
+        diseases.
     """
 
     root: int = CLINICAL_FINDING
@@ -89,12 +90,12 @@ class ConditionGroups:
 
 @dataclass(frozen=True)
 class DrugGroups:
-    """Ancestors of drugs that are covariates: ingredients, and classes of the ATC.
+    """Ancestors of drugs that are covariates: ingredients and ATC classes.
 
     Parameters
     ----------
     code_lengths : sequence of int
-        Of the classes: 1 (anatomical) to 5 (chemical).
+        Levels of the ATC classes: 1 (anatomical) to 5 (chemical).
     ingredients : bool
     """
 

@@ -106,15 +106,15 @@ class StudyPopulation:
 class TimeAtRisk(Settings):
     """The time at risk of an outcome, in days after the index date (day 0).
 
-    ``risk_end = min(anchor + risk_end, end of observation, end of study, day of death,
-    risk_start + max_days - 1)`` and ``time_at_risk = risk_end - risk_start + 1``: the first and the
-    last day count. The event on day d gives the survival time ``d - risk_start + 1``; if both occur
-    on one day, the outcome comes before the competing event.
+    ``risk_end = min(anchor + risk_end, end of observation, end of study, day of death, risk_start +
+    max_days - 1)`` and ``time_at_risk = risk_end - risk_start + 1``: the first and the last day
+    count. An event on day d has the survival time ``d - risk_start + 1``. On one day, the outcome
+    comes before the competing event.
 
-    Risk starts by default on day 1: what is recorded on the day of the first prescription is its
-    reason rather than its effect. People are followed by default while on treatment;
-    ``risk_end=None`` follows them as they started, whatever they take later. People who die before
-    `min_days_at_risk` are kept: the living alone would be a biased choice.
+    By default, the time at risk starts on day 1, because diagnoses on the day of the first
+    prescription are usually its reason and not its effect. By default, people are followed while on
+    treatment; ``risk_end=None`` follows them as started, independently of later treatments. People
+    who die before `min_days_at_risk` are kept, because selection of survivors would cause bias.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class TimeAtRisk(Settings):
 
     @property
     def words(self) -> str:
-        """The time at risk in a sentence, for reports."""
+        """Description of the time at risk, for reports."""
         on_treatment = self.risk_end is not None and self.end_anchor == "cohort end"
         start = _after(self.risk_start, self.start_anchor)
         end = "the end of observation"
@@ -196,11 +196,11 @@ class TimeAtRisk(Settings):
         Parameters
         ----------
         outcome, competing : event or sequence of events
-            A `ConceptSet` (diagnoses of it), a `Diagnosis`, "death", a ``cohort_definition_id`` of
-            the CDM's cohort table, `CohortRecords`, or a data frame with ``person_id`` and
+            A `ConceptSet` of diagnoses, a `Diagnosis`, "death", a ``cohort_definition_id`` of the
+            CDM's cohort table, `CohortRecords`, or a data frame with ``person_id`` and
             ``event_date``.
         strict : bool
-            Raise instead of returning a status other than "ok".
+            Raise an error instead of returning a status other than "ok".
 
         Raises
         ------

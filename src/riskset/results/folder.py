@@ -1,4 +1,4 @@
-"""The folder of results of a study: all that may be shared, and nothing about single people.
+"""The folder of results of a study, without individual-level data.
 
 ::
 
@@ -8,8 +8,8 @@
         <table>.parquet   a file for each of `riskset.results.rows.TABLES`
 
 ``study.json`` and the tables are the same for the same data and settings, byte for byte; only
-``run.json`` may differ. A missing value is null, never NaN, so that NaN in a file can only mean
-damage. Infinities stay.
+``run.json`` may differ. A missing value is null, never NaN; NaN in a file means damage. Infinite
+values are stored.
 """
 
 import shutil
@@ -105,7 +105,7 @@ class ResultTable:
         return int(self._table.num_rows)
 
     def rows(self, /, **where: object) -> list[dict[str, Any]]:
-        """Rows as dictionaries, only those with the values given; None where a value is missing."""
+        """Return rows with given values as dictionaries. Missing values are None."""
         table = self._table
         for name, value in where.items():
             keep = np.array([v == value for v in table.column(name).to_pylist()], dtype=bool)
@@ -114,19 +114,19 @@ class ResultTable:
         return rows
 
     def columns(self) -> dict[str, list[Any]]:
-        """Columns as lists; None where a value is missing."""
+        """Return columns as lists. Missing values are None."""
         columns: dict[str, list[Any]] = self._table.to_pydict()
         return columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyResults:
-    """The results of a study; `StudyResults.open` makes it.
+    """The results of a study, from `StudyResults.open`.
 
     Attributes
     ----------
     path : Path
-        The folder of the tables.
+        Folder of the tables.
     study, run : dict
         Contents of ``study.json`` and ``run.json``: `STUDY_KEYS` and `RUN_KEYS`.
     """
@@ -143,13 +143,13 @@ class StudyResults:
         Parameters
         ----------
         path : str or Path
-            The folder with ``study.json``, or the folder of a run, in which it is ``results``.
+            The folder with ``study.json``, or the folder of a run that contains ``results``.
 
         Raises
         ------
         InputError
-            If there are no results, or they are unfinished, damaged or of another version. Every
-            table is read once to compare it with its checksum.
+            If there are no results, or they are incomplete, damaged or from another version. Every
+            table is read once to verify its checksum.
         """
         folder = Path(path)
         if not (folder / STUDY).exists() and (folder / "results").is_dir():
@@ -186,12 +186,12 @@ class StudyResults:
         return f"StudyResults({self.study['title']!r}: {self.table('runs').n_rows:,} estimates)"
 
     def table(self, name: str) -> ResultTable:
-        """A table, read when it is first asked for.
+        """Return a table, which is read at the first access.
 
         Raises
         ------
         InputError
-            If there is no table of that name.
+            If the table does not exist.
         """
         if name not in TABLES:
             raise InputError.unknown_name("table", name, TABLES)
@@ -200,13 +200,13 @@ class StudyResults:
         return self._read[name]
 
     def rows(self, name: str, /, **where: object) -> list[dict[str, Any]]:
-        """Rows of a table as dictionaries, in order; None where a value is missing.
+        """Return rows of a table as dictionaries, in order. Missing values are None.
 
         Parameters
         ----------
         name : str
         **where
-            Columns and the values that the rows must have.
+            Required values of columns.
         """
         table, known = self.table(name), TABLES[name].columns()
         for column in where:
@@ -215,7 +215,7 @@ class StudyResults:
         return table.rows(**where)
 
     def read(self, kind: type[RowT]) -> list[RowT]:
-        """Rows of a table as objects of its row class, such as `riskset.results.rows.RunRow`."""
+        """Return rows of a table as objects of its row class."""
         return [kind.of(row) for row in self.rows(kind.table)]
 
 

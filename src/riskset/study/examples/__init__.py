@@ -1,4 +1,4 @@
-"""Specifications to start from, each of which runs on data that the package has or makes."""
+"""Example specifications, which run on bundled or simulated data."""
 
 from importlib.resources import files
 from typing import Literal, get_args
@@ -12,14 +12,14 @@ Example = Literal["rhc", "cdm", "paper"]
 
 
 def example(name: Example = "rhc") -> str:
-    """The text of a specification.
+    """Return the text of an example specification.
 
     Parameters
     ----------
     name : {"rhc", "cdm", "paper"}
         "rhc": five analyses of the bundled cohort of right heart catheterisation. "cdm": new users
-        of two classes of drugs in an OMOP CDM, such as `riskset.simulate.toy_cdm` writes. "paper":
-        matched people and models of all covariates, in a cohort from ``riskset simulate cohort``.
+        of two drug classes in an OMOP CDM, such as that of `riskset.simulate.toy_cdm`. "paper":
+        matching and models of all covariates, in a cohort from ``riskset simulate cohort``.
 
     Examples
     --------
