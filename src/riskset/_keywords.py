@@ -1,17 +1,19 @@
 """Functions that take the fields of a settings class as keywords.
 
-A setting is declared once, as a field of a frozen dataclass: its name, type, default and one
-sentence of meaning. `keywords` gives a function these fields as keyword-only parameters: in its
-signature, for type checkers and editors, and in its docstring.
+A setting is declared once, as a field of a frozen dataclass that `riskset._settings.setting` makes.
+`keywords` gives a function these fields as keyword-only parameters: in its signature, for type
+checkers and editors, and in its docstring.
 """
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import Field, field, fields
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-__all__ = ["keywords", "meaning", "setting"]
+from riskset._settings import declared
+
+__all__ = ["keywords"]
 
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -21,17 +23,7 @@ R = TypeVar("R")
 S = TypeVar("S")
 
 PLACEHOLDER = "**keywords"
-"""Line of a docstring that the descriptions of the keywords replace."""
-
-
-def setting(default: Any, about: str, **more: object) -> Any:
-    """A field of a settings class: its default, and a sentence that says what it means."""
-    return field(default=default, metadata={"about": about, **more})
-
-
-def meaning(one: "Field[Any]") -> str:
-    """The sentence that says what a field means."""
-    return str(one.metadata["about"])
+"""Begins the line of a docstring that the descriptions of the keywords replace."""
 
 
 class keywords(Generic[P, S]):  # noqa: N801
@@ -48,9 +40,10 @@ class keywords(Generic[P, S]):  # noqa: N801
     Examples
     --------
     >>> from dataclasses import dataclass
+    >>> from riskset._settings import setting
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Rounding:
-    ...     digits: int = setting(2, "Number of decimals.")
+    ...     digits: int = setting("the number of decimals", 2)
     >>> @keywords(Rounding)
     ... def rounded(number: float, rounding: Rounding) -> float:
     ...     return round(number, rounding.digits)
@@ -99,13 +92,14 @@ class keywords(Generic[P, S]):  # noqa: N801
 
 def _described(text: str, settings: Any) -> str:
     """A docstring with an entry for each keyword."""
-    lines = text.split("\n")
-    at = next((k for k, line in enumerate(lines) if line.strip().startswith(PLACEHOLDER)), None)
-    if at is None:
-        return text
-    margin = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
-    entries = []
-    for one in fields(settings):
-        kind = one.type if isinstance(one.type, str) else inspect.formatannotation(one.type)
-        entries += [f"{margin}{one.name} : {kind}", f"{margin}    {meaning(one)}"]
-    return "\n".join([*lines[:at], *entries, *lines[at + 1 :]])
+    lines: list[str] = []
+    for line in inspect.cleandoc(text).split("\n"):
+        if not line.startswith(PLACEHOLDER):
+            lines.append(line)
+            continue
+        for one in dataclasses.fields(settings):
+            about = declared(settings)[one.name].about
+            kind = one.type if isinstance(one.type, str) else inspect.formatannotation(one.type)
+            kind = kind.replace("collections.abc.", "")
+            lines += [f"{one.name} : {kind}", f"    {about[0].upper()}{about[1:]}."]
+    return "\n".join(lines)

@@ -5,12 +5,13 @@ keeps it, and the command line makes its options from it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._keywords import setting
+from riskset._settings import setting
 
 __all__ = ["LABELS", "NUMBERS", "ColumnRoles"]
 
@@ -26,16 +27,19 @@ OUTCOME = {"time": ("time",), "event": ("event",)}
 REQUIRED = {"time": "the end of follow-up", "event": "the event"}
 
 
-def _number(about: str) -> str | None:
+def _number(about: str) -> Any:
     """The role of one column of numbers."""
-    role: str | None = setting(None, about, kind="number")
-    return role
+    return _single(about, "number")
 
 
-def _label(about: str) -> str | None:
+def _label(about: str) -> Any:
     """The role of one column of labels."""
-    role: str | None = setting(None, about, kind="label")
-    return role
+    return _single(about, "label")
+
+
+def _single(about: str, role: str) -> Any:
+    declaration = setting(about, None).metadata
+    return field(default=None, metadata={**declaration, "role": role})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,33 +50,32 @@ class ColumnRoles:
     """
 
     time: str | None = _number(
-        "Column of the end of follow-up. Optional if the column is called ``time``."
+        "column of the end of follow-up. Optional if the column is called ``time``"
     )
     event: str | None = _number(
-        "Column of the event: 0 or False = censored, 1 or True = event, further codes = competing "
-        "causes; or text, see `censored`. Optional if the column is called ``event``."
+        "column of the event: 0 or False = censored, 1 or True = event, further codes = competing "
+        "causes; or text, see `censored`. Optional if the column is called ``event``"
     )
-    entry: str | None = _number("Column of late entry: a row is at risk on (entry, time].")
+    entry: str | None = _number("column of late entry: a row is at risk on (entry, time]")
     strata: str | Sequence[str] | None = setting(
-        None, "Columns of strata; of several columns, their combinations are the strata."
+        "columns of strata; of several columns, their combinations are the strata", None
     )
-    weight: str | None = _number("Column of case weights.")
-    cluster: str | None = _label("Column of clusters: rows of one person or site.")
-    offset: str | None = _number("Column of offsets, which are added to the linear predictor.")
+    weight: str | None = _number("column of case weights")
+    cluster: str | None = _label("column of clusters: rows of one person or site")
+    offset: str | None = _number("column of offsets, which are added to the linear predictor")
     censoring_group: str | None = _label(
-        "Column of groups with separate censoring distributions, for `FineGray`."
+        "column of groups with separate censoring distributions, for `FineGray`"
     )
-    id: str | None = _label("Column that identifies rows, for messages and predictions.")
-    drop: str | Sequence[str] = setting((), "Columns not to use.")
-    cause: int | str | None = setting(None, "Code or label of the event of interest.")
+    id: str | None = _label("column that identifies rows, for messages and predictions")
+    drop: str | Sequence[str] = setting("columns not to use", ())
+    cause: int | str | None = setting("code or label of the event of interest", None)
     censored: str | None = setting(
-        None,
-        "Label of censoring, if the events are text. Every other label is a cause.",
+        "label of censoring, if the events are text. Every other label is a cause", None
     )
     time_digits: int | None = setting(
+        "round time and entry to this number of decimals, so that equal times with different "
+        "rounding errors are tied",
         None,
-        "Round time and entry to this number of decimals, so that equal times with different "
-        "rounding errors are tied.",
     )
 
     def __post_init__(self) -> None:
@@ -147,10 +150,10 @@ class ColumnRoles:
         return cls(**columns, **several, **settings)  # type: ignore[arg-type]
 
 
-NUMBERS = tuple(f.name for f in fields(ColumnRoles) if f.metadata.get("kind") == "number")
+NUMBERS = tuple(f.name for f in fields(ColumnRoles) if f.metadata.get("role") == "number")
 """Roles of one column of numbers."""
 
-LABELS = tuple(f.name for f in fields(ColumnRoles) if f.metadata.get("kind") == "label")
+LABELS = tuple(f.name for f in fields(ColumnRoles) if f.metadata.get("role") == "label")
 """Roles of one column of labels."""
 
 

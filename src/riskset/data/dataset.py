@@ -91,8 +91,7 @@ class Dataset:
         frame : data frame
             pandas, polars, Arrow, a DuckDB relation, or any frame that narwhals supports. Every
             column without a role is a covariate; see `FrameEncoder`.
-        **keywords
-            The fields of `ColumnRoles`.
+        **keywords : the fields of `ColumnRoles`
 
         Returns
         -------
@@ -120,8 +119,7 @@ class Dataset:
             One row per non-zero value of a subject: a row key, a covariate key (64-bit integer or
             text, kept exactly, which becomes the name of the covariate) and a value (1 without a
             value column).
-        **keywords
-            The fields of `ColumnRoles` and `LongTableFormat`.
+        **keywords : the fields of `ColumnRoles` and `LongTableFormat`
 
         Raises
         ------

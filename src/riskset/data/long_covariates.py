@@ -9,8 +9,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._keywords import setting
 from riskset._messages import Note
+from riskset._settings import setting
 from riskset.data.database import Database, StoredTable
 from riskset.data.design import Design
 from riskset.data.design_map import Contents, is_design_file, read_contents
@@ -40,16 +40,16 @@ class CovariateFile(LongTableFormat):
     """Where the long table of covariates is, and how it is read."""
 
     covariates: str | PathLike[str] | None = setting(
-        None,
-        "A long table (row key, covariate key, value) in a file of any format, the name of a table "
+        "a long table (row key, covariate key, value) in a file of any format, the name of a table "
         "in the DuckDB file `path`, or the file of a design (.rsd) with the same rows in the same "
-        "order.",
+        "order",
+        None,
     )
     covariates_table: str | None = setting(
-        None, "If `covariates` is a DuckDB file (which may be `path`): the table to read."
+        "if `covariates` is a DuckDB file (which may be `path`): the table to read", None
     )
     covariates_query: str | None = setting(
-        None, "If `covariates` is a DuckDB file: a query that returns the long table."
+        "if `covariates` is a DuckDB file: a query that returns the long table", None
     )
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._keywords import setting
+from riskset._settings import setting
 from riskset._types import AnyArray, Index
 from riskset.data.column_storage import StoredColumns
 from riskset.data.database import StoredTable, reading
@@ -54,19 +54,19 @@ class LongTableFormat:
     """How a long table of covariates is read."""
 
     covariate_columns: Sequence[str] | None = setting(
+        "columns (row, covariate) or (row, covariate, value) of the long table. OHDSI's names "
+        "``rowId``, ``covariateId`` and ``covariateValue`` are recognised",
         None,
-        "Columns (row, covariate) or (row, covariate, value) of the long table. OHDSI's names "
-        "``rowId``, ``covariateId`` and ``covariateValue`` are recognised.",
     )
     duplicates: Duplicates | None = setting(
+        'what to do with repeated entries of a row and covariate: "error", "sum" or "max". '
+        'Default: "error" at a fit, and for new data as at the fit',
         None,
-        'What to do with repeated entries of a row and covariate: "error", "sum" or "max". '
-        'Default: "error" at a fit, and for new data as at the fit.',
     )
     unknown_rows: UnknownRows | None = setting(
+        'what to do with entries whose row key is not in the table of outcomes: "error" or "drop". '
+        'Default: "error" at a fit, and for new data as at the fit',
         None,
-        'What to do with entries whose row key is not in the table of outcomes: "error" or "drop". '
-        'Default: "error" at a fit, and for new data as at the fit.',
     )
 
 

@@ -6,7 +6,8 @@ from os import PathLike
 from pathlib import Path
 
 from riskset._errors import InputError
-from riskset._keywords import keywords, setting
+from riskset._keywords import keywords
+from riskset._settings import setting
 from riskset._types import AnyArray
 from riskset.data.column_roles import ColumnRoles
 from riskset.data.database import Database
@@ -25,14 +26,14 @@ class TableFiles(CovariateFile):
     """Where the tables of a data set are, and how the long table of covariates is read."""
 
     table: str | None = setting(
-        None, "For a DuckDB file: the table to read. Optional if the file has only one table."
+        "for a DuckDB file: the table to read. Optional if the file has only one table", None
     )
-    query: str | None = setting(None, "For a DuckDB file: a query that returns the table to read.")
+    query: str | None = setting("for a DuckDB file: a query that returns the table to read", None)
     design_file: str | PathLike[str] | None = setting(
-        None,
-        "Store the covariates of the long table in this file (.rsd) instead of in memory. It is "
+        "store the covariates of the long table in this file (.rsd) instead of in memory. It is "
         "built in bounded memory, and results are bit-identical. Later calls can use it as "
-        "`covariates` instead of reading the long table again.",
+        "`covariates` instead of reading the long table again",
+        None,
     )
 
 
@@ -45,7 +46,7 @@ class DatasetRequest(TableFiles, ColumnRoles):
 class NewDataRequest(TableFiles):
     """Keywords of `read_new_data`."""
 
-    outcome: bool = setting(False, "Read time, event, entry, weight and cluster too, for scoring.")
+    outcome: bool = setting("read time, event, entry, weight and cluster too, for scoring", False)
 
 
 @keywords(DatasetRequest)
@@ -58,8 +59,7 @@ def read_dataset(path: str | PathLike[str], request: DatasetRequest) -> Dataset:
         A file with one row per subject or interval: CSV (.csv, .tsv, also .gz), Parquet, Arrow or
         Feather (.arrow, .feather, .ipc), or DuckDB (.duckdb, .db). Every column without a role is a
         covariate.
-    **keywords
-        The fields of `ColumnRoles`, `LongTableFormat` and `TableFiles`.
+    **keywords : the fields of `ColumnRoles`, `LongTableFormat` and `TableFiles`
 
     Returns
     -------
@@ -122,8 +122,7 @@ def read_new_data(schema: Schema, path: str | PathLike[str], request: NewDataReq
         `Dataset.schema` of the fit.
     path : str or path
         See `read_dataset`; the format may differ from that of the fit.
-    **keywords
-        The fields of `LongTableFormat` and `TableFiles`, and `outcome`.
+    **keywords : the fields of `LongTableFormat` and `TableFiles`, and `outcome`
 
     Raises
     ------
