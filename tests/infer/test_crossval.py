@@ -20,23 +20,6 @@ TIGHT = {"tol_replicates": 1e-12}
 # ------------------------------------------------------------------- sums written out (O(n^2))
 
 
-def cox_log_likelihood(rows, *, time, event, eta, weight, stratum, entry, efron=False):
-    """Log partial likelihood of some rows by themselves, term by term."""
-    total = 0.0
-    rows = [i for i in rows if weight[i] > 0]
-    events = {(stratum[i], time[i]) for i in rows if event[i]}
-    for s, t in sorted(events):
-        dead = [i for i in rows if event[i] and stratum[i] == s and time[i] == t]
-        risk = [i for i in rows if stratum[i] == s and entry[i] < t <= time[i]]
-        at_risk = sum(weight[i] * np.exp(eta[i]) for i in risk)
-        of_dead = sum(weight[i] * np.exp(eta[i]) for i in dead)
-        total += sum(weight[i] * eta[i] for i in dead)
-        mean = np.mean([weight[i] for i in dead])
-        for k in range(len(dead)):
-            total -= mean * np.log(at_risk - (k / len(dead) * of_dead if efron else 0.0))
-    return total
-
-
 class Cohort:
     """Ties, strata, late entry, fractional weights (some 0), offsets."""
 
@@ -53,9 +36,14 @@ class Cohort:
         self.y = rs.Surv(self.time, self.event, self.entry)
 
     def log_likelihood(self, rows, coef, *, efron):
-        eta = self.x @ coef + self.offset
-        columns = {name: getattr(self, name) for name in ("time", "event", "stratum", "entry")}
-        return cox_log_likelihood(rows, eta=eta, weight=self.weight, efron=efron, **columns)
+        """Of some rows by themselves."""
+        rows = [i for i in rows if self.weight[i] > 0]
+        total, _, _ = exact.cox(
+            coef, self.x[rows], self.time[rows], self.event[rows], self.entry[rows],
+            self.weight[rows], self.stratum[rows], self.offset[rows],
+            ties="efron" if efron else "breslow",
+        )  # fmt: skip
+        return float(total)
 
 
 # ------------------------------------------------------------------------------------ case 20
