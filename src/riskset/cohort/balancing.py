@@ -196,16 +196,15 @@ def balance(
 
     .. math:: smd = (m_1 - m_0) / \sqrt{(s_1^2 + s_0^2) / 2}
 
-    The weights are those of the adjustment. The denominator after adjustment is by default that of
-    the unadjusted population, so that a difference cannot change because a standard deviation does;
-    CohortMethod takes the current one. Both are reported.
+    The weights are those of the adjustment. By default, the denominator after adjustment is the
+    standard deviation before adjustment, so that a difference does not change because the standard
+    deviation does. CohortMethod uses the current one. Both are reported.
 
-    The variance of a difference, with d the denominator, is by "counts"
-    :math:`(n_1 + n_0) / (n_1 n_0) + smd^2 / (2 (n_1 + n_0 - 2))`; by "weights"
-    :math:`\sum_{arms} \sum u^2 (x - m)^2 / d^2`; by "strata"
-    :math:`\sum_s \sum_{arms} (s_{sa}^2 / n_{sa}) (n_s / N)^2 / d^2`. Before adjustment it is by
-    counts; "auto" after it: by counts where all rows of an arm weigh the same (also for pairs,
-    whose pairing it ignores), by strata for strata, else by weights.
+    The variance of a difference with denominator d is, for "counts", :math:`(n_1 + n_0) / (n_1 n_0)
+    + smd^2 / (2 (n_1 + n_0 - 2))`; for "weights", :math:`\sum_{arms} \sum u^2 (x - m)^2 / d^2`; for
+    "strata", :math:`\sum_s \sum_{arms} (s_{sa}^2 / n_{sa}) (n_s / N)^2 / d^2`. Before adjustment it
+    is "counts". After adjustment, "auto" is "counts" if all rows of an arm have equal weights (also
+    for pairs, ignoring the pairing), "strata" for strata, and otherwise "weights".
 
     Parameters
     ----------

@@ -44,11 +44,10 @@ def match(people: People, settings: Match, *, within: object = (), X: object = N
     unused comparator of its block within the caliper, in the order of (distance, row id of the
     target, row id of the comparator). A pair is accepted if neither was matched in this round.
 
-    The scale is also the unit of the caliper: logits, in their standard deviations; scores, in
-    their standard deviations; or scores as they are. The standard deviation is that of everybody or
-    :math:`\sqrt{(s_1^2 + s_0^2) / 2}` of the arms, without scores of 0 and 1. Without a
-    caliper OHDSI's CohortMethod measures scores whatever the scale: "propensity score" gives its
-    pairs.
+    The scale is also the unit of the caliper: logits in units of their standard deviation, scores
+    in units of their standard deviation, or scores. The standard deviation is that of all people,
+    or :math:`\sqrt{(s_1^2 + s_0^2) / 2}` of the arms, without scores of 0 and 1. Without a caliper,
+    OHDSI's CohortMethod always uses scores; "propensity score" gives its pairs.
 
     Parameters
     ----------
@@ -58,7 +57,7 @@ def match(people: People, settings: Match, *, within: object = (), X: object = N
     within : (n,) labels, or a sequence of label arrays
         Match only people with the same labels. Missing values form their own label.
     X : Design, data frame, matrix or array (n, p), optional
-        Covariates of the population, of which `exact_covariates` names some.
+        Covariates of the population, for `exact_covariates`.
 
     Returns
     -------

@@ -40,7 +40,7 @@ WEIGHTS_AS_COUNTS = (
 
 @dataclass(frozen=True, eq=False)
 class Covariates:
-    """Covariates of a whole population beside the treatment.
+    """Covariates of a whole population without the treatment.
 
     Attributes
     ----------

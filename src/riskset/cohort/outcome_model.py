@@ -38,12 +38,12 @@ def fit_outcome(
 ) -> Estimate:
     r"""Estimate the hazard ratio of the target versus the comparator.
 
-    The stratified and the marginal reading estimate different things, so that "auto" gives both
-    where there are sets; the marginal one counts the rows of a set or person as belonging together.
-    "pooled" is the same with everybody who is kept counting once. The interval of "auto" is robust
-    where there are weights, sets or people who enter twice, and for "finegray"; else it comes from
-    the profile likelihood, as for stratified readings and with a penalty. The profile likelihood
-    takes weights for numbers of people.
+    The stratified and the marginal reading have different estimands. If there are sets, "auto"
+    therefore returns both. The marginal reading treats the rows of a set or person as a cluster.
+    "pooled" does the same but counts each kept row once. The "auto" interval is robust with
+    weights, sets or people who enter twice, and for "finegray". For stratified readings, with a
+    penalty, and in all other cases it uses the profile likelihood, which treats weights as numbers
+    of people.
 
     Parameters
     ----------

@@ -64,11 +64,11 @@ def propensity_score(
 
     The intercept is not penalised. The function does not use outcomes.
 
-    The score of the cross-validation is the log likelihood of the people left out. Rows of a person
-    who enters twice stay in one fold. Covariates that nearly determine the treatment may be the
-    treatment by another name, and weighting or matching on them leaves nobody; they are named in
-    any case. With `max_rows` the intercept is corrected for the share of the target among the rows
-    of the fit, and everybody has a score.
+    The score of the cross-validation is the log likelihood of the held-out people. Rows of a person
+    who enters twice stay in one fold. Covariates that nearly determine the treatment may record the
+    treatment itself, and no one could be weighted or matched on them. They are listed in any case.
+    With `max_rows`, the intercept is corrected for the proportion of the target in the sample, and
+    every row has a score.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def propensity_score(
         Covariates of all rows, in the order of the population.
     settings : PropensityModel
     checkpoint, n_threads, progress
-        As for `riskset.CoxCV`. Results have the same bits for any number of threads.
+        As for `riskset.CoxCV`. Results are bit-identical for any number of threads.
 
     Returns
     -------

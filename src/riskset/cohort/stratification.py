@@ -20,13 +20,13 @@ def stratify(people: People, settings: Stratify, *, within: object = ()) -> Adju
     r"""Stratify people at the quantiles 1/k, ..., (k - 1)/k of the scores.
 
     The stratum of a row is 1 plus the number of quantiles below its score, so strata are closed on
-    the right. Equal quantiles count once. Quantiles are of type 7. The base chooses the estimand,
-    too: "ate", "att", "atu".
+    the right. Equal quantiles count once. Quantiles are of type 7. `base` also sets the estimand:
+    "ate", "att" or "atu".
 
-    The weights of the strata, with :math:`n_{sa}` the people of stratum s and arm a and :math:`n_s`
-    of both, are: "ate" :math:`n_s / n_{sa}`, "att" 1 for the target and :math:`n_{s1} / n_{s0}` for
-    comparators, "atu" the reverse, "equal" :math:`1 / n_{sa}`, with which all strata count alike
-    (CohortMethod's balance).
+    Let :math:`n_{sa}` be the number of people in stratum s and arm a, and :math:`n_s` that of both
+    arms. The weights are: "ate" :math:`n_s / n_{sa}`, "att" 1 for the target and :math:`n_{s1} /
+    n_{s0}` for comparators, "atu" the reverse, "equal" :math:`1 / n_{sa}`, so that all strata have
+    equal weight (CohortMethod's balance).
 
     Parameters
     ----------

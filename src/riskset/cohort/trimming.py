@@ -20,10 +20,10 @@ Keep = NDArray[np.bool_]
 def trim(people: People, *, settings: Trim, weights: Adjustment | None = None) -> Adjustment:
     r"""Trim people outside the region of common support by their propensity score e.
 
-    Several rules are applied in the order of the settings, each to those that the one before has
-    left. The bounds of `overlap` and of the quantiles are inclusive; `overlap` goes from the larger
-    of the two smallest to the smaller of the two largest scores of the arms, and `crump` keeps
-    :math:`\alpha \le e \le 1 - \alpha` with the :math:`\alpha` of `crump_limit`.
+    Several rules apply in the order of the settings, each to the people left by the previous one.
+    The limits of `overlap` and of the quantiles are inclusive. `overlap` is the range from the
+    larger minimum to the smaller maximum of the scores of the arms, and `crump` keeps :math:`\alpha
+    \le e \le 1 - \alpha` with the :math:`\alpha` of `crump_limit`.
 
     Parameters
     ----------
@@ -112,12 +112,12 @@ def _by_score(
 
 
 def crump_limit(score: Rows) -> float:
-    r"""The :math:`\alpha` that keeps the estimate of least variance.
+    r"""Compute the :math:`\alpha` with the smallest variance of the estimate.
 
     .. math:: \frac{1}{\alpha (1 - \alpha)} = 2 \, \mathrm{mean}\left[\frac{1}{e (1 - e)} \,\Big|\,
         \frac{1}{e (1 - e)} \le \frac{1}{\alpha (1 - \alpha)}\right]
 
-    0 if nobody need go.
+    0 if no one must be trimmed.
 
     References
     ----------

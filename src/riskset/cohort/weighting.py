@@ -44,10 +44,10 @@ def weight(people: People, settings: Weight) -> Adjustment:
     "matching"   :math:`\min(e, 1-e)/e`    :math:`\min(e, 1-e)/(1-e)`
     ============ ========================= =============================
 
-    The default are overlap weights: they are bounded and, with scores of an unpenalised logistic
-    model, balance the mean of each of its covariates exactly. `stabilise` leaves estimands other
-    than "ate" alone; "cohortmethod" stabilises "att", too, as that package does, which changes the
-    ratio of the arms' totals.
+    The default is overlap weights. They are bounded and, with scores from an unpenalised logistic
+    model, balance the means of its covariates exactly. `stabilise` applies only to "ate".
+    "cohortmethod" also stabilises "att", as CohortMethod does, which changes the ratio of the arms'
+    totals.
 
     Parameters
     ----------
