@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 import riskset as rs
 from parameters import rest_is_slow
 from riskset import engine
-from riskset.estimators import _bootstraps
+from riskset.estimators import _inference
 
 distributed = pytest.importorskip("distributed")
 
@@ -177,7 +177,7 @@ def test_a_killed_worker_costs_its_replicates_and_not_the_result(
             assert found is not None
             yield _Deadly(found, tmp_path / "killed")
 
-    monkeypatch.setattr(_bootstraps, "workers", deadly)
+    monkeypatch.setattr(_inference, "workers", deadly)
     assert same(model.bootstrap(24, engine=name), expected)
     assert (tmp_path / "killed").exists()
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from riskset.data.outcome import Outcome, Surv
     from riskset.data.readers import read_dataset
     from riskset.datasets import load_rhc
+    from riskset.estimators.batch import fit_each
     from riskset.estimators.blocks import Blocks
     from riskset.estimators.bootstrap import Bootstrap
     from riskset.estimators.cause_specific import CauseSpecificCox
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from riskset.estimators.path import PathResult, path
     from riskset.estimators.profiling import Profile, profile
     from riskset.estimators.saving import load
-    from riskset.estimators.together import fit_each
     from riskset.infer.crossval.result import CrossValidation
     from riskset.model.incidence import check_total_incidence
     from riskset.model.penalty import L1, L2, ElasticNet
@@ -71,7 +71,7 @@ _HOMES = {
     "aalen_johansen": "riskset.curves.aalen_johansen",
     "check_total_incidence": "riskset.model.incidence",
     "cross_validate": "riskset.estimators.crossval",
-    "fit_each": "riskset.estimators.together",
+    "fit_each": "riskset.estimators.batch",
     "gray_test": "riskset.curves.comparison",
     "kaplan_meier": "riskset.curves.kaplan_meier",
     "load": "riskset.estimators.saving",

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
 from parameters import rest_is_slow
-from riskset.estimators import _in_blocks
+from riskset.estimators import blocks as blocks_module
 from riskset.solve import curvature
 from riskset.solve.block_rows import BlockRows as BlockRows
 
@@ -505,7 +505,7 @@ def test_a_worker_that_dies_costs_time_and_not_the_answer(
     crew = blocks.crew
     blocks.crew = _Deadly(crew, dask, 20, 1)
     check_same(rs.Cox(rs.L1(3.0), **TIGHT).fit(blocks), here)
-    monkeypatch.setattr(_in_blocks, "ATTEMPTS", 1)
+    monkeypatch.setattr(blocks_module, "ATTEMPTS", 1)
     blocks.crew = _Deadly(crew, dask, 20, 1)
     with pytest.raises(rs.RisksetError, match=r"workers died .*\(the worker tcp.* is gone"):
         rs.Cox(rs.L1(3.0)).fit(blocks)

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import riskset as rs
 from estimators.samples import frame, frame_outcome, model_and_data, simulated, state
-from riskset.estimators import _bootstraps
+from riskset.estimators import _inference
 from riskset.plot import bootstrap_distribution
 
 
@@ -111,7 +111,7 @@ def test_the_model_is_not_changed(penalty):
 def test_an_interrupted_bootstrap_leaves_the_model(monkeypatch):
     model, *_ = model_and_data()
     before = state(model)
-    whole = _bootstraps.resample_estimates
+    whole = _inference.resample_estimates
 
     def interrupted(*args, **kwargs):
         for k, estimate in enumerate(whole(*args, **kwargs)):
@@ -119,7 +119,7 @@ def test_an_interrupted_bootstrap_leaves_the_model(monkeypatch):
                 raise KeyboardInterrupt
             yield estimate
 
-    monkeypatch.setattr(_bootstraps, "resample_estimates", interrupted)
+    monkeypatch.setattr(_inference, "resample_estimates", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.bootstrap(10)
     assert state(model) == before
@@ -325,7 +325,7 @@ def test_too_few_replicates_for_a_level(unpenalized, found, monkeypatch):
     with pytest.raises(rs.InputError, match="`level` must be between 0 and 1"):
         found.interval(95)
     # Before anything is fitted.
-    monkeypatch.setattr(_bootstraps, "resample_estimates", None)
+    monkeypatch.setattr(_inference, "resample_estimates", None)
     for options in ({"replicates": 38}, {"replicates": "many"}, {"type": "student"}):
         with pytest.raises(rs.InputError):
             unpenalized[0].confidence_interval(method="bootstrap", **options)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import riskset as rs
 from estimators.samples import model_and_data, simulated, state
-from riskset.estimators import _bootstraps
+from riskset.estimators import _inference
 
 
 def test_unpenalized_coefficients_by_default():
@@ -46,7 +46,7 @@ def test_retuning_repeats_the_cross_validation():
     assert state(cv) == before
     assert found.names == ("x0",)
     training = cv._fitted.training
-    resampling, _ = _bootstraps._resampling(training, None, False)
+    resampling, _ = _inference._resampling(training, None, False)
     for k, penalty in enumerate(found.penalties):
         again = rs.CoxCV(
             rs.L1(1.0, unpenalized=["x0"]), penalties=[1.0, 5.0, 20.0], folds=fold, repeats=1
@@ -79,7 +79,7 @@ def retunable(n=60, n_events=3, **parameters):
 
 def drawn(cv, replicates):
     """How often each replicate draws each row."""
-    resampling, _ = _bootstraps._resampling(cv._fitted.training, None, False)
+    resampling, _ = _inference._resampling(cv._fitted.training, None, False)
     return np.array([resampling.counts(1, k) for k in range(replicates)])
 
 
@@ -135,7 +135,7 @@ def test_resamples_that_cannot_be_divided_are_counted(folds, reason):
 
 def test_folds_that_no_resample_has_are_refused_before_any_fit(monkeypatch):
     cv, _ = retunable(n_events=40, penalties=[3.0], folds=60, score="difference")
-    monkeypatch.setattr(_bootstraps, "retuned_estimates", None)
+    monkeypatch.setattr(_inference, "retuned_estimates", None)
     with pytest.raises(rs.InputError, match="none of the 30 resamples can be divided") as error:
         cv.bootstrap(30, retune=True)
     assert f"there are {(drawn(cv, 1) > 0).sum()} rows" in str(error.value)

@@ -21,9 +21,8 @@ from riskset.cohort.propensity_checks import Covariates
 from riskset.cohort.propensity_result import PropensityScore, ScoreStatus
 from riskset.cohort.settings import PropensityModel
 from riskset.data.design import Design
-from riskset.estimators._folding import Folding
-from riskset.estimators._input import Columns, Data
-from riskset.infer.crossval.explore import Plan, explore
+from riskset.estimators._cv_settings import CVSettings, choose_penalty
+from riskset.infer.crossval.explore import Plan
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.logistic import LogisticLoss
 from riskset.model.penalty import L1, Penalty
@@ -33,8 +32,6 @@ from riskset.solve.result import UNCERTIFIED, Solution
 
 __all__ = ["propensity_score"]
 
-TOL_REPLICATES = 1e-5
-"""Bound on the relative KKT residual of each replicate."""
 REASONS = {
     "one_arm_empty": "an arm has nobody, so there is no score.",
     "no_covariates": "no covariate differs between people, so there is no score.",
@@ -124,18 +121,14 @@ def propensity_score(
     penalty = settings.penalty
     kind = L1(1.0) if penalty is None else penalty
     plan = Plan.build(kind, search=settings.search, rule=settings.rule)
-    folding = Folding(
+    folds = CVSettings(
         settings.folds,
         settings.repeats,
-        "held_out",
-        None,
-        settings.stratify,
-        "training",
-        checkpoint,
-        settings.seed,
-        TOL_REPLICATES,
+        stratify=settings.stratify,
+        checkpoint=checkpoint,
+        seed=settings.seed,
     )
-    folding.check()
+    folds.check()
     given = people if isinstance(people, (Population, Adjustment)) else Population(people)
     everybody = start(given)
     population = everybody.population
@@ -152,7 +145,7 @@ def propensity_score(
     )
     runtime = Runtime.select(n_threads=n_threads)
     task = _Task(fitted, covariates, runtime, settings.tol, settings.max_iter, progress)
-    found = task.run(penalty, plan, folding) if settings.cross_validate else task.run(penalty)
+    found = task.run(penalty, plan, folds) if settings.cross_validate else task.run(penalty)
     if is_part:
         found = _for_everybody(found, given, everybody, design, rows)
     for note in found.notes:
@@ -217,7 +210,7 @@ class _Task:
     progress: bool | None
 
     def run(
-        self, penalty: Penalty | None, plan: Plan | None = None, folding: Folding | None = None
+        self, penalty: Penalty | None, plan: Plan | None = None, settings: CVSettings | None = None
     ) -> PropensityScore:
         """With the penalty given or, if there is a plan, one that it leads to."""
         target, design = self.people.is_target, self.covariates.design
@@ -228,11 +221,11 @@ class _Task:
             return self._nothing("no_covariates")
         cv, start = None, None
         notes: list[Note] = []
-        if plan is not None and folding is not None:
+        if plan is not None and settings is not None:
             penalty = plan.kind
             signal = np.abs(problem.gradient_at_zero / problem.spread)[problem.informative]
             if signal.max() > MIN_SIGNAL_PER_EVENT * target.size:
-                cv, start, notes = self._choose(problem, plan, folding)
+                cv, start, notes = self._choose(problem, plan, settings)
                 penalty = cv.penalties[cv.chosen]
         zero = np.zeros(design.n_features)
         l1, l2 = (zero, zero) if penalty is None else penalty.arrays(design.names)
@@ -249,24 +242,18 @@ class _Task:
         return self._result(solution, penalty, cv, notes)
 
     def _choose(
-        self, problem: Problem, plan: Plan, folding: Folding
+        self, problem: Problem, plan: Plan, settings: CVSettings
     ) -> tuple[CrossValidation, Solution | None, list[Note]]:
-        design, persons = problem.design, self.people.person_id
-        if folding.draws:
+        persons = self.people.person_id
+        if settings.draws:
             several = np.unique(persons).size < persons.size
-            folding = replace(folding, groups=persons if several else None)
+            settings = replace(settings, groups=persons if several else None)
         else:  # they are the caller's
-            folding = replace(folding, stratify=False)
-        data = Data(design, problem.loss.outcome, Columns(design.names), (), {})
-        with folding.scoring(
-            problem, data, max_iter=self.max_iter, progress=self.progress, n_penalties=None
-        ) as engine:
-            scored, best, chosen = explore(engine, plan)
-        found = CrossValidation.gather(
-            scored, design.names, engine.scorer.folds, "held_out", best, chosen
+            settings = replace(settings, stratify=False)
+        choice = choose_penalty(
+            problem, plan, settings, max_iter=self.max_iter, progress=self.progress
         )
-        start = engine.start_for(found.penalties[chosen])
-        return found, start, [*engine.notes, *found.notes()]
+        return choice.cross_validation, choice.start, choice.notes
 
     def _result(
         self,

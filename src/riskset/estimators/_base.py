@@ -6,12 +6,15 @@ It holds no mathematics, and never changes the parameters of an estimator.
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -20,45 +23,103 @@ from riskset._errors import InputError, RisksetWarning
 from riskset._messages import Note
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
-from riskset._types import Features, is_count, is_number
+from riskset._types import AnyArray, Features, Matrix, Rows, is_count, is_number
+from riskset.data.assemble import column_names
+from riskset.data.checks import Places, as_array
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
-from riskset.data.design_columns import column_names
-from riskset.estimators._answers import Answers
+from riskset.data.frame import data_frame
 from riskset.estimators._fitted import Fitted, Training
-from riskset.estimators._in_blocks import NO_ROBUST, fit_blocks
 from riskset.estimators._input import (
     Columns,
     Data,
+    as_offset,
     as_outcome,
+    as_surv,
     frame_library,
     lift,
+    never_failing,
     read_covariates,
     refuse_beside,
 )
-from riskset.estimators._predictions import Predictions
-from riskset.estimators._tuning import TunablePenalty
-from riskset.estimators.blocks import Blocks
+from riskset.estimators.blocks import NO_ROBUST, Blocks, fit_blocks
 from riskset.estimators.fit_file import FACTS, SavedFit, write_archive
 from riskset.kernels.cuda import device
+from riskset.metrics import concordance, concordance_of
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
 from riskset.solve import ccd
 from riskset.solve.block_join import Subdistribution
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.prox_newton import ResidualReport
-from riskset.solve.result import Solution
+from riskset.solve.result import Solution, Status
 
-__all__ = ["SOLVERS", "HazardModel"]
+__all__ = ["SOLVERS", "HazardModelBase", "PenaltyParameters", "as_times"]
 
 SOLVERS = {"newton": fit_by_newton, "ccd": ccd.fit_by_ccd}
+NESTED = "penalty__"
+STEP_ROUNDING = 1e-13
+"""A sum along a step to infinity is 0 if it is less of what it is summed from."""
 
 
-class HazardModel(Predictions, Answers, TunablePenalty):
-    """Base of the estimators; see `Cox` and `FineGray`."""
+class PenaltyParameters(BaseEstimator):  # type: ignore[misc]
+    """Parameters of an estimator, and those of its penalty under names as ``penalty__strength``."""
+
+    penalty: Any
+
+    def _set(self, arguments: Mapping[str, object]) -> None:
+        """Keep the arguments of the constructor, its ``locals()``, as scikit-learn asks for."""
+        for name, value in arguments.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also of the penalty, for example ``penalty__strength``.
+
+        If several models share the penalty, the others are not changed.
+
+        Raises
+        ------
+        InputError
+            If a parameter of the penalty is set but the model has no penalty, or the penalty has no
+            such parameter.
+        """
+        nested = [name for name in params if name.startswith(NESTED)]
+        if nested:
+            penalty = params.pop("penalty", self.penalty)
+            if not isinstance(penalty, Penalty):
+                what = "there is no penalty" if penalty is None else f"the penalty is {penalty!r}"
+                raise InputError(
+                    f"`{nested[0]}` was given, but {what}.",
+                    hint="start from a penalty, such as penalty=riskset.L1(1.0), or search over "
+                    "`penalty` itself.",
+                )
+            changes = {name.removeprefix(NESTED): params.pop(name) for name in nested}
+            params["penalty"] = copy(penalty).set_params(**changes)
+        super().set_params(**params)
+        return self
+
+
+class HazardModelBase(PenaltyParameters, ABC):
+    """Parameters, fit and predictions of the estimators; see `Cox` and `FineGray`."""
+
+    competing_never_fail: ClassVar[bool] = False
+    """Whether `score` takes a competing event for no event ever, and not for censoring."""
+
+    has_censoring: ClassVar[bool] = False
+    """Whether the model estimates the distribution of censoring."""
 
     robust_by_default: ClassVar[bool] = False
     """Whether the variance of an unpenalised fit is the robust one, whatever the data."""
+
+    coef_: Features
+    covariates_: tuple[str, ...]
+    status_: Status
+    _columns: Columns
+    _fitted: Fitted
+    _library: str | None
+    _is_penalized: bool
+    _is_robust: bool
 
     penalty: Penalty | None
     cause: int | str | None
@@ -193,9 +254,13 @@ class HazardModel(Predictions, Answers, TunablePenalty):
             )
         return self._strengths(head)
 
+    @abstractmethod
+    def _loss(self, data: Data, runtime: Runtime) -> Loss:
+        """The likelihood of some data."""
+
+    @abstractmethod
     def _block_censoring(self) -> Subdistribution | None:
         """How to weight competing events in blocks; an error if this model does not fit there."""
-        raise NotImplementedError
 
     @contextmanager
     def _bar(self) -> Iterator[ResidualReport]:
@@ -241,6 +306,15 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         if self.device == "cuda":
             device.open_device()  # says now what is missing, not after the data were read
         return Runtime.select(self.device, self.n_threads)
+
+    def _check_can_repeat(self, what: str) -> None:
+        """Refuse many fits at once by a solver that makes one at a time."""
+        if self.solver != "newton":
+            raise InputError(
+                f"{what} fits many replicates at once, for which `solver` must be 'newton', but "
+                f"it is {self.solver!r}.",
+                hint="leave `solver` out: both find the same minimum, to `tol`.",
+            )
 
     def _read(
         self,
@@ -403,6 +477,170 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         self._fitted = Fitted(None, fit.arrays)
         self._fitted.check()
 
+    # ----------------------------------------------------------------------- predictions
+
+    def predict(self, X: object, *, offset: object = None) -> Rows:
+        """Return the linear predictor: the log hazard relative to a row with all covariates 0.
+
+        Parameters
+        ----------
+        X : as for `fit` (k, p)
+        offset : (k,) numbers, optional
+            Added.
+
+        Returns
+        -------
+        (k,) float64
+            Infinite if infinite coefficients do not cancel for the covariates of a row.
+        """
+        design, _, offsets, _ = self._read_new(X, None, offset)
+        limit, runtime = self._fitted.limit, Runtime.select(self.device, self.n_threads)
+        if limit is None:
+            return design.dot(self.coef_, runtime=runtime) + offsets
+        finite, step = limit
+        far = design.dot(step, runtime=runtime)
+        near = design.dot(finite, runtime=runtime) + offsets
+        summed = design.magnitude(step * design.scale, runtime=runtime)
+        summed += float(np.abs(design.center * step).sum())
+        return np.where(np.abs(far) > STEP_ROUNDING * summed, np.copysign(np.inf, far), near)
+
+    def predict_survival_function(
+        self, X: object, times: object, *, strata: object = None, offset: object = None
+    ) -> Matrix:
+        """Predict the probability of no event by given times.
+
+        For the Fine-Gray model, this is the probability of no event of its cause, 1 minus the
+        cumulative incidence. It is not the probability of being alive.
+
+        Parameters
+        ----------
+        X : as for `fit` (k, p)
+        times : number or (m,) numbers
+            In the time unit of the fit, in any order.
+        strata : (k,) labels, or a sequence of label arrays as at the fit
+            Required if the model was fitted with strata.
+        offset : (k,) numbers, optional
+
+        Returns
+        -------
+        (k, m) float64
+            From the Breslow baseline hazard (for Efron ties, from Efron's): 1 before the first
+            event time (also at negative times), constant after the last.
+
+        Raises
+        ------
+        InputError
+            If a stratum was not in the fit.
+        """
+        eta, strata, places = self._read_centred(X, strata, offset)
+        return self._fitted.baseline.survival(eta, as_times(times), strata, places)
+
+    def predict_cumulative_hazard_function(
+        self, X: object, times: object, *, strata: object = None, offset: object = None
+    ) -> Matrix:
+        """Predict the cumulative hazard at given times; see `predict_survival_function`.
+
+        For the Fine-Gray model, this is the cumulative subdistribution hazard.
+        """
+        eta, strata, places = self._read_centred(X, strata, offset)
+        return self._fitted.baseline.cumulative_hazard(eta, as_times(times), strata, places)
+
+    def baseline_hazard(self) -> Any:
+        """Return the baseline hazard at each event time, for all covariates 0.
+
+        Returns
+        -------
+        data frame
+            Columns ``stratum`` (of a fit with strata), ``time``, ``hazard`` (the jump at that
+            time), ``cumulative_hazard``; for the Fine-Gray model, of the subdistribution. If
+            covariates are far from 0, the numbers can be very large or small.
+        """
+        check_is_fitted(self, "coef_")
+        coef, baseline = self._fitted.predicting(self.coef_), self._fitted.baseline
+        at_zero = -float(self._fitted.center @ coef)
+        times, log_jump, log_cumulative = baseline.steps(at_zero)
+        columns: dict[str, AnyArray] = {}
+        if baseline.n_strata > 1:
+            columns["stratum"] = np.repeat(baseline.strata, np.diff(baseline.stratum_ptr))
+        with np.errstate(over="ignore"):
+            columns |= {
+                "time": times,
+                "hazard": np.exp(log_jump),
+                "cumulative_hazard": np.exp(log_cumulative),
+            }
+        return data_frame(columns, self._library)
+
+    def score(
+        self,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        strata: object = None,
+        offset: object = None,
+    ) -> float:
+        """Compute the concordance of the linear predictor.
+
+        It is the proportion of comparable pairs in which the row with the higher predictor fails
+        first. In the Fine-Gray model, a row with a competing event never fails and is compared with
+        every event of the cause of interest (Wolbers et al. 2009,
+        doi:10.1097/EDE.0b013e3181a39056).
+
+        Parameters
+        ----------
+        X, y, sample_weight, strata, offset
+            As for `fit`. Pairs are compared within strata. Pairs with tied predictors count half.
+
+        Returns
+        -------
+        float in [0, 1]
+            NaN, with a warning, if no pair is comparable. See `riskset.metrics.concordance`.
+        """
+        check_is_fitted(self, "coef_")
+        X = lift(X, self._columns, outcome=y is None)
+        if isinstance(X, Dataset) and y is None:
+            risk, *_ = self._read_centred(X, None, None)
+            outcome = X.outcome(self.cause)
+            if self.competing_never_fail:
+                later = never_failing(outcome.time, outcome.event, outcome.cause)
+                outcome = outcome.replace(time=later)
+            return concordance_of(outcome, risk).concordance
+        surv = as_surv(y, self.cause, competing_never_fail=self.competing_never_fail)
+        risk, strata, _ = self._read_centred(X, strata, offset)
+        if risk.size != surv.size:
+            raise InputError(
+                f"X has {risk.size:,} rows, but `y` has {surv.size:,}.",
+                hint="check that both come from the same table.",
+            )
+        return concordance(surv, risk, sample_weight, strata).concordance
+
+    def _read_new(
+        self, X: object, strata: object, offset: object
+    ) -> tuple[Design, object, Rows, Places]:
+        """Covariates, strata and offsets of new rows, and what messages call them.
+
+        A `Dataset` brings strata and offsets with it.
+        """
+        check_is_fitted(self, "coef_")
+        X = lift(X, self._columns)
+        design, _ = read_covariates(self, X, self._columns)
+        places = Places()
+        if isinstance(X, Dataset):
+            own, places = X.outcome_columns, X.places
+            offset = own.offset if offset is None else offset
+            if strata is None and own.strata:
+                strata = own.strata if len(own.strata) > 1 else own.strata[0]
+        return design, strata, as_offset(offset, design.n_rows), places
+
+    def _read_centred(
+        self, X: object, strata: object, offset: object
+    ) -> tuple[Rows, object, Places]:
+        """Linear predictors relative to the training means, which keep their digits."""
+        design, strata, offsets, places = self._read_new(X, strata, offset)
+        coef = self._fitted.predicting(self.coef_)
+        runtime = Runtime.select(self.device, self.n_threads)
+        eta = design.product(coef * design.scale, runtime=runtime)
+        return eta + (float((design.center - self._fitted.center) @ coef) + offsets), strata, places
+
     # ---------------------------------------------------------------------- scikit-learn
 
     def __sklearn_tags__(self) -> Tags:
@@ -411,6 +649,11 @@ class HazardModel(Predictions, Answers, TunablePenalty):
         tags.target_tags.positive_only = True
         tags.input_tags.sparse = True
         return tags
+
+
+def as_times(times: object) -> AnyArray:
+    """Times of a prediction as an array; one number is an array of one."""
+    return np.atleast_1d(as_array(times, "`times`", Places()))
 
 
 def _plain(value: Any) -> Any:

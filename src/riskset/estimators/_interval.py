@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from riskset._errors import InputError
 from riskset._types import Features
 from riskset.data.frame import data_frame
 
-__all__ = ["Interval", "check_used"]
+__all__ = ["Interval"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,16 +59,3 @@ class Interval:
             "upper": self.upper,
         }
         return data_frame(columns, library)
-
-
-def check_used(method: str, penalized: bool, resampling: Mapping[str, object]) -> None:
-    """Refuse arguments that another method looks at."""
-    given = [(name, "bootstrap") for name, value in resampling.items() if value is not None]
-    given += [("penalized", "profile")] if penalized else []
-    for name, user in given:
-        if method != user:
-            raise InputError(
-                f"`{name}` was given, but it is for method={user!r} alone, and `method` is "
-                f"{method!r}.",
-                hint="leave one of them out.",
-            )

@@ -16,9 +16,8 @@ from riskset.data.causes import named_causes
 from riskset.data.checks import Places, as_numbers
 from riskset.data.dataset import Dataset
 from riskset.data.frame import data_frame
+from riskset.estimators._base import PenaltyParameters, as_times
 from riskset.estimators._input import Columns, frame_library, lift, read_covariates
-from riskset.estimators._predictions import as_times
-from riskset.estimators._tuning import TunablePenalty
 from riskset.estimators.cox import Cox
 from riskset.model.cox import Ties
 from riskset.model.incidence import incidence_from_hazards
@@ -27,7 +26,7 @@ from riskset.model.penalty import Penalty
 __all__ = ["CauseSpecificCox"]
 
 
-class CauseSpecificCox(TunablePenalty):
+class CauseSpecificCox(PenaltyParameters):
     r"""Cause-specific Cox regression: one Cox model per cause, on the same covariates.
 
     The hazard of cause k is :math:`\lambda_k(t) \, e^{x'\beta_k}`. Its likelihood censors other
@@ -77,6 +76,8 @@ class CauseSpecificCox(TunablePenalty):
     (2, 2)
     """
 
+    causes: Any
+
     def __init__(
         self,
         penalty: Penalty | Mapping[int | str, Penalty | None] | None = None,
@@ -90,15 +91,7 @@ class CauseSpecificCox(TunablePenalty):
         solver: str = "newton",
         progress: bool | None = None,
     ) -> None:
-        self.penalty = penalty
-        self.ties = ties
-        self.causes = causes
-        self.device = device
-        self.n_threads = n_threads
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.progress = progress
+        self._set(locals())
 
     def fit(
         self,
@@ -144,17 +137,9 @@ class CauseSpecificCox(TunablePenalty):
         return self
 
     def _model(self, penalty: Penalty | None, cause: int | str) -> Cox:
-        return Cox(
-            penalty,
-            ties=self.ties,
-            cause=cause,
-            device=self.device,
-            n_threads=self.n_threads,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            solver=self.solver,
-            progress=self.progress,
-        )
+        shared = self.get_params(deep=False)
+        del shared["causes"]
+        return Cox(**(shared | {"penalty": penalty, "cause": cause}))
 
     def _penalties(self, causes: AnyArray) -> dict[int | str, Penalty | None]:
         if not isinstance(self.penalty, Mapping):

@@ -4,7 +4,7 @@ from typing import get_args
 
 from riskset._errors import InputError
 from riskset._runtime import Runtime
-from riskset.estimators._base import HazardModel
+from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import Data
 from riskset.model.cox import CoxLoss, Ties
 from riskset.model.penalty import Penalty
@@ -110,6 +110,8 @@ class Cox(HazardModel):
     (40, 71)
     """
 
+    ties: Ties
+
     def __init__(
         self,
         penalty: Penalty | None = None,
@@ -123,15 +125,7 @@ class Cox(HazardModel):
         solver: str = "newton",
         progress: bool | None = None,
     ) -> None:
-        self.penalty = penalty
-        self.ties = ties
-        self.cause = cause
-        self.device = device
-        self.n_threads = n_threads
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.progress = progress
+        self._set(locals())
 
     def _options(self) -> dict[str, tuple[str, ...]]:
         return {**super()._options(), "ties": get_args(Ties)}

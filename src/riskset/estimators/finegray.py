@@ -10,9 +10,9 @@ from riskset._types import AnyArray, Index, Matrix
 from riskset.data.checks import Places, as_numbers, complain_rows
 from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
-from riskset.estimators._base import HazardModel
+from riskset.estimators._base import as_times
+from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import Data
-from riskset.estimators._predictions import as_times
 from riskset.model.censoring import CensoringTies
 from riskset.model.finegray import (
     BeyondSupport,
@@ -75,19 +75,8 @@ class FineGray(HazardModel):
     censoring_probability : (n,) numbers, optional
         G(time-) of each row, used instead of the Kaplan-Meier estimate. Rows with an event at the
         same time must have the same value.
-    device : {"auto", "cpu", "cuda"}
-        Device for the passes over all rows. "cuda": an NVIDIA GPU, or an error that says what is
-        missing (`riskset info` does, too). "auto": a GPU if it is available and likely to be
-        faster.
-    n_threads : int, optional
-        Default: all cores. Results are bit-identical for any number.
-    tol : float
-        Upper bound of the relative KKT residual `kkt_`.
-    max_iter, solver
+    device, n_threads, tol, max_iter, solver, progress
         As for `Cox`.
-    progress : bool, optional
-        Show a progress bar on standard error for work over two seconds. Default: only in a
-        terminal.
 
     Attributes
     ----------
@@ -127,6 +116,14 @@ class FineGray(HazardModel):
 
     robust_by_default: ClassVar[bool] = True
     competing_never_fail: ClassVar[bool] = True
+    has_censoring: ClassVar[bool] = True
+
+    cause: int | str
+    censoring_ties: CensoringTies
+    censoring_group: object
+    censoring_beyond: BeyondSupport
+    censoring_weights: CensoringWeights
+    censoring_probability: object
 
     def __init__(
         self,
@@ -145,19 +142,7 @@ class FineGray(HazardModel):
         solver: str = "newton",
         progress: bool | None = None,
     ) -> None:
-        self.penalty = penalty
-        self.cause = cause
-        self.censoring_ties = censoring_ties
-        self.censoring_group = censoring_group
-        self.censoring_beyond = censoring_beyond
-        self.censoring_weights = censoring_weights
-        self.censoring_probability = censoring_probability
-        self.device = device
-        self.n_threads = n_threads
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.progress = progress
+        self._set(locals())
 
     def predict_cumulative_incidence(
         self, X: object, times: object, *, strata: object = None, offset: object = None
@@ -166,12 +151,8 @@ class FineGray(HazardModel):
 
         Parameters
         ----------
-        X : as for `fit` (k, p)
-        times : number or (m,) numbers
-            In the time unit of the fit, in any order.
-        strata : (k,) labels, or a sequence of label arrays as at the fit
-            Required if the model was fitted with strata.
-        offset : (k,) numbers, optional
+        X, times, strata, offset
+            As for `predict_survival_function`.
 
         Returns
         -------

@@ -18,7 +18,8 @@ from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, is_count, is_number
 from riskset.data.frame import data_frame
 from riskset.engine import check_engine, workers
-from riskset.estimators._base import SOLVERS, HazardModel
+from riskset.estimators._base import SOLVERS
+from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import Data, frame_library
 from riskset.model.loss import Loss
 from riskset.model.penalty import L1, Penalty

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -16,12 +16,10 @@ from riskset._errors import InputError, NotDefinedError, RisksetWarning, counted
 from riskset._progress import ProgressBar, time_left
 from riskset._types import Features, Index, is_count, is_number
 from riskset.data.frame import data_frame
+from riskset.estimators._base import HazardModelBase
 from riskset.estimators._input import frame_library
 from riskset.infer.profile import Grid, Source, adaptive_grid, fixed_grid, profile_intervals
 from riskset.solve.fit import fit_by_newton
-
-if TYPE_CHECKING:
-    from riskset.estimators._base import HazardModel
 
 __all__ = ["Profile", "profile", "profiled_interval"]
 
@@ -102,7 +100,7 @@ class Profile:
 
 
 def profile(
-    model: "HazardModel",
+    model: HazardModelBase,
     X: object,
     y: object = None,
     parameter: str | None = None,

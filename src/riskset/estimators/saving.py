@@ -9,7 +9,7 @@ from typing import Any
 from riskset._errors import InputError
 from riskset.data.schema import Schema
 from riskset.data.writers import write_json
-from riskset.estimators._base import HazardModel
+from riskset.estimators._inference import HazardModel
 from riskset.estimators._interval import Interval
 from riskset.estimators.cox import Cox
 from riskset.estimators.crossval import CoxCV, FineGrayCV

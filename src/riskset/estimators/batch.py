@@ -9,7 +9,7 @@ from sklearn.base import clone
 from riskset._errors import InputError
 from riskset._runtime import available_threads
 from riskset.engine import check_engine, workers
-from riskset.estimators._base import HazardModel
+from riskset.estimators._inference import HazardModel
 
 __all__ = ["fit_each"]
 

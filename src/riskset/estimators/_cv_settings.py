@@ -1,61 +1,74 @@
-"""How a cross-validation of an estimator divides the rows and scores what was left out."""
+"""Settings of a cross-validation, and the choice of a penalty with them.
+
+`CoxCV`, `FineGrayCV`, `cross_validate` and the propensity score share them.
+"""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from time import monotonic
+from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 
 from riskset._errors import InputError
+from riskset._messages import Note
 from riskset._progress import ProgressBar, time_left
 from riskset._types import Index, is_number
 from riskset.data.checks import Places
 from riskset.data.labels import as_codes
 from riskset.engine import check_engine, workers
-from riskset.estimators._input import Data
+from riskset.estimators._input import Columns, Data
 from riskset.estimators.finegray import column_labels
 from riskset.infer.crossval.checkpoint import Checkpoint, fingerprint
 from riskset.infer.crossval.engine import Engine
+from riskset.infer.crossval.explore import Plan, explore
 from riskset.infer.crossval.folds import Folds, check_comparable, draw_folds, given_folds
-from riskset.infer.crossval.scores import Scorer
+from riskset.infer.crossval.result import CrossValidation
+from riskset.infer.crossval.scores import CensoringFrom, Score, Scorer
+from riskset.model.penalty import Penalty
 from riskset.solve.optimality import Problem
+from riskset.solve.result import Solution
 
-__all__ = ["Folding"]
+__all__ = ["CVSettings", "PenaltyChoice", "choose_penalty"]
 
 USUAL_SEARCH = 8
 """Penalties that a search usually needs; it says how long one may still take."""
 
 
 @dataclass(frozen=True)
-class Folding:
-    """The parameters of `CoxCV` and `cross_validate` that concern replicates; see there."""
+class CVSettings:
+    """How to divide the rows, and how to fit and score replicates; see `CoxCV`."""
 
-    folds: object
-    repeats: int
-    score: str
-    groups: object
-    stratify: bool
-    censoring: str
-    checkpoint: str | os.PathLike[str] | None
-    seed: int
-    tol_replicates: float
+    folds: object = 10
+    repeats: int = 10
+    score: Score = "held_out"
+    groups: object = None
+    stratify: bool = False
+    censoring: CensoringFrom = "training"
+    checkpoint: str | os.PathLike[str] | None = None
+    seed: int = 1
+    tol_replicates: float = 1e-5
     engine: str | None = None
 
+    @classmethod
+    def take_from(cls, parameters: Mapping[str, Any]) -> Self:
+        """Those among the parameters of an estimator."""
+        return cls(**{field.name: parameters[field.name] for field in fields(cls)})
+
     def check(self, *, has_censoring: bool = False) -> None:
-        """Refuse values that cannot be meant, before the data are looked at.
+        """Refuse values that are not valid, before the data are read.
 
         Parameters
         ----------
         has_censoring : bool
-            Whether the model has a distribution of censoring to estimate.
+            Whether the model estimates the distribution of censoring.
         """
         check_engine(self.engine)
-        if self.score not in ("held_out", "difference"):
-            raise InputError.wrong_option("score", self.score, ("held_out", "difference"))
-        if self.censoring not in ("training", "full"):
-            raise InputError.wrong_option("censoring", self.censoring, ("training", "full"))
+        for name, kind in (("score", Score), ("censoring", CensoringFrom)):
+            if getattr(self, name) not in get_args(kind):
+                raise InputError.wrong_option(name, getattr(self, name), get_args(kind))
         if self.censoring == "full" and not has_censoring:
             raise InputError(
                 "`censoring` is 'full', but a Cox model estimates no distribution of censoring.",
@@ -89,7 +102,7 @@ class Folding:
         if groups is not None or self.stratify:
             other = "groups" if groups is not None else "stratify"
             raise InputError(
-                f"`{other}` was given beside fold ids.",
+                f"`{other}` was given together with fold ids.",
                 hint="it is for folds that are drawn; leave one of them out.",
             )
         return given_folds(self.folds, data.outcome)
@@ -135,8 +148,8 @@ class Folding:
             problem.design,
             problem.loss,
             folds,
-            self.score,  # type: ignore[arg-type]
-            self.censoring,  # type: ignore[arg-type]
+            self.score,
+            self.censoring,
         )
         belongs_to = None
         if self.checkpoint is not None:
@@ -157,3 +170,95 @@ class Folding:
             yield Engine(
                 problem, scorer, self.tol_replicates, max_iter, checkpoint, report, processes
             )
+
+
+class PenaltyChoice(NamedTuple):
+    """A penalty that a cross-validation chose.
+
+    Attributes
+    ----------
+    cross_validation : CrossValidation
+    penalty : Penalty
+    start : Solution or None
+        On all rows, to start a fit from.
+    notes : list of Note
+        About the covariates, the scores and the search.
+    """
+
+    cross_validation: CrossValidation
+    penalty: Penalty
+    start: Solution | None
+    notes: list[Note]
+
+
+def choose_penalty(
+    problem: Problem,
+    plan: Plan,
+    settings: CVSettings,
+    data: Data | None = None,
+    *,
+    max_iter: int,
+    progress: bool | None,
+    library: str | None = None,
+) -> PenaltyChoice:
+    """Choose a penalty by cross-validation.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of all rows.
+    plan : Plan
+        The penalties to compare.
+    settings : CVSettings
+        Checked.
+    data : Data, optional
+        Where the columns that divide the rows are found by name, if the settings name any.
+    library : str, optional
+        For the data frames of the cross-validation.
+
+    Raises
+    ------
+    InputError
+        If the rows cannot be divided as asked for, no penalised covariate carries information, or
+        the checkpoint belongs to other data.
+    """
+    design = problem.design
+    if data is None:
+        data = Data(design, problem.loss.outcome, Columns(design.names), (), {})
+    with settings.scoring(
+        problem, data, max_iter=max_iter, progress=progress, n_penalties=_expected(plan)
+    ) as engine:
+        scored, best, chosen = explore(engine, plan)
+    penalty = scored[chosen].penalty
+    assert penalty is not None
+    found = CrossValidation.gather(
+        scored, design.names, engine.scorer.folds, settings.score, best, chosen, library
+    )
+    notes = [*engine.notes, *found.notes(), *_note_on_start(plan, found)]
+    return PenaltyChoice(found, penalty, engine.start_for(penalty), notes)
+
+
+def _note_on_start(plan: Plan, result: CrossValidation) -> list[Note]:
+    """A start outside the range of a search was not used, or it would have been evaluated."""
+    if plan.start is None or plan.search != "auto" or plan.penalties is not None:
+        return []
+    tried = result.strengths
+    if np.isclose(tried, plan.start, rtol=1e-9).any():
+        return []
+    return [
+        Note(
+            "start_of_search",
+            (),
+            f"the search did not start at the strength {plan.start:.4g}, but at the usual one: "
+            f"{'stronger' if plan.start > tried.max() else 'weaker'} penalties than those of its "
+            f"range are not searched (tried: {tried.min():.4g} to {tried.max():.4g}).",
+        )
+    ]
+
+
+def _expected(plan: Plan) -> int | None:
+    if plan.penalties is not None:
+        return len(plan.penalties)
+    if plan.search == "grid":
+        return plan.n_penalties * (5 if plan.l1_ratio == "auto" else len(plan.ratios))
+    return None
