@@ -75,7 +75,6 @@ BANNED = {"utils", "util", "common", "helpers", "misc"}
 
 # Modules that import each other.
 CIRCLES = (
-    {"riskset.estimators._answers", "riskset.estimators._base", "riskset.estimators.profiling"},
     {"riskset.bench.fusion", "riskset.bench.fusion_device"},
     {
         *("riskset.study.checking", "riskset.study.settings_checks"),

@@ -24,10 +24,10 @@ from riskset._messages import Note
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Matrix, Rows, is_count, is_number
-from riskset.data.assemble import column_names
 from riskset.data.checks import Places, as_array
 from riskset.data.dataset import Dataset
 from riskset.data.design import Design
+from riskset.data.design_columns import column_names
 from riskset.data.frame import data_frame
 from riskset.estimators._fitted import Fitted, Training
 from riskset.estimators._input import (
