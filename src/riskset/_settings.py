@@ -51,6 +51,9 @@ R = TypeVar("R")
 INVALID: Any = type("Invalid", (), {"__repr__": lambda _: "INVALID"})()
 """Stands for a value with a fault."""
 
+UNKNOWN = (dataclasses.MISSING, INVALID)
+"""Defaults that are not values."""
+
 TRUE, FALSE, NOTHING = ("true", "yes"), ("false", "no"), ("", "null", "~", "none")
 
 
@@ -282,8 +285,8 @@ class Fault:
         name = first + "".join(f"[{step}]" for step in rest)
         must_be = f"`{name}` must be {self.expected}, but it is {self.shown}."
         hint = self.hint
-        if hint is None and own is not None and default_words(own, "None"):
-            hint = f"{own.about}; the default is {default_words(own, 'None')}."
+        if hint is None and own is not None and default_words(own, in_python=True):
+            hint = f"{own.about}; the default is {default_words(own, in_python=True)}."
         return bad_setting(first, self.problem or must_be, hint, value=self.shown)
 
 
@@ -574,19 +577,19 @@ def type_words(kind: Any, limits: Mapping[str, float] = {}, *, in_python: bool =
     return "a section with keys" if is_section(kind) else getattr(kind, "__name__", str(kind))
 
 
-def default_words(own: Setting, nothing: str = "none") -> str:
+def default_words(own: Setting, *, in_python: bool = False) -> str:
     """A default as a text; "" for one that says nothing."""
     value = own.default
-    if value in (dataclasses.MISSING, INVALID) or value in ((), ""):
+    if value in UNKNOWN or (value in ((), "") and not in_python):
         return ""
-    if value is None:
-        return nothing
-    if isinstance(value, bool):
-        return str(value).lower() if nothing == "none" else str(value)
+    if in_python:
+        return repr(value)
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, tuple):
         shown = [v if isinstance(v, str) else f"{v:g}" for v in value]
         return f"[{', '.join(shown)}]"
-    return repr(value) if nothing == "None" else str(value)
+    return str(value)
 
 
 def _shown(value: Any) -> str:
@@ -608,7 +611,7 @@ def _listed(names: Iterable[str]) -> str:
 def _parameters(known: Iterable[Setting], indent: str) -> Iterator[str]:
     """Entries of the section "Parameters" of a docstring."""
     for own in known:
-        default = default_words(own, "None")
+        default = default_words(own, in_python=True)
         yield f"{own.name} : {own.words}{f', default {default}' if default else ''}"
         yield f"{indent}{own.about[0].upper()}{own.about[1:]}."
 
@@ -662,8 +665,6 @@ def takes(cls: type[T], *, positional: int = 0) -> Callable[[Callable[..., R]], 
 
 POSITION = inspect.Parameter.POSITIONAL_OR_KEYWORD
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
-UNKNOWN = (dataclasses.MISSING, INVALID)
-"""Defaults that are not values."""
 
 
 def _merged(own: inspect.Signature, cls: Any, positional: int) -> inspect.Signature:

@@ -23,7 +23,7 @@ def open_cdm(study: Study) -> Cdm:
     assert isinstance(own.data, CdmData)
     path = study.folder / own.data.cdm
     if not path.exists():
-        raise study.no_file("data", "cdm", file=path)
+        study.refuse([study.no_file("data", "cdm", file=path)])
     try:
         cdm = Cdm(
             path,
@@ -36,9 +36,10 @@ def open_cdm(study: Study) -> Cdm:
         raise study.placed(error, "data", "cdm") from None
     absent = [names for names in sorted(_needed(study)) if not {*names} & {*cdm.tables}]
     if absent:
+        listed = "; it has no table ".join(" or ".join(names) for names in absent)
         there = ", ".join(cdm.tables) or "none"
         cdm.close()
-        message = f"{path.name or path} has no table {' or '.join(absent[0])}."
+        message = f"{path.name or path} has no table {listed}."
         raise study.fault("data", "cdm", message=message, hint=f"there are: {there}.")
     return cdm
 
@@ -57,7 +58,7 @@ def cohort_file(study: Study, cdm: Cdm) -> Path | None:
         return None
     path = study.folder / data.cohort_table
     if not path.is_file():
-        raise study.no_file("data", "cohort_table", file=path)
+        study.refuse([study.no_file("data", "cohort_table", file=path)])
     return path
 
 

@@ -108,10 +108,14 @@ class Study:
         """An error of what the keys `path` name, with their line."""
         return self.fault(*path, message=error.message, hint=error.hint)
 
-    def no_file(self, *path: str, file: Path) -> InputError:
-        """An error about a file or folder that is not there."""
-        hint = "paths stand relative to the folder of the specification."
-        return self.fault(*path, message=f"there is no file or folder {str(file)!r}.", hint=hint)
+    def refuse(self, faults: Iterable[Fault]) -> None:
+        """Raise one error of all faults, in the order of their lines, if there are any."""
+        self._document.refuse(faults)
+
+    def no_file(self, *path: str, file: Path) -> Fault:
+        """A file or folder that does not exist."""
+        hint = "paths are relative to the folder of the specification."
+        return Fault(path, f"there is no file or folder {str(file)!r}.", hint)
 
     def unknown(
         self, *path: str, what: str, name: str, known: Iterable[str], place: str = ""

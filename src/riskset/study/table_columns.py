@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from riskset._errors import InputError
+from riskset._settings import Fault
 from riskset.data.cohort_table import CohortTableFile, ColumnKind, columns_of
 from riskset.study.sections import TableData, TableOutcome
 from riskset.study.specification import Study
+from riskset.study.validation import name_fault
 from riskset.study.variables import YEAR, uses
 
 __all__ = ["TableColumns"]
@@ -51,17 +53,19 @@ class TableColumns:
         data = study.specification.data
         assert isinstance(data, TableData)
         file = CohortTableFile(study.folder / data.people, data.table, data.id)
+        faults = []
         if not file.path.exists():
-            raise study.no_file("data", "people", file=file.path)
+            faults.append(study.no_file("data", "people", file=file.path))
         long = None
         if data.covariates.table is not None:
             long = study.folder / data.covariates.table
+            path = ("data", "covariates", "table")
             if not long.exists():
-                raise study.no_file("data", "covariates", "table", file=long)
+                faults.append(study.no_file(*path, file=long))
             if data.id is None:
-                path = ("data", "covariates", "table")
                 message = "a long table needs the key `id`, the column that identifies rows."
-                raise study.fault(*path, message=message)
+                faults.append(Fault(path, message))
+        study.refuse(faults)
         try:
             columns, index = columns_of(file)
         except InputError as error:
@@ -69,6 +73,7 @@ class TableColumns:
         roles = _Roles(study, data, file.path.name, columns)
         wanted = roles.wanted()
         covariates = roles.covariates({*wanted, *index})
+        study.refuse(roles.faults)
         return cls(file, long, wanted, covariates, tuple(roles.labels), tuple(roles.numbers))
 
 
@@ -80,6 +85,7 @@ class _Roles:
         self._found: dict[str, ColumnKind] = {}
         self.labels: list[str] = []
         self.numbers: list[str] = []
+        self.faults: list[Fault] = []
 
     def wanted(self) -> dict[str, ColumnKind]:
         """The columns with a meaning, and how each is read."""
@@ -120,12 +126,9 @@ class _Roles:
         roles = used - {*self.labels, *self.numbers}
         left = tuple(n for n in self._names if n not in roles and n not in own.drop)
         if not left:
-            raise self._study.fault(
-                "data",
-                "covariates",
-                message=f"{self._place} has no column left for a covariate.",
-                hint="name a long table by `table`, or some columns by `columns`.",
-            )
+            message = f"{self._place} has no column left for a covariate."
+            hint = "name a long table by `table`, or some columns by `columns`."
+            self.faults.append(Fault(("data", "covariates"), message, hint))
         return left
 
     def _check_uses(self) -> None:
@@ -145,7 +148,7 @@ class _Roles:
         other = told.setdefault(column, place)
         if column is not None and other != place and {other, place} != {"data.id", "data.person"}:
             message = f"column {column!r} is {other} already."
-            raise self._study.fault(*path, message=message, hint="each needs a column of its own.")
+            self.faults.append(Fault(path, message, "each needs a column of its own."))
 
     def _label(self, name: str, *path: str) -> None:
         if not self._is_year(name):
@@ -166,7 +169,4 @@ class _Roles:
             known = self._names
             if path[0] not in ("data", "outcomes"):
                 known = (*self._study.specification.variables, *known)
-            error: InputError = self._study.unknown(
-                *path, what="column", name=name, known=known, place=self._place
-            )
-            raise error
+            self.faults.append(name_fault(path, "column", name, known, self._place))
