@@ -17,10 +17,10 @@ from riskset.bench.cohort import COLUMNS, DENSITY, ROWS
 from riskset.bench.experiment import Tell
 from riskset.bench.measure import measure, processor
 from riskset.bench.record import BenchmarkRecord
-from riskset.cohort.balancing import balance
+from riskset.cohort.covariate_balance import balance
 from riskset.cohort.matching import match
+from riskset.cohort.overlap import auc
 from riskset.cohort.population import Population
-from riskset.cohort.propensity import auc
 from riskset.cohort.propensity_model import propensity_score
 from riskset.data.column_statistics import entry_counts
 from riskset.data.design import Design

@@ -6,20 +6,21 @@ Each function takes a `Population`, or the result of an earlier step. Adjustment
 
 from riskset.cohort.adjustment import Adjustment, Step, restrict
 from riskset.cohort.attrition_table import Attrition, attrition
-from riskset.cohort.balancing import Balance, balance
 from riskset.cohort.calibration import Calibration, Controls, calibrate
+from riskset.cohort.covariate_balance import Balance, balance
+from riskset.cohort.covariate_filter import TidyInfo, tidy
 from riskset.cohort.curves import ArmCurves, gray, incidence, survival
 from riskset.cohort.diagnostics import Diagnostic, Diagnostics, diagnose
-from riskset.cohort.error_model import ErrorModel
-from riskset.cohort.error_posterior import ErrorPosterior
+from riskset.cohort.empirical_null.fit import Null, fit_null_profiles
+from riskset.cohort.empirical_null.posterior import NullPosterior
+from riskset.cohort.empirical_null.regression import ErrorModel
+from riskset.cohort.empirical_null.regression_posterior import ErrorPosterior
 from riskset.cohort.estimate import Estimate, LikelihoodProfile, Subgroup
 from riskset.cohort.matching import match
-from riskset.cohort.null import Null, fit_null_profiles
-from riskset.cohort.null_posterior import NullPosterior
 from riskset.cohort.outcome_model import fit_outcome
 from riskset.cohort.outcomes import expected_se, followup, mdrr
+from riskset.cohort.overlap import Discrimination, auc, equipoise, preference_score
 from riskset.cohort.population import Population
-from riskset.cohort.propensity import Discrimination, auc, equipoise, preference_score
 from riskset.cohort.propensity_model import propensity_score
 from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.reporting import report
@@ -44,7 +45,6 @@ from riskset.cohort.sharing import (
     share_subgroups,
 )
 from riskset.cohort.stratification import stratify
-from riskset.cohort.tidying import TidyInfo, tidy
 from riskset.cohort.trimming import trim
 from riskset.cohort.weighting import weight
 from riskset.disclosure.small_cells import hide_small

@@ -10,10 +10,10 @@ from scipy.special import ndtr, ndtri
 from riskset._errors import CohortError, InputError, counted
 from riskset._messages import Note
 from riskset._types import AnyArray
-from riskset.cohort.error_model import ErrorModel, fit_error_model
-from riskset.cohort.error_posterior import ErrorPosterior, error_posterior
-from riskset.cohort.null import Null, fit_null
-from riskset.cohort.null_posterior import NullPosterior, null_posterior
+from riskset.cohort.empirical_null.fit import Null, fit_null
+from riskset.cohort.empirical_null.posterior import NullPosterior, null_posterior
+from riskset.cohort.empirical_null.regression import ErrorModel, fit_error_model
+from riskset.cohort.empirical_null.regression_posterior import ErrorPosterior, error_posterior
 from riskset.curves.followup import check_level
 from riskset.data.frame import data_frame
 

@@ -9,7 +9,7 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._settings import takes
 from riskset._types import AnyArray
-from riskset.cohort.balancing import Balance
+from riskset.cohort.covariate_balance import Balance
 from riskset.cohort.settings import DiagnosticLimits
 from riskset.data.frame import data_frame
 

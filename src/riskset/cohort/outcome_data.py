@@ -13,10 +13,10 @@ from riskset._errors import CohortError, InputError
 from riskset._messages import Note
 from riskset._types import AnyArray, Features, Index, Rows
 from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.covariate_filter import TidyInfo, tidy
 from riskset.cohort.estimate import Reading
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.settings import OutcomeModel
-from riskset.cohort.tidying import TidyInfo, tidy
 from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
 from riskset.data.outcome import Surv

@@ -9,8 +9,8 @@ from riskset._messages import Note
 from riskset._types import AnyArray, Features, Rows
 from riskset.cohort.adjustment import Adjustment, People
 from riskset.cohort.covariates import coefficient_frame
+from riskset.cohort.overlap import preference_score
 from riskset.cohort.population import Population
-from riskset.cohort.propensity import preference_score
 from riskset.cohort.propensity_checks import TreatmentCovariates
 from riskset.data.frame import data_frame
 from riskset.infer.crossval.result import CrossValidation

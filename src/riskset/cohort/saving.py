@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from riskset.cohort.attrition_table import Attrition
-from riskset.cohort.balancing import Balance
 from riskset.cohort.calibration import Calibration
+from riskset.cohort.covariate_balance import Balance
+from riskset.cohort.covariate_filter import TidyInfo
 from riskset.cohort.curves import ArmCurves
 from riskset.cohort.diagnostics import Diagnostics
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcomes import FollowUpTime
-from riskset.cohort.propensity import Discrimination
+from riskset.cohort.overlap import Discrimination
 from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.risks import RiskDifference
-from riskset.cohort.tidying import TidyInfo
 from riskset.curves.aalen_johansen import IncidenceCurve
 from riskset.curves.comparison import GroupTest
 from riskset.curves.kaplan_meier import SurvivalCurve

@@ -6,7 +6,7 @@ The rules are those of `riskset.disclosure`, as for shared results and reports o
 import numpy as np
 
 from riskset._types import AnyArray
-from riskset.cohort.balancing import Balance
+from riskset.cohort.covariate_balance import Balance
 from riskset.cohort.curves import ArmCurves
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.risks import RiskDifference

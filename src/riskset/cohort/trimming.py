@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from riskset._settings import bad_setting, takes
 from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment, People, narrowed, start
-from riskset.cohort.propensity import in_range, preference_score
+from riskset.cohort.overlap import in_range, preference_score
 from riskset.cohort.settings import Trim
 
 __all__ = ["crump_limit", "trim"]

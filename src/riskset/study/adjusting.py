@@ -12,10 +12,10 @@ from riskset._errors import InputError
 from riskset._messages import Note
 from riskset._types import AnyArray, Rows, is_number
 from riskset.cohort.adjustment import Adjustment, Step
-from riskset.cohort.balancing import Balance, balance
+from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.matching import match
+from riskset.cohort.overlap import preference_score
 from riskset.cohort.population import Population
-from riskset.cohort.propensity import preference_score
 from riskset.cohort.settings import BalanceOptions
 from riskset.cohort.stratification import stratify
 from riskset.cohort.trimming import trim

@@ -9,11 +9,11 @@ import numpy as np
 
 from riskset._errors import InputError
 from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.covariate_filter import TidyInfo
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcome_model import fit_outcome
 from riskset.cohort.outcomes import expected_se
 from riskset.cohort.settings import OutcomeModel
-from riskset.cohort.tidying import TidyInfo
 from riskset.data.design import Design
 from riskset.data.outcome import Surv
 from riskset.infer.crossval.checkpoint import CheckpointError

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.covariate_filter import TidyInfo
 from riskset.cohort.estimate import Estimate
-from riskset.cohort.tidying import TidyInfo
 from riskset.study.cohorts import Cohort
 from riskset.study.scores import coefficient_rows, curve_rows, strengths
 from riskset.study.sections import OutcomeModelSection

@@ -12,13 +12,13 @@ from riskset._errors import CohortError, InputError, RisksetWarning
 from riskset._messages import Note
 from riskset._types import Features, Index
 from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.covariate_filter import TidyInfo, tidy
+from riskset.cohort.overlap import auc, equipoise
 from riskset.cohort.population import Population
-from riskset.cohort.propensity import auc, equipoise
 from riskset.cohort.propensity_checks import TreatmentCovariates
 from riskset.cohort.propensity_model import propensity_score
 from riskset.cohort.propensity_result import PropensityScore
 from riskset.cohort.settings import Tidy
-from riskset.cohort.tidying import TidyInfo, tidy
 from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
 from riskset.infer.crossval.checkpoint import CheckpointError

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from riskset.cohort.error_model import WIDEST
+from riskset.cohort.empirical_null.regression import WIDEST
 
 __all__ = ["ErrorPosterior", "error_posterior"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from riskset.cohort.null import expected_absolute_error
+from riskset.cohort.empirical_null.fit import expected_absolute_error
 
 __all__ = ["NullPosterior", "null_posterior"]
 
