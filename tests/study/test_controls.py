@@ -5,8 +5,15 @@ import pytest
 
 import riskset as rs
 from cohort.golden import CONTROLS, table
-from riskset.study.controls import Checked, calibrated
+from riskset.results.rows import EffectColumns, EstimateRow
+from riskset.study.controls import CalibratedOutcome, calibrated
 from study.small import people, run
+
+
+def estimated(log_hr, se):
+    """A main estimate."""
+    effect = EffectColumns(log_hr=log_hr, se=se)
+    return EstimateRow(role="main", model="cox", reading="marginal", status="ok", effect=effect)
 
 
 def of_golden(first, last, true_hr):
@@ -14,10 +21,9 @@ def of_golden(first, last, true_hr):
     own = table("negative_controls")
     found = []
     for k in np.flatnonzero((own["outcome_id"] >= first) & (own["outcome_id"] <= last)):
-        row = {"role": "main", "model": "cox", "reading": "marginal", "status": "ok"}
-        row |= dict.fromkeys(("hr", "hr_lower", "hr_upper", "p"))
-        row |= {"log_hr": float(own["log_rr"][k]), "se": float(own["se"][k])}
-        found.append(Checked(str(int(own["outcome_id"][k])), true_hr, [row], True))
+        row = estimated(float(own["log_rr"][k]), float(own["se"][k]))
+        name = str(int(own["outcome_id"][k]))
+        found.append(CalibratedOutcome(name, true_hr, [row], True))
     return found
 
 
@@ -65,19 +71,18 @@ def test_the_region_of_the_picture_is_where_the_calibrated_p_is_005(method):
         for end, inwards in (("lower", 1e-6), ("upper", -1e-6)):
             p = []
             for away in (inwards, -inwards):
-                row = {"role": "main", "model": "cox", "reading": "marginal", "status": "ok"}
-                row |= dict.fromkeys(("hr", "hr_lower", "hr_upper", "p"))
-                row |= {"log_hr": summary[f"region_{end}"][k] + away, "se": summary["region_se"][k]}
-                one = Checked("x", None, [row], True)
+                row = estimated(summary[f"region_{end}"][k] + away, summary["region_se"][k])
+                one = CalibratedOutcome("x", None, [row], True)
                 calibrated([*controls, one], method, 0.95)
-                p.append(row["calibrated_p"])
+                p.append(one.rows[0]["calibrated_p"])
             assert p == pytest.approx([0.05, 0.05], abs=1e-4)
             assert p[0] > 0.05 > p[1]
 
 
 def test_controls_whose_diagnostics_fail_are_set_aside():
     failing = [
-        Checked(c.outcome, c.true_hr, c.rows, k >= 10) for k, c in enumerate(of_golden(1, 50, 1.0))
+        CalibratedOutcome(c.outcome, c.true_hr, c.rows, k >= 10)
+        for k, c in enumerate(of_golden(1, 50, 1.0))
     ]
     rows, (summary,) = calibrated(failing, "likelihood", 0.95)
     assert summary["n_negative"] == 40

@@ -5,9 +5,8 @@ import pytest
 
 from riskset.cohort.adjustment import start
 from riskset.cohort.population import Population
-from riskset.study.cohorts import Followed
-from riskset.study.follow_up_bins import follow_up_bins
-from riskset.study.following import _breaks
+from riskset.study.description_step import _breaks, follow_up_bins
+from riskset.study.source import Followed
 from study.small import hide
 
 

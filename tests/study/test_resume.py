@@ -12,7 +12,7 @@ import pytest
 
 import riskset as rs
 from parameters import rest_is_slow
-from riskset.study.steps import Steps, _save
+from riskset.study.cache import StepCache, _save
 from study.small import content, people
 
 OUTCOMES = {f"outcome {k}": {"time": "days", "event": f"event{k}"} for k in range(4)}
@@ -82,7 +82,7 @@ def test_replicates_are_kept_until_their_step_is_done(tmp_path, monkeypatch, ste
         return save(path, result)
 
     with monkeypatch.context() as patched:
-        patched.setattr("riskset.study.steps._save", stop)
+        patched.setattr("riskset.study.cache._save", stop)
         with pytest.raises(KeyboardInterrupt):
             rs.study.run(study, tmp_path / "stopped")
     kept = sorted((tmp_path / "stopped" / "steps").glob("*.jsonl"))
@@ -147,7 +147,7 @@ def test_a_folder_of_something_else_is_never_replaced(tmp_path, name):
 def test_two_runs_at_once_do_not_share_a_folder(tmp_path):
     pq.write_table(pa.table(people()), tmp_path / "people.parquet")
     study = rs.study.Study(content(), tmp_path)
-    first = Steps(tmp_path / "out" / "steps")
+    first = StepCache(tmp_path / "out" / "steps")
     (tmp_path / "out" / "steps" / ".gitignore").write_text("*")
     with pytest.raises(rs.InputError, match="another run writes into"):
         rs.study.run(study, tmp_path / "out")

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,19 @@ import numpy as np
 
 from riskset._settings import as_dict
 from riskset._types import AnyArray
-from riskset.cohort.adjustment import Adjustment, Step
+from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Step
 from riskset.cohort.population import Population
 from riskset.data.design import Design
+from riskset.data.documents import checksum
 from riskset.omop.characteristics import characteristics
 from riskset.omop.covariates import Covariates
 from riskset.omop.events import CohortRecords, Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
 from riskset.omop.study_cohort import StudyCohort
+from riskset.results.rows import ConceptRow
+from riskset.study.cache import StepCache, StepResult, digest
 from riskset.study.cdm_tables import cohort_file, files_of, open_cdm
-from riskset.study.cohorts import Around, Cohort, Followed
 from riskset.study.sections import (
     Analysis,
     CdmData,
@@ -31,8 +34,8 @@ from riskset.study.sections import (
     CovariateSection,
     NewUsers,
 )
+from riskset.study.source import Cohort, EventWeeks, Followed
 from riskset.study.specification import Study
-from riskset.study.steps import Result, Steps, digest, fingerprint
 from riskset.study.variables import Labels, label_people, uses
 
 __all__ = ["CdmSource"]
@@ -41,13 +44,60 @@ WEEKS = 52
 """Before and after the index date, in which first outcomes are counted by week."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeftStep(StepResult):
+    """Who of a cohort is left, by the ids of their rows, and the steps that left them."""
+
+    people_status: AdjustmentStatus
+    attrition: tuple[Step, ...]
+    row_id: AnyArray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FollowUpStep(LeftStep):
+    """What became of those who are left, and the first outcomes of the whole cohort by week."""
+
+    time: AnyArray
+    event: AnyArray
+    end_reason: AnyArray
+    first_week: int
+    last_week: AnyArray
+    has_event: AnyArray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CohortStep(LeftStep):
+    """A cohort, and how its covariates were made, which a file beside it has."""
+
+    person_id: AnyArray
+    treatment: AnyArray
+    year: AnyArray
+    covariate_id: AnyArray
+    analysis_id: AnyArray
+    domain: AnyArray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PeopleStep(StepResult):
+    """Columns of the people of a cohort, such as age."""
+
+    columns: dict[str, AnyArray]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CodesStep(StepResult):
+    """The concepts of all definitions."""
+
+    rows: list[ConceptRow]
+
+
 class CdmSource:
     """An OMOP CDM; a context manager.
 
     Parameters
     ----------
     study : Study
-    steps : Steps
+    cache : StepCache
         Keeps cohorts, their covariates, and follow-up.
 
     Attributes
@@ -61,8 +111,8 @@ class CdmSource:
         If there is no CDM, with the line of the specification.
     """
 
-    def __init__(self, study: Study, steps: Steps) -> None:
-        self._study, self._steps, data = study, steps, study.specification.data
+    def __init__(self, study: Study, cache: StepCache) -> None:
+        self._study, self._cache, data = study, cache, study.specification.data
         assert isinstance(data, CdmData)
         self._cdm = open_cdm(study)
         try:
@@ -70,8 +120,7 @@ class CdmSource:
             files = files_of(study.folder / data.cdm, self._cdm)
             files += [] if beside is None else [beside]
             self.sources: list[dict[str, object]] = [
-                {"name": file.name, "fingerprint": fingerprint(file), "rows": None}
-                for file in files
+                {"name": file.name, "fingerprint": checksum(file), "rows": None} for file in files
             ]
         except BaseException:
             self.close()
@@ -98,13 +147,16 @@ class CdmSource:
     def shared(self, comparison: Comparison, analysis: Analysis) -> Adjustment:
         """Those with a time at risk, whatever they had before it."""
         window = dataclasses.replace(analysis.window(), remove_prior_outcome=False)
-        found = self._steps.do(
+        found = self._cache.get_or_compute(
             "time at risk",
             f"{comparison.target}, {comparison.comparator}",
             [self._entry_key(comparison, analysis), as_dict(window)],
-            lambda: _people(window.follow(self._cdm, self._select(comparison, analysis), ())),
+            LeftStep,
+            lambda: LeftStep(
+                **_left(window.follow(self._cdm, self._select(comparison, analysis), ()))
+            ),
         )
-        return _left(self.cohort(comparison, analysis).people, found)
+        return _people(self.cohort(comparison, analysis).people, found)
 
     def follow(self, comparison: Comparison, analysis: Analysis, outcome: str) -> Followed:
         """What became of them in the time at risk of an analysis."""
@@ -113,7 +165,7 @@ class CdmSource:
         assert isinstance(event, CdmOutcome)
         cohort, window = self.cohort(comparison, analysis), analysis.window(event)
         competing = list(own.competing_events.values())
-        found = self._steps.do(
+        found = self._cache.get_or_compute(
             "time at risk",
             f"{comparison.target}, {comparison.comparator}, {outcome}",
             [
@@ -122,22 +174,21 @@ class CdmSource:
                 [self._definition(other) for other in competing],
                 as_dict(window),
             ],
+            FollowUpStep,
             functools.partial(self._follow, comparison, analysis, window, event, competing),
         )
-        arrays, population = found.arrays, cohort.people.population
-        place = np.searchsorted(population.row_id, arrays["row_id"])
+        population = cohort.people.population
+        place = np.searchsorted(population.row_id, found.row_id)
         n = population.n_rows
         time, status = np.ones(n), np.zeros(n, dtype=np.int64)
-        reasons = np.full(n, "", dtype=arrays["end_reason"].dtype)
-        time[place], status[place] = arrays["time"], arrays["status"]
-        reasons[place] = arrays["end_reason"]
-        people = _left(cohort.people, found)
-        notes = [(code, message) for code, message in found.facts["notes"]]
-        around = Around(found.facts["first_week"], arrays["last_week"], arrays["has_event"])
+        reasons = np.full(n, "", dtype=found.end_reason.dtype)
+        time[place], status[place], reasons[place] = found.time, found.event, found.end_reason
+        people = _people(cohort.people, found)
+        around = EventWeeks(found.first_week, found.last_week, found.has_event)
         key = digest(cohort.key, found.key)
-        return Followed(key, people, time, status, reasons, notes, around)
+        return Followed(key, people, time, status, reasons, found.notes, around)
 
-    def codes(self) -> list[dict[str, object]]:
+    def codes(self) -> list[ConceptRow]:
         """The concepts of all definitions, as they are given."""
         own = self._study.specification
         lists: dict[str, Codes] = {
@@ -146,16 +197,16 @@ class CdmSource:
             for name, member in members.items()
             if isinstance(member, Codes)
         }
-        found = self._steps.do(
+        definitions = {name: self._definition(member) for name, member in lists.items()}
+        return self._cache.get_or_compute(
             "codes",
             "all definitions",
-            [self._key, {name: self._definition(member) for name, member in lists.items()}],
-            lambda: Result({"rows": list(self._named(lists))}),
-        )
-        rows: list[dict[str, object]] = found.facts["rows"]
-        return rows
+            [self._key, definitions],
+            CodesStep,
+            lambda: CodesStep(rows=list(self._named(lists))),
+        ).rows
 
-    def _named(self, lists: dict[str, Codes]) -> Iterator[dict[str, object]]:
+    def _named(self, lists: dict[str, Codes]) -> Iterator[ConceptRow]:
         sets = {name: own.as_set(self._study.folder) for name, own in lists.items()}
         wanted = sorted({item.concept for own in sets.values() for item in own.items})
         columns = ("concept_id", "concept_name")
@@ -173,8 +224,13 @@ class CdmSource:
             for item in sorted(own.items, key=lambda item: item.exclude):
                 unknown = (f"[unknown concept {item.concept}]", None)
                 label, vocabulary = known.get(item.concept, unknown)
-                row = {"list": name, "concept_id": item.concept, "name": label}
-                yield row | {"vocabulary": vocabulary, "excluded": item.exclude}
+                yield ConceptRow(
+                    list=name,
+                    concept_id=item.concept,
+                    name=label,
+                    vocabulary=vocabulary,
+                    excluded=item.exclude,
+                )
 
     def _entry_key(self, comparison: Comparison, analysis: Analysis) -> str:
         known = self._study.specification.exposures
@@ -211,38 +267,36 @@ class CdmSource:
     def _read(
         self, key: str, comparison: Comparison, analysis: Analysis, settings: CovariateSection
     ) -> Cohort:
-        path = self._steps.path("covariates", f"{key}.rsd")
-        found = self._steps.do(
+        path = self._cache.path("covariates", f"{key}.rsd")
+        found = self._cache.get_or_compute(
             "cohort",
             f"{comparison.target}, {comparison.comparator}",
             key,
+            CohortStep,
             functools.partial(self._extract, comparison, analysis, settings, path),
         )
         if not path.exists():  # deleted by somebody
             self._extract(comparison, analysis, settings, path)
-        facts, arrays = found.facts, found.arrays
-        population = Population(
-            arrays["treatment"], row_id=arrays["row_id"], person_id=arrays["person_id"]
-        )
+        population = Population(found.treatment, row_id=found.row_id, person_id=found.person_id)
         people = Adjustment(
             "none",
             None,
             population,
             np.ones(population.n_rows),
-            status=facts["status"],
-            attrition=tuple(Step(**step) for step in facts["attrition"]),
+            status=found.people_status,
+            attrition=found.attrition,
         )
         design = Design.open(path, verify=False)
-        made = zip(arrays["covariate_id"], arrays["analysis_id"], arrays["domain"], strict=True)
+        analyses = zip(found.covariate_id, found.analysis_id, found.domain, strict=True)
         return Cohort(
             key,
             people,
             design,
             self._labels(comparison, analysis, design),
-            years=arrays["year"],
-            analyses={int(id_): (int(number), str(domain)) for id_, number, domain in made},
-            problem=_problem(facts),
-            notes=[(code, message) for code, message in facts["notes"]],
+            years=found.year,
+            analyses={int(id_): (int(number), str(domain)) for id_, number, domain in analyses},
+            problem=_problem(found),
+            notes=found.notes,
         )
 
     def _labels(
@@ -255,38 +309,38 @@ class CdmSource:
         people: dict[str, AnyArray] = {}
         if columns:
             wanted = sorted(set(columns))
-            found = self._steps.do(
+            found = self._cache.get_or_compute(
                 "people",
                 f"{comparison.target}, {comparison.comparator}",
                 [self._entry_key(comparison, analysis), wanted],
-                lambda: Result(
-                    {}, characteristics(self._cdm, self._select(comparison, analysis), wanted)
+                PeopleStep,
+                lambda: PeopleStep(
+                    columns=characteristics(self._cdm, self._select(comparison, analysis), wanted)
                 ),
             )
-            people = found.arrays
+            people = found.columns
         where = f"the covariates of {comparison.target} and {comparison.comparator}"
         return label_people(self._study, names, lambda name, _: people[name], design, where)
 
     def _extract(
         self, comparison: Comparison, analysis: Analysis, settings: CovariateSection, path: Path
-    ) -> Result:
+    ) -> CohortStep:
         cohort = self._select(comparison, analysis)
         covariates = Covariates.extract(self._cdm, cohort, settings.extraction)
         covariates.design().save(path)
         days = _column(cohort.table, "index_date").astype("datetime64[Y]")
-        arrays = {
-            name: _column(cohort.table, name) for name in ("row_id", "person_id", "treatment")
-        }
-        arrays["year"] = days.astype(np.int64) + 1970
-        for name in ("covariate_id", "analysis_id"):
-            arrays[name] = _column(covariates.ref, name)
-        arrays["domain"] = _column(covariates.ref, "domain").astype(np.str_)
-        facts = {
-            "status": cohort.status,
-            "attrition": [dataclasses.asdict(step) for step in cohort.attrition.steps],
-            "notes": [(n.code, n.message) for n in (*cohort.notes, *covariates.notes)],
-        }
-        return Result(facts, arrays)
+        return CohortStep(
+            notes=(*cohort.notes, *covariates.notes),
+            people_status=cohort.status,
+            attrition=cohort.attrition.steps,
+            row_id=_column(cohort.table, "row_id"),
+            person_id=_column(cohort.table, "person_id"),
+            treatment=_column(cohort.table, "treatment"),
+            year=days.astype(np.int64) + 1970,
+            covariate_id=_column(covariates.ref, "covariate_id"),
+            analysis_id=_column(covariates.ref, "analysis_id"),
+            domain=_column(covariates.ref, "domain").astype(np.str_),
+        )
 
     def _follow(
         self,
@@ -295,24 +349,23 @@ class CdmSource:
         window: TimeAtRisk,
         event: CdmOutcome,
         competing: Sequence[CdmOutcome],
-    ) -> Result:
+    ) -> FollowUpStep:
         cohort = self._select(comparison, analysis)
         others = [self._event(other) for other in competing]
         found = window.follow(self._cdm, cohort, self._event(event), others)
-        people = _people(found)
-        arrays = people.arrays | {
-            "time": found.column("survival_time"),
-            "status": found.column("status"),
-            "end_reason": found.column("end_reason").astype(np.str_),
-        }
-        notes = [(n.code, n.message) for n in found.notes if n not in cohort.notes]
-        facts: dict[str, Any] = people.facts | {"notes": notes}
-        facts["first_week"], weeks = self._around(cohort, event, analysis.entry.washout_days // 7)
-        return Result(facts, arrays | weeks)
+        weeks = self._around(cohort, event, analysis.entry.washout_days // 7)
+        return FollowUpStep(
+            notes=tuple(note for note in found.notes if note not in cohort.notes),
+            **_left(found),
+            time=found.column("survival_time"),
+            event=found.column("status"),
+            end_reason=found.column("end_reason").astype(np.str_),
+            first_week=weeks.first_week,
+            last_week=weeks.last_week,
+            has_event=weeks.has_event,
+        )
 
-    def _around(
-        self, cohort: StudyCohort, event: CdmOutcome, weeks_before: int
-    ) -> tuple[int, dict[str, Any]]:
+    def _around(self, cohort: StudyCohort, event: CdmOutcome, weeks_before: int) -> EventWeeks:
         """First outcomes from as many weeks before index as all are observed, up to 52."""
         first = -min(weeks_before, WEEKS)
         window = TimeAtRisk(
@@ -323,7 +376,7 @@ class CdmSource:
         )
         found = window.follow(self._cdm, cohort, self._event(event))
         last = first + (found.column("survival_time").astype(np.int64) - 1) // 7
-        return first, {"last_week": last, "has_event": found.column("status") == 1}
+        return EventWeeks(first, last, found.column("status") == 1)
 
     def _definition(self, own: Codes) -> dict[str, object]:
         """What the records of an exposure or outcome depend on."""
@@ -344,35 +397,38 @@ class CdmSource:
         return Diagnosis(concepts, inpatient=own.inpatient, tables=own.event_tables)
 
 
-def _people(found: StudyPopulation) -> Result:
-    """Who is left, and the steps that left them."""
-    steps = [dataclasses.asdict(step) for step in found.attrition.steps]
-    return Result({"status": found.status, "attrition": steps}, {"row_id": found.column("row_id")})
+def _left(found: StudyPopulation) -> dict[str, Any]:
+    """Fields of a `LeftStep`."""
+    return {
+        "people_status": found.status,
+        "attrition": found.attrition.steps,
+        "row_id": found.column("row_id"),
+    }
 
 
-def _left(people: Adjustment, found: Result) -> Adjustment:
+def _people(people: Adjustment, step: LeftStep) -> Adjustment:
     """The people of a cohort of whom a step has left some."""
     keep = np.zeros(people.population.n_rows)
-    keep[np.searchsorted(people.population.row_id, found.arrays["row_id"])] = 1.0
+    keep[np.searchsorted(people.population.row_id, step.row_id)] = 1.0
     return dataclasses.replace(
         people,
         kind="trimming",
         weight=keep,
-        attrition=tuple(Step(**step) for step in found.facts["attrition"]),
-        status=found.facts["status"],
+        attrition=step.attrition,
+        status=step.people_status,
     )
 
 
-def _problem(facts: dict[str, Any]) -> tuple[str, str] | None:
+def _problem(cohort: CohortStep) -> tuple[str, str] | None:
     """Which step left nobody, or nobody of an arm."""
-    if facts["status"] == "ok":
+    if cohort.people_status == "ok":
         return None
-    for step in facts["attrition"]:
-        left = [step["target_exposures"], step["comparator_exposures"]]
+    for step in cohort.attrition:
+        left = [step.target_exposures, step.comparator_exposures]
         if not all(left):
             break
     who = "nobody" if not any(left) else f"nobody of the {('target', 'comparator')[left.index(0)]}"
-    return facts["status"], f"after the step {step['step']!r} {who} is left."
+    return cohort.people_status, f"after the step {step.step!r} {who} is left."
 
 
 def _column(table: Any, name: str) -> Any:

@@ -1,7 +1,8 @@
 """What control outcomes say about the estimates of an analysis, and whether these may be seen."""
 
+import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +12,18 @@ from scipy.special import ndtri
 from riskset.cohort.calibration import Calibration, Controls, Method, calibrate, leave_one_out
 from riskset.cohort.diagnostics import BalanceFacts, Diagnostics, gate
 from riskset.cohort.settings import DiagnosticLimits
+from riskset.disclosure.rows import known, number
+from riskset.results.rows import CalibrationRow, ControlRow, EffectColumns, EstimateRow
+from riskset.study.adjustment_step import BalanceStep
 
-__all__ = ["Checked", "calibrated", "checks"]
-
-Row = dict[str, Any]
+__all__ = ["CalibratedOutcome", "calibrated", "checks"]
 
 REGION_LEVEL = 0.95
 REGION_POINTS = 61
 
 
-@dataclass(frozen=True, eq=False)
-class Checked:
+@dataclass(eq=False)
+class CalibratedOutcome:
     """An estimate of a control or an outcome of interest.
 
     Attributes
@@ -29,162 +31,179 @@ class Checked:
     outcome : str
     true_hr : float or None
         Of a control.
-    rows : list of dict
-        Its estimates; calibration adds to them.
+    rows : list of EstimateRow
+        Its estimates; `calibrated` replaces them by calibrated ones.
     passes : bool
-        Its own diagnostics.
+        Whether it passes the diagnostics that do not depend on the controls.
     """
 
     outcome: str
     true_hr: float | None
-    rows: list[Row]
+    rows: list[EstimateRow]
     passes: bool
 
 
 def calibrated(
-    found: Sequence[Checked], method: Method, level: float
-) -> tuple[list[Row], list[Row]]:
-    """Rows of the tables `controls` and `calibration` of an analysis, for every model in it."""
-    controls = [one for one in found if one.true_hr is not None]
+    outcomes: Sequence[CalibratedOutcome], method: Method, level: float
+) -> tuple[list[ControlRow], list[CalibrationRow]]:
+    """Calibrate the estimates of an analysis, for every model in it.
+
+    Returns
+    -------
+    controls, calibration : list of rows
+        Of these tables, but for the names of the analysis.
+    """
+    controls = [one for one in outcomes if one.true_hr is not None]
     if not controls:
         return [], []
-    kinds = dict.fromkeys(
-        (row["model"], row["reading"]) for one in found for row in one.rows if _counts(row)
+    models = dict.fromkeys(
+        (row.model, row.reading) for one in outcomes for row in one.rows if _is_whole(row)
     )
     of_controls, summaries = [], []
-    for kind in kinds:
-        own = [(one, row) for one in controls for row in one.rows if _is(row, kind)]
+    for model, reading in models:
+        places = [
+            (one, k)
+            for one in outcomes
+            for k, row in enumerate(one.rows)
+            if _is_whole(row) and (row.model, row.reading) == (model, reading)
+        ]
+        pairs = [(one, one.rows[k]) for one, k in places if one.true_hr is not None]
         table = Controls(
-            [_number(row["log_hr"]) for _, row in own],
-            [_number(row["se"]) for _, row in own],
-            [np.log(_number(one.true_hr)) for one, _ in own],
-            [one.outcome for one, _ in own],
-            [one.passes and row["status"] == "ok" for one, row in own],
+            [number(row.effect.log_hr) for _, row in pairs],
+            [number(row.effect.se) for _, row in pairs],
+            [np.log(number(one.true_hr)) for one, _ in pairs],
+            [one.outcome for one, _ in pairs],
+            [one.passes and row.status == "ok" for one, row in pairs],
         )
-        wanted = [row for one in found for row in one.rows if _is(row, kind)]
         result = calibrate(
             table,
-            [_number(row["log_hr"]) for row in wanted],
-            [_number(row["se"]) for row in wanted],
+            [number(one.rows[k].effect.log_hr) for one, k in places],
+            [number(one.rows[k].effect.se) for one, k in places],
             method=method,
             level=level,
         )
-        _add(wanted, result)
-        names = {"model": kind[0], "reading": kind[1]}
-        of_controls += [row | names for row in _control_rows(own, result, method)]
-        summaries.append(_summary(result) | names)
+        of_controls += _control_rows(pairs, result, method)
+        summaries.append(_summary(result, model, reading))
+        for j, (one, k) in enumerate(places):
+            one.rows[k] = dataclasses.replace(one.rows[k], calibrated=_effect(result, j))
     return of_controls, summaries
 
 
-def _counts(row: Row) -> bool:
-    return row["role"] in ("main", "sensitivity", "model")
+def _is_whole(row: EstimateRow) -> bool:
+    """Whether an estimate is of everybody, with the adjustment."""
+    return row.role in ("main", "sensitivity", "model")
 
 
-def _is(row: Row, kind: tuple[str, str]) -> bool:
-    return _counts(row) and (row["model"], row["reading"]) == kind
+def _effect(result: Calibration, k: int) -> EffectColumns:
+    values = {
+        "log_hr": result.log_rr[k],
+        "hr": np.exp(result.log_rr[k]),
+        "hr_lower": np.exp(result.lower[k]),
+        "hr_upper": np.exp(result.upper[k]),
+        "se": result.se[k],
+        "p": result.p[k],
+        "one_sided_p": result.one_sided_p[k],
+    }
+    return EffectColumns(**{name: known(float(value)) for name, value in values.items()})
 
 
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value
-
-
-def _add(rows: Iterable[Row], result: Calibration) -> None:
-    for k, row in enumerate(rows):
-        row |= {
-            "calibrated_log_hr": result.log_rr[k],
-            "calibrated_hr": np.exp(result.log_rr[k]),
-            "calibrated_hr_lower": np.exp(result.lower[k]),
-            "calibrated_hr_upper": np.exp(result.upper[k]),
-            "calibrated_se": result.se[k],
-            "calibrated_p": result.p[k],
-            "calibrated_one_sided_p": result.one_sided_p[k],
-        }
-
-
-def _control_rows(own: list[tuple[Checked, Row]], result: Calibration, method: Method) -> list[Row]:
+def _control_rows(
+    pairs: list[tuple[CalibratedOutcome, EstimateRow]], result: Calibration, method: Method
+) -> list[ControlRow]:
     used = set(result.controls.outcome_id.tolist())
-    own_p: dict[str, float] = {}
+    calibrated_p: dict[str, float] = {}
     if result.status == "ok":
         negative = result.controls.outcome_id[result.controls.is_negative].tolist()
         p = leave_one_out(result.controls, method)
-        own_p = dict(zip(negative, p.tolist(), strict=True))
+        calibrated_p = dict(zip(negative, p.tolist(), strict=True))
     rows = []
-    for one, row in own:
-        names = ("status", "hr", "hr_lower", "hr_upper", "log_hr", "se", "p")
+    for one, row in pairs:
         reason = None
         if one.outcome not in used:
             reason = "its diagnostics fail" if not one.passes else "no usable estimate"
+        effect = row.effect
         rows.append(
-            {name: row[name] for name in names}
-            | {"outcome": one.outcome, "true_hr": one.true_hr}
-            | {"used": one.outcome in used, "reason": reason}
-            | {"calibrated_p": own_p.get(one.outcome)}
-            # No column of the table: it decides what may be shown.
-            | {"outcomes": row.get("target_outcomes", 0) + row.get("comparator_outcomes", 0)}
+            ControlRow(
+                model=row.model,
+                reading=row.reading,
+                outcome=one.outcome,
+                true_hr=number(one.true_hr),
+                status=row.status,
+                hr=effect.hr,
+                hr_lower=effect.hr_lower,
+                hr_upper=effect.hr_upper,
+                log_hr=effect.log_hr,
+                se=effect.se,
+                p=effect.p,
+                calibrated_p=calibrated_p.get(one.outcome),
+                used=one.outcome in used,
+                reason=reason,
+            )
         )
     return rows
 
 
-def _summary(result: Calibration) -> Row:
+def _summary(result: Calibration, model: str, reading: str) -> CalibrationRow:
     n = int(result.controls.is_negative.sum())
-    row: Row = {
-        "status": result.status,
-        "n_negative": n,
-        "n_positive": result.controls.log_rr.size - n,
-        "ease": result.ease,
-        "coverage": result.coverage,
-        "calibrated_coverage": result.calibrated_coverage,
-        "interval_level": result.level,
-    }
+    columns: dict[str, Any] = {"ease": result.ease}
     if result.null is not None:
-        row |= {"null_mean": result.null.mean, "null_sd": result.null.sd}
+        columns |= {"null_mean": result.null.mean, "null_sd": result.null.sd}
     if result.posterior is not None:
         for name, values in (
             ("posterior_mean", result.posterior.mean),
             ("posterior_sd", result.posterior.sd),
             ("ease", result.posterior.ease),
         ):
-            row |= {name: values[0], f"{name}_lower": values[1], f"{name}_upper": values[2]}
-    row |= _region(result)
+            columns |= {name: values[0], f"{name}_lower": values[1], f"{name}_upper": values[2]}
     if result.error_model is not None:
         for name in ("mean_intercept", "mean_slope", "sd_intercept", "sd_slope"):
-            row[f"error_{name}"] = getattr(result.error_model, name)
-    return row
+            columns[f"error_{name}"] = getattr(result.error_model, name)
+    return CalibrationRow(
+        model=model,
+        reading=reading,
+        status=result.status,
+        n_negative=n,
+        n_positive=result.controls.log_rr.size - n,
+        coverage=result.coverage,
+        calibrated_coverage=result.calibrated_coverage,
+        interval_level=result.level,
+        **columns,
+        **_region(result),
+    )
 
 
-def _region(result: Calibration) -> Row:
+def _region(result: Calibration) -> dict[str, Any]:
     """Where estimates of no effect lie whose calibrated p is at least 0.05, by standard error."""
     if result.null is None:
         return {}
-    found, ends = result.error_posterior, []
+    posterior, ends = result.error_posterior, []
     grid = np.linspace(0.0, 2 * float(result.controls.se.max()), REGION_POINTS)
     for se in grid.tolist():
-        if found is not None:
-            ends.append(found.unremarkable(se, REGION_LEVEL))
+        if posterior is not None:
+            ends.append(posterior.unremarkable(se, REGION_LEVEL))
         else:
             half = float(ndtri((1 + REGION_LEVEL) / 2)) * math.hypot(result.null.sd, se)
             ends.append((result.null.mean - half, result.null.mean + half))
-    lower, upper = zip(*ends, strict=True)
+    lower, upper = map(list, zip(*ends, strict=True))
     return {"region_se": grid.tolist(), "region_lower": lower, "region_upper": upper}
 
 
 def checks(
     limits: DiagnosticLimits,
     *,
-    balance: Row | None,
-    shared_balance: Row | None,
+    balance: BalanceStep | None,
+    shared_balance: BalanceStep | None,
     equipoise: float | None,
-    mdrr: float | None,
+    main: EstimateRow | None,
     ease: float | None,
-    proportionality_p: float | None,
     by_significance: bool,
 ) -> Diagnostics:
     """The diagnostics of an estimate, as `riskset.cohort.diagnose` has them.
 
     Parameters
     ----------
-    balance, shared_balance : dict or None
-        Facts of the step "balance".
+    main : EstimateRow or None
+        The main estimate of the run.
     by_significance : bool
         Balance is judged by significance over all covariates instead of by the limit.
     """
@@ -192,15 +211,16 @@ def checks(
         _facts(balance, by_significance),
         _facts(shared_balance, by_significance),
         equipoise=equipoise,
-        mdrr=mdrr,
+        mdrr=None if main is None else main.mdrr,
         ease=ease,
-        proportionality_p=proportionality_p,
+        proportionality_p=None if main is None else main.proportionality_p,
         limits=limits,
     )
 
 
-def _facts(found: Row | None, by_significance: bool) -> BalanceFacts:
-    if found is None:
+def _facts(balance: BalanceStep | None, by_significance: bool) -> BalanceFacts:
+    if balance is None:
         return BalanceFacts()
-    is_balanced = found["balanced"] if by_significance else None
-    return BalanceFacts(found["after_max"], is_balanced, found["generalisability_max"])
+    row = balance.row
+    is_balanced = balance.is_balanced if by_significance else None
+    return BalanceFacts(row.after_max, is_balanced, row.generalisability_max)

@@ -1,19 +1,19 @@
 """What became of one estimate that a study asks for, and of those of one analysis together."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from riskset._messages import Note
 from riskset.cohort.diagnostics import Diagnostics
+from riskset.results.rows import CalibrationRow, ControlRow, EstimateRow
+from riskset.study.adjustment_step import BalanceStep
+from riskset.study.cache import StepResult
 from riskset.study.sections import Analysis, Comparison, OutcomeDefinition
 
-__all__ = ["Adjusted", "AnalysisRuns", "Run"]
-
-Row = dict[str, Any]
+__all__ = ["AdjustedPeople", "AnalysisRuns", "EstimateRun"]
 
 
 @dataclass(eq=False, kw_only=True)
-class Adjusted:
+class AdjustedPeople:
     """People of a comparison, made comparable by an analysis.
 
     Results are kept by the keys of their steps.
@@ -26,12 +26,12 @@ class Adjusted:
     status : str
     step, reason : str or None
         Where it stopped, and why.
-    ps, balance : str or None
-        Keys of steps.
+    ps : str or None
+        The key of the step of the propensity score.
     adjustment : str
         The key of its step.
     equipoise : float or None
-    balance_facts : dict or None
+    balance : BalanceStep or None
     notes : list of (step, note)
     """
 
@@ -42,47 +42,49 @@ class Adjusted:
     step: str | None = None
     reason: str | None = None
     ps: str | None = None
-    adjustment: str | None = None
-    balance: str | None = None
+    adjustment: str = ""
     equipoise: float | None = None
-    balance_facts: dict[str, Any] | None = None
-    notes: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    balance: BalanceStep | None = None
+    notes: list[tuple[str, Note]] = field(default_factory=list)
 
     @property
     def what(self) -> str:
         """Names for the record of times."""
         return f"{self.comparison.target}, {self.comparison.comparator}, {self.analysis_name}"
 
-    def stop(self, step: str, facts: Mapping[str, Any]) -> None:
-        """Take over the status of a step, unless an earlier one has stopped it."""
-        self.notes += [(step, note) for note in facts.get("notes", ())]
-        if self.status == "ok" and facts["status"] != "ok":
-            self.status, self.reason, self.step = facts["status"], facts.get("reason"), step
+    def stop(self, step: str, status: str, reason: str | None) -> None:
+        """Stop with a status, unless it is "ok" or an earlier step has stopped."""
+        if self.status == "ok" and status != "ok":
+            self.status, self.reason, self.step = status, reason, step
+
+    def take(self, step: str, result: StepResult) -> None:
+        """Take over the notes and the status of a step."""
+        self.notes += [(step, note) for note in result.notes]
+        self.stop(step, result.status, result.reason)
 
 
 @dataclass(eq=False, kw_only=True)
-class Run(Adjusted):
+class EstimateRun(AdjustedPeople):
     """One estimate that was asked for: of the people who are followed to an outcome.
 
     Attributes
     ----------
     outcome_name : str
-    outcome : Outcome
-    shared : Adjusted
+    outcome : OutcomeDefinition
+    shared : AdjustedPeople
         The same analysis before anybody is left out for an outcome.
     description, estimate : str or None
         Keys of steps.
-    rows : list of dict
-        Estimates.
+    rows : list of EstimateRow
     diagnostics : Diagnostics
     """
 
     outcome_name: str
     outcome: OutcomeDefinition
-    shared: Adjusted
+    shared: AdjustedPeople
     description: str | None = None
     estimate: str | None = None
-    rows: list[Row] = field(default_factory=list)
+    rows: list[EstimateRow] = field(default_factory=list)
     diagnostics: Diagnostics = Diagnostics(())
 
     @property
@@ -99,6 +101,11 @@ class Run(Adjusted):
     def what(self) -> str:
         """Names for the record of times."""
         return ", ".join(self.names.values())
+
+    @property
+    def main(self) -> EstimateRow | None:
+        """The main estimate."""
+        return next((row for row in self.rows if row.role == "main"), None)
 
     @property
     def is_of_interest(self) -> bool:
@@ -127,11 +134,11 @@ class AnalysisRuns:
 
     Attributes
     ----------
-    runs : list of Run
-    controls, calibration : list of dict
-        Rows of these tables, without the names of the analysis.
+    runs : list of EstimateRun
+    controls, calibration : list of rows
+        Without the names of the analysis.
     """
 
-    runs: list[Run]
-    controls: list[Row]
-    calibration: list[Row]
+    runs: list[EstimateRun]
+    controls: list[ControlRow]
+    calibration: list[CalibrationRow]

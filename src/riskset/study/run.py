@@ -14,17 +14,17 @@ from riskset.disclosure.engine import Disclosure
 from riskset.disclosure.people import share_data
 from riskset.results.folder import StudyResults, check_replaceable, write_results
 from riskset.results.rows import TABLES
-from riskset.study.assembling import Tables
+from riskset.study.cache import StepCache
 from riskset.study.cdm_source import CdmSource
 from riskset.study.cdm_tables import open_cdm
-from riskset.study.cohorts import Source
-from riskset.study.doing import Doing
+from riskset.study.narrative import study_document
+from riskset.study.result_rows import ResultRows
+from riskset.study.runner import StudyRunner
 from riskset.study.sections import CdmData
+from riskset.study.source import Source
 from riskset.study.specification import Study
-from riskset.study.steps import Steps
 from riskset.study.table_columns import TableColumns
 from riskset.study.table_source import TableSource
-from riskset.study.words import study_document
 
 __all__ = ["check_data", "run"]
 
@@ -73,24 +73,24 @@ def run(
         check_replaceable(folder / name)
     started = time.perf_counter()
     with (
-        closing(Steps(folder / "steps")) as steps,
-        _source(study, steps) as source,
+        closing(StepCache(folder / "steps")) as cache,
+        _source(study, cache) as source,
         ProgressBar("study", progress) as bar,
     ):
-        analyses = list(Doing(study, source, steps, bar).all())
-        tables = Tables(study, source, steps, analyses)
-        own = study.specification.sharing
+        analyses = list(StudyRunner(study, source, cache, bar).run())
+        rows = ResultRows(study, source, cache, analyses)
+        sharing = study.specification.sharing
         document = study_document(study, source.sources)
         last = {
             "date": (date or datetime.date.today()).isoformat(),
             "seconds": round(time.perf_counter() - started, 3),
-            "steps": steps.times,
+            "steps": cache.times,
         }
         for name, least, blind in (
             ("private", 0, False),
-            ("results", own.min_cell_count, own.blind),
+            ("results", sharing.min_cell_count, sharing.blind),
         ):
-            found = Disclosure(functools.partial(tables.rows, blind=blind), TABLES, least)
+            found = Disclosure(functools.partial(rows.rows, blind=blind), TABLES, least)
             shown = {table: found.shown(kind) for table, kind in TABLES.items()}
             data = {"data": share_data(document["data"], found)}
             write_results(folder / name, document | data, last, shown)
@@ -112,9 +112,9 @@ def check_data(study: Study) -> None:
 
 
 @contextmanager
-def _source(study: Study, steps: Steps) -> Iterator[Source]:
+def _source(study: Study, cache: StepCache) -> Iterator[Source]:
     if not isinstance(study.specification.data, CdmData):
-        yield TableSource(study, steps)
+        yield TableSource(study, cache)
         return
-    with closing(CdmSource(study, steps)) as source:
+    with closing(CdmSource(study, cache)) as source:
         yield source

@@ -3,14 +3,17 @@
 import numpy as np
 
 from riskset._errors import InputError, counted
+from riskset._messages import Note
 from riskset._types import AnyArray, Index
 from riskset.cohort.adjustment import Adjustment, restrict, start
 from riskset.cohort.population import Population
 from riskset.data.cohort_table import covariates_of, read_columns
-from riskset.study.cohorts import Cohort, Followed
+from riskset.data.documents import checksum
+from riskset.results.rows import ConceptRow
+from riskset.study.cache import StepCache, digest
 from riskset.study.sections import Analysis, Comparison, TableData, TableExposure, TableOutcome
+from riskset.study.source import Cohort, Followed
 from riskset.study.specification import Study
-from riskset.study.steps import Steps, digest, fingerprint
 from riskset.study.table_columns import TableColumns
 from riskset.study.variables import YEAR, label_people, uses
 
@@ -27,7 +30,7 @@ class TableSource:
     Parameters
     ----------
     study : Study
-    steps : Steps
+    cache : StepCache
         Keeps the covariates, which are mapped from their file.
 
     Attributes
@@ -41,13 +44,13 @@ class TableSource:
         If a file or a column is absent, with the line of the specification; or data are bad.
     """
 
-    def __init__(self, study: Study, steps: Steps) -> None:
+    def __init__(self, study: Study, cache: StepCache) -> None:
         self._study, data = study, study.specification.data
         assert isinstance(data, TableData)
         self._data = data
         found = self._found = TableColumns.find(study)
         files = [found.file.path, *([] if found.long is None else [found.long])]
-        prints = [fingerprint(path) for path in files]
+        prints = [checksum(path) for path in files]
         self._columns = read_columns(found.file, found.wanted)
         self._check_people()
         # With the covariates of every level; those kept by an earlier run had not the first.
@@ -56,12 +59,11 @@ class TableSource:
             found.file,
             found.covariates,
             found.long,
-            steps.path("covariates", f"{digest(self._key, found.covariates)}.rsd"),
+            cache.path("covariates", f"{digest(self._key, found.covariates)}.rsd"),
             duplicates=data.covariates.duplicates,
             unknown_rows=data.covariates.unknown_rows,
         )
-        self._notes = [(note.code, note.message) for note in notes]
-        self._notes += self._others()
+        self._notes = [*notes, *self._others()]
         self.sources: list[dict[str, object]] = [
             {"name": path.name, "fingerprint": own, "rows": self.design.n_rows if k == 0 else None}
             for k, (path, own) in enumerate(zip(files, prints, strict=True))
@@ -137,7 +139,7 @@ class TableSource:
                 hint=hint,
             )
 
-    def codes(self) -> list[dict[str, object]]:
+    def codes(self) -> list[ConceptRow]:
         """Tables have none."""
         return []
 
@@ -158,15 +160,14 @@ class TableSource:
         codes, place = np.unique(values, return_inverse=True)
         return np.isin(place, np.flatnonzero(codes.astype(np.str_) == wanted))
 
-    def _others(self) -> list[tuple[str, str]]:
+    def _others(self) -> list[Note]:
         """A note of the rows that no comparison can have."""
         named = [self._is(name) for name in self._study.specification.exposures]
         n = int((~np.logical_or.reduce(named)).sum())
-        what = f"{counted(n, 'row')} of {named[0].size:,} {'has' if n == 1 else 'have'}"
-        text = (
-            f"{what} a treatment that no exposure names, and {'is' if n == 1 else 'are'} left out."
-        )
-        return [("other_treatments", text)] if n else []
+        text = "{n:row|rows} of {all:,} " + ("has" if n == 1 else "have")
+        text += f" a treatment that no exposure names, and {'is' if n == 1 else 'are'} left out."
+        values = {"n": n, "all": named[0].size}
+        return [Note("other_treatments", (), text, values)] if n else []
 
     def _select(self, comparison: Comparison, analysis: Analysis) -> Cohort:
         data, columns = self._data, self._columns

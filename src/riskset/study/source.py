@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from riskset._messages import Note
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.data.design import Design
+from riskset.results.rows import ConceptRow
 from riskset.study.sections import Analysis, Comparison
 from riskset.study.variables import Labels
 
-__all__ = ["Around", "Cohort", "Followed", "Source", "people_key"]
+__all__ = ["Cohort", "EventWeeks", "Followed", "Source", "people_key"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,7 @@ class Cohort:
         How covariates were made, where that is known.
     problem : (status, reason) or None
         Why it cannot be studied.
-    notes : sequence of (code, message)
+    notes : sequence of Note
     """
 
     key: str
@@ -44,11 +46,11 @@ class Cohort:
     years: Index | None = None
     analyses: Mapping[int | str, tuple[int, str]] = field(default_factory=dict)
     problem: tuple[str, str] | None = None
-    notes: Sequence[tuple[str, str]] = ()
+    notes: Sequence[Note] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
+class EventWeeks:
     """Weeks before and after the index date.
 
     Attributes
@@ -81,8 +83,8 @@ class Followed:
         0 = censored, 1 = outcome, 2 = competing event.
     reasons : (n,) text or None
         Why follow-up ended.
-    notes : sequence of (code, message)
-    around : Around or None
+    notes : sequence of Note
+    around : EventWeeks or None
         The first outcome about the index date, of everybody in the cohort.
     """
 
@@ -91,15 +93,15 @@ class Followed:
     time: Rows
     status: Index
     reasons: AnyArray | None = None
-    notes: Sequence[tuple[str, str]] = ()
-    around: "Around | None" = None
+    notes: Sequence[Note] = ()
+    around: EventWeeks | None = None
 
 
 def people_key(people: Adjustment) -> str:
     """The same for the same people, if the same steps have left them."""
-    found = hashlib.sha256(people.kept.tobytes())
-    found.update(repr(people.attrition).encode())
-    return found.hexdigest()[:24]
+    key = hashlib.sha256(people.kept.tobytes())
+    key.update(repr(people.attrition).encode())
+    return key.hexdigest()[:24]
 
 
 class Source(Protocol):
@@ -122,5 +124,5 @@ class Source(Protocol):
     def follow(self, comparison: Comparison, analysis: Analysis, outcome: str) -> Followed:
         """What became of them."""
 
-    def codes(self) -> list[dict[str, object]]:
+    def codes(self) -> list[ConceptRow]:
         """Rows of the table `codes`."""

@@ -1,0 +1,365 @@
+"""The steps of an adjustment and of its balance."""
+
+import dataclasses
+import fnmatch
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._messages import Note
+from riskset._types import AnyArray, Rows, is_number
+from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, Kind, Step
+from riskset.cohort.covariate_balance import Balance, balance
+from riskset.cohort.matching import match
+from riskset.cohort.overlap import preference_score
+from riskset.cohort.population import Population
+from riskset.cohort.settings import BalanceOptions
+from riskset.cohort.stratification import stratify
+from riskset.cohort.trimming import trim
+from riskset.cohort.weighting import weight
+from riskset.results.rows import (
+    AdjustmentRow,
+    BalanceRow,
+    CharacteristicColumns,
+    CharacteristicRow,
+    PreferenceRow,
+)
+from riskset.study.cache import StepResult
+from riskset.study.propensity_step import ScoreStep, fit_score, status_of
+from riskset.study.sections import Analysis, Table1Section
+from riskset.study.source import Cohort
+
+__all__ = [
+    "AdjustmentStep",
+    "BalanceStep",
+    "adjust",
+    "balance_of",
+    "balance_rows",
+    "characteristic_rows",
+]
+
+ARMS = ("target", "comparator")
+MAX_CHARACTERISTICS = 100
+"""Shown unless the study says which."""
+N_BARS = 100
+
+REASONS = {
+    "empty": "nobody is left.",
+    "one_arm_empty": "one arm has nobody left.",
+    "no_matches": "no comparator lies within the caliper of a target.",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AdjustmentStep(StepResult):
+    """An adjustment, but for the population that it is of.
+
+    Attributes
+    ----------
+    kind, estimand, adjustment_status, attrition, details, weight, set_id
+        As of `riskset.cohort.Adjustment`; `status` may have another reason to stop the run.
+    preference : list of PreferenceRow
+    score, share
+        Of a score that was fitted again after trimming.
+    """
+
+    kind: Kind
+    estimand: Estimand | None
+    adjustment_status: AdjustmentStatus
+    attrition: tuple[Step, ...]
+    details: dict[str, Any]
+    weight: AnyArray
+    set_id: AnyArray | None
+    preference: list[PreferenceRow]
+    score: AnyArray | None = None
+    share: float | None = None
+
+    def of(self, population: Population) -> Adjustment:
+        """The adjustment of a population."""
+        if self.score is not None:
+            population = population.with_score(self.score, self.share)
+        return Adjustment(
+            kind=self.kind,
+            estimand=self.estimand,
+            population=population,
+            weight=self.weight,
+            set_id=self.set_id,
+            status=self.adjustment_status,
+            notes=self.notes,
+            attrition=self.attrition,
+            details=self.details,
+        )
+
+    def row(self, population: Population) -> AdjustmentRow:
+        """What the table of adjustments says of it alone."""
+        adjustment = self.of(population)
+        target, comparator = adjustment.effective_sizes()
+        details, borders = adjustment.details, None
+        caliper, breaks = details.get("caliper"), details.get("breaks")
+        if isinstance(breaks, Sequence) and len(breaks) == 1 and adjustment.population.has_score:
+            borders = _as_preference(np.asarray(breaks[0]), adjustment.population.share)
+        return AdjustmentRow(
+            kind=adjustment.kind,
+            estimand=adjustment.estimand,
+            status=adjustment.status,
+            target_rows=adjustment.n_target,
+            comparator_rows=adjustment.n_comparator,
+            target_effective=target,
+            comparator_effective=comparator,
+            stratum_borders=borders,
+            caliper=caliper if is_number(caliper) else None,
+            details=json.dumps(details, sort_keys=True),
+        )
+
+
+def adjust(cohort: Cohort, people: Adjustment, analysis: Analysis, seed: int) -> AdjustmentStep:
+    """Trim, match, stratify or weight people, as an analysis has it."""
+    try:
+        adjustment, refitted = _adjusted(cohort, people, analysis, seed)
+    except InputError as error:
+        return _stored(people, *status_of(error))
+    if refitted is not None and not refitted.is_usable:
+        return _stored(adjustment, refitted.status, refitted.reason, refitted)
+    reason = REASONS.get(adjustment.status)
+    return _stored(adjustment, adjustment.status, reason, refitted)
+
+
+def _adjusted(
+    cohort: Cohort, people: Adjustment, analysis: Analysis, seed: int
+) -> tuple[Adjustment, ScoreStep | None]:
+    adjustment, refitted = people, None
+    if analysis.trim is not None:
+        adjustment = trim(adjustment, settings=analysis.trim)
+        is_fine = adjustment.status == "ok"
+        if analysis.trim.refit and is_fine and analysis.propensity is not None:
+            refitted = fit_score(cohort, adjustment, analysis.propensity, analysis.tidy, seed)
+            if not refitted.is_usable:
+                return adjustment, refitted
+            population = adjustment.population.with_score(refitted.score, refitted.share)
+            adjustment = dataclasses.replace(adjustment, population=population)
+    if adjustment.status != "ok":
+        return adjustment, refitted
+    if analysis.match is not None:
+        within = [cohort.labels[name].values for name in analysis.match.within]
+        return match(adjustment, settings=analysis.match, within=within), refitted
+    if analysis.stratify is not None:
+        within = [cohort.labels[name].values for name in analysis.stratify.within]
+        return stratify(adjustment, settings=analysis.stratify, within=within), refitted
+    if analysis.weight is not None:
+        return weight(adjustment, settings=analysis.weight), refitted
+    return adjustment, refitted
+
+
+def _stored(
+    adjustment: Adjustment, status: str, reason: str | None, refitted: ScoreStep | None = None
+) -> AdjustmentStep:
+    people = adjustment.population
+    has_new_score = refitted is not None and refitted.score is not None
+    return AdjustmentStep(
+        status=status,
+        reason=reason,
+        notes=adjustment.notes,
+        kind=adjustment.kind,
+        estimand=adjustment.estimand,
+        adjustment_status=adjustment.status,
+        attrition=adjustment.attrition,
+        details=_plain(adjustment.details),
+        weight=adjustment.weight,
+        set_id=adjustment.set_id,
+        preference=_histogram(adjustment) if people.has_score else [],
+        score=np.asarray(people.score) if has_new_score else None,
+        share=people.share if has_new_score else None,
+    )
+
+
+def _histogram(adjustment: Adjustment) -> list[PreferenceRow]:
+    """Rows by preference score, before and after, in bars of 0.01."""
+    people = adjustment.population
+    place = np.minimum((preference_score(people) * N_BARS).astype(np.int64), N_BARS - 1)
+    rows = []
+    for arm, is_own in (("target", people.is_target), ("comparator", ~people.is_target)):
+        counts = np.bincount(place[is_own], minlength=N_BARS)
+        kept = np.bincount(place[is_own & adjustment.kept], minlength=N_BARS)
+        weights = np.bincount(place[is_own], adjustment.weight[is_own], minlength=N_BARS)
+        rows += [
+            PreferenceRow(
+                arm=arm,
+                lower=k / N_BARS,
+                upper=(k + 1) / N_BARS,
+                count=int(counts[k]),
+                kept=int(kept[k]),
+                weight=float(weights[k]),
+            )
+            for k in range(N_BARS)
+        ]
+    return rows
+
+
+def _as_preference(score: Rows, share: float) -> list[float]:
+    odds = score / (1 - score) * (1 - share) / share
+    return [float(v) for v in odds / (1 + odds)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BalanceStep(StepResult):
+    """The balance of every covariate, and its summary.
+
+    Attributes
+    ----------
+    row : AdjustmentRow
+        The columns that say how alike the arms are.
+    is_balanced : bool or None
+        By the rule of the analysis; None where no difference is known.
+    factors : list of list of str
+        Covariates that are the levels of one.
+    chosen : list of [section, place]
+        Covariates of the table of characteristics.
+    columns : dict of arrays
+        As of `Balance.columns`.
+    """
+
+    row: AdjustmentRow
+    is_balanced: bool | None
+    factors: list[list[str]]
+    chosen: list[tuple[str, int]]
+    columns: dict[str, AnyArray]
+
+
+def balance_of(
+    cohort: Cohort,
+    adjustment: Adjustment,
+    settings: BalanceOptions,
+    sections: Sequence[Table1Section],
+) -> BalanceStep:
+    """The balance of every covariate, as columns, and its summary."""
+    found = balance(cohort.design, adjustment, settings=settings)
+    chosen, missing = _chosen(found, sections)
+    before, after = found.summary("before"), found.summary("after")
+    summary: dict[str, Any] = {
+        "n_covariates": len(found.names),
+        "after_min_p": after["min_p"],
+        "generalisability_of": found.generalises_to,
+        "generalisability_max": found.max_generalisability,
+        "threshold": found.threshold,
+        "sd": found.sd,
+    }
+    for word, side in (("before", before), ("after", after)):
+        summary |= {f"{word}_max": side["max"], f"{word}_worst": side["worst"]}
+        summary[f"{word}_above"] = side["n_above"]
+    known = ~np.isnan(found.after.smd)
+    return BalanceStep(
+        notes=tuple(
+            Note(
+                "unknown_covariate",
+                (),
+                "table1 lists {name!r}, but no covariate has that name.",
+                {"name": name},
+            )
+            for name in missing
+        ),
+        row=AdjustmentRow.of(summary),
+        is_balanced=bool(found.after.balanced[known].all()) if known.any() else None,
+        factors=[list(factor) for factor in found.factors],
+        chosen=chosen,
+        columns={name: _array(column) for name, column in found.columns().items()},
+    )
+
+
+def _array(column: AnyArray) -> AnyArray:
+    return column.astype(np.str_) if column.dtype == object else column
+
+
+def balance_rows(
+    step: BalanceStep, analyses: Mapping[Any, tuple[int, str]], adjustment: int
+) -> Iterator[BalanceRow]:
+    """A row for each covariate.
+
+    Parameters
+    ----------
+    analyses : mapping
+        Key of a covariate -> how it was made: analysis and domain.
+    adjustment : int
+        Number of the adjustment.
+    """
+    by_text = {str(key): analysis for key, analysis in analyses.items()}
+    category = {n: k for k, factor in enumerate(step.factors, start=1) for n in factor}
+    columns = {name: array.tolist() for name, array in step.columns.items()}
+    for side in ("before", "after"):
+        for arm in ARMS:
+            name = f"{side}_count_{arm}"
+            columns[name] = [None if np.isnan(n) else round(n) for n in columns[name]]
+    for values in zip(*columns.values(), strict=True):
+        row = dict(zip(columns, values, strict=True))
+        analysis_id, domain = by_text.get(row["covariate_id"], (None, None))
+        row |= {"analysis_id": analysis_id, "domain": domain}
+        yield BalanceRow.of(row | {"adjustment": adjustment, "category": category.get(row["name"])})
+
+
+def _chosen(
+    found: Balance, sections: Sequence[Table1Section]
+) -> tuple[list[tuple[str, int]], list[str]]:
+    """Section and place of the covariates of the table of characteristics; names of none."""
+    if not sections:
+        return _unasked(found), []
+    keys = list(map(str, found.keys))
+    chosen, missing = [], []
+    for section in sections:
+        for pattern in section.covariates:
+            of_it = [
+                (section.section, k)
+                for k in range(len(keys))
+                if pattern == keys[k] or fnmatch.fnmatchcase(found.names[k], pattern)
+            ]
+            chosen += of_it
+            missing += [] if of_it else [pattern]
+    return chosen, missing
+
+
+def _unasked(found: Balance) -> list[tuple[str, int]]:
+    """All covariates, or the most common ones of more than can be read."""
+    p = len(found.names)
+    if p <= MAX_CHARACTERISTICS:
+        return [("Covariates", k) for k in range(p)]
+    share = np.abs(found.before.mean_target) + np.abs(found.before.mean_comparator)
+    share[~found.is_binary] = np.inf  # such as age, of which there are few
+    most = np.sort(np.argsort(-share, kind="stable")[:MAX_CHARACTERISTICS])
+    return [(f"The {most.size} most common of {p:,} covariates", int(k)) for k in most]
+
+
+def characteristic_rows(step: BalanceStep, adjustment: int) -> Iterator[CharacteristicRow]:
+    """Lines of the table of characteristics."""
+    columns = step.columns
+
+    def of_side(side: str, k: int, is_binary: bool) -> CharacteristicColumns:
+        sd = {f"{arm}_sd": float(columns[f"{side}_sd_{arm}"][k]) for arm in ARMS}
+        return CharacteristicColumns(
+            **{arm: float(columns[f"{side}_mean_{arm}"][k]) for arm in ARMS},
+            **({} if is_binary else sd),
+            smd=float(columns[f"{side}_smd"][k]),
+        )
+
+    for number, (section, k) in enumerate(step.chosen, start=1):
+        is_binary = bool(columns["is_binary"][k])
+        yield CharacteristicRow(
+            adjustment=adjustment,
+            number=number,
+            section=section,
+            covariate_id=str(columns["covariate_id"][k]),
+            label=str(columns["name"][k]),
+            kind="share" if is_binary else "mean",
+            before=of_side("before", k, is_binary),
+            after=of_side("after", k, is_binary),
+        )
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can hold it."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(v) for v in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,241 @@
+"""The cache of a run: results of steps, found again by what they depend on, now or in a later run.
+
+The key of a step is made of the settings that matter to it and of the keys of what it builds upon,
+down to the contents of the files that were read. Its result is one file, which appears whole under
+its name, so that a run that was killed goes on after the last step that it finished. The folder
+holds data of single people and must not be shared.
+"""
+
+import dataclasses
+import hashlib
+import json
+import time
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from riskset._errors import InputError
+from riskset._messages import Note
+from riskset._types import AnyArray
+from riskset._version import __version__
+from riskset.cohort.adjustment import Step
+from riskset.data.documents import DAMAGED_ARCHIVE
+from riskset.data.writers import lock, replacing
+from riskset.results.columns import ResultRow
+
+__all__ = ["ResultT", "StepCache", "StepResult", "digest"]
+
+FACTS = "facts"
+CONTENT = 9
+"""Version of what steps store; a result of another version is computed again."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StepResult:
+    """What a step found; each step has a class with further fields.
+
+    Fields may be numbers, text and lists of them, arrays, mappings of text to arrays, rows of
+    results (`ResultRow`), notes and steps of an attrition.
+
+    Attributes
+    ----------
+    key : str
+        What the result depends on; the cache sets it.
+    status : str
+        "ok", or why the run cannot go on after this step.
+    reason : str or None
+        The status in a sentence.
+    notes : tuple of Note
+    """
+
+    key: str = ""
+    status: str = "ok"
+    reason: str | None = None
+    notes: tuple[Note, ...] = ()
+
+
+ResultT = TypeVar("ResultT", bound=StepResult)
+
+
+class StepCache:
+    """The results of the steps of a run, and how long each step took.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is absent.
+
+    Raises
+    ------
+    InputError
+        If another run has the folder.
+
+    Attributes
+    ----------
+    times : list of dict
+        ``step``, ``what``, ``seconds``, ``reused`` of every step that was asked for, once.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (folder / ".lock").open("ab")
+        busy = InputError(
+            f"another run writes into {str(folder.parent)!r}.",
+            hint="wait until it has ended, or name another folder.",
+        )
+        try:
+            lock(self._lock, busy)
+        except InputError:
+            self.close()
+            raise
+        for suffix in (".npz", ".rsd"):  # of a run that was killed
+            for unfinished in folder.glob(f".*{suffix}"):
+                unfinished.unlink()
+        self._folder = folder
+        self._known: set[str] = set()
+        self.times: list[dict[str, object]] = []
+
+    def close(self) -> None:
+        """Let other runs have the folder."""
+        self._lock.close()
+
+    def path(self, name: str, key: str) -> Path:
+        """Where a step keeps a further file."""
+        return self._folder / f"{name}-{key}"
+
+    def load(self, step: str, key: str, kind: type[ResultT]) -> ResultT:
+        """The result of a step that this run has done."""
+        result = _load(self._place(step, key), key, kind)
+        assert result is not None, "the cache was changed during the run"
+        return result
+
+    def _place(self, step: str, key: str) -> Path:
+        return self.path(step.replace(" ", "-"), f"{key}.npz")
+
+    def get_or_compute(
+        self,
+        step: str,
+        what: str,
+        depends_on: object,
+        kind: type[ResultT],
+        compute: Callable[[], ResultT],
+    ) -> ResultT:
+        """The result of a step, from the cache or computed and kept.
+
+        Parameters
+        ----------
+        step : str
+            Its name, such as "propensity score".
+        what : str
+            What it is done for, for the record of times.
+        depends_on : object
+            Everything that the result depends on, as JSON can hold it.
+        kind : type
+            Class of the result.
+        compute : callable
+        """
+        key = digest(step, depends_on)
+        path = self._place(step, key)
+        result = _load(path, key, kind)
+        seconds, reused = 0.0, result is not None
+        if result is None:
+            started = time.perf_counter()
+            result = dataclasses.replace(compute(), key=key)
+            seconds = time.perf_counter() - started
+            _save(path, result)
+        if key not in self._known:
+            self._known.add(key)
+            self.times.append(
+                {"step": step, "what": what, "seconds": round(seconds, 3), "reused": reused}
+            )
+        return result
+
+
+def digest(*parts: object) -> str:
+    """A short name for what parts say, the same in every run of this version."""
+    text = json.dumps([__version__, CONTENT, *parts], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _save(path: Path, result: StepResult) -> None:
+    facts: dict[str, object] = {}
+    arrays: dict[str, AnyArray] = {}
+    for own in dataclasses.fields(result):
+        value = getattr(result, own.name)
+        if isinstance(value, np.ndarray):
+            arrays[own.name] = value
+        elif isinstance(value, dict) and _holds_arrays(_hints(type(result))[own.name]):
+            arrays |= {f"{own.name}.{name}": array for name, array in value.items()}
+        else:
+            facts[own.name] = _stored(value)
+    text = json.dumps(facts, default=lambda value: value.item())  # numbers of NumPy
+    with replacing(path) as (temporary,), temporary.open("wb") as file:
+        content: dict[str, Any] = {FACTS: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
+        np.savez(file, **content)
+
+
+def _stored(value: object) -> object:
+    """A value as JSON can hold it."""
+    if isinstance(value, ResultRow):
+        return {name: known for name, known in value.items() if known is not None}
+    if isinstance(value, Note):
+        return value.to_fields()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, list | tuple):
+        return [_stored(one) for one in value]
+    return value
+
+
+def _load(path: Path, key: str, kind: type[ResultT]) -> ResultT | None:
+    """None if there is no result, or none that can be read: then it is computed again."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            arrays: Mapping[str, AnyArray] = {name: stored[name] for name in stored.files}
+        facts = json.loads(arrays[FACTS].tobytes())
+    except DAMAGED_ARCHIVE:
+        return None
+    values: dict[str, Any] = {}
+    for name, hint in _hints(kind).items():
+        if name in facts:
+            values[name] = _restored(facts[name], hint)
+        elif name in arrays:
+            values[name] = arrays[name]
+        elif _holds_arrays(hint):
+            start = f"{name}."
+            values[name] = {
+                other.removeprefix(start): array
+                for other, array in arrays.items()
+                if other.startswith(start)
+            }
+    return kind(**(values | {"key": key}))
+
+
+def _hints(kind: type[StepResult]) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return {own.name: hints[own.name] for own in dataclasses.fields(kind)}
+
+
+def _holds_arrays(hint: Any) -> bool:
+    return typing.get_origin(hint) is dict and typing.get_args(hint)[1] == AnyArray
+
+
+def _restored(value: Any, hint: Any) -> Any:
+    """A value of a field from what JSON held."""
+    if value is None:
+        return None
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _restored(value, next(one for one in inner if one is not type(None)))
+    if origin in (list, tuple):
+        return origin(_restored(one, inner[0]) for one in value)
+    if isinstance(hint, type) and issubclass(hint, ResultRow):
+        return hint.of(value)
+    if hint is Note:
+        return Note.from_fields(value)
+    return Step(**value) if hint is Step else value

@@ -1,0 +1,504 @@
+"""The steps of estimates: the crude one, the main one, those of further models, and subgroups."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from riskset._errors import InputError
+from riskset._messages import Note
+from riskset._types import AnyArray
+from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.covariate_filter import TidyInfo
+from riskset.cohort.estimate import Estimate
+from riskset.cohort.outcome_model import fit_outcome
+from riskset.cohort.outcomes import ArmCounts, Outcomes, count_arms, expected_se
+from riskset.cohort.settings import OutcomeModel
+from riskset.data.design import Design
+from riskset.data.outcome import Surv
+from riskset.disclosure.rows import known
+from riskset.infer.crossval.checkpoint import CheckpointError
+from riskset.model.penalty import L1, Penalty
+from riskset.results.rows import (
+    ArmColumns,
+    EffectColumns,
+    EstimateRow,
+    IntervalRow,
+    OutcomeCoefficientRow,
+    OutcomePenaltyRow,
+    ProfilePointRow,
+)
+from riskset.study.cache import StepResult
+from riskset.study.propensity_step import (
+    coefficient_rows,
+    penalty_columns,
+    sentence,
+    status_of,
+    tidy_covariates,
+    tried_penalties,
+)
+from riskset.study.sections import Analysis, OutcomeModelSection
+from riskset.study.source import Cohort, Followed
+
+__all__ = ["EstimateStep", "crude", "estimates", "numbered", "subgroup_estimates"]
+
+NAMES = {"cox": "hazard", "cause-specific": "cause-specific hazard", "finegray": "subdistribution"}
+FITTED = ("ok", "events_in_one_arm")
+"""Statuses of models whose covariates have coefficients, if that of the treatment is infinite."""
+MAX_INTERVALS = 6
+BY_ROWS = ("robust", "bootstrap")
+"""Ways of intervals with which rows count as belonging together or having weights."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EstimateStep(StepResult):
+    """Estimates of one outcome, and what else their models report.
+
+    Attributes
+    ----------
+    rows : list of EstimateRow
+    coefficients, tried : list of rows
+        Of the covariates of outcome models, with the number of their estimate.
+    profile, over_time : list of rows
+        Of the main estimate.
+    """
+
+    rows: list[EstimateRow]
+    coefficients: list[OutcomeCoefficientRow] = dataclasses.field(default_factory=list)
+    tried: list[OutcomePenaltyRow] = dataclasses.field(default_factory=list)
+    profile: list[ProfilePointRow] = dataclasses.field(default_factory=list)
+    over_time: list[IntervalRow] = dataclasses.field(default_factory=list)
+
+
+def numbered(steps: Iterable[EstimateStep]) -> Iterator[EstimateRow]:
+    """Estimates of several steps, numbered."""
+    rows = (row for step in steps for row in step.rows)
+    return (dataclasses.replace(row, number=k) for k, row in enumerate(rows, start=1))
+
+
+def crude(followed: Followed, settings: OutcomeModelSection, seed: int) -> EstimateStep:
+    """The estimate without any adjustment, of all who are followed."""
+    plain = dataclasses.replace(settings, covariates="none", strength=None, censoring_group=None)
+    try:
+        estimate = _fit(
+            followed, followed.people, plain, plain.model, seed=seed, reading="marginal"
+        )
+    except InputError as error:
+        return _failed(error)
+    return _found(estimate, rows=[_row(estimate, "crude", "crude")])
+
+
+def estimates(
+    cohort: Cohort,
+    followed: Followed,
+    adjustment: Adjustment,
+    analysis: Analysis,
+    seed: int,
+    is_of_interest: bool,
+    checkpoint: Path | None = None,
+) -> EstimateStep:
+    """The main estimate, its other reading, and those of further models.
+
+    The main estimate has a likelihood profile. Outcomes of interest, but not controls, which may be
+    many, also have the main estimate in intervals of time, and what each model says of its
+    covariates. `checkpoint` is a file, from whose name those of each cross-validation are made, for
+    replicates that are done.
+    """
+    settings = analysis.model
+    asked: list[tuple[Estimate, str, str]] = []
+    try:
+        extra, penalty, tidied = _covariates(cohort, adjustment, analysis)
+        more: dict[str, Any] = {"seed": seed, "extra": extra, "penalty": penalty}
+        more["checkpoint"] = checkpoint
+        intervals = MAX_INTERVALS if is_of_interest else 0
+        main = _fit(
+            followed, adjustment, settings, settings.model, **more,
+            profile=True, time_intervals=intervals,
+        )  # fmt: skip
+        asked.append((main, "main", "adjusted"))
+        if main.sensitivity is not None:
+            label = f"{main.sensitivity.reading} instead of {main.reading}"
+            asked.append((main.sensitivity, "sensitivity", label))
+    except CheckpointError:
+        raise
+    except InputError as error:
+        return _failed(error)
+    notes = _notes_of_profile(main)
+    for kind in settings.also:
+        if kind == settings.model:
+            continue
+        try:
+            other = _fit(followed, adjustment, settings, kind, **more)
+        except CheckpointError:
+            raise
+        except InputError as error:
+            notes.append(Note("model", (), f"{kind}: {error}"))
+            continue
+        for one in (other, other.sensitivity):
+            if one is not None:
+                asked.append((one, "model", f"{NAMES[kind]}, {one.reading}"))
+    rows = [_with_covariates(_row(one, *label), one, settings, seed) for one, *label in asked]
+    step = _found(
+        main,
+        rows=rows,
+        profile=_profile(main),
+        over_time=_over_time(main, followed, adjustment),
+        coefficients=[
+            row
+            for number, (one, *_) in enumerate(asked, start=1)
+            for row in _coefficients(cohort, adjustment, one, number, tidied)
+            if is_of_interest
+        ],
+        tried=[
+            OutcomePenaltyRow.of(row | {"number": number})
+            for number, (one, *_) in enumerate(asked, start=1)
+            if is_of_interest and one.cross_validation is not None
+            for row in tried_penalties(one.cross_validation)
+        ],
+    )
+    return dataclasses.replace(step, notes=(*step.notes, *notes))
+
+
+def _failed(error: InputError) -> EstimateStep:
+    status, reason = status_of(error)
+    return EstimateStep(status=status, reason=reason, rows=[])
+
+
+def _found(estimate: Estimate, **rows: Any) -> EstimateStep:
+    reason = None if estimate.reason is None else sentence(estimate.reason)
+    return EstimateStep(status=estimate.status, reason=reason, notes=estimate.notes, **rows)
+
+
+def _covariates(
+    cohort: Cohort, adjustment: Adjustment, analysis: Analysis
+) -> tuple[Design | None, Penalty | None, TidyInfo | None]:
+    """Covariates to adjust for, their penalty, and what was done to them.
+
+    Without a penalty it is to be chosen.
+    """
+    settings = analysis.model
+    if settings.covariates == "none" or adjustment.status != "ok":
+        return None, None, None
+    tidied, design = tidy_covariates(cohort, adjustment, analysis.tidy)
+    return design, None if settings.strength is None else L1(settings.strength), tidied
+
+
+def _fit(
+    followed: Followed,
+    adjustment: Adjustment,
+    settings: OutcomeModelSection,
+    kind: str,
+    *,
+    seed: int,
+    extra: Design | None = None,
+    penalty: Penalty | None = None,
+    interactions: Design | None = None,
+    reading: str | None = None,
+    profile: bool = False,
+    time_intervals: int = 0,
+    checkpoint: Path | None = None,
+) -> Estimate:
+    """`fit_outcome` by the settings of a model."""
+    is_finegray = kind == "finegray"
+    changes: dict[str, Any] = {
+        "model": kind,
+        "penalty": penalty,
+        "cross_validate": extra is not None and penalty is None,
+        "tidy": False,
+        "profile": "adaptive" if profile else None,
+        "time_intervals": time_intervals,
+        "seed": seed,
+    }
+    changes |= {"ties": "breslow"} if is_finegray else {}
+    changes |= {} if is_finegray else {"censoring_weights": "none", "censoring_group": None}
+    changes |= {} if reading is None else {"reading": reading}
+    return fit_outcome(
+        Surv(followed.time, followed.status),
+        adjustment,
+        settings=OutcomeModel(**settings.values(OutcomeModel) | changes),
+        covariates=extra,
+        interactions=interactions,
+        checkpoint=checkpoint and checkpoint.with_stem(f"{checkpoint.stem}-{kind}"),
+    )
+
+
+def _row(estimate: Estimate, role: str, label: str) -> EstimateRow:
+    """A row of the table `estimates`, but for its number and its covariates."""
+    events = estimate.target.outcomes + estimate.comparator.outcomes
+    n1, n0 = estimate.target.exposures, estimate.comparator.exposures
+    names = (own.name for own in dataclasses.fields(EffectColumns))
+    return EstimateRow(
+        role=role,
+        label=label,
+        model=estimate.model,
+        reading=estimate.reading,
+        estimand=estimate.estimand,
+        status=estimate.status,
+        note="; ".join(note.code for note in estimate.notes),
+        effect=EffectColumns(**{name: known(getattr(estimate, name)) for name in names}),
+        llr=known(estimate.llr),
+        interval=estimate.interval,
+        interval_level=estimate.level,
+        mdrr=known(estimate.mdrr),
+        expected_se=expected_se(events, n1 / (n1 + n0)) if n1 + n0 else None,
+        proportionality_p=known(estimate.proportionality_p),
+        informative_strata=estimate.informative_strata,
+        informative_people=estimate.informative_people,
+        n_covariates=0,
+        kkt=known(estimate.kkt),
+        target_arm=_arm(estimate.target),
+        comparator_arm=_arm(estimate.comparator),
+    )
+
+
+def _arm(counts: ArmCounts) -> ArmColumns:
+    return ArmColumns(**{n: known(value) for n, value in dataclasses.asdict(counts).items()})
+
+
+def _with_covariates(
+    row: EstimateRow, estimate: Estimate, settings: OutcomeModelSection, seed: int
+) -> EstimateRow:
+    """With the columns about the covariates of the model."""
+    columns: dict[str, object] = {"n_covariates": len(estimate.names)}
+    if estimate.names and estimate.status in FITTED:
+        columns["n_used"] = int(np.count_nonzero(estimate.coef))
+    if estimate.penalty is not None:
+        columns |= penalty_columns(estimate.penalty)
+        columns["chosen_by"] = "given" if estimate.cross_validation is None else "cross-validation"
+    if estimate.cross_validation is not None:
+        columns |= {"folds": settings.folds, "repeats": settings.repeats, "seed": seed}
+    return row.changed(columns)
+
+
+def _coefficients(
+    cohort: Cohort, adjustment: Adjustment, estimate: Estimate, number: int, tidied: TidyInfo | None
+) -> Iterator[OutcomeCoefficientRow]:
+    """Coefficients other than 0 of the covariates of a model.
+
+    Parameters
+    ----------
+    number : int
+        Of the estimate within its run.
+    tidied : TidyInfo or None
+        What was done to the covariates before the model had them.
+    """
+    if estimate.status not in FITTED:
+        return
+    coef = estimate.coef
+    if tidied is not None and coef.size:
+        coef = tidied.original_coef(coef, estimate.keys)
+    people = np.flatnonzero(adjustment.kept)
+    for row in coefficient_rows(cohort.design, adjustment.population, estimate.keys, coef, people):
+        yield OutcomeCoefficientRow.of(row | {"number": number})
+
+
+def _profile(estimate: Estimate) -> list[ProfilePointRow]:
+    """Points of the profile likelihood, relative to the largest of them.
+
+    The log likelihood itself would tell numbers of people, and its constant means nothing.
+    """
+    profile = estimate.profile
+    if profile is None:
+        return []
+    is_known = np.isfinite(profile.log_likelihood)
+    best = profile.log_likelihood[is_known].max(initial=-np.inf)
+    columns = (profile.log_hr, profile.log_likelihood - best, profile.derivative)
+    return [
+        ProfilePointRow(log_hr=float(x), log_likelihood=float(value), derivative=float(slope))
+        for x, value, slope in zip(*(column[is_known] for column in columns), strict=True)
+    ]
+
+
+def _notes_of_profile(estimate: Estimate) -> list[Note]:
+    """That points of the profile are left out."""
+    values = np.zeros(0) if estimate.profile is None else estimate.profile.log_likelihood
+    lost = int(np.count_nonzero(~np.isfinite(values)))
+    if not lost:
+        return []
+    text = (
+        "{lost:,} of {points:,} points of the likelihood profile are left out, because the fit of "
+        "the other coefficients did not converge there."
+    )
+    return [Note("profile_left_out", (), text, {"lost": lost, "points": values.size})]
+
+
+def _over_time(estimate: Estimate, followed: Followed, adjustment: Adjustment) -> list[IntervalRow]:
+    """A row for each interval of time of an estimate, the first one first."""
+    over_time = estimate.over_time
+    if over_time is None:
+        return []
+    errors = over_time.se_robust if estimate.interval in BY_ROWS else over_time.se_model
+    half = float(ndtri(0.5 + estimate.level / 2)) * errors
+    hr, lower, upper = (np.exp(over_time.coef + side * half) for side in (0, -1, 1))
+    is_event = adjustment.kept & (followed.status == 1)
+    is_target = adjustment.population.is_target
+    rows = []
+    for k, (start, end) in enumerate(zip(over_time.start, over_time.end, strict=True)):
+        inside = is_event & (start < followed.time) & (followed.time <= end)
+        rows.append(
+            IntervalRow(
+                interval=k + 1,
+                start=float(start),
+                end=float(end),
+                target_outcomes=int(np.count_nonzero(inside & is_target)),
+                comparator_outcomes=int(np.count_nonzero(inside & ~is_target)),
+                hr=float(hr[k]),
+                hr_lower=float(lower[k]),
+                hr_upper=float(upper[k]),
+                log_hr=float(over_time.coef[k]),
+                se=float(errors[k]),
+                interval_level=estimate.level,
+            )
+        )
+    return rows
+
+
+def subgroup_estimates(
+    cohort: Cohort,
+    followed: Followed,
+    adjustment: Adjustment,
+    analysis: Analysis,
+    column: str,
+    main: EstimateRow,
+    seed: int,
+) -> EstimateStep:
+    """The effect at each level of a variable, from its interactions with the treatment.
+
+    People of levels in which the effect alone has no finite estimate are left out of the model;
+    weights and sets stay. Covariates that the main estimate is adjusted for are in it, with the
+    penalty that was chosen there; treatment, levels and interactions have none.
+
+    Parameters
+    ----------
+    column : str
+        Of the labels of the cohort.
+    main : EstimateRow
+        The main estimate.
+    """
+    levels = cohort.labels[column].found(adjustment.kept)
+    if len(levels) < 2 or adjustment.status != "ok":
+        return EstimateStep(rows=[])
+    try:
+        model = _LevelModel(cohort, followed, adjustment, analysis, column, main, seed)
+        return EstimateStep(rows=model.rows(levels))
+    except InputError as error:
+        reason = f"no subgroups of {column!r}: {status_of(error)[1]}"
+        return EstimateStep(rows=[], notes=(Note("subgroups", (), reason),))
+
+
+@dataclass(frozen=True, eq=False)
+class _LevelModel:
+    cohort: Cohort
+    followed: Followed
+    adjustment: Adjustment
+    analysis: Analysis
+    column: str
+    main: EstimateRow
+    seed: int
+
+    def rows(self, levels: Sequence[object]) -> list[EstimateRow]:
+        """A row of each level, in their order."""
+        alone = {level: self._alone(level) for level in levels}
+        kept = [level for level in levels if alone[level].status == "ok"]
+        # Resamples of interactions would give no interval of a level.
+        settings = self._model("auto" if self.analysis.model.interval == "bootstrap" else None)
+        extra, penalty = None, None
+        if self.main.strength.l1:
+            extra = tidy_covariates(self.cohort, self.adjustment, self.analysis.tidy)[1]
+            penalty = L1(self.main.strength.l1)
+        people = self._inside(kept)
+
+        def joint(first: object) -> Estimate:
+            """The model in which the treatment's own coefficient is the effect at one level."""
+            columns = {
+                f"{self.column}={level}": (self._labels == level).astype(np.float64)
+                for level in kept
+                if level != first
+            }
+            groups = Design.from_columns(columns) if columns else None
+            return _fit(
+                self.followed, people, settings, settings.model,
+                extra=extra, penalty=penalty, seed=self.seed, interactions=groups,
+            )  # fmt: skip
+
+        fitted = {level: joint(level) for level in (kept if extra is not None else kept[:1])}
+        groups = {g.name: g for g in fitted[kept[0]].subgroups} if kept else {}
+        rows = []
+        for level in levels:
+            group = groups.get(f"{self.column}={level}")
+            if extra is not None and level in fitted:
+                one = _of_level(fitted[level], alone[level])
+            elif level in fitted:
+                first = fitted[level]
+                one = _normal(_of_level(first, alone[level]), first.log_hr, first.se)
+            elif group is not None:
+                first = _of_level(fitted[kept[0]], alone[level])
+                one = _normal(first, group.log_hr, group.se_log_hr)
+            else:
+                one = _normal(_of_level(alone[level], alone[level]), np.nan, np.nan)
+            p = group.p if group is not None else None
+            if kept and level == kept[0] and len(groups) == 1:
+                p = next(iter(groups.values())).p
+            row = _row(one, "subgroup", f"{self.column}: {level}")
+            if extra is not None:
+                row = _with_covariates(row, one, settings, self.seed)
+                row = row.changed({"chosen_by": self.main.strength.chosen_by})
+            rows.append(dataclasses.replace(row, level=str(level), interaction_p=p))
+        return rows
+
+    @property
+    def _labels(self) -> AnyArray:
+        return self.cohort.labels[self.column].values
+
+    def _model(self, interval: str | None) -> OutcomeModelSection:
+        changes: dict[str, Any] = {"reading": self.main.reading, "strength": None}
+        changes |= {} if interval is None else {"interval": interval}
+        return dataclasses.replace(self.analysis.model, **changes)
+
+    def _inside(self, levels: Sequence[object]) -> Adjustment:
+        inside = np.isin(self._labels, np.array(levels))
+        weight = np.where(inside, self.adjustment.weight, 0.0)
+        return dataclasses.replace(self.adjustment, weight=weight)
+
+    def _alone(self, level: object) -> Estimate:
+        """The effect in a level by itself, which tells whether there is one; and its counts."""
+        settings, people = self._model("wald"), self._inside([level])
+        target, comparator = count_arms(Outcomes(self.followed.time, self.followed.status), people)
+        alone = _fit(self.followed, people, settings, settings.model, seed=self.seed)
+        return dataclasses.replace(alone, target=target, comparator=comparator)
+
+
+def _of_level(estimate: Estimate, alone: Estimate) -> Estimate:
+    """The estimate of a level, with what is of the whole model left out."""
+    return dataclasses.replace(
+        estimate,
+        target=alone.target,
+        comparator=alone.comparator,
+        llr=float("nan"),
+        proportionality_p=float("nan"),
+        kkt=float("nan"),
+        informative_strata=None,
+        informative_people=None,
+        sensitivity=None,
+        notes=(),
+    )
+
+
+def _normal(estimate: Estimate, log_hr: float, se: float) -> Estimate:
+    """With another effect, and a normal interval."""
+    half = float(ndtri(0.5 + estimate.level / 2)) * se
+    nothing = float("nan")
+    return dataclasses.replace(
+        estimate,
+        log_hr=log_hr,
+        lower=log_hr - half,
+        upper=log_hr + half,
+        se=se,
+        p=float(2 * ndtr(-abs(log_hr / se))) if se > 0 else nothing,
+        one_sided_p=float(ndtr(-log_hr / se)) if se > 0 else nothing,
+        interval="wald",
+    )

@@ -1,0 +1,336 @@
+"""The step of the propensity score: tidy covariates, the model, and what both report."""
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riskset._errors import CohortError, InputError, RisksetWarning
+from riskset._types import AnyArray, Features, Index
+from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.covariate_filter import TidyInfo, tidy
+from riskset.cohort.overlap import auc, equipoise
+from riskset.cohort.population import Population
+from riskset.cohort.propensity_checks import TreatmentCovariates
+from riskset.cohort.propensity_model import propensity_score
+from riskset.cohort.propensity_result import PropensityScore
+from riskset.cohort.settings import Tidy
+from riskset.data.column_statistics import select_columns
+from riskset.data.design import Design
+from riskset.infer.crossval.checkpoint import CheckpointError
+from riskset.infer.crossval.result import CrossValidation
+from riskset.model.penalty import Penalty
+from riskset.model.references import without_levels
+from riskset.results.rows import (
+    FlaggedCovariateRow,
+    ScoreCoefficientRow,
+    ScorePenaltyRow,
+    ScoreRow,
+)
+from riskset.study.cache import StepResult
+from riskset.study.sections import PropensitySection
+from riskset.study.source import Cohort
+
+__all__ = [
+    "ScoreStep",
+    "coefficient_rows",
+    "fit_score",
+    "given_score",
+    "penalty_columns",
+    "sentence",
+    "status_of",
+    "tidy_covariates",
+    "tried_penalties",
+]
+
+USABLE = ("ok", "ps_constant", "separated")
+"""Statuses of scores with which a study can go on."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoreStep(StepResult):
+    """A propensity score.
+
+    Attributes
+    ----------
+    row : ScoreRow
+    coefficients, tried, flagged : list of rows
+        Of the tables `ps_coefficients`, `ps_cross_validation` and `ps_flagged`.
+    score : (n,) float64 or None
+        Of everybody in the cohort.
+    share : float or None
+        Of the target among those that the score was fitted to.
+    """
+
+    row: ScoreRow
+    coefficients: list[ScoreCoefficientRow]
+    tried: list[ScorePenaltyRow]
+    flagged: list[FlaggedCovariateRow]
+    score: AnyArray | None = None
+    share: float | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a study can go on with it."""
+        return self.status in USABLE
+
+
+def status_of(error: InputError) -> tuple[str, str]:
+    """Status of a step that could not be done, and its reason."""
+    code = snake(error.code) if isinstance(error, CohortError) else "bad_input"
+    return code, sentence(str(error).replace("\nHint: ", " Hint: "))
+
+
+def sentence(text: str) -> str:
+    """A message with arguments of Python as keys of the specification.
+
+    Examples
+    --------
+    >>> sentence("use estimand='ato', or descendants=False.")
+    'use estimand: ato, or descendants: false.'
+    """
+
+    def written(found: "re.Match[str]") -> str:
+        name, value = found[1], found[2]
+        return f"{name}: {value.strip(chr(39)) if value[0] == chr(39) else value.lower()}"
+
+    return re.sub(r"\b([a-z]\w*)=('[^']*'|True|False|None)", written, text)
+
+
+def snake(code: str) -> str:
+    """HighCorrelation -> high_correlation."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in code).removeprefix("_")
+
+
+def given_score(cohort: Cohort) -> ScoreStep:
+    """Scores that came with the data."""
+    population = cohort.people.population
+    row = _row(cohort, "given", "ok").changed(_overlap(population))
+    return ScoreStep(
+        row=row, coefficients=[], tried=[], flagged=[], score=np.asarray(population.score)
+    )
+
+
+def fit_score(
+    cohort: Cohort,
+    people: Adjustment,
+    settings: PropensitySection,
+    tidying: Tidy,
+    seed: int,
+    checkpoint: Path | None = None,
+) -> ScoreStep:
+    """Fit the score to those of a cohort who are left, and predict everybody's.
+
+    `checkpoint` is a file for replicates of the cross-validation that are done.
+    """
+    try:
+        info, design = tidy_covariates(cohort, people, tidying, settings.exclude)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RisksetWarning)  # the notes say it
+            fitted = propensity_score(
+                people,
+                design,
+                settings=settings.model(seed),
+                checkpoint=checkpoint if settings.cross_validate else None,
+                progress=False,
+            )
+    except CheckpointError:
+        raise
+    except InputError as error:
+        status, reason = status_of(error)
+        row = _row(cohort, "fitted", status).changed({"reason": reason})
+        is_flagged = isinstance(error, CohortError) and error.code == "HighCorrelation"
+        flagged = _flagged_by(error.details) if is_flagged else []  # type: ignore[attr-defined]
+        return ScoreStep(
+            status=status, reason=reason, row=row, coefficients=[], tried=[], flagged=flagged
+        )
+    return _described(cohort, fitted, info, settings, seed)
+
+
+def tidy_covariates(
+    cohort: Cohort, people: Adjustment, settings: Tidy, exclude: tuple[str, ...] = ()
+) -> tuple[TidyInfo, Design]:
+    """The covariates that a model may use."""
+    design = cohort.design
+    unwanted = set(exclude)
+    known = {*design.names, *map(str, design.keys)}
+    for name in exclude:
+        if name not in known:
+            raise InputError.unknown_name("covariate to exclude", name, design.names)
+    if unwanted:
+        named = zip(design.names, design.keys, strict=True)
+        design = without_levels(design, {n for n, key in named if {n, str(key)} & unwanted})
+    analyses = {key: analysis for key, (analysis, _) in cohort.analyses.items()}
+    info = tidy(
+        design,
+        people,
+        settings=settings,
+        analysis=analyses or None,
+    )
+    return info, info.design
+
+
+def _row(cohort: Cohort, source: str, status: str) -> ScoreRow:
+    people = cohort.people
+    return ScoreRow(
+        status=status, source=source, n_target=people.n_target, n_comparator=people.n_comparator
+    )
+
+
+def _described(
+    cohort: Cohort, fitted: PropensityScore, info: TidyInfo, settings: PropensitySection, seed: int
+) -> ScoreStep:
+    reason = next((n.message for n in fitted.notes if n.code == fitted.status), None)
+    curve = fitted.cross_validation
+    chosen_by = "given" if curve is None else "cross-validation"
+    row = _row(cohort, "fitted", fitted.status).changed(
+        {
+            "reason": reason,
+            "n_covariates": len(fitted.names),
+            "n_used": int(np.count_nonzero(fitted.coef)),
+            "n_excluded": len(fitted.excluded),
+            "penalty": settings.penalty,
+            "intercept": fitted.intercept,
+            "log_likelihood": fitted.log_likelihood,
+            "kkt": fitted.kkt,
+            "removed_empty": len(info.removed_empty),
+            "removed_redundant": len(info.removed_redundant),
+            "removed_rare": len(info.removed_rare),
+            "removed_duplicate": len(info.aliases),
+        }
+    )
+    row = row.changed({"chosen_by": chosen_by} | penalty_columns(fitted.penalty))
+    if curve is not None:
+        row = row.changed({"folds": settings.folds, "repeats": settings.repeats, "seed": seed})
+    coefficients: list[ScoreCoefficientRow] = []
+    score, share = None, None
+    if fitted.status not in ("one_arm_empty", "no_covariates"):
+        row = row.changed(_overlap(fitted.population))
+        factors = np.array([info.norm_factors.get(key, 1.0) for key in fitted.keys])
+        coefficients = [
+            ScoreCoefficientRow.of(one)
+            for one in coefficient_rows(
+                cohort.design, cohort.people.population, fitted.keys, fitted.coef / factors
+            )
+        ]
+        score, share = fitted.score, fitted.population.share
+    return ScoreStep(
+        status=fitted.status,
+        reason=None if fitted.status in USABLE else reason,
+        notes=fitted.notes,
+        row=row,
+        coefficients=coefficients,
+        tried=[] if curve is None else [ScorePenaltyRow.of(one) for one in tried_penalties(curve)],
+        flagged=[
+            *_flagged("high_correlation", fitted.high_correlation, fitted.excluded),
+            *_flagged("one_arm_only", fitted.one_arm_only, fitted.excluded),
+        ],
+        score=score,
+        share=share,
+    )
+
+
+def _overlap(people: Population) -> dict[str, object]:
+    area = auc(people)
+    lower, upper = area.interval()
+    return {
+        "auc": area.auc, "auc_lower": lower, "auc_upper": upper, "equipoise": equipoise(people),
+    }  # fmt: skip
+
+
+def penalty_columns(penalty: Penalty | None) -> dict[str, object]:
+    """Strengths on the total log likelihood, and the variance that Cyclops calls them by."""
+    if penalty is None:
+        return {}
+    l1, l2 = penalty.l1, penalty.l2
+    variance = None
+    if (l1 > 0) != (l2 > 0):
+        variance = 2 / l1**2 if l1 > 0 else 1 / l2
+    return {"l1": l1, "l2": l2, "variance": variance}
+
+
+def tried_penalties(curve: CrossValidation) -> list[dict[str, Any]]:
+    """Columns of every penalty that a cross-validation has tried, the strongest first."""
+    rows: list[dict[str, Any]] = []
+    for k, penalty in enumerate(curve.penalties):
+        assert penalty is not None
+        scores = {"mean": float(curve.mean[k]), "se": float(curve.se[k])}
+        rows.append(penalty_columns(penalty) | scores | {"chosen": k == curve.chosen})
+    return sorted(rows, key=lambda row: (-row["l1"], -row["l2"]))
+
+
+def coefficient_rows(
+    design: Design,
+    people: Population,
+    keys: Sequence[int | str],
+    coef: Features,
+    rows: Index | None = None,
+) -> list[dict[str, Any]]:
+    """Columns of coefficients other than 0, the largest first, with the means of their covariates.
+
+    Parameters
+    ----------
+    design : Design
+        All covariates as they came.
+    keys, coef : (p,)
+        Of the covariates of a model; coefficients per unit of `design`.
+    rows : (k,) int64, optional
+        Of the people whose means these are; default: everybody.
+    """
+    used = np.flatnonzero(coef)
+    if not used.size:
+        return []
+    place = {key: j for j, key in enumerate(design.keys)}
+    columns = np.array([place[keys[j]] for j in used.tolist()], dtype=np.int64)
+    is_binary, coef = design.is_binary[columns], coef[used]
+    design = select_columns(design, columns)  # before the rows: there may be millions of both
+    if rows is not None:
+        design, people = design.take_rows(rows), Population(people.treatment[rows])
+    means = TreatmentCovariates.of(design, people, np.arange(used.size))
+    return [
+        {
+            "rank": rank,
+            "covariate_id": str(means.keys[k]),
+            "name": means.names[k],
+            "coef": float(coef[k]),
+            "mean_target": float(means.mean_target[k]),
+            "mean_comparator": float(means.mean_comparator[k]),
+            "is_binary": bool(is_binary[k]),
+        }
+        for rank, k in enumerate(np.lexsort((used, -np.abs(coef))), start=1)
+    ]
+
+
+def _flagged(
+    kind: str, covariates: TreatmentCovariates, excluded: tuple[str, ...]
+) -> list[FlaggedCovariateRow]:
+    return [
+        FlaggedCovariateRow(
+            kind=kind,
+            covariate_id=str(covariates.keys[k]),
+            name=name,
+            correlation=float(covariates.correlation[k]),
+            mean_target=float(covariates.mean_target[k]),
+            mean_comparator=float(covariates.mean_comparator[k]),
+            excluded=kind == "high_correlation" and name in excluded,
+        )
+        for k, name in enumerate(covariates.names)
+    ]
+
+
+def _flagged_by(details: Mapping[str, Any]) -> list[FlaggedCovariateRow]:
+    """The covariates that an error names."""
+    names = ("name", "correlation", "mean_target", "mean_comparator")
+    return [
+        FlaggedCovariateRow(
+            kind="high_correlation",
+            covariate_id=str(id_),
+            excluded=False,
+            **{name: details[name][k] for name in names},
+        )
+        for k, id_ in enumerate(details["covariate_id"])
+    ]
