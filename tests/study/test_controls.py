@@ -5,7 +5,8 @@ import pytest
 
 import riskset as rs
 from cohort.golden import CONTROLS, table
-from riskset.results.rows import EffectColumns, EstimateRow
+from riskset.results.column_groups import EffectColumns
+from riskset.results.rows import EstimateRow
 from riskset.study.controls import CalibratedOutcome, calibrated
 from study.small import people, run
 

@@ -23,7 +23,8 @@ from riskset.report.sections import (
     question,
     reproduction,
 )
-from riskset.report.source import Part, Source
+from riskset.report.source import Part, Source, record
+from riskset.results.rows import EstimateRow, RunRow
 
 __all__ = ["FORMAT", "SECTIONS", "collect", "plain"]
 
@@ -43,6 +44,7 @@ SECTIONS: Mapping[str, ModuleType] = {
 }
 """In the order of the page."""
 
+RATIOS = [f"{of}hr{end}" for of in ("", "calibrated_") for end in ("", "_lower", "_upper")]
 NOBODY = ("empty", "one_arm_empty", "no_people")
 NO_SCORE = (
     "high_correlation", "no_covariates", "separated", "not_converged", "bad_covariates",
@@ -93,32 +95,19 @@ def _part(source: Source, part: Part) -> dict[str, Any]:
     return found
 
 
-def _run(source: Source, run: Mapping[str, Any]) -> dict[str, Any]:
+def _run(source: Source, run: RunRow) -> dict[str, Any]:
     """A line of the index: gate and estimate of an analysis."""
-    rows = source.of_run("estimates", run, role="main")
-    keys = (
-        "hr",
-        "hr_lower",
-        "hr_upper",
-        "calibrated_hr",
-        "calibrated_hr_lower",
-        "calibrated_hr_upper",
-    )
-    own = {key: rows[0][key] if rows else None for key in keys}
-    status = run["status"]
-    if status == "ok" and rows and rows[0]["status"] != "ok":
-        status = rows[0]["status"]
-    hidden = rows[0]["suppressed"] if rows else {}
+    rows = source.of_run(EstimateRow, run, role="main")
+    main = rows[0] if rows else EstimateRow(status="ok")
     return {
-        "target": source.label("targets", run["target"]),
-        "comparator": source.label("comparators", run["comparator"]),
-        "outcome": source.label("outcomes", run["outcome"]),
-        "analysis": source.label("analyses", run["analysis"]),
-        "status": status,
-        "unblind": run["unblind"],
+        "target": source.label("targets", run.target),
+        "comparator": source.label("comparators", run.comparator),
+        "outcome": source.label("outcomes", run.outcome),
+        "analysis": source.label("analyses", run.analysis),
+        "status": main.status if run.status == "ok" else run.status,
+        "unblind": run.unblind,
         "is_withheld": source.is_withheld(run),
-        **own,
-        "suppressed": {key: mask for key, mask in hidden.items() if key in keys},
+        **record(main, RATIOS),
     }
 
 

@@ -4,7 +4,7 @@ A table cell carries the names of the numbers of `report.json` that it shows (`d
 a program can compare the two.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -15,7 +15,8 @@ from riskset.report.words import Words
 
 __all__ = ["Column", "Drawing", "Page", "Record"]
 
-Record = Mapping[str, Any]
+Record = dict[str, Any]
+"""A row of a table of `report.json`."""
 Show = Callable[..., str]
 MOST_ROWS = 200
 """Of a table; the others are in the Parquet files only."""

@@ -4,21 +4,22 @@ The only module that opens results. What it hands out is all that the sections c
 they collect is `report.json`, from which alone the page is drawn.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from riskset.disclosure.arms import WITHOUT_EVENT
 from riskset.disclosure.engine import WITHHELD, Disclosure
 from riskset.disclosure.people import share_data
-from riskset.disclosure.rows import RUN, keys_of, names_hidden
+from riskset.disclosure.rows import RUN, RowT, keys_of, names_hidden, run_of
+from riskset.report.page import Record
 from riskset.report.words import Words
+from riskset.results.columns import ResultRow
 from riskset.results.folder import StudyResults
-from riskset.results.rows import TABLES
+from riskset.results.rows import TABLES, OfRun, RunRow
 
-__all__ = ["Part", "Source"]
+__all__ = ["Part", "Source", "masks", "record"]
 
-Row = dict[str, Any]
 EVENTS = ("outcomes", "competing")
 OF_OUTCOMES = ("arms", "estimates")
 """Tables whose events are hidden only because they are small, or few people are without any; but
@@ -41,10 +42,10 @@ class Part:
     target: str
     comparator: str
     outcome: str
-    runs: tuple[Row, ...]
+    runs: tuple[RunRow, ...]
 
     @property
-    def main(self) -> Row:
+    def main(self) -> RunRow:
         """The run of the first analysis."""
         return self.runs[0]
 
@@ -77,70 +78,81 @@ class Source:
         self.study = results.study
         self.run = results.run
         self.blind = blind
-        self.options: Row = results.study["settings"].get("report") or {}
+        self.options: dict[str, Any] = results.study["settings"].get("report") or {}
         self.curves = curves or self.options.get("curves") or "risk"
         self.min_cell_count = max(min_cell_count, int(results.study["min_cell_count"]))
         # The results of a study's own folder may be whole, whatever the specification hides.
         self._found = Disclosure(results.rows, TABLES, min_cell_count)
         self.study = self.study | {"data": share_data(self.study["data"], self._found)}
         self._withheld = {
-            keys_of(row, RUN)
-            for row in results.rows("runs")
-            if row["blinded"] or not row["unblind"]
+            keys_of(row, RUN) for row in results.read(RunRow) if row.blinded or not row.unblind
         }
 
-    def is_withheld(self, run: Mapping[str, Any]) -> bool:
+    def is_withheld(self, run: RunRow) -> bool:
         """Whether the effect of a run must not be shown."""
-        return bool(run["blinded"]) or (self.blind and not run["unblind"])
+        return run.blinded or (self.blind and not run.unblind)
 
     def parts(self) -> list[Part]:
         """Every target, comparator and outcome, in the order of the study."""
         order = list(self.study["analyses"])
-        found: dict[tuple[str, str, str], list[Row]] = {}
-        for row in self.rows("runs"):
-            if row["outcome_kind"] == "outcome":
-                found.setdefault((row["target"], row["comparator"], row["outcome"]), []).append(row)
+        runs: dict[tuple[str, str, str], list[RunRow]] = {}
+        for row in self.read(RunRow):
+            if row.outcome_kind == "outcome":
+                runs.setdefault((row.target, row.comparator, row.outcome), []).append(row)
         return [
-            Part(*names, tuple(sorted(rows, key=lambda r: order.index(r["analysis"]))))
-            for names, rows in found.items()
+            Part(*names, tuple(sorted(rows, key=lambda run: order.index(run.analysis))))
+            for names, rows in runs.items()
         ]
 
-    def rows(self, name: str, **where: object) -> list[Row]:
-        """Rows of a table; ``suppressed`` maps hidden columns to "small" or "hidden"."""
-        shown = [_marked(name, row) for row in self._found.shown(TABLES[name], **where)]
-        if self.blind and "outcome" in (shown[0] if shown else {}):
-            shown = [row for row in (self._blinded(name, row) for row in shown) if row is not None]
-        return shown
+    def read(self, kind: type[RowT], **where: object) -> list[RowT]:
+        """Rows of a table."""
+        rows = list(self._found.shown(kind, **where))
+        if self.blind and issubclass(kind, OfRun):
+            rows = [shown for row in rows for shown in self._blinded(row)]
+        return rows
 
-    def of_run(self, name: str, run: Mapping[str, Any], **where: object) -> list[Row]:
+    def of_run(self, kind: type[RowT], run: RunRow, **where: object) -> list[RowT]:
         """Rows of a table that belong to a run."""
-        keys = {key: run[key] for key in RUN}
-        return self.rows(name, **keys, **where)
+        return self.read(kind, **run_of(run), **where)
+
+    def of_adjustment(self, kind: type[RowT], number: int | None) -> list[RowT]:
+        """Rows of a table that belong to an adjustment, if there is one."""
+        return [] if number is None else self.read(kind, adjustment=number)
+
+    def of_score(self, kind: type[RowT], number: int | None) -> list[RowT]:
+        """Rows of a table that belong to a propensity score, if there is one."""
+        return [] if number is None else self.read(kind, ps=number)
 
     def label(self, group: str, name: str) -> str:
         """What readers call a target, comparator, outcome, analysis or subgroup."""
         about = self.study[group].get(name)
         return str(about["label"]) if about and about.get("label") else name
 
-    def _blinded(self, name: str, row: Row) -> Row | None:
-        if name == "controls" or keys_of(row, RUN) not in self._withheld:
-            return row
-        if name in EMPTIED:
-            return None
-        if name in WITHHELD and row.get("adjusted", True):
-            return row | dict.fromkeys(WITHHELD[name]) | {"blinded": True}
-        return row
+    def _blinded(self, row: RowT) -> Iterable[RowT]:
+        if keys_of(row, RUN) not in self._withheld:
+            yield row
+        elif row.table in WITHHELD and row.get("adjusted", True):
+            withheld: dict[str, object] = dict.fromkeys(WITHHELD[row.table])
+            yield row.changed(withheld | ({"blinded": True} if "blinded" in row else {}))
+        elif row.table not in EMPTIED:
+            yield row
 
 
-def _marked(table: str, row: Mapping[str, Any]) -> Row:
-    """Names of hidden columns, which the results have as text, as a mapping."""
-    if "suppressed" not in row:
-        return dict(row)
+def masks(row: ResultRow) -> dict[str, str]:
+    """Names of hidden columns, which the results have as text -> "small" or "hidden"."""
     names = names_hidden(row)
-    has_small = table in OF_OUTCOMES and row.get("role") != "subgroup"
-    masks = {}
+    has_small = row.table in OF_OUTCOMES and row.get("role") != "subgroup"
+    found = {}
     for name in sorted(names & set(row)):
         arm, _, word = name.partition("_")
         is_small = has_small and word in EVENTS and f"{arm}_{WITHOUT_EVENT}" not in names
-        masks[name] = "small" if is_small else "hidden"
-    return dict(row) | {"suppressed": masks}
+        found[name] = "small" if is_small else "hidden"
+    return found
+
+
+def record(row: ResultRow, names: Iterable[str] = ()) -> Record:
+    """Columns of a row for `report.json`, all of them or those named, and the masks of these."""
+    shown: Record = {name: row[name] for name in names or row}
+    if "suppressed" in row:
+        shown["suppressed"] = {name: mask for name, mask in masks(row).items() if name in shown}
+    return shown

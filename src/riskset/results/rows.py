@@ -6,92 +6,16 @@ specification. Results that several estimates share have a number: `ps` for a pr
 `suppressed` lists their columns. Effects that failed diagnostics are missing, with `blinded` true.
 """
 
+from riskset.results.column_groups import (
+    ArmColumns,
+    BalanceColumns,
+    CharacteristicColumns,
+    EffectColumns,
+    PenaltyColumns,
+)
 from riskset.results.columns import ResultRow, column, group, row_class
 
 SUPPRESSED = "columns hidden because of small counts, separated by commas"
-
-
-@row_class
-class ArmColumns:
-    """Counts and rates of one arm."""
-
-    persons: int | None = column("count", "people in the {of} group")
-    exposures: int | None = column("count", "rows of the {of} group; people may enter twice")
-    days: float | None = column("derived", "days at risk, including the first and the last day")
-    outcomes: int | None = column("count", "outcomes")
-    competing: int | None = column("count", "competing events")
-    rate: float | None = column("derived", "outcomes per 1000 person-years")
-    rate_lower: float | None = column("derived", "lower limit of its exact 95 % Poisson interval")
-    rate_upper: float | None = column("derived", "upper limit")
-    weighted_rate: float | None = column("derived", "rate with the weights of the adjustment")
-    weighted_rate_lower: float | None = column("derived", "lower limit of its 95 % interval")
-    weighted_rate_upper: float | None = column("derived", "upper limit")
-
-
-@row_class
-class PenaltyColumns:
-    """The penalty of the covariates of a model, and how it was chosen."""
-
-    l1: float | None = column("summary", "strength of {of} L1 penalty on the total log likelihood")
-    l2: float | None = column("summary", "strength of {of} L2 penalty")
-    variance: float | None = column("summary", "variance of the equivalent prior (Cyclops)")
-    chosen_by: str | None = column("summary", '"cross-validation", or "given"')
-    folds: int | None = column("summary", "number of folds of the cross-validation")
-    repeats: int | None = column("summary", "number of repetitions")
-    seed: int | None = column("summary", "seed of the folds")
-
-
-@row_class
-class BalanceColumns:
-    """A covariate in both arms, before or after an adjustment."""
-
-    mean_target: float | None = column(
-        "derived", "mean in the target group; for a binary covariate, the proportion"
-    )
-    mean_comparator: float | None = column("derived", "mean in the comparator group")
-    sd_target: float | None = column("derived", "standard deviation in the target group")
-    sd_comparator: float | None = column("derived", "standard deviation in the comparator group")
-    count_target: int | None = column(
-        "count", "people of the target group with the covariate; binary covariates only"
-    )
-    count_comparator: int | None = column(
-        "count", "people of the comparator group with the covariate"
-    )
-    smd: float | None = column("derived", "standardised mean difference; may be infinite")
-    smd_current_sd: float | None = column(
-        "derived", "the same, divided by the standard deviation of the same side"
-    )
-    smd_variance: float | None = column("derived", "variance of the standardised difference")
-    p: float | None = column(
-        "derived", "p of the null hypothesis that the difference is at the threshold"
-    )
-    balanced: bool | None = column("derived", "whether the difference is within the threshold")
-
-
-@row_class
-class CharacteristicColumns:
-    """A characteristic of both arms, before or after an adjustment."""
-
-    target: float | None = column("derived", "{of}")
-    comparator: float | None = column("derived", "the same in the comparator group")
-    target_sd: float | None = column("derived", "standard deviation of a mean")
-    comparator_sd: float | None = column("derived", "the same in the comparator group")
-    smd: float | None = column("derived", "standardised difference")
-
-
-@row_class
-class EffectColumns:
-    """A hazard ratio with its interval and p values."""
-
-    hr: float | None = column("effect", "{of}hazard ratio, target versus comparator")
-    hr_lower: float | None = column("effect", "lower limit of its interval; may be 0")
-    hr_upper: float | None = column("effect", "upper limit; may be infinite")
-    log_hr: float | None = column(
-        "effect", "logarithm of the ratio; infinite with events in one arm only"
-    )
-    se: float | None = column("effect", "standard error of the logarithm")
-    p: float | None = column("effect", "two-sided p")
-    one_sided_p: float | None = column("effect", "p for a ratio above 1")
 
 
 @row_class

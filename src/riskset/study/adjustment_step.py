@@ -21,13 +21,8 @@ from riskset.cohort.settings import BalanceOptions
 from riskset.cohort.stratification import stratify
 from riskset.cohort.trimming import trim
 from riskset.cohort.weighting import weight
-from riskset.results.rows import (
-    AdjustmentRow,
-    BalanceRow,
-    CharacteristicColumns,
-    CharacteristicRow,
-    PreferenceRow,
-)
+from riskset.results.column_groups import CharacteristicColumns
+from riskset.results.rows import AdjustmentRow, BalanceRow, CharacteristicRow, PreferenceRow
 from riskset.study.cache import StepResult
 from riskset.study.propensity_step import ScoreStep, fit_score, status_of
 from riskset.study.sections import Analysis, Table1Section

@@ -13,7 +13,8 @@ from riskset.cohort.calibration import Calibration, Controls, Method, calibrate,
 from riskset.cohort.diagnostics import BalanceFacts, Diagnostics, gate
 from riskset.cohort.settings import DiagnosticLimits
 from riskset.disclosure.rows import known, number
-from riskset.results.rows import CalibrationRow, ControlRow, EffectColumns, EstimateRow
+from riskset.results.column_groups import EffectColumns
+from riskset.results.rows import CalibrationRow, ControlRow, EstimateRow
 from riskset.study.adjustment_step import BalanceStep
 
 __all__ = ["CalibratedOutcome", "calibrated", "checks"]

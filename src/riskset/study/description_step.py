@@ -16,8 +16,8 @@ from riskset.cohort.curves import ArmCurves, incidence, survival
 from riskset.cohort.outcomes import Outcomes, count_arms, followup
 from riskset.cohort.risks import end_notes, risk_difference
 from riskset.data.outcome import Surv
+from riskset.results.column_groups import ArmColumns
 from riskset.results.rows import (
-    ArmColumns,
     ArmRow,
     AtRiskRow,
     CurveRow,

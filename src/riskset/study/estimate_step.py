@@ -23,9 +23,8 @@ from riskset.data.outcome import Surv
 from riskset.disclosure.rows import known
 from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.model.penalty import L1, Penalty
+from riskset.results.column_groups import ArmColumns, EffectColumns
 from riskset.results.rows import (
-    ArmColumns,
-    EffectColumns,
     EstimateRow,
     IntervalRow,
     OutcomeCoefficientRow,

@@ -7,27 +7,27 @@ from riskset.report.figures.attrition import AttritionStep, attrition_figure
 from riskset.report.figures.bars import calendar_figure
 from riskset.report.markup import Markup
 from riskset.report.numerals import whole
-from riskset.report.page import Column, Page
-from riskset.report.source import Part, Source
+from riskset.report.page import Column, Page, Record
+from riskset.report.source import Part, Source, masks, record
+from riskset.results.rows import AttritionRow, YearRow
 
 __all__ = ["collect", "render"]
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """The steps of the main adjustment and the calendar of the comparison."""
-    number = part.main["adjustment"]
-    steps = [] if number is None else source.rows("attrition", adjustment=number)
-    starts = source.rows("calendar", target=part.target, comparator=part.comparator)
-    return {"tables": {"attrition": steps, "calendar": _by_year(starts)}}
+    steps = source.of_adjustment(AttritionRow, part.main.adjustment)
+    starts = source.read(YearRow, target=part.target, comparator=part.comparator)
+    return {"tables": {"attrition": [record(step) for step in steps], "calendar": _by_year(starts)}}
 
 
-def _by_year(starts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    years: dict[int, dict[str, Any]] = {}
+def _by_year(starts: list[YearRow]) -> list[Record]:
+    years: dict[int, Record] = {}
     for row in starts:
-        own = years.setdefault(row["year"], {"year": row["year"], "target": 0, "comparator": 0})
-        own[row["arm"]] = row["starts"]
-        if "starts" in row.get("suppressed", {}):
-            own.setdefault("suppressed", {})[row["arm"]] = row["suppressed"]["starts"]
+        of_year = years.setdefault(row.year, {"year": row.year, "target": 0, "comparator": 0})
+        of_year[row.arm] = row.starts
+        for mask in masks(row).values():
+            of_year.setdefault("suppressed", {})[row.arm] = mask
     return [years[year] for year in sorted(years)]
 
 
@@ -47,7 +47,7 @@ def _shown(page: Page, row: Mapping[str, Any], key: str) -> str:
     return page.hidden(mask) if mask else whole(row[key])
 
 
-def _steps(page: Page, steps: list[dict[str, Any]], about: Mapping[str, Any]) -> Markup:
+def _steps(page: Page, steps: list[Record], about: Mapping[str, Any]) -> Markup:
     say = page.say
     twice = any(
         row[f"{arm}_persons"] != row[f"{arm}_exposures"]
@@ -97,7 +97,7 @@ def _removed(page: Page, row: Mapping[str, Any]) -> str:
     return page.say("attrition.removed", **shown)
 
 
-def _calendar(page: Page, years: list[dict[str, Any]], about: Mapping[str, Any]) -> Markup | None:
+def _calendar(page: Page, years: list[Record], about: Mapping[str, Any]) -> Markup | None:
     say = page.say
     if not years:
         return page.paragraph("calendar.none", "note")

@@ -7,12 +7,12 @@ from typing import Any
 from riskset.report.figures.scatter import MOST_POINTS, balance_figure, ends_of, hexagons
 from riskset.report.markup import Markup, join
 from riskset.report.numerals import short, significant, whole
-from riskset.report.page import Column, Page
-from riskset.report.source import Part, Source
+from riskset.report.page import Column, Page, Record
+from riskset.report.source import Part, Source, masks, record
+from riskset.results.rows import AdjustmentRow, BalanceRow
 
 __all__ = ["collect", "render"]
 
-Row = dict[str, Any]
 ARMS = ("target", "comparator")
 WORST, LABELS, LEAST_GENERAL = 20, 5, 10
 ALWAYS_AFTER, ALWAYS_BEFORE = 0.05, 0.2
@@ -33,83 +33,72 @@ OF_SHARED = ("n_covariates", "after_max", "after_worst", "after_above", "thresho
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """Summary, points of the figure, and the tables of the worst."""
-    number = part.main["adjustment"]
+    number = part.main.adjustment
     if number is None:
         return {
             "summary": None, "hidden": _hidden([]), "shared": None, "points": [], "rest": [],
             "tables": {},
         }  # fmt: skip
-    made = source.rows("adjustments", adjustment=number)
-    rows = source.rows("balance", adjustment=number)
-    known = [r for r in rows if r["before_smd"] is not None and r["after_smd"] is not None]
-    threshold = float(made[0]["threshold"] or 0.1) if made else 0.1
+    adjustment = next(iter(source.of_adjustment(AdjustmentRow, number)), None)
+    rows = source.of_adjustment(BalanceRow, number)
+    known = [row for row in rows if None not in (row.before.smd, row.after.smd)]
+    threshold = (adjustment and adjustment.threshold) or 0.1
     points, rest = _points(known, threshold)
     return {
-        "summary": _summary(made[0]) if made else None,
+        "summary": adjustment and record(adjustment, SUMMARY),
         "hidden": _hidden(rows),
         "shared": _shared(source, part),
         "points": points,
         "rest": rest,
         "tables": {
-            "worst_after": [_shown(r) for r in _worst(known, "after_smd", WORST)],
-            "worst_before": [_shown(r) for r in _worst(known, "before_smd", WORST)],
-            "asked_for": [_shown(r) for r in _asked_for(source, rows)],
+            "worst_after": [record(r, SHOWN) for r in _worst(known, "after_smd", WORST)],
+            "worst_before": [record(r, SHOWN) for r in _worst(known, "before_smd", WORST)],
+            "asked_for": [record(r, SHOWN) for r in _asked_for(source, rows)],
             "generalisability": [
                 {key: r[key] for key in ("covariate_id", "name", *GENERAL)}
-                for r in _worst(rows, _of_interest(made), LEAST_GENERAL)
+                for r in _worst(rows, _of_interest(adjustment), LEAST_GENERAL)
             ],
         },
     }
 
 
-def _shared(source: Source, part: Part) -> Row | None:
+def _shared(source: Source, part: Part) -> Record | None:
     """The balance of the people whom all outcomes share, unless they are those of this outcome."""
-    number = part.main["shared_adjustment"]
-    if number is None or number == part.main["adjustment"]:
+    number = part.main.shared_adjustment
+    if number == part.main.adjustment:
         return None
-    made = source.rows("adjustments", adjustment=number)
-    return _summary(made[0], OF_SHARED) if made else None
+    shared = next(iter(source.of_adjustment(AdjustmentRow, number)), None)
+    return None if shared is None else record(shared, OF_SHARED)
 
 
-def _summary(row: Row, keys: tuple[str, ...] = SUMMARY) -> Row:
-    """What an adjustment says of all covariates together."""
-    hidden = {key: mask for key, mask in row["suppressed"].items() if key in keys}
-    return {key: row[key] for key in keys} | {"suppressed": hidden}
-
-
-def _hidden(rows: list[Row]) -> Row:
+def _hidden(rows: list[BalanceRow]) -> Record:
     """Covariates without a difference because few people have them, or all but few."""
-    hidden = [row for row in rows if "after_smd" in row["suppressed"]]
-    return {"n": len(hidden), "above": sum(row["after_balanced"] is False for row in hidden)}
+    hidden = [row for row in rows if "after_smd" in masks(row)]
+    return {"n": len(hidden), "above": sum(row.after.balanced is False for row in hidden)}
 
 
-def _shown(row: Row) -> Row:
-    hidden = {k: v for k, v in row["suppressed"].items() if k in SHOWN}
-    return {key: row[key] for key in SHOWN} | {"suppressed": hidden}
-
-
-def _worst(rows: list[Row], key: str, most: int) -> list[Row]:
+def _worst(rows: list[BalanceRow], key: str, most: int) -> list[BalanceRow]:
     """The largest in size; names break ties."""
-    known = [r for r in rows if r[key] is not None]
-    return sorted(known, key=lambda r: (-abs(r[key]), r["covariate_id"]))[:most]
+    known = [row for row in rows if row[key] is not None]
+    return sorted(known, key=lambda row: (-abs(row[key]), row.covariate_id))[:most]
 
 
-def _of_interest(made: list[Row]) -> str:
+def _of_interest(adjustment: AdjustmentRow | None) -> str:
     """The column of the differences of those whom the effect is about."""
-    group = made[0]["generalisability_of"] if made else None
+    group = None if adjustment is None else adjustment.generalisability_of
     return f"generalisability_{group or 'both'}"
 
 
-def _asked_for(source: Source, rows: list[Row]) -> list[Row]:
+def _asked_for(source: Source, rows: list[BalanceRow]) -> list[BalanceRow]:
     """Covariates that the specification lists for the report, by key or name."""
     wanted = {str(one) for one in source.options.get("covariates") or ()}
-    return [r for r in rows if r["covariate_id"] in wanted or r["name"] in wanted]
+    return [row for row in rows if row.covariate_id in wanted or row.name in wanted]
 
 
-def _points(rows: list[Row], threshold: float) -> tuple[list[Row], list[Row]]:
+def _points(rows: list[BalanceRow], threshold: float) -> tuple[list[Record], list[Record]]:
     """Covariates to draw one by one, and the others as counts in hexagons."""
-    sized = [
-        {"name": r["name"], "before": abs(r["before_smd"]), "after": abs(r["after_smd"])}
+    sized: list[Record] = [
+        {"name": r.name, "before": abs(r.before.smd or 0.0), "after": abs(r.after.smd or 0.0)}
         for r in _worst(rows, "after_smd", len(rows))
     ]
     finite = [p for p in sized if math.isfinite(p["before"]) and math.isfinite(p["after"])]
@@ -223,7 +212,7 @@ def _figure(page: Page, found: Mapping[str, Any]) -> Markup:
     return page.figure("balance", drawn, caption)
 
 
-def _table(page: Page, name: str, rows: list[Row], about: Mapping[str, Any]) -> Markup:
+def _table(page: Page, name: str, rows: list[Record], about: Mapping[str, Any]) -> Markup:
     say = page.say
     columns = [Column.text(say("balance.covariate"), "name")]
     for side in ("before", "after"):

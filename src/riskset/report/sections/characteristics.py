@@ -6,29 +6,21 @@ from typing import Any
 from riskset.report.markup import Markup
 from riskset.report.numerals import MISSING, percent, significant
 from riskset.report.page import Column, Page
-from riskset.report.source import Part, Source
+from riskset.report.source import Part, Source, record
+from riskset.results.rows import CharacteristicRow
 
 __all__ = ["collect", "render"]
 
 ARMS = ("target", "comparator")
+NOT_SHOWN = ("adjustment", "number", "covariate_id", "suppressed")
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """The lines, in order."""
-    number = part.main["adjustment"]
-    rows = [] if number is None else source.rows("table1", adjustment=number)
-    return {"tables": {"table1": [_line(row) for row in sorted(rows, key=lambda r: r["number"])]}}
-
-
-def _line(row: dict[str, Any]) -> dict[str, Any]:
-    """A line whose shares and means have names of their own, as they are shown differently."""
-    keys = [
-        f"{side}_{arm}{end}" for side in ("before", "after") for arm in ARMS for end in ("", "_sd")
-    ]
-    smds = ("before_smd", "after_smd")
-    hidden = {k: v for k, v in row["suppressed"].items() if k in (*keys, *smds)}
-    about = {key: row[key] for key in ("section", "label", "kind")}
-    return about | {key: row[key] for key in (*keys, *smds)} | {"suppressed": hidden}
+    rows = source.of_adjustment(CharacteristicRow, part.main.adjustment)
+    names = [name for name in CharacteristicRow.columns() if name not in NOT_SHOWN]
+    ordered = sorted(rows, key=lambda row: row.number)
+    return {"tables": {"table1": [record(row, names) for row in ordered]}}
 
 
 def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:

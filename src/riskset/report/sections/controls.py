@@ -7,31 +7,21 @@ from typing import Any
 from riskset.report.figures.funnel import controls_figure
 from riskset.report.markup import Markup, join
 from riskset.report.numerals import interval, percent, significant
-from riskset.report.page import Column, Page
+from riskset.report.page import Column, Page, Record
 from riskset.report.sections.main_result import main_estimate
-from riskset.report.source import Part, Source
+from riskset.report.source import Part, Source, record
+from riskset.results.rows import CalibrationRow, ControlRow
 
 __all__ = ["collect", "render"]
 
-FACTS = (
-    "status", "n_negative", "n_positive", "null_mean", "null_sd", "posterior_mean",
-    "posterior_mean_lower", "posterior_mean_upper", "posterior_sd", "posterior_sd_lower",
-    "posterior_sd_upper", "ease", "ease_lower", "ease_upper", "coverage", "calibrated_coverage",
-    "interval_level", "region_se", "region_lower", "region_upper",
-)  # fmt: skip
+FACTS = [
+    name
+    for name, column in CalibrationRow.columns().items()
+    if column.kind != "id" and not name.startswith("error_")
+]
 CONTROL = (
-    "label",
-    "outcome",
-    "true_hr",
-    "hr",
-    "hr_lower",
-    "hr_upper",
-    "se",
-    "p",
-    "calibrated_p",
-    "used",
-    "reason",
-)
+    "outcome", "true_hr", "hr", "hr_lower", "hr_upper", "se", "p", "calibrated_p", "used", "reason",
+)  # fmt: skip
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
@@ -40,21 +30,23 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     keys = {
         "target": part.target,
         "comparator": part.comparator,
-        "analysis": part.main["analysis"],
+        "analysis": part.main.analysis,
     }
-    controls = source.rows("controls", **keys)
-    facts = source.rows("calibration", **keys)
+    estimate = None
     if main is not None:
-        controls, facts = (
-            [r for r in rows if (r["model"], r["reading"]) == (main["model"], main["reading"])]
-            for rows in (controls, facts)
-        )
-    shown = [row | {"label": source.label("outcomes", row["outcome"])} for row in controls]
-    known = main is not None and main["hr"] is not None and main["se"] is not None
+        keys |= {"model": main.model, "reading": main.reading}
+        if main.effect.hr is not None and main.effect.se is not None:
+            estimate = {"hr": main.effect.hr, "se": main.effect.se}
+    calibration = source.read(CalibrationRow, **keys)
     return {
-        "calibration": {key: facts[0][key] for key in FACTS} if facts else None,
-        "estimate": {"hr": main["hr"], "se": main["se"]} if known and main else None,
-        "tables": {"controls": [{key: row[key] for key in CONTROL} for row in shown]},
+        "calibration": record(calibration[0], FACTS) if calibration else None,
+        "estimate": estimate,
+        "tables": {
+            "controls": [
+                record(row, CONTROL) | {"label": source.label("outcomes", row.outcome)}
+                for row in source.read(ControlRow, **keys)
+            ]
+        },
     }
 
 
@@ -104,7 +96,7 @@ def _words(page: Page, facts: Mapping[str, Any] | None, n: int) -> Markup:
     return join(*parts)
 
 
-def _figure(page: Page, found: Mapping[str, Any], negative: list[dict[str, Any]]) -> Markup:
+def _figure(page: Page, found: Mapping[str, Any], negative: list[Record]) -> Markup:
     say, facts, own = page.say, found["calibration"], found["estimate"]
     region = None
     if facts is not None and facts["status"] == "ok" and facts["region_se"]:
@@ -118,7 +110,7 @@ def _figure(page: Page, found: Mapping[str, Any], negative: list[dict[str, Any]]
     return page.figure("controls", drawn, say("controls.caption"))
 
 
-def _table(page: Page, rows: list[dict[str, Any]]) -> Markup:
+def _table(page: Page, rows: list[Record]) -> Markup:
     say = page.say
     columns = [
         Column.text(say("controls.outcome"), "label"),

@@ -1,34 +1,43 @@
 """What a model says of its covariates: their penalty, how it was chosen, the strongest of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from riskset.report.figures.lines import cross_validation_figure
 from riskset.report.markup import Markup
 from riskset.report.numerals import significant, whole
-from riskset.report.page import Column, Page
+from riskset.report.page import Column, Page, Record
+from riskset.report.source import record
+from riskset.results.rows import (
+    OutcomeCoefficientRow,
+    OutcomePenaltyRow,
+    ScoreCoefficientRow,
+    ScorePenaltyRow,
+)
 
 __all__ = ["covariate_facts", "covariate_tables", "render_coefficients", "render_tried"]
 
-Row = dict[str, Any]
 STRONGEST = 20
-COEFFICIENT = (
-    "rank", "covariate_id", "name", "coef", "mean_target", "mean_comparator", "suppressed",
-)  # fmt: skip
+COEFFICIENT = ("rank", "covariate_id", "name", "coef", "mean_target", "mean_comparator")
 TRIED = ("l1", "l2", "variance", "mean", "se", "chosen")
 
 
-def covariate_tables(coefficients: Iterable[Row], tried: Iterable[Row]) -> dict[str, list[Row]]:
+def covariate_tables(
+    coefficients: Iterable[ScoreCoefficientRow | OutcomeCoefficientRow],
+    tried: Iterable[ScorePenaltyRow | OutcomePenaltyRow],
+) -> dict[str, list[Record]]:
     """The strongest coefficients of either sign, and the penalties from weak to strong."""
-    rows = sorted(coefficients, key=lambda r: r["rank"])
-    shown = [{key: row[key] for key in COEFFICIENT} for row in rows]
     # A coefficient is hidden if its covariate is one of few people.
-    known = [row for row in shown if row["coef"] is not None]
-    penalties = [{key: row[key] for key in TRIED} for row in tried]
+    known = [row for row in sorted(coefficients, key=lambda row: row.rank) if row.coef is not None]
+    positive, negative = (
+        [record(row, COEFFICIENT) for row in known if sign * (row.coef or 0.0) > 0][:STRONGEST]
+        for sign in (1, -1)
+    )
+    weakest_first = sorted(tried, key=lambda row: (row.l1, row.l2))
     return {
-        "positive": [r for r in known if r["coef"] > 0][:STRONGEST],
-        "negative": [r for r in known if r["coef"] < 0][:STRONGEST],
-        "tried": sorted(penalties, key=lambda r: (r["l1"], r["l2"])),
+        "positive": positive,
+        "negative": negative,
+        "tried": [record(row, TRIED) for row in weakest_first],
     }
 
 
@@ -61,7 +70,7 @@ def _penalty(page: Page, row: Mapping[str, Any], penalty: str) -> str:
     return f"{kind} ({', '.join(strengths)})" if strengths else kind
 
 
-def render_tried(page: Page, name: str, rows: list[Row]) -> Markup:
+def render_tried(page: Page, name: str, rows: Sequence[Record]) -> Markup:
     """The curve of a cross-validation."""
     say = page.say
     has_variance = all(row["variance"] for row in rows)
@@ -88,7 +97,7 @@ def render_tried(page: Page, name: str, rows: list[Row]) -> Markup:
 
 
 def render_coefficients(
-    page: Page, name: str, caption: str, rows: list[Row], about: Mapping[str, Any]
+    page: Page, name: str, caption: str, rows: Sequence[Record], about: Mapping[str, Any]
 ) -> Markup:
     """Coefficients of one sign, with the means of both arms."""
     say = page.say

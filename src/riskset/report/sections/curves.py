@@ -7,13 +7,13 @@ from riskset.report.figures.curves import Curve, risk_curves, survival_ends, tim
 from riskset.report.figures.lines import weeks_figure
 from riskset.report.markup import Markup
 from riskset.report.numerals import MISSING, percent, significant, whole
-from riskset.report.page import Column, Page
-from riskset.report.source import Part, Source
+from riskset.report.page import Column, Page, Record
+from riskset.report.source import Part, Source, masks
 from riskset.report.svg import thin
+from riskset.results.rows import AtRiskRow, CurveRow, WeekRow
 
 __all__ = ["collect", "render"]
 
-Row = dict[str, Any]
 ARMS = ("target", "comparator")
 MOST_TICKS = 8
 MOST_HIDDEN = 0.25
@@ -22,33 +22,33 @@ MOST_HIDDEN = 0.25
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """Points of the curves, as risks or survival; people at risk at the ticks; outcomes by week."""
-    rows = source.of_run("curves", part.main)
-    kind = rows[0]["kind"] if rows else None
+    rows = source.of_run(CurveRow, part.main)
+    kind = rows[0].kind if rows else None
     # With competing events nobody survives without the outcome who has died otherwise.
     shown = "survival" if source.curves == kind == "survival" else "risk"
-    curves: dict[tuple[Any, ...], Row] = {}
+    curves: dict[tuple[Any, ...], Record] = {}
     for row in rows:
-        key = (row["adjusted"], row["cause"], row["arm"])
-        own = curves.setdefault(
+        key = (row.adjusted, row.cause, row.arm)
+        curve = curves.setdefault(
             key,
             dict(zip(("adjusted", "cause", "arm"), key, strict=True))
             | {name: [] for name in ("time", shown, "lower", "upper")},
         )
-        flip = row["kind"] == "survival" and shown == "risk"
-        values = (row["value"], row["lower"], row["upper"])
+        flip = row.kind == "survival" and shown == "risk"
+        values = (row.value, row.lower, row.upper)
         value, lower, upper = (None if v is None else 1 - v if flip else v for v in values)
         if flip:
             lower, upper = upper, lower
-        point = {"time": row["time"], shown: value, "lower": lower, "upper": upper}
+        point = {"time": row.time, shown: value, "lower": lower, "upper": upper}
         for name, coordinate in point.items():
-            own[name].append(coordinate)
+            curve[name].append(coordinate)
     found = [
         _thinned(curves[key], shown)
         for key in sorted(curves, key=lambda k: (not k[0], k[1], k[2] != "target"))
     ]
     last = max((c["time"][-1] for c in found), default=0.0)
-    at_risk = source.of_run("numbers_at_risk", part.main, adjusted=True)
-    weeks = _weeks(source.of_run("event_weeks", part.main))
+    at_risk = source.of_run(AtRiskRow, part.main, adjusted=True)
+    weeks = _weeks(source.of_run(WeekRow, part.main))
     return {
         "kind": kind,
         "shown": shown,
@@ -64,7 +64,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     }
 
 
-def _thinned(curve: Row, shown: str) -> Row:
+def _thinned(curve: Record, shown: str) -> Record:
     """At most 1000 points, from time 0 on, when nobody has had the outcome."""
     names = ("time", shown, "lower", "upper")
     if curve["time"][0] > 0:
@@ -80,9 +80,9 @@ def _thinned(curve: Row, shown: str) -> Row:
     return curve | {name: [curve[name][k] for k in kept] for name in names}
 
 
-def _tick_times(at_risk: list[Row], last: float) -> list[float]:
+def _tick_times(at_risk: list[AtRiskRow], last: float) -> list[float]:
     """Times of which the numbers at risk are known, a handful, as round as they come."""
-    known = sorted({row["time"] for row in at_risk if row["time"] <= last})
+    known = sorted({row.time for row in at_risk if row.time <= last})
     wanted = time_ticks(last)[0] if last > 0 else []
     exact = [t for t in wanted if t in known]
     if len(exact) >= 3 or not known:
@@ -93,26 +93,27 @@ def _tick_times(at_risk: list[Row], last: float) -> list[float]:
     return known[::step]
 
 
-def _at_ticks(rows: list[Row], last: float) -> list[Row]:
+def _at_ticks(rows: list[AtRiskRow], last: float) -> list[Record]:
     """A row for each time, with people and effective numbers of both arms."""
     out = []
     for time in _tick_times(rows, last):
-        own: Row = {"time": time, "suppressed": {}}
+        tick: Record = {"time": time, "suppressed": {}}
         for row in rows:
-            if row["time"] == time:
+            if row.time == time:
+                hidden = masks(row)
                 for name in ("people", "effective"):
-                    own[f"{row['arm']}_{name}"] = row[name]
-                    if name in row["suppressed"]:
-                        own["suppressed"][f"{row['arm']}_{name}"] = row["suppressed"][name]
-        out.append(own)
+                    tick[f"{row.arm}_{name}"] = row[name]
+                    if name in hidden:
+                        tick["suppressed"][f"{row.arm}_{name}"] = hidden[name]
+        out.append(tick)
     return out
 
 
-def _values_at(curves: list[Row], times: list[float], shown: str) -> list[Row]:
+def _values_at(curves: list[Record], times: list[float], shown: str) -> list[Record]:
     """The adjusted curves of the outcome at the ticks."""
     out = []
     for time in times:
-        row: Row = {"time": time}
+        row: Record = {"time": time}
         for curve in curves:
             if curve["adjusted"] and curve["cause"] == 1 and time <= curve["time"][-1]:
                 k = max(j for j, t in enumerate(curve["time"]) if t <= time)
@@ -122,30 +123,30 @@ def _values_at(curves: list[Row], times: list[float], shown: str) -> list[Row]:
     return out
 
 
-def _weeks(rows: list[Row]) -> list[Row]:
+def _weeks(rows: list[WeekRow]) -> list[Record]:
     """A row for each week, with outcomes per 1000 people of both arms."""
-    weeks: dict[int, Row] = {}
+    weeks: dict[int, Record] = {}
     for row in rows:
-        own = weeks.setdefault(row["week"], {"week": row["week"], "suppressed": {}})
-        arm, hidden = row["arm"], row["suppressed"]
-        own[f"{arm}_events"], own[f"{arm}_people"] = row["events"], row["people"]
-        known = row["events"] is not None and row["people"]
-        own[f"{arm}_rate"] = 1000 * row["events"] / row["people"] if known else None
+        week = weeks.setdefault(row.week, {"week": row.week, "suppressed": {}})
+        arm, hidden = row.arm, masks(row)
+        week[f"{arm}_events"], week[f"{arm}_people"] = row.events, row.people
+        is_known = row.events is not None and row.people
+        week[f"{arm}_rate"] = 1000 * (row.events or 0) / (row.people or 1) if is_known else None
         for name in hidden:
-            own["suppressed"][f"{arm}_{name}"] = hidden[name]
+            week["suppressed"][f"{arm}_{name}"] = hidden[name]
         if hidden:
-            own["suppressed"][f"{arm}_rate"] = "hidden"
-    return [weeks[week] for week in sorted(weeks)]
+            week["suppressed"][f"{arm}_rate"] = "hidden"
+    return [weeks[number] for number in sorted(weeks)]
 
 
-def _is_mostly_hidden(rows: list[Row], arm: str) -> bool:
+def _is_mostly_hidden(rows: list[Record], arm: str) -> bool:
     """Whether so many weeks with outcomes have no line that the others would seem to jump."""
     hidden = sum(f"{arm}_events" in row["suppressed"] for row in rows)
     shown = sum(bool(row.get(f"{arm}_events")) for row in rows)
     return hidden > MOST_HIDDEN * (hidden + shown)
 
 
-def _until_nothing_is_told(rows: list[Row]) -> list[Row]:
+def _until_nothing_is_told(rows: list[Record]) -> list[Record]:
     """Without the last weeks, if there are no outcomes or hidden ones in them."""
     told = [k for k, row in enumerate(rows) if any(row.get(f"{arm}_rate") for arm in ARMS)]
     return rows[: told[-1] + 1] if told else []
@@ -220,7 +221,9 @@ def _risks(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     return page.figure("curves", drawn, " ".join(caption), data)
 
 
-def _numbers(page: Page, rows: list[Row], names: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+def _numbers(
+    page: Page, rows: list[Record], names: Mapping[str, str]
+) -> list[tuple[str, list[str]]]:
     """Lines under the axis: people of each arm, and effective numbers if they differ."""
     out = []
     for arm in ARMS:
@@ -237,12 +240,12 @@ def _numbers(page: Page, rows: list[Row], names: Mapping[str, str]) -> list[tupl
     return out
 
 
-def _same(row: Row, arm: str) -> bool:
+def _same(row: Record, arm: str) -> bool:
     people, effective = row.get(f"{arm}_people"), row.get(f"{arm}_effective")
     return effective is None or people is None or abs(people - effective) < 0.5
 
 
-def _desc(page: Page, rows: list[Row], about: Mapping[str, Any], shown: str) -> str:
+def _desc(page: Page, rows: list[Record], about: Mapping[str, Any], shown: str) -> str:
     """Risks or survival at the last tick at which both are known."""
     known = [r for r in rows if all(r.get(f"{arm}_{shown}") is not None for arm in ARMS)]
     if not known:
@@ -258,7 +261,7 @@ def _desc(page: Page, rows: list[Row], about: Mapping[str, Any], shown: str) -> 
     )
 
 
-def _render_weeks(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup | None:
+def _render_weeks(page: Page, rows: list[Record], about: Mapping[str, Any]) -> Markup | None:
     say = page.say
     if not rows:
         return page.paragraph("weeks.none", "note")

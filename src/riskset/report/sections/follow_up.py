@@ -7,54 +7,49 @@ from riskset.report.figures.bars import ends_figure
 from riskset.report.figures.follow_up import histogram_figure
 from riskset.report.markup import Markup, join
 from riskset.report.numerals import short, significant, whole
-from riskset.report.page import Column, Page
-from riskset.report.source import Part, Source
+from riskset.report.page import Column, Page, Record
+from riskset.report.source import Part, Source, masks, record
+from riskset.results.rows import FollowUpBinRow, FollowUpEndRow, FollowUpRow
 
 __all__ = ["collect", "render"]
 
-Row = dict[str, Any]
 ARMS = ("target", "comparator")
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """Quantiles, bins and reasons."""
-    quantiles: dict[str, Row] = {}
-    for row in source.of_run("follow_up", part.main):
-        own = quantiles.setdefault(row["arm"], {"arm": row["arm"]})
-        own[_key(row["share"])] = row["days"]
+    quantiles: dict[str, Record] = {}
+    for row in source.of_run(FollowUpRow, part.main):
+        of_arm = quantiles.setdefault(row.arm, {"arm": row.arm})
+        of_arm[f"q{round(100 * row.share)}"] = row.days
     return {
         "tables": {
             "quantiles": [quantiles[arm] for arm in ARMS if arm in quantiles],
-            "ends": _ends(source.of_run("follow_up_ends", part.main)),
-            "histogram": _shares(source.of_run("follow_up_histogram", part.main)),
+            "ends": _ends(source.of_run(FollowUpEndRow, part.main)),
+            "histogram": _shares(source.of_run(FollowUpBinRow, part.main)),
         }
     }
 
 
-def _key(share: float) -> str:
-    return f"q{round(100 * share)}"
-
-
-def _ends(rows: list[Row]) -> list[Row]:
-    reasons: dict[str, Row] = {}
+def _ends(rows: list[FollowUpEndRow]) -> list[Record]:
+    reasons: dict[str, Record] = {}
     for row in rows:
-        own = reasons.setdefault(row["reason"], {"reason": row["reason"], "suppressed": {}})
-        own[row["arm"]] = row["count"]
-        if "count" in row["suppressed"]:
-            own["suppressed"][row["arm"]] = row["suppressed"]["count"]
+        shown = reasons.setdefault(row.reason, {"reason": row.reason, "suppressed": {}})
+        shown[row.arm] = row.count
+        for mask in masks(row).values():
+            shown["suppressed"][row.arm] = mask
     return list(reasons.values())
 
 
-def _shares(bins: list[Row]) -> list[Row]:
+def _shares(bins: list[FollowUpBinRow]) -> list[Record]:
     """Bins as shares of those of their arm that are shown."""
     out = []
     for arm in ARMS:
-        own = [row for row in bins if row["arm"] == arm]
-        total = sum(row["people"] or 0 for row in own) or 1
-        for row in own:
-            share = None if row["people"] is None else row["people"] / total
-            keys = ("arm", "start", "end", "people", "suppressed")
-            out.append({key: row[key] for key in keys} | {"share": share})
+        of_arm = [row for row in bins if row.arm == arm]
+        total = sum(row.people or 0 for row in of_arm) or 1
+        for row in of_arm:
+            share = None if row.people is None else row.people / total
+            out.append(record(row, ("arm", "start", "end", "people")) | {"share": share})
     return out
 
 
@@ -75,7 +70,7 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     return page.section("follow-up", say("section.follow_up"), *parts)
 
 
-def _histogram(page: Page, tables: Mapping[str, list[Row]], about: Mapping[str, Any]) -> Markup:
+def _histogram(page: Page, tables: Mapping[str, list[Record]], about: Mapping[str, Any]) -> Markup:
     say, rows = page.say, tables["histogram"]
     names = {arm: about[arm] for arm in ARMS}
     bars = {
@@ -104,7 +99,7 @@ def _histogram(page: Page, tables: Mapping[str, list[Row]], about: Mapping[str, 
     return page.figure("follow-up", drawn, say("follow_up.caption"), data)
 
 
-def _quantiles(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup:
+def _quantiles(page: Page, rows: list[Record], about: Mapping[str, Any]) -> Markup:
     say = page.say
     # The minimum and the maximum are never shared.
     known = {key for row in rows for key, days in row.items() if days is not None}
@@ -116,7 +111,7 @@ def _quantiles(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup:
     return page.table("quantiles", say("follow_up.quantiles"), columns, rows)
 
 
-def _ends_figure(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup:
+def _ends_figure(page: Page, rows: list[Record], about: Mapping[str, Any]) -> Markup:
     say = page.say
     names = {arm: about[arm] for arm in ARMS}
     reasons = [say.label("end", row["reason"]) for row in rows]

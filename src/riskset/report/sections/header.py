@@ -15,9 +15,10 @@ from riskset.report.numerals import (
     span,
     whole,
 )
-from riskset.report.page import Column, Page
+from riskset.report.page import Column, Page, Record
 from riskset.report.sections.main_result import main_estimate
-from riskset.report.source import Part, Source
+from riskset.report.source import Part, Source, masks, record
+from riskset.results.rows import AdjustmentRow, ArmRow, CalibrationRow, DiagnosticRow
 
 __all__ = ["collect", "collect_about", "render"]
 
@@ -33,35 +34,32 @@ BY_SIGNIFICANCE = ("balance", "shared_balance")
 
 def collect_about(source: Source, part: Part) -> dict[str, Any]:
     """What every section has to know: names, status, whether the effect is withheld."""
-    main, words = part.main, source.study["analyses"][part.main["analysis"]]["words"]
-    number = main["adjustment"]
-    made = [] if number is None else source.rows("adjustments", adjustment=number)
+    main, words = part.main, source.study["analyses"][part.main.analysis]["words"]
+    adjustment = next(iter(source.of_adjustment(AdjustmentRow, main.adjustment)), None)
     estimate = main_estimate(source, part)
-    status = main["status"]
-    if status == "ok" and estimate is not None and estimate["status"] != "ok":
-        status = estimate["status"]
+    status = estimate.status if main.status == "ok" and estimate is not None else main.status
     return {
         "target": source.label("targets", part.target),
         "comparator": source.label("comparators", part.comparator),
         "outcome": source.label("outcomes", part.outcome),
         "competing": source.study["competing"],
         "has_competing": _has_competing(source, part),
-        "analysis": source.label("analyses", main["analysis"]),
+        "analysis": source.label("analyses", main.analysis),
         "time_at_risk": words.get("time_at_risk"),
-        "threshold": made[0]["threshold"] if made and made[0]["threshold"] else 0.1,
+        "threshold": (adjustment and adjustment.threshold) or 0.1,
         "status": status,
-        "step": main["step"],
-        "reason": main["reason"],
+        "step": main.step,
+        "reason": main.reason,
         "is_withheld": source.is_withheld(main),
-        "unblind_for_evidence_synthesis": main["unblind_for_evidence_synthesis"],
+        "unblind_for_evidence_synthesis": main.unblind_for_evidence_synthesis,
     }
 
 
 def _has_competing(source: Source, part: Part) -> bool:
     if source.study["competing"]:
         return True
-    rows = source.of_run("arms", part.main)
-    return any(row[f"{arm}_competing"] for row in rows for arm in ("target", "comparator"))
+    rows = source.of_run(ArmRow, part.main)
+    return any(row.target_arm.competing or row.comparator_arm.competing for row in rows)
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
@@ -70,35 +68,34 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     keys = (
         "status", "hr", "hr_lower", "hr_upper", "interval_level", "calibrated_hr",
         "calibrated_hr_lower", "calibrated_hr_upper", "p", "target_persons", "comparator_persons",
-        "target_outcomes", "comparator_outcomes", "suppressed", "note", "model", "n_covariates",
+        "target_outcomes", "comparator_outcomes", "note", "model", "n_covariates",
     )  # fmt: skip
-    checks = source.of_run("diagnostics", part.main)
-    facts = source.rows(
-        "calibration",
+    checks = source.of_run(DiagnosticRow, part.main)
+    calibration = source.read(
+        CalibrationRow,
         target=part.target,
         comparator=part.comparator,
-        analysis=part.main["analysis"],
+        analysis=part.main.analysis,
     )
-    options = source.study["analyses"][part.main["analysis"]]["settings"].get("balance") or {}
+    options = source.study["analyses"][part.main.analysis]["settings"].get("balance") or {}
     return {
         "balance_alpha": options.get("alpha"),
-        "adjustment": part.main["adjustment_kind"],
-        "estimate": estimate and {key: estimate[key] for key in keys},
-        "controls": facts[0]["n_negative"] if facts else 0,
-        "calibration": facts[0]["status"] if facts else "none",
+        "adjustment": part.main.adjustment_kind,
+        "estimate": estimate and record(estimate, keys) | {"suppressed": masks(estimate)},
+        "controls": calibration[0].n_negative if calibration else 0,
+        "calibration": calibration[0].status if calibration else "none",
         "tables": {
             "diagnostics": [
-                {key: row[key] for key in ("name", "value", "limit", "verdict")}
-                | {"suppressed": _masks(row)}
-                for row in checks
+                record(check, ("name", "value", "limit", "verdict")) | {"suppressed": _masks(check)}
+                for check in checks
             ]
         },
     }
 
 
-def _masks(row: Mapping[str, Any]) -> dict[str, str]:
+def _masks(check: DiagnosticRow) -> dict[str, str]:
     """A check with a verdict has a value, which is hidden if it is not there."""
-    is_hidden = row["value"] is None and row["verdict"] != "not_evaluated"
+    is_hidden = check.value is None and check.verdict != "not_evaluated"
     return {"value": "hidden"} if is_hidden else {}
 
 
@@ -209,7 +206,7 @@ def _change(ratio: float) -> str:
     return percent(abs(ratio - 1), 2)
 
 
-def _checks(page: Page, rows: list[dict[str, Any]], alpha: float | None) -> Markup:
+def _checks(page: Page, rows: list[Record], alpha: float | None) -> Markup:
     say = page.say
     if not rows:
         return page.paragraph("header.no_checks")

@@ -7,18 +7,14 @@ from typing import Any
 from riskset.report.figures.forest import ForestRow, forest
 from riskset.report.markup import Markup, join, tag
 from riskset.report.numerals import capital, interval, percent, significant, whole
-from riskset.report.page import Column, Page
-from riskset.report.source import Part, Source
+from riskset.report.page import Column, Page, Record
+from riskset.report.source import Part, Source, masks, record
+from riskset.results.rows import ArmRow, EstimateRow, RiskRow, RunRow
 
 __all__ = ["collect", "main_estimate", "render"]
 
-Row = dict[str, Any]
 YEAR = 365.25
 ARMS = ("target", "comparator")
-COUNTS = (
-    "persons", "exposures", "outcomes", "competing", "rate", "rate_lower", "rate_upper",
-    "weighted_rate", "weighted_rate_lower", "weighted_rate_upper",
-)  # fmt: skip
 NUMBERS = (
     "role", "model", "reading", "subgroup", "level", "interaction_p", "status", "note",
     "hr", "hr_lower", "hr_upper", "se", "p", "interval", "calibrated_hr", "calibrated_hr_lower",
@@ -34,23 +30,22 @@ THREE = 3.0
 """The rule of three: without events in n people, the risk is below 3 / n (95 %)."""
 
 
-def main_estimate(source: Source, part: Part) -> Row | None:
+def main_estimate(source: Source, part: Part) -> EstimateRow | None:
     """The answer of the main analysis."""
-    rows = source.of_run("estimates", part.main, role="main")
-    return rows[0] if rows else None
+    return next(iter(source.of_run(EstimateRow, part.main, role="main")), None)
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """Tables of rates, estimates and risks."""
-    rates = [_rates(source, row, arm) for row in source.of_run("arms", part.main) for arm in ARMS]
+    rates = [_rates(source, row, arm) for row in source.of_run(ArmRow, part.main) for arm in ARMS]
     main = main_estimate(source, part)
     return {
         "tables": {
             "rates": rates,
             "estimates": _estimates(source, part),
-            "risks": [_risk(row) for row in source.of_run("absolute_risks", part.main)],
+            "risks": [_risk(row) for row in source.of_run(RiskRow, part.main)],
         },
-        "mdrr": main and main["mdrr"],
+        "mdrr": main and main.mdrr,
         "three": [
             _three(row)
             for row in rates
@@ -59,23 +54,23 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     }
 
 
-def _rates(source: Source, row: Row, arm: str) -> Row:
-    days = row[f"{arm}_days"]
-    own = {name: row[f"{arm}_{name}"] for name in COUNTS}
-    mask = row.get("suppressed", {})
-    hidden = {name: mask[f"{arm}_{name}"] for name in COUNTS if f"{arm}_{name}" in mask}
+def _rates(source: Source, row: ArmRow, arm: str) -> Record:
+    counts = dict(vars(row.target_arm if arm == "target" else row.comparator_arm))
+    days, hidden = counts.pop("days"), masks(row)
     return {
-        "side": row["side"],
-        "side_label": source.say.label("side", row["side"]),
+        "side": row.side,
+        "side_label": source.say.label("side", row.side),
         "arm": arm,
         "label": source.label(f"{arm}s", row[arm]),
         "person_years": None if days is None else days / YEAR,
-        **own,
-        "suppressed": hidden,
+        **counts,
+        "suppressed": {
+            name: hidden[f"{arm}_{name}"] for name in counts if f"{arm}_{name}" in hidden
+        },
     }
 
 
-def _three(row: Row) -> Row:
+def _three(row: Record) -> Record:
     return {
         "arm": row["arm"],
         "label": row["label"],
@@ -85,81 +80,72 @@ def _three(row: Row) -> Row:
     }
 
 
-def _estimates(source: Source, part: Part) -> list[Row]:
+def _estimates(source: Source, part: Part) -> list[Record]:
     """All of the main analysis, then the answers of the others."""
     say, out = source.say, []
     for run in part.runs:
-        name = source.label("analyses", run["analysis"])
-        own = source.of_run("estimates", run)
-        levels: dict[str, set[str]] = {}
-        for row in own:
-            levels.setdefault(row["subgroup"], set()).add(str(row["level"]))
-        for row in sorted(own, key=lambda r: r["number"]):
+        name = source.label("analyses", run.analysis)
+        estimates = source.of_run(EstimateRow, run)
+        levels: dict[str | None, set[str]] = {}
+        for row in estimates:
+            levels.setdefault(row.subgroup, set()).add(str(row.level))
+        for row in sorted(estimates, key=lambda row: row.number):
             is_main_run = run is part.main
-            if not is_main_run and row["role"] != "main":
+            if not is_main_run and row.role != "main":
                 continue
             label = capital(_label(source, row, levels))
             if not is_main_run:
                 label = f"{say('result.other_analysis')}: {name}"
-            mask = {k: v for k, v in row["suppressed"].items() if k in NUMBERS}
             out.append(
                 {
                     "label": label,
                     "analysis": name,
-                    "is_main": is_main_run and row["role"] == "main",
-                    **{key: row[key] for key in NUMBERS},
-                    "suppressed": mask,
+                    "is_main": is_main_run and row.role == "main",
+                    **record(row, NUMBERS),
                 }
             )
-        if not own and run is not part.main:
+        if not estimates and run is not part.main:
             out.append(_absent(name, run, say("result.other_analysis")))
     return sorted(out, key=lambda r: ORDER.get(r["role"], 1))
 
 
-def _label(source: Source, row: Row, levels: Mapping[str, set[str]]) -> str:
+def _label(source: Source, row: EstimateRow, levels: Mapping[str | None, set[str]]) -> str:
     """The name of an estimate; levels 0 and 1, if the subgroup has no others, are no and yes."""
-    name, level = row["subgroup"], row["level"]
+    name, level = row.subgroup, row.level
     if name is None:
-        return str(row["label"])
+        return row.label
     if levels[name] == {"0", "1"}:
         level = source.say(f"word.{'yes' if str(level) == '1' else 'no'}")
     return f"{source.label('subgroups', name)}: {level}"
 
 
-def _lacks_follow_up(row: Row, arm: str) -> bool:
+def _lacks_follow_up(row: RiskRow, arm: str) -> bool:
     """Whether the risk of an arm is not known because nobody is followed up to its time."""
-    is_empty = row[f"{arm}_risk"] is None and f"{arm}_risk" not in row.get("suppressed", {})
-    return is_empty and row[f"{arm}_at_risk"] == 0 and not row["blinded"]
+    is_empty = row[f"{arm}_risk"] is None and f"{arm}_risk" not in masks(row)
+    return bool(is_empty and row[f"{arm}_at_risk"] == 0 and not row.blinded)
 
 
-def _absent(name: str, run: Row, other: str) -> Row:
+def _absent(name: str, run: RunRow, other: str) -> Record:
     """An analysis that has no estimate, and the status that says why."""
-    own = dict.fromkeys(NUMBERS) | {"role": "main", "status": run["status"], "blinded": False}
-    return {
-        "label": f"{other}: {name}",
-        "analysis": name,
-        "is_main": False,
-        **own,
-        "suppressed": {},
-    }
+    nothing = EstimateRow(role="main", status=run.status)
+    about = {"label": f"{other}: {name}", "analysis": name, "is_main": False}
+    return about | record(nothing, NUMBERS)
 
 
-def _risk(row: Row) -> Row:
+def _risk(row: RiskRow) -> Record:
     """Risks at a time, with the number needed where the difference is not 0 for certain."""
     keys = [f"{a}_{b}" for a in ARMS for b in ("risk", "lower", "upper")]
     keys += [*DIFFERENCE, "time", "adjusted"]
-    out = {key: row[key] for key in keys} | dict.fromkeys(("nnt", "nnt_lower", "nnt_upper"))
-    low, value, high = (row[k] for k in ("difference_lower", "difference", "difference_upper"))
-    if None not in (low, value, high) and value and low * high > 0:
+    out = record(row, keys) | dict.fromkeys(("nnt", "nnt_lower", "nnt_upper"))
+    low, value, high = row.difference_lower, row.difference, row.difference_upper
+    if low is not None and high is not None and value and low * high > 0:
         out["nnt"] = math.ceil(1 / abs(value))
         ends = sorted(math.ceil(1 / abs(end)) for end in (low, high))
         out["nnt_lower"], out["nnt_upper"] = ends
-    masks = {k: v for k, v in row["suppressed"].items() if k in out}
     for arm in ARMS:
         if _lacks_follow_up(row, arm):
-            masks |= dict.fromkeys((f"{arm}_risk", f"{arm}_lower", f"{arm}_upper"), "unfollowed")
-            masks |= dict.fromkeys(DIFFERENCE, "unfollowed")
-    out["suppressed"] = masks
+            names = (f"{arm}_risk", f"{arm}_lower", f"{arm}_upper", *DIFFERENCE)
+            out["suppressed"] |= dict.fromkeys(names, "unfollowed")
     return out
 
 
@@ -187,7 +173,7 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     )
 
 
-def _render_rates(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup:
+def _render_rates(page: Page, rows: list[Record], about: Mapping[str, Any]) -> Markup:
     say = page.say
     if not rows:
         return page.paragraph("result.no_rates")
@@ -210,7 +196,7 @@ def _render_rates(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Mark
 
 
 def _render_estimates(
-    page: Page, rows: list[Row], mdrr: float | None, about: Mapping[str, Any]
+    page: Page, rows: list[Record], mdrr: float | None, about: Mapping[str, Any]
 ) -> Markup:
     say = page.say
     heading = page.heading(say("result.estimates_heading"), "estimates")
@@ -279,7 +265,7 @@ def _detectable(page: Page, mdrr: float | None) -> Markup | None:
     return page.paragraph("result.mdrr_words", mdrr=significant(mdrr), below=significant(1 / mdrr))
 
 
-def _forest_rows(page: Page, row: Row) -> list[ForestRow]:
+def _forest_rows(page: Page, row: Record) -> list[ForestRow]:
     say = page.say
     label = row["label"]
     if row["interaction_p"] is not None:
@@ -298,7 +284,7 @@ def _forest_rows(page: Page, row: Row) -> list[ForestRow]:
     return rows
 
 
-def _render_risks(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup | None:
+def _render_risks(page: Page, rows: list[Record], about: Mapping[str, Any]) -> Markup | None:
     say = page.say
     if not rows:
         return None

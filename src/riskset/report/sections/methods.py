@@ -19,10 +19,10 @@ SENTENCES = (
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """The words of the main analysis, and the names of the others."""
     study = source.study
-    words = study["analyses"][part.main["analysis"]]["words"]
+    words = study["analyses"][part.main.analysis]["words"]
     return {
         "sentences": {key: words[key] for key in SENTENCES if words.get(key)},
-        "sensitivity": [source.label("analyses", r["analysis"]) for r in part.runs[1:]],
+        "sensitivity": [source.label("analyses", run.analysis) for run in part.runs[1:]],
         "data": {key: study["data"].get(key) for key in ("name", "start", "end")},
         "version": study["versions"].get("riskset"),
     }

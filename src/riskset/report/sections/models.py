@@ -6,7 +6,7 @@ from typing import Any
 from riskset.report.figures.lines import profile_figure
 from riskset.report.markup import Markup, join, tag
 from riskset.report.numerals import p_value, significant, whole
-from riskset.report.page import Page
+from riskset.report.page import Page, Record
 from riskset.report.sections import proportionality
 from riskset.report.sections.covariates import (
     covariate_facts,
@@ -15,11 +15,19 @@ from riskset.report.sections.covariates import (
     render_tried,
 )
 from riskset.report.sections.main_result import main_estimate
-from riskset.report.source import Part, Source
+from riskset.report.source import Part, Source, masks, record
+from riskset.results.rows import (
+    EstimateRow,
+    OutcomeCoefficientRow,
+    OutcomePenaltyRow,
+    ProfilePointRow,
+    ScoreCoefficientRow,
+    ScorePenaltyRow,
+    ScoreRow,
+)
 
 __all__ = ["collect", "render"]
 
-Row = dict[str, Any]
 SCORE = (
     "status", "reason", "source", "n_target", "n_comparator", "n_covariates", "n_used",
     "n_excluded", "penalty", "l1", "l2", "variance", "chosen_by", "folds", "repeats", "seed", "kkt",
@@ -28,27 +36,27 @@ SCORE = (
 OUTCOME = (
     "number", "role", "label", "model", "reading", "interval", "status", "n_covariates", "n_used",
     "l1", "l2", "variance", "chosen_by", "folds", "repeats", "seed", "kkt", "proportionality_p",
-    "informative_strata", "informative_people", "log_hr", "se", "suppressed",
+    "informative_strata", "informative_people", "log_hr", "se",
 )  # fmt: skip
 MOST_POINTS = 200
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """Facts and coefficients of the propensity score, facts and profile of the outcome model."""
-    number = part.main["ps"]
-    scores = [] if number is None else source.rows("ps", ps=number)
-    coefficients = [] if number is None else source.rows("ps_coefficients", ps=number)
-    tried = [] if number is None else source.rows("ps_cross_validation", ps=number)
+    number = part.main.ps
+    score = next(iter(source.of_score(ScoreRow, number)), None)
+    coefficients = source.of_score(ScoreCoefficientRow, number)
+    tried = source.of_score(ScorePenaltyRow, number)
     main = main_estimate(source, part)
-    has_effect = main is not None and main["hr"] is not None
+    has_effect = main is not None and main.effect.hr is not None
     profile = [
-        {"log_hr": row["log_hr"], "log_likelihood": row["log_likelihood"]}
-        for row in (source.of_run("likelihood_profiles", part.main) if has_effect else ())
+        {"log_hr": row.log_hr, "log_likelihood": row.log_likelihood}
+        for row in (source.of_run(ProfilePointRow, part.main) if has_effect else ())
     ]
     every = -(-len(profile) // MOST_POINTS) if profile else 1
     return {
-        "score": {key: scores[0][key] for key in SCORE} if scores else None,
-        "outcome": main and {key: main[key] for key in OUTCOME},
+        "score": None if score is None else {key: score[key] for key in SCORE},
+        "outcome": main and _facts(main),
         "fits": _fits(source, part),
         "proportionality": proportionality.collect(source, part, main),
         "profile": sorted(profile, key=lambda r: r["log_hr"])[::every],
@@ -56,18 +64,22 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     }
 
 
-def _fits(source: Source, part: Part) -> list[Row]:
+def _fits(source: Source, part: Part) -> list[Record]:
     """The main outcome model, if it has covariates, and further ones that have."""
-    coefficients, tried = (
-        source.of_run(f"outcome_{name}", part.main) for name in ("coefficients", "cross_validation")
-    )
     out = []
-    for row in sorted(source.of_run("estimates", part.main), key=lambda r: r["number"]):
-        if row["role"] not in ("main", "model") or not row["n_covariates"]:
+    for row in sorted(source.of_run(EstimateRow, part.main), key=lambda row: row.number):
+        if row.role not in ("main", "model") or not row.n_covariates:
             continue
-        own = [[r for r in rows if r["number"] == row["number"]] for rows in (coefficients, tried)]
-        out.append({key: row[key] for key in OUTCOME} | {"tables": covariate_tables(*own)})
+        tables = covariate_tables(
+            source.of_run(OutcomeCoefficientRow, part.main, number=row.number),
+            source.of_run(OutcomePenaltyRow, part.main, number=row.number),
+        )
+        out.append(_facts(row) | {"tables": tables})
     return out
+
+
+def _facts(estimate: EstimateRow) -> Record:
+    return record(estimate, OUTCOME) | {"suppressed": masks(estimate)}
 
 
 def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
@@ -90,7 +102,7 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     return page.section("models", say("section.models"), *parts)
 
 
-def _fit(page: Page, fit: Row, about: Mapping[str, Any]) -> list[Markup | None]:
+def _fit(page: Page, fit: Record, about: Mapping[str, Any]) -> list[Markup | None]:
     """What an outcome model says of its covariates; the card of the main one is there already."""
     say, parts = page.say, []
     if fit["role"] != "main":
@@ -102,7 +114,7 @@ def _fit(page: Page, fit: Row, about: Mapping[str, Any]) -> list[Markup | None]:
     return [*parts, _covariates(page, f"outcome-{fit['number']}", fit["tables"], about)]
 
 
-def _covariates(page: Page, name: str, tables: Row, about: Mapping[str, Any]) -> Markup:
+def _covariates(page: Page, name: str, tables: Record, about: Mapping[str, Any]) -> Markup:
     """The curve of the cross-validation, and the strongest coefficients."""
     parts = []
     if len(tables["tried"]) > 1:
@@ -123,7 +135,7 @@ def _card(page: Page, facts: Mapping[str, str]) -> Markup:
     return tag("dl", *entries, class_="card")
 
 
-def _score_facts(page: Page, score: Row) -> dict[str, str]:
+def _score_facts(page: Page, score: Record) -> dict[str, str]:
     say = page.say
     facts = {"status": say.label("status", score["status"])}
     if score["reason"] and score["status"] != "ok":
@@ -146,7 +158,7 @@ def _score_facts(page: Page, score: Row) -> dict[str, str]:
     return facts
 
 
-def _outcome_facts(page: Page, row: Row) -> dict[str, str]:
+def _outcome_facts(page: Page, row: Record) -> dict[str, str]:
     say = page.say
     facts = {
         "model": f"{say.label('model', row['model'])}, {say.label('reading', row['reading'])}",

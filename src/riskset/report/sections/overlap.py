@@ -1,56 +1,54 @@
 """How much the arms overlap: preference scores, equipoise, discrimination."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from riskset.report.figures.overlap import overlap_figure
 from riskset.report.markup import Markup, join
 from riskset.report.numerals import interval, percent, significant
-from riskset.report.page import Column, Page
-from riskset.report.source import Part, Source
+from riskset.report.page import Column, Page, Record
+from riskset.report.source import Part, Source, masks, record
+from riskset.results.rows import AdjustmentRow, FlaggedCovariateRow, PreferenceRow, ScoreRow
 
 __all__ = ["collect", "render"]
-
-Row = dict[str, Any]
 
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """Facts of the score, bars of the histogram, and the covariates that tell the arms apart."""
-    number, adjustment = part.main["ps"], part.main["adjustment"]
-    scores = [] if number is None else source.rows("ps", ps=number)
-    made = [] if adjustment is None else source.rows("adjustments", adjustment=adjustment)
-    bars = [] if adjustment is None else source.rows("preference", adjustment=adjustment)
-    flagged = [] if number is None else source.rows("ps_flagged", ps=number)
-    score = scores[0] if scores else None
+    number = part.main.adjustment
+    score = next(iter(source.of_score(ScoreRow, part.main.ps)), None)
+    adjustments = source.of_adjustment(AdjustmentRow, number)
+    adjustment = adjustments[0] if adjustments else AdjustmentRow()
+    flagged = source.of_score(FlaggedCovariateRow, part.main.ps)
     keys = ("status", "reason", "auc", "auc_lower", "auc_upper", "equipoise", "source")
     return {
-        "score": score and {key: score[key] for key in keys},
-        "borders": list(made[0]["stratum_borders"] or []) if made else [],
-        "caliper": made[0]["caliper"] if made else None,
-        "kind": made[0]["kind"] if made else None,
-        "details": json.loads(made[0]["details"] or "{}") if made else {},
-        "tables": {"preference": _shares(bars), "flagged": flagged},
+        "score": None if score is None else {key: score[key] for key in keys},
+        "borders": list(adjustment.stratum_borders or []),
+        "caliper": adjustment.caliper,
+        "kind": adjustment.kind,
+        "details": json.loads(adjustment.details or "{}"),
+        "tables": {
+            "preference": _shares(source.of_adjustment(PreferenceRow, number)),
+            "flagged": [record(row) for row in flagged],
+        },
     }
 
 
-def _shares(bars: list[Row]) -> list[Row]:
+def _shares(bars: list[PreferenceRow]) -> list[Record]:
     """Bars as shares of those of their arm that are shown."""
     totals: dict[str, int] = {}
     for bar in bars:
-        totals[bar["arm"]] = totals.get(bar["arm"], 0) + (bar["count"] or 0)
+        totals[bar.arm] = totals.get(bar.arm, 0) + (bar.count or 0)
     out = []
     for bar in bars:
-        total = totals[bar["arm"]] or 1
-        own = {key: bar[key] for key in ("arm", "lower", "upper", "count", "kept")}
+        total, hidden = totals[bar.arm] or 1, masks(bar)
+        shown = record(bar, ("arm", "lower", "upper", "count", "kept"))
         for name, key in (("count", "share"), ("kept", "kept_share")):
-            own[key] = None if bar[name] is None else bar[name] / total
-        mask = dict(bar["suppressed"])
-        own["suppressed"] = {k: v for k, v in mask.items() if k in own}
-        for name, key in (("count", "share"), ("kept", "kept_share")):
-            if name in mask:
-                own["suppressed"][key] = "hidden"
-        out.append(own)
+            shown[key] = None if bar[name] is None else bar[name] / total
+            if name in hidden:
+                shown["suppressed"][key] = "hidden"
+        out.append(shown)
     return out
 
 
@@ -107,7 +105,7 @@ def _figure(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> M
     return page.figure("overlap", drawn, say("overlap.caption"), data)
 
 
-def render_flagged(page: Page, rows: list[Row], about: Mapping[str, Any]) -> Markup | None:
+def render_flagged(page: Page, rows: Sequence[Record], about: Mapping[str, Any]) -> Markup | None:
     """Covariates that are the treatment by another name, or that one arm alone has."""
     say = page.say
     if not rows:

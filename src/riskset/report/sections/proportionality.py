@@ -7,12 +7,12 @@ from typing import Any
 from riskset.report.figures.over_time import log_log_figure, over_time_figure
 from riskset.report.markup import Markup, join
 from riskset.report.numerals import interval, significant
-from riskset.report.page import Column, Page
-from riskset.report.source import Part, Source
+from riskset.report.page import Column, Page, Record
+from riskset.report.source import Part, Source, record
+from riskset.results.rows import CurveRow, EstimateRow, IntervalRow
 
 __all__ = ["collect", "render"]
 
-Row = dict[str, Any]
 ARMS = ("target", "comparator")
 MOST_POINTS = 60
 """Of a curve; the table has them all."""
@@ -20,35 +20,35 @@ RATIO = ("hr", "hr_lower", "hr_upper")
 INTERVAL = ("interval", "start", "end", "target_outcomes", "comparator_outcomes", *RATIO)
 
 
-def collect(source: Source, part: Part, main: Row | None) -> dict[str, Any]:
+def collect(source: Source, part: Part, main: EstimateRow | None) -> dict[str, Any]:
     """Adjusted curves of the outcome as log(-log S), and the effect in intervals of time."""
-    curves = source.of_run("curves", part.main, adjusted=True, cause=1)
-    rows = source.of_run("effect_over_time", part.main)
+    curves = source.of_run(CurveRow, part.main, adjusted=True, cause=1)
+    rows = source.of_run(IntervalRow, part.main)
     return {
-        "kind": curves[0]["kind"] if curves else None,
+        "kind": curves[0].kind if curves else None,
         "constant": main and {key: main[key] for key in RATIO},
         "tables": {
             "log_log": [row for arm in ARMS for row in _log_log(curves, arm)],
-            "over_time": [{key: row[key] for key in INTERVAL} for row in rows],
+            "over_time": [record(row, INTERVAL) for row in rows],
         },
     }
 
 
-def _log_log(curves: list[Row], arm: str) -> list[Row]:
+def _log_log(curves: list[CurveRow], arm: str) -> list[Record]:
     """Where log(-log S) is finite; of many points those at which it has moved."""
-    out: list[Row] = []
+    out: list[Record] = []
     for row in curves:
-        survival = row["value"] if row["kind"] == "survival" else 1 - row["value"]
-        if row["arm"] == arm and row["time"] > 0 and 0 < survival < 1:
+        survival = row.value if row.kind == "survival" else 1 - row.value
+        if row.arm == arm and row.time > 0 and 0 < survival < 1:
             value = math.log(-math.log(survival))
-            out.append({"arm": arm, "time": row["time"], "survival": survival, "log_log": value})
+            out.append({"arm": arm, "time": row.time, "survival": survival, "log_log": value})
     if not out:
         return []
     least = (out[-1]["log_log"] - out[0]["log_log"]) / MOST_POINTS
     kept = out[:1]
-    for row in out[1:]:
-        if row["log_log"] - kept[-1]["log_log"] > least:
-            kept.append(row)
+    for point in out[1:]:
+        if point["log_log"] - kept[-1]["log_log"] > least:
+            kept.append(point)
     return kept
 
 

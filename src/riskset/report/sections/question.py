@@ -16,7 +16,7 @@ AFTER = ("model", "covariates")
 
 def collect(source: Source, part: Part) -> dict[str, Any]:
     """Names, descriptions and the words of the main analysis."""
-    analysis = source.study["analyses"][part.main["analysis"]]
+    analysis = source.study["analyses"][part.main.analysis]
     words = {key: analysis["words"].get(key) for key in (*WORDS, *AFTER)}
     arms = {
         one: {
@@ -29,10 +29,10 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
             ("outcome", "outcomes"),
         )
     }
-    if words["estimand"] is None and part.main["estimand"]:
-        words["estimand"] = source.say.label("estimand", part.main["estimand"])
+    if words["estimand"] is None and part.main.estimand:
+        words["estimand"] = source.say.label("estimand", part.main.estimand)
     return {
-        "analysis": source.label("analyses", part.main["analysis"]),
+        "analysis": source.label("analyses", part.main.analysis),
         **arms,
         "competing": source.study["competing"],
         "words": words,

@@ -6,8 +6,9 @@ from typing import Any
 
 from riskset.report.markup import Markup, join, tag
 from riskset.report.numerals import significant
-from riskset.report.page import Column, Page
-from riskset.report.source import Source
+from riskset.report.page import Column, Page, Record
+from riskset.report.source import Source, record
+from riskset.results.rows import ConceptRow, RemarkRow
 
 __all__ = ["collect", "render"]
 
@@ -40,8 +41,8 @@ def collect(source: Source) -> dict[str, Any]:
                 {key: one.get(key) for key in ("name", "rows", "fingerprint")}
                 for one in study["data"].get("sources") or []
             ],
-            "codes": source.rows("codes"),
-            "warnings": source.rows("warnings"),
+            "codes": [record(row) for row in source.read(ConceptRow)],
+            "warnings": [record(row) for row in source.read(RemarkRow)],
             "steps": [
                 {key: one.get(key) for key in ("step", "what", "seconds", "reused")}
                 for one in run["steps"]
@@ -118,7 +119,7 @@ def _reproduction(page: Page, found: Mapping[str, Any]) -> Markup:
     return join(*parts)
 
 
-def _codes(page: Page, rows: list[dict[str, Any]]) -> Markup:
+def _codes(page: Page, rows: list[Record]) -> Markup:
     say = page.say
     columns = [
         Column.text(say("methods.list"), "list"),
