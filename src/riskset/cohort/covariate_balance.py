@@ -49,6 +49,42 @@ EQUAL_MEANS = 1e-12
 """Means that differ by less, relative to the larger one, are equal."""
 
 
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Of every column under one set of weights u, which add to 1.
+
+    Attributes
+    ----------
+    mean : (p,) float64
+    spread : (p,) float64
+        Sum of u (x - mean)^2.
+    squared : (p,) float64
+        Sum of u^2 (x - mean)^2.
+    concentration : float
+        Sum of u^2: 1 over the effective number of people.
+    """
+
+    mean: Features
+    spread: Features
+    squared: Features
+    concentration: float
+
+    @property
+    def variance(self) -> Features:
+        """Spread / (1 - concentration), the usual one if weights are equal; NaN for one row."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.spread / (1.0 - self.concentration)
+
+    def pooled(self, other: "Moments", share: float) -> "Moments":
+        """Moments of both groups together, this one with a share of the weight."""
+        rest, gap = 1.0 - share, gap_of_means(self.mean, other.mean)
+        # So two equal means give their own value, without rounding.
+        mean = other.mean + share * gap
+        spread = share * self.spread + rest * other.spread + share * rest * gap**2
+        concentration = share**2 * self.concentration + rest**2 * other.concentration
+        return Moments(mean, spread, np.full(mean.size, np.nan), concentration)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Side:
     """Statistics of every covariate before or after adjustment; all (p,).
@@ -422,42 +458,6 @@ def _variance_kind(variance: str, adjustment: Adjustment) -> str:
     return "weights" if adjustment.is_weighted else "counts"
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Of every column under one set of weights u, which add to 1.
-
-    Attributes
-    ----------
-    mean : (p,) float64
-    spread : (p,) float64
-        Sum of u (x - mean)^2.
-    squared : (p,) float64
-        Sum of u^2 (x - mean)^2.
-    concentration : float
-        Sum of u^2: 1 over the effective number of people.
-    """
-
-    mean: Features
-    spread: Features
-    squared: Features
-    concentration: float
-
-    @property
-    def variance(self) -> Features:
-        """Spread / (1 - concentration), the usual one if weights are equal; NaN for one row."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self.spread / (1.0 - self.concentration)
-
-    def pooled(self, other: "Moments", share: float) -> "Moments":
-        """Moments of both groups together, this one with a share of the weight."""
-        rest, gap = 1.0 - share, gap_of_means(self.mean, other.mean)
-        # So two equal means give their own value, without rounding.
-        mean = other.mean + share * gap
-        spread = share * self.spread + rest * other.spread + share * rest * gap**2
-        concentration = share**2 * self.concentration + rest**2 * other.concentration
-        return Moments(mean, spread, np.full(mean.size, np.nan), concentration)
-
-
 def gap_of_means(one: Features, other: Features) -> Features:
     """``one - other``, exactly 0 where the two differ only by rounding."""
     gap = one - other
@@ -559,19 +559,19 @@ def stratum_variances(
     arm : (n,) bool
     """
     numbers = np.unique(stratum[arm & (stratum > 0)])
-    for start in range(0, numbers.size, LANES):
-        own = numbers[start : start + LANES]
+    for low in range(0, numbers.size, LANES):
+        chosen = numbers[low : low + LANES]
         lanes = np.zeros((design.n_rows, LANES))
-        for j, s in enumerate(own):
+        for j, s in enumerate(chosen):
             lanes[:, j] = arm & (stratum == s)
         sizes = lanes.sum(axis=0)
         # Divided after the sums, which are whole numbers for zeros and ones.
         first, second = (sums / np.maximum(sizes, 1.0) for sums in _sums(design, lanes, runtime))
-        for j in range(own.size):
+        for j in range(chosen.size):
             spread = np.maximum(second[:, j] - first[:, j] ** 2, 0.0)
             alone = sizes[j] < 2
             of_mean = np.zeros(spread.size) if alone else spread / (sizes[j] - 1)
-            yield int(own[j]), of_mean * design.scale**2
+            yield int(chosen[j]), of_mean * design.scale**2
 
 
 def _sums(design: Design, lanes: Matrix, runtime: Runtime) -> tuple[Matrix, Matrix]:
