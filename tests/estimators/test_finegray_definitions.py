@@ -16,7 +16,8 @@ from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.infer import residuals
 from riskset.model.baseline import Baseline
-from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.model.censoring import CensoringDistribution
+from riskset.model.finegray import FineGrayLoss
 
 
 @pytest.mark.parametrize("ties", ["crr", "finegray"])

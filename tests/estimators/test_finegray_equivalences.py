@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 import riskset as rs
 from estimators.finegray import TOL, fit, problems, simulated
 from riskset._runtime import Runtime
-from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.model.censoring import CensoringDistribution
+from riskset.model.finegray import FineGrayLoss
 
 
 @given(p=problems(), stratified=st.booleans())

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 import riskset as rs
 from reference import GOLDEN, matrix, read_json, read_table
 from riskset.data.outcome import Outcome
-from riskset.model.finegray import CensoringDistribution
+from riskset.model.censoring import CensoringDistribution
 
 pytestmark = pytest.mark.portability
 

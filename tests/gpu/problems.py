@@ -13,8 +13,9 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import matrix_ref
 from riskset.model import replicates_likelihood
+from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
 
 RUNTIME = Runtime(1)

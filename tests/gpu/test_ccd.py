@@ -16,7 +16,7 @@ from gpu.problems import cox, finegray
 from riskset._errors import DeviceError
 from riskset._runtime import Runtime
 from riskset.data.design import Design
-from riskset.kernels import ccd_cpu, ccd_finegray_cpu
+from riskset.kernels import ccd_cpu
 from riskset.model.loss import Loss
 from riskset.solve import ccd
 from riskset.solve.ccd_device import DeviceSweeps, stay_of
@@ -34,7 +34,7 @@ def on_cpu(problem: Visits, state: tuple[np.ndarray, ...], l1: np.ndarray, l2: n
     loss, eta = problem.loss, problem.eta
     rule = stay_of(loss) if loss.tails else loss.efron
     if loss.tails:
-        make, sweep = ccd_finegray_cpu.fg_state, ccd_finegray_cpu.fg_sweep
+        make, sweep = ccd_cpu.fg_state, ccd_cpu.fg_sweep
     else:
         make, sweep = ccd_cpu.cox_state, ccd_cpu.cox_sweep
     kept = make(eta, eta.max(), loss.risk, rule)

@@ -99,10 +99,10 @@ def test_working_sets_grow_along_a_path(
     monkeypatch.setattr(prox_newton, "MIN_WORKING_SET", 2)
     design = Design.from_dense(Cohort(kind).x)
     strengths = [(np.full(P, s), np.zeros(P)) for s in (20.0, 8.0, 3.0, 0.5)]
-    expected = path.fit_path(design, likelihood(kind, "cpu"), strengths)
+    expected = list(path.iterate_path(design, likelihood(kind, "cpu"), strengths))
     use(Reference())
     passes.n_host = 0
-    found = path.fit_path(design, likelihood(kind, "cuda"), strengths)
+    found = list(path.iterate_path(design, likelihood(kind, "cuda"), strengths))
     for a, b in zip(found, expected, strict=True):
         assert_same(a, b, 1e-8)
     assert np.count_nonzero(found[-1].coef) > np.count_nonzero(found[0].coef)

@@ -20,8 +20,9 @@ from riskset.infer.crossval.engine import Engine
 from riskset.infer.crossval.folds import given_folds
 from riskset.infer.crossval.scores import CensoringFrom, Score, Scorer
 from riskset.infer.retuning import Chosen, retuned_estimates
+from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.model.penalty import L2
 from riskset.solve import replicates as engine

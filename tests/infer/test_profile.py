@@ -12,8 +12,9 @@ from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer.profile import Source, adaptive_grid, end, fixed_grid, profile_intervals
+from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.model.finegray import FineGrayLoss
 from riskset.solve.fit import fit_by_newton
 
 DROP = 3.841458820694124 / 2

@@ -11,7 +11,8 @@ import pytest
 from riskset._runtime import Runtime
 from riskset.data.outcome import Outcome
 from riskset.infer.subdistribution import SubdistributionPieces
-from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.model.censoring import CensoringDistribution
+from riskset.model.finegray import FineGrayLoss
 
 N, K, Q, TIMES = 20_000, 250, 8, 50
 

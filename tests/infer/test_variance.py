@@ -11,8 +11,9 @@ from infer.problems import PROBLEMS, RUNTIME, Steps, information, make, newton, 
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer import variance
+from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.model.finegray import FineGrayLoss
 
 CASES = Path(__file__).parents[1] / "cases"
 

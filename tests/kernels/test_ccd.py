@@ -12,8 +12,8 @@ from kernels.problems import SCENES, Scene, frozen
 from riskset._runtime import Runtime
 from riskset._types import RiskSets
 from riskset.data.outcome import Outcome
-from riskset.kernels import ccd_cpu, ccd_finegray_cpu, ccd_finegray_ref, ccd_ref, risk_sets_ref
-from riskset.kernels.ccd_finegray_ref import CompetingStay
+from riskset.kernels import ccd_cpu, ccd_ref, risk_sets_ref
+from riskset.kernels.ccd_ref import CompetingStay
 
 TOLERANCE = {"rtol": 1e-11, "atol": 1e-12}
 """After moves that correct sums."""
@@ -23,7 +23,7 @@ each_scene = pytest.mark.parametrize("s", SCENES.values(), ids=SCENES)
 each_ties = pytest.mark.parametrize("efron", [False, True], ids=["breslow", "efron"])
 each_curves = pytest.mark.parametrize("n_curves", [0, 1, 3])
 both = pytest.mark.parametrize("cox", [ccd_cpu, ccd_ref], ids=["cpu", "ref"])
-both_fg = pytest.mark.parametrize("fg", [ccd_finegray_cpu, ccd_finegray_ref], ids=["cpu", "ref"])
+both_fg = pytest.mark.parametrize("fg", [ccd_cpu, ccd_ref], ids=["cpu", "ref"])
 
 
 def mild(s: Scene) -> np.ndarray:
@@ -87,7 +87,7 @@ def test_same_numbers_cox(s: Scene, efron: bool) -> None:
 @each_scene
 @each_curves
 def test_same_numbers_finegray(s: Scene, n_curves: int) -> None:
-    check_kernels(s, (ccd_finegray_cpu, ccd_finegray_ref), "fg", stay(s, n_curves))
+    check_kernels(s, (ccd_cpu, ccd_ref), "fg", stay(s, n_curves))
 
 
 def check_sweeps(s: Scene, stem: tuple[ModuleType, ModuleType], prefix: str, rule: object) -> None:
@@ -123,7 +123,7 @@ def test_same_sweeps_cox(s: Scene, efron: bool) -> None:
 @each_scene
 @each_curves
 def test_same_sweeps_finegray(s: Scene, n_curves: int) -> None:
-    check_sweeps(s, (ccd_finegray_cpu, ccd_finegray_ref), "fg", stay(s, n_curves))
+    check_sweeps(s, (ccd_cpu, ccd_ref), "fg", stay(s, n_curves))
 
 
 def test_entries_between_those_of_other_columns_are_not_touched() -> None:

@@ -7,8 +7,9 @@ from numpy.testing import assert_allclose
 from riskset._runtime import Runtime
 from riskset.data.outcome import Outcome
 from riskset.kernels._vector import lane_rows
+from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.model.replicates_likelihood import LANES, LaneLoss, ReplicateWeights
 

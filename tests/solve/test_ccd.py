@@ -11,8 +11,9 @@ from riskset._runtime import Runtime
 from riskset.data.column_storage import BinaryColumns, DenseColumns, ValuedColumns
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
+from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.solve import ccd
 from riskset.solve.fit import fit_by_newton

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from riskset.solve.fit import fit_by_newton
-from riskset.solve.path import fit_path, strength_max
+from riskset.solve.path import iterate_path, strength_max
 from solve.problems import sparse_problem
 
 
@@ -29,7 +29,7 @@ def test_every_point_is_optimal_by_itself() -> None:
     factor = problem.spread
     top = strength_max(problem.design, problem.loss, factor).strength
     strengths = top * np.geomspace(1, 0.01, 25)
-    path = fit_path(problem.design, problem.loss, [(s * factor, none) for s in strengths])
+    path = list(iterate_path(problem.design, problem.loss, [(s * factor, none) for s in strengths]))
     sizes = [int(np.count_nonzero(point.coef)) for point in path]
     assert sizes[0] == 0
     assert sizes[-1] > 20

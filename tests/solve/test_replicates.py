@@ -8,8 +8,9 @@ from riskset._runtime import Runtime
 from riskset._types import Rows
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
+from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.solve import curvature
 from riskset.solve import replicates as engine

@@ -17,8 +17,9 @@ from riskset.data.outcome import Outcome, Surv
 from riskset.estimators.cox import Cox
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
+from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
-from riskset.model.finegray import CensoringDistribution, FineGrayLoss
+from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
 from riskset.simulate import Simulation, simulate_cox, simulate_finegray

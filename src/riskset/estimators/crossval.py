@@ -25,9 +25,8 @@ from riskset.infer.crossval.folds import Folds
 from riskset.infer.crossval.result import CrossValidation
 from riskset.infer.crossval.scores import CensoringFrom, Score
 from riskset.infer.retuning import Chosen
-from riskset.model.censoring import CensoringTies
+from riskset.model.censoring import BeyondSupport, CensoringTies, CensoringWeights
 from riskset.model.cox import Ties
-from riskset.model.finegray import BeyondSupport, CensoringWeights
 from riskset.model.penalty import L1, L2, Penalty
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem

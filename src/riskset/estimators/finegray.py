@@ -13,13 +13,13 @@ from riskset.data.outcome import Outcome
 from riskset.estimators._base import as_times
 from riskset.estimators._inference import HazardModel
 from riskset.estimators._input import Data
-from riskset.model.censoring import CensoringTies
-from riskset.model.finegray import (
+from riskset.model.censoring import (
     BeyondSupport,
     CensoringDistribution,
+    CensoringTies,
     CensoringWeights,
-    FineGrayLoss,
 )
+from riskset.model.finegray import FineGrayLoss
 from riskset.model.penalty import Penalty
 from riskset.solve.block_join import Subdistribution
 

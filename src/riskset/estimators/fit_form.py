@@ -10,9 +10,8 @@ from riskset.data.documents import Finite, Form, Numeral, check_ascending, check
 from riskset.data.frame import FrameEncoder
 from riskset.data.schema_form import EncoderForm, SchemaForm
 from riskset.infer.crossval.scores import Score
-from riskset.model.censoring import CensoringTies
+from riskset.model.censoring import BeyondSupport, CensoringTies, CensoringWeights
 from riskset.model.cox import Ties
-from riskset.model.finegray import BeyondSupport, CensoringWeights
 from riskset.solve.result import Status
 
 __all__ = ["ArchiveForm", "FitForm"]

@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Index, Matrix, Rows
+from riskset.kernels._exponential import LN2_HIGH, LN2_LOW, LOG2E, TAYLOR
 from riskset.kernels._vector import LANES, VectorCode
 
 __all__ = ["residuals_of_tail", "residuals_up_to", "sum_after", "sum_up_to"]
@@ -25,16 +26,8 @@ PREFETCH_ROWS = 16
 BLOCK = 256
 """Terms of the likelihood are summed by blocks: the line search compares its last digits."""
 
-LOG2E = 1.4426950408889634
-LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 MAGIC = 6755399441055744.0
 """1.5 * 2^52: what is added to it is rounded to a whole number, which stands in its last bits."""
-EXP = (
-    1.6059043836821613e-10, 2.08767569878681e-09, 2.505210838544172e-08, 2.755731922398589e-07,
-    2.7557319223985893e-06, 2.48015873015873e-05, 1.984126984126984e-04, 1.388888888888889e-03,
-    8.333333333333333e-03, 4.1666666666666664e-02, 1.6666666666666666e-01, 0.5, 1.0, 1.0,
-)  # fmt: skip
-"""1 / k! from k = 13 down to 0."""
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 LOG_ODD = (1.531383769920937332e-01, 2.222219843214978396e-01, 3.999999999940941908e-01)
 LOG_EVEN = (
@@ -73,7 +66,7 @@ def _exp(b: Any, x: Any) -> Any:
     k = b.fsub(shifted, _all(MAGIC))
     r = b.fsub(b.fsub(x, b.fmul(k, _all(LN2_HIGH))), b.fmul(k, _all(LN2_LOW)))
     power = b.shl(b.add(b.bitcast(shifted, _BITS), _every(1023)), _every(52))
-    return b.fmul(_polynomial(b, r, EXP), b.bitcast(power, _ROW))
+    return b.fmul(_polynomial(b, r, TAYLOR), b.bitcast(power, _ROW))
 
 
 def _log(b: Any, x: Any) -> Any:

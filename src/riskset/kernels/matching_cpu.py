@@ -92,6 +92,31 @@ def _key(
 
 
 @kernel
+def _neighbours(
+    alive: Index,
+    head: Index,
+    person: Index,
+    treated: Index,
+    score: Index,
+    block: Index,
+    caliper: int,
+    heap: NDArray[np.int64],
+    queued: NDArray[np.bool_],
+    key: Index,
+) -> int:
+    """Fill the heap with the pairs of neighbouring nodes; their number."""
+    size = 0
+    for i in range(head.size - 1):
+        if _key(i, i + 1, alive, head, person, treated, score, block, caliper, key):
+            heap[size] = key
+            queued[i] = True
+            size += 1
+    for k in range(size // 2 - 1, -1, -1):
+        _sift_down(heap, size, k)
+    return size
+
+
+@kernel
 def _round(
     alive: Index,
     person: Index,
@@ -111,16 +136,9 @@ def _round(
     # One entry at most for each left node, (distance, treated, control, node). A pair's key only
     # grows, as members leave in order and neighbours move apart, so an entry that is out of date
     # stands too high in the heap and is put right when it comes to the top.
-    heap, size = np.empty((m + 1, 4), dtype=np.int64), 0
+    heap, key = np.empty((m + 1, 4), dtype=np.int64), np.empty(4, dtype=np.int64)
     queued = np.zeros(m, dtype=np.bool_)
-    key = np.empty(4, dtype=np.int64)
-    for i in range(m - 1):
-        if _key(i, i + 1, alive, head, person, treated, score, block, caliper, key):
-            heap[size] = key
-            queued[i] = True
-            size += 1
-    for k in range(size // 2 - 1, -1, -1):
-        _sift_down(heap, size, k)
+    size = _neighbours(alive, head, person, treated, score, block, caliper, heap, queued, key)
     n_pairs = 0
     while size > 0:
         i = heap[0, 3]

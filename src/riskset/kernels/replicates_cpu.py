@@ -200,6 +200,43 @@ def residuals_of_tail(
 
 
 @kernel
+def _curvatures(curvature: Matrix, scale: Rows, pairs: AnyArray) -> Matrix:
+    """Curvature (q, 8) of single coordinates; secant pairs take away no more than all but 0.1 %."""
+    q, n_pairs = pairs.shape[0], pairs.shape[1]
+    size = np.empty((q, LANES))
+    for j in range(q):
+        for k in range(LANES):
+            h = curvature[j, j] * scale[k]
+            size[j, k] = h
+            for a in range(n_pairs):
+                sign = 1.0 - 2.0 * (a & 1)
+                size[j, k] += sign * pairs[j, a, k] * pairs[j, a, k]
+            size[j, k] = max(size[j, k], 1e-3 * h)
+    return size
+
+
+@kernel
+def _any_remaining(
+    moved: Rows, tolerance: Rows, full: NDArray[np.bool_], done: NDArray[np.bool_]
+) -> bool:
+    """Whether a lane goes on after a sweep that moved its coordinates by so much, in place.
+
+    A sweep over all coordinates (`full`) is followed by sweeps over those that are not 0, and the
+    last one is over all again.
+    """
+    remaining = False
+    for k in range(LANES):
+        if not done[k]:
+            if moved[k] <= tolerance[k]:
+                done[k] = full[k]
+                full[k] = True
+            else:
+                full[k] = False
+            remaining = remaining or not done[k]
+    return remaining
+
+
+@kernel
 def minimise_quadratics(
     curvature: Matrix,
     scale: Rows,
@@ -217,15 +254,7 @@ def minimise_quadratics(
 ) -> None:
     """See `replicates_ref.minimise_quadratics`."""
     q, n_pairs = pairs.shape[0], pairs.shape[1]
-    size = np.empty((q, LANES))
-    for j in range(q):
-        for k in range(LANES):
-            h = curvature[j, j] * scale[k]
-            size[j, k] = h
-            for a in range(n_pairs):
-                sign = 1.0 - 2.0 * (a & 1)
-                size[j, k] += sign * pairs[j, a, k] * pairs[j, a, k]
-            size[j, k] = max(size[j, k], 1e-3 * h)
+    size = _curvatures(curvature, scale, pairs)
     seen = np.zeros((n_pairs, LANES))
     change = np.empty((1, LANES))
     pull = np.empty(LANES)
@@ -269,16 +298,7 @@ def minimise_quadratics(
                 for k in range(LANES):
                     change[0, k] *= scale[k]
                 scatter_dense(curvature[j], q, 0, change, 0, image)
-        remaining = False
-        for k in range(LANES):
-            if not done[k]:
-                if moved[k] <= tolerance[k]:
-                    done[k] = full[k]
-                    full[k] = True
-                else:
-                    full[k] = False
-                remaining = remaining or not done[k]
-        if not remaining:
+        if not _any_remaining(moved, tolerance, full, done):
             break
     for j in range(q):
         for a in range(n_pairs):

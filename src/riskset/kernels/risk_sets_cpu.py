@@ -19,6 +19,7 @@ from riskset._runtime import Runtime
 from riskset._types import Index, RiskSets, Rows
 from riskset.kernels import late_entry_cpu as late_entry
 from riskset.kernels import wide_range_cpu as wide_range
+from riskset.kernels._exponential import LN2_HIGH, LN2_LOW, LOG2E, TAYLOR
 from riskset.kernels._jit import kernel
 from riskset.kernels.risk_sets_ref import CoxPass
 
@@ -35,36 +36,33 @@ BLOCK = 256
 """Rows exponentiated at once. The likelihood is summed by blocks, too: the line search compares its
 last digits, and sums in two levels round less."""
 
-LOG2E = 1.4426950408889634
-LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-
 
 @kernel
 def _exp_block(x: NDArray[np.float64], power: Index) -> None:
     """Replace x by exp(x), for -700 < x < 700; written so that it becomes vector instructions.
 
-    x = k ln 2 + r with r at most ln 2 / 2 in size (Cody and Waite); Taylor's series to r^13 is
-    below half a unit in the last place; 2^k is made from its bits.
+    x = k ln 2 + r, a polynomial in r, and 2^k from its bits: see `_exponential`.
     """
     scale = power.view(np.float64)
     for i in range(x.size):
         k = np.floor(x[i] * LOG2E + 0.5)
         power[i] = (np.int64(k) + 1023) << 52
         r = (x[i] - k * LN2_HIGH) - k * LN2_LOW
-        p = 1.6059043836821613e-10
-        p = p * r + 2.08767569878681e-09
-        p = p * r + 2.505210838544172e-08
-        p = p * r + 2.755731922398589e-07
-        p = p * r + 2.7557319223985893e-06
-        p = p * r + 2.48015873015873e-05
-        p = p * r + 1.984126984126984e-04
-        p = p * r + 1.388888888888889e-03
-        p = p * r + 8.333333333333333e-03
-        p = p * r + 4.1666666666666664e-02
-        p = p * r + 1.6666666666666666e-01
-        p = p * r + 0.5
-        p = p * r + 1.0
-        p = p * r + 1.0
+        # Spelled out: a loop here would keep the outer one from becoming vector code.
+        p = TAYLOR[0]
+        p = p * r + TAYLOR[1]
+        p = p * r + TAYLOR[2]
+        p = p * r + TAYLOR[3]
+        p = p * r + TAYLOR[4]
+        p = p * r + TAYLOR[5]
+        p = p * r + TAYLOR[6]
+        p = p * r + TAYLOR[7]
+        p = p * r + TAYLOR[8]
+        p = p * r + TAYLOR[9]
+        p = p * r + TAYLOR[10]
+        p = p * r + TAYLOR[11]
+        p = p * r + TAYLOR[12]
+        p = p * r + TAYLOR[13]
         x[i] = p
     for i in range(x.size):
         x[i] *= scale[i]

@@ -19,8 +19,8 @@ from riskset.kernels._jit import kernel
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, has_underflow, sum_totals
 from riskset.kernels.subdistribution_ref import FineGrayPass
-from riskset.kernels.subdistribution_wide_cpu import finegray_pass_wide
 from riskset.kernels.term_means_cpu import _move
+from riskset.kernels.wide_range_cpu import finegray_pass_wide
 
 __all__ = [
     "RowsBefore",

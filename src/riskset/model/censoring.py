@@ -11,12 +11,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._errors import InputError
 from riskset._types import Index, Rows
+from riskset.data.outcome import Outcome
 from riskset.kernels import censoring_cpu as kernels
 
-__all__ = ["CensoringTies", "CensoringTimes"]
+__all__ = [
+    "BeyondSupport",
+    "CensoringDistribution",
+    "CensoringTies",
+    "CensoringTimes",
+    "CensoringWeights",
+]
 
 CensoringTies = Literal["crr", "finegray"]
+BeyondSupport = Literal["zero", "last"]
+CensoringWeights = Literal["case", "none"]
 
 ROWS_PER_LOOK = 4096
 """Rows looked at together, from the last one down."""
@@ -89,3 +99,137 @@ class CensoringTimes:
             if counting.size:
                 return int(self.at[max(stop - ROWS_PER_LOOK, 0) + counting[-1]])
         return 0
+
+
+@dataclass(frozen=True)
+class CensoringDistribution:
+    """G(t-) for each row's own time and for the time of each group of events.
+
+    Attributes
+    ----------
+    group : (n,) int64
+        Censoring group of each row, 0..K-1.
+    own : (n,) float64
+        G(time-) of each row's own group at its own time.
+    at_events : (K, G) float64
+        G(t-) of each censoring group at the time of each group of events.
+    weight : (n,) float64 or None
+        Weight of each row in the estimate; None if G was given.
+    ties, beyond, weights
+        As in `estimate`.
+    times : tuple of CensoringTimes
+        Of each group; empty if G was given.
+    """
+
+    group: Index
+    own: Rows
+    at_events: NDArray[np.float64]
+    weight: Rows | None = None
+    ties: CensoringTies = "crr"
+    beyond: BeyondSupport = "zero"
+    weights: CensoringWeights = "case"
+    times: tuple[CensoringTimes, ...] = ()
+
+    @classmethod
+    def estimate(
+        cls,
+        outcome: Outcome,
+        *,
+        ties: CensoringTies = "crr",
+        group: Index | None = None,
+        beyond: BeyondSupport = "zero",
+        weights: CensoringWeights = "case",
+        source: Rows | None = None,
+        carry_on: bool = False,
+        times: tuple[CensoringTimes, ...] = (),
+    ) -> "CensoringDistribution":
+        """Kaplan-Meier estimates of the censoring distribution, one for each group.
+
+        Parameters
+        ----------
+        ties
+            See `CensoringTimes.survival`.
+        group : (n,) int64, optional
+            Codes; None: one group.
+        beyond : {"zero", "last"}
+            After a group's last time its rows count no longer (as crr and finegray have it), or
+            with the last positive value.
+        weights : {"case", "none"}
+            Whether case weights count in the estimate.
+        source : (n,) float64, optional
+            Case weights to estimate from; None: the outcome's.
+        carry_on
+            Where the rows that it was estimated from have all left, G is its last positive value.
+        times : tuple of CensoringTimes, optional
+            Of each group, if they are known.
+        """
+        n = outcome.n_rows
+        group = np.zeros(n, dtype=np.int64) if group is None else group
+        case = outcome.weight if source is None else source
+        case = case if weights == "case" else (case > 0).astype(np.float64)
+        is_event = ~np.isnan(outcome.group_time)
+        times = times or _by_group(outcome, group)
+        own = np.ones(n)
+        at_events = np.zeros((len(times), is_event.size))
+        for k, of_group in enumerate(times):
+            rows, curve = of_group.rows, of_group.survival(case, ties)
+            before_event = of_group.n_before(outcome.group_time)[is_event]
+            here, values = curve[of_group.at], curve[before_event]
+            last = of_group.last(case)
+            if carry_on:
+                # Just before the last time somebody is left, so nothing there is 0.
+                here = np.where(here > 0, here, curve[last])
+            if carry_on or beyond == "last":
+                values = np.where(values > 0, values, curve[last])
+            elif len(times) > 1:
+                values[before_event > last] = 0.0
+            own[rows] = here
+            at_events[k, is_event] = values
+        return cls(group, own, at_events, case, ties, beyond, weights, times)
+
+    def replicate(self, outcome: Outcome, source: Rows, carry_on: bool) -> "CensoringDistribution":
+        """G for the same rows with other weights, estimated from `source` as before."""
+        if self.weight is None:
+            return CensoringDistribution.given(outcome, self.own)
+        return CensoringDistribution.estimate(
+            outcome,
+            ties=self.ties,
+            group=self.group,
+            beyond=self.beyond,
+            weights=self.weights,
+            source=source,
+            carry_on=carry_on,
+            times=self.times,
+        )
+
+    @classmethod
+    def given(cls, outcome: Outcome, probability: Rows) -> "CensoringDistribution":
+        """From G(time-) of each row, as the caller estimated it.
+
+        Rows with an event at one time must agree, because theirs is the value at that time.
+        """
+        risk = outcome.risk
+        at_events = np.zeros((1, risk.group_events.size))
+        events = np.flatnonzero(risk.event_weight > 0)
+        group = np.searchsorted(risk.group_ptr, events, side="right") - 1
+        values = probability[risk.order[events]]
+        at_events[0, group] = values
+        differ = np.flatnonzero(np.abs(at_events[0, group] - values) > 1e-9 * values)
+        if differ.size:
+            row = int(risk.order[events[differ[0]]])
+            raise InputError(
+                "`censoring_probability` must be the same for events at one time, but at time "
+                f"{outcome.time[row]:g} it is {values[differ[0]]:g} and "
+                f"{at_events[0, group[differ[0]]]:g} (row {row}).",
+                hint="it is the probability of not being censored before the row's own time.",
+            )
+        return cls(np.zeros(outcome.n_rows, dtype=np.int64), probability, at_events)
+
+
+def _by_group(outcome: Outcome, group: Index) -> tuple[CensoringTimes, ...]:
+    """The times of each censoring group."""
+    order = outcome.risk.order  # neighbours in time are neighbours in the curve, too
+    return tuple(
+        CensoringTimes.of(order[group[order] == k], outcome.time, outcome.event)
+        for k in range(int(group.max()) + 1)
+    )

@@ -5,9 +5,11 @@ risk-set distribution. Here risk sets are put in a few bins and a bin's covarian
 sample of its (row, group) pairs, about the bin's own mean. Every term is a covariance, so the model
 is positive semidefinite whatever the sample, and spread within a bin only adds curvature: steps are
 rather too short than too long. The gradient is exact, so only speed depends on any of this.
+
+With too many columns for a matrix, `curvature_product` applies the curvature to vectors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +20,9 @@ from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.column_storage import BinaryColumns
 from riskset.data.design import Design
 from riskset.kernels import gram_cpu as kernels
+from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
+from riskset.kernels.subdistribution_cpu import seen_after, seen_up_to, sum_before, sum_up_to
 from riskset.model.cox import Evaluation
 from riskset.model.design_sums import DesignSums, HostSums
 from riskset.model.loss import Loss
@@ -30,6 +34,7 @@ __all__ = [
     "affordable",
     "bin_sums",
     "bins",
+    "curvature_product",
     "draw",
     "raise_diagonal",
     "ranges_after",
@@ -315,3 +320,72 @@ def raise_diagonal(
     out[at, at] = np.maximum(out[at, at], 0.98 * pooled[at])
     diagonal = np.arange(out.shape[0])
     out[diagonal, diagonal] += 1e-9 * pooled + 1e-300
+
+
+# -------------------------------------------------------------------------------------- products
+
+
+def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
+    r"""The map u -> C u with C the negative second derivative of the log likelihood in eta.
+
+    .. math::
+        (Cu)_i = h_i u_i - r_i \sum_{g: i \in R_g} \frac{N_g}{D_g} \bar u_g,
+        \qquad \bar u_g = \sum_{i \in R_g} r_i u_i / D_g
+
+    with h the expected events: one scan in each direction, O(n). Ties are treated as Breslow's, and
+    rows further than `MAX_ETA_SPAN` below the largest eta as if they were there: this serves steps,
+    whose gradient is exact. Of a logistic regression :math:`C = \mathrm{diag}(v) - v v' / \sum v`.
+
+    Returns
+    -------
+    callable
+        From (n,) float64 to (n,) float64, in the caller's order.
+    """
+    risk = loss.risk
+    eta = np.maximum(eta, eta.max() - 0.9 * MAX_ETA_SPAN)
+    now = loss.evaluate(eta)
+    if loss.has_intercept:
+        variance, total = now.expected, max(float(now.expected.sum()), 1e-300)
+        return lambda u: np.asarray(variance * (u - float(variance @ u) / total))
+    shift = float(eta.max())
+    with np.errstate(divide="ignore"):
+        inverse = np.where(risk.group_events > 0, np.exp(shift - now.log_total), 0.0)
+    parts = [(risk, np.ones(inverse.size), True)]
+    parts += [(tail.sets, tail.survival, False) for tail in loss.tails]
+    risks = [sets.weight * np.exp(eta[sets.order] - shift) for sets, _, _ in parts]
+
+    def product(u: Rows) -> Rows:
+        sums = np.zeros(inverse.size)
+        for (sets, share, is_nested), r in zip(parts, risks, strict=True):
+            sums += share * _summed(r * u[sets.order], sets, is_nested)
+        # One factor at a time: the square of the first may be beyond the largest number.
+        sums *= inverse
+        sums *= risk.group_events * inverse
+        out = now.expected * u
+        for (sets, share, is_nested), r in zip(parts, risks, strict=True):
+            np.subtract.at(out, sets.order, r * _seen(share * sums, sets, is_nested))
+        return out
+
+    return product
+
+
+def _summed(ru: Rows, sets: RiskSets, is_nested: bool) -> NDArray[np.float64]:
+    out = np.empty(sets.group_events.size)
+    if sets.own.size:
+        sum_at_risk(ru, sets, False, out)
+    elif is_nested:
+        sum_up_to(ru, sets, out)
+    else:
+        sum_before(ru, sets, out)
+    return out
+
+
+def _seen(hazard: NDArray[np.float64], sets: RiskSets, is_nested: bool) -> Rows:
+    out = np.empty(sets.order.size)
+    if sets.own.size:
+        sum_seen(hazard, hazard, sets, out)
+    elif is_nested:
+        seen_up_to(hazard, sets, out)
+    else:
+        seen_after(hazard, sets, out)
+    return out

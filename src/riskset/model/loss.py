@@ -8,8 +8,8 @@ from riskset._runtime import Runtime
 from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
+from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import Evaluation
-from riskset.model.finegray import CensoringDistribution
 
 __all__ = ["Loss", "bare"]
 

@@ -11,9 +11,8 @@ from riskset._version import __version__
 from riskset.actors import Crew
 from riskset.data.aligned_design import common_head
 from riskset.data.design import Design
-from riskset.model.block_messages import BlockFacts
-from riskset.model.censoring import CensoringTies
-from riskset.model.finegray import BeyondSupport, CensoringWeights
+from riskset.model.block import BlockFacts
+from riskset.model.censoring import BeyondSupport, CensoringTies, CensoringWeights
 from riskset.solve.block_order import Neighbours, links, order_of, survival_before
 from riskset.solve.block_rows import BlockRows
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._types import Rows
 from riskset.data.risk_order import BlockBoundary
-from riskset.model.block_messages import BlockBorder, BlockFacts, CensoringTotals
+from riskset.model.block import BlockBorder, BlockFacts, CensoringTotals
 from riskset.model.censoring import CensoringTies, CensoringTimes
 
 __all__ = ["Neighbours", "backwards", "forwards", "links", "order_of", "survival_before"]

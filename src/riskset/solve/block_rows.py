@@ -12,7 +12,7 @@ from riskset.actors import Crew
 from riskset.data.design import Design
 from riskset.data.risk_order import BlockBoundary
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, MIN_TOTAL
-from riskset.model.block_messages import OFFSET, ZERO, BlockSample, EtaUpdate, StratumRanges
+from riskset.model.block import OFFSET, ZERO, BlockSample, EtaUpdate, StratumRanges
 from riskset.model.cox import in_blocks
 from riskset.model.curvature import affordable, raise_diagonal
 from riskset.solve.block_order import backwards, forwards

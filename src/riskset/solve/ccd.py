@@ -30,9 +30,7 @@ from numpy.typing import NDArray
 
 from riskset._types import Features, Index
 from riskset.data.design import Design
-from riskset.kernels import ccd_cpu as cox
-from riskset.kernels import ccd_finegray_cpu as finegray
-from riskset.kernels.ccd_cpu import coordinate_step
+from riskset.kernels.ccd_cpu import coordinate_step, cox_state, cox_sweep, fg_state, fg_sweep
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.model.loss import Loss
 from riskset.solve.ccd_device import DeviceSweeps, stay_of
@@ -258,5 +256,5 @@ class CoordinateDescent(Minimisation):
 
 def _kernels(loss: Loss) -> tuple[Callable[..., Any], Callable[..., Any]]:
     if loss.tails:
-        return finegray.fg_state, finegray.fg_sweep
-    return cox.cox_state, cox.cox_sweep
+        return fg_state, fg_sweep
+    return cox_state, cox_sweep

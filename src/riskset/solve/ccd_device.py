@@ -20,7 +20,7 @@ import numpy as np
 from riskset._errors import DeviceError
 from riskset._types import AnyArray, Features, Index
 from riskset.data.design import Design
-from riskset.kernels.ccd_finegray_ref import CompetingStay
+from riskset.kernels.ccd_ref import CompetingStay
 from riskset.kernels.cuda.backend import Array, Backend
 from riskset.kernels.cuda.launch import TILE_ROWS, Launcher
 from riskset.model.loss import Loss

@@ -17,8 +17,7 @@ from riskset.data.device import DeviceDesign
 from riskset.kernels.cuda import device
 from riskset.kernels.cuda.backend import Array
 from riskset.model.cox import Evaluation
-from riskset.model.curvature import sampled_information
-from riskset.model.curvature_product import curvature_product
+from riskset.model.curvature import curvature_product, sampled_information
 from riskset.model.design_sums import DesignSums, DeviceSums, HostSums
 from riskset.model.device import DeviceLoss
 from riskset.model.loss import Loss, bare

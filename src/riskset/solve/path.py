@@ -15,7 +15,7 @@ from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import MIN_SIGNAL_PER_EVENT, Problem
 from riskset.solve.result import Solution
 
-__all__ = ["MaxStrength", "fit_path", "iterate_path", "strength_max"]
+__all__ = ["MaxStrength", "iterate_path", "strength_max"]
 
 
 def iterate_path(
@@ -56,32 +56,6 @@ def iterate_path(
         )
         start = replace(solution, curvature=None)  # one matrix for each point would be many
         yield start
-
-
-def fit_path(
-    design: Design,
-    loss: Loss,
-    penalties: Sequence[tuple[Features, Features]],
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 200,
-    start: Solution | None = None,
-    problem: Problem | None = None,
-    report: Callable[[int, int, float], None] | None = None,
-) -> list[Solution]:
-    """All solutions of `iterate_path`."""
-    return list(
-        iterate_path(
-            design,
-            loss,
-            penalties,
-            tol=tol,
-            max_iter=max_iter,
-            start=start,
-            problem=problem,
-            report=report,
-        )
-    )
 
 
 class MaxStrength(NamedTuple):
