@@ -2,6 +2,16 @@
 
 An array (n, 8) has one row of eight lanes for each row, column or group. A row is 64 bytes, one
 vector or two, loaded and stored at once; each lane sees the additions in the order of a plain loop.
+
+A *lane* is one of the eight numbers of such a vector. Here it stands for a replicate of a fit (a
+fold of a cross-validation, a resample): replicates share the design, so an entry of the design that
+was read from memory, which is what takes the time, serves eight of them.
+
+Why the compiler's own language (LLVM's intermediate representation): numba's compiler does not turn
+the loop over the lanes of ``out[m, k] += r[i, k]`` into vector instructions, because it cannot rule
+out that `out` and `r` overlap. Written in vectors, the sums stay in registers from the first entry
+of a column to the last. Nothing is reordered, so the bits are those of the plain loops below, which
+run if compilation is disabled.
 """
 
 from collections.abc import Callable
@@ -63,6 +73,8 @@ class VectorCode:
         return self.builder.bitcast(self.builder.gep(data, [first]), _ROW.as_pointer())
 
     def load(self, data: Any, index: Any) -> Any:
+        # Alignment of 8: arrays of a caller need not begin at a cache line, those of `lane_rows`
+        # do.
         return self.builder.load(self.row_at(data, index), align=8)
 
     def store(self, value: Any, data: Any, index: Any) -> None:
@@ -77,6 +89,7 @@ class VectorCode:
         b.call(prefetch, [place, *(ir.Constant(word, k) for k in (0, 3, 1))])
 
     def spread(self, number: Any) -> Any:
+        """A number in all lanes."""
         one = self.builder.insert_element(
             ir.Constant(_ROW, ir.Undefined), number, ir.Constant(ir.IntType(32), 0)
         )
@@ -87,6 +100,8 @@ class VectorCode:
         self, first: Any, last: Any, totals: list[Any], body: Callable[[Any, list[Any]], list[Any]]
     ) -> list[Any]:
         """``for k in range(first, last): totals = body(k, totals)``."""
+        # Totals are phi nodes: values that are `totals` at the first turn and what the body
+        # returned at later ones. So they never touch memory between the turns.
         b = self.builder
         entry = b.block
         head, inside, after = (b.append_basic_block(name) for name in ("head", "inside", "after"))

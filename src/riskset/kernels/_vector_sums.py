@@ -62,6 +62,8 @@ def _polynomial(b: Any, x: Any, coefficients: Iterable[float]) -> Any:
 
 def _exp(b: Any, x: Any) -> Any:
     """exp(x) for -700 < x < 700: x = k ln 2 + r, |r| <= ln 2 / 2; Taylor's series to r^13."""
+    # Not every processor can round a vector to whole numbers, or convert it to integers, in one
+    # instruction. Adding MAGIC and taking it off does the first; its last bits give the second.
     shifted = b.fadd(b.fmul(x, _all(LOG2E)), _all(MAGIC))
     k = b.fsub(shifted, _all(MAGIC))
     r = b.fsub(b.fsub(x, b.fmul(k, _all(LN2_HIGH))), b.fmul(k, _all(LN2_LOW)))
@@ -144,6 +146,7 @@ def _emit_sum_up_to(e: _Sums, has_more: bool) -> Any:
         risk = b.fmul(b.fmul(e.spread(e.element(weight, i)), count), _exp(b, x))
         e.store(risk, r, i)
         died = b.fmul(e.spread(e.element(events, i)), count)
+        # The log likelihood is that of eta - shift: the shift cancels between x and log(total).
         part = b.fadd(part, b.fmul(died, x))
         return [b.fadd(running, risk), b.fadd(deaths, died), part]
 
@@ -152,6 +155,8 @@ def _emit_sum_up_to(e: _Sums, has_more: bool) -> Any:
         running = b.select(e.flag(starts, g), _ZERO, running)
         running, deaths, part = e.loop(*e.rows_of(ptr, g), [running, _ZERO, part], row)
         total = b.fadd(running, e.load(e.data(9), g)) if has_more else running
+        # Without an event the total does not matter, and may be 0 in a lane whose rows at risk all
+        # have weight 0: 1 gives a hazard of 0 and a logarithm of 0 without a branch.
         total = b.select(b.fcmp_ordered(">", deaths, _ZERO), total, _all(1.0))
         e.store(b.fdiv(deaths, total), hazard, g)
         # A total that is no number must end up as the least, so that it is seen.

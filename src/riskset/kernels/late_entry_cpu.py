@@ -44,6 +44,9 @@ def sum_at_risk(r: Rows, risk: RiskSets, efron: bool, rest: NDArray[np.float64])
                 tail[own[i]] += r[i]
             head[end[i] - 1] += r[i]
         half = 1 << (level - 1)
+        # Every range of this level crosses the middle of one block: it covers the left half from
+        # its first group on, and the right half up to its last. So a running sum in each half, from
+        # the outer end towards the middle, counts all of them.
         for left in range(0, n_groups, 2 * half):
             middle, stop = min(left + half, n_groups), min(left + 2 * half, n_groups)
             running = 0.0

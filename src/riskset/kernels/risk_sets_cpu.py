@@ -100,6 +100,8 @@ def _totals(
             _exp_block(x[:n], power[:n])
             for i in range(n):
                 r[a + i] = weight[a + i] * x[i]
+        # Rows come by falling time, so those of a group join all that came before in the stratum:
+        # the running sum is the total over the risk set of the group's time.
         running = 0.0
         chunk_starts[c] = False
         for g in range(chunk_ptr[c], chunk_ptr[c + 1]):
@@ -149,6 +151,8 @@ def _hazards(
             if starts[g]:
                 before = 0.0
                 inside = False
+            # Until a stratum starts in this chunk, its groups belong to one that began in a chunk
+            # before, whose rows are at risk here, too.
             alive, dead = before + rest[g], tied[g]
             total = alive + dead
             log_d = math.log(total) if total > 0.0 else -math.inf
@@ -158,6 +162,9 @@ def _hazards(
             if total < MIN_TOTAL and m > 0:
                 log_d, m = -math.inf, 0  # `has_underflow` will see it
             if efron and m > 1:
+                # Efron (1977), JASA 72, 557-565: of m tied events the k-th finds each of the tied
+                # rows still at risk with probability 1 - k/m. A tied row is exposed to that share
+                # of each increment, so its hazard (h_tied) is smaller than that of the others (h).
                 step = n_events / m
                 for k in range(m):
                     share = (m - k) / m
@@ -200,6 +207,8 @@ def _residuals(
     for c in range(first, last):
         cumulative = carry[c]
         for g in range(chunk_ptr[c + 1] - 1, chunk_ptr[c] - 1, -1):
+            # From the earliest time of a stratum (its last group) on: the hazard that a row meets
+            # is what the groups behind it, at earlier times, and its own add up to.
             after = cumulative
             cumulative += hazard[g]
             for i in range(ptr[g], ptr[g + 1]):
@@ -237,6 +246,9 @@ def _carry(sums: NDArray[np.float64], has_start: NDArray[np.bool_]) -> NDArray[n
 
 
 def _one_shift(eta: Rows, shift: float, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPass:
+    # Three passes: totals since each chunk began, then totals over risk sets and hazards, which
+    # need what the chunks before hand on, then cumulative hazards, which need what the chunks
+    # behind do.
     n_groups, n_chunks = risk.group_events.size, risk.chunk_ptr.size - 1
     r = np.empty(risk.order.size)
     rest, tied, hazard, hazard_tied, log_total, log_hazard = np.empty((6, n_groups))

@@ -100,6 +100,9 @@ def _one_shift(
     eta: Rows, shift: float, risk: RiskSets, tails: Sequence[Tail], runtime: Runtime
 ) -> FineGrayPass | None:
     """None if a total is too small for one shift."""
+    # Fine & Gray (1999), JASA 94, 496-509: a row with a competing event at s stays at risk of an
+    # event at t > s with weight G(t-) / G(s-). The first factor is `survival` of the group, the
+    # second is in the weights of the tail.
     r, score, total = sum_totals(eta, shift, risk, runtime)
     parts = []
     for tail in tails:
@@ -136,6 +139,8 @@ def _one_shift(
             np.multiply(seen, parts[k - 1], out=seen)
 
     runtime.run(see, 1 + len(tails))
+    # The score residual of a row: its event less what it is expected to fail of, before and after a
+    # competing event.
     residual = _back(eta.size, risk, risk.event_weight - expected)
     for tail, seen in zip(tails, later, strict=True):
         if tail.sets.own.size:

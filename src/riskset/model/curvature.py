@@ -84,7 +84,7 @@ def sampled_information(
     low-discrepancy sequences take the place of random numbers: same input, same bits.
     """
     risk, sums = loss.risk, sums or HostSums(design, loss.runtime)
-    # Beyond SPAN below its maximum a row weighs nothing in the model, and exp is safe.
+    # Beyond MAX_ETA_SPAN below its maximum a row weighs nothing in the model, and exp is safe.
     eta = np.maximum(eta, eta.max() - 0.9 * MAX_ETA_SPAN)
     now = loss.evaluate(eta)
     n_samples = affordable(design, columns, n_samples)

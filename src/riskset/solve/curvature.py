@@ -71,6 +71,7 @@ class CurvatureModel:
         if self.is_exact:
             self._take(columns, self._exact(columns, eta))
             return self.matrix
+        # With a good model a step of Newton's method more than halves the residual.
         self._n_slow = self._n_slow + 1 if residual > 0.5 * self._last else 0
         self._last = residual
         if self._n_slow >= MAX_SLOW_STEPS and not self._is_coarse:
@@ -95,6 +96,8 @@ class CurvatureModel:
         """BFGS update from a step s: B s = image, and y the change of the gradient along it."""
         if self._is_exact(self.columns):
             return
+        # The secant equation B s = y, kept positive definite: Nocedal & Wright (2006), chapter 6.
+        # The likelihood is concave, so s'y < 0 is rounding, and the pair is left out.
         sy, sbs = float(y @ step), float(step @ image)
         if sy > 1e-14 * abs(sbs) and sbs > 0:
             descent_cpu.secant_update(self.matrix, y, image, sy, sbs)

@@ -201,11 +201,14 @@ class FreeColumns:
         ranges : (q,) float64
             Of each column.
         """
+        # Sizes of the terms of gradient and information, in units of `size`: residuals sum to at
+        # most 2 n_events in size, and no number of a column is larger than `reach`.
         share = np.sqrt(2 * rounding.n_events) * rounding.reach / self.size
         error = rounding.unit * np.add.outer(share, share)
         if rounding.is_difference:
             error += 2 * rounding.unit * np.outer(share, share)
         error += 16 * share.size * EPSILON
+        # Weyl: rounding moves no eigenvalue by more than the norm of the error.
         least = float(self.eigenvalues[0]) - float(np.linalg.norm(error))
         if not least > 0:  # or not a number
             return np.inf
@@ -278,6 +281,9 @@ class ProofFrame:
             ranges, sizes = extents(design, loss, columns)
             transform, reach, at = np.eye(columns.size), np.maximum(ranges, sizes), columns
         else:
+            # Columns that nearly repeat others: in their own coordinates the smallest eigenvalue
+            # would drown in the bounds on rounding. Combinations along the eigenvectors, of about
+            # the same information each, span the same directions.
             x = centred_within_strata(design.stored(columns), loss.outcome, now.expected)
             scale = np.sqrt(np.maximum(free.eigenvalues, 4 * EPSILON * free.eigenvalues[-1]))
             transform = free.vectors / scale / free.size[:, None]

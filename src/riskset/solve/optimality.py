@@ -371,6 +371,8 @@ def _at_zero(
     """The likelihood at coefficients 0, its gradient, and the unit of residuals."""
     null = loss.evaluate(loss.offset)
     gradient = design.cross(null.residual, runtime=loss.runtime)
+    # The gradient at 0 is what the covariates have to say at all. A residual relative to it means
+    # the same for a thousand rows and for a million, and whatever the units of time and columns.
     scale = float(np.abs(gradient / spread)[informative].max(initial=0.0))
     return null, gradient, scale if scale > MIN_SIGNAL_PER_EVENT * loss.n_events else 1.0
 
@@ -388,6 +390,7 @@ def _deviation(sums: DesignSums, weight: Rows, columns: Index) -> Features:
     total = float(weight.sum()) or 1.0  # training rows without an event expect none
     mean = sums.cross(weight, columns) / total
     square = sums.cross(weight, columns, power=2) / total
+    # The difference costs digits where a column lies far from 0: there, once more about the mean.
     variance = square - mean**2
     for k in np.flatnonzero(variance < MIN_DIFFERENCE_SHARE * square):
         z = sums.design.stored(columns[k : k + 1])[:, 0] - mean[k]

@@ -150,6 +150,9 @@ class Minimisation:
         """Solve on growing working sets until no column outside violates its condition."""
         problem = self.problem
         working = self._first_working_set()
+        # Tibshirani et al. (2012): most coefficients are 0 at the answer, so steps are taken on the
+        # few that may not be, and all others are looked at afterwards. A violator joins, so a
+        # working set that was chosen too small costs time and never the answer.
         # The certificate covers columns left out and spreads at the solution; where it asks for
         # more than the conditions on the working set, those are tightened.
         strictness = 1.0
@@ -197,6 +200,8 @@ class Minimisation:
         at_risk = problem.spread_at_risk(self.now, rows.sums)
         spread = np.minimum(problem.spread, at_risk)[columns]
         beta, gradient = self.beta[columns], self.gradient[columns]
+        # No first step changes the log hazard by more than 2 standard deviations of a column: far
+        # from the minimum the quadratic says little of what lies beyond.
         box = np.full(q, 2.0) / spread
         objective = self._objective(self.now, self.beta)
         least_residual, n_idle = np.inf, 0
@@ -223,6 +228,7 @@ class Minimisation:
                 self.stalled |= residual > target
                 break
             predicted = float(gradient @ step) - _penalty_change(beta, step, l1, l2)
+            # Below rounding the objective cannot tell a better point, the residual still can.
             is_idle = residual >= least_residual and predicted <= self._rounding(objective)
             n_idle = n_idle + 1 if is_idle else 0
             least_residual = min(residual, least_residual)
@@ -240,6 +246,7 @@ class Minimisation:
             beta = self.beta[columns]
             self.last_move = share * rows.span(along)
             self.last_step[columns] = share * step
+            # A trust region, coordinate by coordinate: twice a step that was taken, else narrower.
             box = np.maximum(np.maximum(2 * np.abs(share * step), box / 2), MIN_STEP_BOUND / spread)
             if image.size:
                 self.model.learn(share * step, share * image, before - gradient)
@@ -274,6 +281,7 @@ class Minimisation:
             now = self.rows.evaluate(eta)
             self.n_passes += 1
             value = self._objective(now, trial)
+            # Armijo's condition: Nocedal & Wright (2006), Numerical Optimization, equation 3.4.
             if value <= objective - 1e-4 * share * predicted + slack:
                 self.beta, self.eta, self.now = trial, eta, now
                 self.n_iter += 1

@@ -34,6 +34,8 @@ def newton_step(
     tolerance : float
         Largest change of a coordinate's gradient that still matters.
     """
+    # Coordinate descent alone may take very many sweeps where columns are correlated; a direct
+    # solution alone does not know which coordinates are 0. In turns, each does its part.
     step, image = np.zeros(gradient.size), np.zeros(gradient.size)
     for round_ in range(MAX_ROUNDS):
         if round_ > 0 or not l1.any():

@@ -1,10 +1,11 @@
 """Fit many replicates of a design together: a bundle of lanes.
 
-All lanes share one curvature, that of the whole data at its solution, scaled by the lane's events;
-secant pairs of its own correct it in each lane (BFGS in factored form: Nocedal & Wright (2006),
-Numerical Optimization, doi:10.1007/978-0-387-40065-5, section 6.1). A product with the design reads
-the design once for all lanes. Nothing that one lane does depends on another, so an answer has the
-same bits in any company.
+A lane is a place for one replicate in vectors of numbers, side by side with others:
+`kernels._vector` says why. All lanes share one curvature, that of the whole data at its solution,
+scaled by the lane's events; secant pairs of its own correct it in each lane (BFGS in factored form:
+Nocedal & Wright (2006), Numerical Optimization, doi:10.1007/978-0-387-40065-5, section 6.1). A
+product with the design reads the design once for all lanes. Nothing that one lane does depends on
+another, so an answer has the same bits in any company.
 
 What is decided for a lane is decided here, from a few numbers for each; rows and columns are the
 business of `ReplicateLanes`: `replicates_host` in the memory of the host, `replicates_device` in
@@ -272,7 +273,8 @@ class ReplicateBundle:
             now, share = self._search(now, lanes.step(self.live, INNER_TOLERANCE * residual))
             lanes.learn(share, self.live)
             self.n_iter += self.live
-            # After a lane's first step its set can become much of what it will have to be.
+            # A look at all columns costs a pass. After a lane's first step it is worth it: the
+            # gradient is then near its final value, and most columns that will be needed show.
             first = self.live & (self.n_iter == 1)
             if first.any() and lanes.columns.size < self.shared.beta.size:
                 self._extend(lanes.certify(), first)
@@ -325,6 +327,7 @@ class ReplicateBundle:
             return
         violation, inside = self.lanes.violation()
         fresh = (violation > self.tol) & ~inside & again
+        # A lane far from the others would fill their common set with columns of its own.
         too_many = fresh.sum(axis=0) > max(
             MAX_NEW_COLUMNS, MAX_NEW_COLUMN_SHARE * self.shared.columns.size
         )

@@ -268,6 +268,8 @@ class HostLanes:
         if columns.size > MAX_DIFFERENCED_COLUMNS or (ranges > MAX_SPREADS_IN_RANGE * spread).any():
             return None
         out = np.empty((LANES, columns.size, columns.size))
+        # Two passes for each column serve eight lanes; exact information would take one pass over
+        # pairs of columns for each lane alone.
         for a, reach in enumerate(DIFFERENCE_STEP / ranges):
             along = reach * design.stored(columns[a : a + 1])
             sides = []

@@ -109,9 +109,11 @@ def find_recession(
     frame = None if known is None else ProofFrame.where_known(design, loss, known, columns)
     if frame is not None and frame.is_proof():
         return FINITE
+    # First the proofs that the estimate is finite, the cheapest first: nearly all are.
     is_affordable = float(design.n_rows) * columns.size**2 <= MAX_PROOF_WORK
     if is_affordable and ProofFrame.at(design, loss, eta, columns).is_proof():
         return FINITE
+    # Then candidates for a direction, which are checked exactly.
     pairs = _as_partial(problem)
     if columns.size <= MAX_COLUMNS_TOGETHER:
         direction = _each_alone(pairs, columns)
