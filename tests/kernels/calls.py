@@ -155,10 +155,10 @@ def in_lanes(s: Scene) -> Iterator[Call]:
     shift, hazard = frozen(rng.normal(size=8)), frozen(rng.random((s.n_groups, 8)))
     by_group, by_lane = (s.n_groups, 8), (s.eta.size, 8)
     sets = (risk.group_ptr, risk.starts_stratum)
-    yield Call("lanes", "bounds", (eta, Out(np.zeros(8)), Out(np.zeros(8))))
+    yield Call("replicates", "bounds", (eta, Out(np.zeros(8)), Out(np.zeros(8))))
     unit = frozen(rng.choice([0.0, 0.1, 1.0, 3.0], s.eta.size))
     some = frozen(unit * rng.choice([0, 1, 2, 255], s.eta.size))
-    yield Call("lanes", "counts", (some, unit, 3, Out(np.zeros(by_lane, np.uint8))))
+    yield Call("replicates", "counts", (some, unit, 3, Out(np.zeros(by_lane, np.uint8))))
     own = frozen(rng.random(n))
     events = frozen(own * (risk.event_weight > 0))
     more = frozen(rng.random(by_group))
@@ -166,14 +166,14 @@ def in_lanes(s: Scene) -> Iterator[Call]:
         for m in (None, more):
             outs = [Out(np.full(shape, np.nan)) for shape in ((n, 8), by_group, (8,), (8,))]
             args = (risk.order, own, events, frozen(count), *sets, m, *outs)
-            yield Call("lanes", "sum_up_to", (eta, shift, *args))
+            yield Call("replicates", "sum_up_to", (eta, shift, *args))
         residual = Out(rng.normal(size=by_lane))
         args = (hazard, risk.order, weight, events, frozen(count), *sets, residual)
-        yield Call("lanes", "residuals_up_to", args)
+        yield Call("replicates", "residuals_up_to", args)
     outs = (Out(np.full((n, 8), np.nan)), Out(rng.random(by_group)))
-    yield Call("lanes", "sum_after", (eta, shift, risk.order, weight, *sets, more, *outs))
+    yield Call("replicates", "sum_after", (eta, shift, risk.order, weight, *sets, more, *outs))
     args = (hazard, risk.order, weight, *sets, more, Out(rng.normal(size=by_lane)))
-    yield Call("lanes", "residuals_of_tail", args)
+    yield Call("replicates", "residuals_of_tail", args)
 
 
 def logistic(s: Scene) -> Iterator[Call]:
@@ -311,10 +311,10 @@ def lanes_of_matrix(
         ("cross", (slots, r, t.shift, sums)),
         ("product", (slots, v, t.shift, out)),
     ):
-        yield Call("lanes", f"{name}_binary", (block_ptr, row, *args))
-        yield Call("lanes", f"{name}_valued", (block_ptr, row, value, *args))
+        yield Call("replicates", f"{name}_binary", (block_ptr, row, *args))
+        yield Call("replicates", f"{name}_valued", (block_ptr, row, value, *args))
         dense = (slots, args[1], args[3])
-        yield Call("lanes", f"{name}_dense", (blocks, *dense))
+        yield Call("replicates", f"{name}_dense", (blocks, *dense))
 
 
 def dense_blocks(t: Table) -> np.ndarray:

@@ -20,8 +20,7 @@ FOLDER = Path(riskset.kernels.__file__).parent
 STEMS = sorted(p.stem.removesuffix("_ref") for p in FOLDER.glob("*_ref.py"))
 WITHOUT_REFERENCE = {
     "long_table",  # judged by the tests of the data layer
-    "subdistribution_wide",  # a second twin of `subdistribution_ref`, for a wide range of eta
-    "wide_range",  # a second twin of `risk_sets_ref`: test_risk_sets
+    "wide_range",  # second twins of `risk_sets_ref` and `subdistribution_ref`: test_risk_sets
 }
 
 TOLERANCE = {"rtol": 2e-12, "atol": 1e-13}
@@ -66,10 +65,9 @@ def test_every_kernel_is_called() -> None:
     called = {(c.stem, c.name) for c in CALLS.values()}
     elsewhere = {
         "ccd",  # test_ccd: its state is written to
-        "ccd_finegray",
         "concordance",  # tests/metrics
         "descent",  # test_descent: agrees on the optimum, not on the way to it
-        "lanes",  # its descent, too
+        "replicates",  # its descent, too
         "matching",  # test_matching
         "means",  # tests/infer/test_means_agreement
     }
