@@ -168,7 +168,7 @@ def test_hfrs():
 
 def test_hfrs_has_109_codes():
     """Sum and number of the points that Gilbert et al. (2018) list."""
-    from riskset.omop.score_definitions import SCORES
+    from riskset.omop.scores import SCORES
 
     points = [category.points for category in SCORES[926].categories]
     assert len({category.codes for category in SCORES[926].categories}) == len(points) == 109

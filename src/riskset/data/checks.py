@@ -20,6 +20,7 @@ __all__ = [
     "NUMBERS",
     "Places",
     "as_array",
+    "as_finite",
     "as_numbers",
     "complain_rows",
     "is_missing",
@@ -183,9 +184,14 @@ def as_numbers(
             f"(first: {places.row(0)}, value {shown(array[0]) if array.size else 'none'}).",
             hint="convert it to numbers; for dates, count the days since the start of follow-up.",
         )
+    return as_finite(array, column, places, missing_hint)
+
+
+def as_finite(array: AnyArray, column: str, places: Places, hint: str = MISSING) -> Rows:
+    """A column of numbers as float64; an error if one is not finite or not exact in this type."""
     refuse_inexact(array, column, places)
     numbers = np.ascontiguousarray(array, dtype=np.float64)
-    complain_rows(~np.isfinite(numbers), array, column, "must be finite", places, hint=missing_hint)
+    complain_rows(~np.isfinite(numbers), array, column, "must be finite", places, hint=hint)
     return numbers
 
 

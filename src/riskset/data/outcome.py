@@ -17,7 +17,7 @@ from riskset.data.checks import EXACT, Places, as_array, as_numbers, complain_ro
 from riskset.data.labels import as_codes, code_columns
 from riskset.data.risk_order import into_risk_sets, risk_order
 
-__all__ = ["Outcome", "Surv", "field_names", "read_events"]
+__all__ = ["Outcome", "Surv", "event_codes", "field_names", "read_events"]
 
 NEAR_TIE_ULPS = 16
 
@@ -129,16 +129,20 @@ def read_events(
             f"`censored` is {censored!r}, but {column} holds no text.",
             hint="leave it out; of numbers, 0 means censored.",
         )
-    numbers = as_numbers(event, "event", n_rows, places)
+    return event_codes(as_numbers(event, "event", n_rows, places), places), {}
+
+
+def event_codes(event: AnyArray, places: Places) -> Index:
+    """Codes of events, checked to be whole numbers from 0 on."""
     complain_rows(
-        (numbers < 0) | (numbers != np.floor(numbers)) | (numbers >= EXACT),
-        numbers,
+        (event < 0) | (event != np.floor(event)) | (event >= EXACT),
+        event,
         places.column("event"),
         "must be 0 (censored), 1 (event) or a further whole number for a competing cause",
         places,
         hint="recode it; a survival package's 1/2 coding becomes 0/1 by subtracting 1.",
     )
-    return numbers.astype(np.int64), {}
+    return event.astype(np.int64)
 
 
 def _check_times(time: Rows, entry: Rows | None, places: Places) -> None:
@@ -248,15 +252,46 @@ class Outcome:
             raise InputError(
                 "the table has no rows.", hint="check the file, the query or the filter before it."
             )
-        codes, _ = read_events(event, n_rows, places)
-        labels = labels or {}
-        entries = None if entry is None else as_numbers(entry, "entry", n_rows, places)
-        _check_times(times, entries, places)
-        if entries is not None and not (entries > -np.inf).any():
-            entries = None
-        weights = (
-            np.ones(n_rows) if weight is None else as_numbers(weight, "weight", n_rows, places)
+
+        def numbers(values: object, name: str) -> Rows | None:
+            return None if values is None else as_numbers(values, name, n_rows, places)
+
+        return cls.of_numbers(
+            times,
+            read_events(event, n_rows, places)[0],
+            entry=numbers(entry, "entry"),
+            weight=numbers(weight, "weight"),
+            stratum=stratum,
+            offset=numbers(offset, "offset"),
+            cluster=cluster,
+            cause=cause,
+            labels=labels or {},
+            places=places,
+            is_part=is_part,
         )
+
+    @classmethod
+    def of_numbers(
+        cls,
+        time: Rows,
+        event: Index,
+        *,
+        entry: Rows | None,
+        weight: Rows | None,
+        stratum: object,
+        offset: Rows | None,
+        cluster: object,
+        cause: int | str | None,
+        labels: CauseLabels,
+        places: Places,
+        is_part: bool,
+    ) -> "Outcome":
+        """As `build`, from columns of finite numbers and codes of events, which are checked."""
+        n_rows = time.size
+        _check_times(time, entry, places)
+        if entry is not None and not (entry > -np.inf).any():
+            entry = None
+        weights = np.ones(n_rows) if weight is None else weight
         complain_rows(
             weights < 0,
             weights,
@@ -266,21 +301,18 @@ class Outcome:
             hint="a weight of 0 removes a row; check how the weights were made.",
         )
         strata, stratum_labels = _strata(stratum, n_rows, places)
-        chosen = choose_cause(codes, weights, cause, labels, places, is_part=is_part)
         return cls(
-            time=times,
-            event=codes,
-            cause=chosen,
-            entry=entries,
+            time=time,
+            event=event,
+            cause=choose_cause(event, weights, cause, labels, places, is_part=is_part),
+            entry=entry,
             weight=weights,
-            offset=np.zeros(n_rows)
-            if offset is None
-            else as_numbers(offset, "offset", n_rows, places),
+            offset=np.zeros(n_rows) if offset is None else offset,
             stratum=strata,
             strata=stratum_labels,
             cluster=None if cluster is None else as_codes(cluster, "cluster", n_rows, places)[0],
             has_weights=weight is not None,
-            n_near_ties=_count_near_ties(times, codes),
+            n_near_ties=_count_near_ties(time),
             labels=labels,
         )
 
@@ -363,7 +395,7 @@ def _strata(stratum: object, n_rows: int, places: Places) -> tuple[Index, AnyArr
     return code_columns(stratum, "strata", n_rows, places)
 
 
-def _count_near_ties(time: Rows, codes: Index) -> int:
+def _count_near_ties(time: Rows) -> int:
     # Times that should be equal but were computed in different ways differ in the last digits.
     values = np.unique(time)
     gap = np.diff(values)

@@ -10,8 +10,16 @@ from riskset._types import AnyArray
 from riskset.data.causes import CauseLabels, code_labels
 from riskset.data.checks import Places
 from riskset.data.column_roles import LABELS, NUMBERS, ColumnRoles
-from riskset.data.outcome import Outcome
-from riskset.data.table import Table, TableWords, check_present, keys, kind_of, labels, numbers
+from riskset.data.outcome import Outcome, event_codes
+from riskset.data.table import (
+    Table,
+    TableWords,
+    check_present,
+    finite_numbers,
+    keys,
+    kind_of,
+    labels,
+)
 
 __all__ = ["OutcomeColumns", "identified", "places_of"]
 
@@ -57,10 +65,10 @@ class OutcomeColumns:
             name = getattr(roles, role)
             if name is None or role in ("event", "id"):
                 continue
-            read = numbers if role in NUMBERS else labels
+            read = finite_numbers if role in NUMBERS else labels
             arrays[role] = read(table, name, table.array(name))
             if role in ROUNDED and roles.time_digits is not None:
-                arrays[role] = np.round(arrays[role].astype(np.float64), roles.time_digits)
+                arrays[role] = np.round(arrays[role], roles.time_digits)
         strata = _strata(table, roles)
         return cls(event=event, event_labels=event_labels, strata=strata, **arrays)
 
@@ -70,7 +78,7 @@ class OutcomeColumns:
         has_strata = all(name in table.columns for name in roles.stratum_columns)
         strata = _strata(table, roles) if has_strata else ()
         name = roles.offset
-        offset = None if name is None else numbers(table, name, table.array(name))
+        offset = None if name is None else finite_numbers(table, name, table.array(name))
         return cls(offset=offset, strata=strata)
 
     def outcome(
@@ -87,9 +95,10 @@ class OutcomeColumns:
                 "these data were read without their outcomes.",
                 hint="read them with outcome=True.",
             )
-        return Outcome.build(
+        places = places_of(roles, words)
+        return Outcome.of_numbers(
             self.time,
-            self.event,
+            event_codes(self.event, places),
             entry=self.entry,
             weight=self.weight,
             stratum=self.strata[0] if len(self.strata) == 1 else self.strata or None,
@@ -97,7 +106,7 @@ class OutcomeColumns:
             cluster=self.cluster,
             cause=cause,
             labels=self.event_labels,
-            places=places_of(roles, words),
+            places=places,
             is_part=is_part,
         )
 
@@ -153,7 +162,7 @@ def _event(
             f"`censored` is {censored!r}, but {words.column(name)} holds no text.",
             hint="leave it out; of numbers, 0 means censored.",
         )
-    return numbers(table, name, array.cast(_plain(array.type))), {}
+    return finite_numbers(table, name, array.cast(_plain(array.type))), {}
 
 
 def _plain(type_: "pa.DataType") -> "pa.DataType":

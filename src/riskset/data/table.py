@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
-from riskset._types import AnyArray
-from riskset.data.checks import MISSING, Places
+from riskset._types import AnyArray, Rows
+from riskset.data.checks import MISSING, Places, as_finite
 from riskset.data.labels import OWN_KEY, OWN_LABEL, as_keys, as_labels
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Table",
     "TableWords",
     "check_present",
+    "finite_numbers",
     "has_decimal_comma",
     "is_number",
     "keys",
@@ -216,6 +217,21 @@ def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     InputError
         If the column is of another type, or a value is missing or infinite.
     """
+    values = _present_numbers(table, name, array)
+    if values.dtype.kind == "f":
+        bad = ~np.isfinite(values)
+        if bad.any():
+            raise table.complaint(name, bad, "must be finite", array, MISSING)
+    return values
+
+
+def finite_numbers(table: Table, name: str, array: "pa.ChunkedArray") -> Rows:
+    """As `numbers`, but as float64, which must hold every value exactly."""
+    values = _present_numbers(table, name, array)
+    return as_finite(values, table.words.column(name), Places(row_name=table.words.row))
+
+
+def _present_numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     kind = kind_of(array.type)
     if len(array) and array.null_count == len(array):
         check_present(table, name, array)
@@ -224,12 +240,7 @@ def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     check_present(table, name, array)
     if pa.types.is_decimal(array.type):
         return np.asarray(array.cast(pa.float64()).to_numpy())
-    values: AnyArray = np.asarray(array.to_numpy())
-    if values.dtype.kind == "f":
-        bad = ~np.isfinite(values)
-        if bad.any():
-            raise table.complaint(name, bad, "must be finite", array, MISSING)
-    return values
+    return np.asarray(array.to_numpy())
 
 
 def _not_numeric(table: Table, name: str, array: "pa.ChunkedArray", kind: str) -> InputError:

@@ -14,8 +14,7 @@ from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
 from riskset.omop.groups import ancestors_known, concept_view, is_ingredient
 from riskset.omop.person_covariates import SCALAR, person_queries, stage_ages
 from riskset.omop.records import TABLES, inpatient_query, record_query
-from riskset.omop.score_definitions import TENTHS
-from riskset.omop.scores import computable, person_points, stage_points
+from riskset.omop.scores import TENTHS, computable, person_points, stage_points
 from riskset.omop.study_cohort import StudyCohort
 
 __all__ = ["EntryTable", "extract"]

@@ -14,7 +14,7 @@ from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.covariate_entries import EntryTable
 from riskset.omop.covariate_settings import CovariateSettings
 from riskset.omop.groups import concept_view
-from riskset.omop.score_definitions import SCORES
+from riskset.omop.scores import SCORES
 
 __all__ = ["KNOWN_CONCEPTS", "concept_names", "reference"]
 

@@ -14,14 +14,13 @@ from riskset.cohort.attrition_table import Attrition
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.events import CohortRecords, stage_deaths
 from riskset.omop.exposures import Cohorts, read_cohort_table
-from riskset.omop.observation import notes_on_periods, stage_periods
+from riskset.omop.observation import date_sql, notes_on_periods, stage_periods
 from riskset.omop.people import (
     BIRTH,
     AgeMethod,
     age_sql,
     check_ages,
     check_known,
-    date_sql,
 )
 from riskset.omop.settings import plain
 from riskset.omop.study_cohort import (

@@ -11,7 +11,7 @@ from riskset._messages import Note
 from riskset._settings import Settings, setting, settings
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
-from riskset.omop.periods import last_day, note_backward
+from riskset.omop.observation import joined, last_day, note_backward
 from riskset.omop.settings import plain
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "NewUserCohort",
     "as_sequence",
     "exposures",
-    "joined",
     "read_cohort_table",
 ]
 
@@ -287,17 +286,6 @@ def exposures(cdm: Cdm, source: str) -> str:
         f"SELECT person_id, drug_concept_id AS concept_id, {start} AS s, "
         f"{last_day(start, end)} AS e, {given} AS given_end FROM {view} WHERE drug_concept_id <> 0 "
         f"AND person_id IS NOT NULL AND {start} IS NOT NULL"
-    )
-
-
-def joined(records: str, keys: str, gap_days: int) -> str:
-    """Query of episodes ``keys, s, e``: records join up to `gap_days` after the running end."""
-    window = f"PARTITION BY {keys} ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND"
-    return (
-        f"SELECT {keys}, min(s) AS s, max(e) AS e FROM (SELECT *, sum(CASE WHEN before IS NULL "
-        f"OR s > before + {gap_days} THEN 1 ELSE 0 END) OVER ({window} CURRENT ROW) AS episode "
-        f"FROM (SELECT *, max(e) OVER ({window} 1 PRECEDING) AS before FROM {records})) "
-        f"GROUP BY {keys}, episode"
     )
 
 

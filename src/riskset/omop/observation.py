@@ -1,19 +1,76 @@
-"""Observation periods: when people are observed, and what is odd about it."""
+"""Records with a first and a last day, and observation periods: when people are observed.
+
+Contradictions in the dates are noted, never corrected in silence.
+"""
 
 import datetime
 
 from riskset._errors import counted
 from riskset._messages import Note
 from riskset.omop.cdm import Cdm, Scratch
-from riskset.omop.exposures import joined
-from riskset.omop.people import date_sql
-from riskset.omop.periods import note_backward
 
-__all__ = ["notes_on_periods", "stage_periods"]
+__all__ = [
+    "date_sql",
+    "joined",
+    "last_day",
+    "note_backward",
+    "notes_on_periods",
+    "stage_periods",
+]
 
 FIRST = datetime.date(1901, 1, 1)
 LAST = datetime.date(2099, 1, 1)
 """Dates before the first, or from the last on, stand for one that is not known, as 9999-12-31."""
+
+
+def date_sql(day: datetime.date | str | None) -> str:
+    """A day as SQL, NULL for none."""
+    return "NULL::DATE" if day is None else f"DATE '{day}'"
+
+
+def last_day(start: str, end: str) -> str:
+    """SQL of the last day of a record: the first one if there is no end, or one before it."""
+    return f"greatest(coalesce({end}, {start}), {start})"
+
+
+def note_backward(
+    cdm: Cdm,
+    work: Scratch,
+    rows: str,
+    what: str,
+    start: str,
+    end: str,
+    *,
+    count: bool = True,
+) -> None:
+    """Note how many of the rows, records of `what`, end before they start.
+
+    Parameters
+    ----------
+    count : bool
+        Whether such a record counts, as one day.
+    """
+    (n,) = work.row(f"SELECT count(*) FROM {rows} WHERE {end} < {start}")
+    if n:
+        does = "does" if n == 1 else "do"
+        lasts = "lasts" if n == 1 else "last"
+        cdm.note(
+            "end_before_start",
+            f"{counted(n, 'record')} of {what} {'ends' if n == 1 else 'end'} before "
+            f"{'it starts' if n == 1 else 'they start'}, and "
+            f"{f'{lasts} one day' if count else f'{does} not count'}.",
+        )
+
+
+def joined(records: str, keys: str, gap_days: int) -> str:
+    """Query of episodes ``keys, s, e``: records join up to `gap_days` after the running end."""
+    window = f"PARTITION BY {keys} ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND"
+    return (
+        f"SELECT {keys}, min(s) AS s, max(e) AS e FROM (SELECT *, sum(CASE WHEN before IS NULL "
+        f"OR s > before + {gap_days} THEN 1 ELSE 0 END) OVER ({window} CURRENT ROW) AS episode "
+        f"FROM (SELECT *, max(e) OVER ({window} 1 PRECEDING) AS before FROM {records})) "
+        f"GROUP BY {keys}, episode"
+    )
 
 
 def stage_periods(cdm: Cdm, work: Scratch, *, join: bool) -> str:

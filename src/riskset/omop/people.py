@@ -1,12 +1,11 @@
 """Ages of people, and checks of table person."""
 
-import datetime
 from typing import Literal
 
 from riskset._errors import CohortError, counted
 from riskset.omop.cdm import Cdm, Scratch
 
-__all__ = ["BIRTH", "AgeMethod", "age_sql", "check_ages", "check_known", "date_sql"]
+__all__ = ["BIRTH", "AgeMethod", "age_sql", "check_ages", "check_known"]
 
 AgeMethod = Literal["completed_years", "year_difference"]
 
@@ -78,8 +77,3 @@ def check_known(cdm: Cdm, work: Scratch, table: str) -> None:
             hint="check that the cohorts come from this CDM.",
             details={"count": n, "ids": ids},
         )
-
-
-def date_sql(day: datetime.date | str | None) -> str:
-    """A day as SQL, NULL for none."""
-    return "NULL::DATE" if day is None else f"DATE '{day}'"

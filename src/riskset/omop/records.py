@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
-from riskset.omop.exposures import exposures, joined
+from riskset.omop.exposures import exposures
 from riskset.omop.groups import ancestors_known, concept_view, is_ingredient
-from riskset.omop.periods import last_day, note_backward
+from riskset.omop.observation import joined, last_day, note_backward
 
 __all__ = ["TABLES", "inpatient_query", "record_query"]
 
