@@ -138,7 +138,7 @@ def test_rows_of_another_table_are_refused(tmp_path: Path) -> None:
     for keys, file, words in (
         ([1, 3, 2], "x.rsd", r"2 of 3 differ \(first: data row 2, rowId 3, where the file has 2"),
         ([1, 2], "x.rsd", r"x.rsd has 3 rows, but o.parquet has 2"),
-        ([1, 2, 3], "anonymous.rsd", r"anonymous.rsd does not say which row is whose"),
+        ([1, 2, 3], "anonymous.rsd", r"anonymous.rsd does not identify its rows"),
     ):
         table = {"rowId": keys, "time": [1.0] * len(keys), "y": [1] * len(keys)}
         pa.parquet.write_table(pa.table(table), tmp_path / "o.parquet")

@@ -228,7 +228,7 @@ def test_one_odd_value_does_not_make_categories_of_numbers(odd: str, library: st
     for numbers in (["1", "2", "3"], ["1.5", "-2", "1e3", "+7"]):
         with pytest.raises(
             InputError,
-            match=rf"'x' is text, because 1 of .* is no number: {re.escape(repr(odd))} "
+            match=rf"'x' is text, because 1 of .* is not a number: {re.escape(repr(odd))} "
             r"\(first: row 2, .*\n.*recode.*categorical type.*letter",
         ):
             FrameEncoder.fit(make({"x": [*numbers[:2], odd, *numbers[2:]]}))
@@ -302,14 +302,14 @@ def test_mixed_objects_are_named() -> None:
 @pytest.mark.parametrize(
     ("usual", "odd", "what"),
     [
-        (["1", "2", "3"], ["?", "."], "are no numbers: '.', '?'"),
-        (["1"], ["."], "is no number: '.'"),
-        (["1", "2", "3"], ["low", "high"], "are no numbers: 'high', 'low'"),
-        (["0", "1"], ["O", "l"], "are no numbers: 'O', 'l'"),
-        ([f"{k}.5" for k in range(60)], ["1.5.2"], "is no number: '1.5.2'"),
-        (["2026-01-02", "2026-02-01"], ["?"], "is no date: '?'"),
-        (["TRUE", "FALSE"], ["-"], "is no boolean: '-'"),
-        (["TRUE", "FALSE"], ["1"], "is no boolean: '1'"),
+        (["1", "2", "3"], ["?", "."], "are not numbers: '.', '?'"),
+        (["1"], ["."], "is not a number: '.'"),
+        (["1", "2", "3"], ["low", "high"], "are not numbers: 'high', 'low'"),
+        (["0", "1"], ["O", "l"], "are not numbers: 'O', 'l'"),
+        ([f"{k}.5" for k in range(60)], ["1.5.2"], "is not a number: '1.5.2'"),
+        (["2026-01-02", "2026-02-01"], ["?"], "is not a date: '?'"),
+        (["TRUE", "FALSE"], ["-"], "is not a boolean: '-'"),
+        (["TRUE", "FALSE"], ["1"], "is not a boolean: '1'"),
     ],
     ids=str,
 )

@@ -109,7 +109,7 @@ def test_bad_birth_dates():
         (lambda: rs.omop.Eligibility(remove_duplicates="keep frist"), "did you mean 'keep first'"),
         (lambda: rs.omop.Eligibility(study_start="01/02/2015"), "must be a date"),
         (lambda: rs.omop.Eligibility(max_cohort_size=0), "at least 1"),
-        (lambda: rs.omop.Eligibility(min_age=65, max_age=64), "so nobody can enter"),
+        (lambda: rs.omop.Eligibility(min_age=65, max_age=64), "so no person can enter"),
         (
             lambda: rs.omop.Eligibility(study_start="2016-01-01", study_end="2015-12-31"),
             r"`study_end` \(2015-12-31\) comes before `study_start` \(2016-01-01\)",

@@ -130,7 +130,7 @@ def test_few_columns(columns: int) -> None:
     ("options", "said"),
     [
         ({"density": 0.5}, "`density` must be smaller than 0.5"),
-        ({"events": 0.0}, r"`events` must lie in \(0, 1\]"),
+        ({"events": 0.0}, r"`events` must be in \(0, 1\]"),
         ({"events": 0.3, "competing": 0.3}, "`events` and `competing` must not add up"),
         ({"n_effects": -1}, "`n_effects` must not be negative"),
     ],

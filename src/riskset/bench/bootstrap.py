@@ -1,11 +1,11 @@
-"""Bootstrap replicates of a fit with a fixed L1 penalty, beside that fit."""
+"""Bootstrap replicates of a fit with a fixed L1 penalty, compared with that fit."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from riskset.bench.case import Case, called, warm_up
-from riskset.bench.experiment import Tell
+from riskset.bench.experiment import ProgressCall
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.peers import Peers
@@ -38,17 +38,17 @@ class Resample:
     device: str = "cpu"
     seed: int = 123
 
-    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
+    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """A fit and its replicates, at each size."""
         penalty = L1.from_variance(self.variance)
         total = len(self.models) * len(self.rows)
         for k, (model, n) in enumerate((m, n) for m in self.models for n in sorted(self.rows)):
-            tell(k / total, f"{titled(model)}, {n:,} rows: drawing")
+            progress(k / total, f"{titled(model)}, {n:,} rows: drawing")
             case = Case.draw(self.name, model, n, self.columns, self.density, self.seed)
             warm_up(model, penalty=penalty, device=self.device)
             fitted = case.estimator(penalty, device=self.device)
             fit = measure(lambda f=fitted, c=case: f.fit(c.design, c.y))  # type: ignore[misc]
-            tell((k + 0.2) / total, f"{titled(model)}, {n:,} rows: resampling")
+            progress((k + 0.2) / total, f"{titled(model)}, {n:,} rows: resampling")
             name = case.design.names[0]
             drawn = measure(
                 lambda f=fitted, x=name: f.bootstrap(self.replicates, parameters=[x], seed=1)  # type: ignore[misc]

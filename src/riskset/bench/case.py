@@ -148,6 +148,6 @@ def called(device: str) -> str:
 
 
 def warm_up(model: str, **options: Any) -> None:
-    """Have all kernels compiled, or loaded, by a fit that nobody measures."""
+    """Have all kernels compiled, or loaded, by a fit that is not measured."""
     case = Case.draw("", model, 2000, 40, 0.05, 1)
     ESTIMATORS[model](**options).fit(case.design, case.y)

@@ -127,6 +127,6 @@ def elementary(first: int, last: int, function: np.ufunc, x: Matrix, out: Matrix
 
 
 def repeated(first: int, last: int, often: int, loop: Callable[..., None], *args: object) -> None:
-    """The same again in the same thread: it takes a while until threads have cores of their own."""
+    """The same again in the same thread: it takes a while until each thread has a core."""
     for _ in range(often):
         loop(first, last, *args)

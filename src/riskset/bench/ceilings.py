@@ -11,7 +11,7 @@ from riskset._runtime import Runtime, available_threads
 from riskset._types import AnyArray, Rows
 from riskset.bench import ceiling_kernels as kernels
 from riskset.bench.case import Case
-from riskset.bench.experiment import Tell
+from riskset.bench.experiment import ProgressCall
 from riskset.bench.measure import steady
 from riskset.bench.record import BenchmarkRecord, grouped
 from riskset.data.column_storage import BinaryColumns
@@ -249,7 +249,7 @@ class Ceilings:
         "gather adds up those at some places of a table of the size that is named, an update adds "
         "to them; tables 'one a row' are as long as the design. In tables of 32 and "
         "256 KiB places ascend by 16 on average, as in the columns of a block of rows; in larger "
-        "ones they are random. Each thread has a table of its own up to 1 MiB. 'riskset': its "
+        "ones they are random. Each thread has its own table up to 1 MiB. 'riskset': its "
         "kernels, counted in non-zeros (Design.cross, Design.product, fill_bits) or rows "
         "(likelihood), both times eight of lanes, in bytes of the design, or in words of 64 "
         "sampled rows for each pair of columns (binary_gram). With several threads what all of "
@@ -267,19 +267,19 @@ class Ceilings:
     most: int = 1 << 28
     peers: ClassVar[None] = None
 
-    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
+    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """The machine, then riskset, with each number of threads."""
         every = tuple(self.threads) or tuple(sorted({1, available_threads()}))
         jobs = [(n, threads) for n in sorted(self.rows) for threads in every]
         case: Case | None = None
         for k, (n, threads) in enumerate(jobs):
-            tell(k / len(jobs), f"{n:,} rows, {threads} threads: the machine")
+            progress(k / len(jobs), f"{n:,} rows, {threads} threads: the machine")
             if case is None or case.cohort.time.size != n:
                 case = Case.draw(self.name, "cox", n, self.columns, self.density, self.seed)
             runtime, known = Runtime(threads), dict[str, float]()
             for work in machine_work(runtime, n, self.most):
                 yield self._record(case, runtime, work, known, tool="machine")
-            tell((k + 0.5) / len(jobs), f"{n:,} rows, {threads} threads: riskset")
+            progress((k + 0.5) / len(jobs), f"{n:,} rows, {threads} threads: riskset")
             for work in our_work(case, runtime):
                 yield self._record(case, runtime, work, known)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from riskset.bench.case import MODELS, SELECTORS, Case, called
-from riskset.bench.experiment import Tell
+from riskset.bench.experiment import ProgressCall
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.record import BenchmarkRecord, grouped
@@ -53,12 +53,12 @@ class CohortBenchmark:
     seed: int = 123
     peers: ClassVar[None] = None
 
-    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
+    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """Every step of the analysis, for each model."""
         for k, model in enumerate(self.models):
             for share, detail, record in self._steps(model):
                 if record is None:
-                    tell((k + share) / len(self.models), f"{titled(model)}: {detail}")
+                    progress((k + share) / len(self.models), f"{titled(model)}: {detail}")
                 else:
                     yield record
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from riskset._runtime import available_threads
 from riskset.bench.case import SELECTORS, Case, called
-from riskset.bench.experiment import Tell
+from riskset.bench.experiment import ProgressCall
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.peers import Peers
@@ -44,21 +44,21 @@ class CrossValidate:
     seed: int = 123
     peers: Peers | None = None
 
-    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
+    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """Ours with each number of threads, then the peers, at each size."""
         total = len(self.models) * len(self.rows)
         every = available_threads()
         threads = tuple(self.threads) or tuple(sorted({1, min(2, every), every}))
         for k, (model, n) in enumerate((m, n) for m in self.models for n in sorted(self.rows)):
             what = f"{titled(model)}, {n:,} rows"
-            tell(k / total, f"{what}: drawing")
+            progress(k / total, f"{what}: drawing")
             self._warm_up(model)
             case = Case.draw(self.name, model, n, self.columns, self.density, self.seed)
             for i, t in enumerate(threads):
-                tell((k + (i + 0.5) / (len(threads) + 1)) / total, f"{what}: {t} threads")
+                progress((k + (i + 0.5) / (len(threads) + 1)) / total, f"{what}: {t} threads")
                 yield self._ours(case, t)
             if self.peers is not None:
-                tell((k + 0.9) / total, f"{what}: peers")
+                progress((k + 0.9) / total, f"{what}: peers")
                 yield from self.peers.records(
                     case, None, threads=max(threads), step=self._step, folds=self.folds,
                     repeats=self.repeats, seed=self.seed,

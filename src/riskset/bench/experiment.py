@@ -11,14 +11,14 @@ from riskset.bench.record import BenchmarkRecord, markdown, with_gaps, write_csv
 from riskset.data.writers import replacing
 from riskset.plot import Figure
 
-__all__ = ["STRENGTH", "TOL", "VARIANCE", "Experiment", "Tell", "run"]
+__all__ = ["STRENGTH", "TOL", "VARIANCE", "Experiment", "ProgressCall", "run"]
 
 VARIANCE = 1.414
 """Of the Laplace prior in the paper's scripts. Its text says gamma = sqrt(2); the scripts count."""
 STRENGTH = (2 / VARIANCE) ** 0.5
 TOL = 1e-8
 
-Tell = Callable[[float, str], None]
+ProgressCall = Callable[[float, str], None]
 """Called with the share of the work that is done, and what comes next."""
 
 
@@ -30,7 +30,7 @@ class Experiment(Protocol):
     words: ClassVar[str]
     """What a reader of the table has to know."""
 
-    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
+    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """Measure, one competitor after the other."""
 
     def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
@@ -54,7 +54,7 @@ class Written:
 def run(
     experiment: Experiment,
     folder: Path,
-    tell: Tell = lambda share, detail: None,
+    progress: ProgressCall = lambda share, detail: None,
     seen: Callable[[BenchmarkRecord], None] = lambda record: None,
 ) -> Written:
     """Run an experiment into ``NAME.csv``, ``NAME.md`` and ``NAME.png``.
@@ -67,7 +67,7 @@ def run(
     if experiment.peers is not None:
         preface += experiment.peers.preface
     records: list[BenchmarkRecord] = []
-    for record in experiment.records(tell):
+    for record in experiment.records(progress):
         records = with_gaps([*records, record])
         seen(records[-1])
         folder.mkdir(parents=True, exist_ok=True)  # not before the options have proved right

@@ -9,7 +9,7 @@ import numpy as np
 
 from riskset._runtime import available_threads
 from riskset.bench.case import MODELS, Case, called, warm_up
-from riskset.bench.experiment import STRENGTH, TOL, Tell
+from riskset.bench.experiment import STRENGTH, TOL, ProgressCall
 from riskset.bench.measure import measure, version
 from riskset.bench.peers import Peers
 from riskset.bench.record import BenchmarkRecord, grouped, line
@@ -24,7 +24,7 @@ TITLES = {"cox": "Cox", "finegray": "Fine-Gray"}
 
 @dataclass(frozen=True)
 class Fixed:
-    """The options of `fixed`; a strength of 0 is no penalty."""
+    """The options of `fixed`; a strength of 0 means no penalty."""
 
     name: ClassVar[str] = "fixed"
     title: ClassVar[str] = "One fit with a fixed L1 penalty"
@@ -48,20 +48,20 @@ class Fixed:
     solvers: Sequence[str] = ("newton",)
     peers: Peers | None = None
 
-    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
+    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """Ours with each number of threads, then the peers, at each size."""
         total = len(self.models) * len(self.rows)
         penalty = L1(self.strength) if self.strength > 0 else None
         for k, (model, n) in enumerate((m, n) for m in self.models for n in sorted(self.rows)):
             what = f"{titled(model)}, {n:,} rows"
-            tell(k / total, f"{what}: drawing")
+            progress(k / total, f"{what}: drawing")
             case = Case.draw(self.name, model, n, self.columns, self.density, self.seed)
             yield self._product(case)
             for solver in self.solvers:
-                tell((k + 0.2) / total, f"{what}: fitting")
+                progress((k + 0.2) / total, f"{what}: fitting")
                 yield from self._fits(case, penalty, solver)
             if self.peers is not None:
-                tell((k + 0.4) / total, f"{what}: peers")
+                progress((k + 0.4) / total, f"{what}: peers")
                 yield from self.peers.records(case, self.strength, threads=max(self._threads))
 
     @property
@@ -71,7 +71,7 @@ class Fixed:
     def _product(self, case: Case) -> BenchmarkRecord:
         x, r = case.cohort.X, np.random.default_rng(1).normal(size=case.cohort.time.size)
         done = measure(lambda: x.T @ r, self.repeats)
-        del case.cohort.__dict__["X"]  # eight bytes an entry that nobody needs any more
+        del case.cohort.__dict__["X"]  # eight bytes per entry that are not needed any more
         return case.record(
             tool="scipy", version=version("scipy"), threads=1, step="X.T @ r", passes=1.0,
             **done.times,

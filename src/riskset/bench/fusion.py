@@ -13,7 +13,7 @@ from riskset._errors import InputError
 from riskset._types import Rows
 from riskset._version import __version__
 from riskset.bench import fusion_kernels as kernels
-from riskset.bench.experiment import Tell
+from riskset.bench.experiment import ProgressCall
 from riskset.bench.fusion_device import device_forms
 from riskset.bench.measure import processor, steady
 from riskset.bench.record import BenchmarkRecord, grouped
@@ -136,12 +136,12 @@ class Fusion:
         if self.device not in DEVICES:
             raise InputError.wrong_option("device", self.device, tuple(DEVICES))
 
-    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
+    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """Every form, and its steps, at every size."""
         for form in DEVICES[self.device](Vectors.draw(100, 1)).values():
             form.result()  # compiles
         for k, n in enumerate(sorted(self.rows)):
-            tell(k / len(self.rows), f"{n:,} rows")
+            progress(k / len(self.rows), f"{n:,} rows")
             forms = DEVICES[self.device](Vectors.draw(n, self.seed))
             expected = np.array(forms["separate"].result())
             for name in FORMS:

@@ -1,6 +1,6 @@
 """Other programs that fit the same models: which are here, what they can do, and their answers.
 
-Each runs in a process of its own, with a limit of time and of memory, so that none of them can end
+Each runs in a separate process, with a limit of time and of memory, so that none of them can end
 the experiment; a failure is a line of the table. Arrays travel in files.
 """
 

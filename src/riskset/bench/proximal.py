@@ -1,4 +1,4 @@
-"""Accelerated proximal gradient descent, to compare with: it is no solver of the package.
+"""Accelerated proximal gradient descent, for comparison; the package does not use it.
 
 Ko, Zhou, Zhou and Won fit Cox models by proximal gradient steps on GPUs, which the paper compares
 with coordinate descent in words (section 2.9). Here it has Nesterov's momentum, a step from

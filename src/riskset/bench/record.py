@@ -63,7 +63,7 @@ class BenchmarkRecord:
     share : float
         Time that the ceiling would take, as a share of the time taken.
     note : str
-        What else there is to say, or why there is no time.
+        Remarks, or why there is no time.
     processor : str
     """
 
@@ -104,7 +104,7 @@ class BenchmarkRecord:
 
     @property
     def is_as_good(self) -> bool:
-        """Whether nobody reached a clearly better objective."""
+        """Whether no tool reached a clearly better objective."""
         return self.gap is None or self.gap <= AS_GOOD
 
 
@@ -112,7 +112,7 @@ NAMES = tuple(field.name for field in fields(BenchmarkRecord))
 
 
 def _kind(hint: object) -> type:
-    """The type of a field beside None."""
+    """The type of a field, without None."""
     kinds = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     return next(kind for kind in kinds if isinstance(kind, type) and kind is not type(None))
 

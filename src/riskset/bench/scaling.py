@@ -9,7 +9,7 @@ import numpy as np
 
 from riskset._runtime import available_threads
 from riskset.bench.case import Case, warm_up
-from riskset.bench.experiment import STRENGTH, TOL, Tell
+from riskset.bench.experiment import STRENGTH, TOL, ProgressCall
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.record import BenchmarkRecord, grouped
@@ -68,13 +68,13 @@ class Scaling:
         for share in self.shares:
             yield "events", replace(base, events=share)
 
-    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
+    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """Vary one thing after the other."""
         jobs = [(model, what, size) for model in self.models for what, size in self.sizes()]
         penalty = L1(STRENGTH)
         known: tuple[object, Case] | None = None
         for k, (model, what, size) in enumerate(jobs):
-            tell(k / len(jobs), f"{titled(model)}, {what}")
+            progress(k / len(jobs), f"{titled(model)}, {what}")
             warm_up(model, penalty=penalty)
             data = (model, replace(size, threads=1))
             if known is None or known[0] != data:

@@ -12,7 +12,7 @@ import numpy as np
 
 from riskset._types import Features, Index, Rows
 from riskset.bench.case import MODELS, Case
-from riskset.bench.experiment import STRENGTH, Tell
+from riskset.bench.experiment import STRENGTH, ProgressCall
 from riskset.bench.fixed import titled
 from riskset.bench.measure import measure
 from riskset.bench.proximal import Accelerated
@@ -59,7 +59,7 @@ class CountedDesign(Design):
 
 
 class CountedSweeps(CoordinateDescent):
-    """Coordinate descent keeps entries of its own: one reading each, and one more to move."""
+    """Coordinate descent keeps a copy of the entries: each is read once, and once more to move."""
 
     def _sweep(self, active: Index) -> Features:
         moved = super()._sweep(active)
@@ -101,7 +101,7 @@ class Solvers:
     seed: int = 123
     peers: ClassVar[None] = None
 
-    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
+    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """Every method to every tolerance."""
         jobs = [
             (model, n, method, tol)
@@ -112,7 +112,7 @@ class Solvers:
         ]
         case: Case | None = None
         for k, (model, n, method, tol) in enumerate(jobs):
-            tell(k / len(jobs), f"{titled(model)}, {n:,} rows: {method} to {tol:g}")
+            progress(k / len(jobs), f"{titled(model)}, {n:,} rows: {method} to {tol:g}")
             if case is None or (case.model, case.cohort.time.size) != (model, n):
                 case = Case.draw(self.name, model, n, self.columns, self.density, self.seed)
                 small = Case.draw(self.name, model, 500, 10, 0.2, 1)

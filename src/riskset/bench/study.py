@@ -14,7 +14,7 @@ from riskset._runtime import available_threads
 from riskset._types import Index, Rows
 from riskset._version import __version__
 from riskset.bench.cohort import COLUMNS, DENSITY, ROWS
-from riskset.bench.experiment import Tell
+from riskset.bench.experiment import ProgressCall
 from riskset.bench.measure import measure, processor
 from riskset.bench.record import BenchmarkRecord
 from riskset.cohort.covariate_balance import balance
@@ -62,24 +62,24 @@ class StudyBenchmark:
     seed: int = 123
     peers: ClassVar[None] = None
 
-    def records(self, tell: Tell) -> Iterator[BenchmarkRecord]:
+    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """Matching, balance, and the propensity score."""
-        tell(0.0, "drawing people to match")
+        progress(0.0, "drawing people to match")
         self._warm_up()
         drawn = _Drawn.of(self.people, self.covariates, RARE, self.seed)
         scored = Population(drawn.treatment, expit(drawn.log_odds))
-        tell(0.2, "matching")
+        progress(0.2, "matching")
         matched = measure(lambda: match(scored))
         pairs = f"{matched.result.n_target:,} pairs"
         yield self._record("match", scored.n_rows, None, note=pairs, **matched.times)
-        tell(0.25, "balance")
+        progress(0.25, "balance")
         found = measure(lambda: balance(drawn.design, matched.result, n_threads=self.threads))
         before, after = (found.result.summary(side)["max"] for side in SIDES)
         note = f"largest difference {before:.3f} before, {after:.3f} after"
         yield self._record("balance", scored.n_rows, drawn.design, note=note, **found.times)
-        tell(0.3, "drawing people for a propensity score")
+        progress(0.3, "drawing people for a propensity score")
         drawn = _Drawn.of(self.rows, self.columns, DENSITY, self.seed)
-        tell(0.4, "propensity score")
+        progress(0.4, "propensity score")
         yield self._score(drawn.design, drawn.treatment)
 
     def _score(self, design: Design, treatment: Index) -> BenchmarkRecord:

@@ -44,7 +44,7 @@ def code_labels(
     censored : str
         The label that means censored.
     is_new : bool
-        Whether these rows follow a fit, so that nobody need be censored among them.
+        Whether these rows follow a fit, so that none of them needs to be censored.
 
     Raises
     ------
@@ -70,13 +70,13 @@ def code_labels(
             f"{column} holds the labels {_listed(names)}, but it is not known which of them means "
             "censored.",
             hint="name it with `censored` (of riskset.Surv, or where the data are read), every "
-            "other label being a cause of its own; or write it as 0 and the others as 1, 2, ...",
+            "other label being another cause; or write it as 0 and the others as 1, 2, ...",
         )
     if censored not in names and not is_new:
         raise InputError(
             f"{column} never holds the label of censoring, {censored!r}; its labels are "
             f"{_listed(names)}.",
-            hint="name one of these with `censored`; if nobody is censored, write the causes as "
+            hint="name one of these with `censored`; if no row is censored, write the causes as "
             "1, 2, ... instead.",
         )
     causes = [name for name in names if name != censored]
@@ -86,7 +86,7 @@ def code_labels(
 
 
 def labels_of(y: object) -> CauseLabels:
-    """Labels that `riskset.Surv` put into the field ``cause``; none if there is no such field.
+    """Labels that `riskset.Surv` put into the field ``cause``; empty without this field.
 
     Raises
     ------
@@ -114,12 +114,12 @@ def cause_code(cause: object, labels: CauseLabels) -> object:
     """The code of a cause that may be named by its label.
 
     Without labels whatever was given, to be judged as a code. With labels None stands for the only
-    one, and so does 1, the default of Fine and Gray's model, which nobody need have chosen.
+    one, and so does 1, the default of Fine and Gray's model, which may not have been chosen.
 
     Raises
     ------
     InputError
-        If it is no label, or none is given and there are several.
+        If it is not a label, or no cause is given and there are several.
     """
     known = _listed(labels.values())
     if not labels:
@@ -168,7 +168,7 @@ def choose_cause(
     if labels or codes.any():
         cause = cause_code(cause, labels)
     elif isinstance(cause, str):
-        cause = 1  # nobody had an event, so that nobody knows the labels
+        cause = 1  # no row has an event, so the labels are not known
     if cause is None:
         complain_rows(
             codes > 1,
@@ -188,7 +188,7 @@ def choose_cause(
     if cause not in present and not is_part:
         if present.size == 0:
             raise InputError(
-                "every row has weight 0, so nobody is left.", hint="check the weights."
+                "every row has weight 0, so no row is left.", hint="check the weights."
             )
         raise _no_events(int(cause), present, int(np.count_nonzero(weight > 0)), labels, column)
     return int(cause)

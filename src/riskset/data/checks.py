@@ -1,4 +1,4 @@
-"""Checks of one column at the door, and the messages when one fails.
+"""Checks of single columns of the input, and the messages when one fails.
 
 Below `Outcome` and `Design` all numbers are finite float64 or int64 and all lengths agree; nothing
 else in the package looks at raw input.
@@ -34,7 +34,7 @@ EXACT = 2**53
 """Above it float64 does not hold every whole number."""
 
 NUMBERS = (Real, Decimal, np.integer, np.floating, np.bool_)
-"""Types of objects that are numbers; text is none, even if it is made of digits."""
+"""Types of objects that are numbers. Text is not a number, even if it consists of digits."""
 
 MISSING = "drop or impute these rows first; riskset never drops a row by itself."
 
@@ -212,7 +212,7 @@ def refuse_inexact(array: AnyArray, column: str, places: Places) -> None:
 
 
 def _numbers_from_objects(array: AnyArray, column: str, places: Places, hint: str) -> Rows:
-    """Numbers of any type as float64; text is no number, even if it is made of digits."""
+    """Numbers of any type as float64. Text is not a number, even if it consists of digits."""
     missing = missing_rows(array)
     numbers = np.full(array.size, np.nan)
     for i in np.flatnonzero(~missing).tolist():

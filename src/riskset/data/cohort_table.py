@@ -19,7 +19,7 @@ from riskset.data.dates import read_day
 from riskset.data.design import Design
 from riskset.data.files import open_file
 from riskset.data.frame import FrameEncoder
-from riskset.data.long_covariates import CovariateFile, beside, open_covariates
+from riskset.data.long_covariates import CovariateFile, open_covariates, with_covariates
 from riskset.data.long_table import Duplicates, UnknownRows
 from riskset.data.outcome_columns import identified
 from riskset.data.schema import LongOptions
@@ -115,7 +115,7 @@ def covariates_of(
     columns : sequence of str
         Columns of the table that are covariates.
     long : Path or None
-        A long table (row, covariate, value), or a design in a file, beside it.
+        A long table (row, covariate, value), or a design in a file.
     design_file : Path
         Where to keep them (.rsd); if the file is there it is opened.
     duplicates, unknown_rows
@@ -128,7 +128,7 @@ def covariates_of(
     """
     if design_file.exists():
         return Design.open(design_file, verify=False), ()
-    beside_it = design_file.with_name(f".{design_file.stem}-long.rsd")
+    long_design = design_file.with_name(f".{design_file.stem}-long.rsd")
     with Database() as database:
         table = identified(people.open(database), people.id, must_be_unique=long is not None)
         wide = FrameEncoder.fit(table, columns)[1]
@@ -140,12 +140,12 @@ def covariates_of(
             None,
             lambda names, place: LongOptions.find(asked, names, place, people.id),
         )
-        design, _, _, notes = beside(wide, table, added, beside_it)
-        if beside_it.exists() and not wide.n_features:
-            os.replace(beside_it, design_file)
+        design, _, _, notes = with_covariates(wide, table, added, long_design)
+        if long_design.exists() and not wide.n_features:
+            os.replace(long_design, design_file)
         else:
             design.save(design_file)
-            beside_it.unlink(missing_ok=True)
+            long_design.unlink(missing_ok=True)
     return Design.open(design_file, verify=False), notes
 
 

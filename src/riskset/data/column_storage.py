@@ -145,7 +145,7 @@ class ValuedColumns:
     def _blocks(self) -> Iterator[tuple[int, Index, AnyArray, Rows]]:
         """Each block alone: its first row, and the part that it is.
 
-        The values may lie in a file larger than memory, so no more are ever copied than these.
+        The values may be in a file larger than memory, so only one block is copied at a time.
         """
         for b, pointer in enumerate(self.block_ptr):
             inside = slice(pointer[0], pointer[-1])

@@ -28,7 +28,7 @@ MISSING = ("", "na", "n/a", "#n/a", "nan", "null")
 """What stands for a missing value, in any case and between any blanks."""
 
 OF_A_SPREADSHEET = re.compile(r"(?i:sep)=.?")
-"""The line by which Excel is told the separator."""
+"""The line that declares the separator to Excel."""
 
 HEAD = 1000
 """Rows that rule readings out before the whole file is read."""
@@ -122,7 +122,7 @@ def open_csv(database: Database, path: Path, rules: TextRules) -> StoredTable:
 
 
 def _refuse_nul(database: Database, staged: str, file: str, columns: Mapping[str, str]) -> None:
-    """Refuse NUL bytes: nobody writes them on purpose, and a number with one looks like text."""
+    """Refuse NUL bytes: they are never intended, and a number with one looks like text."""
     if not columns:
         return
     counts = ", ".join(f"count(*) FILTER (contains({column}, chr(0)))" for column in columns)
@@ -147,7 +147,7 @@ def _open_text(path: Path) -> TextIO:
 
 
 def _refuse_separator_line(path: Path, first: str) -> None:
-    """Refuse the line by which Excel is told the separator, which is no line of names."""
+    """Refuse the line that declares the separator to Excel, which holds no names."""
     line = first.strip("\r\n")
     if OF_A_SPREADSHEET.fullmatch(line.strip('"')):
         raise InputError(

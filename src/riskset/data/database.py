@@ -94,7 +94,7 @@ class StoredTable:
 
     @property
     def data_columns(self) -> tuple[str, ...]:
-        """The columns that are no index."""
+        """The columns that are not an index."""
         return tuple(name for name in self.types if name not in self.index)
 
     @property

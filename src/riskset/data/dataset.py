@@ -17,7 +17,7 @@ from riskset.data.column_roles import ColumnRoles
 from riskset.data.database import Database
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
-from riskset.data.long_covariates import LongInput, beside
+from riskset.data.long_covariates import LongInput, with_covariates
 from riskset.data.long_table import Duplicates, LongTableFormat, UnknownRows
 from riskset.data.notes import notes_on_columns
 from riskset.data.outcome import Outcome
@@ -239,12 +239,12 @@ class Dataset:
 def assemble(
     table: Table, asked: ColumnRoles, long: LongInput | None, design_file: Path | None = None
 ) -> Dataset:
-    """The data of a fit, from tables that are open; see `beside`."""
+    """The data of a fit, from tables that are open; see `with_covariates`."""
     roles = asked.find(table.columns, table.words.place)
     table = identified(table, roles.id, must_be_unique=long is not None)
     columns = OutcomeColumns.read(table, roles)
     encoder, wide = FrameEncoder.fit(table, roles.covariates_among(table.data_columns))
-    design, options, n_dropped, notes = beside(wide, table, long, design_file)
+    design, options, n_dropped, notes = with_covariates(wide, table, long, design_file)
     return Dataset(
         design,
         Schema(replace(roles, cause=None), encoder, options),
@@ -274,5 +274,5 @@ def assemble_new(
         if outcome
         else OutcomeColumns.read_for_prediction(table, roles)
     )
-    design, _, n_dropped, notes = beside(schema.encoder.transform(table), table, long)
+    design, _, n_dropped, notes = with_covariates(schema.encoder.transform(table), table, long)
     return Dataset(design, schema, table.words, columns, n_dropped=n_dropped, notes=notes)

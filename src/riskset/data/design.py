@@ -408,7 +408,7 @@ class Design:
 
 
 def _again(path: str, checksum: int) -> Design:
-    """A pickled design of a file; `source` tells what it was."""
+    """Open a pickled design of a file again; `source` is its description."""
     design = Design.open(path, verify=False)
     if design.source != (path, checksum):
         raise InputError(

@@ -286,7 +286,7 @@ def write_blocks(
     block = next(stream, None)
     if block is None:
         raise InputError(
-            "there are no blocks of rows.", hint="an iterator that was used up gives none."
+            "there are no blocks of rows.", hint="an exhausted iterator has no blocks."
         )
     first = _entries(block, 0, 0, ())
     p, n_rows = first.shape[1], first.shape[0]

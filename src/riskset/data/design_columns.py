@@ -276,9 +276,9 @@ def column_keys(keys: Sequence[int | str] | None, names: tuple[str, ...]) -> tup
 
 
 def as_float(array: AnyArray) -> AnyArray:
-    """An array of objects as numbers, or an error that names the first that is none.
+    """An array of objects as numbers; an error shows the first value that is not a number.
 
-    Text is no number: digits in a table of mixed columns are codes as often as amounts.
+    Text is not a number: digits in a table of mixed columns are codes as often as amounts.
     """
     if array.dtype == object:
         missing = missing_rows(array)

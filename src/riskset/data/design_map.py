@@ -91,7 +91,7 @@ class Contents:
     about : mapping
         What JSON can hold: where the covariates come from.
     checksum : int
-        Of the header, and so of everything; 0 for contents that are no file yet.
+        Of the header, and so of everything; 0 for contents that are not in a file yet.
     factors : tuple of tuple of str
         See `Design`; files that were written before designs had them have none.
     """
@@ -390,7 +390,7 @@ def _complain_damaged(path: Path, why: str) -> NoReturn:
 
 
 def _mapped(stream: BinaryIO) -> mmap.mmap:
-    """The pages of a file, shared with all who map it as long as nobody writes to them.
+    """The pages of a file, shared by all processes that map it while none of them writes.
 
     They look writable, because compiled kernels know arrays that are read only as another type and
     would be compiled anew; what would be written stays in the process. No memory is set aside for

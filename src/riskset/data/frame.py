@@ -31,13 +31,13 @@ CHUNK_CELLS = 1 << 25
 """Cells of a file that are held at a time: 256 MB as float64."""
 
 IDENTIFIER = re.compile(r"(?i:id|row_?id|.+_id)|.*[a-z](Id|ID)")
-"""Names of columns that hold identifiers, or codes that are no amounts."""
+"""Names of columns that hold identifiers, or codes rather than amounts."""
 
 ENOUGH_ROWS = 10
-"""In fewer rows, distinct consecutive numbers are no sign of an identifier."""
+"""In fewer rows, distinct consecutive numbers do not indicate an identifier."""
 
 MANY_ROWS = 100
-"""In so many rows, distinct whole numbers are one."""
+"""In this many rows, distinct whole numbers indicate an identifier."""
 
 
 def as_table(frame: object) -> Table:
@@ -128,7 +128,7 @@ def _arrow_column(frame: "nw.DataFrame[Any]", name: str) -> "pa.Array":
         found = column.to_arrow()
         is_object = isinstance(type_, np.dtype) and type_.kind == "O"
         if is_object and pa.types.is_timestamp(found.type) and found.type.tz is not None:
-            # Each has a zone of its own, of which a column of Arrow can have one.
+            # Values may have different zones, but a column of Arrow has only one.
             return pa.array([_clock(value) for value in column.to_list()], from_pandas=True)
         return found
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -365,7 +365,7 @@ class FrameEncoder:
 class _Covariates(Mapping[str, AnyArray]):
     """The covariates by name, each made when it is asked for; quick if asked for in order.
 
-    So a wide table needs the memory of a few columns beside its `Design`, and a column of a
+    So a wide table needs the memory of its `Design` and a few columns, and a column of a
     thousand categories never becomes a thousand arrays.
     """
 
@@ -426,7 +426,7 @@ def _is_identifier(name: str, values: AnyArray) -> bool:
         return True
     spread = int(values.max()) - int(values.min()) + 1
     is_enough = values.size >= (ENOUGH_ROWS if spread == values.size else MANY_ROWS)
-    # A few rows tell most columns apart, without sorting all.
+    # A few rows suffice for most columns, without sorting all.
     return (
         is_enough
         and spread >= values.size

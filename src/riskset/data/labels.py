@@ -34,7 +34,7 @@ __all__ = [
     "typed_labels",
 ]
 
-OWN_LABEL = "give these rows a label of their own, or drop them."
+OWN_LABEL = "give these rows a separate label, or drop them."
 OWN_KEY = "give every row an identifier, or drop these rows."
 SAME_KIND = "write all of them as text, or all as numbers."
 AS_TEXT = "store identifiers as 64-bit integers or as text."
@@ -43,7 +43,7 @@ LARGEST = 2**63 - 1
 
 
 def typed_labels(values: object, column: str, places: Places) -> tuple[AnyArray, NDArray[np.bool_]]:
-    """Labels in a type of their own, and which rows have none (their values mean nothing).
+    """Labels in the narrowest type, and which rows are missing (their values mean nothing).
 
     Whole numbers become int64 (uint64 if they need it), whatever type held them; other numbers
     float64; text an array of text. Labels of one other type (dates, tuples) stay as they are.
@@ -189,7 +189,7 @@ def as_keys(values: object, name: str, n_rows: int | None, places: Places) -> An
 def _from_objects(
     array: AnyArray, missing: NDArray[np.bool_], column: str, places: Places
 ) -> AnyArray:
-    """Objects of one kind as an array of their own type."""
+    """Objects of one kind as an array of the type of this kind."""
     if array.ndim != 1:
         return array
     present = np.flatnonzero(~missing)

@@ -1,6 +1,6 @@
 """Levels of columns of text and categories, at the fit and after it.
 
-A column of numbers that one odd value made text must never become categories without a word.
+A column of numbers that one odd value made text must never silently become categories.
 """
 
 import re
@@ -27,10 +27,10 @@ from riskset.data.table import (
 __all__ = ["MANY_LEVELS", "find_levels", "is_missing_code", "level_codes"]
 
 MANY_LEVELS = 50
-"""A column of text with more levels, and more than one for every two rows, is no characteristic."""
+"""A column of text with more levels, and more than one for every two rows, is not a category."""
 
 EVERY_ROW = 10
-"""Nor is one with a level of its own in every row, if there are so many rows."""
+"""From this number of rows on, a column with a different level in every row is not a category."""
 
 FEW_LEVELS = 10
 """Up to so many levels, whole numbers written as text are taken for codes."""
@@ -44,7 +44,7 @@ COMMAS = re.compile(r"[-+]?[0-9]+(,[0-9]+)+(\.[0-9]+)?")
 """Numbers as people write them: 1,5 or 1,000."""
 
 PERCENT = re.compile(r"[-+]?[0-9]+([.,][0-9]+)? ?%")
-"""No number only where it is one of many; 10% and 20% may be two doses."""
+"""One of many percentages is a number; 10% and 20% alone may be two doses."""
 
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{4}")
 BOOLEAN = re.compile(r"(?i:true|false)")
@@ -142,7 +142,7 @@ def _wrong_kind(
         )
     wanted = pa.array(odd, pa.large_string())
     first = int(np.argmax(pc.is_in(array.cast(pa.large_string()), value_set=wanted).to_numpy()))
-    are = f"is no {what}" if len(odd) == 1 else f"are no {what}s"
+    are = f"is not a {what}" if len(odd) == 1 else f"are not {what}s"
     correct = "correct or recode such values, so that the column"
     hints = {
         "number": f"{correct} is numeric; if the numbers are codes, {letter}",

@@ -29,7 +29,7 @@ from riskset.data.notes import notes_on_entries
 from riskset.data.schema import LongOptions
 from riskset.data.table import Table
 
-__all__ = ["CovariateFile", "LongInput", "StoredDesign", "beside", "open_covariates"]
+__all__ = ["CovariateFile", "LongInput", "StoredDesign", "with_covariates", "open_covariates"]
 
 OHDSI = ("rowId", "covariateId", "covariateValue")
 """Columns of new long tables for a design that came from none."""
@@ -65,7 +65,7 @@ class StoredDesign(NamedTuple):
         contents = read_contents(path)
         if contents.row_keys is None:
             raise InputError(
-                f"{path.name} does not say which row is whose, so it cannot be held against a "
+                f"{path.name} does not identify its rows, so it cannot be compared with a "
                 "table of outcomes.",
                 hint="save it with `row_keys`, or in Python fit riskset.Design.open(path) with y.",
             )
@@ -96,7 +96,7 @@ def open_covariates(
     design_file: Path | None,
     find: FindOptions,
 ) -> LongInput | None:
-    """The long table or the design that `asked` names, open; None if there is no such table.
+    """The long table or the design that `asked` names, open; None if it names no table.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _long_place(path: Path, asked: CovariateFile) -> tuple[Path, str | None]:
     return place, table
 
 
-def beside(
+def with_covariates(
     wide: Design, table: Table, long: LongInput | None, design_file: Path | None = None
 ) -> Together:
     """All covariates, how those of the long table are read, and what to say of them.

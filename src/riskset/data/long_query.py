@@ -1,4 +1,4 @@
-"""The questions to the embedded database about one long table of covariates.
+"""Queries of the embedded database about one long table of covariates.
 
 The database groups and joins in bounded memory; the entries stream into compressed sparse columns,
 so that nothing larger than the result is ever held. Keys are 64-bit integers or text and stay
@@ -91,7 +91,7 @@ class Entries:
 
 
 class LongQuery:
-    """The questions to the database about one long table."""
+    """Queries about one long table."""
 
     def __init__(self, stored: StoredTable, columns: LongColumns, row_keys: AnyArray) -> None:
         self.database, self.place, self.columns = stored.database, stored.place, columns
@@ -127,7 +127,7 @@ class LongQuery:
                 f"{must}, but its type is {type_}.",
                 hint="convert it to numbers, or name another column with `covariate_columns`.",
             )
-        # In a CSV file with nothing but a header every column is text.
+        # In a CSV file with only a header every column is text.
         rows = self.database.sql(
             f"SELECT {self._row.sql}, {self._covariate.sql}, {name} FROM {stored.view} AS l "
             f"ORDER BY TRY_CAST({name} AS DOUBLE) IS NOT NULL LIMIT 1"

@@ -1,6 +1,6 @@
 """Long tables of covariates, (row key, covariate key, value), as columns of a `Design`.
 
-An entry of value 0 is no entry, rows without any entry are legal, and what is left out is counted.
+Entries of value 0 are ignored, rows without entries are valid, and what is left out is counted.
 
 A long table that is larger than memory becomes the file of a design: the database sorts the entries
 by block of rows, covariate and row, spilling to disk what does not fit, and each block is a few
@@ -180,7 +180,7 @@ def long_design(
 
 
 def check_options(duplicates: str, unknown_rows: str) -> None:
-    """Refuse words that are none of those `long_design` knows."""
+    """Refuse words that `long_design` does not know."""
     _check_option("duplicates", duplicates, ("error", "sum", "max"))
     _check_option("unknown_rows", unknown_rows, ("error", "drop"))
 
@@ -342,7 +342,7 @@ class _Blocks:
         self._first: tuple[int, int] | None = None
 
     def groups(self) -> list[Index]:
-        """Covariates whose every entry is 1 have parts of their own, unless sums make them more."""
+        """Covariates whose every entry is 1, unless sums make them more, and the others."""
         every = np.arange(self.repeated.size)
         ones = every < self._found.n_ones
         if self._duplicates == "sum":

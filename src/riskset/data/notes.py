@@ -1,4 +1,4 @@
-"""What a user should know about how the data were read, beside what is in them."""
+"""Notes on how data were read."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The columns of a table that say what happened to whom: read here, judged by `Outcome`."""
+"""The outcome columns of a table: read and checked here one by one, and together by `Outcome`."""
 
 from dataclasses import dataclass, field, replace
 
@@ -136,7 +136,7 @@ def identified(table: Table, column: str | None, *, must_be_unique: bool) -> Tab
                 f"{words.column(column)} must identify the rows, but "
                 f"{row_keys.size - first.size:,} of {row_keys.size:,} rows repeat a key (first: "
                 f"{words.row(again)}, as {words.row(before)}, value {row_keys[again]!s}).",
-                hint="beside a long table of covariates every row needs a key of its own.",
+                hint="with a long table of covariates every row needs a different key.",
             )
     return replace(table, words=replace(words, id=column, row_keys=row_keys))
 

@@ -110,7 +110,7 @@ def read_object(folder: Path, classes: Classes) -> Any:
     Raises
     ------
     InputError
-        If there is none, or it is damaged, or of a later version or of an unknown class.
+        If there is no such folder, it is damaged, or of a later version, or holds an unknown class.
     """
     document = _document(folder)
     try:
@@ -184,7 +184,7 @@ class _Writer:
         return about
 
     def _apart(self, kind: str, suffix: str, write: Callable[[Path], None]) -> str:
-        """Name of a file of its own."""
+        """Write a separate file, and return its name."""
         self._n_files += 1
         name = f"{kind}_{self._n_files}.{suffix}"
         write(self._folder / name)
@@ -311,7 +311,7 @@ def _file(rows: int) -> str:
 
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
-    """A new folder beside `folder`, which takes its name when the block ends well."""
+    """A new folder next to `folder`, which replaces it when the block succeeds."""
     folder = folder.absolute()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as place:

@@ -101,7 +101,7 @@ def joined(risk: RiskSets, n_first: int, link: BlockBoundary) -> RiskSets:
     group_ptr, events, tied = risk.group_ptr, risk.group_events.copy(), risk.group_tied.copy()
     starts = risk.starts_stratum.copy()
     if link.incoming > 0:
-        if group_ptr[1] > n_first:  # nobody has an event at that time here
+        if group_ptr[1] > n_first:  # no event at that time in this stratum
             group_ptr = np.insert(group_ptr, 1, n_first)
             events, tied = np.insert(events, 0, 0.0), np.insert(tied, 0, 0)
             starts = np.insert(starts, 1, False)

@@ -1,4 +1,4 @@
-"""One table of the user's as Arrow columns, and a column as an array of numbers, labels or keys.
+"""One table of the user as Arrow columns, and a column as an array of numbers, labels or keys.
 
 Whatever holds the data, a `Table` hands out one column at a time, and knows how messages call its
 columns and rows. Below it nothing is missing, infinite or of a wrong type.
@@ -90,7 +90,7 @@ class TableWords:
 
 @dataclass(frozen=True)
 class Table:
-    """One table of the user's, whatever holds it.
+    """One table of the user, in whatever form.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Table:
 
     @property
     def data_columns(self) -> tuple[str, ...]:
-        """The columns that are no index."""
+        """The columns that are not an index."""
         return tuple(name for name in self.columns if name not in self.index)
 
     def array(self, name: str) -> "pa.ChunkedArray":

@@ -73,7 +73,7 @@ def check_target(
 
 
 def check_folder(path: Path | None) -> None:
-    """Complain now if `path` can be no folder to write to; None is none wanted."""
+    """Complain now if `path` cannot be a folder to write to; None: no folder is wanted."""
     if path is None:
         return
     whole = path.absolute()
@@ -113,10 +113,10 @@ def _target(path: Path) -> Path:
 
 @contextmanager
 def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
-    """Temporary names beside `paths`, renamed when the block ends well and removed when not.
+    """Temporary names next to `paths`, renamed if the block succeeds and otherwise removed.
 
-    Beside them, because a rename is atomic only within one file system. A symbolic link stays, and
-    the file where it leads is replaced. Errors name the path that was asked for.
+    In the same folder, because a rename is atomic only within one file system. A symbolic link
+    stays, and the file where it leads is replaced. Errors name the path that was asked for.
     """
     temporary = []
     try:

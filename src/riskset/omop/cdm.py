@@ -330,7 +330,7 @@ class Cdm:
         return view
 
     def _note_zones(self, stored: StoredTable, place: str, columns: Sequence[str]) -> None:
-        """Say so where a day depends on a zone that nobody has written down."""
+        """Note where a day depends on a zone that is not stored."""
         for column in columns:
             if has_zone(stored.types[column]):
                 clock = f"({quoted(column)} AT TIME ZONE 'UTC')"

@@ -32,7 +32,7 @@ class EntryTable:
     name : str
     parts : str
         Table ``covariate_id, concept_id, second_id, collisions`` of covariates whose ids do not
-        tell their concepts: the second one is the unit, or the concept that is the value.
+        reveal their concepts: the second one is the unit, or the concept that is the value.
     notes : tuple of Note
     """
 
@@ -109,7 +109,7 @@ class _Builder:
     # ---------------------------------------------------------------- records
 
     def _stage_excluded(self, drugs: Sequence[ConceptSet]) -> dict[str, str]:
-        """Domain -> table of the concepts that are no covariates; "" for all domains but drugs."""
+        """Domain -> table of excluded concepts; "" for all domains but drugs."""
         chosen = self._settings.exclude
         none = ConceptSet((), descendants=False)
         everywhere = (chosen or none).stage(self._cdm, self._work)

@@ -1,4 +1,4 @@
-"""What covariates are: names for people, keys for programs."""
+"""The reference of covariates: names for people, keys for programs."""
 
 import re
 from collections import Counter
@@ -56,7 +56,7 @@ PERSON_WORDS = {
 
 
 class _Parts(NamedTuple):
-    """What the id of a covariate does not tell."""
+    """What the id of a covariate does not contain."""
 
     concept: int
     second: int

@@ -94,7 +94,7 @@ class Eligibility(Settings):
             if least is not None and most is not None and least > most:
                 yield bad_setting(
                     last,
-                    f"`{last}` ({most}) comes before `{first}` ({least}), so nobody can enter.",
+                    f"`{last}` ({most}) comes before `{first}` ({least}), so no person can enter.",
                     value=most,
                 )
 

@@ -223,7 +223,8 @@ def _note_repeated(cdm: Cdm, work: Scratch, records: str, once: str) -> None:
     if n:
         message = (
             f"{counted(n, 'record')} of the cohorts {'begins' if n == 1 else 'begin'} before an "
-            "earlier one of the same person and cohort has ended; each is an exposure of its own."
+            "earlier one of the same person and cohort has ended; each counts as a separate "
+            "exposure."
         )
         cdm.note("overlapping_records", message)
 

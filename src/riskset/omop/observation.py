@@ -98,7 +98,7 @@ def stage_periods(cdm: Cdm, work: Scratch, *, join: bool) -> str:
 def notes_on_periods(
     work: Scratch, found: str, periods: str, study_end: datetime.date | str | None
 ) -> tuple[Note, ...]:
-    """What to say of the periods of exposures.
+    """Notes on the periods of exposures.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def notes_on_periods(
             "start_not_known",
             f"count(*) FROM {found} WHERE choice = 1 AND obs_start < {date_sql(FIRST)}",
             f"observed from before {FIRST}, which stands for a start that is not known; "
-            "`washout_days` then counts days that nobody observed.",
+            "`washout_days` then counts days without observation.",
         ),
     )
     notes = []

@@ -159,14 +159,14 @@ class TimeAtRisk(Settings):
         if is_same and self.risk_end is not None and self.risk_end < self.risk_start:
             yield bad_setting(
                 "risk_end",
-                f"nobody can be at risk: the last day is {self.risk_end} after the "
+                f"no person can be at risk: the last day is {self.risk_end} after the "
                 f"{self.end_anchor}, and the first one {self.risk_start}.",
                 value=self.risk_end,
             )
         if self.max_days is not None and self.max_days < self.min_days_at_risk:
             yield bad_setting(
                 "min_days_at_risk",
-                f"nobody can be at risk: of at most {self.max_days} days there must be at least "
+                f"no person can be at risk: of at most {self.max_days} days there must be at least "
                 f"{self.min_days_at_risk}.",
                 value=self.min_days_at_risk,
             )

@@ -286,7 +286,7 @@ def stage_points(
 def person_points(analysis_id: int) -> str | None:
     """SQL of the points for age and sex, in tenths; None where a score has none.
 
-    They count for everybody, so that nobody lacks a value.
+    They count for every person, so that no value is missing.
     """
     if analysis_id == 903:
         return f"CASE WHEN age >= 75 THEN {TENTHS} ELSE 0 END"

@@ -1,7 +1,7 @@
 """Where the tables of a CDM are: a folder, a zip archive, a DuckDB file, or data frames.
 
-Tables are found by their exact names, in any case, and opened when they are first used. What else
-lies there is left alone.
+Tables are found by their exact names, in any case, and opened when they are first used. Other
+files are ignored.
 """
 
 import zipfile
@@ -202,7 +202,7 @@ def _archive(database: Database, path: Path, scratch: Path) -> Openers:
 
 
 def _is_hidden(name: str) -> bool:
-    """Apple's archiver puts files like ._person.parquet, which are no tables, beside the true."""
+    """Apple's archiver adds files such as ._person.parquet, which are not tables."""
     return name.startswith(".") or name == "__MACOSX"
 
 

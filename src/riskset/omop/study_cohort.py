@@ -135,7 +135,7 @@ def status_of(last: Step) -> StudyStatus:
 
 
 def refuse(status: StudyStatus, steps: Sequence[Step]) -> None:
-    """Raise for a status other than "ok", naming the step after which nobody was left."""
+    """Raise for a status other than "ok", with the step after which no person was left."""
     if status == "ok":
         return
     step = next(s for s in steps if status_of(s) != "ok")

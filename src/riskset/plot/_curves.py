@@ -29,7 +29,7 @@ POINTS = 4000
 """Most steps of a line; a picture 7 inches wide has fewer dots at 600 to the inch."""
 
 MOST_LINES = 30
-"""More lines cannot be told apart, nor their numbers at risk be read."""
+"""With more lines, neither lines nor numbers at risk are readable."""
 
 ROW = 0.19
 """Height of a row of the table, inches."""

@@ -64,7 +64,7 @@ def frame(axes: Axes, title: str | None) -> None:
 
 
 def label_ends(axes: Axes, labels: Sequence[AxisLabel], gap: float = 0.043) -> None:
-    """Write each label beside the end of its line, moved apart where they would overlap.
+    """Write each label next to the end of its line; labels that would overlap are moved apart.
 
     The gap between two is a share of the axes: a line of 9 point type, with some air, is 0.043 of
     axes 300 points high.

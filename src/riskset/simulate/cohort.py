@@ -62,7 +62,7 @@ class CohortDesign:
         self._rng = np.random.default_rng(as_seed(seed))
         if n_effects < 0:
             raise InputError(f"`n_effects` must not be negative, but it is {n_effects!r}.")
-        rare = self.n_covariates - 1  # the treatment is none of them
+        rare = self.n_covariates - 1  # the treatment is not one of them
         self._prevalence = _prevalences(self._rng, rare, as_share("density", density), self.n_rows)
         self.coef: Features = np.zeros(self.n_covariates)
         self.coef[-1] = as_finite("treatment", treatment)
@@ -70,7 +70,7 @@ class CohortDesign:
         self.treated = as_share("treated", treated)
         if self.treated == 1:
             raise InputError(
-                "`treated` must be smaller than 1: nobody would be without the treatment.",
+                "`treated` must be smaller than 1: every person would be treated.",
                 hint="it is the share of the rows that have it.",
             )
         common = np.flatnonzero(self._prevalence >= COMMON)

@@ -103,8 +103,8 @@ def save_cohort(design: Drawing, folder: Path, *, treatment_apart: bool = False)
     names = ("outcomes.parquet", "covariates.parquet", "truth.parquet")
     with replacing(*(folder / name for name in names)) as (outcomes, covariates, truth):
         columns = iter(design.columns())
-        beside = itertools.islice(columns, design.n_covariates - treatment_apart)
-        write_pairs(covariates, ("rowId", "covariateId"), _blocks(beside, sizes))
+        others = itertools.islice(columns, design.n_covariates - treatment_apart)
+        write_pairs(covariates, ("rowId", "covariateId"), _blocks(others, sizes))
         people = {"rowId": np.arange(1, design.n_rows + 1)}
         if treatment_apart:
             people["treatment"] = np.zeros(design.n_rows, dtype=np.int64)
@@ -171,7 +171,7 @@ def as_share(name: str, value: float, *, zero_allowed: bool = False) -> float:
     low = "[0" if zero_allowed else "(0"
     if not (0 <= value <= 1) or (value == 0 and not zero_allowed):
         raise InputError(
-            f"`{name}` must lie in {low}, 1], but it is {value!r}.",
+            f"`{name}` must be in {low}, 1], but it is {value!r}.",
             hint="it is a share, not a percentage.",
         )
     return float(value)

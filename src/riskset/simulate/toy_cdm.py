@@ -363,7 +363,7 @@ class _Toy:
 
 
 def _drug_eras(exposures: Mapping[str, AnyArray]) -> ToyColumns:
-    """Eras of the ingredients; a missing end is that of the supply."""
+    """Eras of the ingredients; the end of the supply replaces a missing end."""
     ingredients = {clinical: ingredient for ingredient, clinical in CLINICAL_DRUG.items()}
     drug = np.array([ingredients[clinical] for clinical in exposures["drug_concept_id"].tolist()])
     start, end = exposures["drug_exposure_start_date"], exposures["drug_exposure_end_date"]

@@ -59,7 +59,7 @@ class Draws:
         width = digits.dtype.itemsize
         self._state = _hashed(start, f"{SEED}|".encode())
         for column in digits.view(np.uint8).reshape(person.size, width).T:
-            # Shorter numbers are padded with zero bytes, which are no part of them.
+            # Shorter numbers are padded with zero bytes, which do not belong to them.
             self._state = np.where(column > 0, _next(self._state, column), self._state)
         self._state = _hashed(self._state, b"|")
 
