@@ -102,7 +102,7 @@ def test_the_codes_are_listed(found):
         ("memory_limit: 1GB", "memory_limit: lots", 8, "`memory_limit` must be a number with"),
         ("{concept: 316139}", "{concept: -3}", 18, "whole numbers above 0, but one is -3"),
         ("kind: negative control", "tables: [visits]", 21, "`tables` must be .*'visits'"),
-        ("risk_end: 30", "risk_end: 0", 19, "nobody can be at risk: the last day is 0"),
+        ("risk_end: 30", "risk_end: 0", 19, "no person can be at risk: the last day is 0"),
         ("{concepts: [316139]}", "{concepts: [1], cohort: 2}", 16, "has concepts and cohort"),
     ],
 )

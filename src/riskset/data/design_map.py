@@ -87,7 +87,7 @@ class Contents:
     center, scale : (p,) float64
     parts : tuple of StoredColumns
     row_keys : (n_rows,) int64 or text, optional
-        What identifies the rows, so that a table of outcomes can be held against them.
+        What identifies the rows, so that a table of outcomes can be compared with them.
     about : mapping
         What JSON can hold: where the covariates come from.
     checksum : int
