@@ -128,6 +128,7 @@ class DaskCrew:
             try:
                 out.append(answer.result())
             except (OSError, RuntimeError) as error:
+                # Dask has no exception of its own for a lost worker; the objects raise others.
                 if "Actor" not in str(error):
                     raise
                 lost = (k, error)

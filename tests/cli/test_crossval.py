@@ -152,10 +152,19 @@ def test_fine_gray_on_a_grid(run: Run) -> None:
         (["--cv", "--fold", "fold", "--stratify"], "--stratify and --fold were given together"),
         (["--cv", "--fold", "foldd"], "--fold column 'foldd' was not found in input.csv"),
         (["--cv", "--groups", "zz"], "--groups column 'zz' was not found in input.csv"),
-        (["--cv", "--fold", "one"], "--fold must have at least two different ids"),
-        (["--cv", "--strength", "3", "--search", "grid"], "--search was given beside 1 penalty"),
-        (["--cv", "--strength", "3", "--strength", "5", "--n-penalties", "7"], "beside 2 penalt"),
-        (["--cv", "--variance", "3", "--min-ratio", "0.1"], "--min-ratio was given beside"),
+        (["--cv", "--fold", "one"], "fold ids must have at least two different values"),
+        (
+            ["--cv", "--strength", "3", "--search", "grid"],
+            "--search and 1 penalty to score were given together",
+        ),
+        (
+            ["--cv", "--strength", "3", "--strength", "5", "--n-penalties", "7"],
+            "--n-penalties and 2 penalties to score",
+        ),
+        (
+            ["--cv", "--variance", "3", "--min-ratio", "0.1"],
+            "--min-ratio and 1 penalty to score were given",
+        ),
         (["--cv", "--strength", "3", "--rule", "1se"], "--rule chooses among penalties"),
         (["--cv", "--n-penalties", "7"], "--n-penalties needs --search grid"),
         (["--cv", "--censoring", "full"], "--censoring needs --model finegray"),

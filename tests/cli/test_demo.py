@@ -19,7 +19,7 @@ def test_what_the_demo_prints(
     told = capsys.readouterr()
     assert told.err == ""
     text = re.sub(r"\s+", " ", told.out)
-    assert "2,184 with a catheter, 3,551 not" in text
+    assert "2,184 with a catheter, 3,551 without" in text
     assert "1,486/2,236" in text
     assert max(map(len, told.out.splitlines())) <= 80
     found = StudyResults.open(tmp_path / "demo")

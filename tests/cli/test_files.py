@@ -88,7 +88,7 @@ def test_closed_files_and_folders(run: Run, lung: Path, monkeypatch: pytest.Monk
     closed[:] = ["long.csv"]
     ended = run("fit", lung, "--id", "id", "--covariates", "long.csv", "--out", "fit.json")
     assert ended.code == 2
-    assert "cannot read 'long.csv': no permission" in ended.err
+    assert "cannot read 'long.csv': permission denied" in ended.err
 
 
 def test_a_full_disk_is_named(run: Run, lung: Path, monkeypatch: pytest.MonkeyPatch) -> None:

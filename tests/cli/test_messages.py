@@ -125,7 +125,7 @@ def test_bad_simulations(run: Run) -> None:
 def test_decimals_are_bounded(run: Run, lung: Path, digits: str) -> None:
     ended = run("fit", lung, "--id", "id", "--time-digits", digits, "--out", "fit.json")
     assert ended.code == 2
-    assert "--time-digits must lie between 0 and 15" in ended.err
+    assert "--time-digits must be between 0 and 15" in ended.err
 
 
 @pytest.mark.parametrize("again", [["--factor", "age=2"], ["--unpenalized", "age"]])
@@ -139,7 +139,7 @@ def test_a_penalty_is_given_once(run: Run, lung: Path, again: list[str]) -> None
 def test_toy_cdm_has_no_columns(run: Run) -> None:
     ended = run("simulate", "toy-cdm", "--columns", 3, "--out", "toy")
     assert (ended.code, Path("toy").exists()) == (2, False)
-    assert "toy-cdm has no --columns" in ended.err
+    assert "toy-cdm does not have the option --columns" in ended.err
     ended = run("simulate", "toy-cdm", "--rows", 0, "--out", "toy")
     assert "--rows must be a whole number of at least 1" in ended.err
     of_cohort = (("--competing", 0.1), ("--treated", 0.2), ("--confounding", 1))

@@ -174,7 +174,10 @@ def test_base_levels_are_told(run: Run) -> None:
         (["--covariates", "long.csv", "--covariate-columns", "person"], "two or three columns"),
         (["--covariates", "long.csv", "--covariate-columns", "person,"], "two or three columns"),
         (["--covariates", "long.csv", "--covariate-columns", "persn,concept"], "mean 'person'"),
-        (["--covariates", "long.csv", "--covariates-table", "t"], "belong to a DuckDB file"),
+        (
+            ["--covariates", "long.csv", "--covariates-table", "t"],
+            "--covariates-table is for a DuckDB file",
+        ),
         (["--covariates-table", "t"], "but rows.csv is not one"),
         (["--covariates", "study.duckdb"], "choose one with --covariates-table"),
         (

@@ -1,15 +1,23 @@
-"""``riskset bench``: the experiments of the paper, as tables and pictures."""
+"""``riskset bench``: the experiments of the paper, as tables and pictures.
 
-from enum import StrEnum
+An experiment is a row of `COMMANDS`: where its class is, what its help says, and which options it
+has, with their defaults; where there is none, the class has one.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from riskset._errors import InputError
 from riskset._progress import ProgressBar
-from riskset.cli import options as opt
+from riskset.cli.options import for_typer, plain
 from riskset.cli.terminal import output, plain_number
+from riskset.cli.wording import COMMAND_LINE
 from riskset.data.writers import check_folder
 
 if TYPE_CHECKING:
@@ -26,302 +34,227 @@ bench = typer.Typer(
 )
 
 
-class Solver(StrEnum):
-    """How the minimum is found."""
+class Flag(NamedTuple):
+    """An option of experiments: its type, its help, and what the experiment calls it."""
 
-    newton = "newton"
-    ccd = "ccd"
-
-
-Models = Annotated[
-    list[opt.Model] | None, typer.Option("--model", help="cox or finegray; repeat (default both).")
-]
-Rows = Annotated[
-    list[int] | None, typer.Option("--rows", help="Sizes; repeat (default those of the paper).")
-]
-Columns = Annotated[int, typer.Option("--columns", help="Covariates.")]
-Density = Annotated[float, typer.Option("--density", help="Share of ones in a column.")]
-Threads = Annotated[
-    list[int] | None,
-    typer.Option("--threads", help="Numbers of threads; repeat (default one, two and all)."),
-]
-Repeats = Annotated[int, typer.Option("--repeats", help="Repetitions of each measurement.")]
-Folds = Annotated[int, typer.Option("--folds", help="Folds of the cross-validation.")]
-Repetitions = Annotated[int, typer.Option("--repeats", help="Repetitions of the cross-validation.")]
-Device = Annotated[opt.Device, typer.Option("--device", help="Where riskset computes.")]
-Seed = Annotated[int, typer.Option("--seed", help="The same seed, the same data.")]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for NAME.csv, .md, .png.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing.")]
-AskPeers = Annotated[
-    bool,
-    typer.Option("--peers", help="Let other programs that are installed solve the same problems."),
-]
-Limit = Annotated[float, typer.Option("--limit", help="Seconds that a fit of a peer may take.")]
-Interpreter = Annotated[
-    str | None,
-    typer.Option("--python", metavar="PATH", help="Interpreter whose packages are the peers."),
-]
-
-OUT = Path("riskset-bench")
-LIMIT = 600.0
-PLURALS = ("model", "solver", "tol", "variance")
-"""Options that may be repeated, and that experiments call by their plural."""
+    kind: Any
+    about: str
+    parameter: str
+    flag: str
 
 
-@bench.command()
-def fixed(
-    model: Models = None,
-    rows: Rows = None,
-    columns: Columns = 1000,
-    density: Density = 0.05,
-    strength: Annotated[
+def _flag(name: str, kind: Any, about: str, parameter: str | None = None) -> Flag:
+    return Flag(kind, about, parameter or name, f"--{name}")
+
+
+FLAGS = {
+    "model": _flag(
+        "model",
+        list[Literal["cox", "finegray"]] | None,
+        "Model; may be repeated (default: both).",
+        "models",
+    ),
+    "sizes": _flag("rows", list[int] | None, "Number of rows; may be repeated.", "rows"),
+    "rows": _flag("rows", int, "Number of rows."),
+    "columns": _flag("columns", int, "Number of covariates."),
+    "density": _flag("density", float, "Share of ones in a column."),
+    "strength": _flag(
+        "strength",
         float | None,
-        typer.Option("--strength", help="L1 strength (default sqrt(2 / 1.414)); 0: no penalty."),
-    ] = None,
-    threads: Threads = None,
-    solver: Annotated[
-        list[Solver] | None, typer.Option("--solver", help="newton or ccd; repeat.")
-    ] = None,
-    repeats: Repeats = 3,
-    peers: AskPeers = False,
-    limit: Limit = LIMIT,
-    python: Interpreter = None,
-    device: Device = opt.Device.cpu,
-    seed: Seed = 123,
-    out: Out = OUT,
-    quiet: Quiet = False,
-) -> None:
-    """One fit with a fixed L1 penalty, over numbers of rows (section 3.2)."""
-    check_folder(out)
-    # Here and below, because it brings everything.
-    from riskset.bench.fixed import Fixed
-
-    given = _given(
-        model=model, rows=rows, threads=threads, strength=strength, solver=solver,
-        columns=columns, repeats=repeats,
-    )  # fmt: skip
-    found = _peers(peers, limit, python)
-    experiment = Fixed(density=density, device=device.value, seed=seed, peers=found, **given)
-    _run(experiment, out, quiet)
-
-
-@bench.command()
-def crossval(
-    model: Models = None,
-    rows: Rows = None,
-    columns: Columns = 1000,
-    density: Density = 0.05,
-    folds: Folds = 10,
-    repeats: Repetitions = 10,
-    variance: Annotated[
+        "Strength of the L1 penalty (default: sqrt(2 / 1.414)); 0 for no penalty.",
+    ),
+    "variance": _flag(
+        "variance",
         list[float] | None,
-        typer.Option("--variance", help="Laplace variances to compare, instead of a search."),
-    ] = None,
-    threads: Threads = None,
-    peers: AskPeers = False,
-    limit: Limit = LIMIT,
-    python: Interpreter = None,
-    device: Device = opt.Device.cpu,
-    seed: Seed = 123,
-    out: Out = OUT,
-    quiet: Quiet = False,
-) -> None:
-    """Cross-validation of the L1 penalty, over rows and threads (section 3.3)."""
-    check_folder(out)
-    from riskset.bench.crossval import CrossValidate
+        "Laplace variance to compare, in place of a search; may be repeated.",
+        "variances",
+    ),
+    "threads": _flag(
+        "threads",
+        list[int] | None,
+        "Number of threads; may be repeated (default: one, two and all).",
+    ),
+    "cores": _flag("threads", int | None, "Number of threads (default: all).", "threads"),
+    "solver": _flag(
+        "solver",
+        list[Literal["newton", "ccd"]] | None,
+        "Solver; may be repeated (default: newton).",
+        "solvers",
+    ),
+    "tol": _flag(
+        "tol",
+        list[float] | None,
+        "Relative KKT residual to reach; may be repeated (default: 1e-4, 1e-6 and 1e-8).",
+        "tols",
+    ),
+    "repeats": _flag("repeats", int, "Number of repetitions of each measurement."),
+    "folds": _flag("folds", int, "Number of folds of the cross-validation."),
+    "repetitions": _flag(
+        "repeats", int, "Number of repetitions of the cross-validation.", "repeats"
+    ),
+    "replicates": _flag("replicates", int, "Number of resamples of the bootstrap."),
+    "people": _flag("people", int, "Number of people who are matched."),
+    "covariates": _flag("covariates", int, "Number of covariates whose balance is computed."),
+    "device": _flag("device", Literal["auto", "cpu", "cuda"], "Device that riskset computes on."),
+    "kernels_on": _flag("device", str, "Device to compute on: cpu or cuda."),
+    "seed": _flag("seed", int, "Seed of the random numbers that make the data."),
+    "peers": _flag("peers", bool, "Also let other installed programs solve the same problems."),
+    "limit": _flag("limit", float, "Seconds that a fit of another program may take."),
+    "python": _flag(
+        "python", str | None, "Path of the Python interpreter that has the other programs."
+    ),
+    "out": _flag("out", Path, "Folder for NAME.csv, NAME.md and NAME.png."),
+    "quiet": _flag("quiet", bool, "Print nothing."),
+}
 
-    given = _given(
-        model=model, rows=rows, threads=threads, variance=variance, columns=columns, folds=folds,
-        repeats=repeats,
-    )  # fmt: skip
-    found = _peers(peers, limit, python)
-    experiment = CrossValidate(
-        density=density, device=device.value, seed=seed, peers=found, **given
-    )
-    _run(experiment, out, quiet)
-
-
-@bench.command()
-def bootstrap(
-    model: Models = None,
-    rows: Annotated[
-        list[int] | None, typer.Option("--rows", help="Sizes; repeat (default 100,000).")
-    ] = None,
-    columns: Columns = 1000,
-    density: Density = 0.05,
-    replicates: Annotated[int, typer.Option("--replicates", help="Resamples.")] = 200,
-    device: Device = opt.Device.cpu,
-    seed: Seed = 123,
-    out: Out = OUT,
-    quiet: Quiet = False,
-) -> None:
-    """Bootstrap replicates of a fit with a fixed L1 penalty, beside that fit."""
-    check_folder(out)
-    from riskset.bench.bootstrap import Resample
-
-    given = _given(model=model, rows=rows, columns=columns, replicates=replicates)
-    _run(Resample(density=density, device=device.value, seed=seed, **given), out, quiet)
-
-
-@bench.command()
-def solvers(
-    model: Models = None,
-    rows: Annotated[
-        list[int] | None, typer.Option("--rows", help="Sizes; repeat (default 100,000).")
-    ] = None,
-    columns: Columns = 1000,
-    density: Density = 0.05,
-    tol: Annotated[
-        list[float] | None, typer.Option("--tol", help="KKT residuals; repeat (1e-4, 1e-6, 1e-8).")
-    ] = None,
-    repeats: Repeats = 1,
-    seed: Seed = 123,
-    out: Out = OUT,
-    quiet: Quiet = False,
-) -> None:
-    """Coordinate descent, proximal gradient, Newton: passes, time, memory (section 2.9)."""
-    check_folder(out)
-    from riskset.bench.solvers import Solvers
-
-    given = _given(model=model, rows=rows, tol=tol, columns=columns, repeats=repeats)
-    _run(Solvers(density=density, seed=seed, **given), out, quiet)
+DATA = {"model": None, "sizes": None, "columns": 1000, "density": 0.05}
+PEERS = {"peers": False, "limit": 600.0, "python": None}
+EVERY = {"seed": 123, "out": Path("riskset-bench"), "quiet": False}
+"""Options that every experiment has."""
 
 
-@bench.command()
-def fusion(
-    rows: Rows = None,
-    device: Annotated[str, typer.Option("--device", help="Where: cpu or cuda.")] = "cpu",
-    repeats: Repeats = 5,
-    seed: Seed = 123,
-    out: Out = OUT,
-    quiet: Quiet = False,
-) -> None:
-    """Scans, transformation and reductions, apart and fused (section 3.1)."""
-    check_folder(out)
-    from riskset.bench.fusion import Fusion
+@dataclass(frozen=True)
+class Command:
+    """One command.
 
-    _run(Fusion(device=device, seed=seed, **_given(rows=rows, repeats=repeats)), out, quiet)
+    Attributes
+    ----------
+    experiment : str
+        Module and class of the experiment, in `riskset.bench`.
+    """
 
-
-@bench.command()
-def cohort(
-    model: Models = None,
-    rows: Annotated[int, typer.Option("--rows", help="Rows of the cohort.")] = 434_866,
-    columns: Columns = 9_811,
-    folds: Folds = 10,
-    repeats: Repetitions = 10,
-    replicates: Annotated[
-        int, typer.Option("--replicates", help="Of the bootstrap of the treatment.")
-    ] = 200,
-    threads: Annotated[int | None, typer.Option("--threads", help="Default: every core.")] = None,
-    device: Device = opt.Device.cpu,
-    seed: Seed = 123,
-    out: Out = OUT,
-    quiet: Quiet = False,
-) -> None:
-    """A cohort of the size of the real study, from the penalty to intervals (section 3.4)."""
-    check_folder(out)
-    from riskset.bench.cohort import CohortBenchmark
-
-    given = _given(
-        model=model, rows=rows, columns=columns, folds=folds, repeats=repeats,
-        replicates=replicates, threads=threads,
-    )  # fmt: skip
-    _run(CohortBenchmark(device=device.value, seed=seed, **given), out, quiet)
+    name: str
+    experiment: str
+    about: str
+    options: Mapping[str, object]
 
 
-@bench.command()
-def study(
-    rows: Annotated[
-        int, typer.Option("--rows", help="People whose propensity score is estimated.")
-    ] = 434_866,
-    columns: Annotated[int, typer.Option("--columns", help="Covariates of that score.")] = 9_811,
-    folds: Folds = 10,
-    repeats: Repetitions = 1,
-    people: Annotated[
-        int, typer.Option("--people", help="People who are matched, and whose balance is sought.")
-    ] = 1_000_000,
-    covariates: Annotated[
-        int, typer.Option("--covariates", help="Covariates whose balance is sought.")
-    ] = 10_000,
-    threads: Annotated[int | None, typer.Option("--threads", help="Default: every core.")] = None,
-    seed: Seed = 123,
-    out: Out = OUT,
-    quiet: Quiet = False,
-) -> None:
-    """Propensity score, matching and balance, at the sizes of claims data."""
-    check_folder(out)
-    from riskset.bench.study import StudyBenchmark
-
-    given = _given(
-        rows=rows, columns=columns, folds=folds, repeats=repeats, people=people,
-        covariates=covariates, threads=threads,
-    )  # fmt: skip
-    _run(StudyBenchmark(seed=seed, **given), out, quiet)
-
-
-@bench.command()
-def scaling(
-    model: Models = None,
-    rows: Annotated[int, typer.Option("--rows", help="Rows in the middle of the plot.")] = 100_000,
-    columns: Columns = 1000,
-    density: Density = 0.05,
-    repeats: Repeats = 3,
-    seed: Seed = 123,
-    out: Out = OUT,
-    quiet: Quiet = False,
-) -> None:
-    """Cost of a fit against threads, rows, columns, density and events."""
-    check_folder(out)
-    from riskset.bench.scaling import Scaling
-
-    given = _given(model=model, rows=rows, columns=columns, repeats=repeats)
-    _run(Scaling(density=density, seed=seed, **given), out, quiet)
-
-
-@bench.command()
-def ceilings(
-    rows: Annotated[
-        list[int] | None, typer.Option("--rows", help="Sizes; repeat (default 100,000).")
-    ] = None,
-    columns: Columns = 1000,
-    density: Density = 0.05,
-    threads: Threads = None,
-    repeats: Repeats = 25,
-    seed: Seed = 123,
-    out: Out = OUT,
-    quiet: Quiet = False,
-) -> None:
-    """What the machine can do at most, and what the kernels of riskset reach of it."""
-    check_folder(out)
-    from riskset.bench.ceilings import Ceilings
-
-    given = _given(rows=rows, columns=columns, threads=threads, repeats=repeats)
-    _run(Ceilings(density=density, seed=seed, **given), out, quiet)
+COMMANDS = (
+    Command(
+        "fixed",
+        "fixed.Fixed",
+        "Measure one fit with a fixed L1 penalty at several numbers of rows (section 3.2).",
+        {**DATA, "strength": None, "threads": None, "solver": None, "repeats": 3, **PEERS,
+         "device": "cpu"},
+    ),
+    Command(
+        "crossval",
+        "crossval.CrossValidate",
+        "Measure cross-validation of the L1 penalty over rows and threads (section 3.3).",
+        {**DATA, "folds": 10, "repetitions": 10, "variance": None, "threads": None, **PEERS,
+         "device": "cpu"},
+    ),
+    Command(
+        "bootstrap",
+        "bootstrap.Resample",
+        "Measure bootstrap replicates of a fit with a fixed L1 penalty, and that fit.",
+        {**DATA, "replicates": 200, "device": "cpu"},
+    ),
+    Command(
+        "solvers",
+        "solvers.Solvers",
+        "Compare passes, time and memory of coordinate descent, proximal gradient and Newton "
+        "(section 2.9).",
+        {**DATA, "tol": None, "repeats": 1},
+    ),
+    Command(
+        "fusion",
+        "fusion.Fusion",
+        "Compare scans, transformation and reductions as separate and as fused kernels "
+        "(section 3.1).",
+        {"sizes": None, "kernels_on": "cpu", "repeats": 5},
+    ),
+    Command(
+        "cohort",
+        "cohort.CohortBenchmark",
+        "Measure a cohort of the size of the real study, from the penalty to intervals "
+        "(section 3.4).",
+        {"model": None, "rows": 434_866, "columns": 9_811, "folds": 10, "repetitions": 10,
+         "replicates": 200, "cores": None, "device": "cpu"},
+    ),
+    Command(
+        "study",
+        "study.StudyBenchmark",
+        "Measure propensity score, matching and balance at the sizes of claims data.",
+        {"rows": 434_866, "columns": 9_811, "folds": 10, "repetitions": 1, "people": 1_000_000,
+         "covariates": 10_000, "cores": None},
+    ),
+    Command(
+        "scaling",
+        "scaling.Scaling",
+        "Measure how the cost of a fit grows with threads, rows, columns, density and events.",
+        {"model": None, "rows": 100_000, "columns": 1000, "density": 0.05, "repeats": 3},
+    ),
+    Command(
+        "ceilings",
+        "ceilings.Ceilings",
+        "Measure the limits of this machine, and how close the kernels of riskset come to them.",
+        {"sizes": None, "columns": 1000, "density": 0.05, "threads": None, "repeats": 25},
+    ),
+)  # fmt: skip
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    """What was not left to its default, by the names of the experiments; all are checked."""
-    given = {}
-    for name, value in options.items():
+def _as_function(command: Command) -> Callable[..., None]:
+    """What typer calls: a function that has the options of a command as parameters."""
+    options = {**command.options, **EVERY}
+
+    def call(**values: Any) -> None:
+        COMMAND_LINE.options = {FLAGS[name].parameter: FLAGS[name].flag for name in options}
+        given = {name: plain(value) for name, value in values.items()}
+        out, quiet = given.pop("out"), given.pop("quiet")
+        check_folder(out)
+        module, kind = command.experiment.split(".")
+        # Here, because it brings everything.
+        made = getattr(importlib.import_module(f"riskset.bench.{module}"), kind)
+        peers = _peers(given)
+        if command.options.keys() & PEERS.keys():
+            given["peers"] = peers
+        _run(made(**_checked(given)), out, quiet)
+
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default,
+            annotation=Annotated[
+                for_typer(FLAGS[name].kind),
+                typer.Option(FLAGS[name].flag, help=FLAGS[name].about),
+            ],
+        )
+        for name, default in options.items()
+    ]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__doc__ = command.about
+    return call
+
+
+for one in COMMANDS:
+    bench.command(one.name)(_as_function(one))
+
+
+def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of an experiment: what was not left to its default, all numbers positive."""
+    arguments = {}
+    for name, value in given.items():
         if value is None or value == []:
             continue
-        several = tuple(value) if isinstance(value, list) else (value,)
-        for one in several:
-            may_be_zero = name == "strength"
-            if not isinstance(one, str) and (one < 0 or (one == 0 and not may_be_zero)):
+        may_be_zero = name == "strength"
+        for number in value if isinstance(value, list) else [value]:
+            if not isinstance(number, int | float) or number > 0:
+                continue
+            if number < 0 or not may_be_zero:
                 must = "not be negative" if may_be_zero else "be positive"
                 raise InputError(
-                    f"--{name} must {must}, but {one} was given.",
+                    f"{FLAGS[name].flag} must {must}, but {number} was given.",
                     hint="leave it out for the default.",
                 )
-        words = tuple(one.value if isinstance(one, StrEnum) else one for one in several)
-        plural = f"{name}s" if name in PLURALS else name
-        given[plural] = words if isinstance(value, list) else words[0]
-    return given
+        arguments[FLAGS[name].parameter] = tuple(value) if isinstance(value, list) else value
+    return arguments
 
 
-def _peers(is_wanted: bool, limit: float, python: str | None) -> "Peers | None":
+def _peers(given: dict[str, Any]) -> "Peers | None":
+    """Other programs, if they are asked for; takes their options away."""
+    is_wanted, limit, python = (given.pop(name, None) for name in PEERS)
     if not is_wanted:
         return None
     from riskset.bench.peers import Peers

@@ -1,7 +1,7 @@
 """``riskset curves``: survival or cumulative incidence by group, as a table and a picture."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +10,15 @@ from rich.table import Table
 
 import riskset as rs
 from riskset._errors import InputError, counted
-from riskset.cli import options as opt
-from riskset.cli.estimation import as_cause
-from riskset.cli.groups import grouped
-from riskset.cli.inputs import check_digits, check_readable
-from riskset.cli.predict import as_times
+from riskset._messages import spoken
+from riskset.cli.input_options import FollowUpOptions, PatientsFile, check_readable
+from riskset.cli.model_options import as_cause
+from riskset.cli.options import DATA, RESULT, grouped, option
+from riskset.cli.predict import parsed_times
 from riskset.cli.summary import print_written
 from riskset.cli.terminal import facts, output, plain_number, plain_table, short
-from riskset.cli.wording import in_options
+from riskset.cli.wording import COMMAND_LINE
+from riskset.data.column_roles import ColumnRoles
 from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
 
 if TYPE_CHECKING:
@@ -32,26 +33,20 @@ PICTURES = (".png", ".pdf", ".svg")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FollowUp:
-    """The columns of the table, of which no others are looked at."""
+class CurveRows(FollowUpOptions):
+    """The columns of the table, of which no others are read."""
 
-    table: opt.TableName = None
-    query: opt.Query = None
-    time: opt.Time = None
-    event: opt.Event = None
-    censored: opt.Censored = None
-    entry: opt.Entry = None
-    weight: opt.Weight = None
-    group: opt.Group = None
-    time_digits: opt.TimeDigits = None
-
-    def __post_init__(self) -> None:
-        check_digits(self.time_digits)
+    group: str | None = option(
+        "Column with groups, each of which has a curve.", metavar="COL", panel=DATA
+    )
+    table: str | None = option("Table to read from a DuckDB file.", metavar="NAME", panel=DATA)
+    query: str | None = option(
+        "Query to run in a DuckDB file, in place of --table.", metavar="SQL", panel=DATA
+    )
 
     def read(self, path: Path, cause: Any) -> "tuple[rs.Outcome, AnyArray | None]":
         """Times and events, and the label of each row's group."""
         # Here, because they bring DuckDB and pyarrow.
-        from riskset.data.column_roles import ColumnRoles
         from riskset.data.database import Database
         from riskset.data.files import open_file
         from riskset.data.outcome_columns import OutcomeColumns, identified
@@ -66,16 +61,9 @@ class FollowUp:
                 raise InputError.unknown_name(
                     "--group column", self.group, stored.columns, place=path.name
                 )
-            columns = ColumnRoles(
-                time=self.time,
-                event=self.event,
-                entry=self.entry,
-                weight=self.weight,
-                # Only a column that was named divides the rows, whatever else it is called.
-                strata=self.group,
-                censored=self.censored,
-                time_digits=self.time_digits,
-            )
+            # Only a column that was named divides the rows, whatever else it is called.
+            named = {one.name: getattr(self, one.name) for one in fields(FollowUpOptions)}
+            columns = ColumnRoles(**named, strata=self.group)
             roles = columns.find(stored.columns, path.name)
             table = identified(stored.table(), None, must_be_unique=False)
             found = OutcomeColumns.read(table, roles)
@@ -87,41 +75,56 @@ class FollowUp:
         return outcome, found.strata[0] if self.group is not None else None
 
 
-@grouped
-def curves(
-    patients: opt.Patients,
-    *,
-    rows: FollowUp,
-    cause: opt.CurveCause = None,
-    times: opt.CurveTimes = None,
-    level: opt.Level = 0.95,
-    out: opt.CurvesOut,
-    plot: opt.CurvesPlot = None,
-    quiet: opt.Quiet = False,
-) -> None:
-    """Estimate survival by group (Kaplan-Meier), or cumulative incidence (Aalen-Johansen).
+@dataclass(frozen=True, kw_only=True)
+class CurveOptions:
+    """Which curves are estimated, and where they go."""
 
-    Incidence where --cause is given or there are several kinds of event. OUT has a line for each
-    group and time, with intervals and numbers at risk; groups are compared by the log-rank test,
-    or by Gray's.
+    cause: str | None = option(
+        "Event code whose incidence is estimated (default: all codes).",
+        metavar="CODE",
+        panel=RESULT,
+    )
+    times: str | None = option(
+        "Write rows for these times only, not for every step.", metavar="T,T,...", panel=RESULT
+    )
+    level: float = option("Confidence level.", 0.95, panel=RESULT)
+    out: Path = option(
+        "Write the curves to this .csv or .parquet file.", ..., metavar="FILE", panel=RESULT
+    )
+    plot: Path | None = option(
+        "Draw the curves with intervals and numbers at risk in this .png, .pdf or .svg file, up to "
+        "the time at which 10 % are still at risk.",
+        metavar="FILE",
+        panel=RESULT,
+    )
+    quiet: bool = option("Print no summary; warnings are still printed.", False, panel=RESULT)
+
+
+@grouped
+def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) -> None:
+    """Estimate survival (Kaplan-Meier) or cumulative incidence (Aalen-Johansen) by group.
+
+    Incidence is estimated if --cause is given or if there are several kinds of event. The table has
+    one row per group and time, with intervals and numbers at risk. Groups are compared by the
+    log-rank test, or by Gray's test of incidence.
     """
-    at = None if times is None else as_times(times)
-    check_target(out, suffixes=TABLE_SUFFIXES, inputs=[patients])
-    if plot is not None:
-        check_target(plot, suffixes=PICTURES, inputs=[patients, out])
-    chosen = as_cause(cause)
+    at = None if options.times is None else parsed_times(options.times)
+    check_target(options.out, suffixes=TABLE_SUFFIXES, inputs=[patients])
+    if options.plot is not None:
+        check_target(options.plot, suffixes=PICTURES, inputs=[patients, options.out])
+    chosen = as_cause(options.cause)
     outcome, group = rows.read(patients, chosen)
     is_survival = chosen is None and np.unique(outcome.event[outcome.weight > 0]).max() <= 1
     estimate = rs.kaplan_meier if is_survival else rs.aalen_johansen
-    result: Any = estimate(outcome, group, level=level)
+    result: Any = estimate(outcome, group, level=options.level)
     columns = _columns(result, at, chosen)
-    if plot is not None:
-        _draw(plot, result, chosen, rows)
-    write_table(out, columns)
-    if not quiet:
+    if options.plot is not None:
+        _draw(options.plot, result, chosen, rows)
+    write_table(options.out, columns)
+    if not options.quiet:
         _print(patients.name, outcome, group, result, chosen, weighted=rows.weight is not None)
         _print_ends(result, at)
-        print_written(out, plot)
+        print_written(options.out, options.plot)
 
 
 def _columns(result: Any, at: "AnyArray | None", cause: object) -> "dict[str, AnyArray]":
@@ -136,7 +139,7 @@ def _columns(result: Any, at: "AnyArray | None", cause: object) -> "dict[str, An
     return {name: values[kept] for name, values in columns.items()}
 
 
-def _draw(path: Path, result: Any, cause: Any, rows: FollowUp) -> None:
+def _draw(path: Path, result: Any, cause: Any, rows: CurveRows) -> None:
     # Here, because they bring matplotlib.
     from riskset.cli.pictures import save
     from riskset.plot import incidence_by_group, survival_by_group
@@ -148,9 +151,9 @@ def _draw(path: Path, result: Any, cause: Any, rows: FollowUp) -> None:
         figure = survival_by_group(result, **words)
     elif cause is None and len(result.causes) > 1 and len(result) > 1:
         raise InputError(
-            f"a picture shows one cause by group, but there are the causes "
+            "a picture shows one cause by group, but there are several causes: "
             f"{', '.join(map(str, result.causes))}.",
-            hint="name one with --cause; the table holds all of them without --plot.",
+            hint="choose one with --cause, or leave --plot out: the table has all causes.",
         )
     else:
         figure = incidence_by_group(result, cause, **words)
@@ -217,7 +220,7 @@ def _tests(
         try:
             test = compare(outcome, group, only if cause is None else cause)
         except InputError as error:  # the curves stand all the same
-            yield short(name, 40), f"none: {in_options(error.message)}"
+            yield short(name, 40), f"not computed: {spoken(error.message, COMMAND_LINE)}"
             continue
         p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {plain_number(test.p_value, 3)}"
         yield short(name, 40), f"chi-square {plain_number(test.statistic)}, df {test.df}, {p}"

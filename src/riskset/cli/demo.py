@@ -18,9 +18,9 @@ def demo(
 ) -> None:
     """Estimate a treatment effect in a real cohort, in five ways, with a report.
 
-    5,735 critically ill patients of the SUPPORT study (Connors et al. 1996), of whom 2,184 had a
-    right heart catheter within the first day: does it change survival? All steps are in DIR, so
-    that a second run is quick; the specification is that of `riskset study example`.
+    The cohort has 5,735 critically ill patients of the SUPPORT study (Connors et al. 1996), of whom
+    2,184 had a right heart catheter within the first day. Does it change survival? DIR keeps all
+    steps, so a second run is quick. `riskset study example` prints the specification.
     """
     console = output()
     console.print("[bold]Does a right heart catheter change the survival of the critically ill?[/]")
@@ -33,14 +33,16 @@ def demo(
         study = Study.parse(example())
         found = run(study, out, progress=False)
         report = write(found, out / "report.html")
-    console.print("Hazard ratio of death, catheter against none\n")
+    console.print("Hazard ratio of death, with a catheter compared to without\n")
     show_estimates(found)
     (score,) = found.rows("ps")[:1]
     # The largest difference is of a covariate that few people have, so `results` hide it.
     private = StudyResults.open(out / "private")
     (matched,) = private.rows("adjustments", adjustment=private.rows("runs")[0]["adjustment"])
     table = facts()
-    table.add_row("people", f"{score['n_target']:,} with a catheter, {score['n_comparator']:,} not")
+    table.add_row(
+        ("people"), (f"{score['n_target']:,} with a catheter, {score['n_comparator']:,} without")
+    )
     table.add_row(
         "score",
         f"logistic regression, {score['n_used']} of {score['n_covariates']} covariates chosen by "
@@ -48,10 +50,11 @@ def demo(
     )
     table.add_row(
         "balance",
-        f"matched: largest difference {matched['after_max']:.2f} standard deviations, before "
-        f"{matched['before_max']:.2f} ({short(matched['before_worst'], 24)})",
+        f"after matching, the largest difference is {matched['after_max']:.2f} standard "
+        f"deviations; before, it was {matched['before_max']:.2f} "
+        f"({short(matched['before_worst'], 24)})",
     )
     table.add_row("seconds", f"{found.run['seconds']:.1f}")
     table.add_row("report", short(str(report), 200))
     console.print(table)
-    console.print("\n[dim]None of this is causal without assumptions that data cannot check.[/]")
+    console.print("\n[dim]A causal interpretation needs assumptions that data cannot check.[/]")

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from riskset._errors import InputError, RisksetError
+from riskset._messages import spoken
 from riskset._version import __version__
 from riskset.cli.bench import bench
 from riskset.cli.curves import curves
@@ -25,7 +26,7 @@ from riskset.cli.predict import predict
 from riskset.cli.simulate import simulate
 from riskset.cli.study import study
 from riskset.cli.terminal import fail, spelled_warnings
-from riskset.cli.wording import in_options
+from riskset.cli.wording import COMMAND_LINE
 
 __all__ = ["app", "main"]
 
@@ -73,10 +74,10 @@ def main() -> None:
         with spelled_warnings():
             app()
     except InputError as error:
-        fail(in_options(str(error)))
+        fail(spoken(error, COMMAND_LINE))
         sys.exit(2)
     except (RisksetError, MemoryError) as error:
-        fail(in_options(str(error)) or "there is not enough memory for this.")
+        fail(spoken(error, COMMAND_LINE) or "there is not enough memory for this.")
         sys.exit(1)
     except BrokenPipeError:
         # The reader of our output, such as `head`, has seen enough.

@@ -1,10 +1,48 @@
-"""The options that commands share: each is declared once, with its help."""
+"""How commands declare options: once each, as fields of dataclasses.
 
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+A command takes one dataclass for each group of options::
+
+    @dataclass(frozen=True, kw_only=True)
+    class Running:
+        threads: int | None = option("Number of threads.", metavar="N", panel=RUN, of="n_threads")
+
+    @grouped
+    def fit(patients: PatientsFile, *, run: Running) -> None: ...
+
+A group checks itself when it is made, before anything is read.
+"""
+
+import functools
+import inspect
+import operator
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, field, fields, is_dataclass
+from enum import Enum, StrEnum
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
+
+from riskset._errors import InputError
+from riskset._keywords import meaning
+from riskset._messages import spoken
+from riskset.cli.wording import COMMAND_LINE, CommandLine
+
+__all__ = [
+    "DATA",
+    "MODEL",
+    "PENALTY",
+    "RESULT",
+    "RUN",
+    "chosen",
+    "for_typer",
+    "given",
+    "grouped",
+    "option",
+    "option_of",
+    "plain",
+    "require",
+]
 
 DATA = "Data"
 MODEL = "Model"
@@ -13,385 +51,137 @@ RESULT = "Result"
 RUN = "Run"
 
 
-class Model(StrEnum):
-    """The regression model."""
+def option(
+    about: str,
+    default: Any = None,
+    *,
+    flag: str | None = None,
+    metavar: str | None = None,
+    panel: str | None = None,
+    of: str | None = None,
+    also: tuple[str, ...] = (),
+) -> Any:
+    """A field of a group that is an option of the command line.
 
-    cox = "cox"
-    finegray = "finegray"
-
-
-class Ties(StrEnum):
-    """How tied event times are treated."""
-
-    breslow = "breslow"
-    efron = "efron"
-
-
-class CensoringTies(StrEnum):
-    """Whether events count as at risk of the censorings at their time."""
-
-    crr = "crr"
-    finegray = "finegray"
-
-
-class Beyond(StrEnum):
-    """The censoring distribution after the last time of a group."""
-
-    zero = "zero"
-    last = "last"
-
-
-class PenaltyKind(StrEnum):
-    """The shape of the penalty."""
-
-    none = "none"
-    l1 = "l1"
-    l2 = "l2"
-    elasticnet = "elasticnet"
+    Parameters
+    ----------
+    about : str
+        The help.
+    default : object
+        ``...`` if the option must be given.
+    flag : str, optional
+        By default two hyphens and the name of the field.
+    of : str, optional
+        The parameter of the Python interface for which the option stands, if it has another name.
+    also : tuple of str
+        Further names that parameters for the same thing have, for messages.
+    """
+    declared = functools.partial(
+        typer.Option, help=about, metavar=metavar, rich_help_panel=panel, show_default=default != []
+    )
+    metadata = {"option": declared, "flag": flag, "of": of, "also": also}
+    return field(default=MISSING if default is ... else default, metadata=metadata)
 
 
-class Duplicates(StrEnum):
-    """What repeated (row, covariate) entries of a long table mean."""
-
-    error = "error"
-    sum = "sum"
-    max = "max"
-
-
-class UnknownRows(StrEnum):
-    """What entries of a long table mean whose row is not among the patients."""
-
-    error = "error"
-    drop = "drop"
+def option_of(
+    settings: type, name: str, *, more: str = "", also: tuple[str, ...] = (), **details: Any
+) -> Any:
+    """An option that stands for a field of a settings class, from which it has its help."""
+    known = {one.name: one for one in fields(settings)}
+    names = CommandLine({name: _flag_of(name) for name in known})
+    about = spoken(meaning(known[name]), names).replace("``", "`")
+    return option(f"{about} {more}".rstrip(), also=also, **details)
 
 
-class Interval(StrEnum):
-    """The method of a confidence interval."""
-
-    wald = "wald"
-    robust = "robust"
-    profile = "profile"
-    bootstrap = "bootstrap"
-
-
-class Device(StrEnum):
-    """Where to compute."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
+def given(group: Any, *names: str) -> list[str]:
+    """The options of a group, or those of `names`, that were given."""
+    return [
+        _flag(one)
+        for one in fields(group)
+        if one.metadata and (not names or one.name in names)
+        if getattr(group, one.name) not in (None, False, [], one.default)
+    ]
 
 
-Patients = Annotated[
-    Path,
-    typer.Argument(
-        metavar="PATIENTS",
-        help="One row a subject: CSV, Parquet, Arrow or DuckDB file.",
-        show_default=False,
-    ),
-]
-Covariates = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LONG",
-        help="Long table of covariates beside it: row key, covariate key, value (1 if absent).",
-        rich_help_panel=DATA,
-    ),
-]
-CovariatesTable = Annotated[
-    str | None,
-    typer.Option(
-        "--covariates-table",
-        metavar="NAME",
-        help="Long table in a DuckDB file: LONG, or without --covariates that of the rows.",
-        rich_help_panel=DATA,
-    ),
-]
-CovariatesQuery = Annotated[
-    str | None,
-    typer.Option(
-        "--covariates-query",
-        metavar="SQL",
-        help="Query that gives the long table, instead.",
-        rich_help_panel=DATA,
-    ),
-]
-CovariateColumns = Annotated[
-    str | None,
-    typer.Option(
-        "--covariate-columns",
-        metavar="ROW,COV[,VALUE]",
-        help="Columns of the long table, if not rowId, covariateId, covariateValue.",
-        rich_help_panel=DATA,
-    ),
-]
-TableName = Annotated[
-    str | None,
-    typer.Option("--table", metavar="NAME", help="Table of a DuckDB file.", rich_help_panel=DATA),
-]
-Query = Annotated[
-    str | None,
-    typer.Option(metavar="SQL", help="Query of a DuckDB file, instead.", rich_help_panel=DATA),
-]
-Time = Annotated[
-    str | None,
-    typer.Option(metavar="COL", help="End of follow-up.", rich_help_panel=DATA),
-]
-Event = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL", help="0 = censored, 1, 2, ... = cause; or text.", rich_help_panel=DATA
-    ),
-]
-Censored = Annotated[
-    str | None,
-    typer.Option(
-        "--censored",
-        metavar="LABEL",
-        help="The label of censoring, if events are text; the others are causes.",
-        rich_help_panel=DATA,
-    ),
-]
-Group = Annotated[
-    str | None,
-    typer.Option("--group", metavar="COL", help="A curve for each value.", rich_help_panel=DATA),
-]
-Id = Annotated[
-    str | None,
-    typer.Option(
-        "--id", metavar="COL", help="Row key; needed with --covariates.", rich_help_panel=DATA
-    ),
-]
-Entry = Annotated[
-    str | None,
-    typer.Option(metavar="COL", help="Late entry: at risk on (entry, time].", rich_help_panel=DATA),
-]
-Strata = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COL", help="A baseline for each value; may be repeated.", rich_help_panel=DATA
-    ),
-]
-Weight = Annotated[
-    str | None,
-    typer.Option(metavar="COL", help="Case weights >= 0.", rich_help_panel=DATA),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL",
-        help="Rows of one person or site, for robust standard errors.",
-        rich_help_panel=DATA,
-    ),
-]
-Offset = Annotated[
-    str | None,
-    typer.Option(metavar="COL", help="Added to the linear predictor.", rich_help_panel=DATA),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COL", help="Not a covariate; may be repeated.", rich_help_panel=DATA),
-]
-DuplicateEntries = Annotated[
-    Duplicates | None,
-    typer.Option(
-        "--duplicates",
-        help="Repeated entries of the long table; an error by default.",
-        rich_help_panel=DATA,
-    ),
-]
-UnknownEntries = Annotated[
-    UnknownRows | None,
-    typer.Option(
-        "--unknown-rows",
-        help="Entries of the long table of no row; an error by default.",
-        rich_help_panel=DATA,
-    ),
-]
-TimeDigits = Annotated[
-    int | None,
-    typer.Option(
-        metavar="K", help="Round times to K decimals, to merge near ties.", rich_help_panel=DATA
-    ),
-]
-ModelKind = Annotated[
-    Model,
-    typer.Option("--model", help="Hazard, or subdistribution hazard.", rich_help_panel=MODEL),
-]
-Cause = Annotated[
-    str | None,
-    typer.Option(
-        "--cause",
-        metavar="CODE",
-        help="The event code to study; others count as censored, or as competing events.",
-        rich_help_panel=MODEL,
-    ),
-]
-CurveCause = Annotated[
-    str | None,
-    typer.Option(
-        "--cause",
-        metavar="CODE",
-        help="The event code whose incidence is wanted; all of them if not given.",
-        rich_help_panel=RESULT,
-    ),
-]
-CurveTimes = Annotated[
-    str | None,
-    typer.Option(
-        "--times",
-        metavar="T,T,...",
-        help="Lines for these times only, not for every step.",
-        rich_help_panel=RESULT,
-    ),
-]
-TieMethod = Annotated[Ties, typer.Option("--ties", help="Tied event times.", rich_help_panel=MODEL)]
-CensoringTieMethod = Annotated[
-    CensoringTies | None,
-    typer.Option(
-        "--censoring-ties",
-        help="finegray: censorings tied with events, as R's crr (default) or finegray.",
-        rich_help_panel=MODEL,
-    ),
-]
-CensoringGroup = Annotated[
-    str | None,
-    typer.Option(
-        "--censoring-group",
-        metavar="COL",
-        help="finegray: groups with a censoring distribution each.",
-        rich_help_panel=MODEL,
-    ),
-]
-CensoringBeyond = Annotated[
-    Beyond | None,
-    typer.Option(
-        "--censoring-beyond",
-        help="finegray: after a group's last time, drop (zero, default) or carry on (last).",
-        rich_help_panel=MODEL,
-    ),
-]
-PenaltyShape = Annotated[
-    PenaltyKind, typer.Option("--penalty", help="Shape of the penalty.", rich_help_panel=PENALTY)
-]
-Strength = Annotated[
-    list[float] | None,
-    typer.Option(
-        metavar="S",
-        help="l1 = S or l2 = S on the total log likelihood; elastic net: l1 = S R, l2 = S (1 - R); "
-        "may be repeated with --cv.",
-        rich_help_panel=PENALTY,
-    ),
-]
-Variance = Annotated[
-    list[float] | None,
-    typer.Option(
-        metavar="V",
-        help="Instead: prior variance, as Cyclops; may be repeated with --cv.",
-        rich_help_panel=PENALTY,
-    ),
-]
-GlmnetLambda = Annotated[
-    list[float] | None,
-    typer.Option(
-        metavar="L",
-        help="Instead: lambda, as glmnet (standardize=FALSE); may be repeated with --cv.",
-        rich_help_panel=PENALTY,
-    ),
-]
-L1Ratio = Annotated[
-    float | None,
-    typer.Option(metavar="R", help="Share of L1 in an elastic net.", rich_help_panel=PENALTY),
-]
-Unpenalized = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME",
-        help="A covariate without penalty: the treatment; may be repeated.",
-        rich_help_panel=PENALTY,
-    ),
-]
-Factor = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE",
-        help="Multiplies the penalty of a covariate; may be repeated.",
-        rich_help_panel=PENALTY,
-    ),
-]
-PathLength = Annotated[
-    int,
-    typer.Option("--n-penalties", metavar="K", help="Points of the path.", rich_help_panel=PENALTY),
-]
-MinRatio = Annotated[
-    float | None,
-    typer.Option(metavar="R", help="Weakest strength over the strongest.", rich_help_panel=PENALTY),
-]
-IntervalKind = Annotated[
-    Interval | None,
-    typer.Option("--interval", help="Confidence intervals.", rich_help_panel=RESULT),
-]
-Parameter = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME",
-        help="Covariate of an interval (all if not given); may be repeated.",
-        rich_help_panel=RESULT,
-    ),
-]
-Level = Annotated[float, typer.Option(help="Confidence level.", rich_help_panel=RESULT)]
-Plot = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Folder for pictures.", rich_help_panel=RESULT),
-]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", help="No summary; warnings stay.", rich_help_panel=RESULT),
-]
-DeviceName = Annotated[
-    Device, typer.Option("--device", help="Where to compute.", rich_help_panel=RUN)
-]
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", help="Threads; the answer does not depend on it.", rich_help_panel=RUN
-    ),
-]
-Tolerance = Annotated[
-    float,
-    typer.Option(
-        "--tol", help="Relative KKT residual that counts as converged.", rich_help_panel=RUN
-    ),
-]
-MaxIter = Annotated[
-    int,
-    typer.Option(metavar="N", help="Limit of Newton steps, or of sweeps.", rich_help_panel=RUN),
-]
-FitOut = Annotated[
-    Path, typer.Option("--out", metavar="FILE", help="fit.json to write.", rich_help_panel=RESULT)
-]
-PathOut = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="Table to write, .csv or .parquet, one row a penalty.",
-        rich_help_panel=RESULT,
-    ),
-]
-CurvesOut = Annotated[
-    Path,
-    typer.Option(
-        "--out", metavar="FILE", help="Table to write, .csv or .parquet.", rich_help_panel=RESULT
-    ),
-]
-CurvesPlot = Annotated[
-    Path | None,
-    typer.Option(
-        "--plot",
-        metavar="FILE",
-        help="Picture with intervals and numbers at risk, up to the time when 10 % are still at "
-        "risk: .png, .pdf or .svg.",
-        rich_help_panel=RESULT,
-    ),
-]
+def chosen(group: Any) -> dict[str, Any]:
+    """Arguments of the Python interface: the options of a group that are not left to it."""
+    values = {one.metadata["of"] or one.name: getattr(group, one.name) for one in fields(group)}
+    return {name: value for name, value in values.items() if value not in (None, [])}
+
+
+def require(options: list[str], needed: str, hint: str = "add it, or leave this out.") -> None:
+    """Raise an error if options were given without what they need."""
+    for one in options[:1]:
+        raise InputError(f"{one} needs {needed}.", hint=hint)
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let each parameter whose type is a dataclass stand for an option a field.
+
+    ``def fit(patients: Path, *, columns: ColumnOptions)`` becomes, to typer and to callers,
+    ``fit(patients, *, time=None, event=None, ...)`` with the types and defaults of the fields. What
+    is one of a few words has the type ``Literal["a", "b"]``.
+    """
+    parameters = inspect.signature(command, eval_str=True).parameters
+    groups: dict[str, Any] = {
+        p.name: p.annotation for p in parameters.values() if is_dataclass(p.annotation)
+    }
+    options = [one for group in groups.values() for one in fields(group) if one.metadata]
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        COMMAND_LINE.options = {
+            name: _flag(one)
+            for one in options
+            for name in (one.name, one.metadata["of"], *one.metadata["also"])
+        }
+        values = {name: plain(value) for name, value in given.items()}
+        made = {
+            name: group(**{one.name: values.pop(one.name) for one in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**values, **made)
+
+    flat = [p for parameter in parameters.values() for p in _flat(parameter, groups)]
+    call.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    return call
+
+
+def _flat(parameter: inspect.Parameter, groups: dict[str, Any]) -> Iterator[inspect.Parameter]:
+    if parameter.name not in groups:
+        kind = parameter.annotation
+        if get_origin(kind) is Annotated:
+            kind = Annotated[for_typer(get_args(kind)[0]), *kind.__metadata__]
+        yield parameter.replace(annotation=kind)
+        return
+    for one in fields(groups[parameter.name]):
+        kind = Annotated[for_typer(one.type), one.metadata["option"](_flag(one))]
+        default = inspect.Parameter.empty if one.default is MISSING else one.default
+        yield inspect.Parameter(
+            one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+        )
+
+
+def _flag(one: "Field[Any]") -> str:
+    return str(one.metadata["flag"] or _flag_of(one.name))
+
+
+def _flag_of(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def for_typer(kind: Any) -> Any:
+    """A type with enumerations in place of literals, which not all versions of typer read."""
+    inner = get_args(kind)
+    if get_origin(kind) is Literal:
+        return StrEnum("Choice", {word: word for word in inner})
+    if isinstance(kind, types.UnionType):
+        return functools.reduce(operator.or_, map(for_typer, inner))
+    return list[for_typer(inner[0])] if get_origin(kind) is list else kind  # type: ignore[misc]
+
+
+def plain(value: Any) -> Any:
+    """A value with words in place of the members of those enumerations."""
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return value.value if isinstance(value, Enum) else value

@@ -1,16 +1,17 @@
 """``riskset path``: solutions for a range of penalty strengths."""
 
 import time as clock
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import riskset as rs
 from riskset._errors import InputError
-from riskset.cli import options as opt
-from riskset.cli.estimation import Chosen, Running, Shape
-from riskset.cli.groups import grouped
-from riskset.cli.inputs import Columns, Tables
+from riskset.cli.input_options import ColumnOptions, PatientsFile, TableOptions
+from riskset.cli.model_options import ComputeOptions, ModelOptions, PenaltyShapeOptions
+from riskset.cli.options import PENALTY, RESULT, grouped, option
 from riskset.cli.summary import print_path, print_written
 from riskset.cli.terminal import announce_compiling
 from riskset.data.writers import TABLE_SUFFIXES, check_folder, check_target, write_table
@@ -21,45 +22,58 @@ if TYPE_CHECKING:
 __all__ = ["path"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PathOptions:
+    """The penalties of a path, and where the results go."""
+
+    n_penalties: int = option("Number of penalties.", 100, metavar="K", panel=PENALTY)
+    min_ratio: float | None = option(
+        "Ratio of the weakest strength to the strongest.", metavar="R", panel=PENALTY
+    )
+    out: Path | None = option(
+        "Write a table with one row per penalty to this .csv or .parquet file.",
+        metavar="FILE",
+        panel=RESULT,
+    )
+    plot: Path | None = option("Draw a picture in this folder.", metavar="DIR", panel=RESULT)
+
+
 @grouped
 def path(
-    patients: opt.Patients,
+    patients: PatientsFile,
     *,
-    columns: Columns,
-    tables: Tables,
-    chosen: Chosen,
-    shape: Shape,
-    n_penalties: opt.PathLength = 100,
-    min_ratio: opt.MinRatio = None,
-    out: opt.PathOut = None,
-    plot: opt.Plot = None,
-    run: Running,
+    columns: ColumnOptions,
+    tables: TableOptions,
+    model: ModelOptions,
+    shape: PenaltyShapeOptions,
+    options: PathOptions,
+    compute: ComputeOptions,
 ) -> None:
-    """Fit a model for a range of penalty strengths, each solution certified.
+    """Fit a model at a range of penalty strengths, and certify each solution.
 
-    The first strength is the smallest that keeps every penalised coefficient at 0.
+    The first strength is the smallest at which every penalised coefficient is 0.
     """
-    if shape.penalty is opt.PenaltyKind.none:
+    if shape.penalty == "none":
         raise InputError("a path needs a penalty.", hint="choose --penalty l1, l2 or elasticnet.")
-    if out is not None:
-        check_target(out, suffixes=TABLE_SUFFIXES, inputs=tables.inputs(patients))
-    check_folder(plot)
-    announce_compiling(run.quiet)
+    if options.out is not None:
+        check_target(options.out, suffixes=TABLE_SUFFIXES, inputs=tables.inputs(patients))
+    check_folder(options.plot)
+    announce_compiling(compute.quiet)
     started = clock.perf_counter()
-    data = tables.read(patients, columns, chosen.censoring_group)
+    data = tables.read(patients, columns, model.censoring_group)
     read = clock.perf_counter() - started
-    estimator = chosen.estimator(shape.at_strength(1.0), run)
-    result = rs.path(estimator, data, n_penalties=n_penalties, min_ratio=min_ratio)
-    if out is not None:
-        write_table(out, _columns(result))
-    if plot is not None:
+    estimator = model.estimator(shape.at_strength(1.0), compute)
+    result = rs.path(estimator, data, n_penalties=options.n_penalties, min_ratio=options.min_ratio)
+    if options.out is not None:
+        write_table(options.out, _columns(result))
+    if options.plot is not None:
         # Here, because it brings matplotlib.
         from riskset.cli.pictures import draw_path
 
-        draw_path(plot, data, result)
-    if not run.quiet:
+        draw_path(options.plot, data, result)
+    if not compute.quiet:
         print_path(patients.name, data, estimator, result, read)
-        print_written(out, plot)
+        print_written(options.out, options.plot)
 
 
 def _columns(result: "rs.PathResult") -> dict[str, "AnyArray"]:

@@ -51,7 +51,10 @@ def draw_fit(folder: Path, model: "rs.Cox | rs.FineGray", interval: "Interval | 
     is_cox = isinstance(model, rs.Cox)
     name = "survival.png" if is_cox else "cumulative_incidence.png"
     if model.n_strata_ > MAX_CURVES:
-        warn(f"{name} was not drawn: {model.n_strata_:,} strata are too many curves.")
+        warn(
+            f"{name} was not drawn: the fit has {model.n_strata_:,} strata, and a picture shows at "
+            f"most {MAX_CURVES} curves."
+        )
     else:
         _save(folder, name, _curves(model, is_cox=is_cox))
     if interval is not None:
@@ -63,7 +66,12 @@ def draw_fit(folder: Path, model: "rs.Cox | rs.FineGray", interval: "Interval | 
         if not kept.size:
             warn("hazard_ratios.png was not drawn: no interval has two finite ends.")
         elif kept.size < len(interval.names):
-            warn(f"hazard_ratios.png shows the {kept.size} clearest of {len(interval.names):,}.")
+            warn(
+                (
+                    f"hazard_ratios.png shows {kept.size} of {len(interval.names):,} covariates, "
+                    "those with the clearest effects."
+                )
+            )
         if kept.size:
             figure = hazard_ratios(
                 [interval.names[k] for k in shown[kept]],
@@ -159,7 +167,7 @@ def draw_cross_validation(folder: Path, model: "rs.Cox | rs.FineGray") -> None:
     """``cross_validation.png``: mean scores against the strength."""
     assert isinstance(model, (rs.CoxCV, rs.FineGrayCV))
     if len(model.cross_validation_) < 2:
-        warn("cross_validation.png was not drawn: there is one penalty only.")
+        warn("cross_validation.png was not drawn: there is only one penalty.")
         return
     _save(folder, "cross_validation.png", cross_validation(model))
 

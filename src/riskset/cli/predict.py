@@ -1,6 +1,7 @@
 """``riskset predict``: survival or cumulative incidence of new rows from a fit."""
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,77 +10,81 @@ import typer
 
 import riskset as rs
 from riskset._errors import InputError, counted
-from riskset.cli.groups import grouped
-from riskset.cli.inputs import Tables, check_readable
+from riskset._messages import spoken
+from riskset.cli.input_options import TableOptions, check_readable
+from riskset.cli.options import grouped, option
 from riskset.cli.summary import print_written
 from riskset.cli.terminal import announce_compiling, output, warn
-from riskset.cli.wording import in_options
+from riskset.cli.wording import COMMAND_LINE
 from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
 
 if TYPE_CHECKING:
     from riskset._types import AnyArray
 
-__all__ = ["as_times", "predict"]
+__all__ = ["parsed_times", "predict"]
 
 COLUMNS = ("time", "linear_predictor", "survival", "cumulative_hazard", "cumulative_incidence")
 
 
+FitFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FIT",
+        help="Fitted model, from `riskset fit` or from model.save(...) in Python.",
+        show_default=False,
+    ),
+]
+NewRows = Annotated[
+    Path,
+    typer.Argument(
+        metavar="NEW", help="Table of new rows, with the columns of the fit.", show_default=False
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions:
+    """What is predicted, and where the predictions go."""
+
+    times: str | None = option(
+        "Also predict survival (or incidence) at these times, in the time unit of the fit: "
+        "365,730.",
+        metavar="T,T,...",
+    )
+    out: Path = option("Write the predictions to this .csv or .parquet file.", ..., metavar="FILE")
+    quiet: bool = option("Print no summary; warnings are still printed.", False)
+
+
 @grouped
 def predict(
-    fit_file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FIT",
-            help="What `riskset fit` wrote, such as fit.json, or model.save(...) in Python.",
-            show_default=False,
-        ),
-    ],
-    new: Annotated[
-        Path,
-        typer.Argument(
-            metavar="NEW", help="New rows, with the columns of the fit.", show_default=False
-        ),
-    ],
-    *,
-    times: Annotated[
-        str | None,
-        typer.Option(
-            metavar="T,T,...",
-            help="Predict survival (or incidence) at these times, in the unit of the fit: 365,730.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="Table to write, .csv or .parquet.")
-    ],
-    quiet: Annotated[bool, typer.Option("--quiet", help="No summary; warnings stay.")] = False,
-    tables: Tables,
+    fit_file: FitFile, new: NewRows, *, options: PredictOptions, tables: TableOptions
 ) -> None:
     """Predict the linear predictor of new rows, and with --times survival or incidence.
 
-    Columns, categories, covariate keys, strata and offsets are found by the names used in the fit,
-    and a long table is read as it was then; other columns are not looked at. OUT has one line for
-    each row, or for each row and time: survival and cumulative hazard, or cumulative incidence.
-    These need a stratum of the fit, if the fit had strata; the linear predictor does not.
+    Columns, categories, covariate keys, strata and offsets are found by the names that they had in
+    the fit, and a long table is read as it was then; other columns are ignored. The result has one
+    row for each row of NEW, or for each row and time: survival and cumulative hazard, or cumulative
+    incidence. These require a stratum of the fit, if the fit has strata; the linear predictor does
+    not.
     """
     from riskset.estimators.saving import read_fit
 
-    at = None if times is None else as_times(times)
-    check_target(out, suffixes=TABLE_SUFFIXES, inputs=[fit_file, *tables.inputs(new)])
-    announce_compiling(quiet)
+    at = None if options.times is None else parsed_times(options.times)
+    check_target(options.out, suffixes=TABLE_SUFFIXES, inputs=[fit_file, *tables.inputs(new)])
+    announce_compiling(options.quiet)
     check_readable(fit_file)
     model, schema = read_fit(fit_file)
     data = tables.read_new(schema, new)
     for note in data.notes:
-        warn(in_options(note.message))
-    write_table(out, _predictions(model, data, at))
-    if not quiet:
+        warn(spoken(note.message, COMMAND_LINE))
+    write_table(options.out, _predictions(model, data, at))
+    if not options.quiet:
         when = "" if at is None else f" at {counted(at.size, 'time')}"
         output().print(f"predicted {counted(data.n_rows, 'row')}{when}")
-        print_written(out)
+        print_written(options.out)
 
 
-def as_times(text: str) -> "AnyArray":
+def parsed_times(text: str) -> "AnyArray":
     """Times from a list with commas."""
     try:
         times = [float(part) for part in text.split(",")]

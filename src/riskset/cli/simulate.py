@@ -2,146 +2,130 @@
 
 import time
 from collections.abc import Mapping
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from riskset._errors import InputError
+from riskset.cli.options import chosen, given, grouped, option
 from riskset.cli.terminal import facts, output
 from riskset.data.writers import check_folder
 
 __all__ = ["simulate"]
 
+COHORT = "Options of cohort"
+DesignKind = Literal["cox", "finegray", "cohort", "toy-cdm"]
 SEED = 123
 TOY_PERSONS = 2000
 
 
-class Kind(StrEnum):
-    """Which of the designs."""
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions:
+    """What is drawn, and where it goes."""
 
-    cox = "cox"
-    finegray = "finegray"
-    cohort = "cohort"
-    toy_cdm = "toy-cdm"
+    out: Path = option("Folder for the files.", ..., metavar="DIR")
+    rows: int | None = option(
+        f"Number of rows of the cohort; of toy-cdm number of people (default {TOY_PERSONS}).",
+        of="n_rows",
+        also=("n_persons",),
+    )
+    columns: int | None = option("Number of binary covariates.", of="n_covariates")
+    density: float | None = option(
+        "Mean share of ones in a column (default 0.05; of `cohort` 0.0289)."
+    )
+    competing: float | None = option(
+        "cohort: share of rows with a competing event (default 0).", panel=COHORT
+    )
+    treated: float | None = option(
+        "cohort: approximate share of rows with the treatment (default 0.5).", panel=COHORT
+    )
+    confounding: float | None = option(
+        "cohort: strength of confounding, which is the effect of the baseline risk on the "
+        "treatment (default 0.1; 1 is strong).",
+        panel=COHORT,
+    )
+    treatment_apart: bool = option(
+        "cohort: write the treatment as a column of outcomes.parquet, as `riskset study` needs it.",
+        False,
+        panel=COHORT,
+    )
+    seed: int | None = option(f"Seed of the random numbers (default {SEED}); toy-cdm has none.")
+    quiet: bool = option("Print nothing.", False)
 
 
+@grouped
 def simulate(
-    kind: Annotated[Kind, typer.Argument(help="What is drawn.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the files.")],
-    rows: Annotated[
-        int | None,
-        typer.Option("--rows", help=f"Rows of the cohort; people of toy-cdm ({TOY_PERSONS})."),
-    ] = None,
-    columns: Annotated[int | None, typer.Option("--columns", help="Binary covariates.")] = None,
-    density: Annotated[
-        float | None,
-        typer.Option(
-            "--density", help="Mean share of ones in a column (default 0.05, in a cohort 0.0289)."
-        ),
-    ] = None,
-    competing: Annotated[
-        float | None,
-        typer.Option("--competing", help="Of `cohort`: share of rows with a competing event (0)."),
-    ] = None,
-    treated: Annotated[
-        float | None,
-        typer.Option("--treated", help="Of `cohort`: about the share with the treatment (0.5)."),
-    ] = None,
-    confounding: Annotated[
-        float | None,
-        typer.Option(
-            "--confounding",
-            help="Of `cohort`: how much those at risk rather have the treatment (0.1; 1 is a lot).",
-        ),
-    ] = None,
-    treatment_apart: Annotated[
-        bool,
-        typer.Option(
-            "--treatment-apart",
-            help="Of `cohort`: the treatment is a column of outcomes.parquet, as a study wants it.",
-        ),
-    ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", help=f"The same seed, the same cohort ({SEED}); toy-cdm has none."),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    kind: Annotated[DesignKind, typer.Argument(help="Design to draw from.")],
+    *,
+    options: SimulateOptions,
 ) -> None:
     """Draw a cohort with known coefficients, or a toy OMOP CDM, into Parquet files.
 
-    `cox` has one kind of event and columns of equal density, `finegray` a competing event too;
-    `cohort` is like claims data: columns from rare to common, few events, the treatment last.
-    OUT gets outcomes.parquet (rowId, time, y), covariates.parquet (rowId, covariateId) and
-    truth.parquet (covariateId, coef), which `riskset fit` reads without further options. With
-    --treatment-apart, `riskset study run` reads them as `riskset study example paper` says.
+    `cox` has one kind of event and columns of equal density, and `finegray` also has a competing
+    event. `cohort` resembles claims data: columns from rare to common, few events, and the
+    treatment as the last column. DIR gets outcomes.parquet (rowId, time, y), covariates.parquet
+    (rowId, covariateId) and truth.parquet (covariateId, coef), which `riskset fit` reads without
+    further options. With --treatment-apart, `riskset study run` reads them with the specification
+    that `riskset study example paper` prints.
 
-    `toy-cdm` makes a file of each table of a small OMOP CDM 5.4, the same one every time.
+    `toy-cdm` writes one file per table of a small OMOP CDM 5.4, always the same.
     """
-    if kind is Kind.toy_cdm:
-        _refuse(kind, {"--columns": columns, "--density": density, "--seed": seed})
-    of_cohort = {"competing": competing, "treated": treated, "confounding": confounding}
-    if kind is not Kind.cohort:
-        _refuse(kind, {f"--{name}": value for name, value in of_cohort.items()})
-        _refuse(kind, {"--treatment-apart": treatment_apart or None})
-    if kind is Kind.toy_cdm:
-        _toy_cdm(TOY_PERSONS if rows is None else rows, out, quiet)
+    if kind == "toy-cdm":
+        _refuse(kind, given(options, "columns", "density", "seed"))
+    if kind != "cohort":
+        _refuse(kind, given(options, "competing", "treated", "confounding", "treatment_apart"))
+    if kind == "toy-cdm":
+        _toy_cdm(TOY_PERSONS if options.rows is None else options.rows, options)
         return
-    if rows is None or columns is None:
-        missing = "--rows" if rows is None else "--columns"
-        raise InputError(f"{kind.value} needs {missing}.", hint="for example 1000.")
-    options = {"density": density, "seed": SEED if seed is None else seed, **of_cohort}
-    given = {name: value for name, value in options.items() if value is not None}
-    _cohort(kind, rows, columns, given, treatment_apart, out, quiet)
+    for flag, number in (("--rows", options.rows), ("--columns", options.columns)):
+        if number is None:
+            raise InputError(f"{kind} needs {flag}.", hint="for example 1000.")
+    _cohort(kind, options)
 
 
-def _refuse(kind: Kind, given: Mapping[str, object]) -> None:
-    """Options that are of other kinds."""
-    for option, value in given.items():
-        if value is not None:
-            raise InputError(f"{kind.value} has no {option}.", hint="leave it out.")
+def _refuse(kind: str, flags: list[str]) -> None:
+    """Options that belong to other kinds."""
+    for flag in flags[:1]:
+        raise InputError(f"{kind} does not have the option {flag}.", hint="leave it out.")
 
 
-def _cohort(
-    kind: Kind,
-    rows: int,
-    columns: int,
-    options: Mapping[str, Any],
-    treatment_apart: bool,
-    out: Path,
-    quiet: bool,
-) -> None:
+def _cohort(kind: str, options: SimulateOptions) -> None:
     # Here, because it brings NumPy and pyarrow, which `riskset --help` does not wait for.
     from riskset.simulate import CohortDesign, CoxDesign, FineGrayDesign, save_cohort
 
-    kinds = {Kind.cox: CoxDesign, Kind.finegray: FineGrayDesign, Kind.cohort: CohortDesign}
-    design = kinds[kind](rows, columns, **options)
-    check_folder(out)
-    out.mkdir(parents=True, exist_ok=True)
+    arguments = {"seed": SEED} | chosen(options)
+    for name in ("out", "quiet", "treatment_apart"):
+        del arguments[name]
+    kinds = {"cox": CoxDesign, "finegray": FineGrayDesign, "cohort": CohortDesign}
+    design: Any = kinds[kind](**arguments)
+    check_folder(options.out)
+    options.out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    n_entries = save_cohort(design, out, treatment_apart=treatment_apart)
-    if quiet:
-        return
-    table = facts()
-    table.add_row("rows", f"{rows:,}")
-    table.add_row("covariates", f"{columns:,}, {(design.coef != 0).sum():,} with an effect")
-    table.add_row("entries", f"{n_entries:,}")
-    table.add_row("written to", str(out))
-    table.add_row("seconds", f"{time.perf_counter() - start:.1f}")
-    output().print(table)
+    n_entries = save_cohort(design, options.out, treatment_apart=options.treatment_apart)
+    rows = {
+        "rows": f"{options.rows:,}",
+        "covariates": f"{options.columns:,}, {(design.coef != 0).sum():,} with an effect",
+        "entries": f"{n_entries:,}",
+    }
+    _print(rows, options, time.perf_counter() - start)
 
 
-def _toy_cdm(persons: int, out: Path, quiet: bool) -> None:
+def _toy_cdm(persons: int, options: SimulateOptions) -> None:
     from riskset.simulate import toy_cdm
 
     start = time.perf_counter()
-    written = toy_cdm(out, persons, file_format="parquet")
-    if quiet:
+    written = toy_cdm(options.out, persons, file_format="parquet")
+    rows = {name: f"{n_rows:,}" for name, n_rows in written.items()}
+    _print(rows, options, time.perf_counter() - start)
+
+
+def _print(rows: Mapping[str, str], options: SimulateOptions, seconds: float) -> None:
+    if options.quiet:
         return
     table = facts()
-    for name, n_rows in written.items():
-        table.add_row(name, f"{n_rows:,}")
-    table.add_row("written to", str(out))
-    table.add_row("seconds", f"{time.perf_counter() - start:.1f}")
+    more = {"written to": str(options.out), "seconds": f"{seconds:.1f}"}
+    for name, words in {**rows, **more}.items():
+        table.add_row(name, words)
     output().print(table)

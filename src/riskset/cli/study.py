@@ -10,8 +10,8 @@ import typer
 from rich.table import Table
 
 from riskset._errors import InputError, ReportTooLarge
+from riskset._messages import spoken
 from riskset.cli.terminal import facts, fail, output, plain_number, plain_table, short, warn
-from riskset.cli.wording import in_keys
 
 if TYPE_CHECKING:
     import riskset as rs
@@ -29,15 +29,15 @@ DIAGNOSTICS = {
 }
 
 study = typer.Typer(
-    help="A comparative cohort study from one file: people, scores, adjustment, effects, results.",
+    help="Run a comparative cohort study that is specified in one file.",
     no_args_is_help=True,
 )
 
-FILE = typer.Argument(metavar="STUDY", help="The specification, in YAML or JSON.")
+FILE = typer.Argument(metavar="STUDY", help="Specification of the study, in YAML or JSON.")
 
 
 class CurveKind(StrEnum):
-    """What curves of a report show."""
+    """What the curves of a report show."""
 
     risk = "risk"
     survival = "survival"
@@ -53,11 +53,14 @@ class ExampleName(StrEnum):
 
 @contextmanager
 def _spoken() -> Iterator[None]:
-    """Errors with names that are keys of the file, not options."""
+    """Errors that name keys of the specification, not options."""
+    # Here, because it brings NumPy, which `riskset --help` does not wait for.
+    from riskset.study.keys import KEYS
+
     try:
         yield
     except InputError as error:
-        fail(in_keys(str(error)))
+        fail(spoken(error, KEYS))
         raise typer.Exit(2) from None
 
 
@@ -65,13 +68,15 @@ def _spoken() -> Iterator[None]:
 def run(
     specification: Annotated[Path, FILE],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")],
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing, show no bar.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print nothing and show no progress bar.")
+    ] = False,
 ) -> None:
-    """Do a study, or what of it is not done yet.
+    """Run a study, or resume one that was interrupted.
 
     DIR gets `report.html`, `results` (tables and documents that may be shared), `private` (the
-    same with small counts and withheld effects) and `steps` (data of single people: what lets a run
-    go on after it was stopped, and new analyses reuse old steps).
+    same with small counts and withheld effects) and `steps` (data of individuals, from which an
+    interrupted run is resumed and which new analyses reuse).
     """
     # Here, because it brings numba and DuckDB, which `riskset --help` does not wait for.
     from riskset.study import run as run_study
@@ -87,7 +92,7 @@ def run(
     table = facts()
     steps = found.run["steps"]
     reused = sum(step["reused"] for step in steps)
-    table.add_row("steps", f"{len(steps):,}, of which {reused:,} were done before")
+    table.add_row("steps", f"{len(steps) - reused:,} run, {reused:,} reused")
     table.add_row("seconds", f"{found.run['seconds']:.1f}")
     table.add_row("results", short(str(found.path), 200))
     if written is not None:
@@ -111,21 +116,24 @@ def _report(found: "rs.study.StudyResults", path: Path) -> Path | None:
 @study.command()
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="What `riskset study run --out` was given.")
+        Path, typer.Argument(metavar="DIR", help="Results folder of `riskset study run --out`.")
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="HTML", help="Default: DIR/report.html.")
+        Path | None,
+        typer.Option("--out", metavar="HTML", help="Report to write (default: DIR/report.html)."),
     ] = None,
     private: Annotated[
         bool,
-        typer.Option("--private", help="With small counts and withheld effects; not to be shared."),
+        typer.Option(
+            "--private", help="Include small counts and withheld effects; do not share this report."
+        ),
     ] = False,
     curves: Annotated[
         CurveKind | None,
-        typer.Option(help="What curves show; survival only without competing events."),
+        typer.Option(help="What the curves show; survival needs data without competing events."),
     ] = None,
 ) -> None:
-    """Write the report of a study again, or the one that must not be shared."""
+    """Write the report of a study again, or a private one that must not be shared."""
     from riskset.report import write
 
     kind = None if curves is None else curves.value
@@ -133,7 +141,7 @@ def report(
         if not folder.is_dir():
             raise InputError(
                 f"{str(folder)!r} is not a folder.",
-                hint="name the one that `riskset study run --out` was given.",
+                hint="give the folder that was passed to `riskset study run --out`.",
             )
         if private:
             target = out or folder / "private-report.html"
@@ -146,26 +154,27 @@ def report(
 
 @study.command()
 def check(specification: Annotated[Path, FILE]) -> None:
-    """Look for mistakes in a specification, without doing anything.
+    """Check a specification without running it.
 
-    Keys and values are checked, and that the files and columns exist that it names; data are read
-    by `riskset study run` only.
+    The keys and values are checked, and whether the files and columns that they name exist. Data
+    are read by `riskset study run` only.
     """
     from riskset.study import Study, check_data
 
     with _spoken():
         found = Study.read(specification)
         check_data(found)
-    output().print(f"{short(repr(found), 200)}: nothing is wrong with it.", soft_wrap=True)
+    output().print(f"{short(repr(found), 200)}: no errors found.", soft_wrap=True)
 
 
 @study.command()
 def example(
-    name: Annotated[ExampleName, typer.Argument(help="Which.")] = ExampleName.rhc,
+    name: Annotated[ExampleName, typer.Argument(help="Name of the example.")] = ExampleName.rhc,
 ) -> None:
-    """Print a specification to start from.
+    """Print an example specification to start from.
 
-    Of a table of people, of an OMOP CDM (cdm), or of many covariates in a long table (paper).
+    The data are a table of people (rhc), an OMOP CDM (cdm), or many covariates in a long table
+    (paper).
     """
     from riskset.study import example as text
 
@@ -205,7 +214,7 @@ def show_estimates(found: "rs.study.StudyResults") -> None:
 
 
 def _why(found: "rs.study.StudyResults", run: dict[str, Any]) -> str | None:
-    """Why there is no estimate to see."""
+    """Why there is no estimate to show."""
     if run["status"] != "ok":
         return str(run["reason"] or run["status"].replace("_", " "))
     if not run["blinded"]:
@@ -215,8 +224,8 @@ def _why(found: "rs.study.StudyResults", run: dict[str, Any]) -> str | None:
     if is_shared and any(row["name"] == "balance" for row in checks):  # both say the same
         checks = [row for row in checks if row["name"] != "shared_balance"]
     failed = [
-        f"{DIAGNOSTICS[row['name']]} is {plain_number(row['value'], 3)}, and its limit "
-        f"{plain_number(row['limit'], 3)}"
+        f"{DIAGNOSTICS[row['name']]} is {plain_number(row['value'], 3)} (limit "
+        f"{plain_number(row['limit'], 3)})"
         for row in checks
     ]
     return f"withheld, because the {'; the '.join(failed)}."

@@ -10,8 +10,9 @@ from rich.table import Table
 
 import riskset as rs
 from riskset._errors import counted
+from riskset._messages import spoken
 from riskset.cli.terminal import facts, output, plain_number, plain_table, ratio, short
-from riskset.cli.wording import in_options
+from riskset.cli.wording import COMMAND_LINE
 
 if TYPE_CHECKING:
     from riskset._messages import Note
@@ -86,7 +87,7 @@ def print_fit(
     least = output(1000).measure(coefficients).minimum
     output(least).print(coefficients)
     if n_kept > MAX_ROWS:
-        console.print(f"[dim]the {MAX_ROWS} largest of {n_kept:,}; all are in the file[/]")
+        console.print(f"[dim]The {MAX_ROWS} largest of {n_kept:,} are shown; the file has all.[/]")
 
 
 def add_left_out(
@@ -113,7 +114,7 @@ def _add_notes(table: Table, notes: "Sequence[Note]", said: Sequence[str]) -> No
     """What was found out on the way, unless it was said in another place."""
     for note in notes:
         if note.code not in said:
-            table.add_row("note", escape(in_options(note.message)))
+            table.add_row("note", escape(spoken(note.message, COMMAND_LINE)))
 
 
 def _model(model: "rs.Cox | rs.FineGray") -> str:

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from riskset._messages import spoken
 from riskset._progress import PATIENCE
-from riskset.cli.wording import in_options
+from riskset.cli.wording import COMMAND_LINE
 
 __all__ = [
     "announce_compiling",
@@ -84,7 +85,7 @@ def spelled_warnings() -> Iterator[None]:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            warn(in_options(str(message)))
+            warn(spoken(message, COMMAND_LINE))
 
         warnings.showwarning = show
         yield

@@ -449,7 +449,7 @@ def _variance_kind(variance: str, adjustment: Adjustment) -> str:
         raise CohortError(
             "NoStrata",
             f"the variance of strata needs strata, but the adjustment is by {adjustment.kind}.",
-            hint="use variance='weights'.",
+            hint="use `variance='weights'`.",
         )
     if variance != "auto":
         return variance

@@ -294,7 +294,7 @@ def _labels(design: Design, analysis: Analyses) -> AnyArray:
         if others:
             raise CohortError(
                 "BadSetting",
-                f"analysis='ohdsi' needs covariate ids that are whole numbers, but there is "
+                f"`analysis='ohdsi'` needs covariate ids that are whole numbers, but there is "
                 f"{others[0]!r}.",
                 hint="pass the analysis of each covariate.",
             )

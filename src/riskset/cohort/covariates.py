@@ -33,7 +33,7 @@ def as_design(X: object, n_rows: int | None = None) -> Design:
     try:
         design = _design(X)
     except InputError as error:  # such as missing values
-        raise CohortError("BadCovariates", str(error)) from None
+        raise CohortError("BadCovariates", error.message, hint=error.hint) from None
     if n_rows is not None and design.n_rows != n_rows:
         raise CohortError(
             "BadCovariates",

@@ -34,7 +34,7 @@ __all__ = ["TREATMENT", "Covariates", "FitData", "fit_data", "interval_kind"]
 TREATMENT = "treatment"
 WEIGHTS_AS_COUNTS = (
     "the interval takes the weights for numbers of people and is too narrow or too wide; "
-    "interval='bootstrap' does not."
+    "`interval='bootstrap'` does not."
 )
 
 
@@ -201,7 +201,7 @@ def fit_data(
     except CheckpointError:
         raise
     except InputError as error:  # such as none that carries information
-        reason = str(error).replace("\nHint: ", " Hint: ")
+        reason = error.on_one_line()
         text = f"no penalty can be chosen, so the covariates are left out: {reason}"
         alone = Covariates(None, covariates.groups)
         found = fit_data(outcomes, adjustment, alone, reading, settings)

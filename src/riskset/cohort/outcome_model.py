@@ -136,7 +136,7 @@ def _readings(adjustment: Adjustment, reading: str) -> list[Reading]:
         raise CohortError(
             "BadSetting",
             f"a stratified reading needs sets, but the adjustment is by {adjustment.kind}.",
-            hint="use reading='marginal', or match or stratify.",
+            hint="use `reading='marginal'`, or match or stratify.",
         )
     if reading == "auto":
         return ["marginal"] if adjustment.set_id is None else ["stratified", "marginal"]
@@ -150,13 +150,13 @@ def _check(settings: OutcomeModel, adjustment: Adjustment, readjust: Readjust | 
         raise bad_setting(
             "censoring_group",
             f"censoring by stratum needs strata, but the adjustment is by {adjustment.kind}.",
-            hint="use censoring_group='arm', or leave it out.",
+            hint="use `censoring_group='arm'`, or leave it out.",
         )
     if readjust is not None and settings.interval != "bootstrap":
         raise bad_setting(
             "readjust",
             "`readjust` adjusts resamples, but the interval does not use any.",
-            hint="add interval='bootstrap', or leave `readjust` out.",
+            hint="add `interval='bootstrap'`, or leave `readjust` out.",
         )
 
 

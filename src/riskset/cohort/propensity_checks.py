@@ -201,7 +201,7 @@ def _notes_on_high(
             "HighCorrelation",
             f"{what}.",
             hint="leave out what is the treatment by another name, such as the drug itself, or "
-            "all of them by on_high_correlation='exclude'; 'warn' keeps them.",
+            "all of them by `on_high_correlation='exclude'`; 'warn' keeps them.",
             details={name: column.tolist() for name, column in found.columns().items()},
         )
     ending = "left out." if action == "exclude" else "kept in the model."

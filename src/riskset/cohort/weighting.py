@@ -140,8 +140,8 @@ def _check_positivity(score: Rows, target: NDArray[np.bool_], estimand: str) -> 
         raise CohortError(
             "Positivity",
             f"weights for {estimand!r} would be beyond all bounds for {' and '.join(listed)}.",
-            hint="trim first, use estimand='ato', or match instead; and look for a covariate that "
-            "determines the treatment.",
+            hint="trim first, use `estimand='ato'`, or match instead; and look for a covariate "
+            "that determines the treatment.",
             details={arm: n for arm, (n, *_) in found.items()},
         )
 

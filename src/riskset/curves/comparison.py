@@ -147,7 +147,7 @@ def gray_test(
         raise InputError(
             f"Gray's test is not defined for rows that enter late, but {n_late:,} of "
             f"{rows.time.size:,} rows enter when others have already left.",
-            hint="compare cause-specific hazards with riskset.logrank_test instead.",
+            hint="compare cause-specific hazards with `riskset.logrank_test` instead.",
         )
     code = _check(rows, own_cause(y) if cause is None else cause)
     n_groups = len(rows.labels)
@@ -235,7 +235,7 @@ def _read(
         raise InputError(
             f"`group` has {len(rows.labels):,} different labels in {rows.time.size:,} rows, but "
             f"this test compares at most {most:,} groups.",
-            hint="check that `group` holds groups, and not identifiers or measurements.",
+            hint="`group` must hold groups, not identifiers or measurements.",
         )
     complain_rows(
         rows.weight != np.floor(rows.weight),
@@ -365,7 +365,7 @@ def _weights(
             f"{time[k]:g}, but the incidence common to them, F, is {value} before it, and "
             f"(1 - F)^rho dF / (1 - F) needs a {wants} rho then.",
             hint="F passes 1 once a group has nobody left; end follow-up where the first group "
-            "does, pass rho=1, or compare cause-specific hazards with riskset.logrank_test.",
+            "does, pass rho=1, or compare cause-specific hazards with `riskset.logrank_test`.",
         )
     return weight, hazard
 

@@ -254,7 +254,7 @@ def _chosen(rows: Followup, cause: object) -> NDArray[np.int64]:
             raise InputError(
                 f"`y` has several kinds of event (codes {listed}), so say which of them counts.",
                 hint="pass `cause`, a code or 'any'; for the risk of one cause among several use "
-                "riskset.aalen_johansen.",
+                "`riskset.aalen_johansen`.",
             )
         cause = 1
     if cause == "any":

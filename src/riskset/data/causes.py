@@ -69,8 +69,8 @@ def code_labels(
         raise InputError(
             f"{column} holds the labels {_listed(names)}, but it is not known which of them means "
             "censored.",
-            hint="name it with `censored` (of riskset.Surv, or where the data are read), every "
-            "other label being another cause; or write it as 0 and the others as 1, 2, ...",
+            hint="name it with `censored`, every other label being another cause; or write it as "
+            "0 and the others as 1, 2, ...",
         )
     if censored not in names and not is_new:
         raise InputError(
@@ -126,8 +126,7 @@ def cause_code(cause: object, labels: CauseLabels) -> object:
         if isinstance(cause, str):
             raise InputError(
                 f"`cause` is {cause!r}, but the events are whole numbers without labels.",
-                hint="pass the number of the cause, or name causes by making `y` with "
-                "riskset.Surv(time, labels, censored=...).",
+                hint="pass the number of the cause, or write the events as labels.",
             )
         return cause
     is_open = cause is None or (cause == 1 and not isinstance(cause, str | bool))

@@ -207,7 +207,7 @@ class Database:
             try:
                 self.execute(f"ATTACH {text(place)} AS {alias} (READ_ONLY, TYPE duckdb)")
             except duckdb.Error as error:
-                if "already attached" not in str(error) and "set lock" not in str(error):
+                if not _is_in_use(error):
                     reason = " ".join(str(error).replace(place, path.name).split())
                     raise InputError(
                         f"{path.name} cannot be opened as a DuckDB file: {reason}",
@@ -215,7 +215,7 @@ class Database:
                     ) from None
                 raise InputError(
                     f"{path.name} is in use by another connection.",
-                    hint="close it first, or pass one of its relations to Dataset.from_frame.",
+                    hint="close it first.",
                 ) from None
             self._attached[place] = alias
         return self._attached[place]
@@ -315,6 +315,11 @@ def batches(relation: duckdb.DuckDBPyRelation) -> Iterator[Iterator["pa.RecordBa
         yield reader
     finally:
         reader.close()  # the connection answers nothing else while a result is open
+
+
+def _is_in_use(error: duckdb.Error) -> bool:
+    """Whether a file is open elsewhere; DuckDB has no type of error for that in all versions."""
+    return "already attached" in str(error) or "set lock" in str(error)
 
 
 OWN_FAULTS = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)

@@ -81,9 +81,9 @@ def open_file(
     format_ = file_format(path)
     if format_ != "duckdb" and (table is not None or query is not None):
         raise InputError(
-            f"`{prefix}table` and `{prefix}query` belong to a DuckDB file, but {path.name} is not "
-            "one.",
-            hint="leave them out.",
+            f"`{prefix}{'table' if query is None else 'query'}` is for a DuckDB file, but "
+            f"{path.name} is not one.",
+            hint="leave it out.",
         )
     with reading(path.name):
         if format_ == "csv":
@@ -173,7 +173,7 @@ def _choose_table(path: Path, known: dict[str, str], table: str | None, prefix: 
             f"{path.name} has {len(known)} tables: {', '.join(map(repr, known))}."
             if known
             else f"{path.name} has no tables.",
-            hint=f"choose one with `{prefix}table`, or give a `{prefix}query`.",
+            hint=f"choose one with `{prefix}table`.",
         )
     same = [k for k in known if k.lower() == table.lower()]
     if not same:

@@ -315,7 +315,7 @@ class LongQuery:
         return InputError(
             f"in {self.place}, {count:,} of {total:,} entries have a row key that the outcomes do "
             f"not have (number of such keys: {rows:,}; first: {self.columns.row} {first!r}).",
-            hint="pass unknown_rows='drop' to leave such entries out; their number is reported.",
+            hint="pass `unknown_rows='drop'` to leave such entries out; their number is reported.",
         )
 
     def repeated_complaint(
@@ -329,8 +329,8 @@ class LongQuery:
         return InputError(
             f"in {self.place}, {repeated:,} of {total:,} entries have a row "
             f"and covariate that were given before (first: {words}).",
-            hint="remove the repeated records, or pass duplicates='sum' to add them up or "
-            "duplicates='max' to keep the largest value.",
+            hint="remove the repeated records, or pass `duplicates='sum'` to add them up or "
+            "`duplicates='max'` to keep the largest value.",
         )
 
     def _entry_words(self, row: object, covariate: object) -> str:

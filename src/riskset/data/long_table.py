@@ -111,7 +111,7 @@ def find_columns(
     if row in columns:
         found[0] = row
     listed = ", ".join(map(repr, columns))
-    how = "name the columns with covariate_columns=(row, covariate, value)"
+    how = "name the columns with `covariate_columns=('row', 'covariate', 'value')`"
     if found[0] is None or found[1] is None:
         lacks = "row" if found[0] is None else "covariate"
         raise InputError(
@@ -121,8 +121,8 @@ def find_columns(
     if found[2] is None and len(columns) > 2:
         raise InputError(
             f"it is not clear which column of {place} holds the value; it has {listed}.",
-            hint=f"{how}, or with covariate_columns=({found[0]!r}, {found[1]!r}) if every value "
-            "is 1.",
+            hint=f"{how}, or with `covariate_columns=({found[0]!r}, {found[1]!r})` if every "
+            "value is 1.",
         )
     return LongColumns(found[0], found[1], found[2])
 

@@ -93,7 +93,7 @@ class OutcomeColumns:
         if self.time is None or self.event is None:
             raise InputError(
                 "these data were read without their outcomes.",
-                hint="read them with outcome=True.",
+                hint="read them with `outcome=True`.",
             )
         places = places_of(roles, words)
         return Outcome.of_numbers(

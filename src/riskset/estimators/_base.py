@@ -250,7 +250,7 @@ class HazardModelBase(PenaltyParameters, ABC):
             raise InputError(
                 f"with {penalty!r} a category has a column for every level, but rows in Blocks "
                 f"have none for its first level (such as {head.factors[0][0]!r}).",
-                hint="pass drop_first=True to the penalty, or fit on one machine.",
+                hint="pass `drop_first=True` to the penalty, or fit on one machine.",
             )
         return self._strengths(head)
 
@@ -277,7 +277,7 @@ class HazardModelBase(PenaltyParameters, ABC):
         if self.penalty is not None and not isinstance(self.penalty, Penalty):
             raise InputError(
                 f"`penalty` must be None, L1, L2 or ElasticNet, but it is {self.penalty!r}.",
-                hint="for example penalty=riskset.L1(1.0).",
+                hint="for example riskset.L1(1.0).",
             )
         if not (is_number(self.tol) and 0 < self.tol < 1):
             raise InputError(
@@ -682,8 +682,8 @@ def _notes_on(n_near_ties: int, n_strata: int, n_with_events: int) -> list[Note]
                 "near_ties",
                 (),
                 f"{n_near_ties:,} neighbouring times differ only in their last digits and "
-                "count as different. If they should be equal, round them (`time_digits` of "
-                "riskset.read_dataset, --time-digits on the command line).",
+                "count as different. If they should be equal, round them by `time_digits` when the "
+                "data are read.",
             )
         )
     without = n_strata - n_with_events

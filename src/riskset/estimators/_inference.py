@@ -231,7 +231,7 @@ class HazardModel(HazardModelBase):
             if not columns.size and l1.size:
                 raise InputError(
                     "every covariate is penalised, so none has a profile interval.",
-                    hint="fit with unpenalized=[...] for the covariate of interest.",
+                    hint="name the covariate of interest in `unpenalized`, and fit again.",
                 )
         source = Source(
             training.design, training.loss, training.solution, l1, l2, max_iter=self.max_iter

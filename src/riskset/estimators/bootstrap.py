@@ -183,15 +183,15 @@ class Bootstrap:
             why = f"only {left:,} replicates have an estimate, and {least:,} are needed"
             return why, "ask for more replicates."
         if not np.isfinite(self.coef[j]):
-            return "its estimate is infinite", "use type='percentile'."
+            return "its estimate is infinite", "use `type='percentile'`."
         if type == "normal":
             why = f"{int(np.isinf(values).sum()):,} replicates are infinite"
-            return why, "use type='percentile'."
+            return why, "use `type='percentile'`."
         if np.isnan(self.acceleration[j]):
-            return "its acceleration is not known", "use type='percentile'."
+            return "its acceleration is not known", "use `type='percentile'`."
         return (
             "nearly all replicates lie on one side of the estimate",
-            "ask for more replicates, or use type='percentile'.",
+            "ask for more replicates, or use `type='percentile'`.",
         )
 
     def summary(self, *, level: float = 0.95, type: IntervalType = "percentile") -> Any:

@@ -137,5 +137,5 @@ class Cox(HazardModel):
         if self.ties != "breslow":
             raise InputError(
                 f"ties={self.ties!r} does not fit in blocks, whose borders may cut a time.",
-                hint="use ties='breslow', or fit on one machine.",
+                hint="use `ties='breslow'`, or fit on one machine.",
             )

@@ -185,7 +185,8 @@ class FineGray(HazardModel):
             raise InputError(
                 "Fine and Gray's model does not take late entry: a row that enters late would need "
                 "a weight for having escaped the competing events before, too.",
-                hint="leave `entry` out, or fit the cause-specific hazards with Cox(cause=...).",
+                hint="leave `entry` out, or fit cause-specific hazards by a Cox model with "
+                "`cause`.",
             )
         if outcome.entry is not None:  # everybody was there before anything happened
             outcome = outcome.replace(entry=None)

@@ -165,7 +165,7 @@ class _Source:
         if found.strength == 0:
             raise InputError(
                 "no penalised covariate carries information, so there is no path of penalties.",
-                hint="check `unpenalized` and the covariates, or pass `penalties`.",
+                hint="check `unpenalized` and the covariates, or choose the penalties yourself.",
             )
         ratio = kind.l1_ratio if kind.l1_ratio > 0 else RIDGE_RATIO
         return found._replace(strength=found.strength / ratio)
@@ -403,8 +403,7 @@ def _warn(result: PathResult) -> None:
     warnings.warn(
         f"{len(bad)} of {len(result)} solutions are not 'converged' (first: number {k}, strength "
         f"{result.strengths[k]:.4g}, status {result.statuses[k]!r}, relative KKT residual "
-        f"{result.kkt[k]:.1e}).\nHint: `statuses` says which; raise max_iter, or stop the path "
-        "earlier.",
+        f"{result.kkt[k]:.1e}).\nHint: raise `max_iter`, or stop the path earlier.",
         ConvergenceWarning,
         stacklevel=3,
     )

@@ -331,8 +331,8 @@ def _check_unpenalized(name: str, has_penalty: bool, penalized: bool) -> None:
         raise InputError(
             f"the covariate {name!r} is penalised, and the penalty biases its estimate, so an "
             "interval made of its profile would not have the stated coverage.",
-            hint=f"fit with unpenalized=[{name!r}], or pass penalized=True to profile it with its "
-            "penalty all the same.",
+            hint=f"fit with `unpenalized=[{name!r}]`, or pass `penalized=True` to profile it with "
+            "its penalty all the same.",
         )
 
 

@@ -78,8 +78,8 @@ def transformed_times(outcome: Outcome, transform: Transform = "km") -> NDArray[
     if transform == "log":
         if (at == 0).any():
             raise InputError(
-                "transform='log' needs positive event times, but there are events at time 0.",
-                hint="use transform='km' or 'rank'.",
+                "`transform='log'` needs positive event times, but there are events at time 0.",
+                hint="use `transform='km'` or 'rank'.",
             )
         return np.log(at)
     found = np.isfinite(at)

@@ -68,9 +68,7 @@ def retuned_estimates(
         try:
             penalty, start = choose(resample)
         except InputError as error:
-            return Estimate(
-                np.full(columns.size, np.nan), "no_penalty", reason=_without_hint(error)
-            )
+            return Estimate(np.full(columns.size, np.nan), "no_penalty", reason=error.message)
         l1, l2 = penalty.arrays(design.names)
         found = fit_by_newton(
             design, resample.loss, l1, l2, tol=tol, max_iter=max_iter, start=start, problem=resample
@@ -97,23 +95,19 @@ def check_divisible(
     InputError
         With what `divide` says of the first.
     """
-    first = None
+    reason = ""
     for number in range(replicates):
         weight = outcome.weight * resampling.counts(seed, number)
         try:
             divide(outcome.reweighted(weight))
         except InputError as error:
-            first = first or error
+            # The remedies for a fit are none for a resample of it, so the hint is left out.
+            reason = reason or error.message
         else:
             return
     raise InputError(
         f"none of the {replicates:,} resamples can be divided into folds as the rows of the fit "
-        f"were: in the first, {_without_hint(first)}",
+        f"were: in the first, {reason}",
         hint="rows that are drawn several times are one row of a larger weight, so that a resample "
         "has fewer; take fewer folds, or keep the penalty by leaving `retune` out.",
     )
-
-
-def _without_hint(error: Exception | None) -> str:
-    """What is wrong: the remedies for a fit are none for a resample of it."""
-    return str(error).partition("\nHint: ")[0]

@@ -227,7 +227,7 @@ def read_incidence(
         raise InputError(
             "`prediction` is said to be survival, but `y` has competing events, so that survival "
             "is not the opposite of the event.",
-            hint="pass the cumulative incidence of the cause, and prediction_is='incidence'.",
+            hint="pass the cumulative incidence of the cause, and `prediction_is='incidence'`.",
         )
     mean = values.mean(axis=0)
     rises = mean[-1] - mean[0]

@@ -273,7 +273,7 @@ def _nobody(time: float, end: float | None, is_end: bool) -> InputError:
         f"the chance of being uncensored at time {time:g} is not known or 0{until}, so rows "
         "that are event-free then cannot be made up for.",
         hint="choose times before the end of the follow-up"
-        + (", or pass censored_at_time='event_free'." if is_end else "."),
+        + (", or pass `censored_at_time='event_free'`." if is_end else "."),
     )
 
 

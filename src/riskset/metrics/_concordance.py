@@ -173,7 +173,7 @@ def concordance(
     if y_train is not None:
         raise InputError(
             "`y_train` is where the distribution of censoring is estimated, but `ipcw` is False.",
-            hint="pass ipcw=True, or leave `y_train` out.",
+            hint="pass `ipcw=True`, or leave `y_train` out.",
         )
     weight = read_weight(sample_weight, n_rows)
     codes = None if cluster is None else as_codes(cluster, "cluster", n_rows, PLACES)[0]

@@ -57,7 +57,7 @@ Column: TypeAlias = str | int
 Factor: TypeAlias = Mapping[Column, float] | Sequence[float] | Features
 """Relative strengths: of some columns by name, or of all columns in order."""
 
-VARIANCE_HINT = "for no penalty use penalty=None."
+VARIANCE_HINT = "for no penalty use `penalty=None`."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -204,7 +204,7 @@ class Penalty:
                 raise InputError(
                     "`factor` must be positive for at least one column, but all are 0, "
                     "so they cannot be rescaled to mean 1.",
-                    hint="use penalty=None for a fit without any penalty.",
+                    hint="use `penalty=None` for a fit without any penalty.",
                 )
             result /= result.mean()
         return result

@@ -212,8 +212,9 @@ def _descendants(cdm: Cdm, work: Scratch, listed: str, items: Sequence[ConceptIt
             f"the descendants of {', '.join(map(str, asked[:3]))}"
             f"{', ...' if len(asked) > 3 else ''} were asked for, but table concept_ancestor of "
             f"{cdm.source} is {'empty' if 'concept_ancestor' in cdm.tables else 'missing'}.",
-            hint="list every concept that occurs in the data and pass descendants=False; for drugs "
-            "the relationship 'RxNorm has ing' of concept_relationship leads to ingredients.",
+            hint="list every concept that occurs in the data and pass `descendants=False`; for "
+            "drugs the relationship 'RxNorm has ing' of concept_relationship leads to "
+            "ingredients.",
             details={"concepts": tuple(asked)},
         )
     query = (

@@ -349,10 +349,9 @@ class _Builder:
                     f"FROM ({query}) WHERE value IS NOT NULL"
                 )
         except InputError as error:
-            message = str(error).split("\nHint")[0]
             raise CohortError(
                 "BadCustomCovariates",
-                message,
+                error.message,
                 hint="it must give row_id, concept_id and value.",
             ) from None
         twice = self._work.row(

@@ -149,7 +149,7 @@ def _check(facts: Sequence[BlockFacts], names: Sequence[str]) -> None:
             raise InputError(
                 f"{name} has other covariates than {names[0]}: {what}.",
                 hint="make every block with the same columns in the same order and categories "
-                "with the same levels; of long tables, pass absent='zero' to Blocks.",
+                "with the same levels; of long tables, pass `absent='zero'` to Blocks.",
             )
         if fact.head.factors != first.factors:
             differ = sorted({*fact.head.factors} ^ {*first.factors})[0]

@@ -188,9 +188,9 @@ class DeviceSweeps:
 def _refuse(loss: Loss) -> None:
     if loss.risk.own.size or any(tail.sets.own.size for tail in loss.tails):
         raise DeviceError(
-            "solver='ccd' on a GPU needs rows that are all at risk from the first event on, but "
+            "`solver='ccd'` on a GPU needs rows that are all at risk from the first event on, but "
             "some of them enter later (`entry`).",
-            hint="use solver='newton', which takes late entry on a GPU, too, or device='cpu'.",
+            hint="use `solver='newton'`, which takes late entry on a GPU, too, or `device='cpu'`.",
         )
 
 

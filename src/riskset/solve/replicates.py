@@ -222,7 +222,7 @@ class _ReplicateTasks:
             raise DeviceError(
                 f"one replicate needs {once + each:,} bytes of the GPU's memory beside the design, "
                 f"but {free:,} are free.",
-                hint="use device='cpu', or end other programs that use the GPU (nvidia-smi).",
+                hint="use `device='cpu'`, or end other programs that use the GPU (nvidia-smi).",
             )
         most = max(4, min(MAX_DEVICE_LANES, MAX_HOST_NUMBERS // design.design.n_rows))
         return min(count, most) // 4 * 4 or min(count, 1)

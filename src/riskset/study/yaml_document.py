@@ -13,7 +13,9 @@ from typing import Any
 import yaml
 
 from riskset._errors import InputError
+from riskset._messages import spoken
 from riskset._settings import Fault, Scalar
+from riskset.study.keys import KEYS
 
 __all__ = ["YamlDocument"]
 
@@ -191,8 +193,9 @@ class YamlDocument:
     def _error(self, node: yaml.Node, fault: Fault, known: tuple[str, ...] = ()) -> InputError:
         places = [f"{self.name}, line {node.start_mark.line + 1}"] if self.name else []
         places += [".".join(known)] if known else []
-        message = f"{', '.join(places)}: {fault.message}" if places else fault.message
-        return InputError(message, hint=fault.hint)
+        problem = spoken(fault.message, KEYS)
+        message = f"{', '.join(places)}: {problem}" if places else problem
+        return InputError(message, hint=fault.hint and spoken(fault.hint, KEYS))
 
     def refuse(self, faults: Iterable[Fault]) -> None:
         """Raise one error of all faults, in the order of their lines, if there are any.

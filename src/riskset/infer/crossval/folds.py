@@ -126,8 +126,8 @@ def given_folds(ids: object, outcome: Outcome) -> Folds:
         if used.size < 2:
             where = f" in repetition {r}" if array.ndim == 2 else ""
             raise InputError(
-                f"`folds` must have at least two different ids, but all rows of positive weight "
-                f"have {names[used][0].item()!r}{where}.",
+                "fold ids must have at least two different values, but all rows of positive "
+                f"weight have {names[used][0].item()!r}{where}.",
                 hint="the rows of one id are left out together.",
             )
         labels.append(names[used])
@@ -147,9 +147,10 @@ def check_comparable(folds: Folds, outcome: Outcome) -> None:
             return
     rows = "at most one row of each stratum" if n_strata > 1 else "a single row"
     raise InputError(
-        f"every fold has {rows}, to be compared with no other, so that score='held_out' is 0 for "
+        f"every fold has {rows}, to be compared with no other, so that `score='held_out'` is 0 for "
         "every penalty.",
-        hint="take fewer folds, or score='difference', which compares with the training rows, too.",
+        hint="take fewer folds, or `score='difference'`, which compares with the training rows, "
+        "too.",
     )
 
 
@@ -164,7 +165,7 @@ def _check_size(folds: int, n_units: int, unit: str) -> None:
         raise InputError(
             f"there are {n_units:,} {unit}s of positive weight, too few for {folds:,} folds.",
             hint="5 or 10 folds are usual; every fold needs rows to compare with each other, "
-            "unless score='difference'.",
+            "unless `score='difference'`.",
         )
 
 

@@ -229,7 +229,7 @@ class CrossValidation:
         elif self.score_name == "held_out":
             advice = (
                 "hardly any fold has an event with others at risk; take fewer folds, or "
-                "score='difference', which compares with the training rows, too."
+                "`score='difference'`, which compares with the training rows, too."
             )
         else:
             advice = "the rows left out say nothing of the penalised covariates."

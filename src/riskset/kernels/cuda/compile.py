@@ -52,7 +52,7 @@ def architectures() -> list[int]:
     except Exception as error:  # its library is looked for at the first call
         raise DeviceError(
             f"NVRTC, which compiles for a GPU, cannot be used ({type(error).__name__}: {error}).",
-            hint=f"{INSTALL} brings it (nvidia-cuda-nvrtc-cu12); or use device='cpu'.",
+            hint=f"{INSTALL} brings it (nvidia-cuda-nvrtc-cu12); or use `device='cpu'`.",
         ) from None
     return [arch for arch in known if arch >= MIN_COMPUTE_CAPABILITY]
 
@@ -87,7 +87,7 @@ def machine_code(arch: int, folder: Path | None = None, more: str = "") -> bytes
         raise DeviceError(
             f"this GPU has compute capability {arch // 10}.{arch % 10}, and the installed "
             "NVRTC compiles for " + ", ".join(f"{a // 10}.{a % 10}" for a in known) + ".",
-            hint="use device='cpu', or for a newer GPU a newer nvidia-cuda-nvrtc.",
+            hint="use `device='cpu'`, or for a newer GPU a newer nvidia-cuda-nvrtc.",
         )
     from cuda.bindings import nvrtc
 

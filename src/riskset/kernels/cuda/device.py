@@ -104,10 +104,10 @@ def _open(more: str) -> "CudaDevice":
         raise DeviceError(
             f"no NVIDIA GPU is found ({type(error).__name__}: {error}).",
             hint="see whether nvidia-smi, which comes with the driver, lists it, and whether "
-            "CUDA_VISIBLE_DEVICES hides it; or use device='cpu'.",
+            "CUDA_VISIBLE_DEVICES hides it; or use `device='cpu'`.",
         ) from None
     if not devices:
-        raise DeviceError("there is no NVIDIA GPU here.", hint="use device='cpu'.")
+        raise DeviceError("there is no NVIDIA GPU here.", hint="use `device='cpu'`.")
     return CudaDevice(core.Device(), more)
 
 
@@ -115,7 +115,7 @@ def _failure(what: str, error: Exception) -> DeviceError:
     """What the packages of NVIDIA complain about, as an error of riskset."""
     return DeviceError(
         f"the GPU cannot {what} ({type(error).__name__}: {error}).",
-        hint="use device='cpu', or see whether the GPU works and is free (nvidia-smi), and its "
+        hint="use `device='cpu'`, or see whether the GPU works and is free (nvidia-smi), and its "
         "driver is recent.",
     )
 
@@ -154,7 +154,7 @@ class CudaDevice:
         if (self.download(x) != 1.0).any():
             raise DeviceError(
                 "what the kernels compute on the GPU is wrong.",
-                hint="use device='cpu'.",
+                hint="use `device='cpu'`.",
             )
 
     def use(self) -> None:
@@ -170,7 +170,8 @@ class CudaDevice:
         if int(status) != 0:
             raise DeviceError(
                 f"the GPU reports {status.name} in {function.__name__}.",
-                hint="use device='cpu', or see whether another program took the GPU (nvidia-smi).",
+                hint="use `device='cpu'`, or see whether another program took the GPU "
+                "(nvidia-smi).",
             )
         return tuple(values)
 
@@ -180,11 +181,12 @@ class CudaDevice:
         try:
             buffer = self._pool.allocate(n_bytes, stream=self._stream)
         except Exception as error:
+            # The name of the driver's status, which cuda.core keeps in the text alone.
             if "OUT_OF_MEMORY" not in str(error):
                 raise _failure("give memory", error) from None
             raise DeviceError(
                 f"the GPU has {self.memory().free:,} bytes free, but {n_bytes:,} are needed.",
-                hint="use device='cpu', or end other programs that use the GPU.",
+                hint="use `device='cpu'`, or end other programs that use the GPU.",
             ) from None
         return Array(shape, dtype, buffer)
 

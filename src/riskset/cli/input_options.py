@@ -1,0 +1,186 @@
+"""The options that say which tables a command reads, and which of their columns mean what."""
+
+import csv
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from riskset._errors import InputError
+from riskset.cli.options import DATA, chosen, given, option, option_of, require
+from riskset.data.column_roles import ColumnRoles
+from riskset.data.writers import check_target
+
+if TYPE_CHECKING:
+    import riskset as rs
+    from riskset.data.schema import Schema
+
+__all__ = ["ColumnOptions", "FollowUpOptions", "PatientsFile", "TableOptions", "check_readable"]
+
+MAX_DIGITS = 15
+REPEATED = "May be repeated."
+
+PatientsFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PATIENTS",
+        help="Table with one row per subject: a CSV, Parquet, Arrow or DuckDB file.",
+        show_default=False,
+    ),
+]
+
+
+def check_readable(*inputs: Path) -> None:
+    """Refuse files that exist but that this user may not read."""
+    for path in inputs:
+        if path.exists() and not os.access(path, os.R_OK):
+            raise InputError(
+                f"cannot read {str(path)!r}: permission denied.",
+                hint="ask for permission, or copy the file.",
+            )
+
+
+column = partial(option_of, ColumnRoles, metavar="COL", panel=DATA)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FollowUpOptions:
+    """The columns of follow-up."""
+
+    time: str | None = column("time")
+    event: str | None = column("event")
+    censored: str | None = column("censored", metavar="LABEL")
+    entry: str | None = column("entry")
+    weight: str | None = column("weight", also=("sample_weight",))
+    time_digits: int | None = column("time_digits", metavar="K")
+
+    def __post_init__(self) -> None:
+        digits = self.time_digits
+        if digits is not None and not 0 <= digits <= MAX_DIGITS:
+            raise InputError(
+                f"--time-digits must be between 0 and {MAX_DIGITS}, but it is {digits}.",
+                hint="it is the number of decimals to which times are rounded.",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions(FollowUpOptions):
+    """What the columns of the table of patients mean."""
+
+    id: str | None = column("id", more="Required with --covariates.")
+    strata: list[str] | None = column("strata", more=REPEATED)
+    cluster: str | None = column("cluster")
+    offset: str | None = column("offset")
+    drop: list[str] | None = column("drop", more=REPEATED)
+
+    def roles(self, censoring_group: str | None) -> ColumnRoles:
+        """What the columns mean, as readers take it."""
+        drop = tuple(dict.fromkeys(self.drop or ()))
+        return ColumnRoles(**chosen(self) | {"drop": drop, "censoring_group": censoring_group})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """Where the table of patients is in its file, and the long table that goes with it."""
+
+    table: str | None = option("Table to read from a DuckDB file.", metavar="NAME", panel=DATA)
+    query: str | None = option(
+        "Query to run in a DuckDB file, in place of --table.", metavar="SQL", panel=DATA
+    )
+    covariates: str | None = option(
+        "Long table with more covariates: row key, covariate key, and value (1 if there is no "
+        "such column).",
+        metavar="LONG",
+        panel=DATA,
+    )
+    covariates_table: str | None = option(
+        "Table to read from the DuckDB file LONG (or PATIENTS, without --covariates).",
+        metavar="NAME",
+        panel=DATA,
+    )
+    covariates_query: str | None = option(
+        "Query that returns the long table, in place of --covariates-table.",
+        metavar="SQL",
+        panel=DATA,
+    )
+    covariate_columns: str | None = option(
+        "Columns of the long table (default: rowId, covariateId and covariateValue).",
+        metavar="ROW,COV[,VALUE]",
+        panel=DATA,
+    )
+    duplicates: Literal["error", "sum", "max"] | None = option(
+        "What to do with repeated entries of the long table (default: error).", panel=DATA
+    )
+    unknown_rows: Literal["error", "drop"] | None = option(
+        "What to do with entries of the long table whose row key is unknown (default: error).",
+        panel=DATA,
+    )
+    design_file: Path | None = option(
+        "Write the covariates of LONG to this file instead of keeping them in memory; later runs "
+        "can read it in place of LONG.",
+        metavar="FILE.rsd",
+        panel=DATA,
+    )
+
+    def __post_init__(self) -> None:
+        if not self._has_long:
+            require(
+                given(self, "covariate_columns", "duplicates", "unknown_rows", "design_file"),
+                "--covariates",
+                "leave it out, or name the long table; in a DuckDB file use --covariates-table or "
+                "--covariates-query.",
+            )
+
+    @property
+    def _has_long(self) -> bool:
+        named = (self.covariates, self.covariates_table, self.covariates_query)
+        return any(place is not None for place in named)
+
+    def inputs(self, rows: Path) -> list[Path]:
+        """The files that are read, the table of rows being in the first."""
+        return [rows] if self.covariates is None else [rows, Path(self.covariates)]
+
+    def read(self, rows: Path, columns: ColumnOptions, censoring_group: str | None) -> "rs.Dataset":
+        """The table of a fit, and the long table that goes with it."""
+        check_readable(*self.inputs(rows))
+        if self.design_file is not None:
+            check_target(self.design_file, suffixes=(".rsd",), inputs=self.inputs(rows))
+        # Here, because it brings DuckDB and pyarrow.
+        from riskset.data.readers import TableFiles, read_tables
+
+        return read_tables(rows, columns.roles(censoring_group), TableFiles(**self._chosen(rows)))
+
+    def read_new(self, schema: "Schema", rows: Path) -> "rs.Dataset":
+        """New data, read as at the fit where no option says otherwise."""
+        # Here, because it brings DuckDB and pyarrow.
+        from riskset.data.readers import read_new_data
+
+        if self.design_file is not None:
+            raise InputError(
+                "--design-file is for fits, not for predictions.", hint="leave it out."
+            )
+        check_readable(*self.inputs(rows))
+        return read_new_data(schema, rows, **self._chosen(rows))
+
+    def _chosen(self, rows: Path) -> dict[str, Any]:
+        options = chosen(self)
+        if self._has_long:  # in the file of the rows, if it has no file of its own
+            options["covariates"] = self.covariates or rows
+        if self.covariate_columns is not None:
+            options["covariate_columns"] = self._names(self.covariate_columns)
+        return options
+
+    @staticmethod
+    def _names(written: str) -> tuple[str, ...]:
+        # As a line of CSV, so that a name with a comma can be quoted.
+        (names,) = csv.reader([written], skipinitialspace=True)
+        if len(names) not in (2, 3) or not all(names):
+            raise InputError(
+                "--covariate-columns must name two or three columns, separated by commas, but it "
+                f"is {written!r}.",
+                hint="for example --covariate-columns rowId,covariateId,covariateValue.",
+            )
+        return tuple(names)
