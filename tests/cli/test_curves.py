@@ -114,7 +114,7 @@ def test_weights_count_rows_and_late_entry_has_no_gray_test(run: Run) -> None:
     assert "rows of weight 0: 1" in ended.out
     Path("t.csv").write_text(rows.replace("2,1,b", "2,0.5,b"))
     ended = run("curves", "t.csv", "--weight", "w", "--group", "g", "--out", "c.csv")
-    assert (ended.code, "not computed: --weight must be whole" in ended.out) == (0, True)
+    assert (ended.code, "none: --weight must be whole" in ended.out) == (0, True)
 
 
 def test_many_groups_have_a_table_and_no_picture(run: Run) -> None:

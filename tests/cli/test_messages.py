@@ -23,7 +23,10 @@ BAD = [
     (["--penalty", "l1", "--variance", "0"], "--variance must be"),
     (["--penalty", "elasticnet", "--strength", "1"], "needs --l1-ratio"),
     (["--penalty", "elasticnet", "--strength", "1", "--l1-ratio", "2"], "between 0 and 1"),
-    (["--penalty", "elasticnet", "--variance", "1", "--l1-ratio", "0.5"], "--variance goes with"),
+    (
+        ["--penalty", "elasticnet", "--variance", "1", "--l1-ratio", "0.5"],
+        "--variance needs --penalty l1",
+    ),
     (["--penalty", "l1", "--strength", "1", "--l1-ratio", "0.5"], "--l1-ratio needs"),
     (["--penalty", "l1", "--strength", "1", "--unpenalized", "sx"], "did you mean 'sex'"),
     (["--penalty", "l1", "--strength", "1", "--factor", "sex"], "must be NAME=VALUE"),

@@ -72,7 +72,7 @@ def test_a_stratum_that_was_not_in_the_fit(run: Run, lung: Path) -> None:
     ended = run("predict", "fit.json", "new.csv", "--times", "30", "--out", "p.csv")
     assert ended.code == 2
     assert "column 'sex' of new.csv has 3 (data row 2, id 101), a stratum that was" in ended.err
-    assert "without --times only the linear predictor is written" in ended.err
+    assert "without --times there is the linear predictor, which needs no stratum" in ended.err
     assert not Path("p.csv").exists()
     ended = run("predict", "fit.json", "new.csv", "--out", "p.csv")
     assert (ended.code, ended.err) == (0, "")

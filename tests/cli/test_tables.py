@@ -207,7 +207,7 @@ def test_covariates_in_a_design_file(run: Run) -> None:
     assert found[0]["prediction"] == found[2]["prediction"]
     ended = run(*long[:3], "c.rsd", "--design-file", "d.rsd", *fit)
     assert ended.code == 2
-    assert "`design_file` belongs to a long table, but c.rsd is a design in a file" in ended.err
+    assert "--design-file belongs to a long table, but c.rsd is a design in a file" in ended.err
     ended = run(*long, "--design-file", "cohort/covariates.parquet", *fit)
     assert ended.code == 2
     assert "its name must end in .rsd" in ended.err

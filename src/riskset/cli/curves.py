@@ -143,7 +143,13 @@ def _draw(path: Path, result: Any, cause: Any, rows: CurveRows) -> None:
     # Here, because they bring matplotlib.
     from riskset.cli.pictures import save
     from riskset.plot import incidence_by_group, survival_by_group
+    from riskset.plot._curves import MOST_LINES
 
+    if len(result) > MOST_LINES:
+        raise InputError(
+            f"{len(result):,} groups do not fit one picture, which has room for {MOST_LINES}.",
+            hint="leave --plot out (the table has all groups), or keep the rows of fewer groups.",
+        )
     words: dict[str, Any] = {"xlabel": rows.time or "time"}
     if rows.group is not None:
         words["title"] = f"By {rows.group}"
@@ -153,7 +159,7 @@ def _draw(path: Path, result: Any, cause: Any, rows: CurveRows) -> None:
         raise InputError(
             "a picture shows one cause by group, but there are several causes: "
             f"{', '.join(map(str, result.causes))}.",
-            hint="choose one with --cause, or leave --plot out: the table has all causes.",
+            hint="name one with --cause, or leave --plot out: the table has all causes.",
         )
     else:
         figure = incidence_by_group(result, cause, **words)
@@ -220,7 +226,7 @@ def _tests(
         try:
             test = compare(outcome, group, only if cause is None else cause)
         except InputError as error:  # the curves stand all the same
-            yield short(name, 40), f"not computed: {spoken(error.message, COMMAND_LINE)}"
+            yield short(name, 40), f"none: {spoken(error.message, COMMAND_LINE)}"
             continue
         p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {plain_number(test.p_value, 3)}"
         yield short(name, 40), f"chi-square {plain_number(test.statistic)}, df {test.df}, {p}"

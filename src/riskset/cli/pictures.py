@@ -67,10 +67,8 @@ def draw_fit(folder: Path, model: "rs.Cox | rs.FineGray", interval: "Interval | 
             warn("hazard_ratios.png was not drawn: no interval has two finite ends.")
         elif kept.size < len(interval.names):
             warn(
-                (
-                    f"hazard_ratios.png shows {kept.size} of {len(interval.names):,} covariates, "
-                    "those with the clearest effects."
-                )
+                f"hazard_ratios.png shows {kept.size} of {len(interval.names):,} covariates, "
+                "those with the clearest effects."
             )
         if kept.size:
             figure = hazard_ratios(

@@ -184,8 +184,8 @@ class Baseline:
                 raise InputError(
                     f"the model was fitted with {self.n_strata:,} strata, so each new row needs "
                     f"its stratum, but {places.column('strata')} is missing.",
-                    hint="add it, with the labels used in the fit; only the linear predictor can "
-                    "do without.",
+                    hint="add it, with the labels used in the fit; without `times` there is the "
+                    "linear predictor, which needs no stratum.",
                 )
             return np.zeros(n_rows, dtype=np.int64)
         labels = _labels(stratum, n_rows, places)
@@ -204,8 +204,8 @@ class Baseline:
                     f"{places.column('strata')} has {label!r} ({places.row(i)}), a stratum that "
                     "was not in the fit, so it has no baseline hazard (known: "
                     f"{', '.join(map(repr, list(known)[:8]))}{', ...' if len(known) > 8 else ''}).",
-                    hint="keep rows of the strata of the fit; only the linear predictor can do "
-                    "without a stratum.",
+                    hint="keep rows of the strata of the fit; without `times` there is the linear "
+                    "predictor, which needs no stratum.",
                 )
             codes[i] = code
         return codes
