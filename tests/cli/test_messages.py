@@ -149,5 +149,5 @@ def test_toy_cdm_has_no_columns(run: Run) -> None:
     for option in (*of_cohort, ("--treatment-apart",)):
         ended = run("simulate", "cox", "--rows", 9, "--columns", 3, *option, "--out", "x")
         assert ended.code == 2
-        assert f"cox has no {option[0]}" in ended.err
+        assert f"cox does not have the option {option[0]}" in ended.err
     assert "cox needs --columns" in run("simulate", "cox", "--rows", 5, "--out", "cohort").err

@@ -47,7 +47,7 @@ def told(folder, text):
             "id: id, start: 2020-01-01, end: 2019-12-31",
             "line 2, data.end: the data end on 2019-12-31, before they start on 2020-01-01",
         ),
-        ("id: id", "id: id, table: b", "line 2, data.people: .*table.* belong to a DuckDB file"),
+        ("id: id", "id: id, table: b", "line 2, data.people: .*table` is for a DuckDB file"),
     ],
 )
 def test_slips_of_a_specification(tmp_path, old, new, words):

@@ -24,8 +24,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 
 from riskset._errors import InputError
-from riskset._keywords import meaning
 from riskset._messages import spoken
+from riskset._settings import declared
 from riskset.cli.wording import COMMAND_LINE, CommandLine
 
 __all__ = [
@@ -76,10 +76,10 @@ def option(
     also : tuple of str
         Further names that parameters for the same thing have, for messages.
     """
-    declared = functools.partial(
+    as_typer = functools.partial(
         typer.Option, help=about, metavar=metavar, rich_help_panel=panel, show_default=default != []
     )
-    metadata = {"option": declared, "flag": flag, "of": of, "also": also}
+    metadata = {"option": as_typer, "flag": flag, "of": of, "also": also}
     return field(default=MISSING if default is ... else default, metadata=metadata)
 
 
@@ -87,9 +87,10 @@ def option_of(
     settings: type, name: str, *, more: str = "", also: tuple[str, ...] = (), **details: Any
 ) -> Any:
     """An option that stands for a field of a settings class, from which it has its help."""
-    known = {one.name: one for one in fields(settings)}
-    names = CommandLine({name: _flag_of(name) for name in known})
-    about = spoken(meaning(known[name]), names).replace("``", "`")
+    known = declared(settings)
+    names = CommandLine({other: _flag_of(other) for other in known})
+    about = spoken(known[name].about, names).replace("``", "`")
+    about = f"{about[0].upper()}{about[1:].rstrip('.')}."
     return option(f"{about} {more}".rstrip(), also=also, **details)
 
 
