@@ -395,7 +395,7 @@ class HazardModel(HazardModelBase):
             )
         if retune and self._fitted.training.choose is None:
             raise InputError(
-                f"retune=True repeats how a penalty was chosen, but {type(self).__name__} was "
+                f"`retune=True` repeats how a penalty was chosen, but {type(self).__name__} was "
                 "fitted with the penalty that it was given.",
                 hint="use CoxCV or FineGrayCV, or leave it out.",
             )
@@ -551,8 +551,8 @@ def _check_chosen(columns: Index, free: Any) -> None:
         what = "every covariate is penalised" if free.size else "there are no covariates"
         raise InputError(
             f"{what}, so there is no coefficient to bootstrap.",
-            hint="fit with unpenalized=[...] for the covariate of interest, or name covariates "
-            "with parameters=[...] to see how penalised estimates vary.",
+            hint="name the covariate of interest in `unpenalized` and fit again, or name "
+            "covariates in `parameters` to see how penalised estimates vary.",
         )
 
 

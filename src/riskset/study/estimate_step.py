@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from riskset._errors import InputError
-from riskset._messages import Note
+from riskset._messages import Note, spoken
 from riskset._types import AnyArray
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.covariate_filter import TidyInfo
@@ -32,10 +32,10 @@ from riskset.results.rows import (
     ProfilePointRow,
 )
 from riskset.study.cache import StepResult
+from riskset.study.keys import KEYS
 from riskset.study.propensity_step import (
     coefficient_rows,
     penalty_columns,
-    sentence,
     status_of,
     tidy_covariates,
     tried_penalties,
@@ -168,7 +168,7 @@ def _failed(error: InputError) -> EstimateStep:
 
 
 def _found(estimate: Estimate, **rows: Any) -> EstimateStep:
-    reason = None if estimate.reason is None else sentence(estimate.reason)
+    reason = None if estimate.reason is None else spoken(estimate.reason, KEYS)
     return EstimateStep(status=estimate.status, reason=reason, notes=estimate.notes, **rows)
 
 

@@ -1,6 +1,5 @@
 """The step of the propensity score: tidy covariates, the model, and what both report."""
 
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from riskset._errors import CohortError, InputError, RisksetWarning
+from riskset._messages import spoken
 from riskset._types import AnyArray, Features, Index
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.covariate_filter import TidyInfo, tidy
@@ -32,6 +32,7 @@ from riskset.results.rows import (
     ScoreRow,
 )
 from riskset.study.cache import StepResult
+from riskset.study.keys import KEYS
 from riskset.study.sections import PropensitySection
 from riskset.study.source import Cohort
 
@@ -41,7 +42,6 @@ __all__ = [
     "fit_score",
     "given_score",
     "penalty_columns",
-    "sentence",
     "status_of",
     "tidy_covariates",
     "tried_penalties",
@@ -82,23 +82,7 @@ class ScoreStep(StepResult):
 def status_of(error: InputError) -> tuple[str, str]:
     """Status of a step that could not be done, and its reason."""
     code = snake(error.code) if isinstance(error, CohortError) else "bad_input"
-    return code, sentence(str(error).replace("\nHint: ", " Hint: "))
-
-
-def sentence(text: str) -> str:
-    """A message with arguments of Python as keys of the specification.
-
-    Examples
-    --------
-    >>> sentence("use estimand='ato', or descendants=False.")
-    'use estimand: ato, or descendants: false.'
-    """
-
-    def written(found: "re.Match[str]") -> str:
-        name, value = found[1], found[2]
-        return f"{name}: {value.strip(chr(39)) if value[0] == chr(39) else value.lower()}"
-
-    return re.sub(r"\b([a-z]\w*)=('[^']*'|True|False|None)", written, text)
+    return code, spoken(error.on_one_line(), KEYS)
 
 
 def snake(code: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from riskset._messages import spoken
 from riskset.results.columns import ResultRow
 from riskset.results.rows import (
     AdjustmentRow,
@@ -30,7 +31,8 @@ from riskset.study.cache import StepCache
 from riskset.study.description_step import DescriptionStep
 from riskset.study.estimate_run import AnalysisRuns
 from riskset.study.estimate_step import EstimateStep
-from riskset.study.propensity_step import ScoreStep, sentence
+from riskset.study.keys import KEYS
+from riskset.study.propensity_step import ScoreStep
 from riskset.study.source import Source
 from riskset.study.specification import Study
 
@@ -272,7 +274,7 @@ class ResultRows:
         remarks: dict[tuple[str, str, str], RemarkRow] = {}
         for run in self._runs:
             for step, note in run.notes:
-                message = sentence(note.message)
+                message = spoken(note.message, KEYS)
                 where = ", ".join(run.names.values())
                 first = RemarkRow(step=step, code=note.code, message=message, count=0, where=where)
                 key = (step, note.code, message)
