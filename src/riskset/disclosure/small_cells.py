@@ -1,7 +1,7 @@
-"""Small counts, and those that would give them away, are not shown.
+"""Hiding of small counts, and of counts from which they follow.
 
-A count n with 0 < n < 5 can identify people. Hiding it alone does not help where a total and the
-other parts are shown, so further counts are hidden until no hidden one follows from those shown.
+A count n with 0 < n < 5 can identify people. It also follows from a total and the other parts.
+Further counts are therefore hidden until no hidden count follows from the shown ones.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ TOLERANCE = 1e-9
 
 
 def is_small(counts: object, min_cell_count: int = 5) -> Mask:
-    """Counts above 0 and below the minimum; NaN is none.
+    """Whether counts are above 0 and below the minimum; NaN is not.
 
     Raises
     ------
@@ -57,18 +57,18 @@ def hide_small(
     min_cell_count: int = 5,
     known: Sequence[int] = (),
 ) -> Mask:
-    """Which counts to hide, the small ones and those that give one away.
+    """Return which counts to hide: small counts, and counts from which a small one follows.
 
     Parameters
     ----------
     counts : (n,) numbers
-        NaN is one that is hidden already.
+        Counts. NaN is a hidden count.
     equations : sequence of (total, parts)
-        Positions of a count and of those that add up to it, where readers can know both.
+        Positions of a total and of its parts, if readers can know both.
     min_cell_count : int
-        Counts above 0 and below it are hidden.
+        Hide counts above 0 and below this number.
     known : sequence of int
-        Positions of counts that readers know from elsewhere: hiding them does not help.
+        Positions of counts that readers know from other sources, so that hiding them has no effect.
 
     Returns
     -------
