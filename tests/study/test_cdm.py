@@ -149,12 +149,14 @@ def test_a_study_that_nobody_enters(folder):
         (
             "risk_start: 0",
             "risk_start: 30, risk_end: 29, end_anchor: cohort start",
-            "risk_end: no person can be at risk: the last day is 29 after the cohort start, and the",
+            "risk_end: no person can be at risk: the last day is 29 after the cohort start, and "
+            "the",
         ),
         (
             "risk_start: 0",
             "max_days: 30, min_days_at_risk: 31",
-            "min_days_at_risk: no person can be at risk: of at most 30 days there must be at least 31",
+            "min_days_at_risk: no person can be at risk: of at most 30 days there must be at "
+            "least 31",
         ),
         (
             "all: {}",
