@@ -257,7 +257,7 @@ def test_a_dataset_that_is_split_keeps_its_cause_and_takes_nothing_beside() -> N
     data = rs.Dataset.from_frame(table, time="days", event="event", cause=2)
     blocks = rs.Blocks.split(data, n_blocks=3, engine=None)
     check_same(rs.Cox(**TIGHT).fit(blocks), rs.Cox(**TIGHT).fit(data))
-    with pytest.raises(rs.InputError, match="`sample_weight` was given beside a Dataset"):
+    with pytest.raises(rs.InputError, match="`sample_weight` was given together with a Dataset"):
         rs.Blocks.split(data, n_blocks=3, sample_weight=ROWS["sample_weight"], engine=None)
 
 
@@ -339,7 +339,7 @@ def test_what_blocks_are_not_for() -> None:
     for model, message in wrong:
         with pytest.raises(rs.InputError, match=message):
             model.fit(blocks)
-    with pytest.raises(rs.InputError, match="`strata` was given beside Blocks, which bring"):
+    with pytest.raises(rs.InputError, match="`strata` was given together with Blocks, which bring"):
         rs.Cox(cause=1).fit(blocks, strata=np.zeros(700))
     model = rs.FineGray().fit(blocks)
     assert "no_robust_variance" in [note.code for note in model.notes_]

@@ -110,7 +110,7 @@ def test_a_data_set_brings_everything():
     assert_array_equal(
         model.residuals(read), same.residuals(table, surv, **arguments, cluster=roles["who"])
     )
-    with pytest.raises(rs.InputError, match="`strata` was given beside a Dataset"):
+    with pytest.raises(rs.InputError, match="`strata` was given together with a Dataset"):
         rs.Cox().fit(read, strata=roles["ward"])
 
 

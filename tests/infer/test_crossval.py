@@ -361,7 +361,10 @@ def test_events_are_spread_evenly() -> None:
         ({"folds": np.zeros(103)}, "at least two different ids, but all rows .* have 0[.]"),
         ({"folds": np.arange(103) < 3}, "at least two different ids"),  # the others have weight 0
         ({"folds": np.arange(50) % 2}, r"their shape is \(50,\)"),
-        ({"folds": np.arange(103) % 2, "groups": np.arange(103)}, "`groups` was given beside"),
+        (
+            {"folds": np.arange(103) % 2, "groups": np.arange(103)},
+            "`groups` was given together with",
+        ),
         ({"folds": np.full(103, np.nan)}, "must not be missing"),
         ({"groups": "site"}, "`groups` column 'site' was not found"),
         ({"repeats": 0}, "`repeats` must be a whole number of at least 1"),

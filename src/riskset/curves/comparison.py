@@ -364,8 +364,9 @@ def _weights(
             f"Gray's test with rho = {rho:g} is not defined here: groups are compared at time "
             f"{time[k]:g}, but the incidence common to them, F, is {value} before it, and "
             f"(1 - F)^rho dF / (1 - F) needs a {wants} rho then.",
-            hint="F passes 1 once a group has nobody left; end follow-up where the first group "
-            "does, pass rho=1, or compare cause-specific hazards with `riskset.logrank_test`.",
+            hint="F passes 1 once no row of a group is at risk; end follow-up where the first "
+            "group does, pass rho=1, or compare cause-specific hazards with "
+            "`riskset.logrank_test`.",
         )
     return weight, hazard
 

@@ -92,7 +92,7 @@ class Followup(NamedTuple):
         if empty.size:
             whose = "every row" if group is None else f"every row of group {labels[empty[0]]!r}"
             raise InputError(
-                f"{whose} has weight 0, so nobody is left.",
+                f"{whose} has weight 0, so no rows are left.",
                 hint="check how the weights were made, or drop the group.",
             )
         late = surv["entry"] if entry is not None and (surv["entry"] > -np.inf).any() else None

@@ -347,7 +347,7 @@ def as_outcome(
         weight = as_numbers(sample_weight, "weight", n_rows, places)
         if n_rows and not weight.any() and not is_part:
             raise InputError(
-                "`sample_weight` is zero for every row, so nobody is left.",
+                "`sample_weight` is zero for every row, so no rows are left.",
                 hint="a weight of zero removes a row; check how the weights were made.",
             )
     return Outcome.build(
@@ -415,6 +415,6 @@ def refuse_beside(what: str, **given: object) -> None:
     for name, value in given.items():
         if value is not None:
             raise InputError(
-                f"`{name}` was given beside {what}.",
+                f"`{name}` was given together with {what}.",
                 hint="name the column when the data are read.",
             )

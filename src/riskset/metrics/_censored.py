@@ -188,7 +188,7 @@ class Chances:
                 f"`{name}`",
                 "must be a probability",
                 PLACES,
-                hint="1 where nobody can be censored.",
+                hint="1 where no row can be censored.",
             )
         return cls(sample, before, np.zeros(n, dtype=np.int64), None, False, at_times)
 
@@ -211,7 +211,7 @@ class Chances:
         """
         needed = needed & (self.sample.weight > 0)
         chance = self.chance_before_end
-        remedy = "nobody is followed so long; choose earlier times."
+        remedy = "no row is followed that long; choose earlier times."
         if self.curve is not None:
             remedy = f"follow-up ends at {self.curve.end:g}; choose `{setting}` up to then."
         complain_rows(

@@ -220,8 +220,8 @@ class _ReplicateTasks:
         count = max(0, free - once) // each
         if count == 0 and self.problem.loss.runtime.device == "cuda":
             raise DeviceError(
-                f"one replicate needs {once + each:,} bytes of the GPU's memory beside the design, "
-                f"but {free:,} are free.",
+                f"one replicate needs {once + each:,} bytes of the GPU's memory in addition to "
+                f"the design, but {free:,} are free.",
                 hint="use `device='cpu'`, or end other programs that use the GPU (nvidia-smi).",
             )
         most = max(4, min(MAX_DEVICE_LANES, MAX_HOST_NUMBERS // design.design.n_rows))

@@ -329,7 +329,8 @@ def _check_used(
         for name, value in beside.items():
             if value is not None:
                 raise InputError(
-                    f"`{name}` was given beside `penalties`, which are compared as they are.",
+                    f"`{name}` was given together with `penalties`, which are compared as they "
+                    "are.",
                     hint="leave one of them out.",
                 )
     name, other = ("start", "auto") if search == "grid" else ("n_penalties", "grid")

@@ -232,7 +232,7 @@ class CrossValidation:
                 "`score='difference'`, which compares with the training rows, too."
             )
         else:
-            advice = "the rows left out say nothing of the penalised covariates."
+            advice = "the held-out rows carry no information about the penalised covariates."
         mean = round(float(self.mean[complete][0]), 9) + 0.0
         return [
             Note(
