@@ -75,26 +75,19 @@ LONG_FILES = {"results/rows.py"}
 BANNED = {"utils", "util", "common", "helpers", "misc"}
 
 # Modules that import each other.
-CIRCLES = (
-    {"riskset.bench.fusion", "riskset.bench.fusion_device"},
-    {
-        *("riskset.study.specification", "riskset.study.validation"),
-        "riskset.study.variables",
-    },
-)
+CIRCLES = ({"riskset.bench.fusion", "riskset.bench.fusion_device"},)
 
 # Names that stand for several classes or types.
 SAME_NAMES = {
     *("Calibration", "CensoringTies", "Chosen", "Column", "Columns", "Controls", "Covariates"),
     *("Curve", "Data", "Drawing", "Duplicates", "Ends", "Engine", "Estimate", "Event"),
-    *("Factor", "Folds", "Interval", "IntervalType", "Model", "Pairs", "Resampling", "RowT"),
+    *("Factor", "Folds", "Interval", "IntervalType", "Model", "Resampling", "RowT"),
     *("Rows", "Rule", "Score", "Search", "Source", "Steps", "Strength", "Subgroup", "Tables"),
     *("Ties", "UnknownRows", "Weight", "_Sums"),
 }
 
 # Functions with longer bodies.
 LONG = {
-    "cohort/outcome_data.py fit_data",
     "kernels/replicates_cpu.py minimise_quadratics",  # one loop of a kernel
     "kernels/matching_cpu.py _round",
 }
@@ -107,7 +100,6 @@ READ_MESSAGES = {
     "data/files.py": 4,
     "kernels/cuda/device.py": 1,
     # Those of riskset itself.
-    "cohort/outcome_data.py": 1,
     "infer/retuning.py": 1,
     "omop/covariate_entries.py": 1,
 }

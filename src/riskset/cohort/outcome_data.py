@@ -138,6 +138,40 @@ def fit_data(
     settings: OutcomeModel,
 ) -> FitData:
     """The data of a reading; where a penalty is to be chosen, it is."""
+    found, spared, settings = _assembled(outcomes, adjustment, covariates, reading, settings)
+    if not settings.cross_validate:
+        return found
+    # Mistakes of the caller, which are no reason to leave the covariates out.
+    if settings.penalty is not None:
+        settings.penalty.arrays(found.design.names)
+    kept = None
+    if covariates.checkpoint is not None:
+        kept = Path(covariates.checkpoint)
+        kept = kept.with_stem(f"{kept.stem}-{reading}")
+        check_target(kept)
+    unit = adjustment.cluster[adjustment.kept]
+    try:
+        return _with_chosen_penalty(found, unit, settings, spared, kept)
+    except CheckpointError:
+        raise
+    except InputError as error:  # such as none that carries information
+        text = f"no penalty can be chosen, so the covariates are left out: {error.on_one_line()}"
+        alone = Covariates(None, covariates.groups)
+        found = fit_data(outcomes, adjustment, alone, reading, settings)
+        return replace(found, notes=(*found.notes, Note("no_penalty", (), text)))
+
+
+def _assembled(
+    outcomes: Outcomes,
+    adjustment: Adjustment,
+    covariates: Covariates,
+    reading: Reading,
+    settings: OutcomeModel,
+) -> tuple[FitData, list[str], OutcomeModel]:
+    """The data with the penalty as it was given, columns without a penalty, and the settings.
+
+    Without any covariate the settings that are returned have no penalty.
+    """
     rows = np.flatnonzero(adjustment.kept)
     treatment = adjustment.population.treatment[rows].astype(np.float64)
     parts = [Design.from_columns({TREATMENT: treatment})]
@@ -186,6 +220,7 @@ def fit_data(
         if extra is None
         else extra.n_features - (whole.n_features - design.n_features),
     )
+<<<<<<< HEAD
     if not settings.cross_validate:
         return found
     # Mistakes of the caller, which are no reason to leave the covariates out.
@@ -206,6 +241,9 @@ def fit_data(
         alone = Covariates(None, covariates.groups)
         found = fit_data(outcomes, adjustment, alone, reading, settings)
         return replace(found, notes=(*found.notes, Note("no_penalty", (), text)))
+=======
+    return found, spared, settings
+>>>>>>> 0b7587d (Uses of columns belong to the specification, which opens the circle of its modules; fit_data in two functions; omop's analyses are CovariateAnalysis)
 
 
 def _kind(settings: OutcomeModel) -> Penalty | None:

@@ -36,7 +36,7 @@ from riskset.study.sections import (
 )
 from riskset.study.source import Cohort, EventWeeks, Followed
 from riskset.study.specification import Study
-from riskset.study.variables import Labels, label_people, uses
+from riskset.study.variables import Labels, label_people
 
 __all__ = ["CdmSource"]
 
@@ -303,7 +303,7 @@ class CdmSource:
         self, comparison: Comparison, analysis: Analysis, design: Design
     ) -> dict[str, Labels]:
         own = self._study.specification
-        names = [name for name, _ in uses(own)]
+        names = [name for name, _ in own.column_uses()]
         columns = [name for name in names if name not in own.variables]
         columns += [v.column for v in own.variables.values() if v.column is not None]
         people: dict[str, AnyArray] = {}

@@ -28,7 +28,6 @@ from riskset.study.propensity_step import ScoreStep, fit_score, given_score
 from riskset.study.sections import Analysis, Comparison
 from riskset.study.source import Cohort, Followed, Source, people_key
 from riskset.study.specification import Study
-from riskset.study.variables import definitions
 
 __all__ = ["StudyRunner"]
 
@@ -159,7 +158,7 @@ class StudyRunner:
         key: list[object] = [cohort.key, run.ps, people_key(people)]
         key += [None if way is None else as_dict(way) for way in ways]
         within = [name for way in ways for name in getattr(way, "within", ())]
-        key.append(definitions(self.study.specification, within))
+        key.append(self.study.specification.definitions(within))
         if used.trim is not None and used.trim.refit:
             key += [as_dict(analysis.tidy), seed]
         step = self.cache.get_or_compute(
@@ -260,7 +259,7 @@ class StudyRunner:
                 main,
                 specification.seed,
             )
-            column = [subgroup.column, definitions(specification, [subgroup.column])]
+            column = [subgroup.column, specification.definitions([subgroup.column])]
             step = self.cache.get_or_compute(
                 "subgroups", run.what, [*key, column], EstimateStep, compute
             )

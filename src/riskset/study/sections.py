@@ -5,12 +5,12 @@ that add what only a file can say, such as names in place of arrays.
 """
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
 from riskset._errors import InputError
-from riskset._settings import Settings, bad_setting, same_as, setting, settings
+from riskset._settings import INVALID, Settings, as_dict, bad_setting, same_as, setting, settings
 from riskset.cohort.estimate import Model
 from riskset.cohort.settings import (
     BalanceOptions,
@@ -34,6 +34,8 @@ from riskset.omop.exposures import NewUserCohort
 from riskset.omop.risk import TimeAtRisk
 
 __all__ = [
+    "NUMBERS",
+    "YEAR",
     "Analysis",
     "CdmData",
     "CdmExposure",
@@ -58,6 +60,13 @@ __all__ = [
     "TrimSection",
     "Variable",
 ]
+
+
+YEAR = "year"
+"""The year of the index date: a column that a table of people has by its dates."""
+
+NUMBERS = ("age", YEAR)
+"""Columns of a CDM that borders can part."""
 
 
 @settings
@@ -551,3 +560,18 @@ class Specification:
     sharing: Sharing = setting("disclosure control of the results", Sharing)
     report: ReportOptions = setting("what the report shows", ReportOptions)
     seed: int = setting("the seed of all random numbers", 1, least=0)
+
+    def column_uses(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Names of columns or variables, and the keys of the specification that have them."""
+        for name, analysis in self.analyses.items():
+            for word in ("match", "stratify"):
+                section = getattr(analysis, word, None)  # a faulty analysis has none
+                for column in () if section is None else section.within:
+                    yield column, ("analyses", name, word, "within")
+        for name, subgroup in self.subgroups.items():
+            if subgroup is not INVALID:
+                yield subgroup.column, ("subgroups", name, "column")
+
+    def definitions(self, names: Iterable[str]) -> dict[str, object]:
+        """What labels of these names depend on, in addition to the data."""
+        return {n: as_dict(self.variables[n]) for n in names if n in self.variables}

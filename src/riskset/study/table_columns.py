@@ -7,10 +7,9 @@ from pathlib import Path
 from riskset._errors import InputError
 from riskset._settings import Fault
 from riskset.data.cohort_table import CohortTableFile, ColumnKind, columns_of
-from riskset.study.sections import TableData, TableOutcome
+from riskset.study.sections import YEAR, TableData, TableOutcome
 from riskset.study.specification import Study
 from riskset.study.validation import name_fault
-from riskset.study.variables import YEAR, uses
 
 __all__ = ["TableColumns"]
 
@@ -95,7 +94,7 @@ class _Roles:
             for key in ("time", "event", "prior"):
                 self._need(getattr(outcome, key), "number", "outcomes", name, key)
             self._need(outcome.end_reason, "label", "outcomes", name, "end_reason")
-        for name, place in uses(own):
+        for name, place in own.column_uses():
             if name not in own.variables:
                 self._label(name, *place)
         for name, variable in own.variables.items():

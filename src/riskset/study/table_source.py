@@ -11,11 +11,18 @@ from riskset.data.cohort_table import covariates_of, read_columns
 from riskset.data.documents import checksum
 from riskset.results.rows import ConceptRow
 from riskset.study.cache import StepCache, digest
-from riskset.study.sections import Analysis, Comparison, TableData, TableExposure, TableOutcome
+from riskset.study.sections import (
+    YEAR,
+    Analysis,
+    Comparison,
+    TableData,
+    TableExposure,
+    TableOutcome,
+)
 from riskset.study.source import Cohort, Followed
 from riskset.study.specification import Study
 from riskset.study.table_columns import TableColumns
-from riskset.study.variables import YEAR, label_people, uses
+from riskset.study.variables import label_people
 
 __all__ = ["TableSource"]
 
@@ -75,7 +82,7 @@ class TableSource:
                 return self._columns[str(data.index_date)]
             return parted[name] if as_number else self._columns[name]
 
-        names = [name for name, _ in uses(study.specification)]
+        names = [name for name, _ in study.specification.column_uses()]
         self._labels = label_people(study, names, column, self.design, "the covariates")
         self._cohort: tuple[Comparison, Cohort] | None = None
 

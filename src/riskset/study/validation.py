@@ -10,6 +10,7 @@ from riskset.omop.analyses import ANALYSES
 from riskset.omop.characteristics import CHARACTERISTICS
 from riskset.omop.events import Diagnosis
 from riskset.study.sections import (
+    NUMBERS,
     Analysis,
     CdmData,
     CdmExposure,
@@ -19,7 +20,6 @@ from riskset.study.sections import (
     Specification,
     TableExposure,
 )
-from riskset.study.variables import NUMBERS, uses
 
 __all__ = ["contradictions", "name_fault"]
 
@@ -142,7 +142,7 @@ def _of_variables(own: Specification) -> Iterator[Fault]:
         if variable.covariate is not None and variable.covariate.isdigit():
             yield from _of_covariate_id(own, ("variables", name, "covariate"), variable.covariate)
     known = [*own.variables, *CHARACTERISTICS]
-    for name, place in uses(own):
+    for name, place in own.column_uses():
         if name not in known:
             yield name_fault(place, "variable", name, known, "a CDM")
         elif place[0] == "subgroups" and name == "age" and name not in own.variables:

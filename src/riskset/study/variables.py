@@ -6,26 +6,16 @@ name, so that one may be called as the column that it cuts.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from riskset._settings import INVALID, as_dict
 from riskset._types import AnyArray
 from riskset.data.design import Design
-from riskset.study.sections import CdmData, Specification
+from riskset.study.sections import CdmData
+from riskset.study.specification import Study
 
-if TYPE_CHECKING:
-    from riskset.study.specification import Study
-
-__all__ = ["NUMBERS", "YEAR", "Labels", "definitions", "label_people", "uses"]
-
-YEAR = "year"
-"""Of the start: a column that a table of people has by its dates."""
-
-NUMBERS = ("age", YEAR)
-"""Columns of a CDM that borders can part."""
+__all__ = ["Labels", "label_people"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -52,25 +42,8 @@ class Labels:
         return [level for level in self.levels if level in present] or present
 
 
-def uses(own: Specification) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Names of columns or variables, and the keys of the specification that have them."""
-    for name, analysis in own.analyses.items():
-        for word in ("match", "stratify"):
-            section = getattr(analysis, word, None)  # a faulty analysis has none
-            for column in () if section is None else section.within:
-                yield column, ("analyses", name, word, "within")
-    for name, subgroup in own.subgroups.items():
-        if subgroup is not INVALID:
-            yield subgroup.column, ("subgroups", name, "column")
-
-
-def definitions(own: Specification, names: Iterable[str]) -> dict[str, object]:
-    """What labels of these names depend on, in addition to the data."""
-    return {n: as_dict(own.variables[n]) for n in names if n in own.variables}
-
-
 def label_people(
-    study: "Study",
+    study: Study,
     names: Iterable[str],
     column: Callable[[str, bool], AnyArray],
     design: Design,
@@ -106,7 +79,7 @@ def label_people(
     return found
 
 
-def _presence(study: "Study", name: str, covariate: str, design: Design, where: str) -> Labels:
+def _presence(study: Study, name: str, covariate: str, design: Design, where: str) -> Labels:
     """Whether people have a covariate: a value other than 0."""
     place = {str(key): j for j, key in enumerate(design.keys)}
     place |= {own: j for j, own in enumerate(design.names)}

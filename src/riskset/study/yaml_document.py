@@ -24,7 +24,7 @@ MAX_DEPTH = 50
 
 DEPTH_HINT = "look for an anchor (&name) that contains an alias (*name) of itself."
 
-Pairs = dict[str, tuple[yaml.Node, yaml.Node]]
+NodePairs = dict[str, tuple[yaml.Node, yaml.Node]]
 
 
 @dataclass(frozen=True)
@@ -144,10 +144,10 @@ class YamlDocument:
         known[id(node)] = found
         return found
 
-    def _pairs(self, node: yaml.MappingNode, path: tuple[str, ...], faults: list[Fault]) -> Pairs:
+    def _pairs(self, node: yaml.MappingNode, path: tuple[str, ...], faults: list[Fault]) -> NodePairs:
         """Key -> (its node, that of the value); what ``<<`` refers to stands behind other keys."""
-        pairs: Pairs = {}
-        merged: Pairs = {}
+        pairs: NodePairs = {}
+        merged: NodePairs = {}
         for name, value in node.value:
             if not isinstance(name, yaml.ScalarNode):
                 faults.append(Fault(path, "a key must be a text."))
@@ -172,7 +172,7 @@ class YamlDocument:
         marked = node = self.root
         known: list[str] = []
         for name in path:
-            below: Pairs = {}
+            below: NodePairs = {}
             if isinstance(node, yaml.MappingNode):
                 below = self._pairs(node, (), [])
             elif isinstance(node, yaml.SequenceNode) and name.isdigit():
