@@ -62,7 +62,7 @@ HOMES = {
     ),
     "typer": ("cli/",),
     "rich": ("cli/", "_progress.py"),
-    "pandas": ("data/frame.py", "estimators", "bench/peer_scripts/"),
+    "pandas": ("bench/peer_scripts/",),
     "polars": (),
     **dict.fromkeys(
         ("adelie", "lifelines", "skglm", "sksurv", "statsmodels"), ("bench/peer_scripts/",)
