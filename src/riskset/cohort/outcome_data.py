@@ -220,30 +220,7 @@ def _assembled(
         if extra is None
         else extra.n_features - (whole.n_features - design.n_features),
     )
-<<<<<<< HEAD
-    if not settings.cross_validate:
-        return found
-    # Mistakes of the caller, which are no reason to leave the covariates out.
-    if settings.penalty is not None:
-        settings.penalty.arrays(found.design.names)
-    kept = None
-    if covariates.checkpoint is not None:
-        kept = Path(covariates.checkpoint)
-        kept = kept.with_stem(f"{kept.stem}-{reading}")
-        check_target(kept)
-    try:
-        return _with_chosen_penalty(found, adjustment.cluster[rows], settings, spared, kept)
-    except CheckpointError:
-        raise
-    except InputError as error:  # such as none that carries information
-        reason = error.on_one_line()
-        text = f"no penalty can be chosen, so the covariates are left out: {reason}"
-        alone = Covariates(None, covariates.groups)
-        found = fit_data(outcomes, adjustment, alone, reading, settings)
-        return replace(found, notes=(*found.notes, Note("no_penalty", (), text)))
-=======
     return found, spared, settings
->>>>>>> 0b7587d (Uses of columns belong to the specification, which opens the circle of its modules; fit_data in two functions; omop's analyses are CovariateAnalysis)
 
 
 def _kind(settings: OutcomeModel) -> Penalty | None:
