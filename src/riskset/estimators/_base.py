@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -56,7 +56,7 @@ from riskset.solve.result import Solution, Status
 
 __all__ = ["SOLVERS", "HazardModelBase", "PenaltyParameters", "as_times"]
 
-SOLVERS = {"newton": fit_by_newton, "ccd": ccd.fit_by_ccd}
+SOLVERS: dict[str, Callable[..., Solution]] = {"newton": fit_by_newton, "ccd": ccd.fit_by_ccd}
 NESTED = "penalty__"
 STEP_ROUNDING = 1e-13
 """A sum along a step to infinity is 0 if it is less of what it is summed from."""

@@ -40,7 +40,6 @@ __all__ = [
 def coordinate_step(
     gradient: float, hessian: float, beta: float, l1: float, l2: float, width: float
 ) -> tuple[float, float]:
-    """See `ccd_ref.coordinate_step`."""
     slope = gradient - l2 * beta
     if beta > 0.0 or (beta == 0.0 and slope > l1):
         slope -= l1
@@ -144,7 +143,6 @@ def _sum_efron(touched: AnyArray, state: CoxState, risk: RiskSets) -> None:
 
 @kernel
 def cox_state(eta: Rows, shift: float, risk: RiskSets, efron: bool) -> CoxState:
-    """See `ccd_ref.cox_state`."""
     n_rows, n_groups = risk.order.size, risk.group_events.size
     own, first, end = stratum_bounds(risk.starts_stratum, risk.group_ptr)
     r, alive, tied = np.empty(n_rows), np.zeros(n_groups), np.zeros(n_groups)
@@ -179,7 +177,6 @@ def cox_state(eta: Rows, shift: float, risk: RiskSets, efron: bool) -> CoxState:
 def cox_fused(
     place: AnyArray, value: Rows, state: CoxState, risk: RiskSets, efron: bool
 ) -> tuple[float, float]:
-    """See `ccd_ref.cox_fused`."""
     r, own, hazard, square = state.r, state.own, state.hazard, state.square
     event_weight, is_binary = risk.event_weight, value.size == 0
     gradient = hessian = 0.0
@@ -217,7 +214,6 @@ def cox_fused(
 def cox_move(
     place: AnyArray, value: Rows, step: float, state: CoxState, risk: RiskSets, efron: bool
 ) -> None:
-    """See `ccd_ref.cox_move`."""
     r, own, alive, tied = state.r, state.own, state.alive, state.tied
     event_weight, is_binary = risk.event_weight, value.size == 0
     factor, gain = math.exp(step), math.expm1(step)
@@ -254,7 +250,6 @@ def cox_sweep(
     risk: RiskSets,
     efron: bool,
 ) -> None:
-    """See `ccd_ref.cox_sweep`."""
     is_binary = value.size == 0
     for k in range(columns.size):
         j, a, b = columns[k], begin[k], stop[k]
@@ -322,7 +317,6 @@ def _sum_strata(
 
 @kernel
 def fg_state(eta: Rows, shift: float, risk: RiskSets, stay: CompetingStay) -> FineGrayState:
-    """See `ccd_ref.fg_state`."""
     n_rows, n_groups, n_curves = risk.order.size, risk.group_events.size, stay.survival.shape[0]
     own, first, end = stratum_bounds(risk.starts_stratum, risk.group_ptr)
     r, alive, leaving = np.empty(n_rows), np.zeros(n_groups), np.zeros((n_curves, n_groups))
@@ -384,7 +378,6 @@ def _squares(touched: AnyArray, state: FineGrayState, stay: CompetingStay) -> fl
 def fg_fused(
     place: AnyArray, value: Rows, state: FineGrayState, risk: RiskSets, stay: CompetingStay
 ) -> tuple[float, float]:
-    """See `ccd_ref.fg_fused`."""
     r, own, hazard, event_weight = state.r, state.own, state.hazard, risk.event_weight
     sums, sums_after, hazard_after = state.sums, state.sums_after, state.hazard_after
     later, curve, is_binary = stay.later, stay.curve, value.size == 0
@@ -415,7 +408,6 @@ def fg_move(
     risk: RiskSets,
     stay: CompetingStay,
 ) -> None:
-    """See `ccd_ref.fg_move`."""
     r, own, alive, leaving = state.r, state.own, state.alive, state.leaving
     later, curve, is_binary = stay.later, stay.curve, value.size == 0
     factor, gain = math.exp(step), math.expm1(step)
@@ -449,7 +441,6 @@ def fg_sweep(
     risk: RiskSets,
     stay: CompetingStay,
 ) -> None:
-    """See `ccd_ref.fg_sweep`."""
     is_binary = value.size == 0
     for k in range(columns.size):
         j, a, b = columns[k], begin[k], stop[k]

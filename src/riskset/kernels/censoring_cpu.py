@@ -13,7 +13,6 @@ __all__ = ["survival"]
 def survival(
     rows: Index, at: Index, n_times: int, is_censored: NDArray[np.bool_], weight: Rows, crr: bool
 ) -> NDArray[np.float64]:
-    """See `censoring_ref.survival`."""
     curve = np.ones(n_times + 1)
     staying, i = 0.0, rows.size - 1
     while i >= 0:

@@ -36,7 +36,6 @@ def _describe(
 
 
 def describe(indptr: Index, values: Rows, runtime: Runtime) -> tuple[AnyArray, Features]:
-    """See `columns_ref.describe`."""
     p = indptr.size - 1
     kind, squares = np.zeros(p, dtype=np.int8), np.zeros(p)
     n_chunks = max(1, min(32, p))
@@ -46,7 +45,6 @@ def describe(indptr: Index, values: Rows, runtime: Runtime) -> tuple[AnyArray, F
 
 @kernel
 def divide(block_ptr: Index, value: Rows, scale: Features) -> None:
-    """See `columns_ref.divide`."""
     for b in range(block_ptr.shape[0]):
         for s in range(scale.size):
             for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
@@ -57,7 +55,6 @@ def divide(block_ptr: Index, value: Rows, scale: Features) -> None:
 def to_csc(
     block_ptr: Index, row: AnyArray, value: Rows, shift: int, place: Index
 ) -> tuple[Index, Index, Rows]:
-    """See `columns_ref.to_csc`."""
     n_blocks, q = block_ptr.shape[0], block_ptr.shape[1] - 1
     indptr = np.zeros(q + 1, np.int64)
     for b in range(n_blocks):

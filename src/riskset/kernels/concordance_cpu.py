@@ -37,7 +37,6 @@ def count_pairs(
     weight: Rows,
     stratum_ptr: Pointer,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """See `concordance_ref.count_pairs`."""
     # The trees hold sums of case weights, exact for counts. Rows are taken out again when they
     # have not entered yet, and "above" is all minus the others: with fractional weights that
     # leaves an error of a few ulp of the whole weight, which no exponential can amplify.
@@ -169,7 +168,6 @@ def sums_by_rank(
     asks: NDArray[np.bool_],
     stratum_ptr: Pointer,
 ) -> NDArray[np.float64]:
-    """See `concordance_ref.sums_by_rank`."""
     sums = np.zeros((rank.size, 3))
     for s in range(stratum_ptr.size - 1):
         a, b = stratum_ptr[s], stratum_ptr[s + 1]

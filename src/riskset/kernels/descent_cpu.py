@@ -21,7 +21,6 @@ def minimise_quadratic(
     step: Features,
     image: Features,
 ) -> int:
-    """See `descent_ref.minimise_quadratic`."""
     q = gradient.size
     # Sweeps over the coordinates that are not at zero, and a full one before it may end.
     full = True
@@ -65,7 +64,6 @@ def minimise_quadratic(
 
 @kernel
 def secant_update(curvature: Matrix, y: Features, image: Features, sy: float, sbs: float) -> None:
-    """See `descent_ref.secant_update`."""
     q = y.size
     for j in range(q):
         a, b = y[j] / sy, image[j] / sbs

@@ -20,7 +20,6 @@ MATE_TRIES = 20
 def draw(
     expected: Rows, own: Index, end: Index, cumulative: NDArray[np.float64], n_samples: int
 ) -> tuple[Index, Index]:
-    """See `gram_ref.draw`."""
     n = expected.size
     total = 0.0
     for i in range(n):
@@ -57,7 +56,6 @@ def draw_mates(
     own: Index,
     end: Index,
 ) -> Index:
-    """See `gram_ref.draw_mates`."""
     n_groups = starts.size
     first_row = np.empty(n_groups, np.int64)
     border = np.empty(r.size)
@@ -131,7 +129,6 @@ def fill_bits(
     bits: NDArray[np.uint64],
     runtime: Runtime,
 ) -> None:
-    """See `gram_ref.fill_bits`."""
     n_chunks = max(1, min(32, columns.size))
     runtime.run(
         _fill_bits, n_chunks, n_chunks, block_ptr, row, shift, columns, copies, start, slot, bits
@@ -149,7 +146,6 @@ def fill_sparse(
     slot: Index,
     out: Matrix,
 ) -> None:
-    """See `gram_ref.fill_sparse`."""
     for b in range(block_ptr.shape[0]):
         for q in range(columns.size):
             s = columns[q]
@@ -170,7 +166,6 @@ def _popcount(x: np.uint64) -> np.uint64:
 
 @kernel
 def bin_counts(bits: NDArray[np.uint64], bin_word: Pointer) -> Matrix:
-    """See `gram_ref.bin_counts`."""
     out = np.zeros((bin_word.size - 1, bits.shape[0]))
     for q in range(bits.shape[0]):
         for b in range(bin_word.size - 1):
@@ -239,7 +234,6 @@ def _mirror(out: Matrix) -> None:
 
 
 def binary_gram(bits: NDArray[np.uint64], runtime: Runtime) -> Matrix:
-    """See `gram_ref.binary_gram`."""
     out = np.zeros((bits.shape[0], bits.shape[0]))
     runtime.run(_binary_gram, 32, 32, bits, out)
     _mirror(out)

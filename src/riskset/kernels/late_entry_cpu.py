@@ -18,7 +18,6 @@ __all__ = ["sum_at_risk", "sum_seen"]
 
 @kernel
 def sum_at_risk(r: Rows, risk: RiskSets, efron: bool, rest: NDArray[np.float64]) -> None:
-    """See `late_entry_ref.sum_at_risk`."""
     own, end, event_weight = risk.own, risk.end, risk.event_weight
     rows, level_ptr = risk.level_rows, risk.level_ptr
     n_groups = rest.size
@@ -63,7 +62,6 @@ def sum_at_risk(r: Rows, risk: RiskSets, efron: bool, rest: NDArray[np.float64])
 def sum_seen(
     hazard: NDArray[np.float64], hazard_tied: NDArray[np.float64], risk: RiskSets, seen: Rows
 ) -> None:
-    """See `late_entry_ref.sum_seen`."""
     own, end, event_weight = risk.own, risk.end, risk.event_weight
     rows, level_ptr = risk.level_rows, risk.level_ptr
     n_groups = hazard.size

@@ -96,7 +96,6 @@ def _advance(sums: Matrix, intercept: Rows, state: Matrix) -> bool:
 
 @kernel
 def fit_intercepts(eta: Matrix, sign: Rows, unit: Rows, count: AnyArray, intercept: Rows) -> None:
-    """See `logistic_ref.fit_intercepts`."""
     n = eta.shape[0]
     sums, state = np.empty((4, LANES)), np.empty((5, LANES))
     vector.moments(eta, sign, unit, count, 0, n, sums)
@@ -117,7 +116,6 @@ def residuals(
     residual: Matrix,
     value: Rows,
 ) -> None:
-    """See `logistic_ref.residuals`."""
     n = eta.shape[0]
     vector.residuals(eta, sign, unit, count, 0, n, intercept, residual, None, value)
 
@@ -126,7 +124,6 @@ def residuals(
 def log_likelihoods(
     eta: Matrix, sign: Rows, unit: Rows, count: AnyArray, intercept: Rows, value: Rows
 ) -> None:
-    """See `logistic_ref.log_likelihoods`."""
     n = eta.shape[0]
     vector.residuals(eta, sign, unit, count, 0, n, intercept, None, None, value)
 
@@ -187,7 +184,6 @@ def _vectors(x: Rows, filling: float = 0.0) -> Matrix:
 
 
 def logistic_pass(eta: Rows, sign: Rows, weight: Rows, runtime: Runtime) -> LogisticPass:
-    """See `logistic_ref.logistic_pass`."""
     rows = _vectors(eta), _vectors(sign, 1.0), _vectors(weight)
     m = rows[0].shape[0]
     n_chunks = max(1, min(MAX_CHUNKS, m // CHUNK))

@@ -198,7 +198,6 @@ def match_closest(
     caliper: int,
     ratio: int,
 ) -> tuple[Index, Index]:
-    """See `matching_ref.match_closest`."""
     n = person.size
     target, distance = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
     alive = order.copy()

@@ -247,7 +247,6 @@ def _scatter(
 def cross_binary(
     block_ptr: Index, row: AnyArray, slots: Index, r: Rows, shift: int, runtime: Runtime
 ) -> Features:
-    """See `matrix_ref.cross_binary`."""
     n_chunks = _n_chunks(block_ptr.shape[0])
     out = np.zeros((n_chunks, slots.size))
     runtime.run(_cross_binary, n_chunks, n_chunks, block_ptr, row, slots, r, shift, out)
@@ -265,7 +264,6 @@ def cross_valued(
     runtime: Runtime,
     power: int = 1,
 ) -> Features:
-    """See `matrix_ref.cross_valued`."""
     n_chunks = _n_chunks(block_ptr.shape[0])
     out = np.zeros((n_chunks, slots.size))
     args = (n_chunks, block_ptr, row, value, slots, r, shift, out)
@@ -302,7 +300,6 @@ def _cross_powers(
 
 
 def cross_dense(blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime) -> Features:
-    """See `matrix_ref.cross_dense`."""
     n_chunks = _n_chunks(blocks.shape[0])
     out = np.zeros((n_chunks, slots.size))
     runtime.run(_cross_dense, n_chunks, n_chunks, blocks, slots, r, out)
@@ -319,7 +316,6 @@ def product_binary(
     out: Rows,
     runtime: Runtime,
 ) -> None:
-    """See `matrix_ref.product_binary`."""
     n_chunks = _n_chunks(block_ptr.shape[0])
     runtime.run(_product_binary, n_chunks, n_chunks, block_ptr, row, slots, v, shift, out)
 
@@ -334,13 +330,11 @@ def product_valued(
     out: Rows,
     runtime: Runtime,
 ) -> None:
-    """See `matrix_ref.product_valued`."""
     n_chunks = _n_chunks(block_ptr.shape[0])
     runtime.run(_product_valued, n_chunks, n_chunks, block_ptr, row, value, slots, v, shift, out)
 
 
 def product_dense(blocks: AnyArray, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
-    """See `matrix_ref.product_dense`."""
     n_chunks = _n_chunks(blocks.shape[0])
     runtime.run(_product_dense, n_chunks, n_chunks, blocks, slots, v, out)
 
@@ -354,7 +348,6 @@ def sparse_layout(
     shift: int,
     runtime: Runtime,
 ) -> tuple[Index, AnyArray, Rows]:
-    """See `matrix_ref.sparse_layout`."""
     n_blocks = max(1, (n_rows + (1 << shift) - 1) >> shift)
     q = columns.size
     n_chunks = max(1, min(MAX_CHUNKS, q))

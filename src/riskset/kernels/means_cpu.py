@@ -15,7 +15,6 @@ __all__ = ["cumulate", "follow_up_means", "risk_set_means", "tie_terms"]
 
 
 def risk_set_means(values: Matrix, eta: Rows, risk: RiskSets) -> RiskSetMeans:
-    """See `means_ref.risk_set_means`."""
     if risk.own.size:
         return RiskSetMeans(*_risk_set_means_late(values, eta, risk))
     return RiskSetMeans(*_risk_set_means(values, eta, risk))
@@ -24,7 +23,6 @@ def risk_set_means(values: Matrix, eta: Rows, risk: RiskSets) -> RiskSetMeans:
 def tie_terms(
     log_rest: Groups, log_tied: Groups, events: Groups, tied: Index, efron: bool
 ) -> TieTerms:
-    """See `means_ref.tie_terms`."""
     terms = _tie_terms(log_rest, log_tied, events, tied, efron)
     return TieTerms(*terms)
 
@@ -32,7 +30,6 @@ def tie_terms(
 def follow_up_means(
     values: Matrix, values_tied: Matrix, log_hazard: Groups, log_hazard_tied: Groups, risk: RiskSets
 ) -> tuple[Rows, Matrix]:
-    """See `means_ref.follow_up_means`."""
     if risk.own.size:
         return _follow_up_means_late(values, values_tied, log_hazard, log_hazard_tied, risk)
     return _follow_up_means(values, values_tied, log_hazard, log_hazard_tied, risk)
@@ -165,7 +162,6 @@ def _follow_up_means(
 
 @kernel
 def cumulate(log_hazard: Groups, starts_stratum: NDArray[np.bool_]) -> Groups:
-    """See `means_ref.cumulate`."""
     n_groups = log_hazard.size
     out = np.full(n_groups, -np.inf)
     peak, total = -np.inf, 0.0

@@ -43,7 +43,6 @@ __all__ = [
 def cross_binary(
     block_ptr: Index, row: AnyArray, slots: Index, r: Matrix, shift: int, out: Matrix
 ) -> None:
-    """See `replicates_ref.cross_binary`."""
     for b in range(block_ptr.shape[0]):
         for m in range(slots.size):
             s = slots[m]
@@ -54,7 +53,6 @@ def cross_binary(
 def cross_valued(
     block_ptr: Index, row: AnyArray, value: Rows, slots: Index, r: Matrix, shift: int, out: Matrix
 ) -> None:
-    """See `replicates_ref.cross_valued`."""
     for b in range(block_ptr.shape[0]):
         for m in range(slots.size):
             s = slots[m]
@@ -64,7 +62,6 @@ def cross_valued(
 
 @kernel
 def cross_dense(blocks: AnyArray, slots: Index, r: Matrix, out: Matrix) -> None:
-    """See `replicates_ref.cross_dense`."""
     n_blocks, _, size = blocks.shape
     for b in range(n_blocks):
         n = min(size, r.shape[0] - b * size)
@@ -76,7 +73,6 @@ def cross_dense(blocks: AnyArray, slots: Index, r: Matrix, out: Matrix) -> None:
 def product_binary(
     block_ptr: Index, row: AnyArray, slots: Index, v: Matrix, shift: int, out: Matrix
 ) -> None:
-    """See `replicates_ref.product_binary`."""
     for b in range(block_ptr.shape[0]):
         for m in range(slots.size):
             s = slots[m]
@@ -87,7 +83,6 @@ def product_binary(
 def product_valued(
     block_ptr: Index, row: AnyArray, value: Rows, slots: Index, v: Matrix, shift: int, out: Matrix
 ) -> None:
-    """See `replicates_ref.product_valued`."""
     for b in range(block_ptr.shape[0]):
         for m in range(slots.size):
             s = slots[m]
@@ -97,7 +92,6 @@ def product_valued(
 
 @kernel
 def product_dense(blocks: AnyArray, slots: Index, v: Matrix, out: Matrix) -> None:
-    """See `replicates_ref.product_dense`."""
     n_blocks, _, size = blocks.shape
     for b in range(n_blocks):
         n = min(size, out.shape[0] - b * size)
@@ -107,7 +101,6 @@ def product_dense(blocks: AnyArray, slots: Index, v: Matrix, out: Matrix) -> Non
 
 @kernel
 def bounds(x: Matrix, low: Rows, high: Rows) -> None:
-    """See `replicates_ref.bounds`."""
     n = x.shape[0]
     low[:], high[:] = np.inf, -np.inf
     for i in range(n):
@@ -118,7 +111,6 @@ def bounds(x: Matrix, low: Rows, high: Rows) -> None:
 
 @kernel
 def counts(weight: Rows, unit: Rows, lane: int, out: AnyArray) -> bool:
-    """See `replicates_ref.counts`."""
     exact = True
     for i in range(weight.size):
         ratio = weight[i] / unit[i] if unit[i] > 0.0 else 0.0
@@ -144,7 +136,6 @@ def sum_up_to(
     low: Rows,
     value: Rows,
 ) -> None:
-    """See `replicates_ref.sum_up_to`."""
     vector.sum_up_to(
         eta, shift, order, weight, events, count, group_ptr, starts, starts.size, more, r, hazard,
         low, value,
@@ -163,7 +154,6 @@ def sum_after(
     r: Matrix,
     total: Matrix,
 ) -> None:
-    """See `replicates_ref.sum_after`."""
     n = starts.size
     vector.sum_after(eta, shift, order, weight, group_ptr, starts, n, survival, r, total)
 
@@ -179,7 +169,6 @@ def residuals_up_to(
     starts: NDArray[np.bool_],
     residual: Matrix,
 ) -> None:
-    """See `replicates_ref.residuals_up_to`."""
     n = starts.size
     vector.residuals_up_to(hazard, order, r, events, count, group_ptr, starts, n, residual)
 
@@ -194,7 +183,6 @@ def residuals_of_tail(
     survival: Matrix,
     residual: Matrix,
 ) -> None:
-    """See `replicates_ref.residuals_of_tail`."""
     n = starts.size
     vector.residuals_of_tail(hazard, order, r, group_ptr, starts, n, survival, residual)
 
@@ -252,7 +240,6 @@ def minimise_quadratics(
     step: Matrix,
     image: Matrix,
 ) -> None:
-    """See `replicates_ref.minimise_quadratics`."""
     q, n_pairs = pairs.shape[0], pairs.shape[1]
     size = _curvatures(curvature, scale, pairs)
     seen = np.zeros((n_pairs, LANES))

@@ -222,7 +222,6 @@ def _residuals(
 
 
 def cox_pass(eta: Rows, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPass:
-    """See `risk_sets_ref.cox_pass`."""
     high = float(eta.max())
     if high - float(eta.min()) < MAX_ETA_SPAN:
         done = _one_shift(eta, high, risk, efron, runtime)
@@ -283,7 +282,6 @@ def _one_shift(eta: Rows, shift: float, risk: RiskSets, efron: bool, runtime: Ru
 def sum_totals(
     eta: Rows, shift: float, risk: RiskSets, runtime: Runtime
 ) -> tuple[Rows, float, NDArray[np.float64]]:
-    """See `risk_sets_ref.sum_totals`."""
     n_groups, n_chunks = risk.group_events.size, risk.chunk_ptr.size - 1
     r = np.empty(risk.order.size)
     total, tied = np.empty((2, n_groups))

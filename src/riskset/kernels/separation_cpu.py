@@ -15,7 +15,6 @@ __all__ = ["attaining", "peaks_cover", "peaks_nested"]
 def peaks_nested(
     z: Rows, group_ptr: Pointer, starts: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], Index]:
-    """See `separation_ref.peaks_nested`."""
     n_groups = starts.size
     peak, at = np.empty(n_groups), np.empty(n_groups, np.int64)
     best, where = -math.inf, -1

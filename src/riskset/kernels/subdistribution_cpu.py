@@ -39,7 +39,6 @@ LEVEL_SPAN = 0.6 * MAX_ETA_SPAN
 
 @kernel
 def sum_up_to(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
-    """See `subdistribution_ref.sum_up_to`."""
     running = 0.0
     for g in range(out.size):
         if sets.starts_stratum[g]:
@@ -51,7 +50,6 @@ def sum_up_to(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
 
 @kernel
 def sum_before(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
-    """See `subdistribution_ref.sum_before`."""
     running = 0.0
     for g in range(out.size - 1, -1, -1):
         out[g] = running
@@ -63,7 +61,6 @@ def sum_before(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
 
 @kernel
 def seen_after(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
-    """See `subdistribution_ref.seen_after`."""
     running = 0.0
     for g in range(hazard.size):
         if sets.starts_stratum[g]:
@@ -75,7 +72,6 @@ def seen_after(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
 
 @kernel
 def seen_up_to(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
-    """See `subdistribution_ref.seen_up_to`."""
     running = 0.0
     for g in range(hazard.size - 1, -1, -1):
         running += hazard[g]
@@ -88,7 +84,6 @@ def seen_up_to(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
 def finegray_pass(
     eta: Rows, risk: RiskSets, tails: Sequence[Tail], runtime: Runtime
 ) -> FineGrayPass:
-    """See `subdistribution_ref.finegray_pass`."""
     high = float(eta.max())
     done = None
     if high - float(eta.min()) < MAX_ETA_SPAN:
@@ -197,7 +192,6 @@ def _mean_parts(
 def finegray_means(
     eta: Rows, risk: RiskSets, tails: Sequence[Tail], x: Matrix
 ) -> tuple[Matrix, NDArray[np.float64]]:
-    """See `subdistribution_ref.finegray_means`."""
     used = risk.group_events > 0
     shift = float(eta.max())
     sums = _mean_sums(eta - shift, risk, tails, x)[used]

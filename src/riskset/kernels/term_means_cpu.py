@@ -18,7 +18,6 @@ __all__ = ["deviations_nested", "risk_set_means"]
 
 
 def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[Matrix, Rows]:
-    """See `term_means_ref.risk_set_means`."""
     used = np.flatnonzero(risk.group_tied > 0)
     m = risk.group_tied[used] if efron else np.ones(used.size, dtype=np.int64)
     g, size = np.repeat(used, m), np.repeat(m, m)
@@ -90,7 +89,6 @@ def deviations_nested(
     peak_total: Rows,
     weights: Rows,
 ) -> None:
-    """See `term_means_ref.deviations_nested`."""
     tied = np.empty(x.shape[1])
     peak, total = peak_total[0], peak_total[1]
     for g in range(first, last):

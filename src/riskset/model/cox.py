@@ -100,7 +100,6 @@ class CoxLoss:
 
     @property
     def is_limit(self) -> bool:
-        """See `Loss.is_limit`."""
         return self.limit is not None
 
     def replicate(
@@ -124,19 +123,15 @@ class CoxLoss:
         return replace(self, limit=risk)
 
     def in_limit(self, z: Rows, slack: Rows) -> "CoxLoss":
-        """See `Loss.in_limit`."""
         return self.restricted(*attaining_peaks(self.risk, self.tails, z, slack))
 
     def as_partial(self) -> "CoxLoss":
-        """See `Loss.as_partial`."""
         return self
 
     def counting_draws(self) -> "CoxLoss":
-        """See `Loss.counting_draws`."""
         return self
 
     def intercept_drift(self, now: Evaluation) -> float:
-        """See `Loss.intercept_drift`."""
         return 0.0
 
     def shifted(self, offset: Rows, runtime: Runtime) -> "CoxLoss":

@@ -67,7 +67,6 @@ class HostSums:
     runtime: Runtime
 
     def cross(self, r: Rows, columns: Index | None = None, *, power: int = 1) -> Features:
-        """See `DesignSums`."""
         return self.design.cross(r, columns, runtime=self.runtime, power=power)
 
     def bits(
@@ -79,7 +78,6 @@ class HostSums:
         place: Index,
         n_words: int,
     ) -> Bits:
-        """See `DesignSums`."""
         out = np.zeros((slots.size, n_words), dtype=np.uint64)
         kernels.fill_bits(
             part.block_ptr, part.row, part.shift, slots, is_drawn, start, place, out, self.runtime
@@ -87,19 +85,15 @@ class HostSums:
         return out
 
     def binary_gram(self, bits: Bits) -> Matrix:
-        """See `DesignSums`."""
         return kernels.binary_gram(bits, self.runtime)
 
     def bin_counts(self, bits: Bits, bin_word: Index) -> Matrix:
-        """See `DesignSums`."""
         return kernels.bin_counts(bits, bin_word)
 
     def gram(self, z: Matrix) -> Matrix:
-        """See `DesignSums`."""
         return z.T @ z
 
     def mixed_gram(self, bits: Bits, z: Matrix) -> Matrix:
-        """See `DesignSums`."""
         out = np.empty((bits.shape[0], z.shape[1]))
         step = max(1, (1 << 24) // (64 * bits.shape[1]))
         for k in range(0, bits.shape[0], step):
@@ -118,7 +112,6 @@ class DeviceSums:
         self._launch = Launcher(on_device.backend)
 
     def cross(self, r: Rows, columns: Index | None = None, *, power: int = 1) -> Features:
-        """See `DesignSums`."""
         found = self._on_device.cross(self._backend.upload(r[:, None]), columns, power=power)
         return np.asarray(self._backend.download(found)[0])
 
@@ -131,7 +124,6 @@ class DeviceSums:
         place: Index,
         n_words: int,
     ) -> Bits:
-        """See `DesignSums`."""
         found = self._on_device.bits(part, slots, is_drawn, start, place, n_words)
         return np.asarray(self._backend.download(found))
 
@@ -145,12 +137,10 @@ class DeviceSums:
         return np.asarray(self._backend.download(out))
 
     def binary_gram(self, bits: Bits) -> Matrix:
-        """See `DesignSums`."""
         q, n_words = bits.shape
         return self._filled("binary_gram", (q, q), bits=bits, n_columns=q, n_words=n_words)
 
     def bin_counts(self, bits: Bits, bin_word: Index) -> Matrix:
-        """See `DesignSums`."""
         (q, n_words), n_bins = bits.shape, bin_word.size - 1
         return self._filled(
             "bin_counts", (n_bins, q), bits=bits, bin_word=bin_word.astype(np.int32),
@@ -158,12 +148,10 @@ class DeviceSums:
         )  # fmt: skip
 
     def gram(self, z: Matrix) -> Matrix:
-        """See `DesignSums`."""
         n_rows, m = z.shape
         return self._filled("dense_gram", (m, m), a=z, b=z, n_rows=n_rows, n_left=m, n_right=m)
 
     def mixed_gram(self, bits: Bits, z: Matrix) -> Matrix:
-        """See `DesignSums`."""
         (q, n_words), m = bits.shape, z.shape[1]
         return self._filled(
             "mixed_gram", (q, m), bits=bits, z=z, n_columns=q, n_words=n_words, n_dense=m

@@ -49,7 +49,6 @@ class FineGrayLoss:
 
     @property
     def is_limit(self) -> bool:
-        """See `Loss.is_limit`."""
         return self.limit is not None
 
     @property
@@ -88,21 +87,17 @@ class FineGrayLoss:
         return replace(self, limit=(risk, tails))
 
     def in_limit(self, z: Rows, slack: Rows) -> "FineGrayLoss":
-        """See `Loss.in_limit`."""
         return self.restricted(*attaining_peaks(self.risk, self.tails, z, slack))
 
     def as_partial(self) -> "FineGrayLoss":
-        """See `Loss.as_partial`."""
         return self
 
     def counting_draws(self) -> "FineGrayLoss":
-        """See `Loss.counting_draws`."""
         if self.censoring.weights == "case":
             return self
         return replace(self, censoring=replace(self.censoring, weights="case"))
 
     def intercept_drift(self, now: Evaluation) -> float:
-        """See `Loss.intercept_drift`."""
         return 0.0
 
     def shifted(self, offset: Rows, runtime: Runtime) -> "FineGrayLoss":

@@ -62,7 +62,6 @@ class LogisticLoss:
 
     @property
     def is_limit(self) -> bool:
-        """See `Loss.is_limit`."""
         return self.origin is not None
 
     @classmethod
@@ -170,7 +169,6 @@ class LogisticLoss:
         return in_blocks(design.n_rows, columns, dense)
 
     def counting_draws(self) -> "LogisticLoss":
-        """See `Loss.counting_draws`."""
         return self
 
     def intercept_drift(self, now: Evaluation) -> float:

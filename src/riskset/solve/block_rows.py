@@ -128,11 +128,9 @@ class BlockRows:
         return float(found[:, 1].max() - found[:, 0].min())
 
     def at(self, beta: Features) -> BlockEta:
-        """See `RowOperator`."""
         return self.moved(None, 1.0, self.along(beta, np.arange(beta.size)))
 
     def span(self, along: BlockAlong) -> float:
-        """See `RowOperator`."""
         return float(along.span)
 
     def home(self, eta: BlockEta) -> Rows:
@@ -188,7 +186,6 @@ class BlockRows:
         """See `RowOperator`: `BlockMinimisation` makes the proof."""
 
     def cross(self, now: BlockEvaluation, columns: Index | None = None) -> Features:
-        """See `RowOperator`."""
         now = self._again(now)
         now.has_residuals = True
         return np.asarray(np.sum(self.call("gradient", columns, each=now.carried), axis=0))

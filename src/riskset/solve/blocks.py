@@ -67,31 +67,25 @@ class BlockProblem(NewtonProblem):
 
     @property
     def n_events(self) -> float:
-        """See `NewtonProblem`."""
         return self.block_rows.n_events
 
     def rows(self) -> BlockRows:
-        """See `NewtonProblem`."""
         return self.block_rows
 
     def final_rows(self) -> BlockRows:
-        """See `NewtonProblem`."""
         return self.block_rows
 
     def weighted_deviation(
         self, now: BlockEvaluation, columns: Index, sums: DesignSums | None
     ) -> Features:
-        """See `NewtonProblem`."""
         return self.block_rows.deviation(columns, now)
 
     def information(self, eta: BlockEta, columns: Index) -> Matrix:
-        """See `NewtonProblem`."""
         return self.block_rows.information(eta, columns)
 
     def sampled_information(
         self, eta: BlockEta, columns: Index, n_samples: int, *, raise_rare: bool = True
     ) -> Matrix:
-        """See `NewtonProblem`."""
         return self.block_rows.sampled_information(eta, columns, n_samples, raise_rare)
 
     def information_at_rest(self, columns: Index, n_samples: int | None) -> Matrix:
@@ -105,7 +99,6 @@ class BlockProblem(NewtonProblem):
         """See `NewtonProblem`: a product would take as many exchanges as a pass."""
 
     def varies(self, weights: Features, tolerance: float) -> bool:
-        """See `NewtonProblem`."""
         return bool(self.block_rows.range_of(weights) > tolerance)
 
 

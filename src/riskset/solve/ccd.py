@@ -21,22 +21,21 @@ Simpson, Zorych, Ryan & Madigan (2013), ACM Transactions on Modeling and Compute
 Graphical Statistics 33, 289-302, doi:10.1080/10618600.2023.2213279.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from riskset._types import Features, Index
-from riskset.data.design import Design
 from riskset.kernels.ccd_cpu import coordinate_step, cox_state, cox_sweep, fg_state, fg_sweep
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.model.loss import Loss
 from riskset.solve.ccd_device import DeviceSweeps, stay_of
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem, violations
-from riskset.solve.prox_newton import MAX_REST_STEP, Minimisation, ResidualReport
+from riskset.solve.prox_newton import MAX_REST_STEP, Minimisation
 from riskset.solve.result import Solution
 from riskset.solve.risk_columns import RiskColumns
 from riskset.solve.rows import DeviceRows, RowOperator
@@ -57,61 +56,6 @@ WIDTH_FACTOR_AFTER_RISE = 0.25
 MAX_CONSECUTIVE_RISES = 40
 MAX_IDLE_SWEEPS = 30
 """Sweeps below rounding of the objective that may follow the one of the least residual."""
-
-
-def fit_by_ccd(
-    design: Design,
-    loss: Loss,
-    l1: Features,
-    l2: Features,
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 200,
-    start: Solution | None = None,
-    problem: Problem | None = None,
-    aliased: NDArray[np.bool_] | None = None,
-    report: ResidualReport | None = None,
-    separate: bool = True,
-) -> Solution:
-    """Minimise the penalised negative log likelihood by cyclic coordinate descent.
-
-    Parameters and result are those of `fit_by_newton`, but for
-
-    Parameters
-    ----------
-    max_iter : int
-        Largest number of sweeps. Some 25 are usual under an L1 penalty; correlated columns that are
-        not penalised may take thousands.
-
-    Returns
-    -------
-    Solution
-        Its `n_iter` counts sweeps.
-
-    Notes
-    -----
-    A coordinate costs as many operations as its column has non-zeros, and if it moves as many as
-    there are groups of events in the strata in which it has some. With late entry, and where eta
-    spans more than one exponent holds, every coordinate that moves costs two passes over all rows.
-    The limit of an infinite estimate is left to `fit_by_newton`.
-
-    On a GPU (`solve.ccd_device`) only where ``device="cuda"`` asks for it: a coordinate then costs
-    a pass over all rows, as in the paper. Rows that enter late are refused there.
-    """
-    return fit_by_newton(
-        design,
-        loss,
-        l1,
-        l2,
-        tol=tol,
-        max_iter=max_iter,
-        start=start,
-        problem=problem,
-        aliased=aliased,
-        report=report,
-        separate=separate,
-        method=CoordinateDescent,
-    )
 
 
 @dataclass
@@ -258,3 +202,19 @@ def _kernels(loss: Loss) -> tuple[Callable[..., Any], Callable[..., Any]]:
     if loss.tails:
         return fg_state, fg_sweep
     return cox_state, cox_sweep
+
+
+fit_by_ccd: Callable[..., Solution] = functools.partial(fit_by_newton, method=CoordinateDescent)
+"""`fit_by_newton` with sweeps of coordinate descent in place of Newton steps.
+
+`max_iter` is the largest number of sweeps, and `Solution.n_iter` counts them. Some 25 are usual
+under an L1 penalty; correlated columns that are not penalised may take thousands. The limit of an
+infinite estimate is found by Newton steps.
+
+A coordinate costs as many operations as its column has non-zeros, and if it moves as many as there
+are groups of events in the strata in which it has some. With late entry, and where eta spans more
+than one exponent holds, every coordinate that moves costs two passes over all rows.
+
+On a GPU (`solve.ccd_device`) only where ``device="cuda"`` asks for it: a coordinate then costs a
+pass over all rows, as in the paper. Rows that enter late are refused there.
+"""

@@ -208,22 +208,18 @@ class Problem(NewtonProblem):
 
     @property
     def n_events(self) -> float:
-        """See `NewtonProblem`."""
         return self.loss.n_events
 
     @property
     def whole_loss(self) -> Loss:
-        """See `NewtonProblem`."""
         return self.loss
 
     def rows(self) -> RowOperator[Any, Any, Any]:
-        """See `NewtonProblem`."""
         if self.on_device is None:
             return self.final_rows()
         return DeviceRows(self.device_loss, self.on_device, self.sums)
 
     def final_rows(self) -> RowOperator[Any, Any, Any]:
-        """See `NewtonProblem`."""
         return HostRows(self.design, self.loss, self.null, self.gradient_at_zero)
 
     @functools.cached_property
@@ -262,11 +258,9 @@ class Problem(NewtonProblem):
         return np.asarray(self.on_device.backend.download(eta)[:, 0])
 
     def information(self, eta: Rows | Array, columns: Index) -> Matrix:
-        """See `NewtonProblem`."""
         return self.loss.information(self.design, self._at_home(eta), columns)
 
     def sampled_information(self, eta: Rows | Array, columns: Index, n_samples: int) -> Matrix:
-        """See `NewtonProblem`."""
         return sampled_information(
             self.loss, self.design, self._at_home(eta), columns, n_samples, sums=self.sums
         )
@@ -281,7 +275,6 @@ class Problem(NewtonProblem):
         )
 
     def curvature_map(self, eta: Rows, columns: Index) -> CurvatureMap:
-        """See `NewtonProblem`."""
         design, loss = self.design, self.loss
         product = curvature_product(loss, eta)
         expected = loss.evaluate(eta).expected
@@ -302,7 +295,6 @@ class Problem(NewtonProblem):
         return bare(self.loss)
 
     def varies(self, weights: Features, tolerance: float) -> bool:
-        """See `NewtonProblem`."""
         x = self.design.product(weights, runtime=self.loss.runtime)
         rows, component = components(self.loss)
         n_components = int(component.max(initial=-1)) + 1
@@ -348,7 +340,6 @@ class Problem(NewtonProblem):
     def weighted_deviation(
         self, now: Evaluation, columns: Index, sums: DesignSums | None
     ) -> Features:
-        """See `NewtonProblem`."""
         return _deviation(sums or HostSums(self.design, self.loss.runtime), now.expected, columns)
 
 

@@ -106,7 +106,6 @@ class DeviceLanes:
         return violation, np.asarray(self.backend.download(largest))
 
     def signal(self) -> tuple[Rows, NDArray[np.bool_]]:
-        """See `Lanes`."""
         p = self.shared.beta.size
         now = self.loss.evaluate(self.loss.repeated(self.loss.offset))
         none = self.backend.upload(np.zeros(p))
@@ -118,7 +117,6 @@ class DeviceLanes:
         return largest, now.is_safe
 
     def begin(self, share: Rows, unit: Rows) -> None:
-        """See `Lanes`."""
         shared, upload = self.shared, self.backend.upload
         q = shared.columns.size
         self._share, self._unit, self.unit = upload(share), upload(unit), unit
@@ -151,16 +149,13 @@ class DeviceLanes:
     # --------------------------------------------------------------------------- the iteration
 
     def evaluate(self) -> LaneValues:
-        """See `Lanes`."""
         self._now: DeviceEvaluation = self.loss.evaluate(self._eta)
         return LaneValues(self._now.log_likelihood, self._now.is_safe)
 
     def differentiate(self) -> None:
-        """See `Lanes`."""
         self._gradient = self.design.cross(self._now.residual, self.columns)
 
     def residual(self) -> Rows:
-        """See `Lanes`."""
         return self._violations(
             self._gradient, self._beta, self._penalties, self._spread, self._mine
         )[1]
@@ -175,7 +170,6 @@ class DeviceLanes:
         return np.asarray(self.backend.download(penalties))
 
     def penalty(self) -> Rows:
-        """See `Lanes`."""
         return self._moved_columns(
             self._beta, self.backend.upload(np.zeros(self.n_lanes)), self._moved
         )
@@ -184,7 +178,6 @@ class DeviceLanes:
         """See `Lanes`: steps are cheap here, and a matrix a lane would take much memory."""
 
     def step(self, live: NDArray[np.bool_], tolerance: Rows) -> Rows:
-        """See `Lanes`."""
         if not np.array_equal(live, self._movers):
             self._may_move = self.backend.upload((self.mine & live).T.astype(np.uint8))
             self._movers = live.copy()
@@ -206,7 +199,6 @@ class DeviceLanes:
         return np.asarray(self.backend.download(gains))
 
     def move(self, share: Rows, worse: NDArray[np.bool_] | None) -> Rows:
-        """See `Lanes`."""
         if worse is None:
             self._along = self.design.product(self._step, self._chosen)
             self._eta, self._before = self._before, self._eta
@@ -219,7 +211,6 @@ class DeviceLanes:
         return self._moved_columns(self._moved, shares, self._beta)
 
     def learn(self, share: Rows, live: NDArray[np.bool_]) -> None:
-        """See `Lanes`."""
         del self._along  # a large table
         before, sizes = self._gradient, self._sizes(self.columns.size)
         self.differentiate()
@@ -238,7 +229,6 @@ class DeviceLanes:
     # ------------------------------------------------------------------------- the certificate
 
     def certify(self) -> Rows:
-        """See `Lanes`."""
         p = self.shared.beta.size
         self._full = self.design.cross(self._now.residual)
         self._violation, largest = self._violations(
@@ -248,7 +238,6 @@ class DeviceLanes:
         return largest
 
     def _spread_at_risk(self) -> Matrix:
-        """See `Problem.residual`."""
         spread, others = self.spread, self._others
         if others.size:
             expected = self.loss.expected(self._now.residual)
@@ -269,14 +258,12 @@ class DeviceLanes:
         return out
 
     def violation(self) -> tuple[Matrix, NDArray[np.bool_]]:
-        """See `Lanes`."""
         found = self.backend.download(self._violation).T
         inside = np.zeros(found.shape, dtype=bool)
         inside[self.columns] = self.mine
         return found, inside
 
     def take(self, fresh: NDArray[np.bool_]) -> None:
-        """See `Lanes`."""
         old = self.columns
         new = np.setdiff1d(np.flatnonzero(fresh.any(axis=1)), old, assume_unique=True)
         columns, mine, box = old, self.mine, self.backend.download(self._box)
@@ -314,7 +301,6 @@ class DeviceLanes:
         """See `Lanes`."""
 
     def end(self) -> tuple[Matrix, Matrix]:
-        """See `Lanes`."""
         beta = np.zeros((self.shared.beta.size, self.n_lanes))
         beta[self.columns] = self.backend.download(self._beta).T
         return beta, np.asarray(self.backend.download(self._eta))

@@ -65,7 +65,6 @@ class HostLanes:
         self.eta, self._before = (lane_rows(self.shared.eta.size) for _ in range(2))
 
     def signal(self) -> tuple[Rows, NDArray[np.bool_]]:
-        """See `Lanes`."""
         self.eta[:] = self.loss.loss.offset[:, None]
         now = self.loss.evaluate(self.eta)
         gradient = self.shared.problem.design.cross_lanes(now.residual)
@@ -73,7 +72,6 @@ class HostLanes:
         return scaled.max(axis=0, initial=0.0), now.is_safe
 
     def begin(self, share: Rows, unit: Rows) -> None:
-        """See `Lanes`."""
         shared = self.shared
         self.share, self.unit = share, unit
         self.columns, self.curvature = shared.columns, shared.curvature
@@ -89,17 +87,14 @@ class HostLanes:
     # --------------------------------------------------------------------------- the iteration
 
     def evaluate(self) -> LaneValues:
-        """See `Lanes`."""
         now = self.loss.evaluate(self.eta)
         self._rows = now.residual
         return LaneValues(now.log_likelihood, now.is_safe)
 
     def differentiate(self) -> None:
-        """See `Lanes`."""
         self.gradient = self.shared.problem.design.cross_lanes(self._rows, self.columns)
 
     def residual(self) -> Rows:
-        """See `Lanes`."""
         l1, l2 = self._penalties(self.columns)
         v = violations(self.gradient, self.beta, l1, l2) / self.spread[self.columns]
         largest: Rows = np.where(self.mine, v, 0.0).max(axis=0, initial=0.0) / self.unit
@@ -109,12 +104,10 @@ class HostLanes:
         return self.shared.l1[columns][:, None], self.shared.l2[columns][:, None]
 
     def penalty(self) -> Rows:
-        """See `Lanes`."""
         l1, l2 = self._penalties(self.columns)
         return np.asarray((l1 * np.abs(self.beta) + 0.5 * l2 * self.beta**2).sum(axis=0))
 
     def curve(self, slow: NDArray[np.bool_]) -> None:
-        """See `Lanes`."""
         problem, l1 = self.shared.problem, self.shared.l1[self.columns][:, None]
         near = (self.beta != 0) | (l1 == 0) | (np.abs(self.gradient) > MIN_PENALTY_SHARE * l1)
         near &= self.mine
@@ -126,7 +119,6 @@ class HostLanes:
                 self.mine[:, k] = near[:, k]
 
     def step(self, live: NDArray[np.bool_], tolerance: Rows) -> Rows:
-        """See `Lanes`."""
         step, image = np.zeros_like(self.beta), np.zeros_like(self.beta)
         least = np.where(self.mine, self.spread[self.columns], np.inf).min(axis=0, initial=np.inf)
         tolerance = tolerance * self.unit * least
@@ -166,7 +158,6 @@ class HostLanes:
         )  # fmt: skip
 
     def move(self, share: Rows, worse: NDArray[np.bool_] | None) -> Rows:
-        """See `Lanes`."""
         if worse is None:
             self._beta, self._along = self.beta, None
             self.eta, self._before = self._before, self.eta
@@ -180,7 +171,6 @@ class HostLanes:
         return self.penalty()
 
     def learn(self, share: Rows, live: NDArray[np.bool_]) -> None:
-        """See `Lanes`."""
         before = self.gradient
         self.differentiate()
         step = share * self._step
@@ -207,7 +197,6 @@ class HostLanes:
     # ------------------------------------------------------------------------- the certificate
 
     def certify(self) -> Rows:
-        """See `Lanes`."""
         problem, every = self.shared.problem, np.arange(self.shared.beta.size)
         self._full = self.gradient
         if self.columns.size < every.size:
@@ -221,13 +210,11 @@ class HostLanes:
         return np.asarray(self._violation.max(axis=0, initial=0.0))
 
     def violation(self) -> tuple[Matrix, NDArray[np.bool_]]:
-        """See `Lanes`."""
         inside = np.zeros_like(self._violation, dtype=bool)
         inside[self.columns] = self.mine
         return self._violation, inside
 
     def _spread_at_risk(self) -> Matrix:
-        """See `Problem.residual`."""
         design, spread = self.shared.problem.design, self.spread.copy()
         others = np.flatnonzero(~design.is_binary)
         if others.size:
@@ -237,7 +224,6 @@ class HostLanes:
         return spread
 
     def take(self, fresh: NDArray[np.bool_]) -> None:
-        """See `Lanes`."""
         new = np.setdiff1d(np.flatnonzero(fresh.any(axis=1)), self.columns, assume_unique=True)
         if new.size:
             self._append(new)
@@ -281,7 +267,6 @@ class HostLanes:
         return (out + out.transpose(0, 2, 1)) / 2
 
     def end(self) -> tuple[Matrix, Matrix]:
-        """See `Lanes`."""
         beta = np.zeros((self.shared.beta.size, LANES))
         beta[self.columns] = self.beta
         return beta, self.eta

@@ -89,41 +89,32 @@ class HostRows:
         self._at_zero = null, gradient
 
     def at(self, beta: Features) -> Rows:
-        """See `RowOperator`."""
         if not beta.any():
             return self.loss.offset.copy()
         return self.loss.offset + self.design.product(beta, runtime=self.loss.runtime)
 
     def known_at_zero(self) -> tuple[Evaluation, Features]:
-        """See `RowOperator`."""
         return self._at_zero
 
     def evaluate(self, eta: Rows) -> Evaluation:
-        """See `RowOperator`."""
         return self.loss.evaluate(eta)
 
     def cross(self, now: Evaluation, columns: Index | None = None) -> Features:
-        """See `RowOperator`."""
         return self.design.cross(now.residual, columns, runtime=self.loss.runtime)
 
     def along(self, step: Features, columns: Index) -> Rows:
-        """See `RowOperator`."""
         return self.design.product(step, columns, runtime=self.loss.runtime)
 
     def span(self, along: Rows) -> float:
-        """See `RowOperator`."""
         return float(np.ptp(along))
 
     def moved(self, eta: Rows, share: float, along: Rows) -> Rows:
-        """See `RowOperator`."""
         return eta + share * along
 
     def home(self, eta: Rows) -> Rows:
-        """See `RowOperator`."""
         return eta
 
     def intercept_drift(self, now: Evaluation) -> float:
-        """See `RowOperator`."""
         return self.loss.intercept_drift(now)
 
 
@@ -155,7 +146,6 @@ class DeviceRows:
         self._chosen = design.choose(np.zeros(0, dtype=np.int64))
 
     def at(self, beta: Features) -> Array:
-        """See `RowOperator`."""
         offset = self._backend.upload(self.loss.offset[:, None])
         columns = np.flatnonzero(beta)
         return self.moved(offset, 1.0, self.along(beta[columns], columns))
@@ -179,22 +169,18 @@ class DeviceRows:
         return self._latest[1]
 
     def cross(self, now: _DeviceEvaluated, columns: Index | None = None) -> Features:
-        """See `RowOperator`."""
         found = self.design.cross(self.residual(now), columns)
         return np.asarray(self._backend.download(found)[0])
 
     def along(self, step: Features, columns: Index) -> Array:
-        """See `RowOperator`."""
         if not np.array_equal(columns, self._chosen.columns):
             self._chosen = self.design.choose(columns)
         return self.design.product(self._backend.upload(step[None]), self._chosen)
 
     def span(self, along: Array) -> float:
-        """See `RowOperator`."""
         return float(self.loss.sums.span(along)[0])
 
     def moved(self, eta: Array, share: float, along: Array) -> Array:
-        """See `RowOperator`."""
         out = self._backend.empty(eta.shape, eta.dtype)
         self.loss.sums.launch(
             "move_rows", eta=eta, along=along, share=self._backend.upload(np.array([share])),
@@ -203,7 +189,6 @@ class DeviceRows:
         return out
 
     def home(self, eta: Array) -> Rows:
-        """See `RowOperator`."""
         return np.asarray(self._backend.download(eta)[:, 0])
 
     def intercept_drift(self, now: _DeviceEvaluated) -> None:

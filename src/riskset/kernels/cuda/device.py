@@ -176,7 +176,6 @@ class CudaDevice:
         return tuple(values)
 
     def empty(self, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> Array:
-        """See `Backend.empty`."""
         n_bytes = max(1, int(np.prod(shape)) * dtype.itemsize)
         try:
             buffer = self._pool.allocate(n_bytes, stream=self._stream)
@@ -191,7 +190,6 @@ class CudaDevice:
         return Array(shape, dtype, buffer)
 
     def upload(self, array: AnyArray) -> Array:
-        """See `Backend.upload`."""
         array = np.ascontiguousarray(array)
         out = self.empty(array.shape, array.dtype)
         if array.size:
@@ -200,7 +198,6 @@ class CudaDevice:
         return out
 
     def download(self, array: Array) -> AnyArray:
-        """See `Backend.download`."""
         out = np.empty(array.shape, array.dtype)
         if out.size:
             address = int(array.handle.handle)
@@ -214,7 +211,6 @@ class CudaDevice:
         block: GridShape,
         arguments: Sequence[Array | int | float],
     ) -> None:
-        """See `Backend.launch`."""
         passed = [
             value.handle if isinstance(value, Array) else parameter.dtype.type(value)
             for parameter, value in zip(kernel.parameters, arguments, strict=True)
@@ -228,7 +224,6 @@ class CudaDevice:
             raise _failure(f"run {kernel.name!r}", error) from None
 
     def synchronise(self) -> None:
-        """See `Backend.synchronise`."""
         try:
             self._stream.sync()
         except Exception as error:
