@@ -79,10 +79,10 @@ CIRCLES = ({"riskset.bench.fusion", "riskset.bench.fusion_device"},)
 
 # Names that stand for several classes or types.
 SAME_NAMES = {
-    *("Calibration", "CensoringTies", "Chosen", "Column", "Columns", "Controls", "Covariates"),
-    *("Curve", "Data", "Drawing", "Duplicates", "Ends", "Engine", "Estimate", "Event"),
-    *("Factor", "Folds", "Interval", "IntervalType", "Model", "Resampling", "RowT"),
-    *("Rows", "Rule", "Score", "Search", "Source", "Steps", "Strength", "Subgroup", "Tables"),
+    *("Calibration", "CensoringTies", "Column", "Columns", "Covariates", "Drawing"),
+    *("Duplicates", "Event", "Factor", "Folds", "Model", "Resampling"),
+    *("RowT", "Rows", "Rule", "Source", "Strength", "Subgroup"),
+    *("Tables",),
     *("Ties", "UnknownRows", "Weight", "_Sums"),
 }
 
@@ -100,7 +100,12 @@ READ_MESSAGES = {
     "data/files.py": 4,
     "kernels/cuda/device.py": 1,
     # Those of riskset itself.
+<<<<<<< HEAD
     "infer/retuning.py": 1,
+=======
+    "cohort/outcome_data.py": 1,
+    "infer/bootstrap_with_tuning.py": 1,
+>>>>>>> c68336d (Names of the field, each for one thing, in estimators, infer, curves and metrics)
     "omop/covariate_entries.py": 1,
 }
 

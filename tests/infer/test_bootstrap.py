@@ -11,15 +11,15 @@ from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer.bootstrap import (
-    Estimate,
-    Resampling,
+    ReplicateEstimate,
+    ResampledUnits,
     acceleration,
     resample_estimates,
 )
-from riskset.infer.crossval.engine import Engine
+from riskset.infer.bootstrap_with_tuning import TunedPenalty, retuned_estimates
+from riskset.infer.crossval.evaluator import PenaltyEvaluator
 from riskset.infer.crossval.folds import given_folds
-from riskset.infer.crossval.scores import CensoringFrom, Score, Scorer
-from riskset.infer.retuning import Chosen, retuned_estimates
+from riskset.infer.crossval.scores import CensoringFrom, ScoreKind, Scorer
 from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
@@ -101,12 +101,12 @@ def fitted(design: Design, loss: Loss, penalty: str = "none") -> tuple[Problem, 
 def estimates(
     design: Design,
     loss: Loss,
-    resampling: Resampling,
+    resampling: ResampledUnits,
     replicates: int = 6,
     seed: int = 3,
     penalty: str = "none",
     columns: np.ndarray | None = None,
-) -> list[Estimate]:
+) -> list[ReplicateEstimate]:
     problem, solution = fitted(design, loss, penalty)
     columns = np.arange(design.n_features) if columns is None else columns
     l1, l2 = strengths(design, penalty)
@@ -116,7 +116,7 @@ def estimates(
     return list(found)
 
 
-def coefs(found: list[Estimate]) -> np.ndarray:
+def coefs(found: list[ReplicateEstimate]) -> np.ndarray:
     return np.array([estimate.coef for estimate in found])
 
 
@@ -132,7 +132,7 @@ def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_as_many_rows_are_drawn_as_there_are_and_none_of_weight_0() -> None:
     cohort = Cohort()
-    resampling = Resampling.of(cohort.whole().outcome)
+    resampling = ResampledUnits.of(cohort.whole().outcome)
     absent = cohort.weight == 0
     assert 0 < absent.sum() < N
     counts = np.array([resampling.counts(1, k) for k in range(2000)])
@@ -147,7 +147,7 @@ def test_as_many_rows_are_drawn_as_there_are_and_none_of_weight_0() -> None:
 
 def test_clusters_are_drawn_whole() -> None:
     cohort = Cohort()
-    resampling = Resampling.of(cohort.whole().outcome, cohort.cluster)
+    resampling = ResampledUnits.of(cohort.whole().outcome, cohort.cluster)
     counts = resampling.counts(1, 0)
     drawn = 0
     for c in np.unique(cohort.cluster[cohort.weight > 0]):
@@ -160,7 +160,7 @@ def test_clusters_are_drawn_whole() -> None:
 def test_strata_keep_their_sizes() -> None:
     cohort = Cohort()
     present = cohort.weight > 0
-    resampling = Resampling.of(cohort.whole().outcome, within_strata=True)
+    resampling = ResampledUnits.of(cohort.whole().outcome, within_strata=True)
     counts = [resampling.counts(1, k) for k in range(20)]
     for s in range(3):
         rows = present & (cohort.stratum == s)
@@ -172,9 +172,9 @@ def test_clusters_across_strata_cannot_be_drawn_within_them() -> None:
     cohort = Cohort()
     outcome = cohort.whole().outcome
     with pytest.raises(InputError, match="has rows in more than one"):
-        Resampling.of(outcome, cohort.cluster, within_strata=True)
+        ResampledUnits.of(outcome, cohort.cluster, within_strata=True)
     own = cohort.stratum * N + cohort.cluster  # clusters of their own in each stratum
-    counts = Resampling.of(outcome, own, within_strata=True).counts(1, 0)
+    counts = ResampledUnits.of(outcome, own, within_strata=True).counts(1, 0)
     for s in range(3):
         rows = (cohort.weight > 0) & (cohort.stratum == s)
         first = np.unique(own[rows], return_index=True)[1]
@@ -184,7 +184,7 @@ def test_clusters_across_strata_cannot_be_drawn_within_them() -> None:
 def test_one_row_is_nothing_to_draw_from() -> None:
     outcome = Outcome.build([1.0, 2.0], [1, 1], weight=[1.0, 0.0])
     with pytest.raises(InputError, match="only one row of positive weight"):
-        Resampling.of(outcome)
+        ResampledUnits.of(outcome)
 
 
 # ----------------------------------------------------------------------------------- estimates
@@ -200,7 +200,7 @@ def test_a_replicate_is_the_fit_of_the_rows_drawn(
     """Repeated literally, with their weights; in Fine and Gray's model G is estimated from them."""
     cohort = Cohort(kind)
     loss = cohort.whole()
-    resampling = Resampling.of(loss.outcome, cohort.cluster if by_cluster else None)
+    resampling = ResampledUnits.of(loss.outcome, cohort.cluster if by_cluster else None)
     found = estimates(cohort.design, loss, resampling, 3, penalty=penalty)
     for k, estimate in enumerate(found):
         rows = np.repeat(np.arange(N), resampling.counts(3, k))
@@ -215,24 +215,24 @@ def test_a_replicate_is_the_fit_of_the_rows_drawn(
 @pytest.mark.parametrize("score", ["held_out", "difference"])
 @pytest.mark.parametrize("kind", ["breslow", "finegray", "finegray-unweighted"])
 def test_folds_of_a_resample_are_those_of_the_rows_drawn(
-    kind: str, score: Score, censoring: CensoringFrom
+    kind: str, score: ScoreKind, censoring: CensoringFrom
 ) -> None:
     """Repeated literally, all copies of a row in one fold; draws count in the censoring as rows."""
     cohort, fold, penalty = Cohort(kind), np.arange(N) % 3, L2(2.0)
     loss = cohort.whole()
-    resampling = Resampling.of(loss.outcome)
+    resampling = ResampledUnits.of(loss.outcome)
 
     def scores(problem: Problem, ids: np.ndarray) -> list[float]:
         folds = given_folds(ids, problem.loss.outcome)
         scorer = Scorer(problem.design, problem.loss, folds, score, censoring)
-        scored = Engine(problem, scorer, 1e-11, 200).score(penalty)
+        scored = PenaltyEvaluator(problem, scorer, 1e-11, 200).score(penalty)
         return [replicate.score for replicate in scored.replicates]
 
     found = []
 
-    def choose(problem: Problem) -> Chosen:
+    def choose(problem: Problem) -> TunedPenalty:
         found.append(scores(problem, fold))
-        return Chosen(penalty, None)
+        return TunedPenalty(penalty, None)
 
     problem = Problem.prepare(cohort.design, loss)
     list(retuned_estimates(problem, choose, resampling, np.arange(P), replicates=3, seed=3))
@@ -245,7 +245,7 @@ def test_folds_of_a_resample_are_those_of_the_rows_drawn(
 
 def test_a_row_drawn_twice_is_one_event_of_twice_the_weight_to_efron() -> None:
     cohort = Cohort("efron")
-    resampling = Resampling.of(cohort.whole().outcome)
+    resampling = ResampledUnits.of(cohort.whole().outcome)
     (estimate, *_) = estimates(cohort.design, cohort.whole(), resampling, 2)
     weight = cohort.weight * resampling.counts(3, 0)
     rows = np.flatnonzero(weight)
@@ -257,7 +257,7 @@ def test_a_row_drawn_twice_is_one_event_of_twice_the_weight_to_efron() -> None:
 @pytest.mark.parametrize("kind", ["breslow", "finegray"])
 def test_same_bits_for_any_number_of_threads_and_replicates(kind: str) -> None:
     cohort = Cohort(kind)
-    resampling = Resampling.of(cohort.whole().outcome)
+    resampling = ResampledUnits.of(cohort.whole().outcome)
     many = coefs(estimates(cohort.design, cohort.whole(1), resampling, 80))
     for n_threads in (2, 3):
         few = coefs(estimates(cohort.design, cohort.whole(n_threads), resampling, 50))
@@ -277,7 +277,7 @@ def test_estimates_may_be_infinite_or_absent() -> None:
     event = np.ones(n, dtype=int)
     event[20] = 0
     loss = CoxLoss(Outcome.build(time, event), "breslow", Runtime(1))
-    resampling = Resampling.of(loss.outcome)
+    resampling = ResampledUnits.of(loss.outcome)
     found = estimates(Design.from_dense(x), loss, resampling, 60, seed=1)
     seen = set()
     for k, estimate in enumerate(found):
@@ -299,7 +299,7 @@ def test_estimates_may_be_infinite_or_absent() -> None:
 
 def test_a_resample_without_events_has_no_estimate() -> None:
     loss = CoxLoss(Outcome.build([1.0, 2.0, 3.0], [1, 0, 0]), "breslow", Runtime(1))
-    resampling = Resampling.of(loss.outcome)
+    resampling = ResampledUnits.of(loss.outcome)
     found = estimates(Design.from_dense([[1.0], [0.5], [1.5]]), loss, resampling, 30)
     without = np.array([resampling.counts(3, k)[0] == 0 for k in range(30)])
     assert 0 < without.sum() < 30
@@ -336,7 +336,7 @@ def test_acceleration_is_the_skewness_of_derivatives(kind: str, penalty: str, dr
     loss = cohort.whole()
     problem, solution = fitted(cohort.design, loss, penalty)
     l1, l2 = PENALTIES[penalty]
-    resampling = Resampling.of(
+    resampling = ResampledUnits.of(
         loss.outcome,
         cohort.cluster if drawn == "clusters" else None,
         within_strata=drawn == "strata",
@@ -367,6 +367,6 @@ def test_acceleration_of_what_has_no_estimate() -> None:
     assert solution.coef[3] == -INF
     found = acceleration(
         problem, solution, np.zeros(P), np.ones(P, dtype=bool),
-        Resampling.of(loss.outcome), np.arange(P),
+        ResampledUnits.of(loss.outcome), np.arange(P),
     )  # fmt: skip
     assert_array_equal(np.isnan(found), [False, False, True, True])

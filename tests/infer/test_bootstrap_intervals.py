@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from riskset.infer.bootstrap_intervals import (
-    Ends,
+    BootstrapInterval,
     bca_levels,
     interval_ends,
     least_replicates,
@@ -45,8 +45,8 @@ def test_least_number_of_replicates(level: float, least: int) -> None:
 def test_intervals_by_hand() -> None:
     """39 replicates 1..39 in any order about an estimate of 18."""
     replicates = np.random.default_rng(1).permutation(np.arange(1.0, 40.0))
-    assert interval_ends("percentile", 18.0, replicates) == Ends(1.0, 39.0, False)
-    assert interval_ends("basic", 18.0, replicates) == Ends(-3.0, 35.0, False)
+    assert interval_ends("percentile", 18.0, replicates) == BootstrapInterval(1.0, 39.0, False)
+    assert interval_ends("basic", 18.0, replicates) == BootstrapInterval(-3.0, 35.0, False)
     normal = interval_ends("normal", 18.0, replicates)
     # The mean is 20, so the bias 2; the variance of 1..n is n (n + 1) / 12.
     half = 1.959963984540054 * np.sqrt(39 * 40 / 12)
@@ -60,7 +60,7 @@ def test_intervals_by_hand() -> None:
 
 def test_failed_replicates_are_left_out() -> None:
     values = np.append(np.arange(1.0, 40.0), [np.nan] * 5)
-    assert interval_ends("percentile", 18.0, values) == Ends(1.0, 39.0, False)
+    assert interval_ends("percentile", 18.0, values) == BootstrapInterval(1.0, 39.0, False)
     lost = interval_ends("percentile", 18.0, values[1:])
     assert np.isnan(lost.lower)
     assert np.isnan(lost.upper)
@@ -68,10 +68,10 @@ def test_failed_replicates_are_left_out() -> None:
 
 def test_infinite_replicates_take_part() -> None:
     values = np.append(np.arange(1.0, 38.0), [INF, INF])
-    assert interval_ends("percentile", 18.0, values) == Ends(1.0, INF, False)
-    assert interval_ends("basic", 18.0, values) == Ends(-INF, 35.0, False)
+    assert interval_ends("percentile", 18.0, values) == BootstrapInterval(1.0, INF, False)
+    assert interval_ends("basic", 18.0, values) == BootstrapInterval(-INF, 35.0, False)
     assert np.isnan(interval_ends("normal", 18.0, values).lower)
-    assert interval_ends("percentile", INF, values) == Ends(1.0, INF, False)
+    assert interval_ends("percentile", INF, values) == BootstrapInterval(1.0, INF, False)
     for kind in ("basic", "normal", "bca"):
         assert np.isnan(interval_ends(kind, INF, values).lower)  # type: ignore[arg-type]
 

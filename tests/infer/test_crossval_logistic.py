@@ -8,16 +8,18 @@ from sklearn.linear_model import LogisticRegression
 
 from riskset._runtime import Runtime
 from riskset.data.design import Design
-from riskset.infer.crossval.engine import Engine
-from riskset.infer.crossval.explore import Plan, explore
+from riskset.infer.crossval.evaluator import PenaltyEvaluator
 from riskset.infer.crossval.folds import draw_folds
-from riskset.infer.crossval.scores import Score, Scorer
+from riskset.infer.crossval.scores import ScoreKind, Scorer
+from riskset.infer.crossval.search_plan import SearchPlan, explore
 from riskset.model.logistic import LogisticLoss
 from riskset.model.penalty import L1, L2
 from riskset.solve.optimality import Problem
 
 
-def engine(n: int, *, score: Score = "held_out", folds: int = 5) -> tuple[np.ndarray, Engine]:
+def engine(
+    n: int, *, score: ScoreKind = "held_out", folds: int = 5
+) -> tuple[np.ndarray, PenaltyEvaluator]:
     rng = np.random.default_rng(n)
     x = np.c_[rng.random((n, 4)) < 0.3, rng.normal(size=(n, 3))]
     event = rng.random(n) < 1 / (1 + np.exp(1 - x[:, 0] - x[:, 5]))
@@ -25,12 +27,12 @@ def engine(n: int, *, score: Score = "held_out", folds: int = 5) -> tuple[np.nda
     design = Design.from_dense(x)
     problem = Problem.prepare(design, loss)
     scorer = Scorer(design, loss, draw_folds(loss.outcome, folds, 1, 1), score)
-    return x, Engine(problem, scorer, 1e-9, 200)
+    return x, PenaltyEvaluator(problem, scorer, 1e-9, 200)
 
 
 @pytest.mark.parametrize("score", ["held_out", "difference"])
 @pytest.mark.parametrize("n", [400, 6_000])
-def test_score_is_the_likelihood_of_the_rows_left_out(n: int, score: Score) -> None:
+def test_score_is_the_likelihood_of_the_rows_left_out(n: int, score: ScoreKind) -> None:
     x, cv = engine(n, score=score)
     done = cv.score(L2(4.0))
     outcome, folds = cv.problem.loss.outcome, cv.scorer.folds
@@ -46,7 +48,7 @@ def test_score_is_the_likelihood_of_the_rows_left_out(n: int, score: Score) -> N
 
 def test_the_search_finds_a_penalty_with_worse_neighbours() -> None:
     _, cv = engine(6_000)
-    scored, best, chosen = explore(cv, Plan.build(L1(1.0)))
+    scored, best, chosen = explore(cv, SearchPlan.build(L1(1.0)))
     strengths = np.array([s.strength for s in scored])
     means = np.array([s.mean for s in scored])
     assert best == chosen == means.argmax()

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.interpolate import PchipInterpolator
 
 import riskset as rs
-from riskset.infer.crossval.search import maximise, strongest_within
+from riskset.infer.crossval.line_search import maximise, strongest_within
 
 STEP, TOL = math.log(10) / 2, math.log(1.1)
 

@@ -11,7 +11,13 @@ from cases import brute_force as exact
 from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
-from riskset.infer.profile import Source, adaptive_grid, end, fixed_grid, profile_intervals
+from riskset.infer.profile import (
+    ProfiledFit,
+    adaptive_grid,
+    fixed_grid,
+    interval_end,
+    profile_intervals,
+)
 from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
@@ -24,7 +30,7 @@ def source_of(x, loss, l1=0.0, l2=0.0, names=None):
     design = Design.from_dense(x, names)
     l1, l2 = (np.broadcast_to(np.asarray(v, dtype=float), x.shape[1]) for v in (l1, l2))
     solution = fit_by_newton(design, loss, l1, l2, tol=1e-10)
-    return Source(design, loss, solution, l1, l2)
+    return ProfiledFit(design, loss, solution, l1, l2)
 
 
 def cox_source(x, time, event, ties="breslow", threads=1, l1=0.0, l2=0.0, **outcome):
@@ -348,6 +354,6 @@ def test_ends_reach_the_target_to_1e_8():
     source = cox_source(x, time, event)
     curve = source.curve(0, Runtime(1))
     for side, drop in itertools.product((-1, 1), (1e-6, 0.1, 5.0, 400.0)):
-        b = end(curve, side, drop, Runtime(1))
+        b = interval_end(curve, side, drop, Runtime(1))
         (point,) = fixed_grid(curve, [b]).points
         assert abs(curve.maximum.value - drop - point.value) <= 1e-8

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import riskset as rs
     from riskset.data.design import Design
-    from riskset.estimators._interval import Interval
+    from riskset.estimators._interval import ConfidenceInterval
     from riskset.model.penalty import Penalty
 
 __all__ = ["BootstrapOptions", "IntervalOptions"]
@@ -159,7 +159,7 @@ class IntervalOptions:
 
     def of(
         self, model: "rs.Cox | rs.FineGray", bootstrap: BootstrapOptions
-    ) -> "tuple[Interval | None, rs.Bootstrap | None]":
+    ) -> "tuple[ConfidenceInterval | None, rs.Bootstrap | None]":
         """The intervals of a fitted model, and the bootstrap that they are made of."""
         if self.interval is None:
             return None, None

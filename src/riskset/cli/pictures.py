@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from riskset._types import Features
-    from riskset.estimators._interval import Interval
+    from riskset.estimators._interval import ConfidenceInterval
 
 __all__ = [
     "draw_bootstrap",
@@ -43,7 +43,9 @@ REACH = 3.0
 """A profile is drawn so many times farther from the estimate than its interval reaches."""
 
 
-def draw_fit(folder: Path, model: "rs.Cox | rs.FineGray", interval: "Interval | None") -> None:
+def draw_fit(
+    folder: Path, model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval | None"
+) -> None:
     """Curves over time, and ``hazard_ratios.png`` where there are intervals.
 
     The curves are ``survival.png``, or ``cumulative_incidence.png`` of a Fine-Gray fit.
@@ -97,7 +99,9 @@ def _curves(model: "rs.Cox | rs.FineGray", *, is_cox: bool) -> Figure:
     return survival_curves(times, curves, names, title=title, ylabel=what)
 
 
-def draw_bootstrap(folder: Path, found: "rs.Bootstrap", interval: "Interval | None") -> None:
+def draw_bootstrap(
+    folder: Path, found: "rs.Bootstrap", interval: "ConfidenceInterval | None"
+) -> None:
     """``bootstrap.png``: the replicates of the first covariate that has some."""
     drawable = np.flatnonzero(np.isfinite(found.replicates).sum(axis=0) > 1)
     if interval is None or not drawable.size:
@@ -118,7 +122,7 @@ def draw_bootstrap(folder: Path, found: "rs.Bootstrap", interval: "Interval | No
 
 
 def draw_profile(
-    folder: Path, data: "rs.Dataset", model: "rs.Cox | rs.FineGray", interval: "Interval"
+    folder: Path, data: "rs.Dataset", model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval"
 ) -> None:
     """``profile.png``: the profile likelihood of the first covariate with an interval."""
     defined = np.flatnonzero(interval.lower <= interval.upper)

@@ -17,7 +17,7 @@ from riskset.cli.wording import COMMAND_LINE
 if TYPE_CHECKING:
     from riskset._messages import Note
     from riskset._types import Features, Index
-    from riskset.estimators._interval import Interval
+    from riskset.estimators._interval import ConfidenceInterval
 
 __all__ = ["print_fit", "print_path", "print_written"]
 
@@ -40,7 +40,7 @@ def print_fit(
     source: str,
     data: "rs.Dataset",
     model: "rs.Cox | rs.FineGray",
-    interval: "Interval | None",
+    interval: "ConfidenceInterval | None",
     seconds: Mapping[str, float],
 ) -> None:
     """What was read, the certificate, and the largest coefficients."""
@@ -125,7 +125,7 @@ def _model(model: "rs.Cox | rs.FineGray") -> str:
     return escape(f"Cox, {model.ties.title()} ties{cause}")
 
 
-def _coefficients(model: "rs.Cox | rs.FineGray", interval: "Interval | None") -> Table:
+def _coefficients(model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval | None") -> Table:
     """The coefficients that are not 0; if there are many, those that stand out most, by size."""
     error, is_robust = None, model.is_robust_
     if not model._is_penalized:

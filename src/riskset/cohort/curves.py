@@ -14,7 +14,7 @@ from riskset.cohort.outcomes import Outcomes
 from riskset.curves._result import as_times
 from riskset.curves.aalen_johansen import AalenJohansen, aalen_johansen
 from riskset.curves.comparison import GroupTest, gray_test
-from riskset.curves.intervals import Interval
+from riskset.curves.intervals import ProbabilityIntervalType
 from riskset.curves.kaplan_meier import KaplanMeier, kaplan_meier
 from riskset.data.frame import data_frame
 from riskset.data.outcome import Surv
@@ -86,7 +86,7 @@ def survival(
     *,
     cause: int | str | None = None,
     level: float = 0.95,
-    interval: Interval = "log-log",
+    interval: ProbabilityIntervalType = "log-log",
 ) -> ArmCurves:
     """Estimate Kaplan-Meier curves of the arms with the weights of an adjustment.
 
@@ -137,7 +137,7 @@ def incidence(
     *,
     cause: int | str | None = None,
     level: float = 0.95,
-    interval: Interval = "log-log",
+    interval: ProbabilityIntervalType = "log-log",
 ) -> ArmCurves:
     """Estimate the cumulative incidence of the outcome and of competing events, by arm.
 

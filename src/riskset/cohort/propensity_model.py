@@ -22,8 +22,8 @@ from riskset.cohort.propensity_result import PropensityScore, ScoreStatus
 from riskset.cohort.settings import PropensityModel
 from riskset.data.design import Design
 from riskset.estimators._cv_settings import CVSettings, choose_penalty
-from riskset.infer.crossval.explore import Plan
 from riskset.infer.crossval.result import CrossValidation
+from riskset.infer.crossval.search_plan import SearchPlan
 from riskset.model.logistic import LogisticLoss
 from riskset.model.penalty import L1, Penalty
 from riskset.solve.fit import fit_by_newton
@@ -120,7 +120,7 @@ def propensity_score(
     """
     penalty = settings.penalty
     kind = L1(1.0) if penalty is None else penalty
-    plan = Plan.build(kind, search=settings.search, rule=settings.rule)
+    plan = SearchPlan.build(kind, search=settings.search, rule=settings.rule)
     folds = CVSettings(
         settings.folds,
         settings.repeats,
@@ -210,7 +210,10 @@ class _Task:
     progress: bool | None
 
     def run(
-        self, penalty: Penalty | None, plan: Plan | None = None, settings: CVSettings | None = None
+        self,
+        penalty: Penalty | None,
+        plan: SearchPlan | None = None,
+        settings: CVSettings | None = None,
     ) -> PropensityScore:
         """With the penalty given or, if there is a plan, one that it leads to."""
         target, design = self.people.is_target, self.covariates.design
@@ -242,7 +245,7 @@ class _Task:
         return self._result(solution, penalty, cv, notes)
 
     def _choose(
-        self, problem: Problem, plan: Plan, settings: CVSettings
+        self, problem: Problem, plan: SearchPlan, settings: CVSettings
     ) -> tuple[CrossValidation, Solution | None, list[Note]]:
         persons = self.people.person_id
         if settings.draws:

@@ -13,7 +13,7 @@ from riskset._types import is_number
 from riskset.cohort.adjustment import Estimand
 from riskset.cohort.estimate import Model, Reading
 from riskset.estimators.bootstrap import check_interval
-from riskset.infer.crossval.explore import Rule, Search
+from riskset.infer.crossval.search_plan import ChoiceRule, SearchMethod
 from riskset.model.penalty import Penalty
 
 __all__ = [
@@ -56,7 +56,7 @@ class PropensityModel(Settings):
     cross_validate: bool = setting("choose the strength of the penalty by cross-validation", True)
     folds: int | Any = setting("the number of folds of the cross-validation", 10, least=2)
     repeats: int = setting("the number of repeats of the cross-validation", 10, least=1)
-    rule: Rule = setting("the rule that chooses the penalty from the cross-validation", "min")
+    rule: ChoiceRule = setting("the rule that chooses the penalty from the cross-validation", "min")
     on_high_correlation: Literal["error", "exclude", "warn"] = setting(
         "what to do with covariates that nearly determine the treatment", "error"
     )
@@ -66,7 +66,7 @@ class PropensityModel(Settings):
         above=0,
         most=1,
     )
-    search: Search = setting(
+    search: SearchMethod = setting(
         "how the cross-validation looks for the strength, as in `riskset.CoxCV`",
         "auto",
         only_python=True,

@@ -12,10 +12,10 @@ from riskset._types import AnyArray
 from riskset.data.checks import Places, as_array, as_numbers
 from riskset.data.frame import data_frame
 
-__all__ = ["C", "Curve", "Curves", "as_times", "step_values"]
+__all__ = ["C", "GroupCurve", "GroupCurves", "as_times", "step_values"]
 
 
-class Curve(Protocol):
+class GroupCurve(Protocol):
     """Estimates of one group."""
 
     @property
@@ -36,11 +36,11 @@ class Curve(Protocol):
         """Return the curve as columns of a table, at its steps or at given times."""
 
 
-C = TypeVar("C", bound=Curve)
+C = TypeVar("C", bound=GroupCurve)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curves(Generic[C]):
+class GroupCurves(Generic[C]):
     """Mapping of group labels to curves, in sorted order.
 
     Attributes

@@ -8,11 +8,15 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError, counted
 from riskset._types import AnyArray
-from riskset.curves._result import Curves, as_times, known_until, step_values
+from riskset.curves._result import GroupCurves, as_times, known_until, step_values
 from riskset.curves.followup import Followup, check_level
-from riskset.curves.intervals import Interval, check_interval, probability_interval
+from riskset.curves.intervals import (
+    ProbabilityIntervalType,
+    check_interval_type,
+    probability_interval,
+)
 from riskset.curves.kaplan_meier import choose_variance
-from riskset.curves.life_table import LifeTable, Steps
+from riskset.curves.life_table import LifeTable, TableSteps
 from riskset.curves.variance import (
     aalen_variance,
     delta_variance,
@@ -50,15 +54,15 @@ class IncidenceCurve:
 
     label: object
     causes: AnyArray
-    time: Steps
+    time: TableSteps
     incidence: NDArray[np.float64]
     standard_error: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
-    survival: Steps
-    n_at_risk: Steps
+    survival: TableSteps
+    n_at_risk: TableSteps
     n_events: NDArray[np.float64]
-    n_censored: Steps
+    n_censored: TableSteps
     _table: LifeTable
 
     def __repr__(self) -> str:
@@ -133,7 +137,7 @@ class IncidenceCurve:
         return columns | {name: v.reshape(-1) for name, v in values.items()}
 
 
-class AalenJohansen(Curves[IncidenceCurve]):
+class AalenJohansen(GroupCurves[IncidenceCurve]):
     """Cumulative incidence of every cause by group, the result of `aalen_johansen`.
 
     A mapping of group labels to `IncidenceCurve`, for example ``result["treated"]``.
@@ -154,7 +158,7 @@ def aalen_johansen(
     weight: object = None,
     level: float = 0.95,
     *,
-    interval: Interval = "log-log",
+    interval: ProbabilityIntervalType = "log-log",
     variance: IncidenceVariance = "auto",
 ) -> AalenJohansen:
     r"""Estimate the cumulative incidence of every cause, by group (Aalen-Johansen).
@@ -215,7 +219,7 @@ def aalen_johansen(
            [0.  , 0.25, 0.25]])
     """
     check_level(level)
-    check_interval(interval)
+    check_interval_type(interval)
     rows = Followup.read(y, group, weight)
     causes = np.unique(rows.event[rows.event > 0])
     if causes.size == 0:

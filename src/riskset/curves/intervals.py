@@ -8,18 +8,18 @@ from scipy.special import ndtri
 
 from riskset._errors import InputError
 
-__all__ = ["Interval", "check_interval", "probability_interval"]
+__all__ = ["ProbabilityIntervalType", "check_interval_type", "probability_interval"]
 
-Interval = Literal["log-log", "log", "plain"]
+ProbabilityIntervalType = Literal["log-log", "log", "plain"]
 
 CERTAIN = 1e-12
 """A probability nearer to 1 is 1: nobody, or everybody, has failed."""
 
 
-def check_interval(interval: str) -> None:
+def check_interval_type(interval: str) -> None:
     """Refuse an unknown kind of interval."""
-    if interval not in get_args(Interval):
-        raise InputError.unknown_name("interval", str(interval), get_args(Interval))
+    if interval not in get_args(ProbabilityIntervalType):
+        raise InputError.unknown_name("interval", str(interval), get_args(ProbabilityIntervalType))
 
 
 def probability_interval(

@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError, RisksetWarning, counted
 from riskset._types import AnyArray
-from riskset.curves._result import Curves, as_times, known_until, step_values
+from riskset.curves._result import GroupCurves, as_times, known_until, step_values
 from riskset.curves.followup import Followup, check_level
-from riskset.curves.intervals import Interval, check_interval, probability_interval
-from riskset.curves.life_table import LifeTable, Steps
+from riskset.curves.intervals import (
+    ProbabilityIntervalType,
+    check_interval_type,
+    probability_interval,
+)
+from riskset.curves.life_table import LifeTable, TableSteps
 from riskset.curves.variance import (
     effective_at_risk,
     greenwood_variance,
@@ -23,9 +27,9 @@ from riskset.curves.variance import (
 )
 from riskset.data.causes import cause_code
 
-__all__ = ["KaplanMeier", "SurvivalCurve", "Variance", "choose_variance", "kaplan_meier"]
+__all__ = ["KaplanMeier", "SurvivalCurve", "SurvivalVariance", "choose_variance", "kaplan_meier"]
 
-Variance = Literal["auto", "counts", "robust", "xie-liu"]
+SurvivalVariance = Literal["auto", "counts", "robust", "xie-liu"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,16 +50,16 @@ class SurvivalCurve:
     """
 
     label: object
-    time: Steps
-    survival: Steps
-    standard_error: Steps
-    lower: Steps
-    upper: Steps
-    cumulative_hazard: Steps
-    cumulative_hazard_standard_error: Steps
-    n_at_risk: Steps
-    n_events: Steps
-    n_censored: Steps
+    time: TableSteps
+    survival: TableSteps
+    standard_error: TableSteps
+    lower: TableSteps
+    upper: TableSteps
+    cumulative_hazard: TableSteps
+    cumulative_hazard_standard_error: TableSteps
+    n_at_risk: TableSteps
+    n_events: TableSteps
+    n_censored: TableSteps
     _table: LifeTable
 
     def __repr__(self) -> str:
@@ -135,7 +139,7 @@ class SurvivalCurve:
         return {"time": times, "at_risk": self.at_risk(times), **at}
 
 
-class KaplanMeier(Curves[SurvivalCurve]):
+class KaplanMeier(GroupCurves[SurvivalCurve]):
     """Survival curves by group, the result of `kaplan_meier`.
 
     A mapping of group labels to `SurvivalCurve`, for example ``result["treated"]``.
@@ -148,8 +152,8 @@ def kaplan_meier(
     weight: object = None,
     level: float = 0.95,
     *,
-    interval: Interval = "log-log",
-    variance: Variance = "auto",
+    interval: ProbabilityIntervalType = "log-log",
+    variance: SurvivalVariance = "auto",
     cause: int | str | None = None,
 ) -> KaplanMeier:
     r"""Estimate survival by group, with intervals and numbers at risk (Kaplan-Meier).
@@ -222,10 +226,10 @@ def kaplan_meier(
     array([4., 3.])
     """
     check_level(level)
-    check_interval(interval)
+    check_interval_type(interval)
     rows = Followup.read(y, group, weight)
     rows = rows._replace(event=_chosen(rows, cause))
-    kind = choose_variance(variance, rows, get_args(Variance))
+    kind = choose_variance(variance, rows, get_args(SurvivalVariance))
     curves = []
     for own in rows.by_group():
         table = LifeTable.build(own, np.array([1]))
@@ -301,7 +305,7 @@ def _curve(
     )
 
 
-def _warn_if_emptied(survival: Steps, at_risk: Steps, label: object) -> None:
+def _warn_if_emptied(survival: TableSteps, at_risk: TableSteps, label: object) -> None:
     zero = np.flatnonzero(survival == 0)
     if zero.size > 1:
         warnings.warn(

@@ -17,7 +17,7 @@ from riskset.kernels.late_entry_cpu import sum_at_risk
 
 __all__ = ["LifeTable"]
 
-Steps = NDArray[np.float64]
+TableSteps = NDArray[np.float64]
 """One number for each time of a life table, (m,)."""
 
 
@@ -43,11 +43,11 @@ class LifeTable:
 
     rows: Followup
     causes: Index
-    time: Steps
+    time: TableSteps
     place: Index
     events: NDArray[np.float64]
-    censored: Steps
-    staying: Steps
+    censored: TableSteps
+    staying: TableSteps
 
     @classmethod
     def build(cls, rows: Followup, causes: Index) -> "LifeTable":
@@ -73,12 +73,12 @@ class LifeTable:
         return table
 
     @property
-    def n_events(self) -> Steps:
+    def n_events(self) -> TableSteps:
         """Weight that fails of any cause (m,)."""
         return np.asarray(self.events.sum(axis=0))
 
     @property
-    def at_risk(self) -> Steps:
+    def at_risk(self) -> TableSteps:
         """Weight at risk (m,): entered before the time, and not gone before it."""
         return self.staying + self.censored + self.n_events
 
@@ -100,7 +100,7 @@ class LifeTable:
         """Whether anybody enters after the first time."""
         return self._risk is not None
 
-    def sum_staying(self, value: Rows) -> Steps:
+    def sum_staying(self, value: Rows) -> TableSteps:
         """Sum of a value over the rows that are at risk at each time and stay beyond it (m,)."""
         risk, m = self._risk, self.time.size
         if risk is None:
@@ -111,11 +111,11 @@ class LifeTable:
         sum_at_risk(value[risk.order], risk, True, rest)
         return rest[::-1].copy()
 
-    def sum_leaving(self, value: Rows) -> Steps:
+    def sum_leaving(self, value: Rows) -> TableSteps:
         """Sum of a value over the rows that end at each time (m,)."""
         return np.bincount(self.place, value, self.time.size).astype(np.float64, copy=False)
 
-    def at_entry(self, steps: Steps) -> Rows:
+    def at_entry(self, steps: TableSteps) -> Rows:
         """Value of a step function, 0 at first, when each row enters (n,)."""
         if not self.has_late_entry:
             return np.zeros(self.rows.time.size)

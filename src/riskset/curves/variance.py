@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import Rows
-from riskset.curves.life_table import LifeTable, Steps
+from riskset.curves.life_table import LifeTable, TableSteps
 
 __all__ = [
     "aalen_variance",
@@ -22,19 +22,19 @@ __all__ = [
 ]
 
 
-def survival_before(table: LifeTable) -> tuple[Steps, Steps]:
+def survival_before(table: LifeTable) -> tuple[TableSteps, TableSteps]:
     """Product-limit survival of all causes before and after each time."""
     survivors = table.staying + table.censored
     after = np.asarray(np.cumprod(survivors / table.at_risk))
     return np.append(1.0, after[:-1]).astype(np.float64), after.astype(np.float64)
 
 
-def greenwood_variance(table: LifeTable, survival: Steps) -> Steps:
+def greenwood_variance(table: LifeTable, survival: TableSteps) -> TableSteps:
     r"""Variance of a survival curve: :math:`S(t)^2 \sum_{u \le t} d_u / (Y_u (Y_u - d_u))`."""
     return np.asarray(survival**2 * np.cumsum(_greenwood_terms(table)))
 
 
-def xie_liu_variance(table: LifeTable, survival: Steps) -> Steps:
+def xie_liu_variance(table: LifeTable, survival: TableSteps) -> TableSteps:
     r"""Variance of a weighted survival curve, the weights counting by what they are worth.
 
     .. math:: S(t)^2 \sum_{u \le t} \frac{1 - s_u}{M_u s_u}, \qquad
@@ -50,13 +50,13 @@ def xie_liu_variance(table: LifeTable, survival: Steps) -> Steps:
     return np.asarray(survival**2 * np.cumsum(terms))
 
 
-def effective_at_risk(table: LifeTable) -> Steps:
+def effective_at_risk(table: LifeTable) -> TableSteps:
     r"""Effective number at risk at each time, :math:`(\sum w)^2 / \sum w^2`."""
     square = table.rows.weight**2
     return np.asarray(table.at_risk**2 / (table.sum_staying(square) + table.sum_leaving(square)))
 
 
-def delta_variance(table: LifeTable, k: int, incidence: Steps) -> Steps:
+def delta_variance(table: LifeTable, k: int, incidence: TableSteps) -> TableSteps:
     r"""Variance of the incidence of cause k by the delta method, Greenwood's with one cause.
 
     .. math:: \sum_{u \le t} \frac{(F(t) - F(u))^2 \, d_u}{Y_u (Y_u - d_u)}
@@ -76,7 +76,7 @@ def delta_variance(table: LifeTable, k: int, incidence: Steps) -> Steps:
     return np.asarray(np.maximum(second + own - 2.0 * first, 0.0))
 
 
-def aalen_variance(table: LifeTable, k: int, incidence: Steps) -> Steps:
+def aalen_variance(table: LifeTable, k: int, incidence: TableSteps) -> TableSteps:
     r"""Variance of the incidence of cause k by martingales, as in cmprsk::cuminc.
 
     .. math:: \sum_{u \le t} S(u-)^2 \left(
@@ -101,13 +101,13 @@ def aalen_variance(table: LifeTable, k: int, incidence: Steps) -> Steps:
     return np.asarray(np.maximum(np.cumsum(own) - 2.0 * first + second, 0.0))
 
 
-def _untied(events: Steps, at_risk: Steps) -> Steps:
+def _untied(events: TableSteps, at_risk: TableSteps) -> TableSteps:
     """Factor for ties; events are at most all at risk."""
     tied = events > 1
     return 1.0 - np.divide(events - 1, at_risk - 1, out=np.zeros_like(events), where=tied)
 
 
-def jackknife_variance(table: LifeTable, k: int, incidence: Steps) -> Steps:
+def jackknife_variance(table: LifeTable, k: int, incidence: TableSteps) -> TableSteps:
     r"""Variance of the incidence of cause k that does not take weights for counts.
 
     .. math:: \sum_i \left( w_i \, \partial F(t) / \partial w_i \right)^2
@@ -147,7 +147,7 @@ def jackknife_variance(table: LifeTable, k: int, incidence: Steps) -> Steps:
     return np.maximum(gone + _staying_squares(table, d, incidence, a_entry, constant), 0.0)
 
 
-def jackknife_hazard_variance(table: LifeTable) -> Steps:
+def jackknife_hazard_variance(table: LifeTable) -> TableSteps:
     """Variance of the Nelson-Aalen estimate by the infinitesimal jackknife over rows."""
     at_risk = table.at_risk
     d = -np.cumsum(table.n_events / at_risk**2)
@@ -159,14 +159,14 @@ def jackknife_hazard_variance(table: LifeTable) -> Steps:
     return gone + _staying_squares(table, d, none, none[:1], -d_entry)
 
 
-def _greenwood_terms(table: LifeTable) -> Steps:
+def _greenwood_terms(table: LifeTable) -> TableSteps:
     """D / (Y (Y - d)); 0 where everybody fails, after which nothing moves."""
     survivors = table.staying + table.censored
     product = table.at_risk * survivors
     return np.divide(table.n_events, product, out=np.zeros_like(product), where=survivors > 0)
 
 
-def _distances(curve: Steps, mass: Steps) -> tuple[Steps, Steps]:
+def _distances(curve: TableSteps, mass: TableSteps) -> tuple[TableSteps, TableSteps]:
     r"""Sums over u <= t of mass(u) times :math:`F(t) - F(u)` and its square.
 
     By what each step of F adds, rather than by expanding the square, which would cancel.
@@ -179,7 +179,7 @@ def _distances(curve: Steps, mass: Steps) -> tuple[Steps, Steps]:
 
 
 def _staying_squares(
-    table: LifeTable, d: Steps, curve: Steps, slope: Rows, constant: Rows
+    table: LifeTable, d: TableSteps, curve: TableSteps, slope: Rows, constant: Rows
 ) -> NDArray[np.float64]:
     """Sum over the rows that stay of the squares of w (d - slope * curve + constant)."""
     square = table.rows.weight**2

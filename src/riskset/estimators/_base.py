@@ -31,8 +31,8 @@ from riskset.data.design_columns import column_names
 from riskset.data.frame import data_frame
 from riskset.estimators._fitted import Fitted, Training
 from riskset.estimators._input import (
-    Columns,
-    Data,
+    FittedColumns,
+    ModelInput,
     as_offset,
     as_outcome,
     as_surv,
@@ -115,7 +115,7 @@ class HazardModelBase(PenaltyParameters, ABC):
     coef_: Features
     covariates_: tuple[str, ...]
     status_: Status
-    _columns: Columns
+    _columns: FittedColumns
     _fitted: Fitted
     _library: str | None
     _is_penalized: bool
@@ -229,7 +229,7 @@ class HazardModelBase(PenaltyParameters, ABC):
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        columns = Columns(names, factors=joined.rows.head.factors)
+        columns = FittedColumns(names, factors=joined.rows.head.factors)
         self._keep(solution, columns, is_penalized, has_counts=joined.has_counts)
         self.n_rows_ = joined.rows.head.n_rows
         self.n_events_ = sum(fact.n_events for fact in facts)
@@ -255,7 +255,7 @@ class HazardModelBase(PenaltyParameters, ABC):
         return self._strengths(head)
 
     @abstractmethod
-    def _loss(self, data: Data, runtime: Runtime) -> Loss:
+    def _loss(self, data: ModelInput, runtime: Runtime) -> Loss:
         """The likelihood of some data."""
 
     @abstractmethod
@@ -324,8 +324,8 @@ class HazardModelBase(PenaltyParameters, ABC):
         strata: object,
         offset: object,
         cluster: object,
-        known: Columns | None,
-    ) -> Data:
+        known: FittedColumns | None,
+    ) -> ModelInput:
         if isinstance(X, Blocks):
             raise InputError(
                 "rows in Blocks can only be fitted, by Cox and FineGray.",
@@ -366,14 +366,16 @@ class HazardModelBase(PenaltyParameters, ABC):
             n_dropped["rows_of_weight_0"] = absent
         notes += _notes_on(outcome.n_near_ties, outcome.n_strata, int(outcome.has_events.sum()))
         dataset = X if isinstance(X, Dataset) else None
-        return Data(design, outcome, columns, tuple(notes), n_dropped, dataset)
+        return ModelInput(design, outcome, columns, tuple(notes), n_dropped, dataset)
 
     def _strengths(self, design: Design) -> tuple[Features, Features]:
         if self.penalty is None:
             return np.zeros(design.n_features), np.zeros(design.n_features)
         return self.penalty.arrays(design.names)
 
-    def _store(self, data: Data, loss: Loss, solution: Solution, *, is_penalized: bool) -> None:
+    def _store(
+        self, data: ModelInput, loss: Loss, solution: Solution, *, is_penalized: bool
+    ) -> None:
         outcome = data.outcome
         # Weights that are not counts (as of inverse probabilities) need the robust variance; R too.
         counts = bool((outcome.weight == np.floor(outcome.weight)).all())
@@ -389,7 +391,7 @@ class HazardModelBase(PenaltyParameters, ABC):
         self._fitted = Fitted(training)
 
     def _keep(
-        self, solution: Solution, columns: Columns, is_penalized: bool, *, has_counts: bool
+        self, solution: Solution, columns: FittedColumns, is_penalized: bool, *, has_counts: bool
     ) -> None:
         self.coef_ = solution.coef
         self.covariates_ = columns.names

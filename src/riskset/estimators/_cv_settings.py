@@ -19,14 +19,14 @@ from riskset._types import Index, is_number
 from riskset.data.checks import Places
 from riskset.data.labels import as_codes
 from riskset.engine import check_engine, workers
-from riskset.estimators._input import Columns, Data
+from riskset.estimators._input import FittedColumns, ModelInput
 from riskset.estimators.finegray import column_labels
 from riskset.infer.crossval.checkpoint import Checkpoint, fingerprint
-from riskset.infer.crossval.engine import Engine
-from riskset.infer.crossval.explore import Plan, explore
+from riskset.infer.crossval.evaluator import PenaltyEvaluator
 from riskset.infer.crossval.folds import Folds, check_comparable, draw_folds, given_folds
 from riskset.infer.crossval.result import CrossValidation
-from riskset.infer.crossval.scores import CensoringFrom, Score, Scorer
+from riskset.infer.crossval.scores import CensoringFrom, ScoreKind, Scorer
+from riskset.infer.crossval.search_plan import SearchPlan, explore
 from riskset.model.penalty import Penalty
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution
@@ -43,7 +43,7 @@ class CVSettings:
 
     folds: object = 10
     repeats: int = 10
-    score: Score = "held_out"
+    score: ScoreKind = "held_out"
     groups: object = None
     stratify: bool = False
     censoring: CensoringFrom = "training"
@@ -66,7 +66,7 @@ class CVSettings:
             Whether the model estimates the distribution of censoring.
         """
         check_engine(self.engine)
-        for name, kind in (("score", Score), ("censoring", CensoringFrom)):
+        for name, kind in (("score", ScoreKind), ("censoring", CensoringFrom)):
             if getattr(self, name) not in get_args(kind):
                 raise InputError.wrong_option(name, getattr(self, name), get_args(kind))
         if self.censoring == "full" and not has_censoring:
@@ -87,7 +87,7 @@ class CVSettings:
         """Whether folds are drawn, instead of given by their ids."""
         return self.folds is None or isinstance(self.folds, (int, float, np.number, str))
 
-    def divide(self, data: Data) -> Folds:
+    def divide(self, data: ModelInput) -> Folds:
         """The folds of the data."""
         groups = self._groups(data)
         if self.draws:
@@ -107,7 +107,7 @@ class CVSettings:
             )
         return given_folds(self.folds, data.outcome)
 
-    def _groups(self, data: Data) -> Index | None:
+    def _groups(self, data: ModelInput) -> Index | None:
         if self.groups is None:
             return None
         outcome = data.outcome
@@ -134,12 +134,12 @@ class CVSettings:
     def scoring(
         self,
         problem: Problem,
-        data: Data,
+        data: ModelInput,
         *,
         max_iter: int,
         progress: bool | None,
         n_penalties: int | None,
-    ) -> Iterator[Engine]:
+    ) -> Iterator[PenaltyEvaluator]:
         """What scores penalties, with a progress bar while it does."""
         folds = self.divide(data)
         if self.score == "held_out" and not problem.loss.has_intercept:
@@ -167,7 +167,7 @@ class CVSettings:
                 words = f"penalty {penalties + 1}, replicate {replicates} of {m}"
                 bar.update(share, f"{words}, about {time_left(started, share)} left")
 
-            yield Engine(
+            yield PenaltyEvaluator(
                 problem, scorer, self.tol_replicates, max_iter, checkpoint, report, processes
             )
 
@@ -193,9 +193,9 @@ class PenaltyChoice(NamedTuple):
 
 def choose_penalty(
     problem: Problem,
-    plan: Plan,
+    plan: SearchPlan,
     settings: CVSettings,
-    data: Data | None = None,
+    data: ModelInput | None = None,
     *,
     max_iter: int,
     progress: bool | None,
@@ -207,11 +207,11 @@ def choose_penalty(
     ----------
     problem : Problem
         Of all rows.
-    plan : Plan
+    plan : SearchPlan
         The penalties to compare.
     settings : CVSettings
         Checked.
-    data : Data, optional
+    data : ModelInput, optional
         Where the columns that divide the rows are found by name, if the settings name any.
     library : str, optional
         For the data frames of the cross-validation.
@@ -224,7 +224,7 @@ def choose_penalty(
     """
     design = problem.design
     if data is None:
-        data = Data(design, problem.loss.outcome, Columns(design.names), (), {})
+        data = ModelInput(design, problem.loss.outcome, FittedColumns(design.names), (), {})
     with settings.scoring(
         problem, data, max_iter=max_iter, progress=progress, n_penalties=_expected(plan)
     ) as engine:
@@ -238,7 +238,7 @@ def choose_penalty(
     return PenaltyChoice(found, penalty, engine.start_for(penalty), notes)
 
 
-def _note_on_start(plan: Plan, result: CrossValidation) -> list[Note]:
+def _note_on_start(plan: SearchPlan, result: CrossValidation) -> list[Note]:
     """A start outside the range of a search was not used, or it would have been evaluated."""
     if plan.start is None or plan.search != "auto" or plan.penalties is not None:
         return []
@@ -256,7 +256,7 @@ def _note_on_start(plan: Plan, result: CrossValidation) -> list[Note]:
     ]
 
 
-def _expected(plan: Plan) -> int | None:
+def _expected(plan: SearchPlan) -> int | None:
     if plan.penalties is not None:
         return len(plan.penalties)
     if plan.search == "grid":

@@ -14,7 +14,7 @@ import numpy as np
 from riskset._errors import InputError, NotDefinedError, RisksetWarning
 from riskset._types import AnyArray, Features, Matrix
 from riskset.data.design import Design
-from riskset.infer.retuning import Choose
+from riskset.infer.bootstrap_with_tuning import PenaltyTuner
 from riskset.infer.variance import Covariance, model_covariance, robust_covariance
 from riskset.infer.wald import ChiSquareTest, likelihood_ratio_test, score_tests, wald_test
 from riskset.model.baseline import Baseline
@@ -75,7 +75,7 @@ class Training:
         Whether any coefficient has a penalty.
     is_robust : bool
         Whether the robust variance is the one to use.
-    choose : Choose, optional
+    choose : PenaltyTuner, optional
         Chooses the penalty anew for other case weights, as the fit did.
     """
 
@@ -84,7 +84,7 @@ class Training:
     solution: Solution
     is_penalized: bool
     is_robust: bool
-    choose: Choose | None = None
+    choose: PenaltyTuner | None = None
 
 
 class Fitted:

@@ -19,16 +19,21 @@ from riskset.data.labels import as_codes
 from riskset.engine import check_engine, workers
 from riskset.estimators._base import HazardModelBase
 from riskset.estimators._fitted import Fitted, ModelTests, Training
-from riskset.estimators._interval import Interval
+from riskset.estimators._interval import ConfidenceInterval
 from riskset.estimators.bootstrap import FAILED, Bootstrap, check_interval, warn
 from riskset.estimators.profiling import profiled_interval
 from riskset.infer import residuals as residual
-from riskset.infer.bootstrap import Estimate, Resampling, acceleration, resample_estimates
-from riskset.infer.bootstrap_intervals import IntervalType
-from riskset.infer.profile import Source
+from riskset.infer.bootstrap import (
+    ReplicateEstimate,
+    ResampledUnits,
+    acceleration,
+    resample_estimates,
+)
+from riskset.infer.bootstrap_intervals import BootstrapIntervalType
+from riskset.infer.bootstrap_with_tuning import check_divisible, retuned_estimates
+from riskset.infer.profile import ProfiledFit
 from riskset.infer.proportionality import ProportionalityTest, Transform, proportionality_test
 from riskset.infer.residuals import SchoenfeldResiduals
-from riskset.infer.retuning import check_divisible, retuned_estimates
 from riskset.infer.wald import normal_p_value, wald_interval
 from riskset.model.loss import Loss
 from riskset.solve.optimality import Problem
@@ -151,8 +156,8 @@ class HazardModel(HazardModelBase):
         penalized: bool = False,
         replicates: int | None = None,
         seed: int | None = None,
-        type: IntervalType | None = None,
-    ) -> Interval:
+        type: BootstrapIntervalType | None = None,
+    ) -> ConfidenceInterval:
         r"""Compute confidence intervals of log hazard ratios.
 
         Parameters
@@ -177,7 +182,7 @@ class HazardModel(HazardModelBase):
 
         Returns
         -------
-        Interval
+        ConfidenceInterval
             ``interval["age"]`` is (lower, upper).
 
         Raises
@@ -202,7 +207,7 @@ class HazardModel(HazardModelBase):
             return self._profiled(parameters, level, penalized)
         if method == "bootstrap":
             replicates = 200 if replicates is None else replicates
-            kind: IntervalType = "percentile" if type is None else type
+            kind: BootstrapIntervalType = "percentile" if type is None else type
             check_interval(replicates, level, kind)
             found = self.bootstrap(replicates, 1 if seed is None else seed, parameters=parameters)
             return found.interval(level, kind)
@@ -211,11 +216,11 @@ class HazardModel(HazardModelBase):
         errors = self.standard_error_ if method == "wald" else self.robust_standard_error_
         lower, upper = wald_interval(self.coef_[columns], errors[columns], level)
         names = tuple(self.covariates_[j] for j in columns)
-        return Interval(method, level, names, lower, upper)
+        return ConfidenceInterval(method, level, names, lower, upper)
 
     def _profiled(
         self, parameters: str | Sequence[str] | None, level: float, penalized: bool
-    ) -> Interval:
+    ) -> ConfidenceInterval:
         check_is_fitted(self, "coef_")
         columns = self._positions(parameters)
         if not self._fitted.has_training:
@@ -233,14 +238,14 @@ class HazardModel(HazardModelBase):
                     "every covariate is penalised, so none has a profile interval.",
                     hint="name the covariate of interest in `unpenalized`, and fit again.",
                 )
-        source = Source(
+        source = ProfiledFit(
             training.design, training.loss, training.solution, l1, l2, max_iter=self.max_iter
         )
         lower, upper = profiled_interval(
             source, columns, level, tol=self.tol, penalized=penalized, progress=self.progress
         )
         names = tuple(self.covariates_[j] for j in columns)
-        return Interval("profile", level, names, lower, upper)
+        return ConfidenceInterval("profile", level, names, lower, upper)
 
     def _positions(self, parameters: str | Sequence[str] | None) -> Index:
         if parameters is None:
@@ -374,9 +379,11 @@ class HazardModel(HazardModelBase):
         _warn_of_failures(result)
         return result
 
-    def _reported(self, estimates: Iterator[Estimate], expected: int) -> list[Estimate]:
+    def _reported(
+        self, estimates: Iterator[ReplicateEstimate], expected: int
+    ) -> list[ReplicateEstimate]:
         """All of them, with a progress bar while they are made."""
-        out: list[Estimate] = []
+        out: list[ReplicateEstimate] = []
         started = time.monotonic()
         with ProgressBar("Bootstrap", self.progress) as bar:
             for estimate in estimates:
@@ -556,12 +563,14 @@ def _check_chosen(columns: Index, free: Any) -> None:
         )
 
 
-def _resampling(training: Training, cluster: object, within_strata: bool) -> tuple[Resampling, str]:
+def _resampling(
+    training: Training, cluster: object, within_strata: bool
+) -> tuple[ResampledUnits, str]:
     outcome = training.loss.outcome
     codes = outcome.cluster
     if cluster is not None:
         codes = as_codes(cluster, "cluster", outcome.n_rows, Places({"cluster": "`cluster`"}))[0]
-    resampling = Resampling.of(outcome, codes, within_strata=bool(within_strata))
+    resampling = ResampledUnits.of(outcome, codes, within_strata=bool(within_strata))
     return resampling, "row" if codes is None else "cluster"
 
 

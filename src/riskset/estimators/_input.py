@@ -34,8 +34,8 @@ from riskset.model.penalty import Penalty
 from riskset.model.references import without_references
 
 __all__ = [
-    "Columns",
-    "Data",
+    "FittedColumns",
+    "ModelInput",
     "as_offset",
     "as_outcome",
     "as_surv",
@@ -54,7 +54,7 @@ class _WrongTypeError(InputError, TypeError):
 
 
 @dataclass(frozen=True)
-class Columns:
+class FittedColumns:
     """What X looked like at the fit.
 
     Attributes
@@ -75,12 +75,12 @@ class Columns:
     factors: Factors = ()
 
 
-class Data(NamedTuple):
+class ModelInput(NamedTuple):
     """Validated input of a fit, and what was said about it on the way."""
 
     design: Design
     outcome: Outcome
-    columns: Columns
+    columns: FittedColumns
     notes: tuple[Note, ...]
     n_dropped: dict[str, int]
     dataset: Dataset | None = None
@@ -94,7 +94,7 @@ def frame_library(X: object) -> str | None:
     return "pyarrow" if hasattr(X, "__arrow_c_stream__") else None
 
 
-def lift(X: object, known: Columns, *, outcome: bool = False) -> object:
+def lift(X: object, known: FittedColumns, *, outcome: bool = False) -> object:
     """New data as a `Dataset`, if they are a frame and those of the fit were a `Dataset`."""
     if known.schema is None or isinstance(X, Dataset) or not _has_text_names(X):
         return X
@@ -102,8 +102,8 @@ def lift(X: object, known: Columns, *, outcome: bool = False) -> object:
 
 
 def read_covariates(
-    estimator: BaseEstimator, X: object, known: Columns | None
-) -> tuple[Design, Columns]:
+    estimator: BaseEstimator, X: object, known: FittedColumns | None
+) -> tuple[Design, FittedColumns]:
     """The covariates of X; `known` are those of the fit, or None during the fit.
 
     Sets ``n_features_in_`` and, where columns have names, ``feature_names_in_`` of the estimator
@@ -136,15 +136,17 @@ def read_covariates(
         design = Design.from_sparse(matrix, names)
     else:
         design = Design.from_dense(matrix, names)
-    return design, Columns(design.names) if known is None else known
+    return design, FittedColumns(design.names) if known is None else known
 
 
-def _read_design(estimator: Any, X: Design, known: Columns | None) -> tuple[Design, Columns]:
+def _read_design(
+    estimator: Any, X: Design, known: FittedColumns | None
+) -> tuple[Design, FittedColumns]:
     if known is None:
         X = _for_model(estimator, X)
         estimator.n_features_in_ = X.n_features
         estimator.feature_names_in_ = np.array(X.names, dtype=object)
-        return X, Columns(X.names, factors=X.factors)
+        return X, FittedColumns(X.names, factors=X.factors)
     X = _as_fitted(X, known)
     if X.names != known.names:
         absent = [name for name in known.names if name not in set(X.names)]
@@ -156,14 +158,16 @@ def _read_design(estimator: Any, X: Design, known: Columns | None) -> tuple[Desi
     return X, known
 
 
-def _read_frame(estimator: Any, X: object, known: Columns | None) -> tuple[Design, Columns]:
+def _read_frame(
+    estimator: Any, X: object, known: FittedColumns | None
+) -> tuple[Design, FittedColumns]:
     table = as_table(X)
     if known is None:
         encoder, design = FrameEncoder.fit(table)
         design = _for_model(estimator, design)
         estimator.n_features_in_ = len(encoder.columns)
         estimator.feature_names_in_ = np.array(encoder.columns, dtype=object)
-        return design, Columns(design.names, encoder, factors=design.factors)
+        return design, FittedColumns(design.names, encoder, factors=design.factors)
     if known.encoder is None:
         design = FrameEncoder.fit(table)[1]
         if hasattr(estimator, "feature_names_in_"):
@@ -186,7 +190,7 @@ def _for_model(estimator: Any, design: Design) -> Design:
     return without_references(design, first or next(iter(kinds), None))
 
 
-def _as_fitted(design: Design, known: Columns) -> Design:
+def _as_fitted(design: Design, known: FittedColumns) -> Design:
     """New data without the levels that had no column at the fit.
 
     Raises

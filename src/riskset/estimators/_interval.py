@@ -9,11 +9,11 @@ import numpy as np
 from riskset._types import Features
 from riskset.data.frame import data_frame
 
-__all__ = ["Interval"]
+__all__ = ["ConfidenceInterval"]
 
 
 @dataclass(frozen=True, eq=False)
-class Interval:
+class ConfidenceInterval:
     """Confidence intervals of coefficients, as log hazard ratios.
 
     Attributes
@@ -30,7 +30,7 @@ class Interval:
 
     Examples
     --------
-    >>> interval = Interval("wald", 0.95, ("age",), np.array([0.1]), np.array([0.3]))
+    >>> interval = ConfidenceInterval("wald", 0.95, ("age",), np.array([0.1]), np.array([0.3]))
     >>> interval["age"]
     (0.1, 0.3)
     """

@@ -172,7 +172,7 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _BlockSource:
     """The rows of a block."""
 
     design: Design
@@ -207,15 +207,15 @@ def _name(k: int, item: object) -> str:
 def _make(read: Callable[[Any], Any], name: str, item: object, n_threads: int) -> RowBlock:
     with _naming(name):
         found = read(item)
-        source = found if isinstance(found, _Source) else _read(found)
+        source = found if isinstance(found, _BlockSource) else _read(found)
     return RowBlock(replace(source, name=name), n_threads)  # type: ignore[arg-type]
 
 
-def _read(found: object) -> _Source:
+def _read(found: object) -> _BlockSource:
     """From what `read` may give."""
     if isinstance(found, Dataset):
         design = without_references(found.design, None)
-        return _Source(design, partial(_outcome_of, found))
+        return _BlockSource(design, partial(_outcome_of, found))
     if isinstance(found, tuple) and len(found) == 2:
         found = {"X": found[0], "y": found[1]}
     if not isinstance(found, Mapping) or not {"X", "y"} <= set(found):
@@ -232,7 +232,7 @@ def _read(found: object) -> _Source:
     design, _ = read_covariates(BaseEstimator(), found["X"], None)
     more = {name: found.get(name) for name in ARGUMENTS[2:]}
     make = partial(_outcome_from, found["y"], design.n_rows, more)
-    return _Source(design, make)
+    return _BlockSource(design, make)
 
 
 def _outcome_of(data: Dataset, cause: int | str | None) -> Outcome:
@@ -278,9 +278,9 @@ class _Packed:
         return cls(design.take_rows(rows), None, columns, cause)
 
 
-def _unpacked(packed: _Packed) -> _Source:
+def _unpacked(packed: _Packed) -> _BlockSource:
     design = packed.design if packed.rows is None else packed.design.take_rows(packed.rows)
-    return _Source(design, partial(_outcome_again, packed))
+    return _BlockSource(design, partial(_outcome_again, packed))
 
 
 def _outcome_again(packed: _Packed, cause: int | str | None) -> Outcome:

@@ -12,8 +12,13 @@ import numpy as np
 from riskset._errors import InputError, RisksetWarning
 from riskset._types import Features, Matrix, is_count
 from riskset.data.frame import data_frame
-from riskset.estimators._interval import Interval
-from riskset.infer.bootstrap_intervals import Ends, IntervalType, interval_ends, least_replicates
+from riskset.estimators._interval import ConfidenceInterval
+from riskset.infer.bootstrap_intervals import (
+    BootstrapInterval,
+    BootstrapIntervalType,
+    interval_ends,
+    least_replicates,
+)
 from riskset.model.penalty import Penalty
 from riskset.solve.result import UNCERTIFIED
 
@@ -110,7 +115,9 @@ class Bootstrap:
         out[columns] = of(self.replicates[:, columns], axis=0)
         return out
 
-    def interval(self, level: float = 0.95, type: IntervalType = "percentile") -> Interval:
+    def interval(
+        self, level: float = 0.95, type: BootstrapIntervalType = "percentile"
+    ) -> ConfidenceInterval:
         r"""Compute confidence intervals from the replicates.
 
         Let :math:`q_p` be the order statistic :math:`(B + 1) p` of the replicates, :math:`\alpha =
@@ -128,7 +135,7 @@ class Bootstrap:
 
         Returns
         -------
-        Interval
+        ConfidenceInterval
             May be infinite if replicates are. NaN if not defined, with a warning that gives the
             reason.
 
@@ -158,9 +165,11 @@ class Bootstrap:
             "retuned": self.penalties is not None,
         }
         lower, upper = (np.array([getattr(e, side) for e in ends]) for side in ("lower", "upper"))
-        return Interval("bootstrap", level, self.names, lower, upper, details)
+        return ConfidenceInterval("bootstrap", level, self.names, lower, upper, details)
 
-    def _tell(self, type: IntervalType, level: float, ends: Sequence[Ends]) -> None:
+    def _tell(
+        self, type: BootstrapIntervalType, level: float, ends: Sequence[BootstrapInterval]
+    ) -> None:
         """Warn of intervals that are not what was asked for."""
         for j, found in enumerate(ends):
             name = self.names[j]
@@ -174,7 +183,7 @@ class Bootstrap:
                     "ask for more replicates.",
                 )
 
-    def _why_undefined(self, j: int, type: IntervalType, level: float) -> tuple[str, str]:
+    def _why_undefined(self, j: int, type: BootstrapIntervalType, level: float) -> tuple[str, str]:
         values = self.replicates[:, j]
         left, least = int((~np.isnan(values)).sum()), least_replicates(level)
         if np.isnan(self.coef[j]):
@@ -194,7 +203,7 @@ class Bootstrap:
             "ask for more replicates, or use `type='percentile'`.",
         )
 
-    def summary(self, *, level: float = 0.95, type: IntervalType = "percentile") -> Any:
+    def summary(self, *, level: float = 0.95, type: BootstrapIntervalType = "percentile") -> Any:
         """Return a data frame with one row per coefficient.
 
         Columns: ``covariate``, ``coef``, ``bias``, ``standard_error``, ``lower``, ``upper``, and
@@ -227,8 +236,8 @@ class Bootstrap:
 
 def check_interval(replicates: object, level: float, type: object) -> None:
     """Refuse a type of interval that there is not, or that has too few replicates."""
-    if type not in get_args(IntervalType):
-        raise InputError.wrong_option("type", type, get_args(IntervalType))
+    if type not in get_args(BootstrapIntervalType):
+        raise InputError.wrong_option("type", type, get_args(BootstrapIntervalType))
     least = least_replicates(level)
     if not is_count(replicates) or replicates < least:
         raise InputError(

@@ -17,7 +17,7 @@ from riskset.data.checks import Places, as_numbers
 from riskset.data.dataset import Dataset
 from riskset.data.frame import data_frame
 from riskset.estimators._base import PenaltyParameters, as_times
-from riskset.estimators._input import Columns, frame_library, lift, read_covariates
+from riskset.estimators._input import FittedColumns, frame_library, lift, read_covariates
 from riskset.estimators.cox import Cox
 from riskset.model.cox import Ties
 from riskset.model.incidence import incidence_from_hazards
@@ -152,7 +152,7 @@ class CauseSpecificCox(PenaltyParameters):
             )
         return {cause: self.penalty[cause] for cause in causes.tolist()}
 
-    def _lend_columns(self, model: Cox, columns: Columns, library: str | None) -> None:
+    def _lend_columns(self, model: Cox, columns: FittedColumns, library: str | None) -> None:
         """Let the model of a cause take new rows in the form of X."""
         model._columns, model._library = columns, library
         model.n_features_in_ = self.n_features_in_

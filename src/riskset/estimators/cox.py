@@ -5,7 +5,7 @@ from typing import get_args
 from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset.estimators._inference import HazardModel
-from riskset.estimators._input import Data
+from riskset.estimators._input import ModelInput
 from riskset.model.cox import CoxLoss, Ties
 from riskset.model.penalty import Penalty
 
@@ -130,7 +130,7 @@ class Cox(HazardModel):
     def _options(self) -> dict[str, tuple[str, ...]]:
         return {**super()._options(), "ties": get_args(Ties)}
 
-    def _loss(self, data: Data, runtime: Runtime) -> CoxLoss:
+    def _loss(self, data: ModelInput, runtime: Runtime) -> CoxLoss:
         return CoxLoss(data.outcome, self.ties, runtime)
 
     def _block_censoring(self) -> None:

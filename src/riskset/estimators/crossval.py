@@ -16,15 +16,15 @@ from riskset.data.outcome import Outcome
 from riskset.estimators._cv_settings import CVSettings, choose_penalty
 from riskset.estimators._fitted import Fitted
 from riskset.estimators._inference import HazardModel
-from riskset.estimators._input import Data, frame_library
+from riskset.estimators._input import ModelInput, frame_library
 from riskset.estimators.cox import Cox
 from riskset.estimators.finegray import FineGray
 from riskset.estimators.fit_file import SavedFit
-from riskset.infer.crossval.explore import Plan, Rule, Search
+from riskset.infer.bootstrap_with_tuning import TunedPenalty
 from riskset.infer.crossval.folds import Folds
 from riskset.infer.crossval.result import CrossValidation
-from riskset.infer.crossval.scores import CensoringFrom, Score
-from riskset.infer.retuning import Chosen
+from riskset.infer.crossval.scores import CensoringFrom, ScoreKind
+from riskset.infer.crossval.search_plan import ChoiceRule, SearchMethod, SearchPlan
 from riskset.model.censoring import BeyondSupport, CensoringTies, CensoringWeights
 from riskset.model.cox import Ties
 from riskset.model.penalty import L1, L2, Penalty
@@ -59,8 +59,8 @@ class CrossValidated(HazardModel):
     penalties: Any
     folds: Any
     repeats: int
-    search: Search
-    rule: Rule
+    search: SearchMethod
+    rule: ChoiceRule
     groups: object
     stratify: bool
     censoring: CensoringFrom
@@ -83,8 +83,8 @@ class CrossValidated(HazardModel):
         return parameters | {"score": self._score_name}
 
     @property
-    def _score_name(self) -> Score:
-        return cast(Score, self.__dict__["score"])
+    def _score_name(self) -> ScoreKind:
+        return cast(ScoreKind, self.__dict__["score"])
 
     @classmethod
     def ohdsi(cls, penalty: Penalty | None = None, **parameters: Any) -> Self:
@@ -131,8 +131,8 @@ class CrossValidated(HazardModel):
             preset["start"] = start
         return cls(penalty, **(preset | parameters))
 
-    def _plan(self) -> Plan:
-        return Plan.build(
+    def _plan(self) -> SearchPlan:
+        return SearchPlan.build(
             self.penalty if self.penalty is not None else L1(1.0),
             **{name: getattr(self, name) for name in PLANNED},
         )
@@ -269,17 +269,17 @@ class CrossValidated(HazardModel):
 class _PenaltyTuner:
     """The choice of the penalty for the same rows with other case weights."""
 
-    data: Data
+    data: ModelInput
     settings: CVSettings
-    plan: Plan
+    plan: SearchPlan
     max_iter: int
 
-    def __call__(self, problem: Problem) -> Chosen:
+    def __call__(self, problem: Problem) -> TunedPenalty:
         rows = self.data._replace(outcome=problem.loss.outcome)
         choice = choose_penalty(
             problem, self.plan, self.settings, rows, max_iter=self.max_iter, progress=False
         )
-        return Chosen(choice.penalty, choice.start)
+        return TunedPenalty(choice.penalty, choice.start)
 
     def divide(self, outcome: Outcome) -> Folds:
         return self.settings.divide(self.data._replace(outcome=outcome))
@@ -413,9 +413,9 @@ class CoxCV(CrossValidated, Cox):
         penalties: object = None,
         folds: object = 10,
         repeats: int = 10,
-        search: Search = "auto",
-        rule: Rule = "min",
-        score: Score = "held_out",
+        search: SearchMethod = "auto",
+        rule: ChoiceRule = "min",
+        score: ScoreKind = "held_out",
         groups: object = None,
         stratify: bool = False,
         censoring: CensoringFrom = "training",
@@ -483,9 +483,9 @@ class FineGrayCV(CrossValidated, FineGray):
         penalties: object = None,
         folds: object = 10,
         repeats: int = 10,
-        search: Search = "auto",
-        rule: Rule = "min",
-        score: Score = "held_out",
+        search: SearchMethod = "auto",
+        rule: ChoiceRule = "min",
+        score: ScoreKind = "held_out",
         groups: object = None,
         stratify: bool = False,
         censoring: CensoringFrom = "training",
@@ -520,7 +520,7 @@ def cross_validate(
     *,
     folds: object = 10,
     repeats: int = 10,
-    score: Score = "held_out",
+    score: ScoreKind = "held_out",
     groups: object = None,
     stratify: bool = False,
     censoring: CensoringFrom = "training",

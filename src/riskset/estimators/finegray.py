@@ -12,7 +12,7 @@ from riskset.data.labels import as_codes
 from riskset.data.outcome import Outcome
 from riskset.estimators._base import as_times
 from riskset.estimators._inference import HazardModel
-from riskset.estimators._input import Data
+from riskset.estimators._input import ModelInput
 from riskset.model.censoring import (
     BeyondSupport,
     CensoringDistribution,
@@ -179,7 +179,7 @@ class FineGray(HazardModel):
             "censoring_weights": get_args(CensoringWeights),
         }
 
-    def _loss(self, data: Data, runtime: Runtime) -> FineGrayLoss:
+    def _loss(self, data: ModelInput, runtime: Runtime) -> FineGrayLoss:
         outcome = data.outcome
         if outcome.entry is not None and (outcome.entry >= outcome.time.min()).any():
             raise InputError(
@@ -201,7 +201,7 @@ class FineGray(HazardModel):
                 )
         return Subdistribution(self.censoring_ties, self.censoring_beyond, self.censoring_weights)
 
-    def _censoring(self, data: Data, outcome: Outcome) -> CensoringDistribution:
+    def _censoring(self, data: ModelInput, outcome: Outcome) -> CensoringDistribution:
         group = self._group(data)
         if self.censoring_probability is None:
             return CensoringDistribution.estimate(
@@ -230,7 +230,7 @@ class FineGray(HazardModel):
         )
         return CensoringDistribution.given(outcome, given)
 
-    def _group(self, data: Data) -> Index | None:
+    def _group(self, data: ModelInput) -> Index | None:
         chosen = self.censoring_group
         if chosen is None and data.dataset is not None:
             chosen = data.dataset.outcome_columns.censoring_group
@@ -249,7 +249,7 @@ class FineGray(HazardModel):
         return as_codes(labels, "censoring_group", data.outcome.n_rows, PLACES)[0]
 
 
-def column_labels(name: str, data: Data, argument: str) -> AnyArray:
+def column_labels(name: str, data: ModelInput, argument: str) -> AnyArray:
     """Labels by the name of a column: one with a role, or a covariate."""
     roles: dict[str, AnyArray | None] = {}
     if data.dataset is not None:

@@ -37,8 +37,8 @@ from riskset.data.documents import (
 from riskset.data.frame import FrameEncoder
 from riskset.data.schema import Schema
 from riskset.data.writers import check_target, replacing
-from riskset.estimators._input import Columns
-from riskset.estimators._interval import Interval
+from riskset.estimators._input import FittedColumns
+from riskset.estimators._interval import ConfidenceInterval
 from riskset.estimators.fit_form import (
     ArchiveForm,
     EstimatorForm,
@@ -103,7 +103,7 @@ class SavedFit:
     facts : dict
         Attributes by name, see `FACTS`; those that a file lacks are absent.
     coef : (p,) float64
-    columns : Columns
+    columns : FittedColumns
     notes : tuple of Note
     n_features_in, feature_names_in : int, list or None
         As scikit-learn has them.
@@ -121,7 +121,7 @@ class SavedFit:
     cause: int | str | None
     facts: dict[str, Any]
     coef: Features
-    columns: Columns
+    columns: FittedColumns
     notes: tuple[Note, ...]
     n_features_in: int
     feature_names_in: list[Any] | None
@@ -163,7 +163,7 @@ def write_archive(path: str | os.PathLike[str], fit: SavedFit) -> None:
 def fit_document(
     fit: SavedFit,
     *,
-    interval: Interval | None = None,
+    interval: ConfidenceInterval | None = None,
     seconds: Mapping[str, float] | None = None,
     checksums: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def fit_document(
     Parameters
     ----------
     fit : SavedFit
-    interval : Interval, optional
+    interval : ConfidenceInterval, optional
         Confidence intervals to store.
     seconds : mapping, optional
         Times to report in addition to those of the fit.
@@ -342,7 +342,7 @@ def _cross_validation(found: CrossValidation, parameters: Mapping[str, Any]) -> 
     }
 
 
-def _interval(interval: Interval) -> dict[str, object]:
+def _interval(interval: ConfidenceInterval) -> dict[str, object]:
     bounds = {
         name: {"lower": _number(lower), "upper": _number(upper)}
         for name, (lower, upper) in interval.bounds.items()
@@ -529,8 +529,8 @@ def _columns(
     encoder: dict[str, Any] | None,
     schema: dict[str, Any] | None,
     factors: list[list[str]],
-) -> Columns:
-    return Columns(
+) -> FittedColumns:
+    return FittedColumns(
         tuple(names),
         None if encoder is None else FrameEncoder.from_dict(encoder),
         None if schema is None else Schema.from_dict(schema),

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from riskset.data.documents import Finite, Form, Numeral, check_ascending, check_label
 from riskset.data.frame import FrameEncoder
 from riskset.data.schema_form import EncoderForm, SchemaForm
-from riskset.infer.crossval.scores import Score
+from riskset.infer.crossval.scores import ScoreKind
 from riskset.model.censoring import BeyondSupport, CensoringTies, CensoringWeights
 from riskset.model.cox import Ties
 from riskset.solve.result import Status
@@ -119,7 +119,7 @@ class SearchForm(Form):
     """What a cross-validation keeps in addition to its arrays."""
 
     penalties: list[dict[str, Any] | None]
-    score: Score
+    score: ScoreKind
     best: Count
     chosen: Count
 

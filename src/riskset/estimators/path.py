@@ -20,7 +20,7 @@ from riskset.data.frame import data_frame
 from riskset.engine import check_engine, workers
 from riskset.estimators._base import SOLVERS
 from riskset.estimators._inference import HazardModel
-from riskset.estimators._input import Data, frame_library
+from riskset.estimators._input import ModelInput, frame_library
 from riskset.model.loss import Loss
 from riskset.model.penalty import L1, Penalty
 from riskset.solve.optimality import Problem
@@ -88,7 +88,7 @@ class PathResult:
     n_iter: Index
     seconds: float
     notes: tuple[Note, ...]
-    _source: "_Source" = field(repr=False)
+    _source: "_PathProblem" = field(repr=False)
     _last: Solution = field(repr=False)
 
     def __repr__(self) -> str:
@@ -142,11 +142,11 @@ class PathResult:
 
 
 @dataclass(frozen=True, eq=False)
-class _Source:
+class _PathProblem:
     """What a path is computed from."""
 
     template: HazardModel
-    data: Data
+    data: ModelInput
     loss: Loss
     problem: Problem
     library: str | None
@@ -325,7 +325,7 @@ def path(
     loss = model._loss(data, runtime)
     started = time.perf_counter()
     problem = Problem.prepare(data.design, loss)
-    source = _Source(model, data, loss, problem, frame_library(X))
+    source = _PathProblem(model, data, loss, problem, frame_library(X))
     kind = model.penalty if model.penalty is not None else L1(1.0)
     start: Solution | None = None
     notes = list(data.notes)
@@ -353,7 +353,7 @@ def path(
     return result
 
 
-def _min_ratio(min_ratio: float | None, data: Data) -> float:
+def _min_ratio(min_ratio: float | None, data: ModelInput) -> float:
     if min_ratio is None:
         return 1e-4 if data.design.n_rows >= data.design.n_features else 1e-2
     if not (is_number(min_ratio) and 0 < min_ratio < 1):
@@ -370,7 +370,7 @@ def _geometric(first: float, ratio: float, n_penalties: int) -> list[float]:
 
 
 def _collect(
-    source: _Source,
+    source: _PathProblem,
     chosen: Sequence[Penalty],
     notes: Sequence[Note],
     points: list[_Point],

@@ -18,7 +18,13 @@ from riskset._types import Features, Index, is_count, is_number
 from riskset.data.frame import data_frame
 from riskset.estimators._base import HazardModelBase
 from riskset.estimators._input import frame_library
-from riskset.infer.profile import Grid, Source, adaptive_grid, fixed_grid, profile_intervals
+from riskset.infer.profile import (
+    ProfiledFit,
+    ProfileGrid,
+    adaptive_grid,
+    fixed_grid,
+    profile_intervals,
+)
 from riskset.solve.fit import fit_by_newton
 
 __all__ = ["Profile", "profile", "profiled_interval"]
@@ -61,7 +67,7 @@ class Profile:
     maximum: float
     log_likelihood_maximum: float
     error: float
-    _source: Source = field(repr=False)
+    _source: ProfiledFit = field(repr=False)
     _column: int = field(repr=False)
     _library: str | None = field(repr=False)
     _progress: bool | None = field(repr=False)
@@ -184,7 +190,7 @@ def profile(
     _check_unpenalized(str(parameter), bool(l1[column] or l2[column]), penalized)
     loss = model._loss(data, runtime)
     solution = fit_by_newton(data.design, loss, l1, l2, tol=model.tol, max_iter=model.max_iter)
-    source = Source(data.design, loss, solution, l1, l2, model.max_iter)
+    source = ProfiledFit(data.design, loss, solution, l1, l2, model.max_iter)
     _check_solution(source, model.tol)
     if not source.is_estimable(column):
         raise InputError(
@@ -219,7 +225,7 @@ def profile(
 
 
 def profiled_interval(
-    source: Source,
+    source: ProfiledFit,
     columns: Index,
     level: float,
     *,
@@ -236,7 +242,7 @@ def profiled_interval(
 
 
 def _intervals(
-    source: Source, columns: Index, level: float, progress: bool | None
+    source: ProfiledFit, columns: Index, level: float, progress: bool | None
 ) -> tuple[Features, Features]:
     expected = 2 * FITS_AN_END * columns.size
     with _reported(source, "Profile intervals", expected, progress) as reporting:
@@ -259,7 +265,9 @@ def _intervals(
 
 
 @contextmanager
-def _reported(source: Source, title: str, expected: int, progress: bool | None) -> Iterator[Source]:
+def _reported(
+    source: ProfiledFit, title: str, expected: int, progress: bool | None
+) -> Iterator[ProfiledFit]:
     """The same, with a progress bar that its fits move, in whichever thread they run."""
     lock, done, started = threading.Lock(), 0, monotonic()
     with ProgressBar(title, progress) as bar:
@@ -336,7 +344,7 @@ def _check_unpenalized(name: str, has_penalty: bool, penalized: bool) -> None:
         )
 
 
-def _check_solution(source: Source, tol: float) -> None:
+def _check_solution(source: ProfiledFit, tol: float) -> None:
     solution = source.solution
     if solution.status == "undecided":
         raise NotDefinedError(
@@ -352,7 +360,7 @@ def _check_solution(source: Source, tol: float) -> None:
         )
 
 
-def _warn(name: str, found: Grid) -> None:
+def _warn(name: str, found: ProfileGrid) -> None:
     bad = [point.at for point in found.points if not point.is_certified]
     if bad:
         warnings.warn(

@@ -10,7 +10,7 @@ from riskset._errors import InputError
 from riskset.data.schema import Schema
 from riskset.data.writers import write_json
 from riskset.estimators._inference import HazardModel
-from riskset.estimators._interval import Interval
+from riskset.estimators._interval import ConfidenceInterval
 from riskset.estimators.cox import Cox
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
@@ -75,7 +75,7 @@ def load(path: str | os.PathLike[str]) -> HazardModel:
 def to_dict(
     model: HazardModel,
     *,
-    interval: Interval | None = None,
+    interval: ConfidenceInterval | None = None,
     seconds: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """The content of the ``fit.json`` of a model that was fitted on a `Dataset`."""
@@ -97,7 +97,7 @@ def write_fit(
     path: Path,
     model: HazardModel,
     *,
-    interval: Interval | None = None,
+    interval: ConfidenceInterval | None = None,
     seconds: Mapping[str, float] | None = None,
 ) -> None:
     """Write ``fit.json`` alone, whole or not at all; see `to_dict`."""

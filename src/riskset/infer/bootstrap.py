@@ -30,8 +30,8 @@ from riskset.solve.replicates import Replicate, ReplicateWeights, fit_replicates
 from riskset.solve.result import UNCERTIFIED, Solution, Status
 
 __all__ = [
-    "Estimate",
-    "Resampling",
+    "ReplicateEstimate",
+    "ResampledUnits",
     "acceleration",
     "estimate_of",
     "for_resampling",
@@ -45,7 +45,7 @@ MOST_ACTIVE = 2000
 
 
 @dataclass(frozen=True)
-class Resampling:
+class ResampledUnits:
     """Which rows are drawn together, and from which others.
 
     Attributes
@@ -66,7 +66,7 @@ class Resampling:
     @classmethod
     def of(
         cls, outcome: Outcome, cluster: Index | None = None, *, within_strata: bool = False
-    ) -> "Resampling":
+    ) -> "ResampledUnits":
         """Draw rows, or whole clusters; from all of them, or from those of the same stratum.
 
         Parameters
@@ -156,7 +156,7 @@ def for_resampling(loss: Loss) -> tuple[Loss, bool]:
 # ---------------------------------------------------------------------------------- estimates
 
 
-class Estimate(NamedTuple):
+class ReplicateEstimate(NamedTuple):
     """The answer of one replicate.
 
     Attributes
@@ -183,7 +183,7 @@ def resample_estimates(
     whole: Solution,
     l1: Features,
     l2: Features,
-    resampling: Resampling,
+    resampling: ResampledUnits,
     columns: Index,
     *,
     replicates: int,
@@ -191,7 +191,7 @@ def resample_estimates(
     tol: float = TOL,
     max_iter: int = 200,
     workers: Workers | None = None,
-) -> Iterator[Estimate]:
+) -> Iterator[ReplicateEstimate]:
     """Estimates of some coefficients in every resample, one after the other.
 
     Parameters
@@ -251,12 +251,14 @@ def _left_out(
     return aliasing.find_aliased(resample, *in_stored_units(design, l1, l2))[0]
 
 
-def estimate_of(found: Replicate | Solution, lost: NDArray[np.bool_], columns: Index) -> Estimate:
+def estimate_of(
+    found: Replicate | Solution, lost: NDArray[np.bool_], columns: Index
+) -> ReplicateEstimate:
     """What is kept of a fit; `lost` are the coefficients (p,) that are not identified."""
     if found.status in (*UNCERTIFIED, "not_estimable"):
-        return Estimate(np.full(columns.size, np.nan), found.status)
+        return ReplicateEstimate(np.full(columns.size, np.nan), found.status)
     coef = np.where(lost, np.nan, found.coef)[columns]
-    return Estimate(coef, "not_estimable" if np.isnan(coef).any() else found.status)
+    return ReplicateEstimate(coef, "not_estimable" if np.isnan(coef).any() else found.status)
 
 
 def acceleration(
@@ -264,7 +266,7 @@ def acceleration(
     whole: Solution,
     l2: Features,
     free: NDArray[np.bool_],
-    resampling: Resampling,
+    resampling: ResampledUnits,
     columns: Index,
 ) -> Features:
     r"""Acceleration of each parameter, from the infinitesimal jackknife.

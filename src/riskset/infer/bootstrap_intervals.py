@@ -16,18 +16,18 @@ from riskset._types import Features
 from riskset.infer.wald import normal_quantile
 
 __all__ = [
-    "Ends",
-    "IntervalType",
+    "BootstrapInterval",
+    "BootstrapIntervalType",
     "bca_levels",
     "interval_ends",
     "least_replicates",
     "order_quantile",
 ]
 
-IntervalType = Literal["percentile", "basic", "bca", "normal"]
+BootstrapIntervalType = Literal["percentile", "basic", "bca", "normal"]
 
 
-class Ends(NamedTuple):
+class BootstrapInterval(NamedTuple):
     """An interval.
 
     Attributes
@@ -43,7 +43,7 @@ class Ends(NamedTuple):
     is_extreme: bool
 
 
-NOTHING = Ends(float("nan"), float("nan"), False)
+NOTHING = BootstrapInterval(float("nan"), float("nan"), False)
 
 
 def least_replicates(level: float) -> int:
@@ -88,13 +88,13 @@ def order_quantile(ordered: Features, share: float, side: Literal[-1, 1]) -> flo
 
 
 def interval_ends(
-    kind: IntervalType,
+    kind: BootstrapIntervalType,
     estimate: float,
     replicates: Features,
     level: float = 0.95,
     *,
     acceleration: float = 0.0,
-) -> Ends:
+) -> BootstrapInterval:
     r"""An interval of one parameter.
 
     With :math:`q_p` the order statistic :math:`(B + 1) p` of the replicates, :math:`\hat\theta` the
@@ -118,7 +118,7 @@ def interval_ends(
 
     Returns
     -------
-    Ends
+    BootstrapInterval
         NaN where fewer replicates are left than `least_replicates`; for the basic interval of an
         infinite estimate; for normal intervals with infinite replicates; and for "bca" if the
         estimate is infinite or lies beyond all replicates.
@@ -136,7 +136,7 @@ def interval_ends(
             return NOTHING
         centre = 2 * estimate - ordered.mean()
         half = normal_quantile(level) * ordered.std(ddof=1)
-        return Ends(float(centre - half), float(centre + half), False)
+        return BootstrapInterval(float(centre - half), float(centre + half), False)
     low, high = (1 - level) / 2, (1 + level) / 2
     if kind == "bca":
         low, high = bca_levels(estimate, ordered, level, acceleration)
@@ -146,10 +146,10 @@ def interval_ends(
     if kind == "basic":
         if not np.isfinite(estimate):
             return NOTHING
-        return Ends(2 * estimate - upper, 2 * estimate - lower, False)
+        return BootstrapInterval(2 * estimate - upper, 2 * estimate - lower, False)
     place = (ordered.size + 1) * np.array([low, high])
     beyond = (place < 1 - 1e-9 * ordered.size) | (place > ordered.size * (1 + 1e-9))
-    return Ends(lower, upper, bool(beyond.any()))
+    return BootstrapInterval(lower, upper, bool(beyond.any()))
 
 
 def bca_levels(

@@ -14,9 +14,9 @@ from riskset.data.outcome import Outcome
 from riskset.metrics._censored import AtTime, read_chances
 from riskset.metrics._sample import Sample, read_score, read_times
 
-__all__ = ["AUC", "Controls", "auc"]
+__all__ = ["AUC", "ControlDefinition", "auc"]
 
-Controls = Literal["event_free", "event_free_or_competing"]
+ControlDefinition = Literal["event_free", "event_free_or_competing"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def auc(
     times: object,
     *,
     cause: int | str | None = None,
-    controls: Controls = "event_free_or_competing",
+    controls: ControlDefinition = "event_free_or_competing",
     sample_weight: object = None,
     y_train: AnyArray | Outcome | None = None,
     censoring: object = None,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import Rows
-from riskset.curves._result import C, Curves
+from riskset.curves._result import C, GroupCurves
 from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve
 from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve
 from riskset.plot._style import ACCENT, COLOURS, INK, STYLE, AxisLabel, frame, label_ends, short
@@ -176,7 +176,9 @@ def incidence_by_group(
     return picture.draw(curves if at_risk else [], limits, title, xlabel, ylabel)
 
 
-def _chosen(result: Curves[C], groups: Sequence[object] | None, kind: type[Curves[C]]) -> list[C]:
+def _chosen(
+    result: GroupCurves[C], groups: Sequence[object] | None, kind: type[GroupCurves[C]]
+) -> list[C]:
     if not isinstance(result, kind):
         maker = "kaplan_meier" if kind is KaplanMeier else "aalen_johansen"
         raise InputError(

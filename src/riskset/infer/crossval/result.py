@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from riskset._messages import Note
 from riskset._types import AnyArray, Features, Index, Matrix
 from riskset.data.frame import data_frame
-from riskset.infer.crossval.engine import Scored, are_equal
+from riskset.infer.crossval.evaluator import ScoredPenalty, are_equal
 from riskset.infer.crossval.folds import Folds
-from riskset.infer.crossval.scores import ReplicateScore, Score
+from riskset.infer.crossval.scores import ReplicateScore, ScoreKind
 from riskset.model.penalty import Penalty
 
 __all__ = ["CrossValidation"]
@@ -64,7 +64,7 @@ class CrossValidation:
     """
 
     penalties: tuple[Penalty | None, ...]
-    score_name: Score
+    score_name: ScoreKind
     scores: Matrix
     log_likelihoods: Matrix
     kkt: Matrix
@@ -86,10 +86,10 @@ class CrossValidation:
     @classmethod
     def gather(
         cls,
-        scored: Sequence[Scored],
+        scored: Sequence[ScoredPenalty],
         names: Sequence[str],
         folds: Folds,
-        score: Score,
+        score: ScoreKind,
         best: int,
         chosen: int,
         library: str | None = None,
@@ -331,7 +331,7 @@ class CrossValidation:
         cls,
         arrays: Mapping[str, AnyArray],
         penalties: Sequence[Penalty | None],
-        score: Score,
+        score: ScoreKind,
         best: int,
         chosen: int,
         library: str | None,

@@ -48,9 +48,9 @@ from riskset.solve.limit import events_lost_in_limit, log_likelihood_without, re
 from riskset.solve.replicates import Replicate
 from riskset.solve.result import Status
 
-__all__ = ["CensoringFrom", "Measured", "ReplicateScore", "Score", "Scorer"]
+__all__ = ["CensoringFrom", "HeldOutScore", "ReplicateScore", "ScoreKind", "Scorer"]
 
-Score = Literal["held_out", "difference"]
+ScoreKind = Literal["held_out", "difference"]
 CensoringFrom = Literal["training", "full"]
 
 
@@ -111,7 +111,7 @@ class ReplicateScore(NamedTuple):
         return found
 
 
-class Measured(NamedTuple):
+class HeldOutScore(NamedTuple):
     """A score, and the number of events that it leaves out."""
 
     score: float
@@ -136,7 +136,7 @@ class Scorer:
     design: Design
     loss: Loss
     folds: Folds
-    score: Score = "held_out"
+    score: ScoreKind = "held_out"
     censoring: CensoringFrom = "training"
 
     def part(self, repeat: int, fold: int) -> ReplicateWeights:
@@ -157,7 +157,7 @@ class Scorer:
         eta: Matrix,
         directions: Sequence[Direction] = (),
         backend: Backend | None = None,
-    ) -> list[Measured]:
+    ) -> list[HeldOutScore]:
         """Scores of linear predictors of all rows (n, m), each made without the rows left out.
 
         Parameters
@@ -175,14 +175,14 @@ class Scorer:
         at = (parts, eta, backend)
         if self.score == "held_out":
             weights = [weight - part.weight for part in parts]
-            return [Measured(value) for value in self._log_likelihoods(weights, *at)]
+            return [HeldOutScore(value) for value in self._log_likelihoods(weights, *at)]
         of_all = self._log_likelihoods([weight] * len(parts), *at)
         of_training = self._log_likelihoods([part.weight for part in parts], *at)
-        return [Measured(a - b) for a, b in zip(of_all, of_training, strict=True)]
+        return [HeldOutScore(a - b) for a, b in zip(of_all, of_training, strict=True)]
 
     def _at_training_intercept(
         self, parts: Sequence[ReplicateWeights], eta: Matrix
-    ) -> list[Measured]:
+    ) -> list[HeldOutScore]:
         weight = self.loss.outcome.weight
         training = LaneLoss.build(self.loss, parts)
         left_out = LaneLoss.build(
@@ -192,11 +192,11 @@ class Scorer:
         assert isinstance(left_out, LogisticLanes)
         padded = _padded(eta)
         values, _ = left_out.log_likelihood(padded, training.intercepts(padded))
-        return [Measured(float(values[k])) for k in range(len(parts))]
+        return [HeldOutScore(float(values[k])) for k in range(len(parts))]
 
     def _in_limit(
         self, part: ReplicateWeights, eta: Rows, directions: Sequence[Direction]
-    ) -> Measured:
+    ) -> HeldOutScore:
         eta, weight = np.ascontiguousarray(eta), self.loss.outcome.weight
         held_out = self.score == "held_out"
         terms = [weight - part.weight] if held_out else [weight, part.weight]
@@ -205,7 +205,7 @@ class Scorer:
             losses = [restrict_to_limit(self.design, loss, direction) for loss in losses]
         left_out = np.any([events_lost_in_limit(loss) for loss in losses], axis=0)
         values = [log_likelihood_without(loss, eta, left_out) for loss in losses]
-        return Measured(values[0] - sum(values[1:]), int(np.count_nonzero(left_out)))
+        return HeldOutScore(values[0] - sum(values[1:]), int(np.count_nonzero(left_out)))
 
     def _log_likelihoods(
         self,

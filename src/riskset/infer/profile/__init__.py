@@ -1,16 +1,16 @@
 """Profile likelihoods: of one coefficient, the others re-optimised while it is held fixed."""
 
-from riskset.infer.profile.curve import Curve, Point, Source
-from riskset.infer.profile.ends import end, profile_intervals
-from riskset.infer.profile.grid import Grid, adaptive_grid, fixed_grid
+from riskset.infer.profile.curve import ProfileCurve, ProfiledFit, ProfilePoint
+from riskset.infer.profile.grid import ProfileGrid, adaptive_grid, fixed_grid
+from riskset.infer.profile.interval import interval_end, profile_intervals
 
 __all__ = [
-    "Curve",
-    "Grid",
-    "Point",
-    "Source",
+    "ProfileCurve",
+    "ProfileGrid",
+    "ProfilePoint",
+    "ProfiledFit",
     "adaptive_grid",
-    "end",
+    "interval_end",
     "fixed_grid",
     "profile_intervals",
 ]

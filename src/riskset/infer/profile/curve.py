@@ -32,7 +32,7 @@ from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from riskset.solve.result import UNCERTIFIED, Solution
 
-__all__ = ["Curve", "Point", "Source"]
+__all__ = ["ProfileCurve", "ProfilePoint", "ProfiledFit"]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -43,7 +43,7 @@ CERTIFIED = 1e-8
 """The residual that is accepted where floating point does not allow better."""
 
 
-class Point(NamedTuple):
+class ProfilePoint(NamedTuple):
     """The profile at one value of the coefficient.
 
     Attributes
@@ -64,7 +64,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ProfiledFit:
     """A fit whose coefficients can be profiled.
 
     Attributes
@@ -118,7 +118,7 @@ class Source:
         """Whether the data say anything about a coefficient."""
         return not self._setting(column)[1][column]
 
-    def curve(self, column: int, runtime: Runtime) -> "Curve":
+    def curve(self, column: int, runtime: Runtime) -> "ProfileCurve":
         """The profile of a coefficient that is estimable."""
         problem, aliased = self._setting(column)
         problem = replace(problem, loss=problem.loss.shifted(problem.loss.offset, runtime))
@@ -132,7 +132,7 @@ class Source:
             sign = int(self.solution.infinite[column]) or -1
             free = (self.l1 == 0) & (self.l2 == 0) & ~aliased
             is_flat = separation.recedes_with(problem, free, column, -sign)
-        return Curve(self, column, problem.without(held), held, x, is_flat)
+        return ProfileCurve(self, column, problem.without(held), held, x, is_flat)
 
     def _setting(self, column: int) -> tuple[Problem, NDArray[np.bool_]]:
         return self._whole if self._needs_all(column) else self._limit
@@ -152,12 +152,12 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ProfileCurve:
     """The profile of one coefficient.
 
     Attributes
     ----------
-    source : Source
+    source : ProfiledFit
     column : int
     problem : Problem
         Of the other coefficients.
@@ -169,7 +169,7 @@ class Curve:
         Infinite coefficients make up for any value of this one. None: could not be decided.
     """
 
-    source: Source
+    source: ProfiledFit
     column: int
     problem: Problem
     held: NDArray[np.bool_]
@@ -177,11 +177,11 @@ class Curve:
     is_flat: bool | None
 
     @property
-    def maximum(self) -> Point:
+    def maximum(self) -> ProfilePoint:
         """The estimate and the top of the profile, or its limit at infinity."""
         solution = self.source.solution
         coef = np.where(self.held, 0.0, solution.coef)
-        return Point(float(solution.coef[self.column]), -solution.objective, 0.0, coef)
+        return ProfilePoint(float(solution.coef[self.column]), -solution.objective, 0.0, coef)
 
     @property
     def curvature(self) -> float:
@@ -190,7 +190,7 @@ class Curve:
         alone = self.problem.loss.information(design, solution.eta, np.array([j]))[0, 0]
         return float(alone * design.scale[j] ** 2 + self.source.l2[j])
 
-    def at(self, b: float, near: Features, runtime: Runtime) -> Point:
+    def at(self, b: float, near: Features, runtime: Runtime) -> ProfilePoint:
         """The profile at b, starting from the other coefficients of a point nearby."""
         source, j = self.source, self.column
         problem = self.problem.shifted(self.problem.loss.offset + b * self.x, runtime)
@@ -216,4 +216,6 @@ class Curve:
         # At 0 an L1 part leaves a kink: any slope between both sides will do, as near 0 as may be.
         slope = slope - l1 * np.sign(b) if b else np.sign(slope) * max(abs(slope) - l1, 0.0)
         value = -solution.objective - l1 * abs(b) - 0.5 * l2 * b * b
-        return Point(b, value, float(slope), solution.coef, solution.status not in UNCERTIFIED)
+        return ProfilePoint(
+            b, value, float(slope), solution.coef, solution.status not in UNCERTIFIED
+        )

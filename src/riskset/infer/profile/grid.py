@@ -16,9 +16,9 @@ import numpy as np
 
 from riskset._runtime import Runtime
 from riskset._types import Features, Index
-from riskset.infer.profile.curve import Curve, Point
+from riskset.infer.profile.curve import ProfileCurve, ProfilePoint
 
-__all__ = ["Grid", "adaptive_grid", "fixed_grid"]
+__all__ = ["ProfileGrid", "adaptive_grid", "fixed_grid"]
 
 CHAIN = 16
 """Neighbours of a given grid that start each from the one before; chains are shared out."""
@@ -28,29 +28,29 @@ ROUNDING = 64 * np.finfo(np.float64).eps
 """Values of the profile are good to about this share of their size."""
 
 
-class Grid(NamedTuple):
+class ProfileGrid(NamedTuple):
     """The profile at several values.
 
     Attributes
     ----------
-    points : list of Point
+    points : list of ProfilePoint
     error : float
         Linear interpolation between neighbours errs by no more; infinite with less than two points.
     is_fine : bool
         Whether the error is as small as was asked for.
     """
 
-    points: list[Point]
+    points: list[ProfilePoint]
     error: float
     is_fine: bool = True
 
 
-def fixed_grid(curve: Curve, values: Sequence[float]) -> Grid:
+def fixed_grid(curve: ProfileCurve, values: Sequence[float]) -> ProfileGrid:
     """The profile at given values, in their order."""
     order = np.argsort(values, kind="stable")
     chains = [order[k : k + CHAIN] for k in range(0, order.size, CHAIN)]
 
-    def follow(chain: Index, runtime: Runtime) -> list[Point]:
+    def follow(chain: Index, runtime: Runtime) -> list[ProfilePoint]:
         points, near = [], curve.maximum.coef
         for k in chain:
             points.append(curve.at(float(values[k]), near, runtime))
@@ -58,13 +58,13 @@ def fixed_grid(curve: Curve, values: Sequence[float]) -> Grid:
         return points
 
     ordered = [point for chain in curve.source.share(follow, chains) for point in chain]
-    given: list[Point] = [ordered[k] for k in np.argsort(order)]
-    return Grid(given, max((_gap(a, b)[0] for a, b in pairwise(ordered)), default=np.inf))
+    given: list[ProfilePoint] = [ordered[k] for k in np.argsort(order)]
+    return ProfileGrid(given, max((_gap(a, b)[0] for a, b in pairwise(ordered)), default=np.inf))
 
 
 def adaptive_grid(
-    curve: Curve, low: float, high: float, tolerance: float, most: int, *, share: float = 0.0
-) -> Grid:
+    curve: ProfileCurve, low: float, high: float, tolerance: float, most: int, *, share: float = 0.0
+) -> ProfileGrid:
     """The profile between two values, so fine that linear interpolation errs by little.
 
     Parameters
@@ -79,7 +79,7 @@ def adaptive_grid(
 
     Returns
     -------
-    Grid
+    ProfileGrid
         Ascending, with both values, and with the estimate where it lies between.
     """
     top = curve.maximum
@@ -95,17 +95,17 @@ def adaptive_grid(
         ]
         wide = [k for k in np.argsort(excess)[::-1].tolist() if excess[k] > 1]
         if not wide or len(points) >= most:
-            return Grid(points, max(error for error, _ in gaps), not wide)
+            return ProfileGrid(points, max(error for error, _ in gaps), not wide)
         worst = sorted(wide[: most - len(points)])
         fresh = _evaluated(curve, [(gaps[k][1], points[k].coef) for k in worst])
         points = sorted(points + fresh, key=lambda point: point.at)
 
 
-def _evaluated(curve: Curve, wanted: Sequence[tuple[float, Features]]) -> list[Point]:
+def _evaluated(curve: ProfileCurve, wanted: Sequence[tuple[float, Features]]) -> list[ProfilePoint]:
     return curve.source.share(lambda item, runtime: curve.at(item[0], item[1], runtime), wanted)
 
 
-def _gap(a: Point, b: Point) -> tuple[float, float]:
+def _gap(a: ProfilePoint, b: ProfilePoint) -> tuple[float, float]:
     """Largest error of the chord between two points, and where to look next."""
     width, rise = b.at - a.at, b.value - a.value
     slack = ROUNDING * max(abs(a.value), abs(b.value))

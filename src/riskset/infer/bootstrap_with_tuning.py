@@ -9,29 +9,35 @@ from riskset._errors import InputError
 from riskset._types import Index
 from riskset.data.outcome import Outcome
 from riskset.engine import Workers
-from riskset.infer.bootstrap import TOL, Estimate, Resampling, estimate_of, for_resampling
+from riskset.infer.bootstrap import (
+    TOL,
+    ReplicateEstimate,
+    ResampledUnits,
+    estimate_of,
+    for_resampling,
+)
 from riskset.model.penalty import Penalty
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution
 
-__all__ = ["Choose", "Chosen", "check_divisible", "retuned_estimates"]
+__all__ = ["PenaltyTuner", "TunedPenalty", "check_divisible", "retuned_estimates"]
 
 
-class Chosen(NamedTuple):
+class TunedPenalty(NamedTuple):
     """A penalty that was chosen, and a solution to start from."""
 
     penalty: Penalty
     start: Solution | None
 
 
-class Choose(Protocol):
+class PenaltyTuner(Protocol):
     """Chooses the penalty anew for other case weights, as a fit did.
 
     Both raise an `InputError` if that cannot be done with these weights.
     """
 
-    def __call__(self, problem: Problem) -> Chosen:
+    def __call__(self, problem: Problem) -> TunedPenalty:
         """The penalty of a problem."""
 
     def divide(self, outcome: Outcome) -> object:
@@ -40,8 +46,8 @@ class Choose(Protocol):
 
 def retuned_estimates(
     problem: Problem,
-    choose: Callable[[Problem], Chosen],
-    resampling: Resampling,
+    choose: Callable[[Problem], TunedPenalty],
+    resampling: ResampledUnits,
     columns: Index,
     *,
     replicates: int,
@@ -49,7 +55,7 @@ def retuned_estimates(
     tol: float = TOL,
     max_iter: int = 200,
     workers: Workers | None = None,
-) -> Iterator[Estimate]:
+) -> Iterator[ReplicateEstimate]:
     """As `resample_estimates`, with a penalty that is chosen for each resample.
 
     Parameters
@@ -62,13 +68,14 @@ def retuned_estimates(
     loss, count_censoring = for_resampling(problem.loss)
     design = problem.design
 
-    def one(number: int) -> Estimate:
+    def one(number: int) -> ReplicateEstimate:
         part = resampling.part(seed, number, count_censoring=count_censoring)
         resample = Problem.prepare(design, loss.replicate(part.weight, part.censoring))
         try:
             penalty, start = choose(resample)
         except InputError as error:
-            return Estimate(np.full(columns.size, np.nan), "no_penalty", reason=error.message)
+            lost = np.full(columns.size, np.nan)
+            return ReplicateEstimate(lost, "no_penalty", reason=error.message)
         l1, l2 = penalty.arrays(design.names)
         found = fit_by_newton(
             design, resample.loss, l1, l2, tol=tol, max_iter=max_iter, start=start, problem=resample
@@ -83,7 +90,7 @@ def retuned_estimates(
 def check_divisible(
     outcome: Outcome,
     divide: Callable[[Outcome], object],
-    resampling: Resampling,
+    resampling: ResampledUnits,
     *,
     replicates: int,
     seed: int,

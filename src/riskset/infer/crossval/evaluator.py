@@ -18,17 +18,17 @@ from riskset.solve.prox_newton import CompleteMinimisation
 from riskset.solve.replicates import fit_replicates
 from riskset.solve.result import Solution
 
-__all__ = ["WHOLE_TOL", "Engine", "Report", "Scored", "are_equal"]
+__all__ = ["WHOLE_TOL", "PenaltyEvaluator", "ReplicateReport", "ScoredPenalty", "are_equal"]
 
 WHOLE_TOL = 1e-6
 """Relative KKT residual of the fits on all rows, from which replicates start."""
 
-Report = Callable[[int, int], None]
+ReplicateReport = Callable[[int, int], None]
 """Called with the number of penalties that are done and of replicates of the next one."""
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredPenalty:
     """A penalty and its scores.
 
     Attributes
@@ -70,7 +70,7 @@ class Scored:
 
 
 @dataclass
-class Engine:
+class PenaltyEvaluator:
     """Scores penalties one after the other, each once.
 
     Attributes
@@ -96,9 +96,9 @@ class Engine:
     tol: float
     max_iter: int
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None))
-    report: Report = lambda _penalties, _replicates: None
+    report: ReplicateReport = lambda _penalties, _replicates: None
     workers: Workers | None = None
-    done: dict[str, Scored] = field(default_factory=dict)
+    done: dict[str, ScoredPenalty] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     _last: Solution | None = None
     _begun: dict[str, Solution] = field(default_factory=dict)
@@ -109,12 +109,12 @@ class Engine:
         return int(np.count_nonzero(self.scorer.folds.repeats == 0))
 
     @property
-    def complete(self) -> list[Scored]:
+    def complete(self) -> list[ScoredPenalty]:
         """Penalties that all replicates have scored."""
         m = len(self.scorer.folds)
         return [one for one in self.done.values() if len(one.replicates) == m]
 
-    def score(self, penalty: Penalty | None, *, first: bool = False) -> Scored:
+    def score(self, penalty: Penalty | None, *, first: bool = False) -> ScoredPenalty:
         """Mean score of a penalty over all folds and repetitions, or at least the first."""
         p = self.problem.design.n_features
         names = self.problem.design.names
@@ -128,7 +128,7 @@ class Engine:
             scores = tuple(self._replicates(whole, l1, l2, count))
             repeats = self.scorer.folds.repeats[:count]
             mean, se = mean_and_error(np.array([s.score for s in scores]), repeats)
-            self.done[key] = Scored(penalty, whole.coef, scores, mean, se)
+            self.done[key] = ScoredPenalty(penalty, whole.coef, scores, mean, se)
             if count < len(self.scorer.folds):
                 self._begun[key] = replace(whole, curvature=None)
         return self.done[key]

@@ -9,15 +9,15 @@ import numpy as np
 
 from riskset._errors import InputError
 from riskset._types import is_count, is_number
-from riskset.infer.crossval.engine import WHOLE_TOL, Engine, Scored, are_equal
-from riskset.infer.crossval.search import Peak, maximise, strongest_within
+from riskset.infer.crossval.evaluator import WHOLE_TOL, PenaltyEvaluator, ScoredPenalty, are_equal
+from riskset.infer.crossval.line_search import Peak, maximise, strongest_within
 from riskset.model.penalty import ElasticNet, Penalty
 from riskset.solve.path import strength_max
 
-__all__ = ["NEIGHBOUR", "Plan", "Rule", "Search", "explore"]
+__all__ = ["NEIGHBOUR", "SearchPlan", "ChoiceRule", "SearchMethod", "explore"]
 
-Search = Literal["auto", "grid"]
-Rule = Literal["min", "1se"]
+SearchMethod = Literal["auto", "grid"]
+ChoiceRule = Literal["min", "1se"]
 
 NEIGHBOUR = 1.1
 """A search ends when the best strength has neighbours within this factor that score no better."""
@@ -39,7 +39,7 @@ sees that every coefficient is 0 there."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """Which penalties are to be compared.
 
     Attributes
@@ -64,8 +64,8 @@ class Plan:
 
     kind: Penalty
     penalties: tuple[Penalty, ...] | None = None
-    search: Search = "auto"
-    rule: Rule = "min"
+    search: SearchMethod = "auto"
+    rule: ChoiceRule = "min"
     n_penalties: int = N_PENALTIES
     min_ratio: float | None = None
     start: float | None = None
@@ -83,7 +83,7 @@ class Plan:
         min_ratio: object = None,
         start: object = None,
         l1_ratio: object = None,
-    ) -> "Plan":
+    ) -> "SearchPlan":
         """Check what a user said.
 
         Raises
@@ -120,8 +120,8 @@ class Plan:
         return cls(
             kind,
             given,
-            cast(Search, search),
-            cast(Rule, rule),
+            cast(SearchMethod, search),
+            cast(ChoiceRule, rule),
             N_PENALTIES if n_penalties is None else int(n_penalties),
             None if min_ratio is None else float(min_ratio),
             None if start is None else float(start),
@@ -148,7 +148,7 @@ class Plan:
         return self.l1_ratio
 
 
-def explore(engine: Engine, plan: Plan) -> tuple[list[Scored], int, int]:
+def explore(engine: PenaltyEvaluator, plan: SearchPlan) -> tuple[list[ScoredPenalty], int, int]:
     """Score penalties as planned.
 
     Returns
@@ -181,7 +181,7 @@ def explore(engine: Engine, plan: Plan) -> tuple[list[Scored], int, int]:
     )
 
 
-def _complete(engine: Engine) -> None:
+def _complete(engine: PenaltyEvaluator) -> None:
     """Let all replicates score whatever looks better than the best so far."""
     while True:
         best = max(engine.complete, key=lambda one: one.mean)
@@ -193,7 +193,7 @@ def _complete(engine: Engine) -> None:
         engine.score(max(better, key=lambda one: one.mean).penalty)
 
 
-def _aligned(one: Scored, best: Scored, engine: Engine) -> Scored:
+def _aligned(one: ScoredPenalty, best: ScoredPenalty, engine: PenaltyEvaluator) -> ScoredPenalty:
     """With mean and error of all replicates, as far as the first ones tell.
 
     The mean differs from the best one as much, the error by the same factor, as in them.
@@ -204,12 +204,12 @@ def _aligned(one: Scored, best: Scored, engine: Engine) -> Scored:
     return replace(one, mean=mean, se=se) if math.isfinite(mean) else one
 
 
-def _order(scored: Scored) -> tuple[float, float]:
+def _order(scored: ScoredPenalty) -> tuple[float, float]:
     penalty = scored.penalty
     return (1.0, 0.0) if penalty is None else (-round(penalty.l1_ratio, 9), -penalty.strength)
 
 
-def _within_one_error(scored: Sequence[Scored], best: int) -> int:
+def _within_one_error(scored: Sequence[ScoredPenalty], best: int) -> int:
     """Strongest penalty, of the share of L1 of the best, that is within one standard error."""
     least = scored[best].mean - scored[best].se
     ratio = _order(scored[best])[0]
@@ -219,7 +219,7 @@ def _within_one_error(scored: Sequence[Scored], best: int) -> int:
 class _Explorer:
     """A grid or a search, over strengths and, if asked for, shares of L1."""
 
-    def __init__(self, engine: Engine, plan: Plan) -> None:
+    def __init__(self, engine: PenaltyEvaluator, plan: SearchPlan) -> None:
         self.engine, self.plan = engine, plan
         problem = engine.problem
         design = problem.design

@@ -4,10 +4,10 @@ import numpy as np
 
 from riskset._runtime import Runtime
 from riskset._types import Features, Index
-from riskset.infer.profile.curve import Curve, Source
+from riskset.infer.profile.curve import ProfileCurve, ProfiledFit
 from riskset.infer.wald import normal_quantile
 
-__all__ = ["end", "profile_intervals"]
+__all__ = ["interval_end", "profile_intervals"]
 
 ACCURACY = 1e-8
 """An end of an interval is found where the profile is so near to its target."""
@@ -17,14 +17,16 @@ GROWTH = 4.0
 """How much farther each step may go as long as no point beyond the end is known."""
 
 
-def profile_intervals(source: Source, columns: Index, level: float) -> tuple[Features, Features]:
+def profile_intervals(
+    source: ProfiledFit, columns: Index, level: float
+) -> tuple[Features, Features]:
     r"""Profile-likelihood intervals of some coefficients.
 
     .. math:: \{b: 2 (\ell_p(\hat b) - \ell_p(b)) \le \chi^2_{1, level}\}
 
     Parameters
     ----------
-    source : Source
+    source : ProfiledFit
     columns : (q,) int64
     level : float
 
@@ -45,7 +47,7 @@ def profile_intervals(source: Source, columns: Index, level: float) -> tuple[Fea
     def one(task: tuple[int, int], runtime: Runtime) -> float:
         k, side = task
         # Made here and not before: each holds a number for every row.
-        return end(source.curve(int(columns[k]), runtime), (-1, 1)[side], drop, runtime)
+        return interval_end(source.curve(int(columns[k]), runtime), (-1, 1)[side], drop, runtime)
 
     ends = np.full((columns.size, 2), np.nan)
     for task, value in zip(tasks, source.share(one, tasks), strict=True):
@@ -53,7 +55,7 @@ def profile_intervals(source: Source, columns: Index, level: float) -> tuple[Fea
     return ends[:, 0], ends[:, 1]
 
 
-def end(curve: Curve, side: int, drop: float, runtime: Runtime) -> float:
+def interval_end(curve: ProfileCurve, side: int, drop: float, runtime: Runtime) -> float:
     """Where the profile has fallen by `drop`, on one side of the estimate.
 
     Parameters
