@@ -100,12 +100,7 @@ READ_MESSAGES = {
     "data/files.py": 4,
     "kernels/cuda/device.py": 1,
     # Those of riskset itself.
-<<<<<<< HEAD
-    "infer/retuning.py": 1,
-=======
-    "cohort/outcome_data.py": 1,
     "infer/bootstrap_with_tuning.py": 1,
->>>>>>> c68336d (Names of the field, each for one thing, in estimators, infer, curves and metrics)
     "omop/covariate_entries.py": 1,
 }
 
