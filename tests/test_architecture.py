@@ -100,7 +100,6 @@ READ_MESSAGES = {
     "data/files.py": 4,
     "kernels/cuda/device.py": 1,
     # Those of riskset itself.
-    "infer/bootstrap_with_tuning.py": 1,
     "omop/covariate_entries.py": 1,
 }
 
