@@ -144,7 +144,9 @@ class YamlDocument:
         known[id(node)] = found
         return found
 
-    def _pairs(self, node: yaml.MappingNode, path: tuple[str, ...], faults: list[Fault]) -> NodePairs:
+    def _pairs(
+        self, node: yaml.MappingNode, path: tuple[str, ...], faults: list[Fault]
+    ) -> NodePairs:
         """Key -> (its node, that of the value); what ``<<`` refers to stands behind other keys."""
         pairs: NodePairs = {}
         merged: NodePairs = {}
