@@ -63,7 +63,7 @@ def test_objects_and_keywords(people):
         ({"ratio": 1.5}, "`ratio` must be a whole number of at least 0, but it is 1.5.", "limit"),
         ({"caliper": np.nan}, "`caliper` must be a number of at least 0 or None, but", "limit"),
         ({"scale": "standardised"}, "`scale` must be 'standardized logit', ", "'standardized'?"),
-        ({"allow_reverse": 1}, "`allow_reverse` must be True or False, but it is 1.", "fewer"),
+        ({"allow_reverse": 1}, "`allow_reverse` must be True or False, but it is 1.", "larger"),
         ({"exact_covariates": "age"}, "`exact_covariates` must be a list", "share, too"),
     ],
 )
