@@ -8,11 +8,11 @@ import pytest
 
 from report.made import study, tables
 from report.parsed import Element, _Builder
-from riskset.report.axes import Scale, nice_ticks, ratio_ticks
+from riskset.report.axes import AxisScale, nice_ticks, ratio_ticks
 from riskset.report.figures.forest import ForestRow, forest
 from riskset.report.figures.scatter import hexagons
 from riskset.report.svg import band, hexagon, mark, polyline, px, step, thin, wrap
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
 
 def tree(markup) -> Element:
@@ -26,9 +26,9 @@ def test_places_are_rounded_to_a_tenth():
 
 
 def test_scales():
-    assert Scale(0, 10, 100, 200)(2.5) == 125
-    assert Scale(0, 10, 200, 100)(2.5) == 175
-    log = Scale(0.25, 4, 0, 80, is_log=True)
+    assert AxisScale(0, 10, 100, 200)(2.5) == 125
+    assert AxisScale(0, 10, 200, 100)(2.5) == 175
+    log = AxisScale(0.25, 4, 0, 80, is_log=True)
     assert [log(v) for v in (0.25, 0.5, 1, 4)] == pytest.approx([0, 20, 40, 80])
     assert log(9) == 80
 
@@ -108,7 +108,7 @@ def test_boxes_of_the_forest_plot_are_as_large_as_the_information():
         ForestRow("two", 0.5, 0.1, 20.0, 0.4),
         ForestRow("none", None, None, None, None, instead="withheld"),
     ]
-    drawn = tree(forest(rows, Words("en"), "title").content)
+    drawn = tree(forest(rows, Translations("en"), "title").content)
     sides = [float(e.attrs["width"]) for e in drawn.all("rect")]
     assert sides == [16, 8]
     texts = [e.text for e in drawn.all("text")]
@@ -195,7 +195,7 @@ def test_words_of_a_wide_axis_of_ratios_do_not_touch():
             assert ticks[0] <= max(2.0**low, 1 / 64)
             assert ticks[-1] >= min(2.0**high, 64)
             rows = [ForestRow("one", 1.0, 2.0**low, 2.0**high, 0.2)]
-            drawn = tree(forest(rows, Words("en"), "title").content)
+            drawn = tree(forest(rows, Translations("en"), "title").content)
             labels = [e for e in drawn.all("text") if e.attrs["class"] == "tick"]
             assert len(labels) == len(ticks) <= 6
             ends = [(float(e.attrs["x"]), 3.5 * len(e.text)) for e in labels]

@@ -186,7 +186,7 @@ def test_the_first_sentence_says_what_was_estimated(report):
 
 
 def test_numbers_are_read_as_they_are_written():
-    from riskset.report.numerals import interval, p_value, percent, significant, whole
+    from riskset.report.number_format import interval, p_value, percent, significant, whole
 
     assert significant(1234.5) == "1\u202f234"
     assert significant(-0.05678) == "−0.0568"
@@ -216,9 +216,9 @@ def test_every_status_has_words():
     from riskset.cohort.adjustment import AdjustmentStatus
     from riskset.cohort.estimate import EstimateStatus
     from riskset.cohort.propensity_result import ScoreStatus
-    from riskset.report.words import Words
+    from riskset.report.translations import Translations
 
-    say = Words("en")
+    say = Translations("en")
     for statuses in (AdjustmentStatus, EstimateStatus, ScoreStatus):
         for code in get_args(statuses):
             assert f"status.{code}" in say
@@ -227,7 +227,7 @@ def test_every_status_has_words():
 
 
 def test_report_is_a_module_and_knows_its_languages():
-    from riskset.report.words import languages
+    from riskset.report.translations import languages
 
     assert rs.report.__all__ == ["write"]
     assert languages() == ("en",)

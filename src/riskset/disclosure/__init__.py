@@ -1,1 +1,1 @@
-"""What of results may be shared: the one place that decides which numbers tell a small count."""
+"""Disclosure control: decides which numbers of results reveal a small count, in one place."""

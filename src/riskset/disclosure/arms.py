@@ -1,4 +1,4 @@
-"""People, outcomes and competing events of both arms, and the rates and effects that tell them."""
+"""People, outcomes and competing events of both arms, and rates and effects that reveal them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -35,7 +35,7 @@ __all__ = [
 EFFECT = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p", "one_sided_p", "llr")
 CALIBRATED = tuple(f"calibrated_{name}" for name in EFFECT[:-1])
 OF_EFFECT = (*EFFECT, *CALIBRATED, "proportionality_p", "interaction_p")
-"""Numbers that tell an effect or how precise it is."""
+"""Numbers that reveal an effect or how precise it is."""
 
 PEOPLE = ("persons", "exposures")
 COUNTS = (*PEOPLE, "outcomes", "competing")
@@ -91,12 +91,12 @@ def hidden_in_arms(rows: Sequence[Named], least: int) -> list[set[str]]:
     for names, also in zip(hidden, _by_others(left, least), strict=True):
         names |= also
     for row, names in zip(rows, hidden, strict=True):
-        names |= _with_what_tells(row, names, least)
+        names |= _with_what_reveals(row, names, least)
     return hidden
 
 
 def _by_themselves(row: Named, least: int) -> set[str]:
-    """Counts of a row that are small, or tell a small one of the same arm."""
+    """Counts of a row that are small, or reveal a small one of the same arm."""
     hidden: set[str] = set()
     for arm in ARMS:
         persons, exposures, outcomes, competing = (
@@ -106,7 +106,7 @@ def _by_themselves(row: Named, least: int) -> set[str]:
             hidden |= {f"{arm}_persons", f"{arm}_exposures", f"{arm}_days"}
         if is_small(exposures - persons, least):
             hidden.add(f"{arm}_persons")
-        # Those without an event follow from the others, so that these must not tell few of them.
+        # Those without an event follow from the others, so that these must not reveal few of them.
         others = 0.0 if np.isnan(competing) else competing
         counts = [exposures, outcomes, competing, exposures - outcomes - others]
         if is_small(counts[3], least):
@@ -125,7 +125,7 @@ def _by_themselves(row: Named, least: int) -> set[str]:
     return hidden
 
 
-def _with_what_tells(row: Named, hidden: set[str], least: int) -> set[str]:
+def _with_what_reveals(row: Named, hidden: set[str], least: int) -> set[str]:
     """Numbers from which the hidden counts follow."""
     found: set[str] = set()
     few = False
@@ -143,7 +143,7 @@ def _with_what_tells(row: Named, hidden: set[str], least: int) -> set[str]:
 
 
 def _by_others(rows: Sequence[Named], least: int) -> list[set[str]]:
-    """Counts that tell those of other rows.
+    """Counts that reveal those of other rows.
 
     Levels of a subgroup variable add up to the people of the main estimate; and people before the
     adjustment, whom the crude estimate is of, less those after it are those whom it left out. The

@@ -1,4 +1,4 @@
-"""Covariates of zeros and ones: shares, differences and coefficients that tell who has them."""
+"""Covariates of zeros and ones: shares, differences and coefficients that reveal who has them."""
 
 import itertools
 import math
@@ -89,8 +89,9 @@ def hidden_in_balance(
     """Names to hide in each of the rows of one balance.
 
     A covariate of zeros and ones is hidden in an arm if few have it, or if all but few do. All its
-    differences then go, because with the other counts they tell how many have it. On which side of
-    the limit they are stays; where that alone would tell a count, the other counts go, too.
+    differences are then hidden, because with the other counts they reveal how many have it. The
+    side of the limit on which they are stays; where that alone would reveal a count, the other
+    counts are hidden, too.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ def hidden_in_balance(
         names = {f"{s}_{word}_{a}" for s, a in own for word in ("count", "mean", "sd")}
         if own:
             names |= set(DIFFERENCES)
-            if limit is not None and _side_tells(row, own, sizes, least, limit, sd):
+            if limit is not None and _side_reveals(row, own, sizes, least, limit, sd):
                 every = itertools.product(CELLS, ("count", "mean", "sd"))
                 names |= {f"{s}_{word}_{a}" for (s, a), word in every}
         hidden.append(names)
@@ -131,7 +132,7 @@ def _few_cells(rows: Sequence[Named], sizes: Sizes, least: int) -> list[set[Cell
 
 
 def _size(row: Named, cell: Cell, sizes: Sizes) -> float:
-    """Rows of an arm; before an adjustment, which has no weights, its share tells them, too."""
+    """Rows of an arm; before an adjustment, which has no weights, its share reveals them, too."""
     known = sizes.get(cell, float("nan"))
     if math.isnan(known) and cell[0] == "before":
         mean, count = row[f"before_mean_{cell[1]}"], row[f"before_count_{cell[1]}"]
@@ -162,7 +163,7 @@ def _of(row: Named) -> object:
 
 
 def _complete(rows: Sequence[Named], cells: Sequence[set[Cell]], sizes: Sizes, least: int) -> None:
-    """Hide further levels where those shown, less from the people of an arm, tell one."""
+    """Hide further levels where those shown, less from the people of an arm, reveal one."""
     for cell in CELLS:
         counts = np.array([number(row[f"{cell[0]}_count_{cell[1]}"]) for row in rows])
         total = next((n for row in rows if not np.isnan(n := _size(row, cell, sizes))), np.nan)
@@ -180,7 +181,7 @@ def _complete(rows: Sequence[Named], cells: Sequence[set[Cell]], sizes: Sizes, l
                 hidden.add(cell)
 
 
-def _side_tells(
+def _side_reveals(
     row: Named, hidden: set[Cell], sizes: Sizes, least: int, limit: float, sd: str
 ) -> bool:
     """Whether the sides of the limit leave a hidden count no choice.
@@ -270,14 +271,16 @@ def share_flagged(
     yield from _of_score(rows, results, "correlation")
 
 
-def _of_score(rows: Sequence[CoefficientT], results: Results, tells: str) -> Iterator[CoefficientT]:
+def _of_score(
+    rows: Sequence[CoefficientT], results: Results, reveals: str
+) -> Iterator[CoefficientT]:
     hidden_before = _hidden_before({row.ps for row in rows}, results)
     for row in rows:
         score = next(iter(results.raw(ScoreRow, ps=row.ps)), ScoreRow())
         sizes = {arm: score[f"n_{arm}"] for arm in ARMS}
         means: set[str] = _few(row, sizes, results.least)
         means |= {f"mean_{arm}" for arm in hidden_before.get((row.ps, row.covariate_id), ())}
-        yield without(row, {*means, tells} if means else ())
+        yield without(row, {*means, reveals} if means else ())
 
 
 def _hidden_before(scores: set[int], results: Results) -> dict[tuple[int, str], set[str]]:

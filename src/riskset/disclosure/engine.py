@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from riskset.disclosure import arms, covariates, over_time, people, sentences
-from riskset.disclosure.rows import ARMS, RUN, Named, RowT, Rule, keys_of, known, without
+from riskset.disclosure.rows import ARMS, RUN, Named, RowT, SharingRule, keys_of, known, without
 from riskset.disclosure.small_cells import is_small
 from riskset.results.columns import GUARDED, ResultRow
 from riskset.results.rows import RunRow
@@ -37,11 +37,11 @@ OF_SIDES = tuple(
 )
 
 
-def _rule(apply: Callable[[Sequence[Any], Any], Iterable[ResultRow]], *columns: str) -> Rule:
-    return Rule(apply, frozenset(columns))
+def _rule(apply: Callable[[Sequence[Any], Any], Iterable[ResultRow]], *columns: str) -> SharingRule:
+    return SharingRule(apply, frozenset(columns))
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, SharingRule] = {
     "runs": _rule(sentences.share_reasons, "reason"),
     "attrition": _rule(
         people.share_attrition,
@@ -106,7 +106,7 @@ WITHHELD: Mapping[str, tuple[str, ...]] = {
     "estimates": (*arms.EFFECT, *arms.CALIBRATED, *arms.RATES, "interaction_p"),
     "absolute_risks": over_time.OF_RISK,
 }
-"""Columns that tell the effect of a run, and are withheld where it is blinded."""
+"""Columns that reveal the effect of a run, and are withheld where it is blinded."""
 
 
 class Disclosure:
@@ -119,7 +119,7 @@ class Disclosure:
     tables : mapping
         The row class of every table, by the name of the table.
     least : int
-        Counts above 0 and below it are hidden, and what tells them; 0 hides nothing.
+        Counts above 0 and below it are hidden, and what reveals them; 0 hides nothing.
 
     Raises
     ------
@@ -199,9 +199,9 @@ def _check(table: type[ResultRow]) -> None:
     decided = RULES[table.table].columns if table.table in RULES else frozenset()
     if guarded - decided:
         raise DisclosureError(
-            f"the table {table.table!r} has columns that may tell counts of people and no rule for "
-            f"them: {', '.join(sorted(guarded - decided))}. Add them to its rule in RULES, or give "
-            "them another kind."
+            f"the table {table.table!r} has columns that may reveal counts of people and no rule "
+            f"for them: {', '.join(sorted(guarded - decided))}. Add them to its rule in RULES, or "
+            "give them another kind."
         )
 
 

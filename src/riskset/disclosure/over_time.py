@@ -192,11 +192,11 @@ def share_at_risk(rows: Sequence[AtRiskRow], results: Results) -> Iterator[AtRis
 def share_histogram(rows: Sequence[FollowUpBinRow], results: Results) -> Iterator[FollowUpBinRow]:
     """Bins of an arm joined until none has a small count."""
 
-    def tells(bar: FollowUpBinRow) -> bool:
+    def reveals(bar: FollowUpBinRow) -> bool:
         return bool(is_small(bar.people, results.least))
 
     for places in grouped(rows, (*RUN, "arm")):
-        yield from join_bars([rows[k] for k in places], ("people",), "end", tells)
+        yield from join_bars([rows[k] for k in places], ("people",), "end", reveals)
 
 
 def share_quantiles(rows: Sequence[FollowUpRow], results: Results) -> Iterator[FollowUpRow]:
@@ -218,7 +218,7 @@ def share_ends(rows: Sequence[FollowUpEndRow], results: Results) -> Iterator[Fol
 
 
 def share_weeks(rows: Sequence[WeekRow], results: Results) -> Iterator[WeekRow]:
-    """Outcomes by week, whose sum is known, and people whose differences would tell them."""
+    """Outcomes by week, whose sum is known, and people whose differences would reveal them."""
     hidden: list[set[str]] = [set() for _ in rows]
     group = (*RUN, "arm")
 
@@ -237,7 +237,7 @@ def share_weeks(rows: Sequence[WeekRow], results: Results) -> Iterator[WeekRow]:
 
 
 def share_effect_over_time(rows: Sequence[IntervalRow], results: Results) -> Iterator[IntervalRow]:
-    """All intervals or none: those of the others and of the whole time would tell the last."""
+    """All intervals or none: those of the others and of the whole time would reveal the last."""
     for places in grouped(rows, RUN):
         intervals = [rows[k] for k in places]
         keys = run_of(intervals[0])
@@ -253,14 +253,14 @@ def share_profiles(rows: Sequence[ProfilePointRow], results: Results) -> Iterabl
     """Profiles of the likelihood, relative to their maximum: all of them.
 
     They are what a meta-analysis of several databases needs, of imprecise estimates most of all,
-    and OHDSI shares them without rules for small cells. How flat a profile is tells about how many
-    outcomes it is of.
+    and OHDSI shares them without rules for small cells. The flatness of a profile reveals roughly
+    how many outcomes it is based on.
     """
     return rows
 
 
 def share_with_effect(rows: Sequence[RowT], results: Results) -> Iterator[RowT]:
-    """Rows that tell an effect, which is hidden if both arms together have few outcomes."""
+    """Rows that reveal an effect, which is hidden if both arms together have few outcomes."""
     for row in rows:
         keys = run_of(row) | ({"number": row["number"]} if "number" in row else {"role": "main"})
         if not any(few_outcomes(one, results.least) for one in results.raw(EstimateRow, **keys)):

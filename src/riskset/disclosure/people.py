@@ -64,17 +64,17 @@ def _estimates_of(results: Results, *roles: str, **where: object) -> list[Estima
 
 
 def share_scores(rows: Sequence[ScoreRow], results: Results) -> Iterator[ScoreRow]:
-    """The people whom a score is of, unless those who are followed tell how many were left out."""
+    """Numbers of people of a score, unless the people followed reveal how many were left out."""
     least = results.least
     for row in rows:
         followed = _estimates_of(results, "crude", "main", ps=row.ps)
         hidden: set[str] = set()
         sizes = (row.n_target, row.n_comparator)
         for arm, n in zip(ARMS, sizes, strict=True):
-            if _tells_rest(n, followed, arm, least):
+            if _reveals_rest(n, followed, arm, least):
                 hidden.add(f"n_{arm}")
             if _is_small(n, least):
-                # Without covariates the model tells the share of an arm.
+                # Without covariates the model reveals the share of an arm.
                 hidden |= {"intercept", "log_likelihood", "auc", "auc_lower", "auc_upper"}
         if row.equipoise is not None and None not in sizes:
             total = sum(n for n in sizes if n is not None)
@@ -83,7 +83,7 @@ def share_scores(rows: Sequence[ScoreRow], results: Results) -> Iterator[ScoreRo
         yield without(row, hidden).changed({"reason": reason_of(row, least)})
 
 
-def _tells_rest(n: float | None, followed: Sequence[EstimateRow], arm: str, least: int) -> bool:
+def _reveals_rest(n: float | None, followed: Sequence[EstimateRow], arm: str, least: int) -> bool:
     """Whether a number of rows is small, or so near to a number of those who are followed."""
     left = [row[f"{arm}_exposures"] for row in followed]
     numbers = [] if n is None else [n, *(n - m for m in left if m is not None)]
@@ -93,11 +93,11 @@ def _tells_rest(n: float | None, followed: Sequence[EstimateRow], arm: str, leas
 def share_adjustments(rows: Sequence[AdjustmentRow], results: Results) -> Iterator[AdjustmentRow]:
     """Sizes, and the largest differences if they are those of covariates that are shown."""
     for row in rows:
-        # An adjustment of the people whom outcomes share tells how many each of them leaves out.
+        # An adjustment of the people whom outcomes share reveals how many each of them leaves out.
         followed = _estimates_of(results, "crude", "main", shared_adjustment=row.adjustment)
         hidden = _unknown_summaries(row, results)
         for arm in ARMS:
-            if _tells_rest(row[f"{arm}_rows"], followed, arm, results.least):
+            if _reveals_rest(row[f"{arm}_rows"], followed, arm, results.least):
                 hidden |= {f"{arm}_rows", f"{arm}_effective"}
         details = json.loads(row.details or "{}")
         kept = {name: details[name] for name in DETAILS if name in details}
@@ -166,18 +166,18 @@ def share_preference(rows: Sequence[PreferenceRow], results: Results) -> Iterato
     """Bars joined until each has no small count, neither of those kept nor of those who went."""
     least = results.least
 
-    def tells(bar: PreferenceRow) -> bool:
+    def reveals(bar: PreferenceRow) -> bool:
         return bool(is_small([bar.kept or 0, (bar.count or 0) - (bar.kept or 0)], least).any())
 
     for places in grouped(rows, ("adjustment", "arm")):
         bars = [rows[k] for k in places]
-        yield from join_bars(bars, ("count", "kept", "weight"), "upper", tells)
+        yield from join_bars(bars, ("count", "kept", "weight"), "upper", reveals)
 
 
 def join_bars(
-    bars: Sequence[RowT], sums: tuple[str, ...], end: str, tells: Callable[[RowT], bool]
+    bars: Sequence[RowT], sums: tuple[str, ...], end: str, reveals: Callable[[RowT], bool]
 ) -> Iterator[RowT]:
-    """Neighbours joined as long as one tells a small count, but not the empty ones at the end.
+    """Neighbours joined as long as one reveals a small count, but not the empty ones at the end.
 
     Bars of an arm of which one is hidden already, as no joining helps, stay as they are.
     """
@@ -191,19 +191,19 @@ def join_bars(
     filled = max((k for k, bar in enumerate(bars, 1) if any(bar[n] for n in sums)), default=0)
     joined: list[RowT] = []
     for bar in bars[:filled]:
-        if joined and tells(joined[-1]):
+        if joined and reveals(joined[-1]):
             joined[-1] = join(joined[-1], bar)
         else:
             joined.append(bar)
-    while len(joined) > 1 and tells(joined[-1]):
+    while len(joined) > 1 and reveals(joined[-1]):
         last = joined.pop()
         joined[-1] = join(joined[-1], last)
     for bar in (*joined, *bars[filled:]):
-        yield without(bar, sums if tells(bar) else ())
+        yield without(bar, sums if reveals(bar) else ())
 
 
 def share_data(data: Mapping[str, Any], results: Results) -> dict[str, Any]:
-    """What a study says of its data, without numbers of rows that tell how few are in no arm.
+    """What a study says of its data, without numbers of rows that reveal how few are in no arm.
 
     Parameters
     ----------
@@ -250,13 +250,13 @@ def share_parts(
     hidden: set[int] = set()
     for places in grouped(rows, group):
         counts = [rows[k][name] for k in places]
-        if None in counts:  # hidden already, together with those that would tell it
+        if None in counts:  # hidden already, together with those that would reveal it
             hidden |= {k for k, n in zip(places, counts, strict=True) if _is_small(n, least)}
             continue
         fixed = [j for j, k in enumerate(places) if known(rows[k])]
         total = len(counts)
-        is_told = has_total(rows[places[0]], sum(counts))
-        equation = [(total, range(total))] if is_told else []
+        has_known_total = has_total(rows[places[0]], sum(counts))
+        equation = [(total, range(total))] if has_known_total else []
         mask = hide_small([*counts, sum(counts)], equation, least, known=[*fixed, total])
         hidden |= {k for k, is_hidden in zip(places, mask, strict=False) if is_hidden}
     for k, row in enumerate(rows):

@@ -12,7 +12,7 @@ __all__ = [
     "Named",
     "Results",
     "RowT",
-    "Rule",
+    "SharingRule",
     "grouped",
     "keys_of",
     "known",
@@ -44,7 +44,7 @@ class Results(Protocol):
 
 
 @dataclass(frozen=True)
-class Rule:
+class SharingRule:
     """How a table is shared.
 
     Attributes

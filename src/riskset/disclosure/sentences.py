@@ -1,4 +1,4 @@
-"""Sentences without their numbers of people: nobody can say which of them tells a small count."""
+"""Sentences with rounded numbers, because any number of people in them may reveal a small count."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def plain_sentence(text: str, least: int) -> str:
     """A sentence whose numbers are rounded, and whose small ones are called small.
 
     Numbers are rounded to two digits, and to a power of ten that is at least twice the minimum, so
-    that no difference of two of them, or to a number shown elsewhere, tells a small count.
+    that no difference of two of them, or to a number shown elsewhere, reveals a small count.
 
     Examples
     --------

@@ -40,7 +40,7 @@ def is_small(counts: object, min_cell_count: int = 5) -> Mask:
 
 
 def is_near(counts: object, totals: object, min_cell_count: int = 5) -> Mask:
-    """Counts of a part that tell a small one: their own, or that of the rest of the total.
+    """Counts of a part that reveal a small count: the part itself, or the rest of the total.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def hide_small(
     is_known = np.zeros(values.size, dtype=bool)
     is_known[list(known)] = True
     while True:
-        told = _determined(system, hidden) | _tight(system, values, hidden, min_cell_count)
-        beside = (system[(system[:, told] != 0).any(axis=1)] != 0).any(axis=0)
-        choices = np.flatnonzero(beside & ~hidden & ~is_known)
-        if not told.any() or not choices.size:
+        derivable = _determined(system, hidden) | _tight(system, values, hidden, min_cell_count)
+        linked = (system[(system[:, derivable] != 0).any(axis=1)] != 0).any(axis=0)
+        choices = np.flatnonzero(linked & ~hidden & ~is_known)
+        if not derivable.any() or not choices.size:
             return hidden
         order = np.lexsort((choices, values[choices], values[choices] == 0))
         hidden[choices[order[0]]] = True
@@ -162,7 +162,7 @@ def _tight(
     """Hidden parts whose sum is known, and leaves them no choice as counts of at least 1.
 
     If two hidden counts are 2 together, both are 1. If all are small, the largest sum that small
-    counts can have tells them, too.
+    counts can have reveals them, too.
     """
     found = np.zeros(hidden.size, dtype=bool)
     for row in system:

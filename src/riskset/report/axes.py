@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import short
+from riskset.report.number_format import short
 from riskset.report.svg import line, text
 
-__all__ = ["Scale", "bottom_axis", "left_axis", "nice_ticks", "ratio_ticks"]
+__all__ = ["AxisScale", "bottom_axis", "left_axis", "nice_ticks", "ratio_ticks"]
 
 LEAST, FURTHEST = 2, 6
 """Powers of 2 to which the axis of a ratio goes on both sides of 1: at least, and at most."""
@@ -19,7 +19,7 @@ TITLE = 16.0
 
 
 @dataclass(frozen=True)
-class Scale:
+class AxisScale:
     """From numbers `low` to `high` to places `start` to `end` in px; logarithmic for ratios."""
 
     low: float
@@ -76,7 +76,7 @@ def ratio_ticks(values: Sequence[float]) -> list[float]:
 
 
 def bottom_axis(
-    scale: Scale,
+    scale: AxisScale,
     y: float,
     ticks: Sequence[float],
     title: str,
@@ -95,7 +95,7 @@ def bottom_axis(
 
 
 def left_axis(
-    scale: Scale,
+    scale: AxisScale,
     x: float,
     ticks: Sequence[float],
     title: str,

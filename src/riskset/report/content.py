@@ -23,7 +23,7 @@ from riskset.report.sections import (
     question,
     reproduction,
 )
-from riskset.report.source import Part, Source, record
+from riskset.report.source import ReportPart, ReportSource, record
 from riskset.results.rows import EstimateRow, RunRow
 
 __all__ = ["FORMAT", "SECTIONS", "collect", "plain"]
@@ -65,7 +65,7 @@ def shown_sections(about: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in SECTIONS if name not in withheld)
 
 
-def collect(source: Source) -> dict[str, Any]:
+def collect(source: ReportSource) -> dict[str, Any]:
     """The whole content."""
     study, parts = source.study, source.parts()
     return {
@@ -85,7 +85,7 @@ def collect(source: Source) -> dict[str, Any]:
     }
 
 
-def _part(source: Source, part: Part) -> dict[str, Any]:
+def _part(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     about = header.collect_about(source, part)
     names = shown_sections(about)
     found: dict[str, Any] = {"about": about, "header": header.collect(source, part)}
@@ -95,7 +95,7 @@ def _part(source: Source, part: Part) -> dict[str, Any]:
     return found
 
 
-def _run(source: Source, run: RunRow) -> dict[str, Any]:
+def _run(source: ReportSource, run: RunRow) -> dict[str, Any]:
     """A line of the index: gate and estimate of an analysis."""
     rows = source.of_run(EstimateRow, run, role="main")
     main = rows[0] if rows else EstimateRow(status="ok")

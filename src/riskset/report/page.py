@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import interval, p_value, percent, significant, whole
+from riskset.report.number_format import interval, p_value, percent, significant, whole
 from riskset.report.svg import drawing
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
-__all__ = ["Column", "Drawing", "Page", "Record"]
+__all__ = ["TableColumn", "DrawnFigure", "Page", "ReportRow"]
 
-Record = dict[str, Any]
+ReportRow = dict[str, Any]
 """A row of a table of `report.json`."""
 Show = Callable[..., str]
 MOST_ROWS = 200
@@ -23,7 +23,7 @@ MOST_ROWS = 200
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table.
 
     Attributes
@@ -77,7 +77,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class DrawnFigure:
     """A figure before it has a place: its height in px, its shapes, and what it shows in words."""
 
     height: float
@@ -92,7 +92,7 @@ class Page:
 
     Attributes
     ----------
-    say : Words
+    say : Translations
     prefix : str
         Of ids.
     level : int
@@ -102,7 +102,7 @@ class Page:
     min_cell_count : int
     """
 
-    say: Words
+    say: Translations
     prefix: str = ""
     level: int = 2
     path: str = ""
@@ -120,8 +120,8 @@ class Page:
     def hidden(self, mask: str) -> str:
         """In the place of a number that is not shown.
 
-        "small" counts, what tells of them ("hidden"), and risks at times up to which nobody is
-        followed ("unfollowed").
+        "small" counts, numbers that reveal them ("hidden"), and risks at times after the end of
+        follow-up ("unfollowed").
         """
         return self.say(f"cell.{mask}", n=self.min_cell_count)
 
@@ -142,7 +142,9 @@ class Page:
         """A sentence of the dictionary."""
         return tag("p", self.say(key, **values), class_=class_)
 
-    def figure(self, name: str, drawn: Drawing, caption: str, data: Markup | None = None) -> Markup:
+    def figure(
+        self, name: str, drawn: DrawnFigure, caption: str, data: Markup | None = None
+    ) -> Markup:
         """A figure with its caption, and its data as a table behind a click."""
         key = self.key(f"figure-{name}")
         image = drawing(key, drawn.title, drawn.desc, drawn.height, drawn.content)
@@ -160,8 +162,8 @@ class Page:
         self,
         name: str,
         caption: str,
-        columns: Sequence[Column],
-        records: Sequence[Record],
+        columns: Sequence[TableColumn],
+        records: Sequence[ReportRow],
         *,
         sections: str | None = None,
         can_sort: bool = False,
@@ -201,7 +203,7 @@ class Page:
         )
         return join(_scroll(table, caption), note if more > 0 else None)
 
-    def _cell(self, column: Column, record: Record, is_first: bool) -> Markup:
+    def _cell(self, column: TableColumn, record: ReportRow, is_first: bool) -> Markup:
         hidden = record.get("suppressed") or {}
         masks = [hidden[key] for key in column.keys if key in hidden]
         if masks:
@@ -227,7 +229,7 @@ def _group(title: object, width: int) -> Markup:
     return tag("tr", tag("th", title, colspan=width, scope="rowgroup"), class_="group")
 
 
-def _head(columns: Sequence[Column]) -> Markup:
+def _head(columns: Sequence[TableColumn]) -> Markup:
     """One row of headings, or two where neighbours share one."""
     single = [tag("th", c.title, scope="col", class_="n" if c.is_number else None) for c in columns]
     if all(c.group is None for c in columns):

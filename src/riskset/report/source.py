@@ -12,13 +12,13 @@ from riskset.disclosure.arms import WITHOUT_EVENT
 from riskset.disclosure.engine import WITHHELD, Disclosure
 from riskset.disclosure.people import share_data
 from riskset.disclosure.rows import RUN, RowT, keys_of, names_hidden, run_of
-from riskset.report.page import Record
-from riskset.report.words import Words
+from riskset.report.page import ReportRow
+from riskset.report.translations import Translations
 from riskset.results.columns import ResultRow
 from riskset.results.folder import StudyResults
 from riskset.results.rows import TABLES, OfRun, RunRow
 
-__all__ = ["Part", "Source", "masks", "record"]
+__all__ = ["ReportPart", "ReportSource", "masks", "record"]
 
 EVENTS = ("outcomes", "competing")
 OF_OUTCOMES = ("arms", "estimates")
@@ -36,7 +36,7 @@ EMPTIED = (
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """One target, comparator and outcome: its runs, the first of which is the main analysis."""
 
     target: str
@@ -50,13 +50,13 @@ class Part:
         return self.runs[0]
 
 
-class Source:
+class ReportSource:
     """Tables of results, as they may be shown.
 
     Parameters
     ----------
     results : StudyResults
-    say : Words
+    say : Translations
     blind : bool
         Withhold effects of runs whose diagnostics failed, if the results have them.
     min_cell_count : int
@@ -68,7 +68,7 @@ class Source:
     def __init__(
         self,
         results: StudyResults,
-        say: Words,
+        say: Translations,
         *,
         blind: bool,
         min_cell_count: int,
@@ -92,7 +92,7 @@ class Source:
         """Whether the effect of a run must not be shown."""
         return run.blinded or (self.blind and not run.unblind)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ReportPart]:
         """Every target, comparator and outcome, in the order of the study."""
         order = list(self.study["analyses"])
         runs: dict[tuple[str, str, str], list[RunRow]] = {}
@@ -100,7 +100,7 @@ class Source:
             if row.outcome_kind == "outcome":
                 runs.setdefault((row.target, row.comparator, row.outcome), []).append(row)
         return [
-            Part(*names, tuple(sorted(rows, key=lambda run: order.index(run.analysis))))
+            ReportPart(*names, tuple(sorted(rows, key=lambda run: order.index(run.analysis))))
             for names, rows in runs.items()
         ]
 
@@ -150,9 +150,9 @@ def masks(row: ResultRow) -> dict[str, str]:
     return found
 
 
-def record(row: ResultRow, names: Iterable[str] = ()) -> Record:
+def record(row: ResultRow, names: Iterable[str] = ()) -> ReportRow:
     """Columns of a row for `report.json`, all of them or those named, and the masks of these."""
-    shown: Record = {name: row[name] for name in names or row}
+    shown: ReportRow = {name: row[name] for name in names or row}
     if "suppressed" in row:
         shown["suppressed"] = {name: mask for name, mask in masks(row).items() if name in shown}
     return shown

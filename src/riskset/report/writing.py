@@ -9,9 +9,9 @@ from typing import Any
 from riskset._errors import InputError, ReportTooLarge
 from riskset.data.writers import check_target, replacing, write_json
 from riskset.report.content import collect, plain
-from riskset.report.document import draw
-from riskset.report.source import Source
-from riskset.report.words import Words
+from riskset.report.html_page import draw
+from riskset.report.source import ReportSource
+from riskset.report.translations import Translations
 from riskset.results.folder import StudyResults
 
 __all__ = ["write"]
@@ -77,9 +77,9 @@ def write(
         raise InputError.wrong_option("theme", theme, THEMES)
     if curves is not None and curves not in CURVES:
         raise InputError.wrong_option("curves", curves, CURVES)
-    say = Words(language)
+    say = Translations(language)
     found = StudyResults.open(results) if isinstance(results, str | Path) else results
-    source = Source(found, say, blind=blind, min_cell_count=min_cell_count, curves=curves)
+    source = ReportSource(found, say, blind=blind, min_cell_count=min_cell_count, curves=curves)
     day = datetime.date.today() if date is None else date
     written = day if isinstance(day, str) else day.isoformat()
     content = collect(source)
@@ -99,7 +99,9 @@ def write(
 Files = dict[str, tuple[str, Mapping[str, Any]]]
 
 
-def _files(content: Mapping[str, Any], say: Words, theme: str, written: str, target: Path) -> Files:
+def _files(
+    content: Mapping[str, Any], say: Translations, theme: str, written: str, target: Path
+) -> Files:
     """Texts and numbers by name: one of each, or an index and those of each part."""
     text = draw(content, say, theme, written)
     if _size(text) < LIMIT:

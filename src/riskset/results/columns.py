@@ -17,11 +17,22 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 
-__all__ = ["GUARDED", "KINDS", "Column", "Kind", "ResultRow", "column", "group", "row_class"]
+__all__ = [
+    "GUARDED",
+    "KINDS",
+    "ResultColumn",
+    "DisclosureKind",
+    "ResultRow",
+    "column",
+    "group",
+    "row_class",
+]
 
-Kind = Literal["id", "setting", "summary", "count", "derived", "effect", "text", "private"]
+DisclosureKind = Literal[
+    "id", "setting", "summary", "count", "derived", "effect", "text", "private"
+]
 
-KINDS: dict[Kind, str] = {
+KINDS: dict[DisclosureKind, str] = {
     "id": "a name, or a number that identifies a row",
     "setting": "a setting of the study",
     "summary": "a result from which no count of people can be derived",
@@ -33,7 +44,7 @@ KINDS: dict[Kind, str] = {
 }
 """Every kind -> what it is."""
 
-GUARDED: frozenset[Kind] = frozenset({"count", "derived", "effect", "text", "private"})
+GUARDED: frozenset[DisclosureKind] = frozenset({"count", "derived", "effect", "text", "private"})
 """Kinds whose columns need a rule of `riskset.disclosure`."""
 
 ClassT = TypeVar("ClassT")
@@ -43,7 +54,7 @@ TYPES = {str: "text", int: "int", float: "number", bool: "bool", list[float]: "n
 
 
 @dataclass(frozen=True)
-class Column:
+class ResultColumn:
     """A column of a table.
 
     Attributes
@@ -53,7 +64,7 @@ class Column:
     is_optional : bool
         Whether values may be missing.
     kind : str
-        What its values tell of people: one of `KINDS`.
+        What its values reveal about people: one of `KINDS`.
     about : str
         Its meaning.
     path : tuple of str
@@ -63,12 +74,12 @@ class Column:
     name: str
     type: str
     is_optional: bool
-    kind: Kind
+    kind: DisclosureKind
     about: str
     path: tuple[str, ...]
 
 
-def column(kind: Kind, about: str, default: object = None) -> Any:
+def column(kind: DisclosureKind, about: str, default: object = None) -> Any:
     """Declare a field that is a column. In a group, ``{of}`` in `about` names what the group is of.
 
     Every field has a default, None, because steps of a study fill a row in turn; a required value
@@ -108,7 +119,7 @@ class ResultRow(Mapping[str, Any]):
         cls.table = table
 
     @classmethod
-    def columns(cls) -> Mapping[str, Column]:
+    def columns(cls) -> Mapping[str, ResultColumn]:
         """Every column by its name, in the order of the file."""
         return _columns(cls)
 
@@ -165,9 +176,9 @@ class ResultRow(Mapping[str, Any]):
 
 
 @cache
-def _columns(cls: type[Any]) -> dict[str, Column]:
+def _columns(cls: type[Any]) -> dict[str, ResultColumn]:
     hints = typing.get_type_hints(cls)
-    found: dict[str, Column] = {}
+    found: dict[str, ResultColumn] = {}
     for own in dataclasses.fields(cls):
         if "prefix" in own.metadata:
             for name, inner in _columns(hints[own.name]).items():
@@ -183,7 +194,7 @@ def _columns(cls: type[Any]) -> dict[str, Column]:
             (kind,) = set(typing.get_args(kind)) - {type(None)}
             is_optional = True
         about = own.metadata["about"]
-        found[own.name] = Column(
+        found[own.name] = ResultColumn(
             own.name, TYPES[kind], is_optional, own.metadata["kind"], about, (own.name,)
         )
     return found

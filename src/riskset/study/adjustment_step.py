@@ -26,7 +26,7 @@ from riskset.results.rows import AdjustmentRow, BalanceRow, CharacteristicRow, P
 from riskset.study.cache import StepResult
 from riskset.study.propensity_step import ScoreStep, fit_score, status_of
 from riskset.study.sections import Analysis, Table1Section
-from riskset.study.source import Cohort
+from riskset.study.source import ComparisonCohort
 
 __all__ = [
     "AdjustmentStep",
@@ -111,7 +111,9 @@ class AdjustmentStep(StepResult):
         )
 
 
-def adjust(cohort: Cohort, people: Adjustment, analysis: Analysis, seed: int) -> AdjustmentStep:
+def adjust(
+    cohort: ComparisonCohort, people: Adjustment, analysis: Analysis, seed: int
+) -> AdjustmentStep:
     """Trim, match, stratify or weight people, as an analysis has it."""
     try:
         adjustment, refitted = _adjusted(cohort, people, analysis, seed)
@@ -124,7 +126,7 @@ def adjust(cohort: Cohort, people: Adjustment, analysis: Analysis, seed: int) ->
 
 
 def _adjusted(
-    cohort: Cohort, people: Adjustment, analysis: Analysis, seed: int
+    cohort: ComparisonCohort, people: Adjustment, analysis: Analysis, seed: int
 ) -> tuple[Adjustment, ScoreStep | None]:
     adjustment, refitted = people, None
     if analysis.trim is not None:
@@ -225,7 +227,7 @@ class BalanceStep(StepResult):
 
 
 def balance_of(
-    cohort: Cohort,
+    cohort: ComparisonCohort,
     adjustment: Adjustment,
     settings: BalanceOptions,
     sections: Sequence[Table1Section],

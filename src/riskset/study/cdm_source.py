@@ -34,7 +34,7 @@ from riskset.study.sections import (
     CovariateSection,
     NewUsers,
 )
-from riskset.study.source import Cohort, EventWeeks, Followed
+from riskset.study.source import ComparisonCohort, EventWeeks, Followed
 from riskset.study.specification import Study
 from riskset.study.variables import Labels, label_people
 
@@ -67,7 +67,7 @@ class FollowUpStep(LeftStep):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CohortStep(LeftStep):
-    """A cohort, and how its covariates were made, which a file beside it has."""
+    """A cohort, and how its covariates were made; their values are in a file."""
 
     person_id: AnyArray
     treatment: AnyArray
@@ -128,14 +128,14 @@ class CdmSource:
         self._cohorts: object = beside or data.cohort_table.lower()
         fingerprints = [s["fingerprint"] for s in self.sources]
         self._key = digest("cdm", fingerprints, data.schema, data.ignore, data.cohort_table)
-        self._last: tuple[str, Cohort] | None = None
+        self._last: tuple[str, ComparisonCohort] | None = None
         self._selected: tuple[str, StudyCohort] | None = None
 
     def close(self) -> None:
         """Let go of the files."""
         self._cdm.close()
 
-    def cohort(self, comparison: Comparison, analysis: Analysis) -> Cohort:
+    def cohort(self, comparison: Comparison, analysis: Analysis) -> ComparisonCohort:
         """The people of a comparison with their covariates; the last ones are remembered."""
         entry_key = self._entry_key(comparison, analysis)
         settings = analysis.covariates or CovariateSection()
@@ -266,7 +266,7 @@ class CdmSource:
 
     def _read(
         self, key: str, comparison: Comparison, analysis: Analysis, settings: CovariateSection
-    ) -> Cohort:
+    ) -> ComparisonCohort:
         path = self._cache.path("covariates", f"{key}.rsd")
         found = self._cache.get_or_compute(
             "cohort",
@@ -288,7 +288,7 @@ class CdmSource:
         )
         design = Design.open(path, verify=False)
         analyses = zip(found.covariate_id, found.analysis_id, found.domain, strict=True)
-        return Cohort(
+        return ComparisonCohort(
             key,
             people,
             design,

@@ -35,7 +35,7 @@ __all__ = ["DescriptionStep", "describe", "follow_up_bins"]
 
 ARMS = ("target", "comparator")
 MAX_CURVE_STEPS = 1000
-"""Of a curve; more than an eye can tell."""
+"""Of a curve: more steps than a reader can see."""
 
 YEAR = 365.25
 BREAKS = (1, 2, 5, 7, 10, 15, 30, 50, 100, 250)
@@ -77,7 +77,7 @@ def describe(
 ) -> DescriptionStep:
     """Everything about one outcome that does not need a model.
 
-    Rows of curves and risks tell how many people each arm then has and how many had an event,
+    Rows of curves and risks hold how many people each arm then has and how many had an event,
     which decides how much of them is shared.
     """
     arms, curves, risks, at_risk = [], [], [], []

@@ -41,7 +41,7 @@ from riskset.study.propensity_step import (
     tried_penalties,
 )
 from riskset.study.sections import Analysis, OutcomeModelSection
-from riskset.study.source import Cohort, Followed
+from riskset.study.source import ComparisonCohort, Followed
 
 __all__ = ["EstimateStep", "crude", "estimates", "numbered", "subgroup_estimates"]
 
@@ -92,7 +92,7 @@ def crude(followed: Followed, settings: OutcomeModelSection, seed: int) -> Estim
 
 
 def estimates(
-    cohort: Cohort,
+    cohort: ComparisonCohort,
     followed: Followed,
     adjustment: Adjustment,
     analysis: Analysis,
@@ -173,7 +173,7 @@ def _found(estimate: Estimate, **rows: Any) -> EstimateStep:
 
 
 def _covariates(
-    cohort: Cohort, adjustment: Adjustment, analysis: Analysis
+    cohort: ComparisonCohort, adjustment: Adjustment, analysis: Analysis
 ) -> tuple[Design | None, Penalty | None, TidyInfo | None]:
     """Covariates to adjust for, their penalty, and what was done to them.
 
@@ -274,7 +274,11 @@ def _with_covariates(
 
 
 def _coefficients(
-    cohort: Cohort, adjustment: Adjustment, estimate: Estimate, number: int, tidied: TidyInfo | None
+    cohort: ComparisonCohort,
+    adjustment: Adjustment,
+    estimate: Estimate,
+    number: int,
+    tidied: TidyInfo | None,
 ) -> Iterator[OutcomeCoefficientRow]:
     """Coefficients other than 0 of the covariates of a model.
 
@@ -298,7 +302,7 @@ def _coefficients(
 def _profile(estimate: Estimate) -> list[ProfilePointRow]:
     """Points of the profile likelihood, relative to the largest of them.
 
-    The log likelihood itself would tell numbers of people, and its constant means nothing.
+    The log likelihood itself would reveal numbers of people, and its constant has no meaning.
     """
     profile = estimate.profile
     if profile is None:
@@ -357,7 +361,7 @@ def _over_time(estimate: Estimate, followed: Followed, adjustment: Adjustment) -
 
 
 def subgroup_estimates(
-    cohort: Cohort,
+    cohort: ComparisonCohort,
     followed: Followed,
     adjustment: Adjustment,
     analysis: Analysis,
@@ -391,7 +395,7 @@ def subgroup_estimates(
 
 @dataclass(frozen=True, eq=False)
 class _LevelModel:
-    cohort: Cohort
+    cohort: ComparisonCohort
     followed: Followed
     adjustment: Adjustment
     analysis: Analysis
@@ -464,7 +468,7 @@ class _LevelModel:
         return dataclasses.replace(self.adjustment, weight=weight)
 
     def _alone(self, level: object) -> Estimate:
-        """The effect in a level by itself, which tells whether there is one; and its counts."""
+        """The effect in a level by itself, which shows whether there is one, and its counts."""
         settings, people = self._model("wald"), self._inside([level])
         target, comparator = count_arms(Outcomes(self.followed.time, self.followed.status), people)
         alone = _fit(self.followed, people, settings, settings.model, seed=self.seed)

@@ -34,7 +34,7 @@ from riskset.results.rows import (
 from riskset.study.cache import StepResult
 from riskset.study.keys import KEYS
 from riskset.study.sections import PropensitySection
-from riskset.study.source import Cohort
+from riskset.study.source import ComparisonCohort
 
 __all__ = [
     "ScoreStep",
@@ -90,7 +90,7 @@ def snake(code: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in code).removeprefix("_")
 
 
-def given_score(cohort: Cohort) -> ScoreStep:
+def given_score(cohort: ComparisonCohort) -> ScoreStep:
     """Scores that came with the data."""
     population = cohort.people.population
     row = _row(cohort, "given", "ok").changed(_overlap(population))
@@ -100,7 +100,7 @@ def given_score(cohort: Cohort) -> ScoreStep:
 
 
 def fit_score(
-    cohort: Cohort,
+    cohort: ComparisonCohort,
     people: Adjustment,
     settings: PropensitySection,
     tidying: Tidy,
@@ -136,7 +136,7 @@ def fit_score(
 
 
 def tidy_covariates(
-    cohort: Cohort, people: Adjustment, settings: Tidy, exclude: tuple[str, ...] = ()
+    cohort: ComparisonCohort, people: Adjustment, settings: Tidy, exclude: tuple[str, ...] = ()
 ) -> tuple[TidyInfo, Design]:
     """The covariates that a model may use."""
     design = cohort.design
@@ -158,7 +158,7 @@ def tidy_covariates(
     return info, info.design
 
 
-def _row(cohort: Cohort, source: str, status: str) -> ScoreRow:
+def _row(cohort: ComparisonCohort, source: str, status: str) -> ScoreRow:
     people = cohort.people
     return ScoreRow(
         status=status, source=source, n_target=people.n_target, n_comparator=people.n_comparator
@@ -166,7 +166,11 @@ def _row(cohort: Cohort, source: str, status: str) -> ScoreRow:
 
 
 def _described(
-    cohort: Cohort, fitted: PropensityScore, info: TidyInfo, settings: PropensitySection, seed: int
+    cohort: ComparisonCohort,
+    fitted: PropensityScore,
+    info: TidyInfo,
+    settings: PropensitySection,
+    seed: int,
 ) -> ScoreStep:
     reason = next((n.message for n in fitted.notes if n.code == fitted.status), None)
     curve = fitted.cross_validation

@@ -33,7 +33,7 @@ from riskset.study.estimate_run import AnalysisRuns
 from riskset.study.estimate_step import EstimateStep
 from riskset.study.keys import KEYS
 from riskset.study.propensity_step import ScoreStep
-from riskset.study.source import Source
+from riskset.study.source import StudySource
 from riskset.study.specification import Study
 
 __all__ = ["ResultRows"]
@@ -45,13 +45,13 @@ class ResultRows:
     Parameters
     ----------
     study : Study
-    source : Source
+    source : StudySource
     cache : StepCache
     analyses : list of AnalysisRuns
     """
 
     def __init__(
-        self, study: Study, source: Source, cache: StepCache, analyses: list[AnalysisRuns]
+        self, study: Study, source: StudySource, cache: StepCache, analyses: list[AnalysisRuns]
     ) -> None:
         self._study, self._source, self._cache = study, source, cache
         self._analyses = analyses
@@ -234,7 +234,7 @@ class ResultRows:
                 )
 
     def _of_model(self, name: str) -> Callable[[bool], Iterator[ResultRow]]:
-        """What goes with an effect and tells it; without a number it is the main one."""
+        """Rows that reveal an effect; without a number, that of the main estimate."""
 
         def rows(blind: bool) -> Iterator[ResultRow]:
             for run in self._runs:

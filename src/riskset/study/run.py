@@ -21,7 +21,7 @@ from riskset.study.narrative import study_document
 from riskset.study.result_rows import ResultRows
 from riskset.study.runner import StudyRunner
 from riskset.study.sections import CdmData
-from riskset.study.source import Source
+from riskset.study.source import StudySource
 from riskset.study.specification import Study
 from riskset.study.table_columns import TableColumns
 from riskset.study.table_source import TableSource
@@ -112,7 +112,7 @@ def check_data(study: Study) -> None:
 
 
 @contextmanager
-def _source(study: Study, cache: StepCache) -> Iterator[Source]:
+def _source(study: Study, cache: StepCache) -> Iterator[StudySource]:
     if not isinstance(study.specification.data, CdmData):
         yield TableSource(study, cache)
         return

@@ -26,7 +26,7 @@ from riskset.study.estimate_step import (
 )
 from riskset.study.propensity_step import ScoreStep, fit_score, given_score
 from riskset.study.sections import Analysis, Comparison
-from riskset.study.source import Cohort, Followed, Source, people_key
+from riskset.study.source import ComparisonCohort, Followed, StudySource, people_key
 from riskset.study.specification import Study
 
 __all__ = ["StudyRunner"]
@@ -42,7 +42,7 @@ class StudyRunner:
     Attributes
     ----------
     study : Study
-    source : Source
+    source : StudySource
     cache : StepCache
     bar : ProgressBar
     n_done : int
@@ -50,7 +50,7 @@ class StudyRunner:
     """
 
     study: Study
-    source: Source
+    source: StudySource
     cache: StepCache
     bar: ProgressBar
     n_done: int = 0
@@ -115,14 +115,16 @@ class StudyRunner:
             run.take("follow-up", description)
         self._estimate(run, cohort, followed, adjustment)
 
-    def _start(self, run: AdjustedPeople) -> tuple[Cohort, Adjustment]:
+    def _start(self, run: AdjustedPeople) -> tuple[ComparisonCohort, Adjustment]:
         """The cohort of a run, which may have stopped it, and the people whom outcomes share."""
         cohort = self.source.cohort(run.comparison, run.analysis)
         if cohort.problem is not None:
             run.stop("population", *cohort.problem)
         return cohort, self.source.shared(run.comparison, run.analysis)
 
-    def _scored(self, run: AdjustedPeople, cohort: Cohort, people: Adjustment) -> Adjustment:
+    def _scored(
+        self, run: AdjustedPeople, cohort: ComparisonCohort, people: Adjustment
+    ) -> Adjustment:
         """People with scores, if there can be any."""
         analysis, population = run.analysis, cohort.people.population
         given = population.has_score
@@ -149,7 +151,9 @@ class StudyRunner:
             return people
         return dataclasses.replace(people, population=population.with_score(score.score))
 
-    def _adjust(self, run: AdjustedPeople, cohort: Cohort, people: Adjustment) -> Adjustment:
+    def _adjust(
+        self, run: AdjustedPeople, cohort: ComparisonCohort, people: Adjustment
+    ) -> Adjustment:
         """Trimmed, matched, stratified or weighted; as they are, where that cannot be."""
         analysis, seed = run.analysis, self.study.specification.seed
         plain = dataclasses.replace(analysis, trim=None, match=None, stratify=None, weight=None)
@@ -172,7 +176,9 @@ class StudyRunner:
         run.take("adjustment", step)
         return step.of(people.population)
 
-    def _balance(self, run: AdjustedPeople, cohort: Cohort, adjustment: Adjustment) -> None:
+    def _balance(
+        self, run: AdjustedPeople, cohort: ComparisonCohort, adjustment: Adjustment
+    ) -> None:
         sections, settings = self.study.specification.table1, run.analysis.balance
         key = [as_dict(settings), [as_dict(section) for section in sections]]
         step = self.cache.get_or_compute(
@@ -186,7 +192,7 @@ class StudyRunner:
         run.take("balance", step)
 
     def _estimate(
-        self, run: EstimateRun, cohort: Cohort, followed: Followed, adjustment: Adjustment
+        self, run: EstimateRun, cohort: ComparisonCohort, followed: Followed, adjustment: Adjustment
     ) -> None:
         analysis, what, seed = run.analysis, run.what, self.study.specification.seed
         model = as_dict(analysis.model)
@@ -241,7 +247,7 @@ class StudyRunner:
     def _subgroups(
         self,
         run: EstimateRun,
-        cohort: Cohort,
+        cohort: ComparisonCohort,
         followed: Followed,
         adjustment: Adjustment,
         main: EstimateRow,

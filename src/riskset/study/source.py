@@ -13,11 +13,11 @@ from riskset.results.rows import ConceptRow
 from riskset.study.sections import Analysis, Comparison
 from riskset.study.variables import Labels
 
-__all__ = ["Cohort", "EventWeeks", "Followed", "Source", "people_key"]
+__all__ = ["ComparisonCohort", "EventWeeks", "Followed", "StudySource", "people_key"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cohort:
+class ComparisonCohort:
     """The people of a comparison.
 
     Attributes
@@ -104,7 +104,7 @@ def people_key(people: Adjustment) -> str:
     return key.hexdigest()[:24]
 
 
-class Source(Protocol):
+class StudySource(Protocol):
     """Where people come from.
 
     Attributes
@@ -115,7 +115,7 @@ class Source(Protocol):
 
     sources: list[dict[str, object]]
 
-    def cohort(self, comparison: Comparison, analysis: Analysis) -> Cohort:
+    def cohort(self, comparison: Comparison, analysis: Analysis) -> ComparisonCohort:
         """The people of a comparison."""
 
     def shared(self, comparison: Comparison, analysis: Analysis) -> Adjustment:

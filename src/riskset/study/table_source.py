@@ -19,7 +19,7 @@ from riskset.study.sections import (
     TableExposure,
     TableOutcome,
 )
-from riskset.study.source import Cohort, Followed
+from riskset.study.source import ComparisonCohort, Followed
 from riskset.study.specification import Study
 from riskset.study.table_columns import TableColumns
 from riskset.study.variables import label_people
@@ -32,7 +32,7 @@ MOST_VALUES = 8
 
 
 class TableSource:
-    """A table of people, with covariates in it or beside it.
+    """A table of people, with covariates in it or in another file.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ class TableSource:
 
         names = [name for name, _ in study.specification.column_uses()]
         self._labels = label_people(study, names, column, self.design, "the covariates")
-        self._cohort: tuple[Comparison, Cohort] | None = None
+        self._cohort: tuple[Comparison, ComparisonCohort] | None = None
 
-    def cohort(self, comparison: Comparison, analysis: Analysis) -> Cohort:
+    def cohort(self, comparison: Comparison, analysis: Analysis) -> ComparisonCohort:
         """The people of a comparison, the same for all analyses; the last one is remembered."""
         if self._cohort is None or self._cohort[0] != comparison:
             self._cohort = (comparison, self._select(comparison, analysis))
@@ -176,7 +176,7 @@ class TableSource:
         values = {"n": n, "all": named[0].size}
         return [Note("other_treatments", (), text, values)] if n else []
 
-    def _select(self, comparison: Comparison, analysis: Analysis) -> Cohort:
+    def _select(self, comparison: Comparison, analysis: Analysis) -> ComparisonCohort:
         data, columns = self._data, self._columns
         rows = self._rows(comparison)
         treatment = self._is(comparison.target)[rows].astype(np.int64)
@@ -191,7 +191,7 @@ class TableSource:
             years = columns[data.index_date][rows]
         population = Population(treatment, score, row_id=row_id, person_id=person)
         values = [self._value(name) for name in (comparison.target, comparison.comparator)]
-        return Cohort(
+        return ComparisonCohort(
             digest(self._key, values),
             start(population),
             self.design if rows.size == self.design.n_rows else self.design.take_rows(rows),

@@ -1,1 +1,1 @@
-"""The figures of the report: numbers and words in, a `Drawing` out; none knows what is hidden."""
+"""Figures of the report: each turns numbers and words into a `DrawnFigure`."""

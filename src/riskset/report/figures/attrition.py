@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from riskset.report.markup import Markup, join
-from riskset.report.page import Drawing
+from riskset.report.page import DrawnFigure
 from riskset.report.svg import box, line, polyline, text, wrap
 
 __all__ = ["AttritionStep", "attrition_figure"]
@@ -25,7 +25,7 @@ class AttritionStep:
 
 def attrition_figure(
     steps: Sequence[AttritionStep], names: tuple[str, str], title: str, desc: str
-) -> Drawing:
+) -> DrawnFigure:
     """Boxes of target (left) and comparator (right), steps between."""
     parts: list[Markup] = []
     heads = [wrap(name, BOX, 13.5, 3) for name in names]
@@ -55,7 +55,7 @@ def attrition_figure(
         ]
         before = middle + 15
         top += height + 12
-    return Drawing(top, join(*parts), title, desc)
+    return DrawnFigure(top, join(*parts), title, desc)
 
 
 def _arrow(x: float, start: float, end: float) -> Markup:

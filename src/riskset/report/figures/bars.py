@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from riskset.report.axes import Scale, left_axis, nice_ticks
+from riskset.report.axes import AxisScale, left_axis, nice_ticks
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import whole
-from riskset.report.page import Drawing
+from riskset.report.number_format import whole
+from riskset.report.page import DrawnFigure
 from riskset.report.svg import CHARACTER, box, fit, line, text
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
 __all__ = ["calendar_figure", "ends_figure"]
 
@@ -19,14 +19,14 @@ ANGLES = (45, -45, 0, 90, 20, -20, 70, -70)
 def calendar_figure(
     years: Sequence[tuple[int, int | None, int | None]],
     names: Mapping[str, str],
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
-) -> Drawing:
+) -> DrawnFigure:
     """Starts of target and comparator by year, side by side; a hidden number has no bar."""
     bottom, top = 270.0, 56.0
     highest = max((n for _, *both in years for n in both if n is not None), default=1) or 1
-    y = Scale(0, highest * 1.05, bottom, top)
+    y = AxisScale(0, highest * 1.05, bottom, top)
     parts: list[Markup] = [
         left_axis(y, LEFT, nice_ticks(0, y.high), say("calendar.axis"), whole, RIGHT),
         line(LEFT, bottom, RIGHT, bottom, "axis"),
@@ -47,7 +47,7 @@ def calendar_figure(
     for k, name in enumerate(("target", "comparator")):
         parts.append(box(LEFT, 4 + 19 * k, 26, 13, f"{name[0]}bar"))
         parts.append(text(LEFT + 34, 15 + 19 * k, fit(names[name], RIGHT - LEFT - 34)))
-    return Drawing(bottom + 50, join(*parts), title, desc)
+    return DrawnFigure(bottom + 50, join(*parts), title, desc)
 
 
 def ends_figure(
@@ -55,10 +55,10 @@ def ends_figure(
     reasons: Sequence[str],
     names: Mapping[str, str],
     key: str,
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
-) -> Drawing:
+) -> DrawnFigure:
     """A bar of full width for each arm, cut by the reasons for which follow-up ended.
 
     Parameters
@@ -72,7 +72,7 @@ def ends_figure(
         own = counts[arm]
         total = sum(n or 0 for n in own) or 1
         parts.append(text(0, top + 14, fit(names[arm], RIGHT, 14.5), "label strong"))
-        x = Scale(0, total, 0, RIGHT)
+        x = AxisScale(0, total, 0, RIGHT)
         done = 0
         for k, n in enumerate(own):
             if not n:
@@ -97,7 +97,7 @@ def ends_figure(
         parts.append(box(at_x, top, 26, 15, None, fill=f"url(#{key}-{k})"))
         parts.append(text(at_x + 33, top + 12, reason))
         at_x += width + 14
-    return Drawing(top + 28, join(*parts), title, desc)
+    return DrawnFigure(top + 28, join(*parts), title, desc)
 
 
 def _hatching(key: str, k: int) -> Markup:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks
+from riskset.report.axes import AxisScale, bottom_axis, left_axis, nice_ticks
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import short_percent
-from riskset.report.page import Drawing
+from riskset.report.number_format import short_percent
+from riskset.report.page import DrawnFigure
 from riskset.report.svg import band, fit, line, mark, step, text, thin
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
-__all__ = ["Curve", "legend", "risk_curves", "survival_ends", "time_ticks"]
+__all__ = ["RiskCurve", "legend", "risk_curves", "survival_ends", "time_ticks"]
 
 LEFT, RIGHT, PANEL = 74.0, 706.0, 280.0
 YEAR = 365.25
@@ -19,7 +19,7 @@ LONG = 2 * YEAR
 
 
 @dataclass(frozen=True)
-class Curve:
+class RiskCurve:
     """One arm of a panel: points of a step function and of its band.
 
     Attributes
@@ -59,16 +59,16 @@ def legend(names: Mapping[str, str], y: float, x: float = LEFT) -> Markup:
 
 
 def risk_curves(
-    panels: Sequence[tuple[str, Sequence[Curve]]],
+    panels: Sequence[tuple[str, Sequence[RiskCurve]]],
     at_risk: Sequence[tuple[str, Sequence[str]]],
     ticks: Sequence[float],
     last: float,
     names: Mapping[str, str],
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
     is_survival: bool = False,
-) -> Drawing:
+) -> DrawnFigure:
     """Panels of curves, one below the other, with one table of numbers at risk.
 
     Parameters
@@ -83,12 +83,12 @@ def risk_curves(
         Values start at 1; the axis then ends there, and starts at 0 unless all are above a half.
     """
     unit, unit_name = (YEAR, "years") if last > LONG else (1.0, "days")
-    x = Scale(0, last, LEFT, RIGHT)
+    x = AxisScale(0, last, LEFT, RIGHT)
     parts = [legend(names, 10)]
     top = 44.0
     for name, curves in panels:
         low, high = survival_ends(curves) if is_survival else (0.0, _highest(curves))
-        y = Scale(low, high, top + 26 + PANEL, top + 26)
+        y = AxisScale(low, high, top + 26 + PANEL, top + 26)
         parts.append(text(LEFT, top + 14, fit(name, RIGHT - LEFT, 15), "label strong"))
         what = say("axis.survival" if is_survival else "axis.risk")
         parts.append(left_axis(y, LEFT, nice_ticks(low, high), what, short_percent, RIGHT))
@@ -107,21 +107,21 @@ def risk_curves(
             text(x(t), top + 16, number, "tick", "middle")
             for t, number in zip(ticks, numbers, strict=True)
         ]
-    return Drawing(top + 26, join(*parts), title, desc)
+    return DrawnFigure(top + 26, join(*parts), title, desc)
 
 
-def _highest(curves: Sequence[Curve]) -> float:
+def _highest(curves: Sequence[RiskCurve]) -> float:
     highest = max((v for c in curves for v in (*c.upper, *c.value)), default=0.0) or 0.01
     return min(highest * 1.05, 1.0)
 
 
-def survival_ends(curves: Sequence[Curve]) -> tuple[float, float]:
+def survival_ends(curves: Sequence[RiskCurve]) -> tuple[float, float]:
     """Ends of the axis: from 0 unless little would then be seen."""
     lowest = min((v for c in curves for v in (*c.lower, *c.value)), default=0.0)
     return (max(lowest - 0.05 * (1 - lowest), 0.0) if lowest > 0.5 else 0.0), 1.0
 
 
-def _curve(curve: Curve, x: Scale, y: Scale, ticks: Sequence[float]) -> Markup:
+def _curve(curve: RiskCurve, x: AxisScale, y: AxisScale, ticks: Sequence[float]) -> Markup:
     has_band = bool(curve.lower)
     columns = [curve.value, curve.lower, curve.upper] if has_band else [curve.value]
     kept = thin(columns, y.high - y.low)
@@ -138,11 +138,11 @@ def _curve(curve: Curve, x: Scale, y: Scale, ticks: Sequence[float]) -> Markup:
     return join(*parts)
 
 
-def _holds(curve: Curve, time: float) -> bool:
+def _holds(curve: RiskCurve, time: float) -> bool:
     return bool(curve.time) and 0 < time <= curve.time[-1]
 
 
-def _at(curve: Curve, time: float) -> float:
+def _at(curve: RiskCurve, time: float) -> float:
     return next(
         (v for t, v in zip(reversed(curve.time), reversed(curve.value), strict=True) if t <= time),
         curve.value[0],

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks
+from riskset.report.axes import AxisScale, bottom_axis, left_axis, nice_ticks
 from riskset.report.figures.curves import legend, time_ticks
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import short_percent
-from riskset.report.page import Drawing
+from riskset.report.number_format import short_percent
+from riskset.report.page import DrawnFigure
 from riskset.report.svg import band, line, step, text
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
 __all__ = ["Bar", "histogram_figure"]
 
@@ -20,10 +20,10 @@ Bar = tuple[float, float, float]
 def histogram_figure(
     bars: Mapping[str, Sequence[Bar]],
     names: Mapping[str, str],
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
-) -> Drawing:
+) -> DrawnFigure:
     """The target upwards and the comparator downwards.
 
     Bars that were joined because few people are in them are as high as their mean in bars of the
@@ -36,14 +36,14 @@ def histogram_figure(
     }
     last = max(own[-1][1] for own in bars.values() if own)
     highest = max(max(own, default=0.0) for own in heights.values()) * 1.05 or 0.01
-    x = Scale(0, last, LEFT, RIGHT)
+    x = AxisScale(0, last, LEFT, RIGHT)
     ticks, unit, unit_name = time_ticks(last)
     ways = (("target", "upwards", TOP), ("comparator", "downwards", BOTTOM))
     parts: list[Markup] = [
         legend({arm: say(f"overlap.{way}", arm=names[arm]) for arm, way, _ in ways}, 10)
     ]
     for arm, _, end in ways:
-        y = Scale(0, highest, MIDDLE, end)
+        y = AxisScale(0, highest, MIDDLE, end)
         own = [t for t in nice_ticks(0, highest, 3) if t > 0 or arm == "target"]
         parts.append(left_axis(y, LEFT, own, "", short_percent, RIGHT))
         parts.append(_steps(bars[arm], [y(h) for h in heights[arm]], x, arm[0]))
@@ -52,10 +52,10 @@ def histogram_figure(
         line(LEFT, MIDDLE, RIGHT, MIDDLE, "axis"),
         bottom_axis(x, BOTTOM, ticks, say(f"axis.{unit_name}"), lambda t: f"{t / unit:g}"),
     ]
-    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
 
 
-def _steps(bars: Sequence[Bar], tops: list[float], x: Scale, letter: str) -> Markup:
+def _steps(bars: Sequence[Bar], tops: list[float], x: AxisScale, letter: str) -> Markup:
     if not bars:
         return Markup("")
     edges = [*(x(start) for start, _, _ in bars), x(bars[-1][1])]

@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from riskset.report.axes import Scale, bottom_axis, ratio_ticks
+from riskset.report.axes import AxisScale, bottom_axis, ratio_ticks
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import MISSING, interval, significant
-from riskset.report.page import Drawing
+from riskset.report.number_format import MISSING, interval, significant
+from riskset.report.page import DrawnFigure
 from riskset.report.svg import line, mark, polyline, text, wrap
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
 __all__ = ["ForestRow", "forest"]
 
@@ -51,12 +51,12 @@ class ForestRow:
         return interval(significant(self.hr), significant(self.lower), significant(self.upper))
 
 
-def forest(rows: Sequence[ForestRow], say: Words, title: str) -> Drawing:
+def forest(rows: Sequence[ForestRow], say: Translations, title: str) -> DrawnFigure:
     """Hazard ratios on a logarithmic axis."""
     known = [r for r in rows if r.is_known]
     ends = [v for r in known for v in (r.hr, r.lower, r.upper) if v is not None]
     ticks = ratio_ticks(ends)
-    scale = Scale(ticks[0], ticks[-1], LEFT, RIGHT, is_log=True)
+    scale = AxisScale(ticks[0], ticks[-1], LEFT, RIGHT, is_log=True)
     precisions = [1 / r.se**2 for r in known if r.se and math.isfinite(r.se)]
     best = max(precisions, default=1.0)
     labels = [wrap(r.label, LABELS - (14 if r.kind == "calibrated" else 0)) for r in rows]
@@ -76,11 +76,11 @@ def forest(rows: Sequence[ForestRow], say: Words, title: str) -> Drawing:
     parts.append(text(RIGHT, bottom + 58, f"{say('forest.favours_comparator')} →", "small", "end"))
     main = next((r for r in rows if r.kind == "main"), None)
     desc = say("forest.desc", n=len(known), main=main.words if main else MISSING)
-    return Drawing(bottom + 68, join(*parts), title, desc)
+    return DrawnFigure(bottom + 68, join(*parts), title, desc)
 
 
 def _row(
-    row: ForestRow, lines: list[str], y: float, height: float, scale: Scale, best: float
+    row: ForestRow, lines: list[str], y: float, height: float, scale: AxisScale, best: float
 ) -> Markup:
     middle = y + height / 2
     strong = "strong" if row.kind == "main" else ""
@@ -101,7 +101,7 @@ def _row(
     return join(*parts)
 
 
-def _whisker(lower: float, upper: float, y: float, scale: Scale) -> Markup:
+def _whisker(lower: float, upper: float, y: float, scale: AxisScale) -> Markup:
     """A line from end to end, with arrows where it goes on beyond the axis."""
     a, b = scale(lower), scale(upper)
     parts = [line(a, y, b, y, "rule")]

@@ -4,11 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks, ratio_ticks
+from riskset.report.axes import AxisScale, bottom_axis, left_axis, nice_ticks, ratio_ticks
 from riskset.report.markup import Markup, join, tag
-from riskset.report.page import Drawing
+from riskset.report.page import DrawnFigure
 from riskset.report.svg import line, mark, polyline, px, text
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
 __all__ = ["controls_figure"]
 
@@ -20,10 +20,10 @@ def controls_figure(
     controls: Sequence[Mapping[str, Any]],
     region: Sequence[tuple[float, float, float]] | None,
     estimate: tuple[float, float] | None,
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
-) -> Drawing:
+) -> DrawnFigure:
     """Ratios (x) and standard errors (y) of control outcomes.
 
     Parameters
@@ -43,8 +43,8 @@ def controls_figure(
     ratios = [c["hr"] for c in known] + ([estimate[0]] if estimate else [])
     errors = [c["se"] for c in known] + ([estimate[1]] if estimate else [])
     ticks = ratio_ticks(ratios)
-    x = Scale(ticks[0], ticks[-1], LEFT, RIGHT, is_log=True)
-    y = Scale(0, max([*errors, 0.1]) * 1.08, BOTTOM, TOP)
+    x = AxisScale(ticks[0], ticks[-1], LEFT, RIGHT, is_log=True)
+    y = AxisScale(0, max([*errors, 0.1]) * 1.08, BOTTOM, TOP)
     parts: list[Markup] = [
         left_axis(y, LEFT, nice_ticks(0, y.high), say("controls.se_axis"), grid_to=RIGHT),
         bottom_axis(x, BOTTOM, ticks, say("forest.axis")),
@@ -65,10 +65,10 @@ def controls_figure(
     if estimate is not None:
         parts.append(mark("diamond", x(estimate[0]), y(estimate[1]), 7, "tbar"))
     parts.append(_key(bool(region), estimate is not None, any(not c["used"] for c in known), say))
-    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
 
 
-def _region(region: Sequence[tuple[float, float, float]], x: Scale, y: Scale) -> Markup:
+def _region(region: Sequence[tuple[float, float, float]], x: AxisScale, y: AxisScale) -> Markup:
     """The region up to the upper edge of the picture, where it is cut between two of its points."""
     inside = [point for point in region if point[0] <= y.high]
     beyond = next((point for point in region if point[0] > y.high), None)
@@ -82,7 +82,7 @@ def _region(region: Sequence[tuple[float, float, float]], x: Scale, y: Scale) ->
     return tag("polygon", points=points, class_="region")
 
 
-def _key(has_region: bool, has_estimate: bool, has_others: bool, say: Words) -> Markup:
+def _key(has_region: bool, has_estimate: bool, has_others: bool, say: Translations) -> Markup:
     at, parts = LEFT, []
     items: list[tuple[Markup, str]] = [(mark("circle", 0, 0, 4.2, "hollow"), say("controls.used"))]
     if has_others:

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks
+from riskset.report.axes import AxisScale, bottom_axis, left_axis, nice_ticks
 from riskset.report.figures.curves import legend
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import short
-from riskset.report.page import Drawing
+from riskset.report.number_format import short
+from riskset.report.page import DrawnFigure
 from riskset.report.svg import circle, line, mark, polyline, step, text
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
 __all__ = ["cross_validation_figure", "profile_figure", "weeks_figure"]
 
@@ -21,10 +21,10 @@ CUT = 3.841458820694124 / 2
 def profile_figure(
     points: Sequence[tuple[float, float]],
     wald: tuple[float, float] | None,
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
-) -> Drawing:
+) -> DrawnFigure:
     """Log likelihood less that at the maximum by the hazard ratio.
 
     Parameters
@@ -36,7 +36,7 @@ def profile_figure(
     floor = -6.0
     shown = [(b, v) for b, v in points if v >= floor]
     low, high = min(b for b, _ in shown), max(b for b, _ in shown)
-    x, y = Scale(low, high, LEFT, RIGHT), Scale(floor, 0.3, BOTTOM, TOP)
+    x, y = AxisScale(low, high, LEFT, RIGHT), AxisScale(floor, 0.3, BOTTOM, TOP)
     ticks = _ratios(math.exp(low), math.exp(high))
     parts: list[Markup] = [
         left_axis(y, LEFT, nice_ticks(floor, 0), say("profile.y_axis"), grid_to=RIGHT),
@@ -61,7 +61,7 @@ def profile_figure(
     if wald is not None:
         parts.append(line(LEFT + 220, 12, LEFT + 256, 12, "c"))
         parts.append(text(LEFT + 264, 16.5, say("profile.wald"), "small"))
-    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
 
 
 def _ratios(low: float, high: float) -> list[float]:
@@ -73,10 +73,10 @@ def _ratios(low: float, high: float) -> list[float]:
 def cross_validation_figure(
     points: Sequence[Mapping[str, float | None]],
     axis: str,
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
-) -> Drawing:
+) -> DrawnFigure:
     """Held-out log likelihood by the penalty; the chosen one has a diamond.
 
     Parameters
@@ -93,8 +93,8 @@ def cross_validation_figure(
     floor = min(v for v in values if v >= best - 30 * (max(errors) or 1e-3) or v == best)
     low, high = floor - max(errors), max(v + e for v, e in zip(values, errors, strict=True))
     pad = (high - low or 1.0) * 0.08
-    x = Scale(min(at), max(at), LEFT + 14, RIGHT, is_log=True)
-    y = Scale(low - pad, high + pad, BOTTOM, TOP)
+    x = AxisScale(min(at), max(at), LEFT + 14, RIGHT, is_log=True)
+    y = AxisScale(low - pad, high + pad, BOTTOM, TOP)
     powers = [10.0**k for k in range(-12, 13) if min(at) <= 10.0**k <= max(at)]
     parts = [
         left_axis(
@@ -118,22 +118,22 @@ def cross_validation_figure(
             else circle(x(a), y(v), 3, "solid")
         )
         parts.append(shape)
-    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
 
 
 def weeks_figure(
     weeks: Mapping[str, Sequence[tuple[int, float | None]]],
     names: Mapping[str, str],
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
-) -> Drawing:
+) -> DrawnFigure:
     """Outcomes per 1000 people a week, before and after the index date."""
     every = [w for own in weeks.values() for w, _ in own]
     rates = [r for own in weeks.values() for _, r in own if r is not None]
     top = 66.0
-    x = Scale(min(every), max(every) + 1, LEFT, RIGHT)
-    y = Scale(0, (max(rates, default=0.0) or 1.0) * 1.08, BOTTOM, top)
+    x = AxisScale(min(every), max(every) + 1, LEFT, RIGHT)
+    y = AxisScale(0, (max(rates, default=0.0) or 1.0) * 1.08, BOTTOM, top)
     parts = [
         legend(names, 10),
         left_axis(y, LEFT, nice_ticks(0, y.high), say("weeks.y_axis"), grid_to=RIGHT),
@@ -146,7 +146,7 @@ def weeks_figure(
             parts.append(
                 step([*((x(w), y(r)) for w, r in run), (x(run[-1][0] + 1), y(run[-1][1]))], arm[0])
             )
-    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
 
 
 def _runs(values: Sequence[tuple[int, float | None]]) -> list[list[tuple[int, float]]]:

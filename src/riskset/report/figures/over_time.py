@@ -3,12 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks, ratio_ticks
+from riskset.report.axes import AxisScale, bottom_axis, left_axis, nice_ticks, ratio_ticks
 from riskset.report.figures.curves import legend
 from riskset.report.markup import Markup, join
-from riskset.report.page import Drawing
+from riskset.report.page import DrawnFigure
 from riskset.report.svg import box, circle, line, mark, step, text
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
 __all__ = ["log_log_figure", "over_time_figure"]
 
@@ -21,16 +21,16 @@ MARKS = 6
 def log_log_figure(
     points: Mapping[str, Sequence[tuple[float, float]]],
     names: Mapping[str, str],
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
-) -> Drawing:
+) -> DrawnFigure:
     """Step functions of log(-log S) by days on a logarithmic axis, for each arm."""
     times = [t for own in points.values() for t, _ in own]
     values = [v for own in points.values() for _, v in own]
-    x = Scale(min(times), max(times), LEFT, RIGHT, is_log=True)
+    x = AxisScale(min(times), max(times), LEFT, RIGHT, is_log=True)
     pad = (max(values) - min(values) or 1.0) * 0.06
-    y = Scale(min(values) - pad, max(values) + pad, BOTTOM, TOP)
+    y = AxisScale(min(values) - pad, max(values) + pad, BOTTOM, TOP)
     parts: list[Markup] = [
         legend(names, 10),
         left_axis(y, LEFT, nice_ticks(y.low, y.high), say("proportional.log_axis"), grid_to=RIGHT),
@@ -42,10 +42,10 @@ def log_log_figure(
         shape = "circle" if arm == "target" else "square"
         every = -(-len(placed) // MARKS)
         parts += [mark(shape, a, b, 4.0, f"{arm[0]}mark") for a, b in placed[every // 2 :: every]]
-    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
 
 
-def _days(x: Scale, say: Words) -> Markup:
+def _days(x: AxisScale, say: Translations) -> Markup:
     ticks = [t for t in DAYS if x.holds(t)]
     return bottom_axis(
         x, BOTTOM, ticks if len(ticks) > 1 else [x.low, x.high], say("proportional.days")
@@ -55,10 +55,10 @@ def _days(x: Scale, say: Words) -> Markup:
 def over_time_figure(
     intervals: Sequence[Mapping[str, float]],
     constant: float,
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
-) -> Drawing:
+) -> DrawnFigure:
     """Hazard ratios of intervals of time with their intervals, and the constant one as a line.
 
     Parameters
@@ -70,8 +70,8 @@ def over_time_figure(
     ratio = ratio_ticks([*ratios, constant])
     # As on the other figure; intervals with equal numbers of outcomes are short at the start.
     first = min(1.0, intervals[0]["end"] / 2)
-    x = Scale(first, intervals[-1]["end"], LEFT, RIGHT, is_log=True)
-    y = Scale(ratio[0], ratio[-1], BOTTOM, TOP, is_log=True)
+    x = AxisScale(first, intervals[-1]["end"], LEFT, RIGHT, is_log=True)
+    y = AxisScale(ratio[0], ratio[-1], BOTTOM, TOP, is_log=True)
     parts: list[Markup] = [
         left_axis(y, LEFT, ratio, say("forest.axis"), grid_to=RIGHT),
         _days(x, say),
@@ -85,10 +85,10 @@ def over_time_figure(
         parts.append(circle((a + b) / 2, y(row["hr"]), 4.0, "tmark"))
     if math.isfinite(constant):
         parts.append(line(LEFT, y(constant), RIGHT, y(constant), "dash"))
-    return Drawing(BOTTOM + 50, join(*parts, _key(say)), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts, _key(say)), title, desc)
 
 
-def _key(say: Words) -> Markup:
+def _key(say: Translations) -> Markup:
     return join(
         box(LEFT, 3, 44, 15, "region"),
         line(LEFT, 10.5, LEFT + 44, 10.5, "t"),

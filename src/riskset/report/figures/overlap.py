@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks
+from riskset.report.axes import AxisScale, bottom_axis, left_axis, nice_ticks
 from riskset.report.figures.curves import legend
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import short, short_percent
-from riskset.report.page import Drawing
+from riskset.report.number_format import short, short_percent
+from riskset.report.page import DrawnFigure
 from riskset.report.svg import band, box, line, step, text
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
 __all__ = ["overlap_figure"]
 
@@ -24,10 +24,10 @@ def overlap_figure(
     borders: Sequence[float],
     names: Mapping[str, str],
     key: str,
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
-) -> Drawing:
+) -> DrawnFigure:
     """Histograms as shares of an arm a hundredth of the scale.
 
     What an adjustment left out is hatched. Bars that were joined because few people are in them are
@@ -42,7 +42,7 @@ def overlap_figure(
     key : str
         A prefix of ids, unique in the page.
     """
-    x = Scale(0, 1, LEFT, RIGHT)
+    x = AxisScale(0, 1, LEFT, RIGHT)
     heights = [b["share"] / _hundredths(b) for b in bars if b["share"] is not None]
     highest = max(heights, default=0.01) * 1.05
     parts: list[Markup] = [
@@ -52,7 +52,7 @@ def overlap_figure(
         text(x(0.5), TOP - 8, say("overlap.equipoise"), "small", "middle"),
     ]
     for arm, end in (("target", TOP), ("comparator", BOTTOM)):
-        y = Scale(0, highest, MIDDLE, end)
+        y = AxisScale(0, highest, MIDDLE, end)
         ticks = [t for t in nice_ticks(0, highest, 3) if t > 0 or arm == "target"]
         parts.append(left_axis(y, LEFT, ticks, "", short_percent))
         parts.append(_arm([b for b in bars if b["arm"] == arm], arm[0], key, x, y))
@@ -63,14 +63,16 @@ def overlap_figure(
     parts += [line(x(b), MIDDLE - 10, x(b), MIDDLE + 10, "rule") for b in borders]
     arms = {arm: say(f"overlap.{way}", arm=names[arm]) for arm, way in WAYS}
     parts += [legend(arms, 10), _key(key, bool(borders), say)]
-    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
 
 
 def _hundredths(bar: Mapping[str, Any]) -> float:
     return max(100 * (float(bar["upper"]) - float(bar["lower"])), 1e-9)
 
 
-def _arm(bars: Sequence[Mapping[str, Any]], letter: str, key: str, x: Scale, y: Scale) -> Markup:
+def _arm(
+    bars: Sequence[Mapping[str, Any]], letter: str, key: str, x: AxisScale, y: AxisScale
+) -> Markup:
     edges: list[float] = []
     total: list[float] = []
     kept: list[float] = []
@@ -105,7 +107,7 @@ def _hatching(key: str, letter: str, angle: int) -> Markup:
     )
 
 
-def _key(key: str, has_borders: bool, say: Words) -> Markup:
+def _key(key: str, has_borders: bool, say: Translations) -> Markup:
     parts = [
         box(LEFT, 50, 26, 14, None, fill=f"url(#{key}-t)"),
         text(LEFT + 34, 62, say("overlap.left_out"), "small"),

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from riskset.report.axes import Scale, bottom_axis, left_axis, nice_ticks
+from riskset.report.axes import AxisScale, bottom_axis, left_axis, nice_ticks
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import short, significant
-from riskset.report.page import Drawing
+from riskset.report.number_format import short, significant
+from riskset.report.page import DrawnFigure
 from riskset.report.svg import circle, hexagon, line, polyline, text, wrap
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
 __all__ = ["MOST_POINTS", "balance_figure", "ends_of", "hexagons"]
 
@@ -56,10 +56,10 @@ def balance_figure(
     rest: Sequence[Mapping[str, Any]],
     worst: Sequence[Mapping[str, Any]],
     threshold: float,
-    say: Words,
+    say: Translations,
     title: str,
     desc: str,
-) -> Drawing:
+) -> DrawnFigure:
     """Sizes of differences after (y) against those before (x); the axes differ in scale.
 
     Parameters
@@ -72,7 +72,7 @@ def balance_figure(
         At most five, with ``name`` besides, that the words at the right number.
     """
     ends = ends_of([*points, *rest], threshold)
-    x, y = Scale(0, ends[0], LEFT, RIGHT), Scale(0, ends[1], BOTTOM, TOP)
+    x, y = AxisScale(0, ends[0], LEFT, RIGHT), AxisScale(0, ends[1], BOTTOM, TOP)
     parts: list[Markup] = [
         left_axis(y, LEFT, nice_ticks(0, ends[1]), say("balance.after_axis"), grid_to=RIGHT),
         bottom_axis(x, BOTTOM, nice_ticks(0, ends[0]), say("balance.before_axis"), grid_to=TOP),
@@ -87,10 +87,12 @@ def balance_figure(
     parts.append(line(LEFT, y(threshold), RIGHT, y(threshold), "rule"))
     parts.append(text(RIGHT + 6, y(threshold) + 4, short(threshold), "small"))
     parts.append(_names(worst, x, y, say))
-    return Drawing(BOTTOM + 50, join(*parts), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
 
 
-def _names(worst: Sequence[Mapping[str, Any]], x: Scale, y: Scale, say: Words) -> Markup:
+def _names(
+    worst: Sequence[Mapping[str, Any]], x: AxisScale, y: AxisScale, say: Translations
+) -> Markup:
     """Numbered rings about the worst, and their names where there is room for them."""
     left = RIGHT + 44.0
     parts = [text(left, TOP + 8, say("balance.worst"), "strong")]

@@ -6,23 +6,23 @@ from typing import Any
 from riskset.report.figures.attrition import AttritionStep, attrition_figure
 from riskset.report.figures.bars import calendar_figure
 from riskset.report.markup import Markup
-from riskset.report.numerals import whole
-from riskset.report.page import Column, Page, Record
-from riskset.report.source import Part, Source, masks, record
+from riskset.report.number_format import whole
+from riskset.report.page import Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, ReportSource, masks, record
 from riskset.results.rows import AttritionRow, YearRow
 
 __all__ = ["collect", "render"]
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """The steps of the main adjustment and the calendar of the comparison."""
     steps = source.of_adjustment(AttritionRow, part.main.adjustment)
     starts = source.read(YearRow, target=part.target, comparator=part.comparator)
     return {"tables": {"attrition": [record(step) for step in steps], "calendar": _by_year(starts)}}
 
 
-def _by_year(starts: list[YearRow]) -> list[Record]:
-    years: dict[int, Record] = {}
+def _by_year(starts: list[YearRow]) -> list[ReportRow]:
+    years: dict[int, ReportRow] = {}
     for row in starts:
         of_year = years.setdefault(row.year, {"year": row.year, "target": 0, "comparator": 0})
         of_year[row.arm] = row.starts
@@ -47,7 +47,7 @@ def _shown(page: Page, row: Mapping[str, Any], key: str) -> str:
     return page.hidden(mask) if mask else whole(row[key])
 
 
-def _steps(page: Page, steps: list[Record], about: Mapping[str, Any]) -> Markup:
+def _steps(page: Page, steps: list[ReportRow], about: Mapping[str, Any]) -> Markup:
     say = page.say
     twice = any(
         row[f"{arm}_persons"] != row[f"{arm}_exposures"]
@@ -76,18 +76,20 @@ def _steps(page: Page, steps: list[Record], about: Mapping[str, Any]) -> Markup:
     )
     names = (about["target"], about["comparator"])
     drawn = attrition_figure(boxes, names, say("attrition.title"), desc)
-    columns = [Column.text(say("attrition.step"), "step")]
+    columns = [TableColumn.text(say("attrition.step"), "step")]
     for arm in ("target", "comparator"):
         if twice:
-            columns.append(Column.count(say("attrition.persons"), f"{arm}_persons", about[arm]))
+            columns.append(
+                TableColumn.count(say("attrition.persons"), f"{arm}_persons", about[arm])
+            )
         columns.append(
-            Column.count(
+            TableColumn.count(
                 say("attrition.rows" if twice else "attrition.people"),
                 f"{arm}_exposures",
                 about[arm],
             )
         )
-        columns.append(Column.count(say("attrition.left"), f"removed_{arm}", about[arm]))
+        columns.append(TableColumn.count(say("attrition.left"), f"removed_{arm}", about[arm]))
     data = page.table("attrition", say("attrition.table"), columns, steps)
     return page.figure("attrition", drawn, say("attrition.caption"), data)
 
@@ -97,7 +99,7 @@ def _removed(page: Page, row: Mapping[str, Any]) -> str:
     return page.say("attrition.removed", **shown)
 
 
-def _calendar(page: Page, years: list[Record], about: Mapping[str, Any]) -> Markup | None:
+def _calendar(page: Page, years: list[ReportRow], about: Mapping[str, Any]) -> Markup | None:
     say = page.say
     if not years:
         return page.paragraph("calendar.none", "note")
@@ -106,8 +108,8 @@ def _calendar(page: Page, years: list[Record], about: Mapping[str, Any]) -> Mark
     bars = [(row["year"], row["target"], row["comparator"]) for row in years]
     drawn = calendar_figure(bars, names, say, say("calendar.title"), desc)
     columns = [
-        Column.text(say("calendar.year"), "year"),
-        *(Column.count(names[arm], arm) for arm in ("target", "comparator")),
+        TableColumn.text(say("calendar.year"), "year"),
+        *(TableColumn.count(names[arm], arm) for arm in ("target", "comparator")),
     ]
     data = page.table("calendar", say("calendar.title"), columns, years)
     return page.figure("calendar", drawn, say("calendar.caption"), data)

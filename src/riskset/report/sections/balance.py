@@ -6,9 +6,9 @@ from typing import Any
 
 from riskset.report.figures.scatter import MOST_POINTS, balance_figure, ends_of, hexagons
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import short, significant, whole
-from riskset.report.page import Column, Page, Record
-from riskset.report.source import Part, Source, masks, record
+from riskset.report.number_format import short, significant, whole
+from riskset.report.page import Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, ReportSource, masks, record
 from riskset.results.rows import AdjustmentRow, BalanceRow
 
 __all__ = ["collect", "render"]
@@ -31,7 +31,7 @@ SUMMARY = (
 OF_SHARED = ("n_covariates", "after_max", "after_worst", "after_above", "threshold")
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """Summary, points of the figure, and the tables of the worst."""
     number = part.main.adjustment
     if number is None:
@@ -62,7 +62,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     }
 
 
-def _shared(source: Source, part: Part) -> Record | None:
+def _shared(source: ReportSource, part: ReportPart) -> ReportRow | None:
     """The balance of the people whom all outcomes share, unless they are those of this outcome."""
     number = part.main.shared_adjustment
     if number == part.main.adjustment:
@@ -71,7 +71,7 @@ def _shared(source: Source, part: Part) -> Record | None:
     return None if shared is None else record(shared, OF_SHARED)
 
 
-def _hidden(rows: list[BalanceRow]) -> Record:
+def _hidden(rows: list[BalanceRow]) -> ReportRow:
     """Covariates without a difference because few people have them, or all but few."""
     hidden = [row for row in rows if "after_smd" in masks(row)]
     return {"n": len(hidden), "above": sum(row.after.balanced is False for row in hidden)}
@@ -89,15 +89,15 @@ def _of_interest(adjustment: AdjustmentRow | None) -> str:
     return f"generalisability_{group or 'both'}"
 
 
-def _asked_for(source: Source, rows: list[BalanceRow]) -> list[BalanceRow]:
+def _asked_for(source: ReportSource, rows: list[BalanceRow]) -> list[BalanceRow]:
     """Covariates that the specification lists for the report, by key or name."""
     wanted = {str(one) for one in source.options.get("covariates") or ()}
     return [row for row in rows if row.covariate_id in wanted or row.name in wanted]
 
 
-def _points(rows: list[BalanceRow], threshold: float) -> tuple[list[Record], list[Record]]:
+def _points(rows: list[BalanceRow], threshold: float) -> tuple[list[ReportRow], list[ReportRow]]:
     """Covariates to draw one by one, and the others as counts in hexagons."""
-    sized: list[Record] = [
+    sized: list[ReportRow] = [
         {"name": r.name, "before": abs(r.before.smd or 0.0), "after": abs(r.after.smd or 0.0)}
         for r in _worst(rows, "after_smd", len(rows))
     ]
@@ -212,16 +212,20 @@ def _figure(page: Page, found: Mapping[str, Any]) -> Markup:
     return page.figure("balance", drawn, caption)
 
 
-def _table(page: Page, name: str, rows: list[Record], about: Mapping[str, Any]) -> Markup:
+def _table(page: Page, name: str, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup:
     say = page.say
-    columns = [Column.text(say("balance.covariate"), "name")]
+    columns = [TableColumn.text(say("balance.covariate"), "name")]
     for side in ("before", "after"):
         group = say(f"side.{side}")
         for arm in ARMS:
-            columns.append(Column(about[arm], (f"{side}_mean_{arm}",), significant, group=group))
-        columns.append(Column.number(say("balance.smd"), f"{side}_smd", group=group))
+            columns.append(
+                TableColumn(about[arm], (f"{side}_mean_{arm}",), significant, group=group)
+            )
+        columns.append(TableColumn.number(say("balance.smd"), f"{side}_smd", group=group))
     columns.append(
-        Column.number(say("balance.smd_current"), "after_smd_current_sd", group=say("side.after"))
+        TableColumn.number(
+            say("balance.smd_current"), "after_smd_current_sd", group=say("side.after")
+        )
     )
     return join(
         page.heading(say(f"balance.{name}"), name.replace("_", "-")),
@@ -237,10 +241,10 @@ def _generalisability(page: Page, found: Mapping[str, Any], about: Mapping[str, 
             "generalisability", title, page.paragraph("balance.no_generalisability")
         )
     columns = [
-        Column.text(say("balance.covariate"), "name"),
-        Column.number(about["target"], "generalisability_target"),
-        Column.number(about["comparator"], "generalisability_comparator"),
-        Column.number(say("balance.both"), "generalisability_both"),
+        TableColumn.text(say("balance.covariate"), "name"),
+        TableColumn.number(about["target"], "generalisability_target"),
+        TableColumn.number(about["comparator"], "generalisability_comparator"),
+        TableColumn.number(say("balance.both"), "generalisability_both"),
     ]
     group = summary["generalisability_of"]
     words = page.paragraph(

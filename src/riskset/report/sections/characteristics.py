@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.markup import Markup
-from riskset.report.numerals import MISSING, percent, significant
-from riskset.report.page import Column, Page
-from riskset.report.source import Part, Source, record
+from riskset.report.number_format import MISSING, percent, significant
+from riskset.report.page import Page, TableColumn
+from riskset.report.source import ReportPart, ReportSource, record
 from riskset.results.rows import CharacteristicRow
 
 __all__ = ["collect", "render"]
@@ -15,7 +15,7 @@ ARMS = ("target", "comparator")
 NOT_SHOWN = ("adjustment", "number", "covariate_id", "suppressed")
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """The lines, in order."""
     rows = source.of_adjustment(CharacteristicRow, part.main.adjustment)
     names = [name for name in CharacteristicRow.columns() if name not in NOT_SHOWN]
@@ -29,13 +29,13 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     title = say("section.characteristics")
     if not rows:
         return page.section("characteristics", title, page.paragraph("characteristics.none"))
-    columns = [Column.text(say("characteristics.characteristic"), "label")]
+    columns = [TableColumn.text(say("characteristics.characteristic"), "label")]
     for side in ("before", "after"):
         group = say(f"side.{side}")
         for arm in ARMS:
             keys = ("kind", f"{side}_{arm}", f"{side}_{arm}_sd")
-            columns.append(Column(about[arm], keys, _share_or_mean, group=group))
-        columns.append(Column.number(say("balance.smd"), f"{side}_smd", 2, group=group))
+            columns.append(TableColumn(about[arm], keys, _share_or_mean, group=group))
+        columns.append(TableColumn.number(say("balance.smd"), f"{side}_smd", 2, group=group))
     caption = say("characteristics.caption")
     table = page.table("table1", caption, columns, rows, sections="section")
     return page.section(

@@ -6,10 +6,10 @@ from typing import Any
 
 from riskset.report.figures.funnel import controls_figure
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import interval, percent, significant
-from riskset.report.page import Column, Page, Record
+from riskset.report.number_format import interval, percent, significant
+from riskset.report.page import Page, ReportRow, TableColumn
 from riskset.report.sections.main_result import main_estimate
-from riskset.report.source import Part, Source, record
+from riskset.report.source import ReportPart, ReportSource, record
 from riskset.results.rows import CalibrationRow, ControlRow
 
 __all__ = ["collect", "render"]
@@ -24,7 +24,7 @@ CONTROL = (
 )  # fmt: skip
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """Controls and calibration of the model of the main estimate."""
     main = main_estimate(source, part)
     keys = {
@@ -96,7 +96,7 @@ def _words(page: Page, facts: Mapping[str, Any] | None, n: int) -> Markup:
     return join(*parts)
 
 
-def _figure(page: Page, found: Mapping[str, Any], negative: list[Record]) -> Markup:
+def _figure(page: Page, found: Mapping[str, Any], negative: list[ReportRow]) -> Markup:
     say, facts, own = page.say, found["calibration"], found["estimate"]
     region = None
     if facts is not None and facts["status"] == "ok" and facts["region_se"]:
@@ -110,16 +110,18 @@ def _figure(page: Page, found: Mapping[str, Any], negative: list[Record]) -> Mar
     return page.figure("controls", drawn, say("controls.caption"))
 
 
-def _table(page: Page, rows: list[Record]) -> Markup:
+def _table(page: Page, rows: list[ReportRow]) -> Markup:
     say = page.say
     columns = [
-        Column.text(say("controls.outcome"), "label"),
-        Column.number(say("controls.true"), "true_hr"),
-        Column.interval(say("result.hr"), ("hr", "hr_lower", "hr_upper")),
-        Column.p(say("result.p"), "p"),
-        Column.p(say("controls.calibrated_p"), "calibrated_p"),
-        Column.text(say("controls.in_use"), "used", lambda v: say("word.yes" if v else "word.no")),
-        Column.text(say("controls.why_not"), "reason"),
+        TableColumn.text(say("controls.outcome"), "label"),
+        TableColumn.number(say("controls.true"), "true_hr"),
+        TableColumn.interval(say("result.hr"), ("hr", "hr_lower", "hr_upper")),
+        TableColumn.p(say("result.p"), "p"),
+        TableColumn.p(say("controls.calibrated_p"), "calibrated_p"),
+        TableColumn.text(
+            say("controls.in_use"), "used", lambda v: say("word.yes" if v else "word.no")
+        ),
+        TableColumn.text(say("controls.why_not"), "reason"),
     ]
     if all(row["true_hr"] == 1 for row in rows):
         columns = [c for c in columns if c.keys != ("true_hr",)]

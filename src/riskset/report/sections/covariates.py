@@ -5,8 +5,8 @@ from typing import Any
 
 from riskset.report.figures.lines import cross_validation_figure
 from riskset.report.markup import Markup
-from riskset.report.numerals import significant, whole
-from riskset.report.page import Column, Page, Record
+from riskset.report.number_format import significant, whole
+from riskset.report.page import Page, ReportRow, TableColumn
 from riskset.report.source import record
 from riskset.results.rows import (
     OutcomeCoefficientRow,
@@ -25,7 +25,7 @@ TRIED = ("l1", "l2", "variance", "mean", "se", "chosen")
 def covariate_tables(
     coefficients: Iterable[ScoreCoefficientRow | OutcomeCoefficientRow],
     tried: Iterable[ScorePenaltyRow | OutcomePenaltyRow],
-) -> dict[str, list[Record]]:
+) -> dict[str, list[ReportRow]]:
     """The strongest coefficients of either sign, and the penalties from weak to strong."""
     # A coefficient is hidden if its covariate is one of few people.
     known = [row for row in sorted(coefficients, key=lambda row: row.rank) if row.coef is not None]
@@ -70,7 +70,7 @@ def _penalty(page: Page, row: Mapping[str, Any], penalty: str) -> str:
     return f"{kind} ({', '.join(strengths)})" if strengths else kind
 
 
-def render_tried(page: Page, name: str, rows: Sequence[Record]) -> Markup:
+def render_tried(page: Page, name: str, rows: Sequence[ReportRow]) -> Markup:
     """The curve of a cross-validation."""
     say = page.say
     has_variance = all(row["variance"] for row in rows)
@@ -83,28 +83,28 @@ def render_tried(page: Page, name: str, rows: Sequence[Record]) -> Markup:
     )
     drawn = cross_validation_figure(points, say(f"cv.{key}"), say, say("cv.title"), desc)
     columns = [
-        Column.number(say(f"cv.{name}"), name)
+        TableColumn.number(say(f"cv.{name}"), name)
         for name in ("l1", "l2", "variance")
         if any(row[name] for row in rows)
     ]
     columns += [
-        Column.number(say("cv.mean"), "mean", 6),
-        Column.number(say("cv.se"), "se"),
-        Column.text(say("cv.chosen"), "chosen", lambda v: say("word.yes") if v else ""),
+        TableColumn.number(say("cv.mean"), "mean", 6),
+        TableColumn.number(say("cv.se"), "se"),
+        TableColumn.text(say("cv.chosen"), "chosen", lambda v: say("word.yes") if v else ""),
     ]
     data = page.table("tried", say("cv.table"), columns, rows)
     return page.figure(name, drawn, say("cv.caption"), data)
 
 
 def render_coefficients(
-    page: Page, name: str, caption: str, rows: Sequence[Record], about: Mapping[str, Any]
+    page: Page, name: str, caption: str, rows: Sequence[ReportRow], about: Mapping[str, Any]
 ) -> Markup:
     """Coefficients of one sign, with the means of both arms."""
     say = page.say
     columns = [
-        Column.text(say("balance.covariate"), "name"),
-        Column.number(say("models.coef"), "coef"),
-        Column.number(about["target"], "mean_target"),
-        Column.number(about["comparator"], "mean_comparator"),
+        TableColumn.text(say("balance.covariate"), "name"),
+        TableColumn.number(say("models.coef"), "coef"),
+        TableColumn.number(about["target"], "mean_target"),
+        TableColumn.number(about["comparator"], "mean_comparator"),
     ]
     return page.table(name, caption, columns, rows, can_sort=True)

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from riskset.report.figures.curves import Curve, risk_curves, survival_ends, time_ticks
+from riskset.report.figures.curves import RiskCurve, risk_curves, survival_ends, time_ticks
 from riskset.report.figures.lines import weeks_figure
 from riskset.report.markup import Markup
-from riskset.report.numerals import MISSING, percent, significant, whole
-from riskset.report.page import Column, Page, Record
-from riskset.report.source import Part, Source, masks
+from riskset.report.number_format import MISSING, percent, significant, whole
+from riskset.report.page import Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, ReportSource, masks
 from riskset.report.svg import thin
 from riskset.results.rows import AtRiskRow, CurveRow, WeekRow
 
@@ -20,13 +20,13 @@ MOST_HIDDEN = 0.25
 """Of the weeks with outcomes of an arm, if they are to be drawn."""
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """Points of the curves, as risks or survival; people at risk at the ticks; outcomes by week."""
     rows = source.of_run(CurveRow, part.main)
     kind = rows[0].kind if rows else None
-    # With competing events nobody survives without the outcome who has died otherwise.
+    # With competing events, 1 less the incidence is not a survival probability.
     shown = "survival" if source.curves == kind == "survival" else "risk"
-    curves: dict[tuple[Any, ...], Record] = {}
+    curves: dict[tuple[Any, ...], ReportRow] = {}
     for row in rows:
         key = (row.adjusted, row.cause, row.arm)
         curve = curves.setdefault(
@@ -64,7 +64,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     }
 
 
-def _thinned(curve: Record, shown: str) -> Record:
+def _thinned(curve: ReportRow, shown: str) -> ReportRow:
     """At most 1000 points, from time 0 on, when nobody has had the outcome."""
     names = ("time", shown, "lower", "upper")
     if curve["time"][0] > 0:
@@ -93,11 +93,11 @@ def _tick_times(at_risk: list[AtRiskRow], last: float) -> list[float]:
     return known[::step]
 
 
-def _at_ticks(rows: list[AtRiskRow], last: float) -> list[Record]:
+def _at_ticks(rows: list[AtRiskRow], last: float) -> list[ReportRow]:
     """A row for each time, with people and effective numbers of both arms."""
     out = []
     for time in _tick_times(rows, last):
-        tick: Record = {"time": time, "suppressed": {}}
+        tick: ReportRow = {"time": time, "suppressed": {}}
         for row in rows:
             if row.time == time:
                 hidden = masks(row)
@@ -109,11 +109,11 @@ def _at_ticks(rows: list[AtRiskRow], last: float) -> list[Record]:
     return out
 
 
-def _values_at(curves: list[Record], times: list[float], shown: str) -> list[Record]:
+def _values_at(curves: list[ReportRow], times: list[float], shown: str) -> list[ReportRow]:
     """The adjusted curves of the outcome at the ticks."""
     out = []
     for time in times:
-        row: Record = {"time": time}
+        row: ReportRow = {"time": time}
         for curve in curves:
             if curve["adjusted"] and curve["cause"] == 1 and time <= curve["time"][-1]:
                 k = max(j for j, t in enumerate(curve["time"]) if t <= time)
@@ -123,9 +123,9 @@ def _values_at(curves: list[Record], times: list[float], shown: str) -> list[Rec
     return out
 
 
-def _weeks(rows: list[WeekRow]) -> list[Record]:
+def _weeks(rows: list[WeekRow]) -> list[ReportRow]:
     """A row for each week, with outcomes per 1000 people of both arms."""
-    weeks: dict[int, Record] = {}
+    weeks: dict[int, ReportRow] = {}
     for row in rows:
         week = weeks.setdefault(row.week, {"week": row.week, "suppressed": {}})
         arm, hidden = row.arm, masks(row)
@@ -139,14 +139,14 @@ def _weeks(rows: list[WeekRow]) -> list[Record]:
     return [weeks[number] for number in sorted(weeks)]
 
 
-def _is_mostly_hidden(rows: list[Record], arm: str) -> bool:
+def _is_mostly_hidden(rows: list[ReportRow], arm: str) -> bool:
     """Whether so many weeks with outcomes have no line that the others would seem to jump."""
     hidden = sum(f"{arm}_events" in row["suppressed"] for row in rows)
     shown = sum(bool(row.get(f"{arm}_events")) for row in rows)
     return hidden > MOST_HIDDEN * (hidden + shown)
 
 
-def _until_nothing_is_told(rows: list[Record]) -> list[Record]:
+def _until_nothing_is_told(rows: list[ReportRow]) -> list[ReportRow]:
     """Without the last weeks, if there are no outcomes or hidden ones in them."""
     told = [k for k, row in enumerate(rows) if any(row.get(f"{arm}_rate") for arm in ARMS)]
     return rows[: told[-1] + 1] if told else []
@@ -179,7 +179,7 @@ def _risks(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     panels = []
     for cause in sorted({c["cause"] for c in found["curves"]}):
         own = [
-            Curve(
+            RiskCurve(
                 c["arm"],
                 c["time"],
                 c[shown],
@@ -213,16 +213,16 @@ def _risks(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     if any(not c["adjusted"] for c in found["curves"]):
         caption.append(say("curves.caption_crude"))
     caption.append(say("curves.caption_end", n=page.min_cell_count))
-    columns = [Column(say("axis.days"), ("time",), lambda t: significant(t, 4), False)]
+    columns = [TableColumn(say("axis.days"), ("time",), lambda t: significant(t, 4), False)]
     for arm in ARMS:
         keys = (f"{arm}_{shown}", f"{arm}_lower", f"{arm}_upper")
-        columns.append(Column.interval(names[arm], keys, percent))
+        columns.append(TableColumn.interval(names[arm], keys, percent))
     data = page.table("risks", say(f"curves.table_{shown}"), columns, tables["risks"])
     return page.figure("curves", drawn, " ".join(caption), data)
 
 
 def _numbers(
-    page: Page, rows: list[Record], names: Mapping[str, str]
+    page: Page, rows: list[ReportRow], names: Mapping[str, str]
 ) -> list[tuple[str, list[str]]]:
     """Lines under the axis: people of each arm, and effective numbers if they differ."""
     out = []
@@ -240,12 +240,12 @@ def _numbers(
     return out
 
 
-def _same(row: Record, arm: str) -> bool:
+def _same(row: ReportRow, arm: str) -> bool:
     people, effective = row.get(f"{arm}_people"), row.get(f"{arm}_effective")
     return effective is None or people is None or abs(people - effective) < 0.5
 
 
-def _desc(page: Page, rows: list[Record], about: Mapping[str, Any], shown: str) -> str:
+def _desc(page: Page, rows: list[ReportRow], about: Mapping[str, Any], shown: str) -> str:
     """Risks or survival at the last tick at which both are known."""
     known = [r for r in rows if all(r.get(f"{arm}_{shown}") is not None for arm in ARMS)]
     if not known:
@@ -261,7 +261,7 @@ def _desc(page: Page, rows: list[Record], about: Mapping[str, Any], shown: str) 
     )
 
 
-def _render_weeks(page: Page, rows: list[Record], about: Mapping[str, Any]) -> Markup | None:
+def _render_weeks(page: Page, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup | None:
     say = page.say
     if not rows:
         return page.paragraph("weeks.none", "note")
@@ -270,12 +270,12 @@ def _render_weeks(page: Page, rows: list[Record], about: Mapping[str, Any]) -> M
     most = max((r for own in weeks.values() for _, r in own if r is not None), default=None)
     desc = say("weeks.desc", rate=MISSING if most is None else significant(most))
     drawn = weeks_figure(weeks, names, say, say("weeks.title", outcome=about["outcome"]), desc)
-    columns = [Column.count(say("weeks.week"), "week")]
+    columns = [TableColumn.count(say("weeks.week"), "week")]
     for arm in ARMS:
         columns += [
-            Column.count(say("weeks.people"), f"{arm}_people", names[arm]),
-            Column.count(say("weeks.events"), f"{arm}_events", names[arm]),
-            Column(say("weeks.rate"), (f"{arm}_rate",), significant, group=names[arm]),
+            TableColumn.count(say("weeks.people"), f"{arm}_people", names[arm]),
+            TableColumn.count(say("weeks.events"), f"{arm}_events", names[arm]),
+            TableColumn(say("weeks.rate"), (f"{arm}_rate",), significant, group=names[arm]),
         ]
     data = page.table("weeks", say("weeks.table"), columns, rows)
     caption = say("weeks.caption")

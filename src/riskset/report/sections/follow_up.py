@@ -6,9 +6,9 @@ from typing import Any
 from riskset.report.figures.bars import ends_figure
 from riskset.report.figures.follow_up import histogram_figure
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import short, significant, whole
-from riskset.report.page import Column, Page, Record
-from riskset.report.source import Part, Source, masks, record
+from riskset.report.number_format import short, significant, whole
+from riskset.report.page import Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, ReportSource, masks, record
 from riskset.results.rows import FollowUpBinRow, FollowUpEndRow, FollowUpRow
 
 __all__ = ["collect", "render"]
@@ -16,9 +16,9 @@ __all__ = ["collect", "render"]
 ARMS = ("target", "comparator")
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """Quantiles, bins and reasons."""
-    quantiles: dict[str, Record] = {}
+    quantiles: dict[str, ReportRow] = {}
     for row in source.of_run(FollowUpRow, part.main):
         of_arm = quantiles.setdefault(row.arm, {"arm": row.arm})
         of_arm[f"q{round(100 * row.share)}"] = row.days
@@ -31,8 +31,8 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     }
 
 
-def _ends(rows: list[FollowUpEndRow]) -> list[Record]:
-    reasons: dict[str, Record] = {}
+def _ends(rows: list[FollowUpEndRow]) -> list[ReportRow]:
+    reasons: dict[str, ReportRow] = {}
     for row in rows:
         shown = reasons.setdefault(row.reason, {"reason": row.reason, "suppressed": {}})
         shown[row.arm] = row.count
@@ -41,7 +41,7 @@ def _ends(rows: list[FollowUpEndRow]) -> list[Record]:
     return list(reasons.values())
 
 
-def _shares(bins: list[FollowUpBinRow]) -> list[Record]:
+def _shares(bins: list[FollowUpBinRow]) -> list[ReportRow]:
     """Bins as shares of those of their arm that are shown."""
     out = []
     for arm in ARMS:
@@ -70,7 +70,9 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     return page.section("follow-up", say("section.follow_up"), *parts)
 
 
-def _histogram(page: Page, tables: Mapping[str, list[Record]], about: Mapping[str, Any]) -> Markup:
+def _histogram(
+    page: Page, tables: Mapping[str, list[ReportRow]], about: Mapping[str, Any]
+) -> Markup:
     say, rows = page.say, tables["histogram"]
     names = {arm: about[arm] for arm in ARMS}
     bars = {
@@ -89,29 +91,29 @@ def _histogram(page: Page, tables: Mapping[str, list[Record]], about: Mapping[st
     title = say("follow_up.title")
     drawn = histogram_figure(bars, names, say, title, desc)
     columns = [
-        Column.text(say("result.arm"), "arm", lambda arm: names[arm]),
-        Column.number(say("proportional.after"), "start", 4),
-        Column.number(say("proportional.until"), "end", 4),
-        Column.count(say("result.people"), "people"),
-        Column.percent(say("follow_up.share"), "share"),
+        TableColumn.text(say("result.arm"), "arm", lambda arm: names[arm]),
+        TableColumn.number(say("proportional.after"), "start", 4),
+        TableColumn.number(say("proportional.until"), "end", 4),
+        TableColumn.count(say("result.people"), "people"),
+        TableColumn.percent(say("follow_up.share"), "share"),
     ]
     data = page.table("histogram", title, columns, rows)
     return page.figure("follow-up", drawn, say("follow_up.caption"), data)
 
 
-def _quantiles(page: Page, rows: list[Record], about: Mapping[str, Any]) -> Markup:
+def _quantiles(page: Page, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup:
     say = page.say
     # The minimum and the maximum are never shared.
     known = {key for row in rows for key, days in row.items() if days is not None}
     keys = [key for key in rows[0] if key != "arm" and key in known]
-    columns = [Column.text(say("result.arm"), "arm", lambda arm: about[arm])]
+    columns = [TableColumn.text(say("result.arm"), "arm", lambda arm: about[arm])]
     for key in keys:
         title = say.label("quantile", key)
-        columns.append(Column(title, (key,), lambda v: short(v, 4)))
+        columns.append(TableColumn(title, (key,), lambda v: short(v, 4)))
     return page.table("quantiles", say("follow_up.quantiles"), columns, rows)
 
 
-def _ends_figure(page: Page, rows: list[Record], about: Mapping[str, Any]) -> Markup:
+def _ends_figure(page: Page, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup:
     say = page.say
     names = {arm: about[arm] for arm in ARMS}
     reasons = [say.label("end", row["reason"]) for row in rows]
@@ -130,8 +132,8 @@ def _ends_figure(page: Page, rows: list[Record], about: Mapping[str, Any]) -> Ma
     key = page.key("ends")
     drawn = ends_figure(counts, reasons, names, key, say, say("follow_up.ends_title"), desc)
     columns = [
-        Column.text(say("follow_up.reason"), "reason", lambda r: say.label("end", r)),
-        *(Column.count(names[arm], arm) for arm in ARMS),
+        TableColumn.text(say("follow_up.reason"), "reason", lambda r: say.label("end", r)),
+        *(TableColumn.count(names[arm], arm) for arm in ARMS),
     ]
     table = page.table("ends", say("follow_up.ends_table"), columns, rows)
     return join(page.figure("ends", drawn, say("follow_up.ends_caption")), table)

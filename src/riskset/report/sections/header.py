@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import (
+from riskset.report.number_format import (
     capital,
     p_value,
     percent,
@@ -15,9 +15,9 @@ from riskset.report.numerals import (
     span,
     whole,
 )
-from riskset.report.page import Column, Page, Record
+from riskset.report.page import Page, ReportRow, TableColumn
 from riskset.report.sections.main_result import main_estimate
-from riskset.report.source import Part, Source, masks, record
+from riskset.report.source import ReportPart, ReportSource, masks, record
 from riskset.results.rows import AdjustmentRow, ArmRow, CalibrationRow, DiagnosticRow
 
 __all__ = ["collect", "collect_about", "render"]
@@ -32,7 +32,7 @@ BY_SIGNIFICANCE = ("balance", "shared_balance")
 """Checks that may ask whether a difference is significantly above the limit."""
 
 
-def collect_about(source: Source, part: Part) -> dict[str, Any]:
+def collect_about(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """What every section has to know: names, status, whether the effect is withheld."""
     main, words = part.main, source.study["analyses"][part.main.analysis]["words"]
     adjustment = next(iter(source.of_adjustment(AdjustmentRow, main.adjustment)), None)
@@ -55,14 +55,14 @@ def collect_about(source: Source, part: Part) -> dict[str, Any]:
     }
 
 
-def _has_competing(source: Source, part: Part) -> bool:
+def _has_competing(source: ReportSource, part: ReportPart) -> bool:
     if source.study["competing"]:
         return True
     rows = source.of_run(ArmRow, part.main)
     return any(row.target_arm.competing or row.comparator_arm.competing for row in rows)
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """The main estimate and its diagnostics."""
     estimate = main_estimate(source, part)
     keys = (
@@ -206,16 +206,16 @@ def _change(ratio: float) -> str:
     return percent(abs(ratio - 1), 2)
 
 
-def _checks(page: Page, rows: list[Record], alpha: float | None) -> Markup:
+def _checks(page: Page, rows: list[ReportRow], alpha: float | None) -> Markup:
     say = page.say
     if not rows:
         return page.paragraph("header.no_checks")
     shown = [row | {"rule": _rule(page, row, alpha), "found": row["value"]} for row in rows]
     columns = [
-        Column.text(say("header.check"), "name", lambda v: say.label("diagnostic", v)),
-        Column(say("header.value"), ("name", "value"), _value),
-        Column(say("header.rule"), ("rule",), str, False),
-        Column.text(
+        TableColumn.text(say("header.check"), "name", lambda v: say.label("diagnostic", v)),
+        TableColumn(say("header.value"), ("name", "value"), _value),
+        TableColumn(say("header.rule"), ("rule",), str, False),
+        TableColumn.text(
             say("header.verdict"), "verdict", lambda v: f"{SYMBOLS[v]} {say.label('verdict', v)}"
         ),
     ]

@@ -6,9 +6,9 @@ from typing import Any
 
 from riskset.report.figures.forest import ForestRow, forest
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import capital, interval, percent, significant, whole
-from riskset.report.page import Column, Page, Record
-from riskset.report.source import Part, Source, masks, record
+from riskset.report.number_format import capital, interval, percent, significant, whole
+from riskset.report.page import Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, ReportSource, masks, record
 from riskset.results.rows import ArmRow, EstimateRow, RiskRow, RunRow
 
 __all__ = ["collect", "main_estimate", "render"]
@@ -30,12 +30,12 @@ THREE = 3.0
 """The rule of three: without events in n people, the risk is below 3 / n (95 %)."""
 
 
-def main_estimate(source: Source, part: Part) -> EstimateRow | None:
+def main_estimate(source: ReportSource, part: ReportPart) -> EstimateRow | None:
     """The answer of the main analysis."""
     return next(iter(source.of_run(EstimateRow, part.main, role="main")), None)
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """Tables of rates, estimates and risks."""
     rates = [_rates(source, row, arm) for row in source.of_run(ArmRow, part.main) for arm in ARMS]
     main = main_estimate(source, part)
@@ -54,7 +54,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     }
 
 
-def _rates(source: Source, row: ArmRow, arm: str) -> Record:
+def _rates(source: ReportSource, row: ArmRow, arm: str) -> ReportRow:
     counts = dict(vars(row.target_arm if arm == "target" else row.comparator_arm))
     days, hidden = counts.pop("days"), masks(row)
     return {
@@ -70,7 +70,7 @@ def _rates(source: Source, row: ArmRow, arm: str) -> Record:
     }
 
 
-def _three(row: Record) -> Record:
+def _three(row: ReportRow) -> ReportRow:
     return {
         "arm": row["arm"],
         "label": row["label"],
@@ -80,7 +80,7 @@ def _three(row: Record) -> Record:
     }
 
 
-def _estimates(source: Source, part: Part) -> list[Record]:
+def _estimates(source: ReportSource, part: ReportPart) -> list[ReportRow]:
     """All of the main analysis, then the answers of the others."""
     say, out = source.say, []
     for run in part.runs:
@@ -109,7 +109,7 @@ def _estimates(source: Source, part: Part) -> list[Record]:
     return sorted(out, key=lambda r: ORDER.get(r["role"], 1))
 
 
-def _label(source: Source, row: EstimateRow, levels: Mapping[str | None, set[str]]) -> str:
+def _label(source: ReportSource, row: EstimateRow, levels: Mapping[str | None, set[str]]) -> str:
     """The name of an estimate; levels 0 and 1, if the subgroup has no others, are no and yes."""
     name, level = row.subgroup, row.level
     if name is None:
@@ -120,19 +120,19 @@ def _label(source: Source, row: EstimateRow, levels: Mapping[str | None, set[str
 
 
 def _lacks_follow_up(row: RiskRow, arm: str) -> bool:
-    """Whether the risk of an arm is not known because nobody is followed up to its time."""
+    """Whether the risk of an arm is unknown because follow-up of all people ended before."""
     is_empty = row[f"{arm}_risk"] is None and f"{arm}_risk" not in masks(row)
     return bool(is_empty and row[f"{arm}_at_risk"] == 0 and not row.blinded)
 
 
-def _absent(name: str, run: RunRow, other: str) -> Record:
+def _absent(name: str, run: RunRow, other: str) -> ReportRow:
     """An analysis that has no estimate, and the status that says why."""
     nothing = EstimateRow(role="main", status=run.status)
     about = {"label": f"{other}: {name}", "analysis": name, "is_main": False}
     return about | record(nothing, NUMBERS)
 
 
-def _risk(row: RiskRow) -> Record:
+def _risk(row: RiskRow) -> ReportRow:
     """Risks at a time, with the number needed where the difference is not 0 for certain."""
     keys = [f"{a}_{b}" for a in ARMS for b in ("risk", "lower", "upper")]
     keys += [*DIFFERENCE, "time", "adjusted"]
@@ -173,22 +173,22 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     )
 
 
-def _render_rates(page: Page, rows: list[Record], about: Mapping[str, Any]) -> Markup:
+def _render_rates(page: Page, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup:
     say = page.say
     if not rows:
         return page.paragraph("result.no_rates")
     rate = ("rate", "rate_lower", "rate_upper")
     columns = [
-        Column.text(say("result.arm"), "label"),
-        Column.count(say("result.people"), "persons"),
-        Column(say("result.person_years"), ("person_years",), lambda v: significant(v, 4)),
-        Column.count(say("result.outcomes"), "outcomes"),
-        Column.count(say("result.competing"), "competing"),
-        Column.interval(say("result.rate"), rate),
+        TableColumn.text(say("result.arm"), "label"),
+        TableColumn.count(say("result.people"), "persons"),
+        TableColumn(say("result.person_years"), ("person_years",), lambda v: significant(v, 4)),
+        TableColumn.count(say("result.outcomes"), "outcomes"),
+        TableColumn.count(say("result.competing"), "competing"),
+        TableColumn.interval(say("result.rate"), rate),
     ]
     if any(row["weighted_rate"] != row["rate"] for row in rows if row["side"] == "after"):
         weighted = ("weighted_rate", "weighted_rate_lower", "weighted_rate_upper")
-        columns.append(Column.interval(say("result.weighted_rate"), weighted))
+        columns.append(TableColumn.interval(say("result.weighted_rate"), weighted))
     if not about["has_competing"]:
         columns = [c for c in columns if c.keys != ("competing",)]
     table = page.table("rates", say("result.rates"), columns, rows, sections="side_label")
@@ -196,7 +196,7 @@ def _render_rates(page: Page, rows: list[Record], about: Mapping[str, Any]) -> M
 
 
 def _render_estimates(
-    page: Page, rows: list[Record], mdrr: float | None, about: Mapping[str, Any]
+    page: Page, rows: list[ReportRow], mdrr: float | None, about: Mapping[str, Any]
 ) -> Markup:
     say = page.say
     heading = page.heading(say("result.estimates_heading"), "estimates")
@@ -208,27 +208,27 @@ def _render_estimates(
         say("forest.title", **_names(about)),
     )
     columns = [
-        Column.text(say("forest.estimate"), "label"),
-        Column.text(say("result.model"), "model", lambda v: say.label("model", v)),
-        Column.interval(say("result.hr"), ("hr", "hr_lower", "hr_upper")),
-        Column.p(say("result.p"), "p"),
-        Column.interval(
+        TableColumn.text(say("forest.estimate"), "label"),
+        TableColumn.text(say("result.model"), "model", lambda v: say.label("model", v)),
+        TableColumn.interval(say("result.hr"), ("hr", "hr_lower", "hr_upper")),
+        TableColumn.p(say("result.p"), "p"),
+        TableColumn.interval(
             say("result.calibrated_hr"),
             ("calibrated_hr", "calibrated_hr_lower", "calibrated_hr_upper"),
         ),
-        Column.p(say("result.calibrated_p"), "calibrated_p"),
-        Column.count(say("result.target_outcomes"), "target_outcomes"),
-        Column.count(say("result.comparator_outcomes"), "comparator_outcomes"),
-        Column.number(say("result.mdrr"), "mdrr"),
-        Column.p(say("result.interaction_p"), "interaction_p"),
+        TableColumn.p(say("result.calibrated_p"), "calibrated_p"),
+        TableColumn.count(say("result.target_outcomes"), "target_outcomes"),
+        TableColumn.count(say("result.comparator_outcomes"), "comparator_outcomes"),
+        TableColumn.number(say("result.mdrr"), "mdrr"),
+        TableColumn.p(say("result.interaction_p"), "interaction_p"),
     ]
     empty = {key for key in OPTIONAL if all(row[key] is None for row in rows)}
-    if len({row["model"] for row in rows} - {None}) < 2:  # told in other sections
+    if len({row["model"] for row in rows} - {None}) < 2:  # other sections show it
         empty.add("model")
     columns = [c for c in columns if c.keys[0] not in empty]
     if any(row["status"] != "ok" for row in rows):
         columns.append(
-            Column.text(
+            TableColumn.text(
                 say("result.status"),
                 "status",
                 lambda v: "" if v == "ok" else say.label("instead", v),
@@ -265,7 +265,7 @@ def _detectable(page: Page, mdrr: float | None) -> Markup | None:
     return page.paragraph("result.mdrr_words", mdrr=significant(mdrr), below=significant(1 / mdrr))
 
 
-def _forest_rows(page: Page, row: Record) -> list[ForestRow]:
+def _forest_rows(page: Page, row: ReportRow) -> list[ForestRow]:
     say = page.say
     label = row["label"]
     if row["interaction_p"] is not None:
@@ -284,7 +284,7 @@ def _forest_rows(page: Page, row: Record) -> list[ForestRow]:
     return rows
 
 
-def _render_risks(page: Page, rows: list[Record], about: Mapping[str, Any]) -> Markup | None:
+def _render_risks(page: Page, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup | None:
     say = page.say
     if not rows:
         return None
@@ -297,17 +297,21 @@ def _render_risks(page: Page, rows: list[Record], about: Mapping[str, Any]) -> M
         for row in rows
     ]
     columns = [
-        Column(say("result.time"), ("time",), lambda t: say("result.at", days=whole(t)), False),
+        TableColumn(
+            say("result.time"), ("time",), lambda t: say("result.at", days=whole(t)), False
+        ),
         *(
-            Column.interval(about[arm], (f"{arm}_risk", f"{arm}_lower", f"{arm}_upper"), percent)
+            TableColumn.interval(
+                about[arm], (f"{arm}_risk", f"{arm}_lower", f"{arm}_upper"), percent
+            )
             for arm in ARMS
         ),
-        Column.interval(
+        TableColumn.interval(
             say("result.difference"),
             ("difference", "difference_lower", "difference_upper"),
             percent,
         ),
-        Column(
+        TableColumn(
             say("result.nnt"), ("nnt", "nnt_lower", "nnt_upper"),
             lambda *n: "" if n[0] is None else interval(*map(whole, n)),
         ),

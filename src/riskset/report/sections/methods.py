@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.markup import Markup, tag
-from riskset.report.numerals import short
+from riskset.report.number_format import short
 from riskset.report.page import Page
-from riskset.report.source import Part, Source
+from riskset.report.source import ReportPart, ReportSource
 
 __all__ = ["collect", "render"]
 
@@ -16,7 +16,7 @@ SENTENCES = (
 )  # fmt: skip
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """The words of the main analysis, and the names of the others."""
     study = source.study
     words = study["analyses"][part.main.analysis]["words"]

@@ -5,8 +5,8 @@ from typing import Any
 
 from riskset.report.figures.lines import profile_figure
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import p_value, significant, whole
-from riskset.report.page import Page, Record
+from riskset.report.number_format import p_value, significant, whole
+from riskset.report.page import Page, ReportRow
 from riskset.report.sections import proportionality
 from riskset.report.sections.covariates import (
     covariate_facts,
@@ -15,7 +15,7 @@ from riskset.report.sections.covariates import (
     render_tried,
 )
 from riskset.report.sections.main_result import main_estimate
-from riskset.report.source import Part, Source, masks, record
+from riskset.report.source import ReportPart, ReportSource, masks, record
 from riskset.results.rows import (
     EstimateRow,
     OutcomeCoefficientRow,
@@ -41,7 +41,7 @@ OUTCOME = (
 MOST_POINTS = 200
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """Facts and coefficients of the propensity score, facts and profile of the outcome model."""
     number = part.main.ps
     score = next(iter(source.of_score(ScoreRow, number)), None)
@@ -64,7 +64,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     }
 
 
-def _fits(source: Source, part: Part) -> list[Record]:
+def _fits(source: ReportSource, part: ReportPart) -> list[ReportRow]:
     """The main outcome model, if it has covariates, and further ones that have."""
     out = []
     for row in sorted(source.of_run(EstimateRow, part.main), key=lambda row: row.number):
@@ -78,7 +78,7 @@ def _fits(source: Source, part: Part) -> list[Record]:
     return out
 
 
-def _facts(estimate: EstimateRow) -> Record:
+def _facts(estimate: EstimateRow) -> ReportRow:
     return record(estimate, OUTCOME) | {"suppressed": masks(estimate)}
 
 
@@ -102,7 +102,7 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     return page.section("models", say("section.models"), *parts)
 
 
-def _fit(page: Page, fit: Record, about: Mapping[str, Any]) -> list[Markup | None]:
+def _fit(page: Page, fit: ReportRow, about: Mapping[str, Any]) -> list[Markup | None]:
     """What an outcome model says of its covariates; the card of the main one is there already."""
     say, parts = page.say, []
     if fit["role"] != "main":
@@ -114,7 +114,7 @@ def _fit(page: Page, fit: Record, about: Mapping[str, Any]) -> list[Markup | Non
     return [*parts, _covariates(page, f"outcome-{fit['number']}", fit["tables"], about)]
 
 
-def _covariates(page: Page, name: str, tables: Record, about: Mapping[str, Any]) -> Markup:
+def _covariates(page: Page, name: str, tables: ReportRow, about: Mapping[str, Any]) -> Markup:
     """The curve of the cross-validation, and the strongest coefficients."""
     parts = []
     if len(tables["tried"]) > 1:
@@ -135,7 +135,7 @@ def _card(page: Page, facts: Mapping[str, str]) -> Markup:
     return tag("dl", *entries, class_="card")
 
 
-def _score_facts(page: Page, score: Record) -> dict[str, str]:
+def _score_facts(page: Page, score: ReportRow) -> dict[str, str]:
     say = page.say
     facts = {"status": say.label("status", score["status"])}
     if score["reason"] and score["status"] != "ok":
@@ -158,7 +158,7 @@ def _score_facts(page: Page, score: Record) -> dict[str, str]:
     return facts
 
 
-def _outcome_facts(page: Page, row: Record) -> dict[str, str]:
+def _outcome_facts(page: Page, row: ReportRow) -> dict[str, str]:
     say = page.say
     facts = {
         "model": f"{say.label('model', row['model'])}, {say.label('reading', row['reading'])}",

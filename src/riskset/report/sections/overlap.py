@@ -6,16 +6,16 @@ from typing import Any
 
 from riskset.report.figures.overlap import overlap_figure
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import interval, percent, significant
-from riskset.report.page import Column, Page, Record
-from riskset.report.source import Part, Source, masks, record
+from riskset.report.number_format import interval, percent, significant
+from riskset.report.page import Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, ReportSource, masks, record
 from riskset.results.rows import AdjustmentRow, FlaggedCovariateRow, PreferenceRow, ScoreRow
 
 __all__ = ["collect", "render"]
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
-    """Facts of the score, bars of the histogram, and the covariates that tell the arms apart."""
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
+    """Facts of the score, the histogram, and the covariates in which the arms differ most."""
     number = part.main.adjustment
     score = next(iter(source.of_score(ScoreRow, part.main.ps)), None)
     adjustments = source.of_adjustment(AdjustmentRow, number)
@@ -35,7 +35,7 @@ def collect(source: Source, part: Part) -> dict[str, Any]:
     }
 
 
-def _shares(bars: list[PreferenceRow]) -> list[Record]:
+def _shares(bars: list[PreferenceRow]) -> list[ReportRow]:
     """Bars as shares of those of their arm that are shown."""
     totals: dict[str, int] = {}
     for bar in bars:
@@ -95,28 +95,30 @@ def _figure(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> M
         bars, found["borders"], names, page.key("hatching"), say, say("overlap.title"), desc
     )
     columns = [
-        Column.text(say("result.arm"), "arm", lambda arm: names[arm]),
-        Column(say("overlap.from"), ("lower",), lambda v: significant(v, 2)),
-        Column(say("overlap.to"), ("upper",), lambda v: significant(v, 2)),
-        Column.count(say("overlap.before"), "count"),
-        Column.count(say("overlap.after"), "kept"),
+        TableColumn.text(say("result.arm"), "arm", lambda arm: names[arm]),
+        TableColumn(say("overlap.from"), ("lower",), lambda v: significant(v, 2)),
+        TableColumn(say("overlap.to"), ("upper",), lambda v: significant(v, 2)),
+        TableColumn.count(say("overlap.before"), "count"),
+        TableColumn.count(say("overlap.after"), "kept"),
     ]
     data = page.table("preference", say("overlap.table"), columns, bars)
     return page.figure("overlap", drawn, say("overlap.caption"), data)
 
 
-def render_flagged(page: Page, rows: Sequence[Record], about: Mapping[str, Any]) -> Markup | None:
+def render_flagged(
+    page: Page, rows: Sequence[ReportRow], about: Mapping[str, Any]
+) -> Markup | None:
     """Covariates that are the treatment by another name, or that one arm alone has."""
     say = page.say
     if not rows:
         return None
     columns = [
-        Column.text(say("flagged.name"), "name"),
-        Column.text(say("flagged.kind"), "kind", lambda k: say.label("flagged", k)),
-        Column.number(say("flagged.correlation"), "correlation"),
-        Column.number(about["target"], "mean_target"),
-        Column.number(about["comparator"], "mean_comparator"),
-        Column.text(
+        TableColumn.text(say("flagged.name"), "name"),
+        TableColumn.text(say("flagged.kind"), "kind", lambda k: say.label("flagged", k)),
+        TableColumn.number(say("flagged.correlation"), "correlation"),
+        TableColumn.number(about["target"], "mean_target"),
+        TableColumn.number(about["comparator"], "mean_comparator"),
+        TableColumn.text(
             say("flagged.done"),
             "excluded",
             lambda v: say("flagged.excluded" if v else "flagged.kept"),

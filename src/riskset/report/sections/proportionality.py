@@ -6,9 +6,9 @@ from typing import Any
 
 from riskset.report.figures.over_time import log_log_figure, over_time_figure
 from riskset.report.markup import Markup, join
-from riskset.report.numerals import interval, significant
-from riskset.report.page import Column, Page, Record
-from riskset.report.source import Part, Source, record
+from riskset.report.number_format import interval, significant
+from riskset.report.page import Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, ReportSource, record
 from riskset.results.rows import CurveRow, EstimateRow, IntervalRow
 
 __all__ = ["collect", "render"]
@@ -20,7 +20,7 @@ RATIO = ("hr", "hr_lower", "hr_upper")
 INTERVAL = ("interval", "start", "end", "target_outcomes", "comparator_outcomes", *RATIO)
 
 
-def collect(source: Source, part: Part, main: EstimateRow | None) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart, main: EstimateRow | None) -> dict[str, Any]:
     """Adjusted curves of the outcome as log(-log S), and the effect in intervals of time."""
     curves = source.of_run(CurveRow, part.main, adjusted=True, cause=1)
     rows = source.of_run(IntervalRow, part.main)
@@ -34,9 +34,9 @@ def collect(source: Source, part: Part, main: EstimateRow | None) -> dict[str, A
     }
 
 
-def _log_log(curves: list[CurveRow], arm: str) -> list[Record]:
+def _log_log(curves: list[CurveRow], arm: str) -> list[ReportRow]:
     """Where log(-log S) is finite; of many points those at which it has moved."""
-    out: list[Record] = []
+    out: list[ReportRow] = []
     for row in curves:
         survival = row.value if row.kind == "survival" else 1 - row.value
         if row.arm == arm and row.time > 0 and 0 < survival < 1:
@@ -90,10 +90,10 @@ def _log_log_figure(
     title = say("proportional.log_title")
     drawn = log_log_figure(points, names, say, title, desc)
     columns = [
-        Column.text(say("result.arm"), "arm", lambda arm: names[arm]),
-        Column.number(say("axis.days"), "time", 4),
-        Column.number(say(f"proportional.{found['kind']}"), "survival", 4),
-        Column.number(say("proportional.log_axis"), "log_log"),
+        TableColumn.text(say("result.arm"), "arm", lambda arm: names[arm]),
+        TableColumn.number(say("axis.days"), "time", 4),
+        TableColumn.number(say(f"proportional.{found['kind']}"), "survival", 4),
+        TableColumn.number(say("proportional.log_axis"), "log_log"),
     ]
     data = page.table("log_log", title, columns, found["tables"]["log_log"])
     return page.figure("log-log", drawn, say(f"proportional.log_caption_{found['kind']}"), data)
@@ -109,13 +109,13 @@ def _over_time(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -
     desc = say("proportional.desc", n=len(rows), first=first, last=last, constant=constant)
     drawn = over_time_figure(rows, found["constant"]["hr"], say, title, desc)
     columns = [
-        Column.number(say("proportional.after"), "start", 4),
-        Column.number(say("proportional.until"), "end", 4),
+        TableColumn.number(say("proportional.after"), "start", 4),
+        TableColumn.number(say("proportional.until"), "end", 4),
         *(
-            Column.count(about[arm], f"{arm}_outcomes", say("proportional.outcomes"))
+            TableColumn.count(about[arm], f"{arm}_outcomes", say("proportional.outcomes"))
             for arm in ARMS
         ),
-        Column.interval(say("result.hr"), RATIO),
+        TableColumn.interval(say("result.hr"), RATIO),
     ]
     data = page.table("over_time", title, columns, rows)
     return page.figure("over-time", drawn, say("proportional.caption", constant=constant), data)

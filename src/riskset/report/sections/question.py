@@ -6,7 +6,7 @@ from typing import Any
 from riskset.report.figures.timeline import timeline_figure
 from riskset.report.markup import Markup, join, tag
 from riskset.report.page import Page
-from riskset.report.source import Part, Source
+from riskset.report.source import ReportPart, ReportSource
 
 __all__ = ["collect", "render"]
 
@@ -14,7 +14,7 @@ WORDS = ("population", "time_at_risk", "washout", "estimand", "propensity_score"
 AFTER = ("model", "covariates")
 
 
-def collect(source: Source, part: Part) -> dict[str, Any]:
+def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """Names, descriptions and the words of the main analysis."""
     analysis = source.study["analyses"][part.main.analysis]
     words = {key: analysis["words"].get(key) for key in (*WORDS, *AFTER)}

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import significant
-from riskset.report.page import Column, Page, Record
-from riskset.report.source import Source, record
+from riskset.report.number_format import significant
+from riskset.report.page import Page, ReportRow, TableColumn
+from riskset.report.source import ReportSource, record
 from riskset.results.rows import ConceptRow, RemarkRow
 
 __all__ = ["collect", "render"]
@@ -28,7 +28,7 @@ REFERENCES = {
 GLOSSARY = ("hazard_ratio", "equipoise", "smd", "ease", "calibration", "competing")
 
 
-def collect(source: Source) -> dict[str, Any]:
+def collect(source: ReportSource) -> dict[str, Any]:
     """What a reader needs to repeat the study."""
     study, run = source.study, source.run
     return {
@@ -85,9 +85,9 @@ def _reproduction(page: Page, found: Mapping[str, Any]) -> Markup:
     parts.append(page.paragraph("methods.versions", versions=versions))
     parts.append(_behind(say("methods.settings"), tag("pre", text)))
     columns = [
-        Column.text(say("methods.source"), "name"),
-        Column.count(say("methods.rows"), "rows"),
-        Column.text(say("methods.fingerprint"), "fingerprint"),
+        TableColumn.text(say("methods.source"), "name"),
+        TableColumn.count(say("methods.rows"), "rows"),
+        TableColumn.text(say("methods.fingerprint"), "fingerprint"),
     ]
     if tables["sources"]:
         parts.append(
@@ -100,18 +100,18 @@ def _reproduction(page: Page, found: Mapping[str, Any]) -> Markup:
         parts.append(_behind(say("methods.codes"), _codes(page, tables["codes"])))
     if tables["warnings"]:
         columns = [
-            Column.text(say("methods.step"), "step"),
-            Column.text(say("methods.message"), "message"),
-            Column.count(say("methods.count"), "count"),
+            TableColumn.text(say("methods.step"), "step"),
+            TableColumn.text(say("methods.message"), "message"),
+            TableColumn.count(say("methods.count"), "count"),
         ]
         parts.append(page.table("warnings", say("methods.warnings"), columns, tables["warnings"]))
     else:
         parts.append(page.paragraph("methods.no_warnings"))
     if tables["steps"]:
         columns = [
-            Column.text(say("methods.step"), "step"),
-            Column.text(say("methods.what"), "what"),
-            Column.number(say("methods.seconds"), "seconds"),
+            TableColumn.text(say("methods.step"), "step"),
+            TableColumn.text(say("methods.what"), "what"),
+            TableColumn.number(say("methods.seconds"), "seconds"),
         ]
         steps = page.table("steps", say("methods.steps"), columns, tables["steps"])
         total = say("methods.total", seconds=significant(found["seconds"]))
@@ -119,14 +119,14 @@ def _reproduction(page: Page, found: Mapping[str, Any]) -> Markup:
     return join(*parts)
 
 
-def _codes(page: Page, rows: list[Record]) -> Markup:
+def _codes(page: Page, rows: list[ReportRow]) -> Markup:
     say = page.say
     columns = [
-        Column.text(say("methods.list"), "list"),
-        Column.text(say("methods.concept"), "concept_id"),
-        Column.text(say("methods.name"), "name"),
-        Column.text(say("methods.vocabulary"), "vocabulary"),
-        Column.text(
+        TableColumn.text(say("methods.list"), "list"),
+        TableColumn.text(say("methods.concept"), "concept_id"),
+        TableColumn.text(say("methods.name"), "name"),
+        TableColumn.text(say("methods.vocabulary"), "vocabulary"),
+        TableColumn.text(
             say("methods.use"),
             "excluded",
             lambda v: say("methods.excluded" if v else "methods.included"),

@@ -6,12 +6,12 @@ from typing import Any
 
 from riskset.report.content import SECTIONS
 from riskset.report.markup import Markup, join, tag
-from riskset.report.numerals import capital, interval, significant
-from riskset.report.page import Column, Page
+from riskset.report.number_format import capital, interval, significant
+from riskset.report.page import Page, TableColumn
 from riskset.report.script import SORT, fingerprint
 from riskset.report.sections import header, overlap, reproduction
 from riskset.report.style import style
-from riskset.report.words import Words
+from riskset.report.translations import Translations
 
 __all__ = ["draw"]
 
@@ -20,7 +20,9 @@ BELIEF = ("overlap", "balance", "characteristics", "controls", "follow_up")
 """Sections under one heading, which asks whether the result can be believed."""
 
 
-def draw(content: Content, say: Words, theme: str, written: str, links: Sequence[str] = ()) -> str:
+def draw(
+    content: Content, say: Translations, theme: str, written: str, links: Sequence[str] = ()
+) -> str:
     """The HTML of a report.
 
     Parameters
@@ -71,7 +73,7 @@ def _policy() -> Markup:
     return Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(Markup(rules))
 
 
-def _title(say: Words, content: Content) -> str:
+def _title(say: Translations, content: Content) -> str:
     if len(content["parts"]) == 1:
         about = content["parts"][0]["about"]
         names = {key: about[key] for key in ("target", "comparator", "outcome")}
@@ -215,19 +217,19 @@ def _index(page: Page, content: Content) -> Markup:
     say = page.say
     rows = content["index"]["tables"]["runs"]
     columns = [
-        Column.text(say("index.outcome"), "outcome"),
-        Column.text(say("index.target"), "target"),
-        Column.text(say("index.comparator"), "comparator"),
-        Column.text(say("index.analysis"), "analysis"),
-        Column.text(
+        TableColumn.text(say("index.outcome"), "outcome"),
+        TableColumn.text(say("index.target"), "target"),
+        TableColumn.text(say("index.comparator"), "comparator"),
+        TableColumn.text(say("index.analysis"), "analysis"),
+        TableColumn.text(
             say("index.gate"), "unblind", lambda v: say("index.passed" if v else "index.failed")
         ),
-        Column(
+        TableColumn(
             say("result.hr"),
             ("status", "is_withheld", "hr", "hr_lower", "hr_upper"),
             lambda *v: _ratio(say, *v),
         ),
-        Column(
+        TableColumn(
             say("result.calibrated_hr"),
             ("calibrated_hr", "calibrated_hr_lower", "calibrated_hr_upper"),
             lambda *v: interval(*(significant(one) for one in v)),
@@ -242,7 +244,7 @@ def _index(page: Page, content: Content) -> Markup:
     return page.section("index", say("index.title"), table)
 
 
-def _ratio(say: Words, status: str, withheld: bool, *ends: float | None) -> str:
+def _ratio(say: Translations, status: str, withheld: bool, *ends: float | None) -> str:
     if withheld:
         return say("cell.withheld")
     if status != "ok" or ends[0] is None:

@@ -8,9 +8,9 @@ from functools import cache
 from importlib.resources import files
 
 from riskset._errors import InputError
-from riskset.report.numerals import whole
+from riskset.report.number_format import whole
 
-__all__ = ["Words", "languages"]
+__all__ = ["Translations", "languages"]
 
 
 def languages() -> tuple[str, ...]:
@@ -19,7 +19,7 @@ def languages() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml")))
 
 
-class Words:
+class Translations:
     r"""The dictionary of one language.
 
     Parameters
@@ -34,7 +34,7 @@ class Words:
 
     Examples
     --------
-    >>> say = Words("en")
+    >>> say = Translations("en")
     >>> say("section.question"), say.count("person", 1)
     ('Question', '1 person')
     >>> say.count("person", 2000) == "2\u202f000 people"
