@@ -9,15 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset.disclosure.arms import few_outcomes
-from riskset.disclosure.rows import (
-    ARMS,
-    Named,
-    Results,
-    grouped,
-    number,
-    run_of,
-    without,
-)
+from riskset.disclosure.rows import ARMS, Named, Results, grouped, number, run_of, without
 from riskset.disclosure.small_cells import hide_small, is_near, is_small
 from riskset.results.rows import (
     AdjustmentRow,
@@ -80,11 +72,7 @@ def _sizes(number_of_it: int, results: Results) -> tuple[Sizes, AdjustmentRow]:
 
 
 def hidden_in_balance(
-    rows: Sequence[Named],
-    sizes: Sizes,
-    least: int,
-    limit: float | None = None,
-    sd: str = "before",
+    rows: Sequence[Named], sizes: Sizes, least: int, limit: float | None = None, sd: str = "before"
 ) -> list[set[str]]:
     """Names to hide in each of the rows of one balance.
 

@@ -30,10 +30,7 @@ SIDES = ("before", "after")
 OF_SIDES = tuple(
     f"{side}_{name}"
     for side in SIDES
-    for name in (
-        *(f"{word}_{arm}" for word in ("mean", "sd", "count") for arm in ARMS),
-        "balanced",
-    )
+    for name in (*(f"{word}_{arm}" for word in ("mean", "sd", "count") for arm in ARMS), "balanced")
 )
 
 

@@ -365,8 +365,7 @@ def _document(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
 
 def _damaged(path: Path, why: str) -> InputError:
     return InputError(
-        f"{str(path)!r} is damaged: {why}.",
-        hint="run the study again; finished steps are reused.",
+        f"{str(path)!r} is damaged: {why}.", hint="run the study again; finished steps are reused."
     )
 
 

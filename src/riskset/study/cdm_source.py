@@ -411,11 +411,7 @@ def _people(people: Adjustment, step: LeftStep) -> Adjustment:
     keep = np.zeros(people.population.n_rows)
     keep[np.searchsorted(people.population.row_id, step.row_id)] = 1.0
     return dataclasses.replace(
-        people,
-        kind="trimming",
-        weight=keep,
-        attrition=step.attrition,
-        status=step.people_status,
+        people, kind="trimming", weight=keep, attrition=step.attrition, status=step.people_status
     )
 
 

@@ -284,10 +284,7 @@ def _resampled(
     )
     return [
         replace(
-            risk,
-            difference_lower=float(low),
-            difference_upper=float(high),
-            interval="bootstrap",
+            risk, difference_lower=float(low), difference_upper=float(high), interval="bootstrap"
         )
         if np.isfinite(low)
         else risk
@@ -363,12 +360,7 @@ def _weeks(followed: Followed) -> list[WeekRow]:
         events, ends = np.bincount(week[event], minlength=n), np.bincount(week, minlength=n)
         left = week.size - np.concatenate([[0], np.cumsum(ends)])
         rows += [
-            WeekRow(
-                arm=arm,
-                week=around.first_week + k,
-                events=int(events[k]),
-                people=int(left[k]),
-            )
+            WeekRow(arm=arm, week=around.first_week + k, events=int(events[k]), people=int(left[k]))
             for k in range(n)
         ]
     return rows

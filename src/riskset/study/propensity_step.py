@@ -25,12 +25,7 @@ from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import Penalty
 from riskset.model.references import without_levels
-from riskset.results.rows import (
-    FlaggedCovariateRow,
-    ScoreCoefficientRow,
-    ScorePenaltyRow,
-    ScoreRow,
-)
+from riskset.results.rows import FlaggedCovariateRow, ScoreCoefficientRow, ScorePenaltyRow, ScoreRow
 from riskset.study.cache import StepResult
 from riskset.study.keys import KEYS
 from riskset.study.sections import PropensitySection
@@ -149,12 +144,7 @@ def tidy_covariates(
         named = zip(design.names, design.keys, strict=True)
         design = without_levels(design, {n for n, key in named if {n, str(key)} & unwanted})
     analyses = {key: analysis for key, (analysis, _) in cohort.analyses.items()}
-    info = tidy(
-        design,
-        people,
-        settings=settings,
-        analysis=analyses or None,
-    )
+    info = tidy(design, people, settings=settings, analysis=analyses or None)
     return info, info.design
 
 

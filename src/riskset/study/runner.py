@@ -17,13 +17,7 @@ from riskset.study.cache import ResultT, StepCache, digest
 from riskset.study.controls import CalibratedOutcome, calibrated, checks
 from riskset.study.description_step import DescriptionStep, describe
 from riskset.study.estimate_run import AdjustedPeople, AnalysisRuns, EstimateRun
-from riskset.study.estimate_step import (
-    EstimateStep,
-    crude,
-    estimates,
-    numbered,
-    subgroup_estimates,
-)
+from riskset.study.estimate_step import EstimateStep, crude, estimates, numbered, subgroup_estimates
 from riskset.study.propensity_step import ScoreStep, fit_score, given_score
 from riskset.study.sections import Analysis, Comparison
 from riskset.study.source import ComparisonCohort, Followed, StudySource, people_key
@@ -166,11 +160,7 @@ class StudyRunner:
         if used.trim is not None and used.trim.refit:
             key += [as_dict(analysis.tidy), seed]
         step = self.cache.get_or_compute(
-            "adjustment",
-            run.what,
-            key,
-            AdjustmentStep,
-            lambda: adjust(cohort, people, used, seed),
+            "adjustment", run.what, key, AdjustmentStep, lambda: adjust(cohort, people, used, seed)
         )
         run.adjustment = step.key
         run.take("adjustment", step)

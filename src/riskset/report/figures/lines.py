@@ -98,12 +98,7 @@ def cross_validation_figure(
     powers = [10.0**k for k in range(-12, 13) if min(at) <= 10.0**k <= max(at)]
     parts = [
         left_axis(
-            y,
-            LEFT + 14,
-            nice_ticks(y.low, y.high),
-            say("cv.y_axis"),
-            lambda v: short(v, 5),
-            RIGHT,
+            y, LEFT + 14, nice_ticks(y.low, y.high), say("cv.y_axis"), lambda v: short(v, 5), RIGHT
         ),
         bottom_axis(x, BOTTOM, powers if len(powers) > 1 else sorted(set(at))[:6], axis),
         polyline([(x(a), y(v)) for a, v in zip(at, values, strict=True) if v >= low], "rule"),

@@ -24,10 +24,7 @@ def timeline_figure(
     ]
     parts.append(text(INDEX, 20, index, "strong", "middle"))
     deepest = 1
-    for left, right, (name, words) in (
-        (LEFT + 20, INDEX, washout),
-        (INDEX + 24, RIGHT - 26, risk),
-    ):
+    for left, right, (name, words) in ((LEFT + 20, INDEX, washout), (INDEX + 24, RIGHT - 26, risk)):
         middle = (left + right) / 2
         parts.append(text(middle, y + 5, name, "strong", "middle"))
         lines = wrap(words, right - left, 12.0, 4)

@@ -27,11 +27,7 @@ CONTROL = (
 def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     """Controls and calibration of the model of the main estimate."""
     main = main_estimate(source, part)
-    keys = {
-        "target": part.target,
-        "comparator": part.comparator,
-        "analysis": part.main.analysis,
-    }
+    keys = {"target": part.target, "comparator": part.comparator, "analysis": part.main.analysis}
     estimate = None
     if main is not None:
         keys |= {"model": main.model, "reading": main.reading}

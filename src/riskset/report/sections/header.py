@@ -72,10 +72,7 @@ def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     )  # fmt: skip
     checks = source.of_run(DiagnosticRow, part.main)
     calibration = source.read(
-        CalibrationRow,
-        target=part.target,
-        comparator=part.comparator,
-        analysis=part.main.analysis,
+        CalibrationRow, target=part.target, comparator=part.comparator, analysis=part.main.analysis
     )
     options = source.study["analyses"][part.main.analysis]["settings"].get("balance") or {}
     return {
