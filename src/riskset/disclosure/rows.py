@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-from riskset.results.columns import ResultRow
+from riskset.results.columns import ResultRow, RowT
 
 __all__ = [
     "ARMS",
@@ -24,7 +24,6 @@ __all__ = [
 
 Named = Mapping[str, Any]
 """A row by the names of its columns: a `ResultRow`, or what `riskset.cohort` has in memory."""
-RowT = TypeVar("RowT", bound=ResultRow)
 ARMS = ("target", "comparator")
 RUN = ("target", "comparator", "outcome", "analysis")
 

@@ -23,6 +23,7 @@ __all__ = [
     "ResultColumn",
     "DisclosureKind",
     "ResultRow",
+    "RowT",
     "column",
     "group",
     "row_class",
@@ -173,6 +174,9 @@ class ResultRow(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.columns())
+
+
+RowT = TypeVar("RowT", bound=ResultRow)
 
 
 @cache

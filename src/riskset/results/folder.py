@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ import pyarrow.parquet
 from riskset._errors import InputError
 from riskset.data.documents import SEAL, checksum, is_sealed, parse_json, sealed
 from riskset.data.writers import write_json
-from riskset.results.columns import ResultRow
+from riskset.results.columns import ResultRow, RowT
 from riskset.results.rows import TABLES
 
 __all__ = [
@@ -55,7 +55,6 @@ STORED = {
 
 ROW_GROUP = 1 << 14
 
-RowT = TypeVar("RowT", bound=ResultRow)
 
 STUDY_KEYS = {
     "format": "version of this layout",
