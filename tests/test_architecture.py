@@ -79,9 +79,9 @@ CIRCLES = ({"riskset.bench.fusion", "riskset.bench.fusion_device"},)
 
 # Names that stand for several classes or types.
 SAME_NAMES = {
-    *("Calibration", "CensoringTies", "Column", "Columns", "Covariates", "Drawing"),
+    *("Calibration", "CensoringTies", "Columns", "Covariates"),
     *("Duplicates", "Event", "Factor", "Folds", "Model", "Resampling"),
-    *("RowT", "Rows", "Rule", "Source", "Strength", "Subgroup"),
+    *("Curve", "Rows", "Rule", "Strength", "Subgroup"),
     *("Tables",),
     *("Ties", "UnknownRows", "Weight", "_Sums"),
 }
