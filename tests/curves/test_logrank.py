@@ -53,7 +53,7 @@ def test_plain_version(rng, n_groups, rho, late):
 def test_groups_in_pieces_have_the_same_sums(rng, monkeypatch):
     y, group = rs.Surv(rng.integers(1, 30, 200), rng.integers(0, 2, 200)), rng.integers(0, 50, 200)
     whole = rs.logrank_test(y, group)
-    monkeypatch.setattr("riskset.curves.logrank.CELLS", 100)  # three groups at a time
+    monkeypatch.setattr("riskset.curves.logrank.MAX_CELLS", 100)  # three groups at a time
     pieces = rs.logrank_test(y, group)
     assert_array_equal(pieces.variance, whole.variance)
     assert pieces.statistic == whole.statistic

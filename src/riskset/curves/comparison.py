@@ -19,10 +19,10 @@ __all__ = ["GroupTest", "gray_test", "logrank_test"]
 
 Square = NDArray[np.float64]
 
-MOST_GROUPS = 10_000
+MAX_GROUPS = 10_000
 """More groups have a matrix of variances that fills the memory."""
 
-MOST_GROUPS_OF_GRAY = 1_000
+MAX_GROUPS_OF_GRAY = 1_000
 """Gray's variance takes a time that grows with the third power of their number at every event."""
 
 NO_DIFFERENCE = 1e-12
@@ -141,7 +141,7 @@ def gray_test(
     >>> test.df, test.score.round(3).tolist()
     (1, [1.1, -1.1])
     """
-    rows, stratum = _read(y, group, weight, strata, MOST_GROUPS_OF_GRAY)
+    rows, stratum = _read(y, group, weight, strata, MAX_GROUPS_OF_GRAY)
     if rows.entry is not None and rows.entry.max() >= rows.time.min():
         n_late = int(np.count_nonzero(rows.entry >= rows.time.min()))
         raise InputError(
@@ -220,7 +220,7 @@ def logrank_test(
     >>> round(rs.logrank_test(y, ["a", "b", "a", "b"]).statistic, 6)
     0.615385
     """
-    rows, stratum = _read(y, group, weight, strata, MOST_GROUPS)
+    rows, stratum = _read(y, group, weight, strata, MAX_GROUPS)
     code = _check(rows, own_cause(y) if cause is None else cause)
     sums = logrank_sums(rows, stratum, code, rho)
     return _result(rows, code, *sums.statistic(), sums.score, sums.variance)

@@ -12,7 +12,7 @@ __all__ = ["ProbabilityIntervalType", "check_interval_type", "probability_interv
 
 ProbabilityIntervalType = Literal["log-log", "log", "plain"]
 
-CERTAIN = 1e-12
+CERTAINTY_GAP = 1e-12
 """A probability nearer to 1 is 1: nobody, or everybody, has failed."""
 
 
@@ -40,7 +40,7 @@ def probability_interval(
     Borgan & Liestol (1990), Scandinavian Journal of Statistics 17, 35-41.
     """
     z = ndtri(0.5 + level / 2)
-    inner = (p > 0) & (p < 1 - CERTAIN)
+    inner = (p > 0) & (p < 1 - CERTAINTY_GAP)
     safe = np.where(inner, p, 0.5)
     with np.errstate(over="ignore"):
         if kind == "log-log":

@@ -14,7 +14,7 @@ from riskset.infer.variance import generalized_inverse
 
 __all__ = ["LogrankSums", "logrank_sums"]
 
-CELLS = 1 << 22
+MAX_CELLS = 1 << 22
 """Times by groups that are held at a time: 32 MB."""
 
 Square = NDArray[np.float64]
@@ -153,7 +153,7 @@ class _Times(NamedTuple):
             ends = ends + sp.coo_array((sign * rows.weight, cells), (n_groups, m + 1)).tocsr()
         step = (self.factor / self.at_risk**2)[:, None]
         shared = np.empty((n_groups, n_groups))
-        width = max(1, CELLS // (m + 1))
+        width = max(1, MAX_CELLS // (m + 1))
         for start in range(0, n_groups, width):
             own = slice(start, start + width)
             at_risk = np.cumsum(ends[own].toarray().T[:0:-1], axis=0)[::-1]

@@ -23,16 +23,16 @@ from riskset.solve.result import Solution
 
 __all__ = ["KEEP_VARIANCE", "Fitted", "ModelTests", "Training", "tests_to_array"]
 
-FAR = 1e3
+INFINITE_ETA_GAP = 1e3
 """Least difference of linear predictors that is infinite in the limit: exp(-1000) is 0."""
 
-MOST_FAR = 1e9
+MAX_LIMIT_ETA = 1e9
 """Largest linear predictor beside which the finite part keeps seven digits."""
 
-SAME = 1e-8
+EQUAL_ETA_SLACK = 1e-8
 """Values of x'd that differ by less of what they are summed from are equal but for rounding."""
 
-TOO_FAR = "stages"
+STAGES_KEY = "stages"
 """Kept in place of a limit that no numbers can hold: how many stages it has."""
 
 KEEP_VARIANCE = 2000
@@ -138,8 +138,8 @@ class Fitted:
         the step is so long that what it separates differs by a factor beyond floating point.
         """
         if self._training is None:
-            if TOO_FAR in self._kept:
-                raise _too_far(int(self._kept[TOO_FAR]))
+            if STAGES_KEY in self._kept:
+                raise _too_far(int(self._kept[STAGES_KEY]))
             return (self._kept["finite"], self._kept["step"]) if "step" in self._kept else None
         solution = self._training.solution
         if not solution.directions:
@@ -165,7 +165,7 @@ class Fitted:
         for direction in solution.directions:
             stored = direction.value
             z = design.product(stored, runtime=runtime)
-            slack = SAME * design.magnitude(stored, runtime=runtime)
+            slack = EQUAL_ETA_SLACK * design.magnitude(stored, runtime=runtime)
             order = np.lexsort((z, level))
             rise = np.diff(z[order])
             same_level = np.diff(level[order]) == 0
@@ -174,11 +174,11 @@ class Fitted:
             reaches.append(float(np.ptp(z)))
             steps = np.append(0, np.cumsum(~same_level | apart))
             level[order] = steps
-        far, lengths = FAR, []
+        far, lengths = INFINITE_ETA_GAP, []
         for gap, reach in zip(reversed(gaps), reversed(reaches), strict=True):
             lengths.append(far / gap)
             far += lengths[-1] * reach
-        if far > MOST_FAR:
+        if far > MAX_LIMIT_ETA:
             raise _too_far(len(lengths))
         return lengths[::-1]
 
@@ -297,7 +297,7 @@ class Fitted:
                 arrays["finite"], arrays["step"] = self.limit
             arrays |= {f"baseline_{k}": v for k, v in self.baseline.to_arrays().items()}
         except InputError:
-            arrays[TOO_FAR] = np.array(len(training.solution.directions))
+            arrays[STAGES_KEY] = np.array(len(training.solution.directions))
         is_small = training.design.n_features <= KEEP_VARIANCE
         if with_variances and is_small and not training.is_penalized:
             for name in VARIANCES:
@@ -308,7 +308,7 @@ class Fitted:
     def check(self) -> None:
         """Raise KeyError if something that predictions need was not kept."""
         _ = self.center
-        if TOO_FAR not in self._kept:
+        if STAGES_KEY not in self._kept:
             _ = self.limit, self.baseline
 
     def __getstate__(self) -> dict[str, AnyArray]:

@@ -293,7 +293,7 @@ def _outcome_again(packed: _Packed, cause: int | str | None) -> Outcome:
 
 ATTEMPTS = 3
 """Times that a fit is begun before the deaths of workers are taken for its fault."""
-MOST_WORK = 1e11
+MAX_VARIANCE_WORK = 1e11
 """Variances are made where they take fewer multiplications, n p^2, in each block."""
 
 
@@ -389,7 +389,7 @@ def _variances(problem: BlockProblem, eta: BlockEta, solution: Solution) -> dict
     """Inverse information and tests of a fit without penalty; no robust variance."""
     head, rows = problem.design, problem.block_rows
     p = head.n_features
-    if p > KEEP_VARIANCE or float(head.n_rows) * p**2 > MOST_WORK * rows.crew.n_blocks:
+    if p > KEEP_VARIANCE or float(head.n_rows) * p**2 > MAX_VARIANCE_WORK * rows.crew.n_blocks:
         return {}
     found = _covariance(rows, eta, np.flatnonzero(~solution.aliased))
     null = _covariance(rows, rows.at_offset(), np.arange(p))

@@ -31,7 +31,7 @@ __all__ = ["PathResult", "path"]
 
 RIDGE_RATIO = 1e-3
 """Share of L1 by which the first strength of a pure ridge path is found, as in glmnet."""
-PIECE = 5
+PENALTIES_PER_PIECE = 5
 """Neighbouring penalties that a worker of an engine solves one after the other."""
 
 
@@ -195,7 +195,9 @@ class _PathProblem:
         problem = self.problem.shifted(self.loss.offset, Runtime(1))
         task = functools.partial(_solve_piece, problem, self._settings())
         arrays = self._arrays(chosen)
-        pieces = [arrays[k : k + PIECE] for k in range(0, len(arrays), PIECE)]
+        pieces = [
+            arrays[k : k + PENALTIES_PER_PIECE] for k in range(0, len(arrays), PENALTIES_PER_PIECE)
+        ]
         points: list[_Point] = []
         with workers(engine, self.loss.runtime.n_threads) as found, self._bar() as bar:
             assert found is not None

@@ -21,7 +21,7 @@ from riskset._errors import InputError
 from riskset._types import Features, Index, Rows
 from riskset.data.outcome import Outcome
 from riskset.engine import Workers
-from riskset.infer.variance import GeneralizedInverse, cluster_sums, generalized_inverse, influence
+from riskset.infer.variance import among, cluster_sums, generalized_inverse, influence
 from riskset.model.loss import Loss
 from riskset.model.penalty import Penalty
 from riskset.solve import aliasing
@@ -38,9 +38,9 @@ __all__ = [
     "resample_estimates",
 ]
 
-TOL = 1e-6
+REPLICATE_TOL = 1e-6
 """Relative KKT residual of replicates: their error is far below the spread between them."""
-MOST_ACTIVE = 2000
+MAX_ACTIVE = 2000
 """Larger sets of coefficients other than 0 have no acceleration: it needs their information."""
 
 
@@ -188,7 +188,7 @@ def resample_estimates(
     *,
     replicates: int,
     seed: int,
-    tol: float = TOL,
+    tol: float = REPLICATE_TOL,
     max_iter: int = 200,
     workers: Workers | None = None,
 ) -> Iterator[ReplicateEstimate]:
@@ -303,12 +303,12 @@ def acceleration(
     out = np.where(whole.aliased[columns] & free[columns], np.nan, 0.0)
     if not inside.any():
         return out
-    if active.size > MOST_ACTIVE:
+    if active.size > MAX_ACTIVE:
         return np.full(columns.size, np.nan)
     design, loss = problem.design, whole.likelihood
     information = loss.information(design, whole.eta, active)
     information[np.diag_indices(active.size)] += l2[active] / design.scale[active] ** 2
-    inverse = _within_all(generalized_inverse(information), active, design.n_features)
+    inverse = among(generalized_inverse(information), active, design.n_features)
     wanted = columns[inside]
     rows = influence(loss, design, whole.eta, inverse, wanted)
     drawn = resampling.unit >= 0
@@ -317,14 +317,6 @@ def acceleration(
     is_defined = inverse.identified[wanted] & np.isfinite(whole.coef[wanted])
     out[inside] = np.where(is_defined, values / 6, np.nan)
     return out
-
-
-def _within_all(inverse: GeneralizedInverse, active: Index, p: int) -> GeneralizedInverse:
-    basis, contrasts = np.zeros((p, inverse.rank)), np.zeros((p, inverse.rank))
-    identified = np.zeros(p, dtype=bool)
-    basis[active], contrasts[active] = inverse.basis, inverse.contrasts
-    identified[active] = inverse.identified
-    return GeneralizedInverse(basis, contrasts, identified)
 
 
 def _skewness(values: Features, pool: Index) -> float:

@@ -43,7 +43,7 @@ class BootstrapInterval(NamedTuple):
     is_extreme: bool
 
 
-NOTHING = BootstrapInterval(float("nan"), float("nan"), False)
+UNDEFINED = BootstrapInterval(float("nan"), float("nan"), False)
 
 
 def least_replicates(level: float) -> int:
@@ -130,10 +130,10 @@ def interval_ends(
     """
     ordered = np.sort(replicates[~np.isnan(replicates)])
     if ordered.size < least_replicates(level) or np.isnan(estimate):
-        return NOTHING
+        return UNDEFINED
     if kind == "normal":
         if not (np.isfinite(estimate) and np.isfinite(ordered).all()):
-            return NOTHING
+            return UNDEFINED
         centre = 2 * estimate - ordered.mean()
         half = normal_quantile(level) * ordered.std(ddof=1)
         return BootstrapInterval(float(centre - half), float(centre + half), False)
@@ -141,11 +141,11 @@ def interval_ends(
     if kind == "bca":
         low, high = bca_levels(estimate, ordered, level, acceleration)
         if not (np.isfinite(estimate) and np.isfinite(low) and np.isfinite(high)):
-            return NOTHING
+            return UNDEFINED
     lower, upper = order_quantile(ordered, low, -1), order_quantile(ordered, high, 1)
     if kind == "basic":
         if not np.isfinite(estimate):
-            return NOTHING
+            return UNDEFINED
         return BootstrapInterval(2 * estimate - upper, 2 * estimate - lower, False)
     place = (ordered.size + 1) * np.array([low, high])
     beyond = (place < 1 - 1e-9 * ordered.size) | (place > ordered.size * (1 + 1e-9))

@@ -10,7 +10,7 @@ from riskset._types import Index
 from riskset.data.outcome import Outcome
 from riskset.engine import Workers
 from riskset.infer.bootstrap import (
-    TOL,
+    REPLICATE_TOL,
     ReplicateEstimate,
     ResampledUnits,
     estimate_of,
@@ -52,7 +52,7 @@ def retuned_estimates(
     *,
     replicates: int,
     seed: int,
-    tol: float = TOL,
+    tol: float = REPLICATE_TOL,
     max_iter: int = 200,
     workers: Workers | None = None,
 ) -> Iterator[ReplicateEstimate]:

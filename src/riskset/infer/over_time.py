@@ -12,7 +12,7 @@ from riskset.model.loss import Loss
 
 __all__ = ["EffectOverTime", "effect_over_time"]
 
-LEAST_EVENTS = 20
+MIN_EVENTS_PER_INTERVAL = 20
 """Of an interval; with fewer, a normal interval of its coefficient says little."""
 
 
@@ -125,7 +125,7 @@ def effect_over_time(
 
 def _ends(time: NDArray[np.float64], n_intervals: int) -> NDArray[np.float64]:
     """Ends of intervals with equal numbers of events, but for those at one time."""
-    n = min(n_intervals, time.size // LEAST_EVENTS)
+    n = min(n_intervals, time.size // MIN_EVENTS_PER_INTERVAL)
     if n < 2:
         return np.zeros(0)
     last = np.ceil(time.size * np.arange(1, n + 1) / n).astype(np.int64) - 1

@@ -14,7 +14,7 @@ from riskset.data.outcome import Outcome
 
 __all__ = ["Folds", "check_comparable", "draw_folds", "given_folds"]
 
-OUT = -1
+NO_FOLD = -1
 """Fold of a row of weight 0."""
 
 
@@ -90,7 +90,7 @@ def draw_folds(
     _check_size(int(folds), kept.size, "row" if groups is None else "group")
     events = np.bincount(unit, outcome.is_event[present])
     others = np.bincount(unit, (outcome.event != 0)[present]) - events
-    assigned = np.full((repeats, outcome.n_rows), OUT, dtype=np.int64)
+    assigned = np.full((repeats, outcome.n_rows), NO_FOLD, dtype=np.int64)
     for r, child in enumerate(np.random.SeedSequence(int(seed)).spawn(repeats)):
         order = np.random.default_rng(child).permutation(kept.size)
         if stratify:
@@ -118,7 +118,7 @@ def given_folds(ids: object, outcome: Outcome) -> Folds:
             hint="give one id for each row; ids of several repetitions stand below each other.",
         )
     present = outcome.weight > 0
-    assigned = np.full((np.atleast_2d(array).shape[0], n), OUT, dtype=np.int64)
+    assigned = np.full((np.atleast_2d(array).shape[0], n), NO_FOLD, dtype=np.int64)
     labels = []
     for r, row in enumerate(np.atleast_2d(array)):
         codes, names = as_codes(row, "folds", n, Places())

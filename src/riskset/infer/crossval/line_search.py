@@ -12,11 +12,11 @@ __all__ = ["Peak", "maximise", "strongest_within"]
 
 GOLDEN = 0.381966
 """Smaller part of a golden section."""
-SNAP = 0.1
+EDGE_SNAP = 0.1
 """A step that ends within this share of itself from the edge goes to the edge."""
-NEAR = 2.5
+NEAR_VERTEX = 2.5
 """Steps to the vertex of a parabola within which the top itself may be much nearer."""
-MOST = 60
+MAX_EVALUATIONS = 60
 """Evaluations after which a search ends, come what may."""
 
 Function = Callable[[float], float]
@@ -97,7 +97,7 @@ def maximise(
     first = step if first is None else min(first, step)
     peak = _bracket(at, min(max(start, lower), upper), lower, upper, (first, step), tol)
     width, slow = peak.high - peak.low, 0
-    while not peak.is_narrow(tol) and len(at.values) < MOST:
+    while not peak.is_narrow(tol) and len(at.values) < MAX_EVALUATIONS:
         x = _golden(peak) if slow >= 3 else _next(at, peak, tol)
         if slow >= 3:
             slow = 0
@@ -127,7 +127,7 @@ def _bracket(
     peak = Peak(start, start, start)
     step, widest = steps
     while peak.best < upper:
-        x = peak.best + step if upper - peak.best > (1 + SNAP) * step else upper
+        x = peak.best + step if upper - peak.best > (1 + EDGE_SNAP) * step else upper
         if at(x) <= at(peak.best):
             peak.high = x
             break
@@ -145,10 +145,10 @@ def _bracket(
             peak, above = Peak(peak.best, peak.best, passed), peak.high
             continue
         # Where the top may be near, half a step is a lot to go beyond it, at first.
-        most = max(step / 2, least) if length < NEAR * step else step
+        most = max(step / 2, least) if length < NEAR_VERTEX * step else step
         length = min(max(length, least), most)
         least = min(2 * length, step) if length < step else least
-        x = peak.best - length if peak.best - lower > (1 + SNAP) * length else lower
+        x = peak.best - length if peak.best - lower > (1 + EDGE_SNAP) * length else lower
         if at(x) < at(peak.best):
             peak.low = x
             break

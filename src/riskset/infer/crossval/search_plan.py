@@ -21,19 +21,19 @@ ChoiceRule = Literal["min", "1se"]
 
 NEIGHBOUR = 1.1
 """A search ends when the best strength has neighbours within this factor that score no better."""
-STEP = 0.5 * math.log(10.0)
+SEARCH_STEP = 0.5 * math.log(10.0)
 N_PENALTIES = 20
 """Strengths of a grid unless told."""
-START = 0.1
+START_SHARE = 0.1
 """Where a search starts unless told: a share of the smallest strength that leaves nothing."""
-LEAST_RATIO = {"grid": 1e-4, "auto": 1e-5}
+MIN_RATIO = {"grid": 1e-4, "auto": 1e-5}
 """Unless told: a search goes to the end only where the score keeps rising."""
-MANY = 4
+MIN_REPEATS_TO_PREVIEW = 4
 """Repetitions from which on the first one alone looks where the best penalty may be."""
 RATIO_STEP, RATIO_TOL = 0.25, 0.1
-LEAST_L1 = 1e-3
+MIN_L1_SHARE = 1e-3
 """Share of L1 by which the strongest penalty of a nearly pure ridge is found, as in glmnet."""
-MARGIN = 1e-4
+TOP_MARGIN = 1e-4
 """By so much the strongest penalty exceeds the smallest that leaves nothing, so that a fit to 1e-6
 sees that every coefficient is 0 there."""
 
@@ -239,9 +239,9 @@ class _Explorer:
                 hint="check `unpenalized` and the covariates.",
             )
         engine.begin_at(found.solution)
-        default = LEAST_RATIO[plan.search] if design.n_rows >= design.n_features else 1e-2
+        default = MIN_RATIO[plan.search] if design.n_rows >= design.n_features else 1e-2
         self.min_ratio = default if plan.min_ratio is None else plan.min_ratio
-        self.usual = math.log(START) + self._top(1.0)
+        self.usual = math.log(START_SHARE) + self._top(1.0)
         self.start = self.usual if plan.start is None else math.log(plan.start)
 
     def run(self) -> None:
@@ -262,7 +262,7 @@ class _Explorer:
 
     def _top(self, ratio: float) -> float:
         """Logarithm of a strength that leaves no penalised covariate, hardly the smallest."""
-        return math.log(self.l1_max / max(ratio, LEAST_L1)) + MARGIN
+        return math.log(self.l1_max / max(ratio, MIN_L1_SHARE)) + TOP_MARGIN
 
     def _mean(self, log_strength: float, ratio: float) -> float:
         return self.engine.score(self.plan.at(math.exp(log_strength), ratio)).mean
@@ -293,17 +293,23 @@ class _Explorer:
         """The best strength; the first repetition shows where all of them are worth their time."""
         tol = first = math.log(NEIGHBOUR)
         seen = None
-        if self.engine.scorer.folds.repeats[-1] + 1 >= MANY:
+        if self.engine.scorer.folds.repeats[-1] + 1 >= MIN_REPEATS_TO_PREVIEW:
             seen = maximise(
-                lambda x: self._first_mean(x, ratio), start, lower, upper, step=STEP, tol=tol
+                lambda x: self._first_mean(x, ratio), start, lower, upper, step=SEARCH_STEP, tol=tol
             )
         # At an edge one repetition says too little: there all of them have to look around.
         if seen is None or seen.best in (seen.low, seen.high):
-            first = STEP
+            first = SEARCH_STEP
         else:
             start = seen.best
         return maximise(
-            lambda x: self._mean(x, ratio), start, lower, upper, step=STEP, first=first, tol=tol
+            lambda x: self._mean(x, ratio),
+            start,
+            lower,
+            upper,
+            step=SEARCH_STEP,
+            first=first,
+            tol=tol,
         )
 
     def _towards_one_error(self) -> None:
@@ -315,7 +321,7 @@ class _Explorer:
             math.log(best.strength),
             best.mean - best.se,
             self._top(ratio),
-            step=STEP,
+            step=SEARCH_STEP,
             tol=math.log(NEIGHBOUR),
         )
 

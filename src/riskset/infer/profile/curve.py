@@ -37,9 +37,9 @@ __all__ = ["ProfileCurve", "ProfilePoint", "ProfiledFit"]
 S = TypeVar("S")
 T = TypeVar("T")
 
-INNER = 1e-10
+INNER_TOL = 1e-10
 """Relative KKT residual of the inner fits: far below what a root to 1e-8 can see."""
-CERTIFIED = 1e-8
+CERTIFIED_TOL = 1e-8
 """The residual that is accepted where floating point does not allow better."""
 
 
@@ -195,7 +195,7 @@ class ProfileCurve:
         source, j = self.source, self.column
         problem = self.problem.shifted(self.problem.loss.offset + b * self.x, runtime)
         start = replace(source.solution, coef=near)
-        for tol in (INNER, CERTIFIED):
+        for tol in (INNER_TOL, CERTIFIED_TOL):
             solution = fit_by_newton(
                 source.design,
                 problem.loss,

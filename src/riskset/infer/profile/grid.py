@@ -22,7 +22,7 @@ __all__ = ["ProfileGrid", "adaptive_grid", "fixed_grid"]
 
 CHAIN = 16
 """Neighbours of a given grid that start each from the one before; chains are shared out."""
-NEVER_NEARER = 0.1
+MIN_DISTANCE_SHARE = 0.1
 """A new point keeps this share of the distance from its neighbours."""
 ROUNDING = 64 * np.finfo(np.float64).eps
 """Values of the profile are good to about this share of their size."""
@@ -114,5 +114,5 @@ def _gap(a: ProfilePoint, b: ProfilePoint) -> tuple[float, float]:
         return 0.0, a.at
     share = min(max((rise - b.slope * width) / (fall * width), 0.0), 1.0)
     error = max(a.slope * width - rise, 0.0) * share
-    share = min(max(share, NEVER_NEARER), 1 - NEVER_NEARER)
+    share = min(max(share, MIN_DISTANCE_SHARE), 1 - MIN_DISTANCE_SHARE)
     return (error if error > slack else 0.0), a.at + share * width

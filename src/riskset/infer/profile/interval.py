@@ -11,9 +11,9 @@ __all__ = ["interval_end", "profile_intervals"]
 
 ACCURACY = 1e-8
 """An end of an interval is found where the profile is so near to its target."""
-MOST = 200
+MAX_INNER_FITS = 200
 """Largest number of inner fits on the way to one end; a handful is usual."""
-GROWTH = 4.0
+MAX_STEP_GROWTH = 4.0
 """How much farther each step may go as long as no point beyond the end is known."""
 
 
@@ -81,7 +81,7 @@ def interval_end(curve: ProfileCurve, side: int, drop: float, runtime: Runtime) 
     if np.isfinite(top.at):
         bracket.add(side * top.at, drop, 0.0)
         trial = side * top.at + float(np.sqrt(2 * drop / max(curve.curvature, 1e-300)))
-    for _ in range(MOST):
+    for _ in range(MAX_INNER_FITS):
         point = curve.at(side * trial, coef, runtime)
         if not point.is_certified:
             break
@@ -133,7 +133,7 @@ class _Bracket:
         elif self.inside is not None:
             low = self.inside[0]
             reached = low - (low if self.first is None else self.first)
-            high = min(high, low + GROWTH * max(reached, self.unit))
+            high = min(high, low + MAX_STEP_GROWTH * max(reached, self.unit))
         proposal = self._quadratic(*min(known, key=lambda p: abs(p[1])))
         trial = float(min(max(proposal, low), high))
         if self.inside is not None and self.outside is not None:
