@@ -188,7 +188,7 @@ def test_late_entry_is_refused(use: Use) -> None:
     use(Reference())
     loss = cox(60, late=True, seed=45).loss
     design, zero = covariates(60), np.zeros(5)
-    with pytest.raises(DeviceError, match="enter later(.|\\n)*Hint: use solver='newton'"):
+    with pytest.raises(DeviceError, match="enter later(.|\\n)*Hint: use `solver='newton'`"):
         ccd.fit_by_ccd(design, on(loss, "cuda"), zero, zero)
 
 

@@ -187,7 +187,7 @@ def test_little_memory_makes_small_batches_and_too_little_an_error(
     message = str(told.value)
     assert "one replicate needs 201,000 bytes of the GPU's memory" in message
     assert "are free" in message
-    assert "Hint: use device='cpu'" in message
+    assert "Hint: use `device='cpu'`" in message
 
 
 @pytest.mark.parametrize("kind", ["breslow", "efron"])

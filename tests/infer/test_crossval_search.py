@@ -341,7 +341,7 @@ def test_too_many_folds_are_not_sent_to_one_row_a_fold():
     with pytest.raises(rs.InputError, match=f"too few for {n + 1} folds") as error:
         rs.CoxCV(folds=n + 1, repeats=1).fit(x, y)
     assert f"at most {n}" not in str(error.value)
-    assert "unless score='difference'" in str(error.value)
+    assert "unless `score='difference'`" in str(error.value)
 
 
 def test_equal_scores_are_told():
