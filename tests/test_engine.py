@@ -254,7 +254,7 @@ def test_what_is_not_there_is_told(cohort: rs.Dataset, monkeypatch: pytest.Monke
     with pytest.raises(rs.MissingDependencyError, match=r"pip install \"riskset\[dask\]\""):
         rs.CoxCV(engine="dask").fit(cohort)
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(rs.MissingDependencyError, match="engine='ray' needs ray"):
+    with pytest.raises(rs.MissingDependencyError, match="`engine='ray'` needs ray"):
         rs.CoxCV(engine="ray").fit(cohort)
 
 

@@ -314,7 +314,7 @@ ENGINES: dict[str, Callable[[int], _Pool]] = {"joblib": _Joblib, "dask": _Dask, 
 
 def _missing(extra: str, packages: str) -> MissingDependencyError:
     return MissingDependencyError(
-        f"engine={extra!r} needs {packages}.", hint=f'pip install "riskset[{extra}]".'
+        f"`engine={extra!r}` needs {packages}.", hint=f'pip install "riskset[{extra}]".'
     )
 
 

@@ -96,7 +96,7 @@ def test_penalised_fits_have_no_standard_errors(data):
         ({"parameters": ["x1", "x1"]}, "'x1' is named 2 times"),
         ({"method": "profile", "parameters": ["x1", "x1"]}, "'x1' is named 2 times"),
         # What another method uses is not passed over.
-        ({"replicates": 200}, "`replicates` was given, but it is for method='bootstrap' alone"),
+        ({"replicates": 200}, "`replicates` was given, but it is for `method='bootstrap'` alone"),
         ({"seed": 1}, "`seed` was given, .* and `method` is 'wald'"),
         ({"method": "profile", "type": "percentile"}, "`type` was given, .* is 'profile'"),
         ({"method": "robust", "penalized": True}, "`penalized` .* method='profile' alone"),

@@ -534,7 +534,7 @@ def _check_used(method: str, penalized: bool, resampling: Mapping[str, object]) 
     for name, user in given:
         if method != user:
             raise InputError(
-                f"`{name}` was given, but it is for method={user!r} alone, and `method` is "
+                f"`{name}` was given, but it is for `method={user!r}` alone, and `method` is "
                 f"{method!r}.",
                 hint="leave one of them out.",
             )

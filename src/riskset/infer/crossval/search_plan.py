@@ -342,7 +342,7 @@ def _check_used(
     name, other = ("start", "auto") if search == "grid" else ("n_penalties", "grid")
     if numbers[name] is not None:
         raise InputError(
-            f"`{name}` is {numbers[name]!r}, but it is used by search={other!r} alone, and "
+            f"`{name}` is {numbers[name]!r}, but it is used by `search={other!r}` alone, and "
             f"`search` is {search!r}.",
             hint="leave one of them out.",
         )
