@@ -1,7 +1,4 @@
-"""Fitting and predicting: between what users pass and the layers below.
-
-It holds no mathematics, and never changes the parameters of an estimator.
-"""
+"""Fit and predictions of the estimators, whose parameters never change."""
 
 import os
 import time
