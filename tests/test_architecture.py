@@ -75,7 +75,7 @@ LONG_FILES = {"results/rows.py"}
 BANNED = {"utils", "util", "common", "helpers", "misc"}
 
 # Modules that import each other.
-CIRCLES = ({"riskset.bench.fusion", "riskset.bench.fusion_device"},)
+CIRCLES: tuple[set[str], ...] = ()
 
 # Names that stand for several classes or types.
 SAME_NAMES = {

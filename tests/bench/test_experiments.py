@@ -18,7 +18,8 @@ from riskset.bench.cohort import CohortBenchmark
 from riskset.bench.crossval import CrossValidate
 from riskset.bench.experiment import STRENGTH, Experiment, run
 from riskset.bench.fixed import Fixed
-from riskset.bench.fusion import DEVICES, FORMS, Fusion, Vectors
+from riskset.bench.fusion import DEVICES, FORMS, Fusion
+from riskset.bench.fusion_kernels import Vectors
 from riskset.bench.proximal import Accelerated
 from riskset.bench.record import BenchmarkRecord, read_csv
 from riskset.bench.scaling import Scaling

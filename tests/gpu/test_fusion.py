@@ -7,8 +7,9 @@ import pytest
 
 from emulator.backend import Emulator
 from emulator.build import MISSING, compiler, library_of, source_of
-from riskset.bench.fusion import FORMS, Fusion, Vectors
+from riskset.bench.fusion import FORMS, Fusion
 from riskset.bench.fusion_device import SOURCE, device_forms
+from riskset.bench.fusion_kernels import Vectors
 from riskset.kernels.cuda import compile as nvrtc
 from riskset.kernels.cuda import device
 

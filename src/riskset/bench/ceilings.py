@@ -24,15 +24,15 @@ __all__ = ["Ceilings", "Work", "machine_work", "our_work"]
 
 GATHERED = 1 << 20
 """Places that one call looks at in each thread."""
-TURNS = 4096
+COUNTS_PER_CALL = 4096
 """How often words are counted in one call."""
 TIMES, SLOW = 32, 1 << 24
 """How often other loops run in one call, but for tables of more bytes."""
-PRIVATE = 1 << 20
+MAX_BYTES_PER_THREAD = 1 << 20
 """Bytes of the largest table that each thread has one of."""
-SHORT = 0.004
+MIN_SECONDS_PER_REPETITION = 0.004
 """Seconds that one repetition takes at least: many short ones find a moment without disturbance."""
-PER_COLUMN, LEAST_SAMPLES = 50, 50_000
+PER_COLUMN, MIN_SAMPLES = 50, 50_000
 """Rows sampled for the curvature of a working set, as `solve.curvature` does."""
 
 NS, GB, GWORDS = "ns/number", "GB/s", "Gword/s"
@@ -113,7 +113,7 @@ def _streams(runtime: Runtime, n_bytes: int) -> Iterator[Work]:
 def _in_table(runtime: Runtime, kind: str, name: str, size: int) -> Work:
     """Numbers, or eights, at some places of a table of so many."""
     threads, width = runtime.n_threads, LANES if kind in EIGHTS else 1
-    is_private = 8 * width * size <= PRIVATE
+    is_private = 8 * width * size <= MAX_BYTES_PER_THREAD
     total, stride = (size * threads, size) if is_private else (size, 0)
     table: AnyArray = np.empty(total) if width == 1 else lane_rows(total)
     table[:] = 1.0
@@ -141,8 +141,8 @@ def _arithmetic(runtime: Runtime) -> Iterator[Work]:
     words = rng.integers(0, 1 << 63, (threads, n), dtype=np.uint64)
     mask, ones = np.uint64(0x5A5A5A5A5A5A5A5A), np.empty(threads, np.uint64)
     yield Work(
-        POPCOUNT, GWORDS, words.size * TURNS,
-        lambda: runtime.run(kernels.popcount, threads, words, mask, TURNS, ones),
+        POPCOUNT, GWORDS, words.size * COUNTS_PER_CALL,
+        lambda: runtime.run(kernels.popcount, threads, words, mask, COUNTS_PER_CALL, ones),
     )  # fmt: skip
     x = rng.uniform(1, 5, (threads, 8 * n))
     out = np.empty_like(x)
@@ -221,7 +221,7 @@ def _of_samples(case: Case, runtime: Runtime) -> Iterator[Work]:
     (part,) = design.parts
     assert isinstance(part, BinaryColumns)
     q = design.n_features
-    n_samples = max(LEAST_SAMPLES, PER_COLUMN * q)
+    n_samples = max(MIN_SAMPLES, PER_COLUMN * q)
     rows = np.sort(np.random.default_rng(1).integers(0, design.n_rows, n_samples))
     copies = np.bincount(rows, minlength=design.n_rows)
     start, is_drawn = np.append(0, np.cumsum(copies)), (copies > 0).astype(np.uint8)
@@ -292,7 +292,7 @@ class Ceilings:
         tool: str = "riskset",
     ) -> BenchmarkRecord:
         """Measure, and keep the seconds for each unit of work of a ceiling in `known`."""
-        times = steady(work.call, self.repeats, SHORT)
+        times = steady(work.call, self.repeats, MIN_SECONDS_PER_REPETITION)
         each = times["fastest"] / work.count  # what disturbs a loop only makes it slower
         facts: dict[str, Any] = {}
         if tool == "machine":

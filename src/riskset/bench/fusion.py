@@ -1,6 +1,6 @@
 """Scans, transformation and reductions: apart, as tuples, and in one pass: section 3.1.
 
-One device offers its `Form`s through an entry of `DEVICES`, a function of the vectors.
+One device offers its `KernelForm`s through an entry of `DEVICES`, a function of the vectors.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,52 +10,19 @@ from typing import ClassVar
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._types import Rows
 from riskset._version import __version__
 from riskset.bench import fusion_kernels as kernels
 from riskset.bench.experiment import ProgressCall
 from riskset.bench.fusion_device import device_forms
+from riskset.bench.fusion_kernels import KernelForm, Vectors
 from riskset.bench.measure import processor, steady
 from riskset.bench.record import BenchmarkRecord, grouped
 from riskset.plot import Figure, Panel, time_curves
 
-__all__ = ["DEVICES", "FORMS", "ROWS", "KernelForm", "Fusion", "Vectors", "cpu_forms"]
+__all__ = ["DEVICES", "FORMS", "ROWS", "Fusion", "cpu_forms"]
 
 ROWS = (100_000, 177_828, 316_228, 562_341, 1_000_000)
 FORMS = ("separate", "tuples", "fused")
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """In risk order: r, x r and x^2 r, drawn from U(1, 2), and which rows have the event."""
-
-    r: Rows
-    xr: Rows
-    xxr: Rows
-    event: Rows
-
-    @classmethod
-    def draw(cls, n: int, seed: int) -> "Vectors":
-        """The paper's input; half of the rows have the event."""
-        rng = np.random.default_rng(seed)
-        r, xr, xxr = rng.uniform(1, 2, (3, n))
-        return cls(r, xr, xxr, (rng.random(n) < 0.5).astype(np.float64))
-
-
-@dataclass(frozen=True)
-class KernelForm:
-    """One way to do it.
-
-    Attributes
-    ----------
-    steps : mapping of str to callable
-        What it consists of, in order; each can be repeated by itself once all have run.
-    result : callable
-        Runs all steps; the sums for gradient and curvature.
-    """
-
-    steps: Mapping[str, Callable[[], object]]
-    result: Callable[[], tuple[float, float]]
 
 
 def cpu_forms(v: Vectors) -> dict[str, KernelForm]:

@@ -7,17 +7,14 @@ each kernel: below a few million rows this is what fusion saves first.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from riskset.bench.fusion_kernels import KernelForm, Vectors
 from riskset.kernels.cuda import device
 from riskset.kernels.cuda.backend import Array, Backend
 from riskset.kernels.cuda.launch import THREADS, TILE_ROWS
 from riskset.kernels.cuda.signatures import kernels_in, signatures
-
-if TYPE_CHECKING:
-    from riskset.bench.fusion import KernelForm, Vectors
 
 __all__ = ["SOURCE", "Passes", "device_forms"]
 
@@ -29,7 +26,7 @@ FLOAT = np.dtype(np.float64)
 class Passes:
     """The vectors and every intermediate result, in the memory of a backend."""
 
-    def __init__(self, v: "Vectors", backend: Backend) -> None:
+    def __init__(self, v: Vectors, backend: Backend) -> None:
         self.backend, self.n_rows = backend, v.r.size
         self.n_tiles = -(-self.n_rows // TILE_ROWS)
         starts = (np.arange(self.n_rows) == 0).astype(np.uint8)
@@ -105,10 +102,8 @@ class Passes:
         return float(first), float(self.backend.download(self.at["other"])[0])
 
 
-def device_forms(v: "Vectors") -> dict[str, "KernelForm"]:
+def device_forms(v: Vectors) -> dict[str, KernelForm]:
     """On the GPU of this machine, or an error that says what is missing."""
-    from riskset.bench.fusion import KernelForm
-
     passes = Passes(v, device.open_device(SOURCE))
     plans = {
         "separate": {

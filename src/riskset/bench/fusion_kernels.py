@@ -4,10 +4,57 @@ For one covariate, from the vectors r, x r and x^2 r in risk order: their runnin
 :math:`G = S_1 / S_0` and :math:`S_2 / S_0 - G^2`, and the sums of both over the events.
 """
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
 from riskset._types import Rows
 from riskset.kernels._jit import kernel
 
-__all__ = ["fused", "reduce", "scan", "transform", "transform_reduce", "tuple_scan"]
+__all__ = [
+    "KernelForm",
+    "Vectors",
+    "fused",
+    "reduce",
+    "scan",
+    "transform",
+    "transform_reduce",
+    "tuple_scan",
+]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """In risk order: r, x r and x^2 r, drawn from U(1, 2), and which rows have the event."""
+
+    r: Rows
+    xr: Rows
+    xxr: Rows
+    event: Rows
+
+    @classmethod
+    def draw(cls, n: int, seed: int) -> "Vectors":
+        """The paper's input; half of the rows have the event."""
+        rng = np.random.default_rng(seed)
+        r, xr, xxr = rng.uniform(1, 2, (3, n))
+        return cls(r, xr, xxr, (rng.random(n) < 0.5).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class KernelForm:
+    """One way to do it.
+
+    Attributes
+    ----------
+    steps : mapping of str to callable
+        What it consists of, in order; each can be repeated by itself once all have run.
+    result : callable
+        Runs all steps; the sums for gradient and curvature.
+    """
+
+    steps: Mapping[str, Callable[[], object]]
+    result: Callable[[], tuple[float, float]]
 
 
 @kernel

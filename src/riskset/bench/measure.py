@@ -22,7 +22,7 @@ STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
 PROCESSORS = Path("/proc/cpuinfo")
 PACKAGES = ("numpy", "scipy", "numba")
-LONG = 0.02
+MIN_SECONDS_MEASURED = 0.02
 """Seconds that `steady` measures at least; a single pass is too short for the clock."""
 
 
@@ -48,7 +48,7 @@ class Measurement(Generic[T]):
 
     @property
     def times(self) -> dict[str, float | None]:
-        """As fields of a `Record`."""
+        """As fields of a `BenchmarkRecord`."""
         return {
             "seconds": self.seconds,
             "fastest": self.fastest,
@@ -72,8 +72,10 @@ def measure(work: Callable[[], T], repeats: int = 1) -> Measurement[T]:
 
 
 def steady(work: Callable[[], object], repeats: int, long: float | None = None) -> dict[str, Any]:
-    """Seconds of one call, as fields of a `Record`: each repetition calls it over and over."""
-    often = math.ceil((LONG if long is None else long) / max(measure(work, 3).fastest, 1e-7))
+    """Seconds of one call as fields of a record; each repetition calls it many times."""
+    often = math.ceil(
+        (MIN_SECONDS_MEASURED if long is None else long) / max(measure(work, 3).fastest, 1e-7)
+    )
 
     def many() -> None:
         for _ in range(often):

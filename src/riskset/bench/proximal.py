@@ -26,10 +26,10 @@ from riskset.solve.prox_newton import Minimisation
 
 __all__ = ["Accelerated"]
 
-LONGER = 0.95
+STEEPNESS_DECAY = 0.95
 """Of the steepness at each step, so that steps grow again where the surface is flatter."""
 MAX_BACKTRACKS = 60
-NEAR = 4.0
+CERTIFICATE_RANGE = 4.0
 """The certificate, which costs a product, is asked for once a step is so near to it."""
 MAX_IDLE = 200
 """Steps without any progress of the residual after which floating point has no more to give."""
@@ -58,7 +58,7 @@ class Accelerated(Minimisation):
             eta = self.eta + ahead * (self.eta - eta_before)
             before, eta_before = self.beta, self.eta
             now, gradient = self._at(eta)
-            steepness *= LONGER
+            steepness *= STEEPNESS_DECAY
             step, steepness = self._step(z, eta, now, gradient, steepness)
             self.n_iter += 1
             size = float((np.abs(step) / self.problem.spread).max(initial=0.0)) * steepness
@@ -67,7 +67,7 @@ class Accelerated(Minimisation):
                 before, eta_before = self.beta, self.eta
             momentum = following
             residual = size / self.problem.kkt_scale
-            if residual <= NEAR * self.tol:
+            if residual <= CERTIFICATE_RANGE * self.tol:
                 self.gradient = self._cross()
                 residual = self._residual()
             if self.report:

@@ -30,7 +30,7 @@ from riskset.simulate import simulate_cohort
 __all__ = ["PEOPLE", "StudyBenchmark"]
 
 PEOPLE, COVARIATES = 1_000_000, 10_000
-RARE = 0.003
+MATCHED_DENSITY = 0.003
 SIDES: tuple[Literal["before", "after"], ...] = ("before", "after")
 CONFOUNDING = 1.0
 """Standard deviation of the log odds of treatment: with the true scores an AUC of about 0.75."""
@@ -48,8 +48,8 @@ class StudyBenchmark:
         f"less likely, so that its log odds have a standard deviation of {CONFOUNDING:g}. The KKT "
         "residual is the largest of all replicates and of the final fit. Matching is 1 to 1 on the "
         "true scores, within 0.2 standard deviations of their logits; balance is that of all "
-        f"covariates, of density {RARE:.1%}, before and after it. The designs are there before the "
-        "clock starts."
+        f"covariates, of density {MATCHED_DENSITY:.1%}, before and after it. The designs are there "
+        "before the clock starts."
     )
 
     rows: int = ROWS
@@ -66,7 +66,7 @@ class StudyBenchmark:
         """Matching, balance, and the propensity score."""
         progress(0.0, "drawing people to match")
         self._warm_up()
-        drawn = _Drawn.of(self.people, self.covariates, RARE, self.seed)
+        drawn = _Drawn.of(self.people, self.covariates, MATCHED_DENSITY, self.seed)
         scored = Population(drawn.treatment, expit(drawn.log_odds))
         progress(0.2, "matching")
         matched = measure(lambda: match(scored))

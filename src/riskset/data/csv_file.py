@@ -30,7 +30,7 @@ MISSING = ("", "na", "n/a", "#n/a", "nan", "null")
 OF_A_SPREADSHEET = re.compile(r"(?i:sep)=.?")
 """The line that declares the separator to Excel."""
 
-HEAD = 1000
+ROWS_OF_FIRST_LOOK = 1000
 """Rows that rule readings out before the whole file is read."""
 
 CsvCast = Callable[[str], str]
@@ -275,7 +275,7 @@ def _typed(
     One value that a reading does not fit rules it out, so the first rows may rule out, but only the
     whole file decides.
     """
-    _rule_out(database, f"(SELECT * FROM {source} LIMIT {HEAD})", readings)
+    _rule_out(database, f"(SELECT * FROM {source} LIMIT {ROWS_OF_FIRST_LOOK})", readings)
     while True:
         staged = database.new_name()
         database.execute(f"CREATE TEMP TABLE {staged} AS {_first_reading(source, readings)}")

@@ -51,7 +51,7 @@ DAMAGED_ARCHIVE = (
 """What zipfile and NumPy raise on damaged bytes: a changed flag reads as an unknown method of
 compression (NotImplementedError) or as encryption (RuntimeError)."""
 
-SHOWN = 60
+MAX_CHARACTERS_SHOWN = 60
 """Characters of a wrong value that a message shows."""
 
 
@@ -155,7 +155,7 @@ def _said(wrong: Mapping[str, Any]) -> str:
 
 def _shown(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    return text if len(text) <= MAX_CHARACTERS_SHOWN else f"{text[:MAX_CHARACTERS_SHOWN]}..."
 
 
 def check_ascending(values: list[float], *, strictly: bool, what: str) -> None:

@@ -33,10 +33,10 @@ CHUNK_CELLS = 1 << 25
 IDENTIFIER = re.compile(r"(?i:id|row_?id|.+_id)|.*[a-z](Id|ID)")
 """Names of columns that hold identifiers, or codes rather than amounts."""
 
-ENOUGH_ROWS = 10
+MIN_ROWS_CONSECUTIVE = 10
 """In fewer rows, distinct consecutive numbers do not indicate an identifier."""
 
-MANY_ROWS = 100
+MIN_ROWS_DISTINCT = 100
 """In this many rows, distinct whole numbers indicate an identifier."""
 
 
@@ -425,10 +425,12 @@ def _is_identifier(name: str, values: AnyArray) -> bool:
     if IDENTIFIER.fullmatch(name):
         return True
     spread = int(values.max()) - int(values.min()) + 1
-    is_enough = values.size >= (ENOUGH_ROWS if spread == values.size else MANY_ROWS)
+    is_enough = values.size >= (
+        MIN_ROWS_CONSECUTIVE if spread == values.size else MIN_ROWS_DISTINCT
+    )
     # A few rows suffice for most columns, without sorting all.
     return (
         is_enough
         and spread >= values.size
-        and all(np.unique(part).size == part.size for part in (values[:MANY_ROWS], values))
+        and all(np.unique(part).size == part.size for part in (values[:MIN_ROWS_DISTINCT], values))
     )

@@ -39,7 +39,7 @@ OWN_KEY = "give every row an identifier, or drop these rows."
 SAME_KIND = "write all of them as text, or all as numbers."
 AS_TEXT = "store identifiers as 64-bit integers or as text."
 DECODE = "decode them, for example with numpy.char.decode(values, 'utf-8')."
-LARGEST = 2**63 - 1
+MAX_INT64 = 2**63 - 1
 
 
 def typed_labels(values: object, column: str, places: Places) -> tuple[AnyArray, NDArray[np.bool_]]:
@@ -66,7 +66,7 @@ def typed_labels(values: object, column: str, places: Places) -> tuple[AnyArray,
     if array.dtype.kind == "M":
         days = array.astype("datetime64[D]")
         array = days if (days[~missing] == array[~missing]).all() else array.astype("M8[us]")
-    if array.dtype.kind in "iu" and array.max(initial=0) <= LARGEST:
+    if array.dtype.kind in "iu" and array.max(initial=0) <= MAX_INT64:
         array = array.astype(np.int64)
     return array, missing
 
@@ -173,8 +173,8 @@ def as_keys(values: object, name: str, n_rows: int | None, places: Places) -> An
     if array.dtype.kind == "f":
         complain_rows(array != np.trunc(array), original, column, must, places, hint=AS_TEXT)
     if array.dtype == np.uint64 or (array.dtype == object and _kind(type(array[0])) == "number"):
-        must = f"must hold whole numbers of at most {LARGEST}, or text"
-        large = np.array([not abs(value) <= LARGEST for value in array.tolist()], dtype=bool)
+        must = f"must hold whole numbers of at most {MAX_INT64}, or text"
+        large = np.array([not abs(value) <= MAX_INT64 for value in array.tolist()], dtype=bool)
         complain_rows(large, original, column, must, places, hint="convert it to text.")
     if array.dtype.kind not in "iuU":
         first = array[0] if array.size else "none"
@@ -221,7 +221,7 @@ def _numbers(values: AnyArray) -> AnyArray:
     types = {type(v) for v in values.tolist()}
     least, most = (f(values.tolist(), default=0) for f in (min, max))
     if types <= {int}:
-        if least >= -LARGEST - 1 and most <= LARGEST:
+        if least >= -MAX_INT64 - 1 and most <= MAX_INT64:
             return values.astype(np.int64)
         return values.astype(np.uint64) if least >= 0 and most < 2**64 else values
     exact = all(not isinstance(v, int) or abs(v) < EXACT for v in values.tolist())

@@ -29,13 +29,13 @@ __all__ = ["MANY_LEVELS", "find_levels", "is_missing_code", "level_codes"]
 MANY_LEVELS = 50
 """A column of text with more levels, and more than one for every two rows, is not a category."""
 
-EVERY_ROW = 10
+MIN_ROWS_ALL_DIFFERENT = 10
 """From this number of rows on, a column with a different level in every row is not a category."""
 
-FEW_LEVELS = 10
+MAX_LEVELS_OF_CODES = 10
 """Up to so many levels, whole numbers written as text are taken for codes."""
 
-RARE = 0.1
+MAX_SHARE_OF_MISPRINTS = 0.1
 """Share of the levels or of the rows up to which values of another kind are taken for misprints."""
 
 WHOLE = re.compile(r"-?[0-9]+")
@@ -81,7 +81,9 @@ def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str,
     if kind == "text":
         _check_words(table, name, array, levels)
     n_levels, n_rows = len(levels), table.n_rows
-    if (n_levels > MANY_LEVELS and 2 * n_levels > n_rows) or EVERY_ROW <= n_rows == n_levels:
+    if (
+        n_levels > MANY_LEVELS and 2 * n_levels > n_rows
+    ) or MIN_ROWS_ALL_DIFFERENT <= n_rows == n_levels:
         raise InputError(
             f"{table.words.column(name)} has {len(levels):,} different values in "
             f"{table.n_rows:,} rows (such as {levels[0]!r}), so it looks like an identifier and "
@@ -95,10 +97,13 @@ def _check_words(
     table: Table, name: str, array: "pa.ChunkedArray", levels: tuple[str, ...]
 ) -> None:
     """Raise if a column of text is made of numbers, dates or booleans, but for a few odd values."""
-    is_code = len(levels) <= FEW_LEVELS and all(map(WHOLE.fullmatch, levels))
-    if is_code or (len(levels) <= FEW_LEVELS and any(map(LEADING_ZERO.fullmatch, levels))):
+    is_code = len(levels) <= MAX_LEVELS_OF_CODES and all(map(WHOLE.fullmatch, levels))
+    if is_code or (len(levels) <= MAX_LEVELS_OF_CODES and any(map(LEADING_ZERO.fullmatch, levels))):
         return
-    if len(levels) > FEW_LEVELS and sum(map(bool, map(PERCENT.fullmatch, levels))) > FEW_LEVELS:
+    if (
+        len(levels) > MAX_LEVELS_OF_CODES
+        and sum(map(bool, map(PERCENT.fullmatch, levels))) > MAX_LEVELS_OF_CODES
+    ):
         raise _wrong_kind(table, name, array, levels, "number")
     count = dict(zip(*(part.to_pylist() for part in array.value_counts().flatten()), strict=True))
     for what, is_kind in _KINDS.items():
@@ -106,7 +111,7 @@ def _check_words(
         words = [v for v in levels if not is_kind(v.strip()) and not is_missing_code(v)]
         n_words = sum(count[level] for level in words)
         if not of_kind or not (
-            n_words <= RARE * table.n_rows
+            n_words <= MAX_SHARE_OF_MISPRINTS * table.n_rows
             # Three answers are three answers: true, false and unknown.
             or (what != "boolean" and _are_few(len(words), len(of_kind), len(levels)))
         ):
@@ -124,7 +129,7 @@ _KINDS: dict[str, Callable[[str], object]] = {
 
 def _are_few(n_words: int, n_of_kind: int, n_levels: int) -> bool:
     """A misprint or two, or a few codes for what is missing."""
-    return n_words <= max(2, RARE * n_levels) and n_of_kind >= max(1, 2 * n_words)
+    return n_words <= max(2, MAX_SHARE_OF_MISPRINTS * n_levels) and n_of_kind >= max(1, 2 * n_words)
 
 
 def _wrong_kind(

@@ -18,8 +18,8 @@ __all__ = [
     "stage_periods",
 ]
 
-FIRST = datetime.date(1901, 1, 1)
-LAST = datetime.date(2099, 1, 1)
+FIRST_KNOWN_DAY = datetime.date(1901, 1, 1)
+LAST_KNOWN_DAY = datetime.date(2099, 1, 1)
 """Dates before the first, or from the last on, stand for one that is not known, as 9999-12-31."""
 
 
@@ -126,14 +126,14 @@ def notes_on_periods(
         ),
         (
             "end_not_known",
-            f"count(*) FROM {found} WHERE choice = 1 AND {known_end} >= {date_sql(LAST)}",
-            f"observed to {LAST} or later, which stands for an end that is not known; set "
-            "`study_end` to the last day of the data.",
+            f"count(*) FROM {found} WHERE choice = 1 AND {known_end} >= {date_sql(LAST_KNOWN_DAY)}",
+            f"observed to {LAST_KNOWN_DAY} or later, which stands for an end that is not known; "
+            "set `study_end` to the last day of the data.",
         ),
         (
             "start_not_known",
-            f"count(*) FROM {found} WHERE choice = 1 AND obs_start < {date_sql(FIRST)}",
-            f"observed from before {FIRST}, which stands for a start that is not known; "
+            f"count(*) FROM {found} WHERE choice = 1 AND obs_start < {date_sql(FIRST_KNOWN_DAY)}",
+            f"observed from before {FIRST_KNOWN_DAY}, which stands for a start that is not known; "
             "`washout_days` then counts days without observation.",
         ),
     )

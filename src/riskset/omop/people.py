@@ -11,7 +11,7 @@ AgeMethod = Literal["completed_years", "year_difference"]
 
 BIRTH = (("person_id", "year_of_birth"), ("month_of_birth", "day_of_birth"))
 """Columns of table person that ages need, and those that they use."""
-OLDEST = 125
+MAX_AGE = 125
 
 
 def age_sql(person: str, day: str, method: AgeMethod) -> str:
@@ -35,7 +35,7 @@ def check_ages(work: Scratch, table: str) -> None:
     CohortError
         "BadBirthDate".
     """
-    bad = f"age IS NULL OR age < 0 OR age > {OLDEST}"
+    bad = f"age IS NULL OR age < 0 OR age > {MAX_AGE}"
     (n,) = work.row(f"SELECT count(DISTINCT person_id) FROM {table} WHERE {bad}")
     if not n:
         return
@@ -45,8 +45,8 @@ def check_ages(work: Scratch, table: str) -> None:
     listed = ", ".join(f"person {p}: {'no year' if age is None else age}" for p, age in found)
     raise CohortError(
         "BadBirthDate",
-        f"at index {counted(n, 'person', 'people')} would be younger than 0 or older than {OLDEST} "
-        f"({listed}).",
+        f"at index {counted(n, 'person', 'people')} would be younger than 0 or older than "
+        f"{MAX_AGE} ({listed}).",
         hint="correct year_of_birth in table person, or leave these people out of the cohorts.",
         details={"count": n, "ids": [p for p, _ in found]},
     )

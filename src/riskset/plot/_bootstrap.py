@@ -12,8 +12,8 @@ from riskset.plot._style import ACCENT, COLOURS, INK, QUIET, STYLE, frame
 
 __all__ = ["bootstrap_distribution"]
 
-MOST_BINS = 60
-TOP = 0.85
+MAX_BINS = 60
+MAX_SHARE_OF_HEIGHT = 0.85
 """Bars and lines end below the words, at this share of the axes."""
 
 
@@ -75,18 +75,18 @@ def bootstrap_distribution(
         figure = Figure(figsize=(7.0, 4.0), layout="constrained")
         axes = figure.add_subplot()
         edges = np.histogram_bin_edges(finite, bins="fd")
-        if edges.size - 1 > MOST_BINS:
-            edges = np.linspace(edges[0], edges[-1], MOST_BINS + 1)
+        if edges.size - 1 > MAX_BINS:
+            edges = np.linspace(edges[0], edges[-1], MAX_BINS + 1)
         axes.hist(finite, bins=edges.tolist(), color=COLOURS[0], alpha=0.35, edgecolor="white")
         if np.isfinite(lower) or np.isfinite(upper):
             _shade(axes, lower, upper, level)
         if np.isfinite(estimate):
-            axes.axvline(estimate, ymax=TOP, color=ACCENT, linewidth=2.0, zorder=4)
+            axes.axvline(estimate, ymax=MAX_SHARE_OF_HEIGHT, color=ACCENT, linewidth=2.0, zorder=4)
             words = f"estimate {estimate:.3g}"
             axes.text(
                 0.005, 0.985, words, transform=axes.transAxes, va="top", color=ACCENT, weight="bold"
             )
-        axes.margins(y=1 / TOP - 1)
+        axes.margins(y=1 / MAX_SHARE_OF_HEIGHT - 1)
         axes.set_xlabel(xlabel)
         failed = int(np.isnan(values).sum())
         lost = f", {failed:,} without an estimate" if failed else ""
@@ -104,10 +104,14 @@ def _shade(axes: Axes, lower: float, upper: float, level: float) -> None:
     axes.set_xlim(min(low, *ends), max(high, *ends))
     low, high = axes.get_xlim()
     for end in ends:
-        axes.axvline(end, ymax=TOP, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=3)
+        axes.axvline(
+            end, ymax=MAX_SHARE_OF_HEIGHT, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=3
+        )
     start = lower if np.isfinite(lower) else low
     stop = upper if np.isfinite(upper) else high
-    axes.axvspan(start, stop, ymax=TOP, color=INK, alpha=0.05, linewidth=0, zorder=0)
+    axes.axvspan(
+        start, stop, ymax=MAX_SHARE_OF_HEIGHT, color=INK, alpha=0.05, linewidth=0, zorder=0
+    )
     words = f"{100 * level:g}% interval {lower:.3g} to {upper:.3g}"
     axes.text(0.995, 0.985, words, transform=axes.transAxes, ha="right", va="top", color=INK)
 

@@ -22,16 +22,16 @@ __all__ = ["incidence_by_group", "survival_by_group"]
 # Lines differ in dashes too, so that the picture can be read without colour.
 DASHES = ("solid", (0, (6, 2)), (0, (1.5, 1.5)), (0, (7, 2, 1.5, 2)), (0, (3, 1.5)))
 
-LABEL = 22
+MAX_LABEL_LENGTH = 22
 """Longest label of a group, characters."""
 
-POINTS = 4000
+MAX_STEPS_OF_LINE = 4000
 """Most steps of a line; a picture 7 inches wide has fewer dots at 600 to the inch."""
 
-MOST_LINES = 30
+MAX_LINES = 30
 """With more lines, neither lines nor numbers at risk are readable."""
 
-ROW = 0.19
+ROW_HEIGHT = 0.19
 """Height of a row of the table, inches."""
 
 
@@ -187,10 +187,10 @@ def _chosen(
             hint=f"call riskset.{maker}(y, group) first.",
         )
     curves = list(result) if groups is None else [result[label] for label in groups]
-    if len(curves) > MOST_LINES:
+    if len(curves) > MAX_LINES:
         raise InputError(
-            f"{len(curves):,} groups do not fit one picture, which has room for {MOST_LINES}.",
-            hint=f"choose at most {MOST_LINES} of them with `groups`.",
+            f"{len(curves):,} groups do not fit one picture, which has room for {MAX_LINES}.",
+            hint=f"choose at most {MAX_LINES} of them with `groups`.",
         )
     return curves
 
@@ -248,7 +248,7 @@ class _Picture:
     ) -> Figure:
         """The picture; with curves, their numbers at risk stand below it."""
         header = 0.7 if len(curves) > 1 else 0.1
-        table = ROW * (len(curves) + 0.5 + header) if curves else 0.0
+        table = ROW_HEIGHT * (len(curves) + 0.5 + header) if curves else 0.0
         with matplotlib.rc_context(STYLE):
             figure = Figure(figsize=(self._width(), 4.4 + table), layout="constrained")
             if curves:
@@ -269,7 +269,7 @@ class _Picture:
 
     def _width(self) -> float:
         """Inches: long labels on either side take nothing from the axes."""
-        return 6.2 + 0.13 * max(len(short(line.label, LABEL)) for line in self.lines)
+        return 6.2 + 0.13 * max(len(short(line.label, MAX_LABEL_LENGTH)) for line in self.lines)
 
     def _draw_lines(self, axes: Axes, ylim: tuple[float, float]) -> None:
         ends = []
@@ -287,7 +287,7 @@ class _Picture:
                 linewidth=1.6,
                 linestyle=DASHES[k % len(DASHES)],
             )
-            text = "" if line.label == "all" else short(line.label, LABEL)
+            text = "" if line.label == "all" else short(line.label, MAX_LABEL_LENGTH)
             ends.append(
                 AxisLabel(float(line.value[-1]), text, colour, False, x=float(line.time[-1]))
             )
@@ -308,7 +308,7 @@ class _Picture:
         for row, (curve, colour) in enumerate(zip(curves, colours, strict=True)):
             for x, n in zip(self.ticks, _at_risk(curve, self.ticks), strict=True):
                 axes.text(x, row, f"{n:,.0f}", ha="center", va="center_baseline", color=colour)
-        labels = [short(str(c.label), LABEL) if is_headed else "at risk" for c in curves]
+        labels = [short(str(c.label), MAX_LABEL_LENGTH) if is_headed else "at risk" for c in curves]
         axes.set_yticks(range(len(curves)), labels)
         for text, colour in zip(axes.get_yticklabels(), colours, strict=True):
             text.set_color(colour)
@@ -332,11 +332,11 @@ def _cut(line: Line, until: float) -> Line:
 
 
 def _thin(line: Line) -> Line:
-    """At most `POINTS` steps: of those closer together than any printer's dots, the last."""
-    if line.time.size <= POINTS:
+    """At most `MAX_STEPS_OF_LINE` steps: the last of those that no printer can separate."""
+    if line.time.size <= MAX_STEPS_OF_LINE:
         return line
     start, end = line.time[0], line.time[-1]
-    cell = np.floor((line.time - start) / (end - start) * POINTS)
+    cell = np.floor((line.time - start) / (end - start) * MAX_STEPS_OF_LINE)
     kept = np.append(cell[1:] != cell[:-1], True)
     kept[0] = True
     return Line(line.label, *(column[kept] for column in line[1:]))

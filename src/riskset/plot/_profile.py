@@ -13,7 +13,7 @@ from riskset.plot._style import ACCENT, COLOURS, INK, QUIET, STYLE, frame
 
 __all__ = ["profile_likelihood"]
 
-DEPTH = 3.0
+DEPTH_IN_CUTS = 3.0
 """The picture ends where the profile has fallen by so many times the cut."""
 
 
@@ -82,19 +82,19 @@ def profile_likelihood(
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.0, 4.4), layout="constrained")
         axes = figure.add_subplot()
-        low, high = _window(values, height, -DEPTH * cut)
+        low, high = _window(values, height, -DEPTH_IN_CUTS * cut)
         ends = max(low, lower), min(high, upper)
         axes.axvspan(*ends, color=COLOURS[0], alpha=0.08, linewidth=0, zorder=0)
         axes.axhline(-cut, color=QUIET, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
         axes.plot(values, height, color=COLOURS[0], linewidth=1.8, zorder=3)
         for end in (lower, upper):
             if low < end < high:
-                axes.plot([end, end], [-DEPTH * cut, -cut], color=COLOURS[0], linewidth=0.9)
+                axes.plot([end, end], [-DEPTH_IN_CUTS * cut, -cut], color=COLOURS[0], linewidth=0.9)
                 axes.plot(end, -cut, "o", color=COLOURS[0], markersize=4.5, zorder=4)
         if low < estimate < high:
             axes.plot(estimate, 0, "o", color=ACCENT, markersize=5.5, zorder=4)
         axes.set_xlim(low, high)
-        axes.set_ylim(-DEPTH * cut, 0.08 * DEPTH * cut)
+        axes.set_ylim(-DEPTH_IN_CUTS * cut, 0.08 * DEPTH_IN_CUTS * cut)
         axes.annotate(
             f"{100 * level:g}% cut",
             (1, -cut),

@@ -18,7 +18,7 @@ MARKERS = "osD^vP*Xh<>"
 PER_ROW = 3
 LEAST_SPAN = 5.0
 """Ratio of the ends of a vertical axis."""
-DECADES = 1.0
+MIN_DECADES_OF_POWERS = 1.0
 """An axis of fewer has its own values as ticks, not powers of ten."""
 
 
@@ -157,7 +157,7 @@ def _curves(axes: Axes, panel: Panel, names: Sequence[str], ylabel: str) -> None
     axes.set_ylabel(ylabel)
     axes.grid(True, color=FAINT, linewidth=0.5, alpha=0.6)
     shown = sorted({value for x, _ in panel.lines.values() for value in x})
-    if shown and shown[-1] < 10**DECADES * shown[0] or len(shown) <= 5:
+    if shown and shown[-1] < 10**MIN_DECADES_OF_POWERS * shown[0] or len(shown) <= 5:
         axes.set_xticks(shown)
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))

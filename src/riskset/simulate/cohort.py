@@ -19,15 +19,15 @@ from riskset.simulate.drawing import (
 
 __all__ = ["CohortDesign", "simulate_cohort"]
 
-SPREAD = 2.0
+SD_OF_LOG_PREVALENCE = 2.0
 """Of log prevalences: half of the covariates are rarer than a seventh of the mean."""
-MOST = 0.5
-LEAST_ROWS = 20
+MAX_SHARE = 0.5
+MIN_ROWS_OF_COVARIATE = 20
 """The prevalence of the rarest covariates, in rows."""
-BURDEN = 0.5
+SD_OF_LOG_BURDEN = 0.5
 """Standard deviation among rows of the logarithm of how much they have recorded."""
-EFFECT = 0.5
-COMMON = 0.002
+SD_OF_EFFECTS = 0.5
+MIN_PREVALENCE_WITH_EFFECT = 0.002
 """Covariates with an effect are at least as prevalent, if so many are."""
 BISECTIONS = 60
 
@@ -53,9 +53,9 @@ class CohortDesign:
         self.n_covariates = as_count("n_covariates", n_covariates)
         self.events = as_share("events", events)
         self.competing = as_share("competing", competing, zero_allowed=True)
-        if self.events + self.competing > MOST:
+        if self.events + self.competing > MAX_SHARE:
             raise InputError(
-                f"`events` and `competing` must not add up to more than {MOST}, but they are "
+                f"`events` and `competing` must not add up to more than {MAX_SHARE}, but they are "
                 f"{events!r} and {competing!r}.",
                 hint="they are shares of the rows, most of which are censored.",
             )
@@ -73,15 +73,15 @@ class CohortDesign:
                 "`treated` must be smaller than 1: every person would be treated.",
                 hint="it is the share of the rows that have it.",
             )
-        common = np.flatnonzero(self._prevalence >= COMMON)
+        common = np.flatnonzero(self._prevalence >= MIN_PREVALENCE_WITH_EFFECT)
         chosen = common if common.size >= n_effects else np.arange(rare)
         chosen = self._rng.choice(chosen, min(n_effects, chosen.size), replace=False)
-        self.coef[chosen] = self._rng.normal(0, EFFECT, chosen.size)
+        self.coef[chosen] = self._rng.normal(0, SD_OF_EFFECTS, chosen.size)
         self._eta: Rows = np.zeros(self.n_rows)
 
     def columns(self) -> Iterator[NDArray[np.int32]]:
         """Row numbers of the ones of each covariate, increasing; to be run through once."""
-        burden = np.exp(self._rng.normal(0, BURDEN, self.n_rows))
+        burden = np.exp(self._rng.normal(0, SD_OF_LOG_BURDEN, self.n_rows))
         ends = np.cumsum(burden)
         # The share of rows with a covariate, for rates on a grid to look the rate up in.
         rates = np.geomspace(1e-7, 1e2, 400)
@@ -220,17 +220,17 @@ def simulate_cohort(
 
 def _prevalences(rng: np.random.Generator, p: int, density: float, n_rows: int) -> Features:
     """Log-normal, with the mean that is asked for as far as the bounds allow."""
-    if density >= MOST:
+    if density >= MAX_SHARE:
         raise InputError(
-            f"`density` must be smaller than {MOST}, but it is {density!r}.",
+            f"`density` must be smaller than {MAX_SHARE}, but it is {density!r}.",
             hint="most covariates of such a cohort are rare.",
         )
-    free = np.exp(rng.normal(0, SPREAD, p))
-    least = min(LEAST_ROWS / n_rows, density)
+    free = np.exp(rng.normal(0, SD_OF_LOG_PREVALENCE, p))
+    least = min(MIN_ROWS_OF_COVARIATE / n_rows, density)
     if p == 0:
         return free
-    scale = _solve(lambda s: np.clip(s * free, least, MOST).mean(), density, 1e-9, 1e9)
-    return np.asarray(np.clip(scale * free, least, MOST))
+    scale = _solve(lambda s: np.clip(s * free, least, MAX_SHARE).mean(), density, 1e-9, 1e9)
+    return np.asarray(np.clip(scale * free, least, MAX_SHARE))
 
 
 def _hit(rng: np.random.Generator, ends: Rows, rate: float) -> NDArray[np.int32]:
