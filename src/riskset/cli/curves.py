@@ -143,11 +143,11 @@ def _draw(path: Path, result: Any, cause: Any, rows: CurveRows) -> None:
     # Here, because they bring matplotlib.
     from riskset.cli.pictures import save
     from riskset.plot import incidence_by_group, survival_by_group
-    from riskset.plot._curves import MOST_LINES
+    from riskset.plot._curves import MAX_LINES
 
-    if len(result) > MOST_LINES:
+    if len(result) > MAX_LINES:
         raise InputError(
-            f"{len(result):,} groups do not fit one picture, which has room for {MOST_LINES}.",
+            f"{len(result):,} groups do not fit one picture, which has room for {MAX_LINES}.",
             hint="leave --plot out (the table has all groups), or keep the rows of fewer groups.",
         )
     words: dict[str, Any] = {"xlabel": rows.time or "time"}
