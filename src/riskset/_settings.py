@@ -398,6 +398,8 @@ class Reader:
         if type(None) in kinds and (value is None or (is_plain and value.lower() in NOTHING)):
             return None
         others = [one for one in kinds if one is not type(None) and not _is_foreign(one, value)]
+        if datetime.date in others:  # the text of a date must be one
+            others = [one for one in others if one is not str]
         sections = [one for one in others if is_section(one)]
         if sections and isinstance(value, Mapping):
             return self._section(_closest(value, sections), value, path)

@@ -105,7 +105,7 @@ def test_bad_birth_dates():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: rs.omop.Eligibility(washout_days=-1), "whole number of days of at least 0"),
+        (lambda: rs.omop.Eligibility(washout_days=-1), "whole number of at least 0"),
         (lambda: rs.omop.Eligibility(remove_duplicates="keep frist"), "did you mean 'keep first'"),
         (lambda: rs.omop.Eligibility(study_start="01/02/2015"), "must be a date"),
         (lambda: rs.omop.Eligibility(max_cohort_size=0), "at least 1"),
