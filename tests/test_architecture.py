@@ -4,6 +4,7 @@ What does not hold yet is listed by name below each rule; nothing may be added t
 """
 
 import ast
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -208,6 +209,22 @@ def test_no_code_reads_messages() -> None:
     }
     allowed = READ_MESSAGES
     assert {name: n for name, n in found.items() if len(n) > allowed.get(name, 0)} == {}
+
+
+def test_the_guide_for_contributors_knows_the_layout() -> None:
+    """The table has every part of the package, and the files that the text points at exist."""
+    root = source_tree.SOURCE.parents[1]
+    text = (root / "CONTRIBUTING.md").read_text("utf-8")
+    listed = {
+        name.rstrip("/")
+        for line in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+        for name in re.findall(r"`([^`]+)`", line)
+    }
+    assert listed - {"src/riskset"} == {top(path) for path in FILES} - {
+        *("__init__", "__main__", "_version")
+    }
+    for name in re.findall(r"`([\w/]+\.(?:py|toml))`", text):
+        assert (source_tree.SOURCE / name).exists() or (root / name).exists(), name
 
 
 def loaded(code: str, names: tuple[str, ...]) -> list[str]:
