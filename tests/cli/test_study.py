@@ -51,7 +51,7 @@ def test_why_there_is_no_estimate_is_told(run: Run) -> None:
     (check,) = StudyResults.open("withheld").rows("diagnostics", verdict="fail")
     assert check["name"] == "mdrr"
     why = "withheld, because the smallest detectable hazard ratio is"
-    assert f"Death, overlap: {why} {plain_number(check['value'], 3)}, (limit 1.00)." in told
+    assert f"Death, overlap: {why} {plain_number(check['value'], 3)} (limit 1.00)." in told
     Path("study.yaml").write_text(TEXT.replace("PATH", place).replace("value: 1", "value: yes"))
     told = " ".join(run("study", "run", "study.yaml", "--out", "empty").out.split())
     assert "Death, overlap: nobody has `yes` (catheter) in the column 'swang1'" in told
