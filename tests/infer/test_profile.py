@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq, minimize
 
 from cases import brute_force as exact
+from parameters import rest_is_slow
 from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
@@ -73,7 +74,9 @@ def by_definition(x, time, event, ties="breslow", **given):
 
 
 @pytest.mark.parametrize("ties", ["breslow", "efron"])
-@pytest.mark.parametrize("kind", ["plain", "strata", "weights", "entry", "offset", "all"])
+@pytest.mark.parametrize(
+    "kind", rest_is_slow(["all", "plain", "strata", "weights", "entry", "offset"], 1)
+)
 def test_ends_and_values_in_80_bits(kind, ties):
     rng, x, time, event = sample(3)
     given = extras(rng, time.size)[kind]
