@@ -26,6 +26,9 @@ CLASSES: dict[str, type[HazardModel]] = {
     kind.__name__: kind for kind in (Cox, FineGray, CoxCV, FineGrayCV)
 }
 
+ANY_MACHINE = {"device": "auto", "n_threads": None}
+"""Parameters that a ``fit.json`` alone does not keep: another machine may read it."""
+
 
 def load(path: str | os.PathLike[str]) -> HazardModel:
     """Read a fitted model from a file.
@@ -88,9 +91,8 @@ def to_dict(
     errors = {} if model._is_penalized else {"standard_error": model.standard_error_}
     if model.is_robust_ or (interval is not None and interval.method == "robust"):
         errors["robust_standard_error"] = model.robust_standard_error_
-    return fit_document(
-        replace(fit, arrays=fit.arrays | errors), interval=interval, seconds=seconds
-    )
+    anywhere = replace(fit, arrays=fit.arrays | errors, parameters=fit.parameters | ANY_MACHINE)
+    return fit_document(anywhere, interval=interval, seconds=seconds)
 
 
 def write_fit(
@@ -126,6 +128,8 @@ def read_fit(path: Path) -> tuple[HazardModel, Schema]:
             "to read new data.",
             hint="use riskset.load(...) in Python, or fit on what riskset.read_dataset returns.",
         )
-    # The machine of the fit may have had a GPU or more cores.
-    model.set_params(device="auto", n_threads=None)
+    model.set_params(**ANY_MACHINE)
+    group = schema.roles.censoring_group
+    if group is not None and getattr(model, "censoring_group", group) is None:
+        model.set_params(censoring_group=group)  # the fit took it from the roles of its Dataset
     return model, schema
