@@ -171,3 +171,14 @@ def test_of_very_many_covariates_the_most_common_are_characteristics(tmp_path):
     left_out = [c for c in found if c.startswith("c") and c not in labels]
     most = max(sum(found[c][found["drug"] == d].mean() for d in (0, 1)) for c in left_out)
     assert min(share.values()) >= most
+
+
+@pytest.mark.parametrize("interval", ["auto", "bootstrap"])
+def test_levels_of_a_subgroup_have_estimates_beside_covariates(tmp_path, interval):
+    changes = {"subgroups": {"x": {"column": "x"}}, "model": {"interval": interval}}
+    _, private = both(tmp_path, columns(), **changes, sharing={"blind": False})
+    levels = [r for r in private.rows("estimates", role="subgroup") if r["subgroup"] == "x"]
+    assert [r["level"] for r in levels] == ["0", "1"]
+    assert all(r["status"] == "ok" and r["l1"] == 2.0 for r in levels)
+    assert all(r["hr_lower"] < r["hr"] < r["hr_upper"] for r in levels)
+    assert not private.rows("warnings", code="subgroups")

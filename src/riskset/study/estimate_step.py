@@ -408,7 +408,8 @@ class _LevelModel:
         alone = {level: self._alone(level) for level in levels}
         kept = [level for level in levels if alone[level].status == "ok"]
         # Resamples of interactions would give no interval of a level.
-        settings = self._model("auto" if self.analysis.model.interval == "bootstrap" else None)
+        is_resampled = self.analysis.model.interval == "bootstrap"
+        settings = self._model(**({"interval": "auto"} if is_resampled else {}))
         extra, penalty = None, None
         if self.main.strength.l1:
             extra = tidy_covariates(self.cohort, self.adjustment, self.analysis.tidy)[1]
@@ -457,9 +458,8 @@ class _LevelModel:
     def _labels(self) -> AnyArray:
         return self.cohort.labels[self.column].values
 
-    def _model(self, interval: str | None) -> OutcomeModelSection:
-        changes: dict[str, Any] = {"reading": self.main.reading, "strength": None}
-        changes |= {} if interval is None else {"interval": interval}
+    def _model(self, **changes: Any) -> OutcomeModelSection:
+        changes |= {"reading": self.main.reading, "strength": None}
         return dataclasses.replace(self.analysis.model, **changes)
 
     def _inside(self, levels: Sequence[object]) -> Adjustment:
@@ -469,7 +469,8 @@ class _LevelModel:
 
     def _alone(self, level: object) -> Estimate:
         """The effect in a level by itself, which shows whether there is one, and its counts."""
-        settings, people = self._model("wald"), self._inside([level])
+        settings = self._model(interval="wald", covariates="none")
+        people = self._inside([level])
         target, comparator = count_arms(Outcomes(self.followed.time, self.followed.status), people)
         alone = _fit(self.followed, people, settings, settings.model, seed=self.seed)
         return dataclasses.replace(alone, target=target, comparator=comparator)
