@@ -17,7 +17,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
-from parameters import rest_is_slow
 from riskset import engine
 from riskset.estimators import _inference
 
@@ -36,7 +35,9 @@ def dask() -> Iterator[Any]:
         yield client
 
 
-@pytest.fixture(scope="module", params=rest_is_slow(["joblib", "dask", "ray"], 2))
+@pytest.fixture(
+    scope="module", params=["joblib", "dask", pytest.param("ray", marks=pytest.mark.slow)]
+)
 def name(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "dask":
         request.getfixturevalue("dask")

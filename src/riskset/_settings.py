@@ -558,6 +558,7 @@ def type_words(kind: Any, limits: Mapping[str, float] = {}, *, in_python: bool =
         return "True or False"
     if kind in SCALARS:
         bounds = " and ".join(f"{LIMITS[name][0]} {limit:g}" for name, limit in limits.items())
+        bounds = bounds.replace(" and of ", " and ")  # a number above 0 and at most 1
         is_number = kind in (int, float) and bounds
         return f"{SCALARS[kind][0]} {bounds}" if is_number else SCALARS[kind][0]
     if origin is Literal:

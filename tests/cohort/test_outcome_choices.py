@@ -231,7 +231,7 @@ def test_resamples_without_an_estimate_are_counted():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"readjust": lambda rows: None}, "add interval='bootstrap'"),
+        ({"readjust": lambda rows: None}, "add `interval='bootstrap'`"),
         ({"profile": "fine"}, "`profile`"),
         ({"folds": 1}, "`folds`"),
         ({"repeats": 0.5}, "`repeats`"),

@@ -127,7 +127,7 @@ OUTCOME_COMPLAINTS = {
     "negative": ({"time": "low"}, ["'low' must not be negative", "row 1, pid 'b'", "-1.0"]),
     "gap": ({"weight": "gap"}, ["'gap' must not have missing", "row 2, pid 'c'"]),
     "id with gap": ({"id": "label"}, ["'label' must not have missing", "identifier"]),
-    "stratum with gap": ({"strata": "label"}, ["'label' must not have missing", "label of their"]),
+    "stratum with gap": ({"strata": "label"}, ["'label' must not have missing", "separate label"]),
     "fraction as id": ({"id": "half"}, ["'half' must hold whole numbers", "row 0", "0.5"]),
     "text weight": (
         {"weight": "pid"},

@@ -197,7 +197,7 @@ def test_complaints_about_a_duckdb_file(database: Path, tmp_path: Path) -> None:
     with duckdb.connect(str(database)), pytest.raises(InputError, match=r"study.duckdb is in use"):
         read_dataset(database, table="patients", **ROLES)
     csv = tables.WRITERS["csv"](PATIENTS, tmp_path / "p")
-    with pytest.raises(InputError, match=r"belong to a DuckDB file, but p.csv is not one"):
+    with pytest.raises(InputError, match=r"is for a DuckDB file, but p.csv is not one"):
         read_dataset(csv, table="patients")
     with pytest.raises(InputError, match="`covariates_query` needs `covariates`"):
         read_dataset(database, table="patients", covariates_query="SELECT 1", **ROLES)

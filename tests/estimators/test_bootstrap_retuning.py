@@ -31,7 +31,7 @@ def test_every_covariate_penalised():
     model, *_ = model_and_data(penalty=rs.L2(3.0))
     with pytest.raises(rs.InputError, match="every covariate is penalised") as error:
         model.bootstrap()
-    assert "unpenalized=" in str(error.value)
+    assert "`unpenalized`" in str(error.value)
 
 
 def test_retuning_repeats_the_cross_validation():
@@ -117,7 +117,7 @@ def test_given_penalties_need_no_events():
 @pytest.mark.parametrize(
     ("folds", "reason"),
     [
-        (np.arange(60) // 59, "`folds` must have at least two different ids"),
+        (np.arange(60) // 59, "fold ids must have at least two different values"),
         (37, "rows of positive weight, too few for 37 folds"),
     ],
 )

@@ -99,7 +99,7 @@ def test_penalised_fits_have_no_standard_errors(data):
         ({"replicates": 200}, "`replicates` was given, but it is for `method='bootstrap'` alone"),
         ({"seed": 1}, "`seed` was given, .* and `method` is 'wald'"),
         ({"method": "profile", "type": "percentile"}, "`type` was given, .* is 'profile'"),
-        ({"method": "robust", "penalized": True}, "`penalized` .* method='profile' alone"),
+        ({"method": "robust", "penalized": True}, "`penalized` .* `method='profile'` alone"),
         ({"method": "bootstrap", "penalized": True}, "`penalized` .* is 'bootstrap'"),
         ({"level": 95}, "`level` must be between 0 and 1"),
     ],

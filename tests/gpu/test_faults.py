@@ -40,12 +40,12 @@ FAULTS = {
         "if (t == 0) step[own] = goal;",
     ),
     "block_sum_reuses_its_memory": (
-        "steps",
+        "lane_steps",
         "sum += scratch[w];\n  " + BARRIER,
         "sum += scratch[w];",
     ),
     "learn_counts_while_others_read": (
-        "steps",
+        "lane_steps",
         BARRIER + "  // everybody has read the number",
         "",
     ),

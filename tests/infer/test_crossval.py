@@ -358,8 +358,11 @@ def test_events_are_spread_evenly() -> None:
         ({"folds": 101}, "there are 100 rows of positive weight, too few for 101 folds"),
         ({"folds": 4, "groups": np.arange(103) % 3}, "there are 3 groups of positive weight"),
         ({"folds": 4, "groups": np.zeros(103)}, "only one sample, a single group"),
-        ({"folds": np.zeros(103)}, "at least two different ids, but all rows .* have 0[.]"),
-        ({"folds": np.arange(103) < 3}, "at least two different ids"),  # the others have weight 0
+        ({"folds": np.zeros(103)}, "at least two different values, but all rows .* have 0[.]"),
+        (
+            {"folds": np.arange(103) < 3},
+            "at least two different values",
+        ),  # the others have weight 0
         ({"folds": np.arange(50) % 2}, r"their shape is \(50,\)"),
         (
             {"folds": np.arange(103) % 2, "groups": np.arange(103)},

@@ -369,7 +369,7 @@ def test_bad_custom_covariates(query, code, words):
     ("settings", "words"),
     [
         ({"analyses": (202, 999)}, "999 is unknown"),
-        ({"analyses": (202, True)}, "True is unknown"),
+        ({"analyses": (202, True)}, "must be a whole number or a text, but it is True"),
         ({"analyses": (202, 202)}, "202 .ConditionEraLongTerm. is named more than once"),
         ({"analyses": ("default", 210)}, "210 .ConditionGroupEraLongTerm. is named more than"),
         ({"analyses": ("Dcis",)}, "'Dcis' is unknown.*\n.*did you mean Dcsi"),

@@ -90,7 +90,7 @@ def test_it_opens_without_a_request_or_a_complaint(visit, path):
 def test_numbers_are_seen_as_they_are_in_the_json(visit, whole):
     page = visit(whole.path)
     lead = page.locator("p.lead").inner_text()
-    assert "241 people with thiazide" in lead
+    assert "241 people in the target group (thiazide)" in lead
     assert "0.595 (95\u202f% CI 0.305–1.16)" in lead
     cell = page.locator("table[data-table='parts/0/result/tables/estimates'] tr.main td").nth(1)
     assert cell.inner_text() == "0.595 (0.305–1.16)"

@@ -185,7 +185,7 @@ def test_lanes_end_where_single_fits_do(monkeypatch: pytest.MonkeyPatch) -> None
     weights = [np.where(rng.random(5_000) < 0.1, 0.0, 1.0) for _ in range(10)]
     parts = [lambda w=w: ReplicateWeights(w) for w in weights]
     with monkeypatch.context() as patch:
-        patch.setattr("riskset.solve.replicates._Tasks._alone", None)
+        patch.setattr("riskset.solve.replicates._ReplicateTasks._alone", None)
         together = list(fit_replicates(problem, whole, l1, l2, parts, tol=1e-9))
     monkeypatch.setattr("riskset.solve.replicates.MIN_SHARED_ROWS", 10**9)
     alone = list(fit_replicates(problem, whole, l1, l2, parts, tol=1e-9))

@@ -10,7 +10,7 @@ import pytest
 
 import riskset as rs
 from parameters import rest_is_slow
-from riskset.study import effects
+from riskset.study import estimate_step
 from study.small import content, people
 
 CONTROL = {"time": "days", "event": "c", "kind": "negative control"}
@@ -164,8 +164,8 @@ def test_points_that_were_not_found_are_left_out_with_a_note(tmp_path, monkeypat
         value[1:4] = np.nan
         return replace(found, profile=replace(found.profile, log_likelihood=value))
 
-    fit = effects.fit
-    monkeypatch.setattr(effects, "fit", with_lost_points)
+    fit = estimate_step._fit
+    monkeypatch.setattr(estimate_step, "_fit", with_lost_points)
     _, private = both(tmp_path, with_control())
     check(*profile(private, "death"))
     notes = private.rows("warnings", code="profile_left_out")

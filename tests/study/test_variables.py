@@ -153,7 +153,7 @@ FAULTS = {
     "{column: age, borders: [50, 65]}": [
         ("{column: agee, borders: [50, 65]}", "column 'agee' was not found", "'age'"),
         ("{column: age, borders: [65, 50]}", "must increase, but they are 65, 50", ""),
-        ("{column: sex, borders: [65]}", "part numbers, but sex is none", "age and year"),
+        ("{column: sex, borders: [65]}", "but 'sex' is not numeric", "age and year"),
         ("{borders: [65]}", "needs one of column and covariate, but has neither", ""),
         ("{column: age, covariate: 8507001}", "but has both", ""),
         ("{covariate: 8507001, borders: [1]}", "counts who has it", "leave them out"),

@@ -136,7 +136,9 @@ def _of_variables(own: Specification) -> Iterator[Fault]:
             if variable.column not in CHARACTERISTICS:
                 yield name_fault(place, "column", variable.column, CHARACTERISTICS, "a CDM")
             elif variable.borders and variable.column not in NUMBERS:
-                message = f"`borders` part numbers, but {variable.column} is not one."
+                message = (
+                    f"`borders` split a numeric variable, but {variable.column!r} is not numeric."
+                )
                 hint = f"numbers are {' and '.join(NUMBERS)}; leave `borders` out."
                 yield Fault(("variables", name, "borders"), message, hint)
         if variable.covariate is not None and variable.covariate.isdigit():
