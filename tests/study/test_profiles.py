@@ -136,7 +136,7 @@ def test_a_study_too_imprecise_to_be_read_may_be_pooled(tmp_path):
     assert shared.rows("likelihood_profiles") == private.rows("likelihood_profiles")
     made = rs.report.write(tmp_path / "out", tmp_path / "page.html")
     page = made.read_text()
-    assert "Only the smallest detectable hazard ratio failed" in page
+    assert "Only the minimum detectable hazard ratio failed" in page
     value = private.rows("likelihood_profiles", outcome="death")[5]["log_likelihood"]
     assert repr(value) not in made.with_suffix(".json").read_text()
 
