@@ -201,9 +201,7 @@ def test_complaints_about_a_duckdb_file(database: Path, tmp_path: Path) -> None:
         read_dataset(csv, table="patients")
     with pytest.raises(InputError, match="`covariates_query` needs `covariates`"):
         read_dataset(database, table="patients", covariates_query="SELECT 1", **ROLES)
-    with pytest.raises(
-        InputError, match="choose one with `covariates_table`"
-    ):
+    with pytest.raises(InputError, match="choose one with `covariates_table`"):
         read_dataset(database, table="patients", covariates=database, **ROLES)
     with pytest.raises(InputError, match="`covariates_table` is for a DuckDB file"):
         read_dataset(database, table="patients", covariates=csv, covariates_table="p", **ROLES)
