@@ -47,7 +47,7 @@ def test_every_form(n: int) -> None:
 @needs_compiler
 @pytest.mark.usefixtures("emulate")
 def test_the_experiment_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("riskset.bench.measure.LONG", 1e-9)
+    monkeypatch.setattr("riskset.bench.measure.MIN_SECONDS_MEASURED", 1e-9)
     records = list(Fusion(rows=(300,), device="cuda", repeats=1).records(lambda *_: None))
     assert [(r.tool, r.step) for r in records if r.step == "in all"] == [
         (f"{form}, cuda", "in all") for form in FORMS
