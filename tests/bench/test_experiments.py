@@ -214,8 +214,8 @@ def test_study(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ceilings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ceilings, "SHORT", 1e-9)
-    monkeypatch.setattr(ceilings, "TURNS", 64)
+    monkeypatch.setattr(ceilings, "MIN_SECONDS_PER_REPETITION", 1e-9)
+    monkeypatch.setattr(ceilings, "COUNTS_PER_CALL", 64)
     monkeypatch.setattr(ceilings, "TIMES", 3)
     monkeypatch.setattr(ceilings, "GATHERED", 1 << 12)
     small = Ceilings(
