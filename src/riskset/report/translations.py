@@ -36,7 +36,7 @@ class Translations:
     --------
     >>> say = Translations("en")
     >>> say("section.question"), say.count("person", 1)
-    ('Question', '1 person')
+    ('Research question', '1 person')
     >>> say.count("person", 2000) == "2\u202f000 people"
     True
     """
