@@ -4,6 +4,7 @@ What does not hold yet is listed by name below each rule; nothing may be added t
 """
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -107,7 +108,7 @@ HEAVY = (
 UNUSED_BY_FITS = (
     *("matplotlib", "polars", "typer", "markupsafe", "dask", "distributed", "ray"),
     *("riskset.bench", "riskset.cli", "riskset.study", "riskset.report", "riskset.omop"),
-    *("riskset.cohort", "riskset.plot", "riskset.simulate.toy_cdm"),
+    *("riskset.cohort", "riskset.plot", "riskset.simulate.toy_database"),
 )
 
 
@@ -138,6 +139,20 @@ def test_imports_follow_the_layers() -> None:
 def test_no_modules_import_each_other() -> None:
     """Neither at the top, nor in functions, nor for type checkers."""
     assert source_tree.circles(source_tree.graph()) == []
+
+
+def test_public_names_differ_from_the_names_of_submodules() -> None:
+    """Importing a submodule replaces what its package has under that name."""
+    wrong = []
+    for path in FILES:
+        if path.name == "__init__.py":
+            submodules = {
+                *(file.stem for file in path.parent.glob("*.py")),
+                *(file.parent.name for file in path.parent.glob("*/__init__.py")),
+            }
+            public = getattr(importlib.import_module(dotted(path)), "__all__", ())
+            wrong += [f"{dotted(path)}.{name}" for name in public if name in submodules]
+    assert not wrong
 
 
 def test_heavy_packages_have_one_home() -> None:

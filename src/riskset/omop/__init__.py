@@ -15,7 +15,7 @@ from riskset.omop.eligibility import Eligibility
 from riskset.omop.events import CohortRecords, Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.groups import ConditionGroups, DrugGroups
-from riskset.omop.overview import overview
+from riskset.omop.cdm_overview import overview
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
 from riskset.omop.saving import load, save
 from riskset.omop.study_cohort import StudyCohort

@@ -8,7 +8,7 @@ from riskset.simulate.drawing import Drawing, Simulation, save_cohort
 from riskset.simulate.paper import CoxDesign, FineGrayDesign, simulate_cox, simulate_finegray
 
 if TYPE_CHECKING:
-    from riskset.simulate.toy_cdm import toy_cdm, toy_tables
+    from riskset.simulate.toy_database import toy_cdm, toy_tables
 
 __all__ = [
     "CohortDesign",
@@ -29,8 +29,6 @@ def __getattr__(name: str) -> object:
     """The toy CDM, which is imported when it is first used."""
     if name not in ("toy_cdm", "toy_tables"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Not "from riskset.simulate import toy_cdm", which would ask here for it again.
-    module = importlib.import_module("riskset.simulate.toy_cdm")
-    functions = {"toy_cdm": module.toy_cdm, "toy_tables": module.toy_tables}
-    globals().update(functions)
-    return functions[name]
+    value: object = getattr(importlib.import_module("riskset.simulate.toy_database"), name)
+    globals()[name] = value
+    return value

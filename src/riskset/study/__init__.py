@@ -6,7 +6,7 @@ needs.
 
 from riskset.results.folder import StudyResults
 from riskset.study.examples import example
-from riskset.study.run import check_data, run
+from riskset.study.execution import check_data, run
 from riskset.study.specification import Study
 
 __all__ = ["Study", "StudyResults", "check_data", "example", "run"]
