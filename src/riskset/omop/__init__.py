@@ -8,6 +8,7 @@ tables.
 
 from riskset.omop.analyses import ANALYSES, DEFAULT_ANALYSES
 from riskset.omop.cdm import Cdm
+from riskset.omop.cdm_overview import overview
 from riskset.omop.concepts import ConceptItem, ConceptSet
 from riskset.omop.covariate_settings import CovariateSettings, CustomCovariates
 from riskset.omop.covariates import Covariates
@@ -15,7 +16,6 @@ from riskset.omop.eligibility import Eligibility
 from riskset.omop.events import CohortRecords, Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.groups import ConditionGroups, DrugGroups
-from riskset.omop.cdm_overview import overview
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
 from riskset.omop.saving import load, save
 from riskset.omop.study_cohort import StudyCohort
