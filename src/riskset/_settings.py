@@ -6,19 +6,21 @@ A class of settings is a frozen dataclass whose fields are made by `setting`::
     class Stratify(Settings):
         k: int = setting("the number of strata", 10, least=2)
 
-Functions of Python (see `takes`), the sections of a specification, their documentation and every
-check are made from these declarations. `Reader` is the only validator: it reads values of Python
-and the text of a file alike, and notes every fault that it meets.
+Functions of Python (see `riskset._keywords`), the sections of a specification, their documentation
+and every check are made from these declarations. `Reader` is the only validator: it reads values of
+Python and the text of a file alike, and notes every fault that it meets.
 """
 
 import dataclasses
 import datetime
 import functools
 import inspect
+import os
 import re
+import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, Union, dataclass_transform
 
@@ -38,10 +40,10 @@ __all__ = [
     "declared",
     "default_words",
     "is_section",
+    "parameters_section",
     "same_as",
     "setting",
     "settings",
-    "takes",
     "type_words",
 ]
 
@@ -229,7 +231,7 @@ def settings(cls: type[T]) -> type[T]:
     """Make a frozen dataclass whose documentation lists its settings."""
     made = dataclass(frozen=True)(cls)
     if made.__doc__:  # absent with python -OO
-        listed = "\n".join(_parameters(declared(made).values(), " " * 4))
+        listed = "\n".join(parameters_section(made))
         text = inspect.cleandoc(made.__doc__)
         first = re.search(r"\n\n\w+\n-{3,}\n|$", text)
         place = len(text) if first is None else first.start()
@@ -569,7 +571,7 @@ def type_words(kind: Any, limits: Mapping[str, float] = {}, *, in_python: bool =
         kinds = [a for a in kinds if not (a is str and datetime.date in kinds)] or [arguments[0]]
         words = list(dict.fromkeys(type_words(a, limits, in_python=in_python) for a in kinds))
         return " or ".join(words + ["None"] * (in_python and type(None) in arguments))
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         words = type_words(arguments[0]).split(" or ")
         bounds = type_words(arguments[0], limits).removeprefix(type_words(arguments[0]))
         if all(word.startswith("a ") and len(word.split()) < 4 for word in words):
@@ -577,6 +579,8 @@ def type_words(kind: Any, limits: Mapping[str, float] = {}, *, in_python: bool =
         return f"a list, of {' or '.join(words)} each"
     if origin is dict:
         return f"names, and for each {type_words(arguments[1])}"
+    if origin is os.PathLike:
+        return "a path"
     return "a section with keys" if is_section(kind) else getattr(kind, "__name__", str(kind))
 
 
@@ -611,88 +615,12 @@ def _listed(names: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _parameters(known: Iterable[Setting], indent: str) -> Iterator[str]:
-    """Entries of the section "Parameters" of a docstring."""
-    for own in known:
+def parameters_section(cls: Any) -> list[str]:
+    """Lines of the section "Parameters" of a docstring: an entry for each setting."""
+    lines = []
+    for own in declared(cls).values():
         default = default_words(own, in_python=True)
-        yield f"{own.name} : {own.words}{f', default {default}' if default else ''}"
-        yield f"{indent}{own.about[0].upper()}{own.about[1:]}."
-
-
-def takes(cls: type[T], *, positional: int = 0) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Let a function take settings as one object or as keywords.
-
-    The function has a parameter ``settings``. Callers pass an object of `cls`, or its fields as
-    keywords, or both: keywords then replace what the object says. The signature and the docstring
-    that `help` shows list every setting.
-
-    Parameters
-    ----------
-    cls : type
-        A class of settings.
-    positional : int
-        How many settings may be given by their position.
-    """
-
-    def decorate(function: Callable[..., R]) -> Callable[..., R]:
-        shown = _merged(inspect.signature(function), cls, positional)
-        names = set(declared(cls))
-
-        @functools.wraps(function)
-        def call(*arguments: Any, **keywords: Any) -> R:
-            objects = [value for value in arguments if isinstance(value, cls)]
-            if objects:
-                arguments = tuple(value for value in arguments if value not in objects)
-                keywords |= {"settings": objects[0]}
-            try:
-                bound = shown.bind(*arguments, **keywords).arguments
-            except TypeError as error:
-                raise TypeError(f"{function.__name__}(): {error}") from None
-            given = bound.pop("settings", None)
-            fields = {name: bound.pop(name) for name in names & set(bound)}
-            if given is None:
-                given = cls(**fields)
-            elif not isinstance(given, cls):
-                raise TypeError(f"`settings` must be {cls.__name__}, but it is {given!r}")
-            elif fields:
-                given = dataclasses.replace(given, **fields)  # type: ignore[type-var]
-            return function(**bound, settings=given)
-
-        call.__signature__ = shown  # type: ignore[attr-defined]
-        if function.__doc__:
-            call.__doc__ = _with_parameters(function.__doc__, cls)
-        return call
-
-    return decorate
-
-
-POSITION = inspect.Parameter.POSITIONAL_OR_KEYWORD
-KEYWORD = inspect.Parameter.KEYWORD_ONLY
-
-
-def _merged(own: inspect.Signature, cls: Any, positional: int) -> inspect.Signature:
-    """A signature in which the settings stand for the parameter ``settings``."""
-    by_position: list[inspect.Parameter] = []
-    by_name: list[inspect.Parameter] = []
-    for name, parameter in own.parameters.items():
-        if name == "settings":
-            by_name.append(parameter.replace(kind=KEYWORD, default=None, annotation=cls | None))
-            for k, one in enumerate(declared(cls).values()):
-                default = inspect.Parameter.empty if one.default in UNKNOWN else one.default
-                kind = POSITION if k < positional else KEYWORD
-                made = inspect.Parameter(one.name, kind, default=default, annotation=one.kind)
-                (by_position if k < positional else by_name).append(made)
-        else:
-            (by_name if parameter.kind is KEYWORD else by_position).append(parameter)
-    return own.replace(parameters=[*by_position, *by_name])
-
-
-def _with_parameters(doc: str, cls: Any) -> str:
-    """A docstring in which the entry of ``settings`` is followed by one for each setting."""
-    lines, found = inspect.cleandoc(doc).split("\n"), []
-    for line in lines:
-        found.append(line)
-        if line.startswith("settings : "):
-            found.append("    All at once; or as the keywords that follow.")
-            found += _parameters(declared(cls).values(), "    ")
-    return "\n".join(found)
+        lines.append(f"{own.name} : {own.words}{f', default {default}' if default else ''}")
+        about = f"{own.about[0].upper()}{own.about[1:].removesuffix('.')}."
+        lines += textwrap.wrap(about, 100, initial_indent="    ", subsequent_indent="    ")
+    return lines

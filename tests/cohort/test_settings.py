@@ -9,6 +9,7 @@ import pytest
 import riskset as rs
 from riskset._settings import declared, is_section
 from riskset.cohort import settings as cohort_settings
+from riskset.cohort.risks import Resampling
 from riskset.omop.eligibility import Eligibility
 from riskset.omop.risk import TimeAtRisk
 from riskset.study import sections
@@ -23,7 +24,37 @@ STEPS = {
     rs.cohort.balance: rs.cohort.BalanceOptions,
     rs.cohort.fit_outcome: rs.cohort.OutcomeModel,
     rs.cohort.diagnose: rs.cohort.DiagnosticLimits,
+    rs.cohort.risk_difference: Resampling,
 }
+
+RNG = np.random.default_rng(3)
+X = RNG.integers(0, 2, (40, 3)).astype(float)
+Y = rs.Surv(RNG.integers(1, 90, 40), RNG.integers(0, 2, 40))
+TREATED = np.where(RNG.uniform(size=40) < 0.8, X[:, 0], 1 - X[:, 0])
+PEOPLE = rs.cohort.Population(TREATED, RNG.uniform(0.3, 0.7, 40))
+BLOCKS = RNG.integers(0, 2, 40)
+
+CALLS = {
+    rs.cohort.tidy: ((X, PEOPLE), {"min_count": 3}, {}),
+    rs.cohort.propensity_score: (
+        (TREATED, X),
+        {"cross_validate": False, "max_correlation": 1.0},
+        {},
+    ),
+    rs.cohort.trim: ((PEOPLE,), {"symmetric": 0.35}, {"weights": rs.cohort.weight(PEOPLE)}),
+    rs.cohort.match: (
+        (PEOPLE,),
+        {"ratio": 2, "exact_covariates": ("x1",)},
+        {"within": BLOCKS, "X": X},
+    ),
+    rs.cohort.stratify: ((PEOPLE,), {"k": 3}, {"within": BLOCKS}),
+    rs.cohort.weight: ((PEOPLE,), {"estimand": "ate"}, {}),
+    rs.cohort.balance: ((X, rs.cohort.match(PEOPLE)), {"sd": "current"}, {"n_threads": 1}),
+    rs.cohort.fit_outcome: ((Y, PEOPLE), {"interval": "wald"}, {"covariates": X}),
+    rs.cohort.diagnose: ((), {"max_mdrr": 5.0}, {"mdrr": 4.0}),
+    rs.cohort.risk_difference: ((Y, PEOPLE, [30.0, 60.0]), {"replicates": 50}, {}),
+}
+"""Arguments of every function that takes settings: by position, of the settings, and others."""
 
 
 @pytest.fixture
@@ -46,13 +77,54 @@ def test_objects_and_keywords(people):
     for made in (
         rs.cohort.match(people, options),
         rs.cohort.match(people, settings=options),
-        rs.cohort.match(people, rs.cohort.Match(ratio=1), ratio=2, caliper=None),
         rs.cohort.match(people, 2, None),
         rs.cohort.match(people, ratio=np.int64(2), caliper=None),
     ):
         np.testing.assert_array_equal(made.set_id, wanted)
         assert made.settings["ratio"] == 2
         assert type(made.settings["ratio"]) is int
+
+
+@pytest.mark.parametrize("step", CALLS, ids=lambda step: step.__name__)
+def test_an_object_beside_arrays_is_the_same_as_keywords(step):
+    arguments, fields, others = CALLS[step]
+    options = STEPS[step](**fields)
+    expected = repr(step(*arguments, **fields, **others))
+    assert repr(step(*arguments, options, **others)) == expected
+    assert repr(step(options, *arguments, **others)) == expected
+    assert repr(step(*arguments, settings=options, **others)) == expected
+
+
+@pytest.mark.parametrize("step", CALLS, ids=lambda step: step.__name__)
+def test_one_object_and_nothing_else_gives_the_settings(step):
+    arguments, fields, others = CALLS[step]
+    name, kind = next(iter(fields)), STEPS[step].__name__
+    options = STEPS[step](**fields)
+    with pytest.raises(rs.InputError) as error:
+        step(*arguments, options, **fields, **others)
+    assert error.value.argument == name
+    assert f"`{name}` was given together with an object of {kind}" in error.value.message
+    assert f"set `{name}` in the object" in error.value.hint
+    for call in (
+        lambda: step(*arguments, options, options),
+        lambda: step(*arguments, options, settings=options),
+    ):
+        with pytest.raises(rs.InputError, match="`settings` was given 2 times") as error:
+            call()
+        assert error.value.argument == "settings"
+        assert kind in error.value.hint
+    foreign = rs.cohort.Weight() if step is rs.cohort.trim else rs.cohort.Trim()
+    for call in (lambda: step(*arguments, foreign), lambda: step(*arguments, settings=X)):
+        with pytest.raises(rs.InputError, match=f"`settings` must be an object of {kind}"):
+            call()
+
+
+def test_arrays_are_settings_too():
+    """Given folds are an array, which no code compares with the default."""
+    fields = {"folds": np.arange(40) % 4, "repeats": 1, "max_correlation": 1.0}
+    found = rs.cohort.propensity_score(PEOPLE, X, rs.cohort.PropensityModel(**fields))
+    expected = rs.cohort.propensity_score(PEOPLE, X, **fields)
+    np.testing.assert_array_equal(found.score, expected.score)
 
 
 @pytest.mark.parametrize(

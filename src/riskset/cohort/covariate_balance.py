@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from riskset._errors import CohortError, counted
+from riskset._keywords import takes
 from riskset._runtime import Runtime
-from riskset._settings import takes
 from riskset._types import AnyArray, Factors, Features, Index, Matrix, Rows
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, People, start
 from riskset.cohort.covariates import as_design

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import CohortError, InputError, counted
+from riskset._keywords import takes
 from riskset._runtime import Runtime
-from riskset._settings import takes
 from riskset._types import AnyArray, Features, Index
 from riskset.cohort.adjustment import People, start
 from riskset.cohort.covariates import as_design

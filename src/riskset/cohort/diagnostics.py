@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._settings import takes
+from riskset._keywords import takes
 from riskset._types import AnyArray
 from riskset.cohort.covariate_balance import Balance
 from riskset.cohort.settings import DiagnosticLimits

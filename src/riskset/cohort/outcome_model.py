@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from riskset._errors import CohortError, counted
+from riskset._keywords import takes
 from riskset._messages import Note
-from riskset._settings import bad_setting, takes
+from riskset._settings import bad_setting
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design
 from riskset.cohort.estimate import Estimate, EstimateStatus, Reading

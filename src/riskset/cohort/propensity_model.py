@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import expit
 
 from riskset._errors import RisksetWarning
+from riskset._keywords import takes
 from riskset._messages import Note
 from riskset._runtime import Runtime
-from riskset._settings import takes
 from riskset._types import AnyArray, Index
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design

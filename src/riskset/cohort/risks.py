@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import counted
+from riskset._keywords import takes
 from riskset._messages import Note
-from riskset._settings import Settings, same_as, settings, takes
+from riskset._settings import Settings, same_as, settings
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.curves import ARMS, need_arms

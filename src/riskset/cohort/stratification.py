@@ -3,8 +3,8 @@
 import numpy as np
 
 from riskset._errors import counted
+from riskset._keywords import takes
 from riskset._messages import Note
-from riskset._settings import takes
 from riskset._types import Index, Rows
 from riskset.cohort.adjustment import Adjustment, Estimand, People, narrowed, start
 from riskset.cohort.population import block_codes

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._settings import bad_setting, takes
+from riskset._keywords import takes
+from riskset._settings import bad_setting
 from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment, People, narrowed, start
 from riskset.cohort.overlap import in_range, preference_score

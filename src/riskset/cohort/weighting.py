@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import CohortError, counted
+from riskset._keywords import takes
 from riskset._messages import Note
-from riskset._settings import takes
 from riskset._types import Rows
 from riskset.cohort.adjustment import (
     Adjustment,
