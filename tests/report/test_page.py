@@ -169,6 +169,54 @@ def test_text_of_the_data_is_no_markup(report, whole):
     assert HOSTILE in made.page.one("pre").text.replace('\\"', '"')
 
 
+def test_code_spans_of_messages_are_code(report):
+    """In sentences, cards and tables; where there is text only, they have no backticks."""
+    about, found = study(), tables()
+    span, words = "`folds: <5>`", "set `folds: <5>` higher"
+    for analysis in about["analyses"].values():
+        analysis["words"] |= dict.fromkeys(analysis["words"], words)
+    for rows, key in (("warnings", "message"), ("attrition", "step"), ("ps", "reason")):
+        for row in found[rows]:
+            row[key] = words
+    for row in found["ps"]:
+        row |= {"status": "separated"}
+    found["controls"][0] |= {"used": False, "reason": words}
+    made = report(found, about)
+    assert span not in made.html
+    assert "`" not in made.text
+    texts = [e.text for e in made.page.all("title", "desc", "text")]
+    assert any("folds: <5>" in text for text in texts)
+    places = {e.tag for e in made.page if any(child in e.children for child in e.all("code"))}
+    assert places == {"p", "dd", "td", "th"}
+    assert all(e.text == "folds: <5>" for e in made.page.all("code"))
+    assert made.content["reproduction"]["tables"]["warnings"][0]["message"] == words
+
+    failed = tables()
+    failed["runs"][0] |= {"status": "not_converged", "step": "estimate", "reason": words + "."}
+    for row in failed["estimates"]:
+        row |= {"status": "not_converged", "hr": None}
+    lead = next(e for e in report(failed).page.all("p") if "lead" in e.attrs.get("class", ""))
+    assert lead.one("code").text == "folds: <5>"
+
+
+def test_backticks_of_the_data_stay(report):
+    found = tables()
+    found["balance"][0]["name"] = found["balance"][0]["covariate_id"] = "a `quoted` name"
+    assert "a `quoted` name" in report(found).html
+
+
+def test_a_diagnostic_that_is_only_reported_has_no_verdict(whole):
+    table = next(
+        e for e in whole.page.all("table") if e.attrs["data-table"].endswith("tables/diagnostics")
+    )
+    rows = [[cell.text for cell in row.all("th", "td")] for row in table.one("tbody").all("tr")]
+    records = whole.part["header"]["tables"]["diagnostics"]
+    reported = [row for row, record in zip(rows, records, strict=True) if record["limit"] is None]
+    assert reported
+    assert all(row[2:] == ["reported only", "–"] for row in reported)
+    assert all(row[3][0] in "✓✕" for row in rows if row not in reported)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_colours_stand_out_from_the_page(theme):
     from riskset.report.style import style

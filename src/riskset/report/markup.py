@@ -1,11 +1,15 @@
 """HTML and SVG as text in which data cannot become markup: what is not markup yet is escaped."""
 
+import re
+
 from markupsafe import Markup, escape
 
-__all__ = ["Markup", "escape", "join", "tag"]
+__all__ = ["Markup", "escape", "join", "spans_as_code", "tag", "without_spans"]
 
 VOID = frozenset({"br", "col", "hr", "img", "link", "meta"})
 SHAPES = frozenset({"circle", "line", "path", "polygon", "rect", "use"})
+# As in riskset._messages: a backtick beside a quotation mark or a letter is part of the data.
+SPAN = re.compile(r"(?<![\w'\"`])`([^`\n]+)`(?![\w'\"`])")
 
 
 def tag(name: str, /, *children: object, **attributes: object) -> Markup:
@@ -43,3 +47,18 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
 def join(*parts: object) -> Markup:
     """Parts one after the other, each escaped unless it is markup; None is left out."""
     return Markup("").join(escape(part) for part in parts if part is not None)
+
+
+def spans_as_code(message: object) -> Markup:
+    """A message in which the code spans in backticks are ``<code>``.
+
+    >>> print(spans_as_code("set `folds: 5`, not <5"))
+    set <code>folds: 5</code>, not &lt;5
+    """
+    parts = SPAN.split(str(message))
+    return join(*(tag("code", part) if k % 2 else part for k, part in enumerate(parts)))
+
+
+def without_spans(message: str) -> str:
+    """A message for places that hold text only, such as a title: without the backticks."""
+    return SPAN.sub(r"\1", message)

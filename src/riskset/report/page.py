@@ -4,11 +4,11 @@ A table cell carries the names of the numbers of `report.json` that it shows (`d
 a program can compare the two.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from riskset.report.markup import Markup, join, tag
+from riskset.report.markup import Markup, join, spans_as_code, tag, without_spans
 from riskset.report.number_format import interval, p_value, percent, significant, whole
 from riskset.report.svg import drawing
 from riskset.report.translations import Translations
@@ -49,6 +49,11 @@ class TableColumn:
     def text(cls, title: str, key: str, show: Show = str, group: str | None = None) -> Self:
         """Words."""
         return cls(title, (key,), lambda v: "" if v is None else show(v), False, group)
+
+    @classmethod
+    def message(cls, title: str, key: str) -> Self:
+        """A message, whose code spans are code."""
+        return cls.text(title, key, spans_as_code)
 
     @classmethod
     def count(cls, title: str, key: str, group: str | None = None) -> Self:
@@ -140,18 +145,24 @@ class Page:
 
     def paragraph(self, key: str, /, class_: str | None = None, **values: object) -> Markup:
         """A sentence of the dictionary."""
-        return tag("p", self.say(key, **values), class_=class_)
+        return tag("p", spans_as_code(self.say(key, **values)), class_=class_)
+
+    def card(self, entries: Iterable[tuple[str, str]]) -> Markup:
+        """Terms and what they are; messages among them may have code spans."""
+        rows = [join(tag("dt", term), tag("dd", spans_as_code(text))) for term, text in entries]
+        return tag("dl", *rows, class_="card")
 
     def figure(
         self, name: str, drawn: DrawnFigure, caption: str, data: Markup | None = None
     ) -> Markup:
         """A figure with its caption, and its data as a table behind a click."""
         key = self.key(f"figure-{name}")
-        image = drawing(key, drawn.title, drawn.desc, drawn.height, drawn.content)
+        title, desc = without_spans(drawn.title), without_spans(drawn.desc)
+        image = drawing(key, title, desc, drawn.height, drawn.content)
         behind = data and tag("details", tag("summary", self.say("figure.data")), data)
         return tag(
             "figure",
-            _scroll(image, drawn.title),
+            _scroll(image, title),
             tag("figcaption", caption, id=f"{key}-caption"),
             behind,
             role="group",

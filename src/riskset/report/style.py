@@ -41,7 +41,7 @@ border-radius:.25rem}
 nav ol{columns:2 15rem;padding-left:1.4rem;margin:.5rem 0}
 nav{background:var(--card);padding:.5rem 1rem;border-radius:.25rem;margin:1.5rem 0}
 nav h2{border:0;margin:.25rem 0;padding:0}
-nav li{margin:.3rem 0}
+nav li{padding:.15rem 0;break-inside:avoid}
 dl.card{background:var(--card);padding:.75rem 1rem;border-radius:.25rem;display:grid;
 grid-template-columns:fit-content(13rem) minmax(0,1fr);gap:.35rem 1rem}
 dl.card dt{font-weight:600}
@@ -68,6 +68,7 @@ figure .scroll{margin:0}
 figure svg{display:block;width:100%;min-width:34rem;height:auto}
 details{margin:.5rem 0}
 summary{cursor:pointer;min-height:1.5rem;color:var(--link)}
+code{font-size:.9em;overflow-wrap:anywhere}
 pre{overflow-x:auto;background:var(--card);padding:.75rem;font-size:.8rem;white-space:pre-wrap;
 overflow-wrap:anywhere}
 .refs li{margin:.3rem 0;overflow-wrap:anywhere}

@@ -5,7 +5,7 @@ from typing import Any
 
 from riskset.report.figures.attrition import AttritionStep, attrition_figure
 from riskset.report.figures.bars import calendar_figure
-from riskset.report.markup import Markup
+from riskset.report.markup import Markup, without_spans
 from riskset.report.number_format import whole
 from riskset.report.page import Page, ReportRow, TableColumn
 from riskset.report.source import ReportPart, ReportSource, masks, record
@@ -56,7 +56,7 @@ def _steps(page: Page, steps: list[ReportRow], about: Mapping[str, Any]) -> Mark
     )
     boxes = [
         AttritionStep(
-            row["step"],
+            without_spans(row["step"]),
             _shown(page, row, "target_exposures"),
             _shown(page, row, "comparator_exposures"),
             None if k == 0 else _removed(page, row),
@@ -76,7 +76,7 @@ def _steps(page: Page, steps: list[ReportRow], about: Mapping[str, Any]) -> Mark
     )
     names = (about["target"], about["comparator"])
     drawn = attrition_figure(boxes, names, say("attrition.title"), desc)
-    columns = [TableColumn.text(say("attrition.step"), "step")]
+    columns = [TableColumn.message(say("attrition.step"), "step")]
     for arm in ("target", "comparator"):
         if twice:
             columns.append(

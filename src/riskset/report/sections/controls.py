@@ -117,7 +117,7 @@ def _table(page: Page, rows: list[ReportRow]) -> Markup:
         TableColumn.text(
             say("controls.in_use"), "used", lambda v: say("word.yes" if v else "word.no")
         ),
-        TableColumn.text(say("controls.why_not"), "reason"),
+        TableColumn.message(say("controls.why_not"), "reason"),
     ]
     if all(row["true_hr"] == 1 for row in rows):
         columns = [c for c in columns if c.keys != ("true_hr",)]

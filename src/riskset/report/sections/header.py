@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from riskset.report.markup import Markup, join, tag
+from riskset.report.markup import Markup, join, spans_as_code, tag
 from riskset.report.number_format import (
+    MISSING,
     capital,
     p_value,
     percent,
@@ -102,7 +103,11 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     is_clear = about["status"] == "ok" or is_withheld
     has_profile = is_withheld and about["unblind_for_evidence_synthesis"]
     return join(
-        tag("p", _finding(page, found, about), class_="lead" if is_clear else "lead warning"),
+        tag(
+            "p",
+            spans_as_code(_finding(page, found, about)),
+            class_="lead" if is_clear else "lead warning",
+        ),
         page.paragraph("header.withheld", "warning") if is_withheld else None,
         page.paragraph("header.for_evidence_synthesis") if has_profile else None,
         _checks(page, found["tables"]["diagnostics"], found["balance_alpha"]),
@@ -207,14 +212,14 @@ def _checks(page: Page, rows: list[ReportRow], alpha: float | None) -> Markup:
     say = page.say
     if not rows:
         return page.paragraph("header.no_checks")
-    shown = [row | {"rule": _rule(page, row, alpha), "found": row["value"]} for row in rows]
+    shown = [
+        row | {"rule": _rule(page, row, alpha), "verdict": _verdict(page, row)} for row in rows
+    ]
     columns = [
         TableColumn.text(say("header.check"), "name", lambda v: say.label("diagnostic", v)),
         TableColumn(say("header.value"), ("name", "value"), _value),
         TableColumn(say("header.rule"), ("rule",), str, False),
-        TableColumn.text(
-            say("header.verdict"), "verdict", lambda v: f"{SYMBOLS[v]} {say.label('verdict', v)}"
-        ),
+        TableColumn(say("header.verdict"), ("verdict",), str, False),
     ]
     return join(
         page.heading(say("header.checks"), "checks"),
@@ -226,6 +231,16 @@ def _value(name: str, value: float | None) -> str:
     if name in SHARES:
         return percent(value)
     return p_value(value) if name == "proportional_hazards" else significant(value)
+
+
+def _verdict(page: Page, row: Mapping[str, Any]) -> str:
+    """A dash for a diagnostic without a limit, which is reported only."""
+    verdict = row["verdict"]
+    return (
+        MISSING
+        if row["limit"] is None
+        else f"{SYMBOLS[verdict]} {page.say.label('verdict', verdict)}"
+    )
 
 
 def _rule(page: Page, row: Mapping[str, Any], alpha: float | None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from riskset.report.markup import Markup, tag
+from riskset.report.markup import Markup, spans_as_code, tag
 from riskset.report.number_format import short
 from riskset.report.page import Page
 from riskset.report.source import ReportPart, ReportSource
@@ -30,7 +30,7 @@ def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
 
 def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
     """One paragraph."""
-    text = tag("p", _paragraph(page, found, about))
+    text = tag("p", spans_as_code(_paragraph(page, found, about)))
     return page.section("methods", page.say("section.methods"), text)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.figures.lines import profile_figure
-from riskset.report.markup import Markup, join, tag
+from riskset.report.markup import Markup, join
 from riskset.report.number_format import p_value, significant, whole
 from riskset.report.page import Page, ReportRow
 from riskset.report.sections import proportionality
@@ -129,10 +129,7 @@ def _covariates(page: Page, name: str, tables: ReportRow, about: Mapping[str, An
 
 
 def _card(page: Page, facts: Mapping[str, str]) -> Markup:
-    entries = [
-        join(tag("dt", page.say(f"models.{key}")), tag("dd", value)) for key, value in facts.items()
-    ]
-    return tag("dl", *entries, class_="card")
+    return page.card((page.say(f"models.{key}"), value) for key, value in facts.items())
 
 
 def _score_facts(page: Page, score: ReportRow) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.figures.timeline import timeline_figure
-from riskset.report.markup import Markup, join, tag
+from riskset.report.markup import Markup, without_spans
 from riskset.report.page import Page
 from riskset.report.source import ReportPart, ReportSource
 
@@ -51,22 +51,21 @@ def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
     unnamed = say("question.coded_competing" if about["has_competing"] else "question.no_competing")
     entries.append(("competing", found["competing"] or unnamed))
     entries += [(key, words[key]) for key in (*WORDS[1:], *AFTER) if words[key]]
-    card = [join(tag("dt", say(f"question.{key}")), tag("dd", value)) for key, value in entries]
-    return page.section(
-        "question", say("section.question"), tag("dl", *card, class_="card"), _timeline(page, words)
-    )
+    card = page.card((say(f"question.{key}"), value) for key, value in entries)
+    return page.section("question", say("section.question"), card, _timeline(page, words))
 
 
 def _timeline(page: Page, words: Mapping[str, Any]) -> Markup | None:
     say = page.say
     if not words["time_at_risk"]:
         return None
-    washout = words["washout"] or say("question.no_washout")
+    washout = without_spans(words["washout"] or say("question.no_washout"))
+    risk = without_spans(words["time_at_risk"])
     drawn = timeline_figure(
         (say("question.washout"), washout),
         say("question.index"),
-        (say("question.time_at_risk"), words["time_at_risk"]),
+        (say("question.time_at_risk"), risk),
         say("question.timeline"),
-        say("question.timeline_desc", washout=washout, risk=words["time_at_risk"]),
+        say("question.timeline_desc", washout=washout, risk=risk),
     )
     return page.figure("timeline", drawn, say("question.timeline_caption"))

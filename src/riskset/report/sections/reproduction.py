@@ -54,10 +54,6 @@ def collect(source: ReportSource) -> dict[str, Any]:
 def render(page: Page, found: Mapping[str, Any]) -> Markup:
     """Everything that repeats the study."""
     say = page.say
-    terms = [
-        join(tag("dt", say(f"glossary.{key}")), tag("dd", say(f"glossary.{key}_words")))
-        for key in GLOSSARY
-    ]
     return page.section(
         "reproduction",
         say("section.reproduction"),
@@ -65,7 +61,7 @@ def render(page: Page, found: Mapping[str, Any]) -> Markup:
         page.heading(say("methods.references"), "references"),
         _references(page),
         page.heading(say("methods.glossary"), "glossary"),
-        tag("dl", *terms, class_="card"),
+        page.card((say(f"glossary.{key}"), say(f"glossary.{key}_words")) for key in GLOSSARY),
     )
 
 
@@ -101,7 +97,7 @@ def _reproduction(page: Page, found: Mapping[str, Any]) -> Markup:
     if tables["warnings"]:
         columns = [
             TableColumn.text(say("methods.step"), "step"),
-            TableColumn.text(say("methods.message"), "message"),
+            TableColumn.message(say("methods.message"), "message"),
             TableColumn.count(say("methods.count"), "count"),
         ]
         parts.append(page.table("warnings", say("methods.warnings"), columns, tables["warnings"]))
