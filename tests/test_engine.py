@@ -17,21 +17,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
+from dask_cluster import LEAVES_SOCKETS, local_client
 from riskset import engine
 from riskset.estimators import _inference
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
+pytestmark = LEAVES_SOCKETS
 
 
 @pytest.fixture(scope="module")
 def dask() -> Iterator[Any]:
     """A client of two processes, current for the tests of this module."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_client(2) as client:
         yield client
 
 

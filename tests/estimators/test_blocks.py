@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
+from dask_cluster import LEAVES_SOCKETS, local_client
 from parameters import rest_is_slow
 from riskset.estimators import blocks as blocks_module
 from riskset.solve import curvature
@@ -420,18 +421,14 @@ def test_linear_predictors_too_far_apart_for_one_exponent_are_told() -> None:
 
 # ------------------------------------------------------------------------------- on a cluster
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
+pytestmark = LEAVES_SOCKETS
 
 
 @pytest.fixture(scope="module")
 def dask() -> Iterator[Any]:
     """A client of three processes, current for the tests that follow."""
-    with (
-        distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_client(3) as client:
         yield client
 
 
