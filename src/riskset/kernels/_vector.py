@@ -14,8 +14,9 @@ of a column to the last. Nothing is reordered, so the bits are those of the plai
 run if compilation is disabled.
 """
 
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -31,11 +32,14 @@ __all__ = [
     "gather_dense",
     "gather_rows",
     "gather_scaled",
+    "in_vectors",
     "lane_rows",
     "scatter_dense",
     "scatter_rows",
     "scatter_scaled",
 ]
+
+F = TypeVar("F", bound=Callable[..., None])
 
 LANES = 8
 LINE = 64
@@ -52,18 +56,29 @@ def lane_rows(n: int) -> Matrix:
 _I64, _F64 = ir.IntType(64), ir.DoubleType()
 _ROW = ir.VectorType(_F64, LANES)
 _BYTES = ir.IntType(8).as_pointer()
+_ZERO = ir.Constant(_I64, 0)
 
 
 class VectorCode:
     """What a loop over rows is made of, in the words of the compiler."""
 
-    def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
-        self.context, self.builder = context, builder
-        self.signature, self.args = signature, args
+    def __init__(
+        self, context: Any, builder: Any, kinds: dict[str, Any], values: dict[str, Any]
+    ) -> None:
+        self.context, self.builder, self.kinds, self.values = context, builder, kinds, values
 
-    def data(self, k: int) -> Any:
-        array = self.context.make_array(self.signature.args[k])
-        return array(self.context, self.builder, self.args[k]).data
+    def is_given(self, name: str) -> bool:
+        """Whether there is an argument of this name that is not None."""
+        return name in self.kinds and self.kinds[name] != types.none
+
+    def array(self, name: str) -> Any:
+        array = self.context.make_array(self.kinds[name])
+        return array(self.context, self.builder, self.values[name])
+
+    def data(self, *names: str) -> Any:
+        """Where the numbers of an array are; a list of such places for several arrays."""
+        found = [self.array(name).data for name in names]
+        return found if len(names) > 1 else found[0]
 
     def element(self, data: Any, index: Any) -> Any:
         return self.builder.load(self.builder.gep(data, [index]))
@@ -122,144 +137,117 @@ class VectorCode:
         return current
 
 
-def _gather(
-    emit: VectorCode, first: Any, last: Any, row: Any, value: Any, base: Any, at: int
-) -> Any:
-    """``out[m] += sum_k value[k] r[base + row[k]]`` with r, out, m the arguments from `at` on."""
-    b = emit.builder
-    r, out, m = emit.data(at), emit.data(at + 1), emit.args[at + 2]
+def in_vectors(
+    emit: Callable[[Any], None], code: type[VectorCode] = VectorCode
+) -> Callable[[F], F]:
+    """Replace a function that returns nothing by the vector code that `emit` writes.
+
+    If compilation is disabled, the function runs as it stands. Its whole numbers have 64 bits.
+    """
+
+    def replaced(plain: F) -> F:
+        if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+            return plain
+        parameters = inspect.signature(plain).parameters
+
+        def typed(context: Any, *kinds: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                named = (
+                    dict(zip(parameters, each, strict=True)) for each in (signature.args, args)
+                )
+                emit(code(context, builder, *named))
+                return context.get_dummy_value()
+
+            whole = (types.int64 if isinstance(k, types.Integer) else k for k in kinds)
+            return types.void(*whole), generate
+
+        # numba matches arguments with the names of the parameters.
+        context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        names = inspect.Signature([context, *parameters.values()])
+        typed.__signature__, typed.__name__ = names, plain.__name__  # type: ignore[attr-defined]
+        return cast(F, intrinsic(typed))
+
+    return replaced
+
+
+def _emit_gather(e: VectorCode) -> None:
+    b = e.builder
+    r, out, m, base = e.data("r"), e.data("out"), e.values["m"], e.values["base"]
+    row = e.data("row") if e.is_given("row") else None
+    value = e.data("value") if e.is_given("value") else None
 
     def body(k: Any, totals: list[Any]) -> list[Any]:
-        i = b.zext(emit.element(row, k), _I64) if row is not None else k
-        term = emit.load(r, b.add(base, i))
+        i = b.zext(e.element(row, k), _I64) if row is not None else k
+        term = e.load(r, b.add(base, i))
         if value is not None:
-            term = b.fmul(emit.spread(emit.element(value, k)), term)
+            term = b.fmul(e.spread(e.element(value, k)), term)
         return [b.fadd(totals[0], term)]
 
-    (total,) = emit.loop(first, last, [emit.load(out, m)], body)
-    emit.store(total, out, m)
-    return emit.context.get_dummy_value()
+    (total,) = e.loop(e.values.get("first", _ZERO), e.values["last"], [e.load(out, m)], body)
+    e.store(total, out, m)
 
 
-def _scatter(
-    emit: VectorCode, first: Any, last: Any, row: Any, value: Any, base: Any, at: int
-) -> Any:
-    """``out[base + row[k]] += value[k] v[m]`` with v, m, out the arguments from `at` on."""
-    b = emit.builder
-    v, m, out = emit.data(at), emit.args[at + 1], emit.data(at + 2)
-    x = emit.load(v, m)
+def _emit_scatter(e: VectorCode) -> None:
+    b = e.builder
+    v, out, base = e.data("v"), e.data("out"), e.values["base"]
+    row = e.data("row") if e.is_given("row") else None
+    value = e.data("value") if e.is_given("value") else None
+    x = e.load(v, e.values["m"])
 
     def body(k: Any, _: list[Any]) -> list[Any]:
-        i = b.add(base, b.zext(emit.element(row, k), _I64) if row is not None else k)
-        term = x if value is None else b.fmul(emit.spread(emit.element(value, k)), x)
-        emit.store(b.fadd(emit.load(out, i), term), out, i)
+        i = b.add(base, b.zext(e.element(row, k), _I64) if row is not None else k)
+        term = x if value is None else b.fmul(e.spread(e.element(value, k)), x)
+        e.store(b.fadd(e.load(out, i), term), out, i)
         return []
 
-    emit.loop(first, last, [], body)
-    return emit.context.get_dummy_value()
+    e.loop(e.values.get("first", _ZERO), e.values["last"], [], body)
 
 
-_ZERO = ir.Constant(_I64, 0)
-_INT = types.int64
+@in_vectors(_emit_gather)
+def gather_rows(
+    row: AnyArray, first: int, last: int, base: int, r: Matrix, out: Matrix, m: int
+) -> None:
+    """``out[m] += sum r[base + row[k]]`` over k in [first, last)."""
+    for k in range(first, last):
+        out[m] += r[base + int(row[k])]
 
-if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
 
-    def gather_rows(
-        row: AnyArray, first: int, last: int, base: int, r: Matrix, out: Matrix, m: int
-    ) -> None:
-        """``out[m] += sum r[base + row[k]]`` over k in [first, last)."""
-        for k in range(first, last):
-            out[m] += r[base + int(row[k])]
+@in_vectors(_emit_gather)
+def gather_scaled(
+    row: AnyArray, value: Rows, first: int, last: int, base: int, r: Matrix, out: Matrix, m: int
+) -> None:
+    """``out[m] += sum value[k] r[base + row[k]]``."""
+    for k in range(first, last):
+        out[m] += value[k] * r[base + int(row[k])]
 
-    def gather_scaled(
-        row: AnyArray, value: Rows, first: int, last: int, base: int, r: Matrix, out: Matrix, m: int
-    ) -> None:
-        """``out[m] += sum value[k] r[base + row[k]]``."""
-        for k in range(first, last):
-            out[m] += value[k] * r[base + int(row[k])]
 
-    def gather_dense(x: Rows, n: int, base: int, r: Matrix, out: Matrix, m: int) -> None:
-        """``out[m] += sum x[k] r[base + k]`` over k in [0, n)."""
-        for k in range(n):
-            out[m] += x[k] * r[base + k]
+@in_vectors(_emit_gather)
+def gather_dense(value: Rows, last: int, base: int, r: Matrix, out: Matrix, m: int) -> None:
+    """``out[m] += sum value[k] r[base + k]`` over k in [0, last)."""
+    for k in range(last):
+        out[m] += value[k] * r[base + k]
 
-    def scatter_rows(
-        row: AnyArray, first: int, last: int, base: int, v: Matrix, m: int, out: Matrix
-    ) -> None:
-        """``out[base + row[k]] += v[m]``."""
-        for k in range(first, last):
-            out[base + int(row[k])] += v[m]
 
-    def scatter_scaled(
-        row: AnyArray, value: Rows, first: int, last: int, base: int, v: Matrix, m: int, out: Matrix
-    ) -> None:
-        """``out[base + row[k]] += value[k] v[m]``."""
-        for k in range(first, last):
-            out[base + int(row[k])] += value[k] * v[m]
+@in_vectors(_emit_scatter)
+def scatter_rows(
+    row: AnyArray, first: int, last: int, base: int, v: Matrix, m: int, out: Matrix
+) -> None:
+    """``out[base + row[k]] += v[m]``."""
+    for k in range(first, last):
+        out[base + int(row[k])] += v[m]
 
-    def scatter_dense(x: Rows, n: int, base: int, v: Matrix, m: int, out: Matrix) -> None:
-        """``out[base + k] += x[k] v[m]``."""
-        for k in range(n):
-            out[base + k] += x[k] * v[m]
 
-else:
+@in_vectors(_emit_scatter)
+def scatter_scaled(
+    row: AnyArray, value: Rows, first: int, last: int, base: int, v: Matrix, m: int, out: Matrix
+) -> None:
+    """``out[base + row[k]] += value[k] v[m]``."""
+    for k in range(first, last):
+        out[base + int(row[k])] += value[k] * v[m]
 
-    @intrinsic
-    def gather_rows(typing, row, first, last, base, r, out, m):  # type: ignore[no-untyped-def]
-        """``out[m] += sum r[base + row[k]]`` over k in [first, last)."""
 
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = VectorCode(context, builder, signature, args)
-            return _gather(e, args[1], args[2], e.data(0), None, args[3], 4)
-
-        return types.void(row, _INT, _INT, _INT, r, out, _INT), emit
-
-    @intrinsic
-    def gather_scaled(typing, row, value, first, last, base, r, out, m):  # type: ignore[no-untyped-def]
-        """``out[m] += sum value[k] r[base + row[k]]``."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = VectorCode(context, builder, signature, args)
-            return _gather(e, args[2], args[3], e.data(0), e.data(1), args[4], 5)
-
-        return types.void(row, value, _INT, _INT, _INT, r, out, _INT), emit
-
-    @intrinsic
-    def gather_dense(typing, x, n, base, r, out, m):  # type: ignore[no-untyped-def]
-        """``out[m] += sum x[k] r[base + k]`` over k in [0, n)."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = VectorCode(context, builder, signature, args)
-            return _gather(e, _ZERO, args[1], None, e.data(0), args[2], 3)
-
-        return types.void(x, _INT, _INT, r, out, _INT), emit
-
-    @intrinsic
-    def scatter_rows(typing, row, first, last, base, v, m, out):  # type: ignore[no-untyped-def]
-        """``out[base + row[k]] += v[m]``."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = VectorCode(context, builder, signature, args)
-            return _scatter(e, args[1], args[2], e.data(0), None, args[3], 4)
-
-        return types.void(row, _INT, _INT, _INT, v, _INT, out), emit
-
-    @intrinsic
-    def scatter_scaled(typing, row, value, first, last, base, v, m, out):  # type: ignore[no-untyped-def]
-        """``out[base + row[k]] += value[k] v[m]``."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = VectorCode(context, builder, signature, args)
-            return _scatter(e, args[2], args[3], e.data(0), e.data(1), args[4], 5)
-
-        return types.void(row, value, _INT, _INT, _INT, v, _INT, out), emit
-
-    @intrinsic
-    def scatter_dense(typing, x, n, base, v, m, out):  # type: ignore[no-untyped-def]
-        """``out[base + k] += x[k] v[m]``."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            e = VectorCode(context, builder, signature, args)
-            return _scatter(e, _ZERO, args[1], None, e.data(0), args[2], 3)
-
-        return types.void(x, _INT, _INT, v, _INT, out), emit
+@in_vectors(_emit_scatter)
+def scatter_dense(value: Rows, last: int, base: int, v: Matrix, m: int, out: Matrix) -> None:
+    """``out[base + k] += value[k] v[m]``."""
+    for k in range(last):
+        out[base + k] += value[k] * v[m]

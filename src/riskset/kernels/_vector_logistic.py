@@ -8,13 +8,11 @@ no `unit`. All sums are taken by blocks.
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from riskset._types import AnyArray, Matrix, Rows
+from riskset.kernels._vector import in_vectors
 from riskset.kernels._vector_sums import _FIRST, _I64, _ONE, _ZERO, BLOCK, _all, _exp, _log, _Sums
 
 __all__ = ["moments", "residuals", "slopes"]
@@ -27,21 +25,22 @@ class _Logistic(_Sums):
     """What the loops over rows are made of."""
 
     def sign_of(self, i: Any) -> Any:
-        sign = self.data(1)
-        if self.signature.args[1].ndim == 2:
-            return self.load(sign, i)
-        return self.spread(self.element(sign, i))
+        sign = self.data("sign")
+        return (
+            self.load(sign, i)
+            if self.kinds["sign"].ndim == 2
+            else self.spread(self.element(sign, i))
+        )
 
     def weight_of(self, i: Any) -> Any:
-        count = self.counts(3, i)
-        if self.signature.args[2] == types.none:
+        count = self.counts(i)
+        if not self.is_given("unit"):
             return count
-        return self.builder.fmul(self.spread(self.element(self.data(2), i)), count)
+        return self.builder.fmul(self.spread(self.element(self.data("unit"), i)), count)
 
-    def by_blocks(
-        self, first: Any, last: Any, n_totals: int, body: Callable[[Any, list[Any]], list[Any]]
-    ) -> list[Any]:
-        """`loop` over the rows [first, last), all totals from 0 and summed by blocks."""
+    def by_blocks(self, n_totals: int, body: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
+        """`loop` over the rows from `first` to `last`, all totals from 0 and summed by blocks."""
+        first, last = self.values["first"], self.values["last"]
         b, size = self.builder, ir.Constant(_I64, BLOCK)
 
         def block(k: Any, current: list[Any]) -> list[Any]:
@@ -72,9 +71,9 @@ class _Logistic(_Sums):
         return b.select(b.fcmp_ordered(">", seen, _ZERO), full, u)
 
 
-def _emit_moments(e: _Logistic) -> Any:
+def _emit_moments(e: _Logistic) -> None:
     b = e.builder
-    eta, out = e.data(0), e.data(6)
+    eta, out = e.data("eta", "out")
 
     def row(i: Any, totals: list[Any]) -> list[Any]:
         x, w = e.load(eta, i), e.weight_of(i)
@@ -83,14 +82,13 @@ def _emit_moments(e: _Logistic) -> Any:
         terms = (event, b.fsub(w, event), wx, b.fmul(wx, x))
         return [b.fadd(total, term) for total, term in zip(totals, terms, strict=True)]
 
-    for k, total in enumerate(e.by_blocks(e.args[4], e.args[5], 4, row)):
+    for k, total in enumerate(e.by_blocks(4, row)):
         e.store(total, out, ir.Constant(_I64, k))
-    return e.context.get_dummy_value()
 
 
-def _emit_slopes(e: _Logistic) -> Any:
+def _emit_slopes(e: _Logistic) -> None:
     b = e.builder
-    eta, intercept, out = e.data(0), e.load(e.data(6), _FIRST), e.data(7)
+    eta, intercept, out = e.data("eta"), e.load(e.data("intercept"), _FIRST), e.data("out")
 
     def row(i: Any, totals: list[Any]) -> list[Any]:
         s, w = e.sign_of(i), e.weight_of(i)
@@ -101,118 +99,86 @@ def _emit_slopes(e: _Logistic) -> Any:
         terms = (first, second, b.fmul(s, b.fmul(second, bend)))
         return [b.fadd(total, term) for total, term in zip(totals, terms, strict=True)]
 
-    for k, total in enumerate(e.by_blocks(e.args[4], e.args[5], 3, row)):
+    for k, total in enumerate(e.by_blocks(3, row)):
         e.store(total, out, ir.Constant(_I64, k))
-    return e.context.get_dummy_value()
 
 
-def _emit_residuals(e: _Logistic, has_residual: bool, has_variance: bool) -> Any:
+def _emit_residuals(e: _Logistic) -> None:
     b = e.builder
-    eta, intercept, value = e.data(0), e.load(e.data(6), _FIRST), e.data(9)
+    eta, intercept = e.data("eta"), e.load(e.data("intercept"), _FIRST)
 
     def row(i: Any, totals: list[Any]) -> list[Any]:
         s, w = e.sign_of(i), e.weight_of(i)
         z = b.fmul(s, b.fadd(e.load(eta, i), intercept))
         u, q, miss = e.miss(z)
-        if has_residual:
-            e.store(b.fmul(s, b.fmul(w, miss)), e.data(7), i)
-        if has_variance:
-            e.store(b.fmul(w, b.fmul(u, b.fmul(q, q))), e.data(8), i)
+        if e.is_given("residual"):
+            e.store(b.fmul(s, b.fmul(w, miss)), e.data("residual"), i)
+        if e.is_given("variance"):
+            e.store(b.fmul(w, b.fmul(u, b.fmul(q, q))), e.data("variance"), i)
         # A z that is no number must be seen in the likelihood.
         high = b.select(b.fcmp_ordered(">=", z, _ZERO), _ZERO, b.fneg(z))
         term = b.fmul(w, b.fadd(high, e.log_1p(u)))
         # An infinite z of a row that does not count must not.
         return [b.fsub(totals[0], b.select(b.fcmp_ordered(">", w, _ZERO), term, _ZERO))]
 
-    (total,) = e.by_blocks(e.args[4], e.args[5], 1, row)
-    e.store(total, value, _FIRST)
-    return e.context.get_dummy_value()
+    (total,) = e.by_blocks(1, row)
+    e.store(total, e.data("value"), _FIRST)
 
 
-if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+def _rows(
+    eta: Matrix, sign: AnyArray, unit: Rows | None, count: AnyArray, first: int, last: int
+) -> tuple[Matrix, Matrix, Matrix]:
+    w = np.asarray(count[first:last], dtype=np.float64)
+    s = sign[first:last]
+    return (
+        eta[first:last],
+        s if s.ndim == 2 else s[:, None],
+        w if unit is None else unit[first:last, None] * w,
+    )
 
-    def _rows(
-        eta: Matrix, sign: AnyArray, unit: Rows | None, count: AnyArray, first: int, last: int
-    ) -> tuple[Matrix, Matrix, Matrix]:
-        w = np.asarray(count[first:last], dtype=np.float64)
-        s = sign[first:last]
-        return (
-            eta[first:last],
-            s if s.ndim == 2 else s[:, None],
-            w if unit is None else unit[first:last, None] * w,
-        )
 
-    def _miss(z: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-        u = np.exp(np.maximum(-np.abs(z), MIN_EXPONENT))
-        q = 1.0 / (1.0 + u)
-        return u, q, np.where(z >= 0, u * q, q)
+def _miss(z: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    u = np.exp(np.maximum(-np.abs(z), MIN_EXPONENT))
+    q = 1.0 / (1.0 + u)
+    return u, q, np.where(z >= 0, u * q, q)
 
-    def moments(
-        eta: Matrix, sign: AnyArray, unit: Rows | None, count: AnyArray, first: int, last: int,
-        out: Matrix,
-    ) -> None:  # fmt: skip
-        """Weights of events and of the others, and weighted sums of eta and its square (4, 8)."""
-        x, s, w = _rows(eta, sign, unit, count, first, last)
-        for k, term in enumerate((w * (s > 0), w * (s < 0), w * x, w * x * x)):
-            out[k] = term.sum(axis=0)
 
-    def slopes(
-        eta: Matrix, sign: AnyArray, unit: Rows | None, count: AnyArray, first: int, last: int,
-        intercept: Rows, out: Matrix,
-    ) -> None:  # fmt: skip
-        """First three derivatives in the intercept, of the second and third the negative (3, 8)."""
-        x, s, w = _rows(eta, sign, unit, count, first, last)
-        u, q, miss = _miss(s * (x + intercept))
-        v = w * u * q * q
-        for k, term in enumerate((s * w * miss, v, s * v * (2.0 * miss - 1.0))):
-            out[k] = term.sum(axis=0)
+@in_vectors(_emit_moments, _Logistic)
+def moments(
+    eta: Matrix, sign: AnyArray, unit: Rows | None, count: AnyArray, first: int, last: int,
+    out: Matrix,
+) -> None:  # fmt: skip
+    """Weights of events and of the others, and weighted sums of eta and its square (4, 8)."""
+    x, s, w = _rows(eta, sign, unit, count, first, last)
+    for k, term in enumerate((w * (s > 0), w * (s < 0), w * x, w * x * x)):
+        out[k] = term.sum(axis=0)
 
-    def residuals(
-        eta: Matrix, sign: AnyArray, unit: Rows | None, count: AnyArray, first: int, last: int,
-        intercept: Rows, residual: Matrix | None, variance: Matrix | None, value: Rows,
-    ) -> None:  # fmt: skip
-        """Residuals and variances, each if asked for, and the log likelihood (8,)."""
-        x, s, w = _rows(eta, sign, unit, count, first, last)
-        z = s * (x + intercept)
-        u, q, miss = _miss(z)
-        if residual is not None:
-            residual[first:last] = s * w * miss
-        if variance is not None:
-            variance[first:last] = w * u * q * q
-        term = np.where(z >= 0, 0.0, -z) + np.log1p(u)
-        value[:] = -np.multiply(w, term, out=np.zeros_like(term), where=w > 0).sum(axis=0)
 
-else:
+@in_vectors(_emit_slopes, _Logistic)
+def slopes(
+    eta: Matrix, sign: AnyArray, unit: Rows | None, count: AnyArray, first: int, last: int,
+    intercept: Rows, out: Matrix,
+) -> None:  # fmt: skip
+    """First three derivatives in the intercept, of the second and third the negative (3, 8)."""
+    x, s, w = _rows(eta, sign, unit, count, first, last)
+    u, q, miss = _miss(s * (x + intercept))
+    v = w * u * q * q
+    for k, term in enumerate((s * w * miss, v, s * v * (2.0 * miss - 1.0))):
+        out[k] = term.sum(axis=0)
 
-    @intrinsic
-    def moments(typing, eta, sign, unit, count, first, last, out):  # type: ignore[no-untyped-def]
-        """Weights of events and of the others, and weighted sums of eta and its square (4, 8)."""
 
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _emit_moments(_Logistic(context, builder, signature, args))
-
-        return types.void(eta, sign, unit, count, types.int64, types.int64, out), emit
-
-    @intrinsic
-    def slopes(typing, eta, sign, unit, count, first, last, intercept, out):  # type: ignore[no-untyped-def]
-        """First three derivatives in the intercept, of the second and third the negative (3, 8)."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _emit_slopes(_Logistic(context, builder, signature, args))
-
-        return types.void(eta, sign, unit, count, types.int64, types.int64, intercept, out), emit
-
-    @intrinsic
-    def residuals(typing, eta, sign, unit, count, first, last, intercept, residual, variance, value):  # type: ignore[no-untyped-def]  # fmt: skip  # noqa: E501
-        """Residuals and variances, each if asked for, and the log likelihood (8,)."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _emit_residuals(
-                _Logistic(context, builder, signature, args),
-                residual != types.none,
-                variance != types.none,
-            )
-
-        return types.void(
-            eta, sign, unit, count, types.int64, types.int64, intercept, residual, variance, value
-        ), emit
+@in_vectors(_emit_residuals, _Logistic)
+def residuals(
+    eta: Matrix, sign: AnyArray, unit: Rows | None, count: AnyArray, first: int, last: int,
+    intercept: Rows, residual: Matrix | None, variance: Matrix | None, value: Rows,
+) -> None:  # fmt: skip
+    """Residuals and variances, each if asked for, and the log likelihood (8,)."""
+    x, s, w = _rows(eta, sign, unit, count, first, last)
+    z = s * (x + intercept)
+    u, q, miss = _miss(z)
+    if residual is not None:
+        residual[first:last] = s * w * miss
+    if variance is not None:
+        variance[first:last] = w * u * q * q
+    term = np.where(z >= 0, 0.0, -z) + np.log1p(u)
+    value[:] = -np.multiply(w, term, out=np.zeros_like(term), where=w > 0).sum(axis=0)

@@ -8,16 +8,13 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Index, Matrix, Rows
 from riskset.kernels._exponential import LN2_HIGH, LN2_LOW, LOG2E, TAYLOR
-from riskset.kernels._vector import LANES, VectorCode
+from riskset.kernels._vector import LANES, VectorCode, in_vectors
 
 __all__ = ["residuals_of_tail", "residuals_up_to", "sum_after", "sum_up_to"]
 
@@ -95,9 +92,9 @@ class _Sums(VectorCode):
         value = self.element(data, index)
         return self.builder.icmp_signed("!=", value, ir.Constant(value.type, 0))
 
-    def counts(self, k: int, index: Any) -> Any:
-        """A row of argument k, which holds numbers of one byte or of eight, as float64."""
-        data = self.data(k)
+    def counts(self, index: Any) -> Any:
+        """A row of `count`, which has numbers of one byte or of eight, as float64."""
+        data = self.data("count")
         if data.type.pointee == _F64:
             return self.load(data, index)
         first = self.builder.mul(index, ir.Constant(_I64, LANES))
@@ -131,17 +128,17 @@ class _Sums(VectorCode):
         return self.loop(_FIRST, n_blocks, totals, block)
 
 
-def _emit_sum_up_to(e: _Sums, has_more: bool) -> Any:
-    """See `replicates_ref.sum_up_to`; the number of groups follows `starts`."""
+def _emit_sum_up_to(e: _Sums) -> None:
     b = e.builder
-    eta, shift, order = e.data(0), e.load(e.data(1), _FIRST), e.data(2)
-    weight, events, ptr, starts, n_groups = e.data(3), e.data(4), e.data(6), e.data(7), e.args[8]
-    r, hazard, low, value = (e.data(k) for k in (10, 11, 12, 13))
+    eta, order, weight, events = e.data("eta", "order", "weight", "events")
+    ptr, starts, n_groups = e.data("ptr"), e.data("starts"), e.array("starts").nitems
+    r, hazard, shift = e.data("r"), e.data("hazard"), e.load(e.data("shift"), _FIRST)
+    more = e.data("more") if e.is_given("more") else None
     end = b.sub(e.element(ptr, n_groups), _ONE)
 
     def row(i: Any, totals: list[Any]) -> list[Any]:
         running, deaths, part = totals
-        count = e.counts(5, i)
+        count = e.counts(i)
         x = b.fsub(e.risk_row(eta, order, i, end, PREFETCH_ROWS), shift)
         risk = b.fmul(b.fmul(e.spread(e.element(weight, i)), count), _exp(b, x))
         e.store(risk, r, i)
@@ -154,7 +151,7 @@ def _emit_sum_up_to(e: _Sums, has_more: bool) -> Any:
         running, least, part = totals
         running = b.select(e.flag(starts, g), _ZERO, running)
         running, deaths, part = e.loop(*e.rows_of(ptr, g), [running, _ZERO, part], row)
-        total = b.fadd(running, e.load(e.data(9), g)) if has_more else running
+        total = running if more is None else b.fadd(running, e.load(more, g))
         # Without an event the total does not matter, and may be 0 in a lane whose rows at risk all
         # have weight 0: 1 gives a hazard of 0 and a logarithm of 0 without a branch.
         total = b.select(b.fcmp_ordered(">", deaths, _ZERO), total, _all(1.0))
@@ -164,22 +161,19 @@ def _emit_sum_up_to(e: _Sums, has_more: bool) -> Any:
         return [running, least, b.fsub(part, b.fmul(deaths, _log(b, total)))]
 
     _, least, sum_ = e.in_blocks(n_groups, [_ZERO, _all(math.inf), _ZERO], group)
-    e.store(least, low, _FIRST)
-    e.store(sum_, value, _FIRST)
-    return e.context.get_dummy_value()
+    e.store(least, e.data("low"), _FIRST)
+    e.store(sum_, e.data("value"), _FIRST)
 
 
-def _emit_sum_after(e: _Sums) -> Any:
-    """See `replicates_ref.sum_after`; the number of groups follows `starts`."""
+def _emit_sum_after(e: _Sums) -> None:
     b = e.builder
-    eta, shift, order, weight, ptr, starts = (e.data(k) for k in range(6))
-    survival, r, total = (e.data(k) for k in (7, 8, 9))
-    shift, n = e.load(shift, _FIRST), e.args[6]
+    eta, order, weight, ptr, starts = e.data("eta", "order", "weight", "ptr", "starts")
+    survival, r, total = e.data("survival", "r", "total")
+    shift, n = e.load(e.data("shift"), _FIRST), e.array("starts").nitems
 
     def row(i: Any, totals: list[Any]) -> list[Any]:
-        x = b.fsub(
-            e.risk_row(eta, order, i, _FIRST, -PREFETCH_ROWS), shift
-        )  # from the last group down
+        # Groups go from the last one down, so the rows to come lie before.
+        x = b.fsub(e.risk_row(eta, order, i, _FIRST, -PREFETCH_ROWS), shift)
         risk = b.fmul(e.load(weight, i), _exp(b, x))
         e.store(risk, r, i)
         return [b.fadd(totals[0], risk)]
@@ -193,21 +187,20 @@ def _emit_sum_after(e: _Sums) -> Any:
         return [b.select(e.flag(starts, g), _ZERO, running)]
 
     e.loop(_FIRST, n, [_ZERO], group)
-    return e.context.get_dummy_value()
 
 
-def _emit_residuals_up_to(e: _Sums) -> Any:
-    """See `replicates_ref.residuals_up_to`; the number of groups follows `starts`."""
+def _emit_residuals_up_to(e: _Sums) -> None:
     b = e.builder
-    hazard, order, r, events = (e.data(k) for k in range(4))
-    ptr, starts, n, residual = e.data(5), e.data(6), e.args[7], e.data(8)
+    hazard, order, r, events = e.data("hazard", "order", "r", "events")
+    ptr, starts, residual = e.data("ptr", "starts", "residual")
+    n = e.array("starts").nitems
 
     def group(k: Any, totals: list[Any]) -> list[Any]:
         g = b.sub(b.sub(n, _ONE), k)
         seen = b.fadd(totals[0], e.load(hazard, g))
 
         def row(i: Any, _: list[Any]) -> list[Any]:
-            died = b.fmul(e.spread(e.element(events, i)), e.counts(4, i))
+            died = b.fmul(e.spread(e.element(events, i)), e.counts(i))
             left = b.fsub(died, b.fmul(e.load(r, i), seen))
             e.store(left, residual, e.element(order, i))
             return []
@@ -216,14 +209,12 @@ def _emit_residuals_up_to(e: _Sums) -> Any:
         return [b.select(e.flag(starts, g), _ZERO, seen)]
 
     e.loop(_FIRST, n, [_ZERO], group)
-    return e.context.get_dummy_value()
 
 
-def _emit_residuals_of_tail(e: _Sums) -> Any:
-    """See `replicates_ref.residuals_of_tail`; the number of groups follows `starts`."""
+def _emit_residuals_of_tail(e: _Sums) -> None:
     b = e.builder
-    hazard, order, r, ptr, starts = (e.data(k) for k in range(5))
-    n, survival, residual = e.args[5], e.data(6), e.data(7)
+    hazard, order, r, ptr, starts = e.data("hazard", "order", "r", "ptr", "starts")
+    survival, residual, n = e.data("survival"), e.data("residual"), e.array("starts").nitems
 
     def group(g: Any, totals: list[Any]) -> list[Any]:
         seen = b.select(e.flag(starts, g), _ZERO, totals[0])
@@ -237,115 +228,75 @@ def _emit_residuals_of_tail(e: _Sums) -> Any:
         return [b.fadd(seen, b.fmul(e.load(hazard, g), e.load(survival, g)))]
 
     e.loop(_FIRST, n, [_ZERO], group)
-    return e.context.get_dummy_value()
 
 
-if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+@in_vectors(_emit_sum_up_to, _Sums)
+def sum_up_to(
+    eta: Matrix, shift: Rows, order: Index, weight: Rows, events: Rows, count: AnyArray,
+    ptr: Index, starts: NDArray[np.bool_], more: Matrix | None, r: Matrix,
+    hazard: Matrix, low: Rows, value: Rows,
+) -> None:  # fmt: skip
+    """See `replicates_ref.sum_up_to`."""
+    running = np.zeros(LANES)
+    low[:], value[:] = np.inf, 0.0
+    for g in range(starts.size):
+        if starts[g]:
+            running[:] = 0.0
+        deaths = np.zeros(LANES)
+        for i in range(ptr[g], ptr[g + 1]):
+            x = eta[order[i]] - shift
+            r[i] = weight[i] * count[i] * np.exp(x)
+            running += r[i]
+            deaths += events[i] * count[i]
+            value += events[i] * count[i] * x
+        total = running if more is None else running + more[g]
+        total = np.where(deaths > 0, total, 1.0)
+        hazard[g] = deaths / total
+        low[:] = np.minimum(low, total)
+        value -= deaths * np.log(total)
 
-    def sum_up_to(
-        eta: Matrix, shift: Rows, order: Index, weight: Rows, events: Rows, count: AnyArray,
-        ptr: Index, starts: NDArray[np.bool_], n_groups: int, more: Matrix | None, r: Matrix,
-        hazard: Matrix, low: Rows, value: Rows,
-    ) -> None:  # fmt: skip
-        """See `replicates_ref.sum_up_to`."""
-        running = np.zeros(LANES)
-        low[:], value[:] = np.inf, 0.0
-        for g in range(n_groups):
-            if starts[g]:
-                running[:] = 0.0
-            deaths = np.zeros(LANES)
-            for i in range(ptr[g], ptr[g + 1]):
-                x = eta[order[i]] - shift
-                r[i] = weight[i] * count[i] * np.exp(x)
-                running += r[i]
-                deaths += events[i] * count[i]
-                value += events[i] * count[i] * x
-            total = running if more is None else running + more[g]
-            total = np.where(deaths > 0, total, 1.0)
-            hazard[g] = deaths / total
-            low[:] = np.minimum(low, total)
-            value -= deaths * np.log(total)
 
-    def sum_after(
-        eta: Matrix, shift: Rows, order: Index, weight: Matrix, ptr: Index,
-        starts: NDArray[np.bool_], n_groups: int, survival: Matrix, r: Matrix, total: Matrix,
-    ) -> None:  # fmt: skip
-        """See `replicates_ref.sum_after`."""
-        running = np.zeros(LANES)
-        for g in range(n_groups - 1, -1, -1):
-            total[g] += running * survival[g]
-            for i in range(ptr[g], ptr[g + 1]):
-                r[i] = weight[i] * np.exp(eta[order[i]] - shift)
-                running += r[i]
-            if starts[g]:
-                running[:] = 0.0
+@in_vectors(_emit_sum_after, _Sums)
+def sum_after(
+    eta: Matrix, shift: Rows, order: Index, weight: Matrix, ptr: Index,
+    starts: NDArray[np.bool_], survival: Matrix, r: Matrix, total: Matrix,
+) -> None:  # fmt: skip
+    """See `replicates_ref.sum_after`."""
+    running = np.zeros(LANES)
+    for g in range(starts.size - 1, -1, -1):
+        total[g] += running * survival[g]
+        for i in range(ptr[g], ptr[g + 1]):
+            r[i] = weight[i] * np.exp(eta[order[i]] - shift)
+            running += r[i]
+        if starts[g]:
+            running[:] = 0.0
 
-    def residuals_up_to(
-        hazard: Matrix, order: Index, r: Matrix, events: Rows, count: AnyArray, ptr: Index,
-        starts: NDArray[np.bool_], n_groups: int, residual: Matrix,
-    ) -> None:  # fmt: skip
-        """See `replicates_ref.residuals_up_to`."""
-        seen = np.zeros(LANES)
-        for g in range(n_groups - 1, -1, -1):
-            seen += hazard[g]
-            for i in range(ptr[g], ptr[g + 1]):
-                residual[order[i]] = events[i] * count[i] - r[i] * seen
-            if starts[g]:
-                seen[:] = 0.0
 
-    def residuals_of_tail(
-        hazard: Matrix, order: Index, r: Matrix, ptr: Index, starts: NDArray[np.bool_],
-        n_groups: int, survival: Matrix, residual: Matrix,
-    ) -> None:  # fmt: skip
-        """See `replicates_ref.residuals_of_tail`."""
-        seen = np.zeros(LANES)
-        for g in range(n_groups):
-            if starts[g]:
-                seen[:] = 0.0
-            for i in range(ptr[g], ptr[g + 1]):
-                residual[order[i]] -= r[i] * seen
-            seen += hazard[g] * survival[g]
+@in_vectors(_emit_residuals_up_to, _Sums)
+def residuals_up_to(
+    hazard: Matrix, order: Index, r: Matrix, events: Rows, count: AnyArray, ptr: Index,
+    starts: NDArray[np.bool_], residual: Matrix,
+) -> None:  # fmt: skip
+    """See `replicates_ref.residuals_up_to`."""
+    seen = np.zeros(LANES)
+    for g in range(starts.size - 1, -1, -1):
+        seen += hazard[g]
+        for i in range(ptr[g], ptr[g + 1]):
+            residual[order[i]] = events[i] * count[i] - r[i] * seen
+        if starts[g]:
+            seen[:] = 0.0
 
-else:
 
-    @intrinsic
-    def sum_up_to(typing, eta, shift, order, weight, events, count, ptr, starts, n_groups, more, r, hazard, low, value):  # type: ignore[no-untyped-def]  # fmt: skip  # noqa: E501
-        """See `replicates_ref.sum_up_to`."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            has_more = more != types.none
-            return _emit_sum_up_to(_Sums(context, builder, signature, args), has_more)
-
-        return types.void(
-            eta, shift, order, weight, events, count, ptr, starts, types.int64, more, r, hazard,
-            low, value,
-        ), emit  # fmt: skip
-
-    @intrinsic
-    def sum_after(typing, eta, shift, order, weight, ptr, starts, n_groups, survival, r, total):  # type: ignore[no-untyped-def]
-        """See `replicates_ref.sum_after`."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _emit_sum_after(_Sums(context, builder, signature, args))
-
-        return types.void(
-            eta, shift, order, weight, ptr, starts, types.int64, survival, r, total
-        ), emit
-
-    @intrinsic
-    def residuals_up_to(typing, hazard, order, r, events, count, ptr, starts, n_groups, residual):  # type: ignore[no-untyped-def]
-        """See `replicates_ref.residuals_up_to`."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _emit_residuals_up_to(_Sums(context, builder, signature, args))
-
-        return types.void(hazard, order, r, events, count, ptr, starts, types.int64, residual), emit
-
-    @intrinsic
-    def residuals_of_tail(typing, hazard, order, r, ptr, starts, n_groups, survival, residual):  # type: ignore[no-untyped-def]
-        """See `replicates_ref.residuals_of_tail`."""
-
-        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _emit_residuals_of_tail(_Sums(context, builder, signature, args))
-
-        return types.void(hazard, order, r, ptr, starts, types.int64, survival, residual), emit
+@in_vectors(_emit_residuals_of_tail, _Sums)
+def residuals_of_tail(
+    hazard: Matrix, order: Index, r: Matrix, ptr: Index, starts: NDArray[np.bool_],
+    survival: Matrix, residual: Matrix,
+) -> None:  # fmt: skip
+    """See `replicates_ref.residuals_of_tail`."""
+    seen = np.zeros(LANES)
+    for g in range(starts.size):
+        if starts[g]:
+            seen[:] = 0.0
+        for i in range(ptr[g], ptr[g + 1]):
+            residual[order[i]] -= r[i] * seen
+        seen += hazard[g] * survival[g]

@@ -137,7 +137,7 @@ def sum_up_to(
     value: Rows,
 ) -> None:
     vector.sum_up_to(
-        eta, shift, order, weight, events, count, group_ptr, starts, starts.size, more, r, hazard,
+        eta, shift, order, weight, events, count, group_ptr, starts, more, r, hazard,
         low, value,
     )  # fmt: skip
 
@@ -154,8 +154,7 @@ def sum_after(
     r: Matrix,
     total: Matrix,
 ) -> None:
-    n = starts.size
-    vector.sum_after(eta, shift, order, weight, group_ptr, starts, n, survival, r, total)
+    vector.sum_after(eta, shift, order, weight, group_ptr, starts, survival, r, total)
 
 
 @kernel
@@ -169,8 +168,7 @@ def residuals_up_to(
     starts: NDArray[np.bool_],
     residual: Matrix,
 ) -> None:
-    n = starts.size
-    vector.residuals_up_to(hazard, order, r, events, count, group_ptr, starts, n, residual)
+    vector.residuals_up_to(hazard, order, r, events, count, group_ptr, starts, residual)
 
 
 @kernel
@@ -183,8 +181,7 @@ def residuals_of_tail(
     survival: Matrix,
     residual: Matrix,
 ) -> None:
-    n = starts.size
-    vector.residuals_of_tail(hazard, order, r, group_ptr, starts, n, survival, residual)
+    vector.residuals_of_tail(hazard, order, r, group_ptr, starts, survival, residual)
 
 
 @kernel
