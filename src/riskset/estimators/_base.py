@@ -26,6 +26,7 @@ from riskset.data.dataset import Dataset
 from riskset.data.design import Design
 from riskset.data.design_columns import column_names
 from riskset.data.frame import data_frame
+from riskset.data.schema_form import EncoderForm
 from riskset.estimators._fitted import Fitted, Training
 from riskset.estimators._input import (
     FittedColumns,
@@ -35,12 +36,12 @@ from riskset.estimators._input import (
     as_surv,
     frame_library,
     lift,
-    never_failing,
     read_covariates,
     refuse_beside,
 )
 from riskset.estimators.blocks import NO_ROBUST, Blocks, fit_blocks
-from riskset.estimators.fit_file import FACTS, SavedFit, write_archive
+from riskset.estimators.fit_file import FACTS, SavedFit, penalty_to_dict, write_archive
+from riskset.estimators.fit_form import EstimatorForm
 from riskset.kernels.cuda import device
 from riskset.metrics import concordance, concordance_of
 from riskset.model.loss import Loss
@@ -212,14 +213,9 @@ class HazardModelBase(PenaltyParameters, ABC):
         censoring = self._block_censoring()
         with self._bar() as report:
             joined, solution, kept, is_penalized = fit_blocks(
-                blocks,
-                self.cause,
-                censoring,
-                self._block_strengths,
-                self.tol,
-                self.max_iter,
-                report,
-            )
+                blocks, self.cause, censoring, self._block_strengths,
+                tol=self.tol, max_iter=self.max_iter, report=report,
+            )  # fmt: skip
         facts, names = joined.facts, joined.rows.head.names
         self.n_features_in_ = len(names)
         if names != column_names(None, None, len(names)):  # columns of an array have none
@@ -232,8 +228,8 @@ class HazardModelBase(PenaltyParameters, ABC):
         self.n_events_ = sum(fact.n_events for fact in facts)
         self.n_strata_ = len(joined.strata)
         self.n_dropped_ = joined.n_dropped
-        found = _notes_on(joined.n_near_ties, self.n_strata_, joined.n_strata_with_events)
-        self.notes_ = [*found, *solution.notes, *([NO_ROBUST] * self._is_robust)]
+        notes = _notes_on(joined.n_near_ties, self.n_strata_, joined.n_strata_with_events)
+        self.notes_ = [*notes, *solution.notes, *([NO_ROBUST] * self._is_robust)]
         self._fitted = Fitted(None, kept)
         self._library = None
         self.seconds_ = {"prepare": 0.0, "fit": time.perf_counter() - started}
@@ -263,7 +259,9 @@ class HazardModelBase(PenaltyParameters, ABC):
     def _bar(self) -> Iterator[ResidualReport]:
         """A progress bar, as the report of a fit."""
         with ProgressBar(f"Fitting {type(self).__name__}", self.progress) as bar:
-            yield lambda steps, kkt: bar.update(_share(kkt, self.tol), _detail(steps, kkt))
+            yield lambda steps, kkt: bar.update(
+                _share(kkt, self.tol), f"step {steps}, residual {kkt:.1e}"
+            )
 
     def _options(self) -> dict[str, tuple[str, ...]]:
         """The values of each parameter that has a few."""
@@ -332,32 +330,22 @@ class HazardModelBase(PenaltyParameters, ABC):
         design, columns = read_covariates(self, X, known)
         notes: list[Note] = []
         n_dropped: dict[str, int] = {}
+        beside: dict[str, Any] = {
+            "sample_weight": sample_weight,
+            "strata": strata,
+            "offset": offset,
+        }
         if isinstance(X, Dataset) and (X is given or y is None):
-            refuse_beside(
-                "a Dataset, which brings its own",
-                y=y,
-                sample_weight=sample_weight,
-                strata=strata,
-                offset=offset,
-                cluster=cluster,
-            )
+            refuse_beside("a Dataset, which brings its own", y=y, **beside, cluster=cluster)
             outcome = X.outcome(self.cause)
             notes += X.notes
             n_dropped |= X.n_dropped
         else:
             if isinstance(X, Dataset):  # a frame with the roles of the fit, its outcome beside it
-                own = X.outcome_columns
-                offset = own.offset if offset is None else offset
-                strata = own.strata or None if strata is None else strata
-            outcome = as_outcome(
-                y,
-                design.n_rows,
-                sample_weight=sample_weight,
-                strata=strata,
-                offset=offset,
-                cluster=cluster,
-                cause=self.cause,
-            )
+                roles = X.outcome_columns
+                beside["offset"] = roles.offset if offset is None else offset
+                beside["strata"] = roles.strata or None if strata is None else strata
+            outcome = as_outcome(y, design.n_rows, **beside, cluster=cluster, cause=self.cause)
         absent = int(np.count_nonzero(outcome.weight == 0))
         if absent:
             n_dropped["rows_of_weight_0"] = absent
@@ -435,21 +423,31 @@ class HazardModelBase(PenaltyParameters, ABC):
         if self._fitted.has_training:  # which may have been left to the data
             outcome = self._fitted.training.loss.outcome
             cause = outcome.labels.get(outcome.cause, outcome.cause)
-        names = getattr(self, "feature_names_in_", None)
+        names, columns = getattr(self, "feature_names_in_", None), self._columns
+        encoder: Any = columns.encoder
+        estimator: dict[str, Any] = {
+            "class": type(self).__name__,
+            "parameters": {name: _plain(value) for name, value in parameters.items()},
+            "penalty": penalty_to_dict(self.penalty),
+            "search": None,
+            "n_features_in": self.n_features_in_,
+            "feature_names_in": None if names is None else list(names),
+            "encoder": None
+            if encoder is None
+            else EncoderForm.model_construct(**encoder.to_dict()),
+            "factors": [list(factor) for factor in columns.factors],
+            "library": self._library,
+            "is_penalized": self._is_penalized,
+            "is_robust": self._is_robust,
+        }
         return SavedFit(
-            name=type(self).__name__,
-            parameters={name: _plain(value) for name, value in parameters.items()},
-            penalty=self.penalty,
+            estimator=EstimatorForm.model_construct(**estimator),
             cause=_plain(cause),
             facts={key: _plain(getattr(self, name)) for key, name in FACTS.items()},
             coef=self.coef_,
-            columns=self._columns,
+            names=columns.names,
+            schema=columns.schema,
             notes=tuple(self.notes_),
-            n_features_in=self.n_features_in_,
-            feature_names_in=None if names is None else list(names),
-            is_penalized=self._is_penalized,
-            is_robust=self._is_robust,
-            library=self._library,
             arrays=self._fitted.to_arrays(with_variances=with_variances),
         )
 
@@ -458,8 +456,9 @@ class HazardModelBase(PenaltyParameters, ABC):
         for key, name in FACTS.items():
             if key in fit.facts:
                 setattr(self, name, fit.facts[key])
+        estimator = fit.estimator
         self.coef_, self._columns = fit.coef, fit.columns
-        self.covariates_ = fit.columns.names
+        self.covariates_ = fit.names
         if self.coef_.shape != (len(self.covariates_),):
             raise InputError(
                 f"the file names {len(self.covariates_):,} covariates, but holds "
@@ -467,11 +466,11 @@ class HazardModelBase(PenaltyParameters, ABC):
                 hint="save the model again.",
             )
         self.notes_ = list(fit.notes)
-        self.n_features_in_ = fit.n_features_in
-        if fit.feature_names_in is not None:
-            self.feature_names_in_ = np.array(fit.feature_names_in, dtype=object)
-        self._is_penalized, self._is_robust = fit.is_penalized, fit.is_robust
-        self._library = fit.library
+        self.n_features_in_ = estimator.n_features_in
+        if estimator.feature_names_in is not None:
+            self.feature_names_in_ = np.array(estimator.feature_names_in, dtype=object)
+        self._is_penalized, self._is_robust = estimator.is_penalized, estimator.is_robust
+        self._library = estimator.library
         self._check_parameters()
         self._fitted = Fitted(None, fit.arrays)
         self._fitted.check()
@@ -599,10 +598,8 @@ class HazardModelBase(PenaltyParameters, ABC):
         if isinstance(X, Dataset) and y is None:
             risk, *_ = self._read_centred(X, None, None)
             outcome = X.outcome(self.cause)
-            if self.competing_never_fail:
-                later = never_failing(outcome.time, outcome.event, outcome.cause)
-                outcome = outcome.replace(time=later)
-            return concordance_of(outcome, risk).concordance
+            stay = self.competing_never_fail
+            return concordance_of(outcome, risk, competing_stay=stay).concordance
         surv = as_surv(y, self.cause, competing_never_fail=self.competing_never_fail)
         risk, strata, _ = self._read_centred(X, strata, offset)
         if risk.size != surv.size:
@@ -624,10 +621,10 @@ class HazardModelBase(PenaltyParameters, ABC):
         design, _ = read_covariates(self, X, self._columns)
         places = Places()
         if isinstance(X, Dataset):
-            own, places = X.outcome_columns, X.places
-            offset = own.offset if offset is None else offset
-            if strata is None and own.strata:
-                strata = own.strata if len(own.strata) > 1 else own.strata[0]
+            roles, places = X.outcome_columns, X.places
+            offset = roles.offset if offset is None else offset
+            if strata is None and roles.strata:
+                strata = roles.strata if len(roles.strata) > 1 else roles.strata[0]
         return design, strata, as_offset(offset, design.n_rows), places
 
     def _read_centred(
@@ -667,10 +664,6 @@ def _plain(value: Any) -> Any:
 def _share(kkt: float, tol: float) -> float:
     """Part of the way from a residual of 1 to the tolerance, on a log scale."""
     return float(np.clip(np.log(max(kkt, 1e-300)) / np.log(tol), 0.0, 1.0))
-
-
-def _detail(steps: int, kkt: float) -> str:
-    return f"step {steps}, residual {kkt:.1e}"
 
 
 def _notes_on(n_near_ties: int, n_strata: int, n_with_events: int) -> list[Note]:

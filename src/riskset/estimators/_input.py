@@ -41,7 +41,6 @@ __all__ = [
     "as_surv",
     "frame_library",
     "lift",
-    "never_failing",
     "read_covariates",
     "refuse_beside",
 ]
@@ -385,8 +384,9 @@ def as_surv(y: object, cause: int | str | None, *, competing_never_fail: bool = 
         )
     chosen = _code_of_fit(cause, labels, has_events=bool(codes.any()))
     events = codes == chosen
-    if competing_never_fail:
-        times = never_failing(times, codes, chosen)
+    if competing_never_fail:  # their times are beyond all others
+        competing = (codes != 0) & ~events
+        times = np.where(competing, np.nextafter(times.max(initial=0.0), np.inf), times)
     fields: list[tuple[str, type]] = [("event", np.bool_), ("time", np.float64)]
     surv = np.empty(times.size, dtype=fields + [("entry", np.float64)] * (entry is not None))
     surv["event"], surv["time"] = events, times
@@ -401,12 +401,6 @@ def _code_of_fit(cause: int | str | None, labels: CauseLabels, *, has_events: bo
         return max(labels, default=0) + 1
     code = cause_code(cause, labels)
     return 1 if code is None or not isinstance(code, int | np.integer) else int(code)
-
-
-def never_failing(time: Rows, event: AnyArray, cause: int) -> Rows:
-    """Times, with those of competing events beyond all others."""
-    competing = (event != 0) & (event != cause)
-    return np.where(competing, np.nextafter(time.max(initial=0.0), np.inf), time)
 
 
 def as_offset(offset: object, n_rows: int) -> Rows:

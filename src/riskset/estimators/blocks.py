@@ -32,7 +32,6 @@ from riskset.solve.block_rows import BlockEta, BlockRows
 from riskset.solve.blocks import BlockMinimisation, BlockProblem
 from riskset.solve.fit import minimise
 from riskset.solve.optimality import in_stored_units
-from riskset.solve.prox_newton import ResidualReport
 from riskset.solve.result import Solution
 
 __all__ = ["NO_ROBUST", "Blocks", "fit_blocks"]
@@ -311,22 +310,17 @@ def fit_blocks(
     cause: Any,
     censoring: Subdistribution | None,
     strengths: Callable[[Design], tuple[Features, Features]],
-    tol: float,
-    max_iter: int,
-    report: ResidualReport,
+    **options: Any,
 ) -> BlockFit:
-    """Fit; begins anew where a worker died and others can take its blocks.
-
-    Raises
-    ------
-    RisksetError
-        If workers die again and again.
-    """
-    attempt = 0
+    """Fit with `options` of the minimiser; begin anew if a worker dies and others have room."""
+    absent_is_zero, attempt = blocks.absent == "zero", 0
     while True:
         attempt += 1
         try:
-            return _fit(blocks, cause, censoring, strengths, tol, max_iter, report)
+            joined = join(
+                blocks.crew, blocks.names, cause, censoring, absent_is_zero=absent_is_zero
+            )
+            return _fit(joined, strengths, options)
         except LostBlock as error:
             if attempt == ATTEMPTS:
                 raise RisksetError(
@@ -338,24 +332,16 @@ def fit_blocks(
 
 
 def _fit(
-    blocks: Blocks,
-    cause: Any,
-    censoring: Subdistribution | None,
+    joined: Joined,
     strengths: Callable[[Design], tuple[Features, Features]],
-    tol: float,
-    max_iter: int,
-    report: ResidualReport,
+    options: dict[str, Any],
 ) -> BlockFit:
-    joined = join(
-        blocks.crew, blocks.names, cause, censoring, absent_is_zero=blocks.absent == "zero"
-    )
     rows = joined.rows
     l1, l2 = strengths(rows.head)
     problem = BlockProblem.of(rows)
     run, solution = minimise(
-        problem, *in_stored_units(rows.head, l1, l2), tol=tol, max_iter=max_iter, report=report,
-        method=BlockMinimisation,
-    )  # fmt: skip
+        problem, *in_stored_units(rows.head, l1, l2), method=BlockMinimisation, **options
+    )
     kept = {"center": rows.head.center}
     rows.refresh(run.eta)
     kept |= {f"baseline_{k}": v for k, v in _baseline(joined).to_arrays().items()}
@@ -391,15 +377,15 @@ def _variances(problem: BlockProblem, eta: BlockEta, solution: Solution) -> dict
     p = head.n_features
     if p > KEEP_VARIANCE or float(head.n_rows) * p**2 > MAX_VARIANCE_WORK * rows.crew.n_blocks:
         return {}
-    found = _covariance(rows, eta, np.flatnonzero(~solution.aliased))
+    covariance = _covariance(rows, eta, np.flatnonzero(~solution.aliased))
     null = _covariance(rows, rows.at_offset(), np.arange(p))
-    none = ChiSquareTest(float("nan"), found.rank)
+    none = ChiSquareTest(float("nan"), covariance.rank)
     score = ChiSquareTest(null.inverse.form(problem.gradient_at_zero), null.rank)
     ratio = likelihood_ratio_test(solution.log_likelihood, solution.null_log_likelihood, score.df)
-    wald = wald_test(solution.coef, found) if np.isfinite(solution.coef).all() else none
+    wald = wald_test(solution.coef, covariance) if np.isfinite(solution.coef).all() else none
     return {
-        "variance": found.matrix,
-        "standard_error": found.standard_error,
+        "variance": covariance.matrix,
+        "standard_error": covariance.standard_error,
         "robust_variance": np.full((p, p), np.nan),
         "robust_standard_error": np.full(p, np.nan),
         "tests": tests_to_array(ModelTests(ratio, score, wald, None)),

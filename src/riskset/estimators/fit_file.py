@@ -14,9 +14,9 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,6 @@ from riskset.estimators.fit_form import (
     FitForm,
     PenaltyForm,
     PredictionForm,
-    SearchForm,
 )
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import L1, L2, ElasticNet, Penalty
@@ -55,6 +54,7 @@ __all__ = [
     "SavedFit",
     "blaming_file",
     "fit_document",
+    "penalty_to_dict",
     "read_fit_file",
     "write_archive",
 ]
@@ -91,64 +91,48 @@ AGAIN = "write it again with `riskset fit --out` or model.save(...), or copy the
 class SavedFit:
     """A fitted estimator without its data.
 
-    Attributes
-    ----------
-    name : str
-        Of its class.
-    parameters : dict
-        Those of the constructor but the penalty; one with a value for each row is None.
-    penalty : Penalty or None
-    cause : int, str or None
-        The event studied, also where that was left to the data.
-    facts : dict
-        Attributes by name, see `FACTS`; those that a file lacks are absent.
-    coef : (p,) float64
-    columns : FittedColumns
-    notes : tuple of Note
-    n_features_in, feature_names_in : int, list or None
-        As scikit-learn has them.
-    is_penalized, is_robust : bool
-    library : str or None
-        The library of data frames that X came from.
-    arrays : dict of arrays
-        What `Fitted.to_arrays` returns.
-    cross_validation : CrossValidation or None
+    `facts` are attributes by their keys in `FACTS`; a file may lack some. `cause` is the event
+    studied, also if it was left to the data. `arrays` are those of `Fitted.to_arrays`.
     """
 
-    name: str
-    parameters: dict[str, Any]
-    penalty: Penalty | None
+    estimator: EstimatorForm
     cause: int | str | None
     facts: dict[str, Any]
     coef: Features
-    columns: FittedColumns
+    names: tuple[str, ...]
+    schema: Schema | None
     notes: tuple[Note, ...]
-    n_features_in: int
-    feature_names_in: list[Any] | None
-    is_penalized: bool
-    is_robust: bool
-    library: str | None
-    arrays: dict[str, AnyArray] = field(default_factory=dict)
+    arrays: dict[str, AnyArray]
     cross_validation: CrossValidation | None = None
+
+    @property
+    def penalty(self) -> Penalty | None:
+        """The penalty that the estimator was made with."""
+        return penalty_from_dict(self.estimator.penalty)
+
+    @property
+    def columns(self) -> FittedColumns:
+        """What X looked like at the fit."""
+        encoder, factors = self.estimator.encoder, self.estimator.factors
+        return FittedColumns(
+            self.names,
+            None if encoder is None else FrameEncoder.from_dict(encoder.model_dump()),
+            self.schema,
+            tuple(map(tuple, factors)),
+        )
 
 
 # ------------------------------------------------------------------------------------- writing
 
 
 def write_archive(path: str | os.PathLike[str], fit: SavedFit) -> None:
-    """Write the document and the arrays that it does not hold, whole or not at all.
-
-    Raises
-    ------
-    InputError
-        If the path is a folder, or in a folder that is absent or closed to writing.
-    """
+    """Write the document and the arrays that it does not hold, whole or not at all."""
     path = Path(path)
     check_target(path)
     arrays = {name: array for name, array in fit.arrays.items() if not _is_in_document(name)}
     if fit.cross_validation is not None:
-        found = fit.cross_validation.to_arrays()
-        arrays |= {f"{SEARCH}{name}": array for name, array in found.items()}
+        scores = fit.cross_validation.to_arrays()
+        arrays |= {f"{SEARCH}{name}": array for name, array in scores.items()}
     packed = {name: _packed(array) for name, array in arrays.items()}
     document = fit_document(fit, checksums=_checksums(packed))
     with replacing(path) as (temporary,), temporary.open("wb") as stream:
@@ -169,22 +153,11 @@ def fit_document(
 ) -> dict[str, Any]:
     """The content of ``fit.json``: a fitted model as JSON can hold it.
 
-    Parameters
-    ----------
-    fit : SavedFit
-    interval : ConfidenceInterval, optional
-        Confidence intervals to store.
-    seconds : mapping, optional
-        Times to report in addition to those of the fit.
-    checksums : mapping, optional
-        SHA-256 of the arrays that are stored with the document, by name.
-
-    Returns
-    -------
-    dict
-        Infinite numbers are the strings "inf" and "-inf"; numbers that are not defined are None.
+    Infinite numbers are the strings "inf" and "-inf"; numbers that are not defined are None.
+    `seconds` are reported in addition to those of the fit. `checksums` are the SHA-256 of the
+    arrays that are stored with the document.
     """
-    names = fit.columns.names
+    names, parameters = fit.names, fit.estimator.parameters
     facts = {key: _plain_number(fit.facts[key]) for key in FACTS if key in fit.facts}
     document: dict[str, Any] = {
         "riskset": __version__,
@@ -193,14 +166,14 @@ def fit_document(
         "n_features": len(names),
         "penalty": _penalty(fit),
         "coef": _named(names, fit.coef),
-        "tol": fit.parameters["tol"],
+        "tol": parameters["tol"],
         **facts,
     }
     document |= {key: _named(names, fit.arrays[key]) for key in ERRORS if key in fit.arrays}
     if interval is not None:
         document["interval"] = _interval(interval)
     if fit.cross_validation is not None:
-        document["cross_validation"] = _cross_validation(fit.cross_validation, fit.parameters)
+        document["cross_validation"] = _cross_validation(fit.cross_validation, parameters)
     document["warnings"] = [
         {"code": note.code, "columns": list(note.columns), "message": note.message}
         for note in fit.notes
@@ -215,7 +188,7 @@ def fit_document(
 
 def _kind(fit: SavedFit) -> dict[str, object]:
     """Which model it is, and what is special about it."""
-    parameters, schema = fit.parameters, fit.columns.schema
+    parameters, schema = fit.estimator.parameters, fit.schema
     if "ties" in parameters:
         return {"model": "cox", "ties": parameters["ties"], "cause": fit.cause}
     named = parameters["censoring_group"]
@@ -231,32 +204,22 @@ def _kind(fit: SavedFit) -> dict[str, object]:
 
 
 def _estimator(fit: SavedFit) -> dict[str, object]:
-    """See `EstimatorForm`."""
-    encoder, found = fit.columns.encoder, fit.cross_validation
-    search = None if found is None else {
-        "penalties": [penalty_to_dict(penalty) for penalty in found.penalties],
-        "score": found.score_name,
-        "best": found.best,
-        "chosen": found.chosen,
-    }  # fmt: skip
-    return {
-        "class": fit.name,
-        "parameters": fit.parameters,
-        "penalty": penalty_to_dict(fit.penalty),
-        "search": search,
-        "n_features_in": fit.n_features_in,
-        "feature_names_in": fit.feature_names_in,
-        "encoder": None if encoder is None else encoder.to_dict(),
-        "factors": [list(factor) for factor in fit.columns.factors],
-        "library": fit.library,
-        "is_penalized": fit.is_penalized,
-        "is_robust": fit.is_robust,
-    }
+    """The estimator, with what its cross-validation keeps in addition to arrays."""
+    document = fit.estimator.model_dump(by_alias=True, warnings=False)
+    search = fit.cross_validation
+    if search is not None:
+        document["search"] = {
+            "penalties": [penalty_to_dict(penalty) for penalty in search.penalties],
+            "score": search.score_name,
+            "best": search.best,
+            "chosen": search.chosen,
+        }
+    return document
 
 
 def _prediction(fit: SavedFit) -> dict[str, object]:
     """How to read new data, and the baseline: log H at time, for a linear predictor `center`."""
-    names, schema, arrays = fit.columns.names, fit.columns.schema, fit.arrays
+    names, schema, arrays = fit.names, fit.schema, fit.arrays
     center = arrays["center"]
     limit, baseline = {}, None
     if "step" in arrays:
@@ -284,8 +247,8 @@ def _prediction(fit: SavedFit) -> dict[str, object]:
 
 
 def _penalty(fit: SavedFit) -> dict[str, object]:
-    found, names = fit.cross_validation, fit.columns.names
-    penalty = fit.penalty if found is None else found.penalties[found.chosen]
+    search, names = fit.cross_validation, fit.names
+    penalty = fit.penalty if search is None else search.penalties[search.chosen]
     if penalty is None:
         return {"l1": 0.0, "l2": 0.0, "unpenalized": []}
     factors = penalty.factors(names)
@@ -389,18 +352,10 @@ def _packed(array: AnyArray) -> bytes:
 
 
 def read_fit_file(path: str | os.PathLike[str]) -> SavedFit:
-    """Read a fit that riskset wrote, now or in an earlier version.
+    """Read what `model.save` or ``riskset fit`` wrote, now or in an earlier version.
 
-    Parameters
-    ----------
-    path : path
-        What `model.save` or ``riskset fit --out`` wrote, or a folder with a ``fit.json``.
-
-    Raises
-    ------
-    FileNotFoundError
-    InputError
-        If the file is not one of ours, is damaged or was changed, or comes from a later version.
+    The path may be that of a folder with a ``fit.json``. Raises InputError if the file is not one
+    of ours, is damaged or was changed, or comes from a later version.
     """
     path = Path(path)
     if path.is_dir():
@@ -493,49 +448,29 @@ def _from_form(
 ) -> SavedFit:
     names, kept = tuple(form.coef), form.prediction
     estimator = _of_format_1(form) if form.estimator is None else form.estimator
-    name: str = estimator.name
-    penalty, found = estimator.penalty, estimator.search
-    if found is not None and not any(array.startswith(SEARCH) for array in arrays):
+    search = estimator.search
+    if search is not None and not any(array.startswith(SEARCH) for array in arrays):
         # A document alone does not hold every replicate: the fit is that of the chosen penalty.
-        penalty, name, found = found.penalties[found.chosen], name.removesuffix("CV"), None
+        name, penalty = estimator.name.removesuffix("CV"), search.penalties[search.chosen]
+        chosen = {"name": name, "penalty": penalty, "search": None}
+        estimator = estimator.model_copy(update=chosen)
     for key in ERRORS:
         errors = getattr(form, key)
         if errors is not None:
             arrays[key] = np.array(list(errors.values()), dtype=np.float64)
     facts = {key: getattr(form, key) for key in FACTS if key in form.model_fields_set}
-    encoder = None if estimator.encoder is None else estimator.encoder.model_dump()
     with blaming_file(path):
         return SavedFit(
-            name=name,
-            parameters=estimator.parameters,
-            penalty=penalty_from_dict(penalty),
+            estimator=estimator,
             cause=form.cause,
             facts={key: np.nan if value is None else value for key, value in facts.items()},
             coef=np.array(list(form.coef.values())),
-            columns=_columns(names, encoder, schema, estimator.factors),
+            names=names,
+            schema=None if schema is None else Schema.from_dict(schema),
             notes=tuple(Note(n.code, tuple(n.columns), n.message) for n in form.warnings),
-            n_features_in=estimator.n_features_in,
-            feature_names_in=estimator.feature_names_in,
-            is_penalized=estimator.is_penalized,
-            is_robust=estimator.is_robust,
-            library=estimator.library,
-            cross_validation=_search(found, arrays, estimator.library),
+            cross_validation=_take_search(estimator, arrays),
             arrays=arrays | _prediction_arrays(names, kept),
         )
-
-
-def _columns(
-    names: Sequence[str],
-    encoder: dict[str, Any] | None,
-    schema: dict[str, Any] | None,
-    factors: list[list[str]],
-) -> FittedColumns:
-    return FittedColumns(
-        tuple(names),
-        None if encoder is None else FrameEncoder.from_dict(encoder),
-        None if schema is None else Schema.from_dict(schema),
-        tuple(map(tuple, factors)),
-    )
 
 
 def _prediction_arrays(names: tuple[str, ...], kept: PredictionForm) -> dict[str, AnyArray]:
@@ -601,40 +536,50 @@ def _from_archive_form(
     if "arrays" in document:
         _check_arrays(path, document["arrays"], packed)
     form = check_form(ArchiveForm, document, file=path.name, hint="save the model again.")
-    attributes = form.attributes
+    attributes, schema = form.attributes, document["schema"]
     with blaming_file(path):
+        estimator = EstimatorForm.model_validate(
+            {
+                "class": form.model,
+                "parameters": form.parameters,
+                "penalty": form.penalty,
+                "search": form.cross_validation,
+                "n_features_in": attributes["n_features_in_"],
+                "feature_names_in": form.feature_names_in_,
+                "encoder": form.encoder,
+                "factors": form.factors,
+                "library": attributes["_library"],
+                "is_penalized": attributes["_is_penalized"],
+                "is_robust": attributes["_is_robust"],
+            }
+        )
         return SavedFit(
-            name=form.model,
-            parameters=form.parameters,
-            penalty=penalty_from_dict(form.penalty),
+            estimator=estimator,
             cause=form.parameters["cause"],
             facts={key: attributes[name] for key, name in FACTS.items()},
             coef=arrays.pop("coef"),
-            columns=_columns(
-                form.covariates, document["encoder"], document["schema"], form.factors
-            ),
+            names=tuple(form.covariates),
+            schema=None if schema is None else Schema.from_dict(schema),
             notes=tuple(Note(code, tuple(names), text) for code, names, text in document["notes"]),
-            n_features_in=attributes["n_features_in_"],
-            feature_names_in=form.feature_names_in_,
-            is_penalized=attributes["_is_penalized"],
-            is_robust=attributes["_is_robust"],
-            library=attributes["_library"],
-            cross_validation=_search(form.cross_validation, arrays, attributes["_library"]),
+            cross_validation=_take_search(estimator, arrays),
             arrays=arrays,
         )
 
 
-def _search(
-    found: SearchForm | None, arrays: dict[str, AnyArray], library: str | None
-) -> CrossValidation | None:
+def _take_search(estimator: EstimatorForm, arrays: dict[str, AnyArray]) -> CrossValidation | None:
     """Take the cross-validation out of the arrays."""
     names = [name for name in arrays if name.startswith(SEARCH)]
-    taken = {name.removeprefix(SEARCH): arrays.pop(name) for name in names}
-    if found is None:
+    taken: dict[str, Any] = {name.removeprefix(SEARCH): arrays.pop(name) for name in names}
+    search = estimator.search
+    if search is None:
         return None
-    penalties = [penalty_from_dict(penalty) for penalty in found.penalties]
-    return CrossValidation.from_arrays(
-        taken, penalties, found.score, found.best, found.chosen, library
+    return CrossValidation(
+        **taken,
+        penalties=tuple(map(penalty_from_dict, search.penalties)),
+        score_name=search.score,
+        best=search.best,
+        chosen=search.chosen,
+        library=estimator.library,
     )
 
 

@@ -14,11 +14,7 @@ from riskset.estimators._interval import ConfidenceInterval
 from riskset.estimators.cox import Cox
 from riskset.estimators.crossval import CoxCV, FineGrayCV
 from riskset.estimators.finegray import FineGray
-from riskset.estimators.fit_file import (
-    blaming_file,
-    fit_document,
-    read_fit_file,
-)
+from riskset.estimators.fit_file import blaming_file, fit_document, read_fit_file
 
 __all__ = ["load", "read_fit", "to_dict", "write_fit"]
 
@@ -65,11 +61,12 @@ def load(path: str | os.PathLike[str]) -> HazardModel:
     """
     fit = read_fit_file(path)
     with blaming_file(path):
-        kind = CLASSES[fit.name]
+        name = fit.estimator.name
+        kind = CLASSES[name]
         # From a document alone a cross-validated fit comes back as the model that it chose.
-        tuned = CLASSES.get(f"{fit.name}CV", kind)
+        tuned = CLASSES.get(f"{name}CV", kind)
         dropped = set(tuned._get_param_names()) - set(kind._get_param_names())
-        parameters = {k: v for k, v in fit.parameters.items() if k not in dropped}
+        parameters = {k: v for k, v in fit.estimator.parameters.items() if k not in dropped}
         model = kind(penalty=fit.penalty, **parameters)
         model._restore(fit)
         return model
@@ -91,7 +88,9 @@ def to_dict(
     errors = {} if model._is_penalized else {"standard_error": model.standard_error_}
     if model.is_robust_ or (interval is not None and interval.method == "robust"):
         errors["robust_standard_error"] = model.robust_standard_error_
-    anywhere = replace(fit, arrays=fit.arrays | errors, parameters=fit.parameters | ANY_MACHINE)
+    parameters = fit.estimator.parameters | ANY_MACHINE
+    estimator = fit.estimator.model_copy(update={"parameters": parameters})
+    anywhere = replace(fit, arrays=fit.arrays | errors, estimator=estimator)
     return fit_document(anywhere, interval=interval, seconds=seconds)
 
 
@@ -107,13 +106,7 @@ def write_fit(
 
 
 def read_fit(path: Path) -> tuple[HazardModel, Schema]:
-    """A model that predicts here, and how to read new data for it.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is not one of a model that was fitted on a `Dataset`.
-    """
+    """A model that predicts here, and how to read new data for it."""
     try:
         model = load(path)
     except FileNotFoundError:

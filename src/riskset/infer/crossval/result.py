@@ -1,7 +1,7 @@
 """Results of a cross-validation: the score of every penalty in every replicate, and the choice."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -325,26 +325,6 @@ class CrossValidation:
             for f in fields(self)
             if isinstance(value := getattr(self, f.name), np.ndarray)
         }
-
-    @classmethod
-    def from_arrays(
-        cls,
-        arrays: Mapping[str, AnyArray],
-        penalties: Sequence[Penalty | None],
-        score: ScoreKind,
-        best: int,
-        chosen: int,
-        library: str | None,
-    ) -> "CrossValidation":
-        """What `to_arrays` gave."""
-        return cls(
-            **arrays,
-            penalties=tuple(penalties),
-            score_name=score,
-            best=best,
-            chosen=chosen,
-            library=library,
-        )
 
 
 def _filled(rows: Sequence[Sequence[Any]]) -> AnyArray:
