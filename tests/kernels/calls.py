@@ -13,6 +13,7 @@ from kernels.problems import ALL_SCENES, TABLES, Scene, Table, frozen, make
 from riskset._runtime import Runtime
 from riskset._types import Tail
 from riskset.kernels import matrix_ref, risk_sets_ref, term_means_ref
+from riskset.kernels.replicates_ref import LaneTail
 
 RUNTIME = Runtime(1)
 
@@ -154,25 +155,25 @@ def in_lanes(s: Scene) -> Iterator[Call]:
     weight = frozen(risk.weight[:, None] * rng.integers(0, 3, (n, 8)))
     shift, hazard = frozen(rng.normal(size=8)), frozen(rng.random((s.n_groups, 8)))
     by_group, by_lane = (s.n_groups, 8), (s.eta.size, 8)
-    sets = (risk.group_ptr, risk.starts_stratum)
     yield Call("replicates", "bounds", (eta, Out(np.zeros(8)), Out(np.zeros(8))))
     unit = frozen(rng.choice([0.0, 0.1, 1.0, 3.0], s.eta.size))
     some = frozen(unit * rng.choice([0, 1, 2, 255], s.eta.size))
     yield Call("replicates", "counts", (some, unit, 3, Out(np.zeros(by_lane, np.uint8))))
     own = frozen(rng.random(n))
     events = frozen(own * (risk.event_weight > 0))
+    sets = risk._replace(weight=own, event_weight=events)
     more = frozen(rng.random(by_group))
     for count in (rng.integers(0, 3, (n, 8)).astype(np.uint8), rng.random((n, 8))):
         for m in (None, more):
             outs = [Out(np.full(shape, np.nan)) for shape in ((n, 8), by_group, (8,), (8,))]
-            args = (risk.order, own, events, frozen(count), *sets, m, *outs)
-            yield Call("replicates", "sum_up_to", (eta, shift, *args))
+            yield Call("replicates", "sum_up_to", (eta, shift, sets, frozen(count), m, *outs))
         residual = Out(rng.normal(size=by_lane))
-        args = (hazard, risk.order, weight, events, frozen(count), *sets, residual)
+        args = (hazard, sets, frozen(count), weight, residual)
         yield Call("replicates", "residuals_up_to", args)
     outs = (Out(np.full((n, 8), np.nan)), Out(rng.random(by_group)))
-    yield Call("replicates", "sum_after", (eta, shift, risk.order, weight, *sets, more, *outs))
-    args = (hazard, risk.order, weight, *sets, more, Out(rng.normal(size=by_lane)))
+    tail = LaneTail(risk.order, weight, risk.group_ptr, risk.starts_stratum, more)
+    yield Call("replicates", "sum_after", (eta, shift, tail, *outs))
+    args = (hazard, tail, weight, Out(rng.normal(size=by_lane)))
     yield Call("replicates", "residuals_of_tail", args)
 
 
@@ -311,8 +312,8 @@ def lanes_of_matrix(
         ("cross", (slots, r, t.shift, sums)),
         ("product", (slots, v, t.shift, out)),
     ):
-        yield Call("replicates", f"{name}_binary", (block_ptr, row, *args))
-        yield Call("replicates", f"{name}_valued", (block_ptr, row, value, *args))
+        for values in (None, value):
+            yield Call("replicates", f"{name}_sparse", (block_ptr, row, values, *args))
         dense = (slots, args[1], args[3])
         yield Call("replicates", f"{name}_dense", (blocks, *dense))
 

@@ -87,7 +87,7 @@ def gather_eight(
         at = index[c]
         for k in range(0, at.size, RUN):
             m = c * RUN + (k // RUN) % RUN
-            gather_rows(at, k, min(k + RUN, at.size), c * stride, table, out, m)
+            gather_rows(at, None, k, min(k + RUN, at.size), c * stride, table, out, m)
 
 
 @kernel
@@ -96,7 +96,7 @@ def update_eight(
 ) -> None:
     """Add v[c] to the rows of `table` at the places of `index`."""
     for c in range(first, last):
-        scatter_rows(index[c], 0, index[c].size, c * stride, v, c, table)
+        scatter_rows(index[c], None, 0, index[c].size, c * stride, v, c, table)
 
 
 @kernel

@@ -78,12 +78,12 @@ class BinaryColumns:
     def cross_lanes(self, slots: Index, r: Matrix, *, power: int = 1) -> Matrix:
         """See `StoredColumns.cross_lanes`."""
         out = np.zeros((slots.size, r.shape[1]))
-        lanes.cross_binary(self.block_ptr, self.row, slots, r, self.shift, out)
+        lanes.cross_sparse(self.block_ptr, self.row, None, slots, r, self.shift, out)
         return out
 
     def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:
         """See `StoredColumns.product_lanes`."""
-        lanes.product_binary(self.block_ptr, self.row, slots, v, self.shift, out)
+        lanes.product_sparse(self.block_ptr, self.row, None, slots, v, self.shift, out)
 
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """See `StoredColumns.fill`."""
@@ -128,15 +128,15 @@ class ValuedColumns:
         """See `StoredColumns.cross_lanes`."""
         out = np.zeros((slots.size, r.shape[1]))
         if power == 1:
-            lanes.cross_valued(self.block_ptr, self.row, self.value, slots, r, self.shift, out)
+            lanes.cross_sparse(self.block_ptr, self.row, self.value, slots, r, self.shift, out)
             return out
         for first, ptr, row, value in self._blocks():
-            lanes.cross_valued(ptr, row, value**power, slots, r[first:], self.shift, out)
+            lanes.cross_sparse(ptr, row, value**power, slots, r[first:], self.shift, out)
         return out
 
     def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:
         """See `StoredColumns.product_lanes`."""
-        lanes.product_valued(self.block_ptr, self.row, self.value, slots, v, self.shift, out)
+        lanes.product_sparse(self.block_ptr, self.row, self.value, slots, v, self.shift, out)
 
     def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
         """See `StoredColumns.fill`."""

@@ -29,14 +29,10 @@ from riskset._types import AnyArray, Matrix, Rows
 __all__ = [
     "LANES",
     "VectorCode",
-    "gather_dense",
     "gather_rows",
-    "gather_scaled",
     "in_vectors",
     "lane_rows",
-    "scatter_dense",
     "scatter_rows",
-    "scatter_scaled",
 ]
 
 F = TypeVar("F", bound=Callable[..., None])
@@ -56,7 +52,6 @@ def lane_rows(n: int) -> Matrix:
 _I64, _F64 = ir.IntType(64), ir.DoubleType()
 _ROW = ir.VectorType(_F64, LANES)
 _BYTES = ir.IntType(8).as_pointer()
-_ZERO = ir.Constant(_I64, 0)
 
 
 class VectorCode:
@@ -68,8 +63,8 @@ class VectorCode:
         self.context, self.builder, self.kinds, self.values = context, builder, kinds, values
 
     def is_given(self, name: str) -> bool:
-        """Whether there is an argument of this name that is not None."""
-        return name in self.kinds and self.kinds[name] != types.none
+        """Whether an argument is not None."""
+        return bool(self.kinds[name] != types.none)
 
     def array(self, name: str) -> Any:
         array = self.context.make_array(self.kinds[name])
@@ -183,7 +178,7 @@ def _emit_gather(e: VectorCode) -> None:
             term = b.fmul(e.spread(e.element(value, k)), term)
         return [b.fadd(totals[0], term)]
 
-    (total,) = e.loop(e.values.get("first", _ZERO), e.values["last"], [e.load(out, m)], body)
+    (total,) = e.loop(e.values["first"], e.values["last"], [e.load(out, m)], body)
     e.store(total, out, m)
 
 
@@ -200,54 +195,29 @@ def _emit_scatter(e: VectorCode) -> None:
         e.store(b.fadd(e.load(out, i), term), out, i)
         return []
 
-    e.loop(e.values.get("first", _ZERO), e.values["last"], [], body)
+    e.loop(e.values["first"], e.values["last"], [], body)
 
 
 @in_vectors(_emit_gather)
 def gather_rows(
-    row: AnyArray, first: int, last: int, base: int, r: Matrix, out: Matrix, m: int
-) -> None:
-    """``out[m] += sum r[base + row[k]]`` over k in [first, last)."""
+    row: AnyArray | None, value: Rows | None, first: int, last: int, base: int, r: Matrix,
+    out: Matrix, m: int,
+) -> None:  # fmt: skip
+    """``out[m] += sum value[k] r[base + row[k]]`` over k in [first, last).
+
+    Without `row` the rows follow each other, without `value` all values are 1.
+    """
     for k in range(first, last):
-        out[m] += r[base + int(row[k])]
-
-
-@in_vectors(_emit_gather)
-def gather_scaled(
-    row: AnyArray, value: Rows, first: int, last: int, base: int, r: Matrix, out: Matrix, m: int
-) -> None:
-    """``out[m] += sum value[k] r[base + row[k]]``."""
-    for k in range(first, last):
-        out[m] += value[k] * r[base + int(row[k])]
-
-
-@in_vectors(_emit_gather)
-def gather_dense(value: Rows, last: int, base: int, r: Matrix, out: Matrix, m: int) -> None:
-    """``out[m] += sum value[k] r[base + k]`` over k in [0, last)."""
-    for k in range(last):
-        out[m] += value[k] * r[base + k]
+        term = r[base + (k if row is None else int(row[k]))]
+        out[m] += term if value is None else value[k] * term
 
 
 @in_vectors(_emit_scatter)
 def scatter_rows(
-    row: AnyArray, first: int, last: int, base: int, v: Matrix, m: int, out: Matrix
-) -> None:
-    """``out[base + row[k]] += v[m]``."""
+    row: AnyArray | None, value: Rows | None, first: int, last: int, base: int, v: Matrix, m: int,
+    out: Matrix,
+) -> None:  # fmt: skip
+    """``out[base + row[k]] += value[k] v[m]`` for k in [first, last); see `gather_rows`."""
     for k in range(first, last):
-        out[base + int(row[k])] += v[m]
-
-
-@in_vectors(_emit_scatter)
-def scatter_scaled(
-    row: AnyArray, value: Rows, first: int, last: int, base: int, v: Matrix, m: int, out: Matrix
-) -> None:
-    """``out[base + row[k]] += value[k] v[m]``."""
-    for k in range(first, last):
-        out[base + int(row[k])] += value[k] * v[m]
-
-
-@in_vectors(_emit_scatter)
-def scatter_dense(value: Rows, last: int, base: int, v: Matrix, m: int, out: Matrix) -> None:
-    """``out[base + k] += value[k] v[m]``."""
-    for k in range(last):
-        out[base + k] += value[k] * v[m]
+        i = base + (k if row is None else int(row[k]))
+        out[i] += v[m] if value is None else value[k] * v[m]

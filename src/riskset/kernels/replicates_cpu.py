@@ -9,29 +9,21 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import AnyArray, Index, Matrix, Rows
+from riskset._types import AnyArray, Index, Matrix, RiskSets, Rows
 from riskset.kernels import _vector_sums as vector
 from riskset.kernels._jit import kernel
-from riskset.kernels._vector import (
-    LANES,
-    gather_dense,
-    gather_rows,
-    gather_scaled,
-    scatter_dense,
-    scatter_rows,
-    scatter_scaled,
-)
+from riskset.kernels._vector import LANES, gather_rows, scatter_rows
+from riskset.kernels.replicates_ref import LaneTail
 
 __all__ = [
+    "LaneTail",
     "bounds",
     "counts",
-    "cross_binary",
     "cross_dense",
-    "cross_valued",
+    "cross_sparse",
     "minimise_quadratics",
-    "product_binary",
     "product_dense",
-    "product_valued",
+    "product_sparse",
     "residuals_of_tail",
     "residuals_up_to",
     "sum_after",
@@ -40,24 +32,20 @@ __all__ = [
 
 
 @kernel
-def cross_binary(
-    block_ptr: Index, row: AnyArray, slots: Index, r: Matrix, shift: int, out: Matrix
-) -> None:
-    for b in range(block_ptr.shape[0]):
-        for m in range(slots.size):
-            s = slots[m]
-            gather_rows(row, block_ptr[b, s], block_ptr[b, s + 1], b << shift, r, out, m)
-
-
-@kernel
-def cross_valued(
-    block_ptr: Index, row: AnyArray, value: Rows, slots: Index, r: Matrix, shift: int, out: Matrix
+def cross_sparse(
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows | None,
+    slots: Index,
+    r: Matrix,
+    shift: int,
+    out: Matrix,
 ) -> None:
     for b in range(block_ptr.shape[0]):
         for m in range(slots.size):
             s = slots[m]
             first, last = block_ptr[b, s], block_ptr[b, s + 1]
-            gather_scaled(row, value, first, last, b << shift, r, out, m)
+            gather_rows(row, value, first, last, b << shift, r, out, m)
 
 
 @kernel
@@ -66,28 +54,24 @@ def cross_dense(blocks: AnyArray, slots: Index, r: Matrix, out: Matrix) -> None:
     for b in range(n_blocks):
         n = min(size, r.shape[0] - b * size)
         for m in range(slots.size):
-            gather_dense(blocks[b, slots[m]], n, b * size, r, out, m)
+            gather_rows(None, blocks[b, slots[m]], 0, n, b * size, r, out, m)
 
 
 @kernel
-def product_binary(
-    block_ptr: Index, row: AnyArray, slots: Index, v: Matrix, shift: int, out: Matrix
-) -> None:
-    for b in range(block_ptr.shape[0]):
-        for m in range(slots.size):
-            s = slots[m]
-            scatter_rows(row, block_ptr[b, s], block_ptr[b, s + 1], b << shift, v, m, out)
-
-
-@kernel
-def product_valued(
-    block_ptr: Index, row: AnyArray, value: Rows, slots: Index, v: Matrix, shift: int, out: Matrix
+def product_sparse(
+    block_ptr: Index,
+    row: AnyArray,
+    value: Rows | None,
+    slots: Index,
+    v: Matrix,
+    shift: int,
+    out: Matrix,
 ) -> None:
     for b in range(block_ptr.shape[0]):
         for m in range(slots.size):
             s = slots[m]
             first, last = block_ptr[b, s], block_ptr[b, s + 1]
-            scatter_scaled(row, value, first, last, b << shift, v, m, out)
+            scatter_rows(row, value, first, last, b << shift, v, m, out)
 
 
 @kernel
@@ -96,7 +80,7 @@ def product_dense(blocks: AnyArray, slots: Index, v: Matrix, out: Matrix) -> Non
     for b in range(n_blocks):
         n = min(size, out.shape[0] - b * size)
         for m in range(slots.size):
-            scatter_dense(blocks[b, slots[m]], n, b * size, v, m, out)
+            scatter_rows(None, blocks[b, slots[m]], 0, n, b * size, v, m, out)
 
 
 @kernel
@@ -124,12 +108,8 @@ def counts(weight: Rows, unit: Rows, lane: int, out: AnyArray) -> bool:
 def sum_up_to(
     eta: Matrix,
     shift: Rows,
-    order: Index,
-    weight: Rows,
-    events: Rows,
+    risk: RiskSets,
     count: AnyArray,
-    group_ptr: Index,
-    starts: NDArray[np.bool_],
     more: Matrix | None,
     r: Matrix,
     hazard: Matrix,
@@ -137,51 +117,34 @@ def sum_up_to(
     value: Rows,
 ) -> None:
     vector.sum_up_to(
-        eta, shift, order, weight, events, count, group_ptr, starts, more, r, hazard,
-        low, value,
+        eta, shift, risk.order, risk.weight, risk.event_weight, count, risk.group_ptr,
+        risk.starts_stratum, more, r, hazard, low, value,
     )  # fmt: skip
 
 
 @kernel
-def sum_after(
-    eta: Matrix,
-    shift: Rows,
-    order: Index,
-    weight: Matrix,
-    group_ptr: Index,
-    starts: NDArray[np.bool_],
-    survival: Matrix,
-    r: Matrix,
-    total: Matrix,
-) -> None:
-    vector.sum_after(eta, shift, order, weight, group_ptr, starts, survival, r, total)
+def sum_after(eta: Matrix, shift: Rows, tail: LaneTail, r: Matrix, total: Matrix) -> None:
+    vector.sum_after(
+        eta, shift, tail.order, tail.weight, tail.group_ptr, tail.starts_stratum, tail.survival, r,
+        total,
+    )  # fmt: skip
 
 
 @kernel
 def residuals_up_to(
-    hazard: Matrix,
-    order: Index,
-    r: Matrix,
-    events: Rows,
-    count: AnyArray,
-    group_ptr: Index,
-    starts: NDArray[np.bool_],
-    residual: Matrix,
+    hazard: Matrix, risk: RiskSets, count: AnyArray, r: Matrix, residual: Matrix
 ) -> None:
-    vector.residuals_up_to(hazard, order, r, events, count, group_ptr, starts, residual)
+    vector.residuals_up_to(
+        hazard, risk.order, r, risk.event_weight, count, risk.group_ptr, risk.starts_stratum,
+        residual,
+    )  # fmt: skip
 
 
 @kernel
-def residuals_of_tail(
-    hazard: Matrix,
-    order: Index,
-    r: Matrix,
-    group_ptr: Index,
-    starts: NDArray[np.bool_],
-    survival: Matrix,
-    residual: Matrix,
-) -> None:
-    vector.residuals_of_tail(hazard, order, r, group_ptr, starts, survival, residual)
+def residuals_of_tail(hazard: Matrix, tail: LaneTail, r: Matrix, residual: Matrix) -> None:
+    vector.residuals_of_tail(
+        hazard, tail.order, r, tail.group_ptr, tail.starts_stratum, tail.survival, residual
+    )
 
 
 @kernel
@@ -281,7 +244,7 @@ def minimise_quadratics(
                         seen[a, k] += pairs[j, a, k] * change[0, k]
                 for k in range(LANES):
                     change[0, k] *= scale[k]
-                scatter_dense(curvature[j], q, 0, change, 0, image)
+                scatter_rows(None, curvature[j], 0, q, 0, change, 0, image)
         if not _any_remaining(moved, tolerance, full, done):
             break
     for j in range(q):

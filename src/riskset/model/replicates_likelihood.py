@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import AnyArray, Index, Matrix, Pointer, Rows
+from riskset._types import AnyArray, Index, Matrix, Pointer, RiskSets, Rows
 from riskset.kernels import logistic_cpu as logistic
 from riskset.kernels import replicates_cpu as kernels
 from riskset.kernels._vector import LANES, lane_rows
+from riskset.kernels.replicates_ref import LaneTail
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, MIN_TOTAL
 from riskset.model.loss import Loss
 
@@ -24,14 +25,10 @@ __all__ = ["LANES", "LaneEvaluation", "LaneLoss", "LogisticLanes", "ReplicateWei
 
 
 class ReplicateWeights(NamedTuple):
-    """The rows of a replicate.
+    """Case weights (n,) of a replicate.
 
-    Attributes
-    ----------
-    weight : (n,) float64 >= 0
-        Case weights in the replicate.
-    censoring : (n,) float64 or None
-        Fine-Gray: case weights of the rows that estimate the censoring; None: those of all data.
+    `censoring` are those of the rows that estimate the distribution of censoring in Fine and Gray's
+    model; None: the weights of the whole data.
     """
 
     weight: Rows
@@ -40,15 +37,10 @@ class ReplicateWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class LaneEvaluation:
-    """The partial likelihood of each lane.
+    """The partial likelihood of each lane (8,), and residuals (n, 8) in the caller's order.
 
-    Attributes
-    ----------
-    log_likelihood : (8,) float64
-    residual : (n, 8) float64
-        In the caller's order; the next evaluation writes over it.
-    is_safe : (8,) bool
-        False where eta spans too much for one shift: the other numbers say nothing.
+    The next evaluation writes over the residuals. Where `is_safe` is False, eta spans too much for
+    one shift, and the other numbers are not valid.
     """
 
     log_likelihood: Rows
@@ -57,47 +49,18 @@ class LaneEvaluation:
 
 
 @dataclass(frozen=True)
-class _LaneTail:
-    """Rows with a competing event, at risk after their own time.
-
-    Arrays of `replicates_ref.sum_after`.
-
-    Attributes
-    ----------
-    order : (m,) int64
-    weight : (m, 8) float64
-    group_ptr : (G + 1,) int64
-    survival : (G, 8) float64
-    """
-
-    order: Index
-    weight: Matrix
-    group_ptr: Pointer
-    survival: Matrix
-
-
-@dataclass(frozen=True)
 class LaneLoss:
     """Log partial likelihood and its gradient, lane by lane.
 
-    Attributes
-    ----------
-    loss : Loss
-        Of the whole data.
-    unit : (n,) float64
-        Case weights of the data, or 1; by position, as `events` and `count`.
-    events : (n,) float64
-        `unit` where there is an event, 0 elsewhere.
-    count : (n, 8) uint8 or float64
-        How often a row counts in a lane.
-    tails : tuple of _Tail
+    The risk sets `sets` are those of the `loss` of the whole data, with the weight of a row that
+    counts once: its case weight, or 1. `count` (n, 8), uint8 or float64 in risk order, says how
+    often a row counts in a lane.
     """
 
     loss: Loss
-    unit: Rows
-    events: Rows
+    sets: RiskSets
     count: AnyArray
-    tails: tuple[_LaneTail, ...]
+    tails: tuple[LaneTail, ...]
 
     @staticmethod
     def can_be_made(loss: Loss) -> bool:
@@ -108,45 +71,42 @@ class LaneLoss:
     def build(
         cls, loss: Loss, parts: Sequence[ReplicateWeights], *, carry_on: bool = False
     ) -> "LaneLoss":
-        """From at most eight replicates; the lanes that are left stay empty.
-
-        Parameters
-        ----------
-        carry_on
-            As in `Loss.replicate`.
-        """
-        order = loss.risk.order
+        """From at most eight replicates; the other lanes stay empty."""
+        risk = loss.risk
         unit, count = _counted(loss.outcome.weight, parts)
-        unit, count = unit[order], np.take(count, order, axis=0)
+        unit, count = unit[risk.order], np.take(count, risk.order, axis=0)
         found = tails_of(loss, parts, LANES, carry_on) if loss.censoring is not None else ()
-        tails = tuple(_LaneTail(rows, tail, ptr, survival) for rows, ptr, tail, survival in found)
-        events = np.where(loss.outcome.is_event[order], unit, 0.0)
+        tails = tuple(
+            LaneTail(rows, weight, ptr, risk.starts_stratum, survival)
+            for rows, ptr, weight, survival in found
+        )
+        events = np.where(loss.outcome.is_event[risk.order], unit, 0.0)
         kind = LogisticLanes if loss.has_intercept else LaneLoss
-        return kind(loss, unit, events, count, tails)
+        return kind(loss, risk._replace(weight=unit, event_weight=events), count, tails)
 
     @property
     def n_events(self) -> Rows:
         """Weighted number of events (8,)."""
-        at = np.flatnonzero(self.events)
-        return np.asarray((self.events[at, None] * self.count[at]).sum(axis=0))
+        at = np.flatnonzero(self.sets.event_weight)
+        return np.asarray((self.sets.event_weight[at, None] * self.count[at]).sum(axis=0))
 
     def by_row(self, values: Rows) -> Matrix:
         """Numbers by position, times the counts, in the caller's order (n, 8)."""
         out = np.zeros((self.loss.outcome.n_rows, LANES))
-        out[self.loss.risk.order] = values[:, None] * self.count
+        out[self.sets.order] = values[:, None] * self.count
         return out
 
     def expected(self, residual: Matrix) -> Matrix:
         """`Evaluation.expected` of each lane (n, 8), in the caller's order."""
-        return np.maximum(self.by_row(self.events) - residual, 0.0)
+        return np.maximum(self.by_row(self.sets.event_weight) - residual, 0.0)
 
     @functools.cached_property
     def _scratch(self) -> "_Scratch":
         """Fresh memory would cost as much as the sums; a bundle stays in one thread."""
-        risk = self.loss.risk
-        hazard = lane_rows(risk.group_events.size)
-        more = lane_rows(risk.group_events.size if self.tails else 0)
-        risks = [lane_rows(rows.size) for rows in (risk.order, *(t.order for t in self.tails))]
+        n_groups = self.sets.group_events.size
+        hazard = lane_rows(n_groups)
+        more = lane_rows(n_groups if self.tails else 0)
+        risks = [lane_rows(one.order.size) for one in (self.sets, *self.tails)]
         residual = lane_rows(self.loss.outcome.n_rows)
         residual[:] = 0.0
         return _Scratch(more, hazard, risks, residual)
@@ -154,17 +114,11 @@ class LaneLoss:
     def evaluate(self, eta: Matrix) -> LaneEvaluation:
         """Likelihood and residuals at `eta` (n, 8), offset included."""
         value, is_safe = self.log_likelihood(eta)
-        risk, scratch = self.loss.risk, self._scratch
+        scratch = self._scratch
         own, *others = scratch.risks
-        kernels.residuals_up_to(
-            scratch.hazard, risk.order, own, self.events, self.count, risk.group_ptr,
-            risk.starts_stratum, scratch.residual,
-        )  # fmt: skip
+        kernels.residuals_up_to(scratch.hazard, self.sets, self.count, own, scratch.residual)
         for tail, r in zip(self.tails, others, strict=True):
-            kernels.residuals_of_tail(
-                scratch.hazard, tail.order, r, tail.group_ptr, risk.starts_stratum, tail.survival,
-                scratch.residual,
-            )  # fmt: skip
+            kernels.residuals_of_tail(scratch.hazard, tail, r, scratch.residual)
         return LaneEvaluation(value, scratch.residual, is_safe)
 
     def log_likelihood(self, eta: Matrix) -> tuple[Rows, NDArray[np.bool_]]:
@@ -174,20 +128,14 @@ class LaneLoss:
         is_safe = shift - low < MAX_ETA_SPAN
         if not is_safe.all():
             eta, shift = np.where(is_safe, eta, 0.0), np.where(is_safe, shift, 0.0)
-        risk, scratch = self.loss.risk, self._scratch
+        scratch = self._scratch
         own, *others = scratch.risks
         more = scratch.more if self.tails else None
         if self.tails:
             scratch.more[:] = 0.0
         for tail, r in zip(self.tails, others, strict=True):
-            kernels.sum_after(
-                eta, shift, tail.order, tail.weight, tail.group_ptr, risk.starts_stratum,
-                tail.survival, r, scratch.more,
-            )  # fmt: skip
-        kernels.sum_up_to(
-            eta, shift, risk.order, self.unit, self.events, self.count, risk.group_ptr,
-            risk.starts_stratum, more, own, scratch.hazard, low, value,
-        )  # fmt: skip
+            kernels.sum_after(eta, shift, tail, r, scratch.more)
+        kernels.sum_up_to(eta, shift, self.sets, self.count, more, own, scratch.hazard, low, value)
         is_safe &= low > MIN_TOTAL
         return value, is_safe
 
@@ -201,23 +149,23 @@ class LogisticLanes(LaneLoss):
 
     @functools.cached_property
     def _sign(self) -> Rows:
-        return np.where(self.events > 0, 1.0, -1.0)
+        return np.where(self.sets.event_weight > 0, 1.0, -1.0)
 
     @functools.cached_property
     def _residual(self) -> Matrix:
-        return lane_rows(self.unit.size)
+        return lane_rows(self.sets.order.size)
 
     def intercepts(self, eta: Matrix) -> Rows:
         """Best intercept of each lane (8,), infinite where all rows have the same outcome."""
         out = np.empty(LANES)
-        logistic.fit_intercepts(eta, self._sign, self.unit, self.count, out)
+        logistic.fit_intercepts(eta, self._sign, self.sets.weight, self.count, out)
         return out
 
     def evaluate(self, eta: Matrix) -> LaneEvaluation:
         """Likelihood and residuals at `eta` (n, 8), offset included."""
         value, residual = np.empty(LANES), self._residual
         at = self.intercepts(eta)
-        logistic.residuals(eta, self._sign, self.unit, self.count, at, residual, value)
+        logistic.residuals(eta, self._sign, self.sets.weight, self.count, at, residual, value)
         return LaneEvaluation(value, residual, np.isfinite(value))
 
     def log_likelihood(
@@ -226,12 +174,12 @@ class LogisticLanes(LaneLoss):
         """Likelihood alone, with the best intercepts or those given, and where it is a number."""
         value = np.empty(LANES)
         at = self.intercepts(eta) if intercepts is None else intercepts
-        logistic.log_likelihoods(eta, self._sign, self.unit, self.count, at, value)
+        logistic.log_likelihoods(eta, self._sign, self.sets.weight, self.count, at, value)
         return value, np.isfinite(value)
 
     def expected(self, residual: Matrix) -> Matrix:
         """Variance of each row's outcome; see `LogisticEvaluation`."""
-        weight = self.by_row(self.unit)
+        weight = self.by_row(self.sets.weight)
         miss = np.abs(residual)
         square = np.divide(miss**2, weight, out=np.zeros_like(miss), where=weight > 0)
         return np.asarray(miss - square)
@@ -240,13 +188,8 @@ class LogisticLanes(LaneLoss):
 class _Scratch(NamedTuple):
     """Arrays of a bundle that every evaluation fills anew.
 
-    Attributes
-    ----------
-    more, hazard : (G, 8) float64
-        What tails add to risk sets, and increments of the hazard.
-    risks : list of (m, 8) float64
-        Of the rows up to their own time, and of each tail.
-    residual : (n, 8) float64
+    What tails add to risk sets, and increments of the hazard (G, 8); the risks of the rows up to
+    their own time and of each tail (m, 8); residuals (n, 8).
     """
 
     more: Matrix
@@ -269,22 +212,11 @@ def _counted(weight: Rows, parts: Sequence[ReplicateWeights]) -> tuple[Rows, Any
 def tails_of(
     loss: Loss, parts: Sequence[ReplicateWeights], n_lanes: int, carry_on: bool
 ) -> Iterator[tuple[Index, Pointer, Matrix, Matrix]]:
-    """The tails of the whole data, weighted by each replicate's own censoring curves.
+    """The tails of the whole data, weighted by the censoring curves of each replicate.
 
-    Parameters
-    ----------
-    n_lanes : int
-        One for each part, or more (R).
-
-    Yields
-    ------
-    rows : (m,) int64
-        The caller's rows, in risk order.
-    group_ptr : (G + 1,) int64
-    weight : (m, R) float64
-        Case weight over G at the row's own time.
-    survival : (G, R) float64
-        G at the time of each group.
+    Yields for each tail the caller's rows (m,) in risk order, the rows of each group (G + 1,), case
+    weights over G at the row's own time (m, R), and G at the time of each group (G, R). There may
+    be more lanes R than parts.
     """
     outcome, risk, whole = loss.outcome, loss.risk, loss.censoring
     assert whole is not None

@@ -277,7 +277,7 @@ def _spread(design: Design, loss: LaneLoss) -> Matrix:
     spread = np.ones((design.n_features, LANES))
     others = np.flatnonzero(~design.is_binary)
     if others.size:
-        spread[others] = _deviation(design, loss.by_row(loss.unit), others)
+        spread[others] = _deviation(design, loss.by_row(loss.sets.weight), others)
         spread[spread <= 0] = 1.0
     return spread
 
