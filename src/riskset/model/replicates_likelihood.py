@@ -106,7 +106,8 @@ class LaneLoss:
         n_groups = self.sets.group_events.size
         hazard = lane_rows(n_groups)
         more = lane_rows(n_groups if self.tails else 0)
-        risks = [lane_rows(one.order.size) for one in (self.sets, *self.tails)]
+        orders = self.sets.order, *(tail.order for tail in self.tails)
+        risks = [lane_rows(order.size) for order in orders]
         residual = lane_rows(self.loss.outcome.n_rows)
         residual[:] = 0.0
         return _Scratch(more, hazard, risks, residual)
