@@ -145,7 +145,7 @@ def parts_of(t: Table, first: int, kind: str) -> StoredColumns:
     )
     if kind == "binary":
         return BinaryColumns(columns, ptr, row, t.shift)
-    return ValuedColumns(columns, ptr, row, value, t.shift)
+    return ValuedColumns(columns, ptr, row, t.shift, value)
 
 
 def design_of(t: Table) -> Design:

@@ -4,15 +4,15 @@ Each block was centred and scaled by itself; sums over several need one unit for
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, Rows
-from riskset.data.column_storage import BinaryColumns
+from riskset.data.column_storage import SHIFT, BinaryColumns
 from riskset.data.design import Design
-from riskset.data.design_columns import SHIFT, power_of_two
+from riskset.data.design_columns import power_of_two
 
 __all__ = ["AlignedDesign", "aligned", "common_head"]
 
@@ -49,8 +49,7 @@ def aligned(design: Design, names: tuple[str, ...], keys: tuple[int | str, ...])
     center[at], scale[at] = design.center, design.scale
     n_blocks = max(1, (design.n_rows + (1 << SHIFT) - 1) >> SHIFT)
     nothing = np.zeros((n_blocks, absent.size + 1), np.int64), np.zeros(0, np.uint16)
-    # Every kind of part is a dataclass with this field.
-    moved = [replace(part, columns=at[part.columns]) for part in design.parts]  # type: ignore[type-var]
+    moved = [part.renumbered(at[part.columns]) for part in design.parts]
     parts = (*moved, BinaryColumns(absent, *nothing, SHIFT))
     return Design(design.n_rows, names, keys, center, scale, parts, design.factors)
 

@@ -38,18 +38,9 @@ def code_labels(
 ) -> tuple[Index, CauseLabels]:
     """Text labels as codes, and the label of each code but 0.
 
-    Parameters
-    ----------
-    event : (n,) text
-    censored : str
-        The label that means censored.
-    is_new : bool
-        Whether these rows follow a fit, so that none of them needs to be censored.
-
-    Raises
-    ------
-    InputError
-        If a label is missing or no text, or `censored` is not given or not to be found.
+    `censored` is the label that means censored. If `is_new`, the rows follow a fit, so that none of
+    them needs to be censored. An `InputError` says that a label is missing or not text, or that
+    `censored` is not given or does not occur.
     """
     for i, value in enumerate(event.tolist()):
         if is_missing(value):
@@ -88,10 +79,8 @@ def code_labels(
 def labels_of(y: object) -> CauseLabels:
     """Labels that `riskset.Surv` put into the field ``cause``; empty without this field.
 
-    Raises
-    ------
-    InputError
-        If labels and events contradict each other, as they may in an array made by hand.
+    Raises `InputError` if labels and events contradict each other, as they may in an array made by
+    hand.
     """
     fields = getattr(getattr(y, "dtype", None), "fields", None) or {}
     if not ({"event", "cause"} <= set(fields)) or fields["cause"][0].kind != "U":
@@ -113,13 +102,9 @@ def labels_of(y: object) -> CauseLabels:
 def cause_code(cause: object, labels: CauseLabels) -> object:
     """The code of a cause that may be named by its label.
 
-    Without labels whatever was given, to be judged as a code. With labels None stands for the only
-    one, and so does 1, the default of Fine and Gray's model, which may not have been chosen.
-
-    Raises
-    ------
-    InputError
-        If it is not a label, or no cause is given and there are several.
+    Without labels this is `cause` itself, to be judged as a code. With labels None stands for the
+    only one, and so does 1, the default of Fine and Gray's model, which may not have been chosen.
+    Raises `InputError` if it is not a label, or if no cause is given and there are several.
     """
     known = _listed(labels.values())
     if not labels:

@@ -34,16 +34,7 @@ ColumnKind = Literal["number", "label", "key", "year"]
 
 @dataclass(frozen=True)
 class CohortTableFile:
-    """Where a table of people is.
-
-    Attributes
-    ----------
-    path : Path
-    table : str or None
-        Of a DuckDB file.
-    id : str or None
-        The column that identifies rows.
-    """
+    """Where a table of people is; `table` is for DuckDB files, and `id` has the keys of rows."""
 
     path: Path
     table: str | None = None
@@ -67,21 +58,9 @@ def columns_of(people: CohortTableFile) -> tuple[tuple[str, ...], frozenset[str]
 
 
 def read_columns(people: CohortTableFile, wanted: Mapping[str, ColumnKind]) -> dict[str, AnyArray]:
-    """Some columns of a table of people.
+    """Some columns of a table of people: numbers, labels of groups, exact keys, or years of dates.
 
-    Parameters
-    ----------
-    wanted : mapping of str to {"number", "label", "key", "year"}
-        Numbers, labels of groups, exact identifiers, or dates, of which the year is read.
-
-    Returns
-    -------
-    dict of (n,) arrays
-
-    Raises
-    ------
-    InputError
-        If a column is absent, a value is missing, or of another kind; names the row.
+    An `InputError` names the row if a value is missing or of another kind.
     """
     readers: dict[str, Callable[[Table, str, pa.ChunkedArray], AnyArray]] = {
         "number": numbers,
@@ -110,21 +89,8 @@ def covariates_of(
 ) -> tuple[Design, tuple[Note, ...]]:
     """Covariates of everybody, in a file that is mapped into memory.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        Columns of the table that are covariates.
-    long : Path or None
-        A long table (row, covariate, value), or a design in a file.
-    design_file : Path
-        Where to keep them (.rsd); if the file is there it is opened.
-    duplicates, unknown_rows
-        See `riskset.Dataset.from_long`.
-
-    Raises
-    ------
-    InputError
-        See `riskset.read_dataset`.
+    `columns` of the table are covariates; `long` is a long table (row, covariate, value), or a
+    design in a file. If `design_file` (.rsd) exists it is opened, otherwise it is written.
     """
     if design_file.exists():
         return Design.open(design_file, verify=False), ()

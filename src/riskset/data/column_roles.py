@@ -109,10 +109,8 @@ class ColumnRoles:
     def find(self, columns: Sequence[str], place: str) -> "ColumnRoles":
         """Check the columns that the caller names, and recognise OHDSI's names for the others.
 
-        Raises
-        ------
-        InputError
-            If a column is absent or named twice, or there is no column for time or event.
+        Raises `InputError` if a column is absent or named twice, or there is no column for time or
+        event.
         """
         named = self.columns()
         for role, names in named.items():

@@ -8,7 +8,13 @@ import numpy as np
 
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Rows
-from riskset.data.column_storage import BinaryColumns, DenseColumns, StoredColumns, ValuedColumns
+from riskset.data.column_storage import (
+    BinaryColumns,
+    DenseColumns,
+    SparseColumns,
+    StoredColumns,
+    ValuedColumns,
+)
 from riskset.data.design import Design
 from riskset.data.design_columns import power_of_two, take_columns
 from riskset.kernels import columns_cpu
@@ -35,8 +41,7 @@ def select_columns(design: Design, columns: Index) -> Design:
         tuple(design.keys[j] for j in columns),
         design.center[columns],
         design.scale[columns],
-        # Every kind of part is a dataclass with this field.
-        tuple(replace(part, columns=where[part.columns]) for part in parts),  # type: ignore[type-var]
+        tuple(part.renumbered(where[part.columns]) for part in parts),
         design.factors,
     )
 
@@ -71,15 +76,10 @@ def largest_values(design: Design) -> Features:
 
 
 def standard_deviations(design: Design, runtime: Runtime) -> Features:
-    r"""Standard deviation of each column in the user's units, 1 for columns of zeros and ones.
+    r"""Standard deviation of each column in the user's units (p,); 1 if binary or constant.
 
     A coefficient times this is the log hazard ratio of one standard deviation, or of having
     a characteristic at all. As a penalty factor it makes an L1 penalty independent of the units.
-
-    Returns
-    -------
-    (p,) float64, > 0
-        1 for constant columns.
     """
     deviations = np.ones(design.n_features)
     others = np.flatnonzero(~design.is_binary)
@@ -110,7 +110,7 @@ def divided(design: Design, by: Features) -> Design:
             assert isinstance(part, ValuedColumns)
             value = np.array(part.value)
             columns_cpu.divide(part.block_ptr, value, step)
-            parts.append(ValuedColumns(at, part.block_ptr, part.row, value, part.shift))
+            parts.append(replace(part, value=value))
     known = (design.n_rows, design.names, design.keys, design.center / by, scale, tuple(parts))
     return Design(*known, design.factors)
 
@@ -120,11 +120,9 @@ def digests(design: Design) -> list[bytes]:
     found = [b""] * design.n_features
     every = np.arange(design.n_rows)
     for part in design.parts:
-        if isinstance(part, DenseColumns):
+        if not isinstance(part, SparseColumns):
             continue
-        assert isinstance(part, (BinaryColumns, ValuedColumns))
-        value = part.value if isinstance(part, ValuedColumns) else np.zeros(0)
-        indptr, row, values = columns_cpu.to_csc(part.block_ptr, part.row, value, part.shift, every)
+        indptr, row, values = part.to_csc(every)
         for s, j in enumerate(part.columns.tolist()):
             own = slice(indptr[s], indptr[s + 1])
             found[j] = _digest(row[own], values[own] * design.scale[j])
@@ -146,5 +144,4 @@ def _dense_columns(design: Design) -> Iterator[tuple[int, AnyArray]]:
     for part in design.parts:
         if isinstance(part, DenseColumns):
             for s, j in enumerate(part.columns.tolist()):
-                x = part.blocks[:, s].reshape(-1)[: design.n_rows]
-                yield j, x * design.scale[j] + design.center[j]
+                yield j, part.column(s) * design.scale[j] + design.center[j]

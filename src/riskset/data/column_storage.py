@@ -5,26 +5,42 @@ rounds nothing. Binary and valued sparse columns are never centred.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 import numpy as np
 
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
-from riskset.kernels import gram_cpu
+from riskset.kernels import columns_cpu, gram_cpu
 from riskset.kernels import matrix_cpu as kernels
 from riskset.kernels import replicates_cpu as lanes
 
-__all__ = ["BinaryColumns", "DenseColumns", "StoredColumns", "ValuedColumns"]
+__all__ = [
+    "SHIFT",
+    "BinaryColumns",
+    "Csc",
+    "DenseColumns",
+    "SparseColumns",
+    "StoredColumns",
+    "ValuedColumns",
+]
+
+SHIFT = 12
+"""Blocks of 4096 rows: 32 kB of residuals, one first-level cache."""
+
+Csc = tuple[Index, AnyArray, Rows]
+"""Pointers, row numbers and values of compressed sparse columns; no values: every entry is 1."""
 
 
 class StoredColumns(Protocol):
-    """A group of columns of one kind."""
+    """A group of columns of one kind; `columns` has the column of the design of each slot."""
 
-    @property
-    def columns(self) -> Index:
-        """Column of the design for each slot of the part."""
+    columns: Index
+
+    def renumbered(self, columns: Index) -> Self:
+        """The same entries, as other columns of a design."""
+        return replace(self, columns=columns)  # type: ignore[type-var]  # all are dataclasses
 
     @property
     def nbytes(self) -> int:
@@ -50,18 +66,47 @@ class StoredColumns(Protocol):
 
 
 @dataclass(frozen=True)
-class BinaryColumns:
-    """Columns of zeros and ones: two bytes for each one, nothing for the values."""
+class SparseColumns(StoredColumns):
+    """Columns as lists of their entries, one block of ``2**shift`` rows after the other."""
 
     columns: Index
     block_ptr: Index
     row: AnyArray
     shift: int
 
+    @classmethod
+    def laid_out(
+        cls, columns: Index, csc: Csc, slots: Index, n_rows: int, runtime: Runtime
+    ) -> Self:
+        """The columns `slots` of compressed sparse columns."""
+        ptr, row, _ = kernels.sparse_layout(*csc, slots, n_rows, SHIFT, runtime)
+        return cls(columns, ptr, row, SHIFT)
+
+    @property
+    def values(self) -> Rows:
+        """Values of all entries; none where every entry is 1."""
+        return np.zeros(0)
+
     @property
     def nbytes(self) -> int:
         """Bytes of storage."""
-        return self.block_ptr.nbytes + self.row.nbytes
+        return self.block_ptr.nbytes + self.row.nbytes + self.values.nbytes
+
+    def to_csc(self, place: Index) -> Csc:
+        """All slots as compressed sparse columns, with row i as ``place[i]``; -1: left out."""
+        return columns_cpu.to_csc(self.block_ptr, self.row, self.values, self.shift, place)
+
+    def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
+        """See `StoredColumns.fill`."""
+        order = np.argsort(rows, kind="stable")
+        start = np.searchsorted(rows[order], np.arange((self.block_ptr.shape[0] << self.shift) + 1))
+        gram_cpu.fill_sparse(
+            self.block_ptr, self.row, self.values, self.shift, slots, start, order, out
+        )
+
+
+class BinaryColumns(SparseColumns):
+    """Columns of zeros and ones: two bytes for each one, nothing for the values."""
 
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
         """See `StoredColumns.cross`."""
@@ -85,25 +130,25 @@ class BinaryColumns:
         """See `StoredColumns.product_lanes`."""
         lanes.product_sparse(self.block_ptr, self.row, None, slots, v, self.shift, out)
 
-    def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
-        """See `StoredColumns.fill`."""
-        _fill_sparse(self.block_ptr, self.row, np.zeros(0), self.shift, slots, rows, out)
-
 
 @dataclass(frozen=True)
-class ValuedColumns:
+class ValuedColumns(SparseColumns):
     """Sparse columns with values: ten bytes for each non-zero."""
 
-    columns: Index
-    block_ptr: Index
-    row: AnyArray
     value: Rows
-    shift: int
+
+    @classmethod
+    def laid_out(
+        cls, columns: Index, csc: Csc, slots: Index, n_rows: int, runtime: Runtime
+    ) -> Self:
+        """See `SparseColumns.laid_out`."""
+        ptr, row, value = kernels.sparse_layout(*csc, slots, n_rows, SHIFT, runtime)
+        return cls(columns, ptr, row, SHIFT, value)
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of storage."""
-        return self.block_ptr.nbytes + self.row.nbytes + self.value.nbytes
+    def values(self) -> Rows:
+        """See `SparseColumns.values`."""
+        return self.value
 
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
         """See `StoredColumns.cross`."""
@@ -138,10 +183,6 @@ class ValuedColumns:
         """See `StoredColumns.product_lanes`."""
         lanes.product_sparse(self.block_ptr, self.row, self.value, slots, v, self.shift, out)
 
-    def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
-        """See `StoredColumns.fill`."""
-        _fill_sparse(self.block_ptr, self.row, self.value, self.shift, slots, rows, out)
-
     def _blocks(self) -> Iterator[tuple[int, Index, AnyArray, Rows]]:
         """Each block alone: its first row, and the part that it is.
 
@@ -153,7 +194,7 @@ class ValuedColumns:
 
 
 @dataclass(frozen=True)
-class DenseColumns:
+class DenseColumns(StoredColumns):
     """Columns of any numbers, centred: ``blocks[b, s]`` is column s in row block b."""
 
     columns: Index
@@ -169,10 +210,11 @@ class DenseColumns:
         """See `StoredColumns.cross`."""
         if power == 1:
             return kernels.cross_dense(self.blocks, slots, r, runtime)
-        out = np.empty(slots.size)
-        for m, s in enumerate(slots):
-            out[m] = r @ self.blocks[:, s].reshape(-1)[: self.n_rows] ** power
-        return out
+        return np.array([r @ self.column(s) ** power for s in slots], dtype=np.float64)
+
+    def column(self, slot: int) -> Rows:
+        """One stored column (n,); a copy."""
+        return np.asarray(self.blocks[:, slot].reshape(-1)[: self.n_rows])
 
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """See `StoredColumns.product`."""
@@ -206,17 +248,3 @@ class DenseColumns:
         out += self.blocks[
             (rows // block_rows)[:, None], slots[None, :], (rows % block_rows)[:, None]
         ]
-
-
-def _fill_sparse(
-    block_ptr: Index,
-    row: AnyArray,
-    value: Rows,
-    shift: int,
-    slots: Index,
-    rows: Index,
-    out: Matrix,
-) -> None:
-    order = np.argsort(rows, kind="stable")
-    start = np.searchsorted(rows[order], np.arange((block_ptr.shape[0] << shift) + 1))
-    gram_cpu.fill_sparse(block_ptr, row, value, shift, slots, start, order, out)

@@ -76,14 +76,10 @@ def as_key(sql: str) -> str:
 class TextRules:
     """How a CSV file is read.
 
-    Attributes
-    ----------
-    readings : callable
-        Gets the names of the columns; column -> its readings, where they are not the usual ones
-        (whole numbers, numbers, true and false, ISO dates). Without any the column is text.
-    bare_tabs : bool
-        Whether quotes in a file that is separated by tabs are letters like any other, unless every
-        name in its first line stands in quotes.
+    `readings` gets the names of the columns and returns the readings of those that do not have the
+    usual ones (whole numbers, numbers, true and false, ISO dates); without any, a column is text.
+    With `bare_tabs`, quotes in a file that is separated by tabs are ordinary letters, unless every
+    name in its first line is in quotes.
     """
 
     readings: Callable[[Sequence[str]], Mapping[str, Sequence[CsvCast]]] = lambda names: {}
@@ -101,10 +97,7 @@ class _Layout(NamedTuple):
 def open_csv(database: Database, path: Path, rules: TextRules) -> StoredTable:
     """A CSV file as a table of the database.
 
-    Raises
-    ------
-    InputError
-        If the file is not text in UTF-8, or a line has too few or too many fields.
+    Raises `InputError` if it is not text in UTF-8, or a line has too few or too many fields.
     """
     layout = _layout(path, rules.bare_tabs)
     check_case(layout.names, path.name)

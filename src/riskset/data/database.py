@@ -40,13 +40,7 @@ AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)? *([KMGT]i?B)", re.IGNORECASE)
 
 
 def checked_amount(memory: str) -> str:
-    """An amount of memory, as it is given.
-
-    Raises
-    ------
-    InputError
-        If it is not a number and a unit.
-    """
+    """An amount of memory; raises `InputError` if it is not a number with a unit."""
     if not AMOUNT.fullmatch(memory.strip()):
         raise InputError(
             f"`memory_limit` must be a number with a unit, but it is {memory!r}.",
@@ -69,16 +63,9 @@ def text(value: str) -> str:
 class StoredTable:
     """A table that the database can read, as often as needed, in the same order of rows.
 
-    Attributes
-    ----------
-    view : str
-        Its SQL name, quoted.
-    file : str
-        Name of the file, or "" for a data frame.
-    types : dict of str to str
-        Column -> DuckDB's name of its type.
-    index : frozenset of str
-        Columns that hold the index of a pandas frame.
+    `view` is its SQL name, `file` the name of its file, or "" for a data frame, `types` maps
+    columns to DuckDB's names of their types, and `index` has the columns of the index of a pandas
+    frame.
     """
 
     database: "Database" = field(repr=False)
@@ -124,21 +111,10 @@ class StoredTable:
 
 
 class Database:
-    """A DuckDB connection of our own with bounded memory and a directory to spill to.
+    """A DuckDB connection with bounded memory and a folder to spill to; a context manager.
 
-    A context manager: tables that it opened cannot be read after it is closed.
-
-    Parameters
-    ----------
-    memory_limit : str, optional
-        What it may hold before it spills to disk, such as "8GB"; default: `MEMORY`.
-    spill_folder : path, optional
-        Where it spills to; default: the system's folder of temporary files.
-
-    Raises
-    ------
-    InputError
-        If the limit is not an amount of memory, or the folder cannot be written to.
+    Tables that it opened cannot be read after it is closed. By default it holds `MEMORY` before it
+    spills to the system's folder of temporary files.
     """
 
     def __init__(
@@ -256,15 +232,7 @@ class Database:
         columns: Sequence[str] | None = None,
         index: frozenset[str] = frozenset(),
     ) -> StoredTable:
-        """The table behind a view.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Its true names, where they are known.
-        index : frozenset of str
-            Columns that are known to hold the index of a pandas frame.
-        """
+        """The table behind a view; `columns` are its true names, where they are known."""
         check_case(columns or (), file)
         described = self._connection.execute(f"DESCRIBE {view}").fetchall()
         types = {str(name): str(type_) for name, type_, *_ in described}
@@ -330,12 +298,8 @@ OWN_FAULTS = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserExce
 def reading(file: str, *, is_own: bool = False) -> Iterator[None]:
     """Turn an error of the database about a file into an `InputError`.
 
-    Parameters
-    ----------
-    file : str
-        What the message calls the data. "": errors pass as they are.
-    is_own : bool
-        Whether the statement is one of ours; that it does not fit the tables is then our fault.
+    Without a `file`, errors pass as they are. If the statement is our own (`is_own`), so do those
+    that say that it does not fit the tables.
     """
     try:
         yield

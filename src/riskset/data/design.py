@@ -7,7 +7,7 @@ sets.
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -189,8 +189,7 @@ class Design:
         names = [name for d in designs for name in d.names]
         shift = np.cumsum([0, *(d.n_features for d in designs)])
         parts = tuple(
-            # Every kind of part is a dataclass with this field.
-            replace(part, columns=part.columns + shift[k])  # type: ignore[type-var]
+            part.renumbered(part.columns + shift[k])
             for k, d in enumerate(designs)
             for part in d.parts
         )
@@ -375,7 +374,7 @@ class Design:
         """One stored column (n,); of a column that is stored dense this is one copy."""
         part, slot = self.parts[self._home[0][column]], int(self._home[1][column])
         if isinstance(part, DenseColumns):
-            return np.asarray(part.blocks[:, slot].reshape(-1)[: self.n_rows])
+            return part.column(slot)
         return self.stored(np.array([column]))[:, 0]
 
     # ---------------------------------------------------------------- operations, user's units

@@ -16,10 +16,10 @@ import scipy.sparse as sp
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Features, Index, Rows
-from riskset.data.checks import Places, as_array
+from riskset.data.checks import MISSING, Places, as_array
+from riskset.data.column_storage import SHIFT
 from riskset.data.design_columns import (
     DENSE_ABOVE,
-    SHIFT,
     as_float,
     canonical_csc,
     column_keys,
@@ -37,17 +37,9 @@ INSIDE = BLOCK - 1
 
 
 class Block(NamedTuple):
-    """Entries of up to 4096 rows, by column and then by row.
+    """Entries of a block of up to 4096 rows, by column and then by row within the block.
 
-    Attributes
-    ----------
-    number : int
-        Of the block.
-    column : (m,) int32
-    row : (m,) uint16
-        Within the block.
-    value : (k,) float64, k <= m
-        Of the last k entries; the others are 1.
+    `value` has the values of the last entries; those before them are 1.
     """
 
     number: int
@@ -63,15 +55,9 @@ class Block(NamedTuple):
 class Spool:
     """Blocks in a temporary file, and what is known of each column so far.
 
-    Attributes
-    ----------
-    count : (p,) int64
-        Entries other than 0.
-    only_ones : (p,) bool
-    squares : (p,) float64
-        Sum of squares, added up in the order of the rows as `columns_ref.describe` does.
-    n_zero : int
-        Entries of value 0, which are left out.
+    Of each column (p,): the number of entries other than 0, whether they all are 1, and the sum of
+    their squares, added up in the order of the rows as `columns_ref.describe` does. `n_zero` counts
+    the entries of value 0, which are left out.
     """
 
     def __init__(self, folder: Path, n_columns: int) -> None:
@@ -129,20 +115,11 @@ class Spool:
 
 @dataclass(frozen=True)
 class DesignLayout:
-    """What is to become of a spool.
+    """How the columns of a spool become those of a design.
 
-    Attributes
-    ----------
-    n_rows : int
-    names, keys : tuple
-        Of the columns of the design.
-    place : (p,) int64
-        Column of the spool -> column of the design.
-    groups : sequence of (q,) int64
-        Columns of the spool, rising; each group has parts of its own, and they add up in their
-        order.
-    row_keys, about
-        See `Contents`.
+    `place` (p,) maps columns of the spool to columns of the design. Each of `groups`, rising
+    columns of the spool, has parts of its own, which add up in their order. See `Contents` for the
+    rest.
     """
 
     n_rows: int
@@ -336,7 +313,7 @@ def _entries(block: object, number: int, first_row: int, names: Sequence[str]) -
             f"{bad.size:,} entries of block {number} are missing or infinite (first: row "
             f"{first_row + i} of all, column {names[j] if names else j!r}, value "
             f"{entries.data[bad[0]].item()!r}).",
-            hint="drop or impute these rows first; riskset never drops a row by itself.",
+            hint=MISSING,
         )
     return entries
 

@@ -1,7 +1,6 @@
 """From columns as they come to the stored parts of a `Design`, one column at a time."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,15 +8,20 @@ import scipy.sparse as sp
 from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Rows
-from riskset.data.checks import NUMBERS, Places, missing_rows, refuse_inexact, shown
-from riskset.data.column_storage import BinaryColumns, DenseColumns, StoredColumns, ValuedColumns
+from riskset.data.checks import MISSING, NUMBERS, Places, missing_rows, refuse_inexact, shown
+from riskset.data.column_storage import (
+    SHIFT,
+    BinaryColumns,
+    DenseColumns,
+    SparseColumns,
+    StoredColumns,
+    ValuedColumns,
+)
 from riskset.kernels import columns_cpu
-from riskset.kernels.matrix_cpu import sparse_layout
 
 __all__ = [
     "ColumnBuilder",
     "DENSE_ABOVE",
-    "SHIFT",
     "as_float",
     "assemble_csc",
     "canonical_csc",
@@ -30,14 +34,11 @@ __all__ = [
     "take_rows",
 ]
 
-SHIFT = 12
-"""Blocks of 4096 rows: 32 kB of residuals, one first-level cache."""
-
 DENSE_ABOVE = 0.5
 """A column with values other than 0 and 1 is stored dense above this share of non-zeros."""
 
 
-def power_of_two(size: Features) -> Features:
+def power_of_two(size: Features | float) -> Features:
     """The power of two closest to each size, 1 where the size is 0; dividing by it is exact."""
     safe = np.where((size > 0) & np.isfinite(size), size, 1.0)
     return np.asarray(np.exp2(np.clip(np.rint(np.log2(safe)), -1000, 1000)))
@@ -78,12 +79,13 @@ def assemble_csc(
         scale[valued] = power_of_two(np.sqrt(squares[valued] / np.maximum(count[valued], 1)))
     parts: list[StoredColumns] = []
     if binary.size:
-        ptr, row, _ = sparse_layout(indptr, indices, none, binary, n_rows, SHIFT, runtime)
-        parts.append(BinaryColumns(binary, ptr, row, SHIFT))
+        parts.append(
+            BinaryColumns.laid_out(binary, (indptr, indices, none), binary, n_rows, runtime)
+        )
     if valued.size:
-        ptr, row, value = sparse_layout(indptr, indices, data, valued, n_rows, SHIFT, runtime)
-        columns_cpu.divide(ptr, value, scale[valued])
-        parts.append(ValuedColumns(valued, ptr, row, value, SHIFT))
+        part = ValuedColumns.laid_out(valued, (indptr, indices, data), valued, n_rows, runtime)
+        columns_cpu.divide(part.block_ptr, part.value, scale[valued])
+        parts.append(part)
     if dense.size:
         columns = []
         for j in dense:
@@ -131,42 +133,33 @@ class ColumnBuilder:
         p = self.count
         center, scale = np.zeros(p), np.ones(p)
         parts: list[StoredColumns] = []
-        for kind in ("binary", "valued"):
+        for kind in (BinaryColumns, ValuedColumns):
             chosen = [
-                c
-                for c in self.sparse
-                if (c[2].size < c[1].size or not c[1].size) == (kind == "binary")
+                (j, at, v)
+                for j, at, v in self.sparse
+                if (v.size < at.size or not at.size) == (kind is BinaryColumns)
             ]
             if not chosen:
                 continue
             columns = np.array([j for j, _, _ in chosen], dtype=np.int64)
             indptr = np.append(0, np.cumsum([at.size for _, at, _ in chosen])).astype(np.int64)
-            indices = np.concatenate([at for _, at, _ in chosen])
+            indices, values = np.concatenate([at for _, at, _ in chosen]), np.zeros(0)
+            if kind is ValuedColumns:
+                scale[columns] = power_of_two(np.array([_quadratic_mean(v) for *_, v in chosen]))
+                values = np.concatenate([v / scale[j] for j, _, v in chosen])
             every = np.arange(columns.size, dtype=np.int64)
-            none = np.zeros(0)
-            if kind == "binary":
-                ptr, row, _ = sparse_layout(
-                    indptr, indices, none, every, self.n_rows, SHIFT, runtime
-                )
-                parts.append(BinaryColumns(columns, ptr, row, SHIFT))
-                continue
-            scale[columns] = power_of_two(
-                np.array(
-                    [
-                        np.sqrt(np.mean((v / np.abs(v).max()) ** 2)) * np.abs(v).max()
-                        for _, _, v in chosen
-                    ]
-                )
-            )
-            scaled = np.concatenate([v / scale[j] for j, _, v in chosen])
-            ptr, row, value = sparse_layout(
-                indptr, indices, scaled, every, self.n_rows, SHIFT, runtime
-            )
-            parts.append(ValuedColumns(columns, ptr, row, value, SHIFT))
+            csc = (indptr, indices, values)
+            parts.append(kind.laid_out(columns, csc, every, self.n_rows, runtime))
         if self.dense:
             at = np.array([j for j, _ in self.dense], dtype=np.int64)
             parts.append(dense_part(at, [x for _, x in self.dense], self.n_rows, center, scale))
         return center, scale, tuple(parts)
+
+
+def _quadratic_mean(x: Rows) -> float:
+    """Root of the mean square, without overflow."""
+    peak = np.abs(x).max(initial=0.0)
+    return float(peak * np.sqrt(np.mean((x / peak) ** 2))) if peak > 0 else 0.0
 
 
 def dense_part(
@@ -178,9 +171,7 @@ def dense_part(
         # The median, and not the mean: one extreme value must not cost all others their digits.
         center[j] = np.median(x) if x.size else 0.0
         deviation = x - center[j]
-        peak = np.abs(deviation).max(initial=0.0)
-        if peak > 0:
-            scale[j] = power_of_two(peak * np.sqrt(np.mean((deviation / peak) ** 2)))
+        scale[j] = power_of_two(_quadratic_mean(deviation))
         values[k] = deviation / scale[j]
     return DenseColumns(columns, dense_blocks(values, n_rows), n_rows)
 
@@ -206,18 +197,13 @@ def take_rows(
     taken: list[StoredColumns] = []
     for part in parts:
         if isinstance(part, DenseColumns):
-            flat = [part.blocks[:, s].reshape(-1)[rows] for s in range(part.columns.size)]
+            flat = [part.column(s)[rows] for s in range(part.columns.size)]
             taken.append(DenseColumns(part.columns, dense_blocks(flat, rows.size), rows.size))
             continue
-        assert isinstance(part, (BinaryColumns, ValuedColumns))
-        value = part.value if isinstance(part, ValuedColumns) else np.zeros(0)
-        indptr, at, kept = columns_cpu.to_csc(part.block_ptr, part.row, value, part.shift, place)
+        assert isinstance(part, SparseColumns)
         every = np.arange(part.columns.size, dtype=np.int64)
-        ptr, row, kept = sparse_layout(indptr, at, kept, every, rows.size, SHIFT, runtime)
-        if isinstance(part, ValuedColumns):
-            taken.append(ValuedColumns(part.columns, ptr, row, kept, SHIFT))
-        else:
-            taken.append(BinaryColumns(part.columns, ptr, row, SHIFT))
+        csc = part.to_csc(place)
+        taken.append(part.laid_out(part.columns, csc, every, rows.size, runtime))
     return tuple(taken)
 
 
@@ -233,20 +219,12 @@ def take_columns(
             continue
         at = np.searchsorted(columns, part.columns[slots])
         if slots.size == part.columns.size:  # the whole part: nothing is copied
-            # Every kind of part is a dataclass with this field.
-            taken.append(replace(part, columns=at))  # type: ignore[type-var]
-            continue
-        if isinstance(part, DenseColumns):
+            taken.append(part.renumbered(at))
+        elif isinstance(part, DenseColumns):
             taken.append(DenseColumns(at, np.ascontiguousarray(part.blocks[:, slots]), n_rows))
-            continue
-        assert isinstance(part, (BinaryColumns, ValuedColumns))
-        value = part.value if isinstance(part, ValuedColumns) else np.zeros(0)
-        csc = columns_cpu.to_csc(part.block_ptr, part.row, value, part.shift, every)
-        ptr, row, kept = sparse_layout(*csc, slots, n_rows, SHIFT, runtime)
-        if isinstance(part, ValuedColumns):
-            taken.append(ValuedColumns(at, ptr, row, kept, SHIFT))
         else:
-            taken.append(BinaryColumns(at, ptr, row, SHIFT))
+            assert isinstance(part, SparseColumns)
+            taken.append(part.laid_out(at, part.to_csc(every), slots, n_rows, runtime))
     return tuple(taken)
 
 
@@ -304,7 +282,7 @@ def _complain_value(name: str, i: int, column: AnyArray, count: int, places: Pla
     raise InputError(
         f"column {name!r} contains {what}: {count:,} of {column.size:,} rows are missing or "
         f"infinite (first: {(places or Places()).row(i)}, value {column[i].item()!r}).",
-        hint="drop or impute these rows first; riskset never drops a row by itself.",
+        hint=MISSING,
     )
 
 
@@ -324,7 +302,7 @@ def _complain_not_finite(
         raise InputError(
             f"column {names[j]!r} contains {what}: {bad.size:,} of its entries are missing or "
             f"infinite (first: {places.row(row)}, value {column[bad[0]].item()!r}).",
-            hint="drop or impute these rows first; riskset never drops a row by itself.",
+            hint=MISSING,
         )
 
 

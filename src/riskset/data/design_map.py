@@ -77,23 +77,12 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file holds.
+    """What the file of a design holds: the fields of a `Design`, and where they come from.
 
-    Attributes
-    ----------
-    n_rows : int
-    names, keys : tuple
-        See `Design`.
-    center, scale : (p,) float64
-    parts : tuple of StoredColumns
-    row_keys : (n_rows,) int64 or text, optional
-        What identifies the rows, so that a table of outcomes can be compared with them.
-    about : mapping
-        What JSON can hold: where the covariates come from.
-    checksum : int
-        Of the header, and so of everything; 0 for contents that are not in a file yet.
-    factors : tuple of tuple of str
-        See `Design`; files that were written before designs had them have none.
+    `row_keys` (n_rows,) identify the rows, so that a table of outcomes can be compared with them.
+    `about` is what JSON can hold of the source of the covariates. `checksum` is that of the header,
+    and so of everything; 0 before there is a file. Files written before designs had factors have
+    none.
     """
 
     n_rows: int
@@ -112,13 +101,7 @@ class Contents:
 
 
 def write_contents(path: Path, contents: Contents) -> None:
-    """Write what is in memory.
-
-    Raises
-    ------
-    InputError
-        If the path is a folder, or in a folder that is absent or closed to writing.
-    """
+    """Write what is in memory; raises `InputError` if the path cannot be written."""
     keys = as_arrays(contents.row_keys, contents.n_rows)
     arrays = {"center": contents.center, "scale": contents.scale, **keys}
     parts = []
@@ -279,15 +262,8 @@ def is_design_file(path: Path) -> bool:
 def read_contents(path: Path, *, verify: bool = True) -> Contents:
     """Open a file; its arrays are pages of the file, read when they are used.
 
-    Parameters
-    ----------
-    verify : bool
-        Hold all bytes against their checksums, which reads the file once.
-
-    Raises
-    ------
-    InputError
-        If the file is absent, incomplete, damaged, something else or of a later version.
+    To `verify` compares all bytes with their checksums, which reads the file once. An `InputError`
+    if the file is absent, incomplete, damaged, another kind of file or of a later version.
     """
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder.", hint="name a file in it.")

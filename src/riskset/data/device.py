@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from riskset._types import AnyArray, Index
-from riskset.data.column_storage import BinaryColumns, DenseColumns, StoredColumns, ValuedColumns
+from riskset.data.column_storage import (
+    BinaryColumns,
+    DenseColumns,
+    SparseColumns,
+    StoredColumns,
+    ValuedColumns,
+)
 from riskset.data.design import Design
 from riskset.kernels.cuda.backend import Array, Backend
 from riskset.kernels.cuda.launch import Launcher
@@ -50,13 +56,7 @@ class DeviceColumns:
 
 @dataclass
 class DeviceDesign:
-    """A design in the memory of a backend.
-
-    Attributes
-    ----------
-    design : Design
-    backend : Backend
-    """
+    """A design in the memory of a backend."""
 
     design: Design
     backend: Backend
@@ -70,7 +70,7 @@ class DeviceDesign:
     def _upload(self, part: StoredColumns) -> dict[str, Array]:
         if isinstance(part, DenseColumns):
             return {"blocks": self.backend.upload(part.blocks)}
-        assert isinstance(part, (BinaryColumns, ValuedColumns))
+        assert isinstance(part, SparseColumns)
         arrays = {"block_ptr": part.block_ptr, "row": part.row}
         if isinstance(part, ValuedColumns):
             arrays["value"] = part.value
@@ -86,12 +86,7 @@ class DeviceDesign:
     # ------------------------------------------------------------------------------------ X'r
 
     def cross(self, r: Array, columns: Index | None = None, *, power: int = 1) -> Array:
-        """``sum_i z[i, j]**power r[i]`` of every lane of `r` (n, R), with z the stored columns.
-
-        Returns
-        -------
-        (R, q) float64
-        """
+        """``sum_i z[i, j]**power r[i]`` (R, q) of every lane of `r` (n, R); z: stored columns."""
         n_lanes = r.shape[1]
         width = self.design.n_features if columns is None else columns.size
         out = self.backend.empty((n_lanes, width), np.dtype(np.float64))
@@ -139,7 +134,7 @@ class DeviceDesign:
                 panel_blocks=_panel_blocks(block_rows),
             )
             return
-        assert isinstance(part, (BinaryColumns, ValuedColumns))
+        assert isinstance(part, SparseColumns)
         arguments |= {
             "shift": part.shift,
             "n_blocks": part.block_ptr.shape[0],
@@ -167,7 +162,7 @@ class DeviceDesign:
 
     def _rows(self, stored: _Stored, slots: AnyArray, on_device: Array) -> dict[str, Array]:
         part = stored.part
-        assert isinstance(part, (BinaryColumns, ValuedColumns))
+        assert isinstance(part, SparseColumns)
         n_rows, backend = self.design.n_rows, self.backend
         entries = np.diff(part.block_ptr, axis=1)[:, slots].sum(axis=1)
         base = np.append(0, np.cumsum(entries))
@@ -272,6 +267,6 @@ def _panels(part: StoredColumns) -> int:
     if isinstance(part, DenseColumns):
         n_blocks, _, block_rows = part.blocks.shape
     else:
-        assert isinstance(part, (BinaryColumns, ValuedColumns))
+        assert isinstance(part, SparseColumns)
         n_blocks, block_rows = part.block_ptr.shape[0], 1 << part.shift
     return int(-(-n_blocks // _panel_blocks(block_rows)))

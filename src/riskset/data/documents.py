@@ -88,10 +88,7 @@ F = TypeVar("F", bound=Form)
 def parse_json(text: str | bytes) -> Any:
     """Parse JSON; NaN and infinities, which JSON does not have, are errors.
 
-    Raises
-    ------
-    ValueError
-        If the text is not valid JSON, not UTF-8, or nested too deeply.
+    Raises ValueError if the text is not valid JSON, not UTF-8, or nested too deeply.
     """
     try:
         return json.loads(text, parse_constant=_refuse_constant)
@@ -104,22 +101,10 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def check_form(form: type[F], content: object, *, file: str, hint: str) -> F:
-    """Check a document against its form.
+    """Check what `parse_json` returned against its form.
 
-    Parameters
-    ----------
-    form : type
-    content : object
-        What `parse_json` returned.
-    file : str
-        Name of the file, for the message.
-    hint : str
-
-    Raises
-    ------
-    InputError
-        If a value is missing, or has another type, length or range. The message gives the path of
-        the value inside the file.
+    An `InputError` gives the path inside the file of a value that is missing, or has another type,
+    length or range.
 
     Examples
     --------
@@ -176,13 +161,7 @@ def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unsealed(document: Any) -> dict[str, Any]:
-    """A sealed document without its seal.
-
-    Raises
-    ------
-    ValueError
-        If it is not a sealed document, or its checksum does not fit its content.
-    """
+    """A sealed document without its seal; raises ValueError if its checksum does not fit."""
     if not isinstance(document, dict) or not is_sealed(document):
         raise ValueError("the document does not agree with its checksum")
     return {key: value for key, value in document.items() if key != SEAL}

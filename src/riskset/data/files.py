@@ -53,24 +53,12 @@ def open_file(
     rules: TextRules | None = None,
     prefix: str = "",
 ) -> StoredTable:
-    """A file as a table of the database.
+    """A file as a table of the database; raises `InputError` if that is not possible.
 
-    Parameters
-    ----------
-    table, query : str, optional
-        A table of a DuckDB file, or a query of its tables; not needed if it has one table only.
-    identifiers : callable
-        Gets the names of the columns and returns those to be kept as they are written; matters for
-        CSV, whose columns have no type.
-    rules : TextRules, optional
-        How a CSV file is read, in place of `identifiers`.
-    prefix : str
-        What stands before the arguments `table` and `query` where the caller has them.
-
-    Raises
-    ------
-    InputError
-        If the file is absent, empty, damaged or of an unknown format.
+    `table` or `query` choose from a DuckDB file, unless it has one table only; `prefix` stands
+    before these two arguments where the caller has them. CSV columns have no type: `identifiers`
+    gets the names of the columns and returns those to be kept as they are written, and `rules`
+    replace it.
     """
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}.", hint=_neighbours(path))

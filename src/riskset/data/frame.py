@@ -43,10 +43,7 @@ MIN_ROWS_DISTINCT = 100
 def as_table(frame: object) -> Table:
     """A pandas, polars or Arrow frame, a DuckDB relation, or anything narwhals reads.
 
-    Raises
-    ------
-    InputError
-        If it is not a data frame, or its column names are not text or not unique.
+    Raises `InputError` if it is not a data frame, or its column names are not text or not unique.
     """
     if isinstance(frame, Table):
         return frame
@@ -178,20 +175,10 @@ def _kind_of_object(value: object) -> str:
 
 
 def data_frame(columns: Mapping[str, AnyArray], library: str | None) -> Any:
-    """A data frame of named columns of equal length.
+    """A data frame of named columns of equal length, of which the first labels the rows.
 
-    Parameters
-    ----------
-    columns : mapping
-        The first column labels the rows.
-    library : str or None
-        "pandas", "polars" or "pyarrow"; any other: pandas if it is installed, else Arrow, which
-        always is.
-
-    Returns
-    -------
-    pandas, polars or Arrow frame
-        In pandas the first column is the index.
+    `library` is "pandas" (the first column is the index), "polars" or "pyarrow"; any other: pandas
+    if it is installed, else Arrow, which always is.
     """
     lists = {name: column.tolist() for name, column in columns.items()}
     if library == "polars":
@@ -231,16 +218,8 @@ class FrameEncoder:
     only levels that occur count. New data are encoded by the levels seen at the fit: the order of
     the columns does not matter, and columns that were not there at the fit are ignored.
 
-    Attributes
-    ----------
-    columns : tuple of str
-        In the order of the covariates.
-    levels : mapping of str to tuple of str
-        For each column of categories, all its levels; the first is the reference.
-    identifiers : tuple of str
-        Columns of whole numbers that look like identifiers, by their name or because each number
-        is there once (in 100 rows or more, or in 10 if they are consecutive); known after `fit`
-        only.
+    `identifiers`, known after `fit` only, are columns of whole numbers that look like identifiers,
+    by their name or because each number occurs once (in 100 rows or more, or in 10 if consecutive).
 
     Examples
     --------
@@ -265,11 +244,8 @@ class FrameEncoder:
     ) -> tuple["FrameEncoder", Design]:
         """Learn the encoding of a frame, or of some of its columns, and apply it.
 
-        Raises
-        ------
-        InputError
-            If a value is missing or infinite, a column holds dates, lists or mixed types, or a
-            column of text looks like an identifier or like numbers.
+        Raises `InputError` if a value is missing or infinite, a column holds dates, lists or mixed
+        types, or a column of text looks like an identifier or like numbers.
         """
         table = as_table(frame)
         if table.n_rows == 0:
@@ -292,11 +268,8 @@ class FrameEncoder:
     def transform(self, frame: object) -> Design:
         """Encode new data as at the fit.
 
-        Raises
-        ------
-        InputError
-            If a column is absent or of another kind than at the fit, a value is missing, or a level
-            was not there at the fit.
+        Raises `InputError` if a column is absent or of another kind than at the fit, a value is
+        missing, or a level was not there at the fit.
         """
         table = as_table(frame)
         absent = [name for name in self.columns if name not in table.columns]

@@ -46,12 +46,8 @@ def typed_labels(values: object, column: str, places: Places) -> tuple[AnyArray,
     """Labels in the narrowest type, and which rows are missing (their values mean nothing).
 
     Whole numbers become int64 (uint64 if they need it), whatever type held them; other numbers
-    float64; text an array of text. Labels of one other type (dates, tuples) stay as they are.
-
-    Raises
-    ------
-    InputError
-        If text and numbers are mixed, or floating-point numbers are too large to be exact.
+    float64; text an array of text. Labels of one other type (dates, tuples) stay as they are. An
+    `InputError` if text and numbers are mixed, or floating-point numbers are too large to be exact.
     """
     array = as_array(values, column, places)
     missing = missing_rows(array)
@@ -72,13 +68,7 @@ def typed_labels(values: object, column: str, places: Places) -> tuple[AnyArray,
 
 
 def as_labels(values: object, name: str, n_rows: int, places: Places) -> AnyArray:
-    """One label for each row, typed by `typed_labels`.
-
-    Raises
-    ------
-    InputError
-        If the length is wrong, a label is missing, or as `typed_labels`.
-    """
+    """One label for each row, typed by `typed_labels`, none of them missing."""
     column = places.column(name)
     refuse_name(values, column, n_rows)
     array, missing = typed_labels(values, column, places)
@@ -115,16 +105,8 @@ def label_columns(values: object) -> list[object]:
 def code_columns(values: object, name: str, n_rows: int, places: Places) -> tuple[Index, AnyArray]:
     """Labels, or the combinations of several columns of labels, as codes and labels.
 
-    Parameters
-    ----------
-    values : (n,) labels, a sequence of such columns, or a data frame
-
-    Returns
-    -------
-    codes : (n,) int64
-        0..k-1 in the sorted order of the labels.
-    labels : (k,) array
-        Of several columns tuples, one label of each.
+    `values` is one column, a sequence of columns or a data frame. The codes 0..k-1 are in the
+    sorted order of the labels, which for several columns are tuples.
     """
     columns = label_columns(values)
     coded = [as_codes(column, name, n_rows, places) for column in columns]
@@ -152,11 +134,7 @@ def combine(
 def as_keys(values: object, name: str, n_rows: int | None, places: Places) -> AnyArray:
     """Identifiers of rows, exact: int64 or text.
 
-    Raises
-    ------
-    InputError
-        If the length is wrong, an identifier is missing, or is neither a whole number of 64 bits
-        nor text.
+    Raises `InputError` if one is missing, or is neither a whole number of 64 bits nor text.
     """
     column = places.column(name)
     refuse_name(values, column, n_rows)

@@ -66,11 +66,8 @@ def _level_text(value: object) -> str:
 def find_levels(table: Table, name: str, array: "pa.ChunkedArray") -> tuple[str, ...]:
     """All levels of a column of text or categories, sorted; () for a column of numbers.
 
-    Raises
-    ------
-    InputError
-        If a value is missing, or the column looks like an identifier or, being text, like numbers,
-        dates or booleans.
+    Raises `InputError` if a value is missing, or the column looks like an identifier or, if it is
+    text, like numbers, dates or booleans.
     """
     kind = kind_of(array.type)
     if kind not in ("text", "category"):

@@ -98,12 +98,8 @@ def open_covariates(
 ) -> LongInput | None:
     """The long table or the design that `asked` names, open; None if it names no table.
 
-    Parameters
-    ----------
-    path : Path
-        The file of the table of subjects, which may hold the long table, too.
-    design_file : Path, optional
-        Where the covariates will be kept.
+    `path` is the table of subjects, which may hold the long table, too; `design_file` is where the
+    covariates will be kept.
     """
     long_only = {
         "covariate_columns": asked.covariate_columns,
@@ -161,10 +157,7 @@ def with_covariates(
 ) -> Together:
     """All covariates, how those of the long table are read, and what to say of them.
 
-    Parameters
-    ----------
-    design_file : Path, optional
-        Where to keep the covariates of the long table instead of in memory.
+    With a `design_file`, the covariates of the long table are kept there instead of in memory.
     """
     if long is None:
         return wide, None, {}, ()

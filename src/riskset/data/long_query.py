@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
+from riskset.data.column_storage import SHIFT
 from riskset.data.database import StoredTable, batches, quoted
-from riskset.data.design_columns import SHIFT
 from riskset.kernels.long_table_cpu import append_entries
 
 __all__ = ["Entries", "LongTableColumns", "LongColumns", "LongQuery"]
@@ -46,18 +46,10 @@ class _Key:
 
 @dataclass(frozen=True)
 class LongTableColumns:
-    """The columns of the design: first those whose every entry is 1, then the others.
+    """The columns of the design: first the `n_ones` whose every entry is 1, then the others.
 
-    Attributes
-    ----------
-    keys : tuple of int or str
-        Sorted: the order of the columns of the design.
-    place : (p,) int64
-        Where the p columns stand here -> where they stand in the design.
-    count : (p,) int64
-        Entries of each, in the order here.
-    n_ones : int
-        Columns whose every entry is 1.
+    `keys` are sorted, as the columns of the design are. In the order here, `place` (p,) is where a
+    column stands in the design, and `count` (p,) is its number of entries.
     """
 
     keys: tuple[int | str, ...]

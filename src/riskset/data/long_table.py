@@ -8,20 +8,19 @@ thousand rows at a time. The design is the same, to the last bit, as the one mad
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from riskset._errors import InputError
 from riskset._settings import setting
 from riskset._types import AnyArray, Index
-from riskset.data.column_storage import StoredColumns
+from riskset.data.column_storage import SHIFT, StoredColumns
 from riskset.data.database import StoredTable, reading
 from riskset.data.design import Design
 from riskset.data.design_build import Block, DesignLayout, Spool, lay_out
-from riskset.data.design_columns import SHIFT
 from riskset.data.design_map import Contents, read_contents
 from riskset.data.long_query import Entries, LongColumns, LongQuery, LongTableColumns
 from riskset.data.writers import check_target
@@ -84,16 +83,8 @@ def find_columns(
 ) -> LongColumns:
     """Which column is which: those named, or the OHDSI names in any case.
 
-    Parameters
-    ----------
-    names : (row, covariate) or (row, covariate, value), optional
-    row : str, optional
-        The column that identifies the rows of the outcomes table; looked for first.
-
-    Raises
-    ------
-    InputError
-        If a column is absent, or it is not clear which column is which.
+    `row`, the column that identifies the rows of the outcomes table, comes before OHDSI's name. An
+    `InputError` if a column is absent, or it is not clear which column is which.
     """
     if names is not None:
         if isinstance(names, str) or len(names) not in (2, 3):
@@ -138,23 +129,11 @@ def long_design(
 ) -> LongDesign:
     """A long table as a design with one column for each covariate key, sorted by key.
 
-    Parameters
-    ----------
-    row_keys : (n_rows,) int64 or text
-        Keys of the rows of the design, in order, each once.
-    keys : sequence of int or str, optional
-        The columns wanted, for new data: keys beyond them are left out and counted, and those that
-        do not occur give columns of zeros. By default all that occur.
-    duplicates : {"error", "sum", "max"}
-        What to do with a row and covariate given twice.
-    unknown_rows : {"error", "drop"}
-        What to do with entries whose row key is not in `row_keys`.
-
-    Raises
-    ------
-    InputError
-        If a key or value is missing, a value is not finite, a row is unknown, a row and covariate
-        were given twice, or there are entries but none of `keys`.
+    `row_keys` (n_rows,) are the keys of the rows of the design, each once. `keys` are the columns
+    wanted, for new data: keys beyond them are left out and counted, and those that do not occur
+    give columns of zeros; by default all that occur. Raises `InputError` if a key or value is
+    missing, a value is not finite, a row is unknown, an entry is repeated, or there are entries but
+    none of `keys`.
     """
     check_options(duplicates, unknown_rows)
     with reading(stored.file):
@@ -181,16 +160,15 @@ def long_design(
 
 def check_options(duplicates: str, unknown_rows: str) -> None:
     """Refuse words that `long_design` does not know."""
-    _check_option("duplicates", duplicates, ("error", "sum", "max"))
-    _check_option("unknown_rows", unknown_rows, ("error", "drop"))
-
-
-def _check_option(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise InputError(
-            f"`{name}` must be {' or '.join(map(repr, known))}, but it is {value!r}.",
-            hint="choose one of these, or leave it out.",
-        )
+    for name, value, words in (
+        ("duplicates", duplicates, get_args(Duplicates)),
+        ("unknown_rows", unknown_rows, get_args(UnknownRows)),
+    ):
+        if value not in words:
+            raise InputError(
+                f"`{name}` must be {' or '.join(map(repr, words))}, but it is {value!r}.",
+                hint="choose one of these, or leave it out.",
+            )
 
 
 def _sort_rows(entries: Entries) -> Index:
@@ -266,9 +244,7 @@ def _design(keys: tuple[int | str, ...], entries: Entries, n_rows: int) -> Desig
             keys=[keys[j] for j in place],
         )
         center[place], scale[place] = some.center, some.scale
-        for part in some.parts:
-            # Every kind of part is a dataclass with this field.
-            parts.append(replace(part, columns=place[part.columns]))  # type: ignore[type-var]
+        parts += [part.renumbered(place[part.columns]) for part in some.parts]
     return Design(n_rows, tuple(map(str, keys)), keys, center, scale, tuple(parts))
 
 
@@ -284,13 +260,7 @@ def long_design_in_file(
     duplicates: Duplicates = "error",
     unknown_rows: UnknownRows = "error",
 ) -> LongDesign:
-    """As `long_design` of all covariates, built in the file `path` and opened.
-
-    Raises
-    ------
-    InputError
-        As `long_design`, or if the file cannot be written there.
-    """
+    """As `long_design` of all covariates, built in the file `path` and opened."""
     check_options(duplicates, unknown_rows)
     check_target(path)
     with reading(stored.file):
@@ -328,13 +298,7 @@ def stored_long_design(path: Path, contents: Contents) -> LongDesign:
 
 
 class _Blocks:
-    """Entries as blocks; those of a row and covariate merged into one.
-
-    Attributes
-    ----------
-    repeated : (p,) int64
-        Entries of each covariate that were there before.
-    """
+    """Entries as blocks; those of a row and covariate merged into one, and counted (`repeated`)."""
 
     def __init__(self, reader: LongQuery, found: LongTableColumns, duplicates: Duplicates) -> None:
         self._reader, self._found, self._duplicates = reader, found, duplicates

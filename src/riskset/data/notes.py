@@ -16,10 +16,7 @@ def notes_on_columns(
 ) -> list[Note]:
     """Columns recognised by name, and categories and identifiers that may not be what was meant.
 
-    Parameters
-    ----------
-    asked, roles : ColumnRoles
-        As the caller gave them, and as they were found in the table.
+    `asked` are the roles that the caller gave, `roles` those found in the table.
     """
     return [
         *_notes_on_index(table, roles),
@@ -109,10 +106,7 @@ def notes_on_entries(
 ) -> tuple[Note, ...]:
     """Entries of a long table that were left out or merged, and whether any was left.
 
-    Parameters
-    ----------
-    n_covariates, n_occurring : int
-        How many covariates the long table has in the model, and how many of them have entries.
+    The model has `n_covariates` of the long table, of which `n_occurring` have entries.
     """
     unseen = n_dropped.get("unseen_covariates", 0)
     sentences = {

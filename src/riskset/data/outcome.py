@@ -27,11 +27,6 @@ def field_names(array: AnyArray, name: str = "y") -> tuple[str, str]:
 
     They are called so, or there are two: the only boolean one, or else the first, is the event, as
     scikit-survival writes them.
-
-    Raises
-    ------
-    InputError
-        If the array has no such fields.
     """
     names = array.dtype.names
     if names is None:

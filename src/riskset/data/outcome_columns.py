@@ -29,21 +29,11 @@ ROUNDED = ("time", "entry")
 
 @dataclass(frozen=True, eq=False)
 class OutcomeColumns:
-    """Columns of a table as arrays, free of gaps; None where the table has none.
+    """Columns of a table as arrays (n_rows,), free of gaps; None where the table has none.
 
-    Attributes
-    ----------
-    time, entry : (n_rows,) numbers or None
-        Rounded, if that was asked for.
-    event : (n_rows,) numbers or None
-    weight, offset : (n_rows,) numbers or None
-    cluster : (n_rows,) labels or None
-    censoring_group : (n_rows,) labels or None
-        Groups with a censoring distribution each, for Fine and Gray's model.
-    strata : tuple of (n_rows,) labels
-        Their combinations are the strata.
-    event_labels : mapping of int to str
-        Labels of the codes of `event`, if it is a column of text.
+    Time and entry are rounded if that was asked for. The combinations of the `strata` are the
+    strata. Each `censoring_group` has a separate censoring distribution in Fine and Gray's model.
+    `event_labels` are the labels of the codes of `event`, if it is a column of text.
     """
 
     time: AnyArray | None = None

@@ -161,22 +161,9 @@ def read_labels(
     table: str | None = None,
     query: str | None = None,
 ) -> tuple[list[AnyArray], tuple[str, ...]]:
-    """Labels of every row of a file, such as given folds, in the order of the file.
+    """Labels of every row of a file, such as given folds, and all columns of the file.
 
-    Parameters
-    ----------
-    named : sequence of (what names it, column)
-
-    Returns
-    -------
-    labels : list of (n,) arrays
-    columns : tuple of str
-        All that the file has.
-
-    Raises
-    ------
-    InputError
-        If a column is absent or has missing values.
+    `named` lists pairs of what messages call a column, and its name.
     """
     names = [name for _, name in named]
     with Database() as database:

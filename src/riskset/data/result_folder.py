@@ -39,13 +39,7 @@ Classes = dict[str, type]
 
 
 def classes_of(*roots: type) -> Classes:
-    """The classes that are given, and those that their fields declare, at any depth.
-
-    Parameters
-    ----------
-    *roots : type
-        Dataclasses and named tuples.
-    """
+    """The dataclasses and named tuples given, and those that their fields declare, at any depth."""
     classes: dict[str, type] = {}
     waiting = list(roots)
     while waiting:
@@ -79,10 +73,7 @@ UNUSUAL = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 def write_object(folder: Path, value: object, classes: Classes) -> None:
     """Write a folder, whole or not at all; one that was written before is replaced.
 
-    Raises
-    ------
-    InputError
-        If something else is there, or `value` holds what cannot be written.
+    Raises `InputError` if the folder has other contents, or `value` holds what cannot be written.
     """
     if (
         folder.exists()
@@ -107,10 +98,8 @@ def write_object(folder: Path, value: object, classes: Classes) -> None:
 def read_object(folder: Path, classes: Classes) -> Any:
     """What was written to a folder.
 
-    Raises
-    ------
-    InputError
-        If there is no such folder, it is damaged, or of a later version, or holds an unknown class.
+    Raises `InputError` if the folder does not exist, is damaged, or of a later version, or holds an
+    unknown class.
     """
     document = _document(folder)
     try:

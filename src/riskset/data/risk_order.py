@@ -75,14 +75,9 @@ def into_risk_sets(
 class BlockBoundary(NamedTuple):
     """How a block of rows hangs together with the blocks before and after it in risk order.
 
-    Attributes
-    ----------
-    continues : bool
-        Its first stratum began in a block before.
-    incoming : float
-        Weighted number of events that rows of blocks before had at its first time.
-    is_tied_on : bool
-        Its last time goes on in the next block, which counts the events at it.
+    `continues`: its first stratum began in a block before. `incoming`: weighted number of events
+    that rows of blocks before had at its first time. `is_tied_on`: its last time goes on in the
+    next block, which counts the events at it.
     """
 
     continues: bool = False
@@ -93,10 +88,7 @@ class BlockBoundary(NamedTuple):
 def joined(risk: RiskSets, n_first: int, link: BlockBoundary) -> RiskSets:
     """Risk sets of a block as a part of all: a time that is cut ends with its last row anywhere.
 
-    Parameters
-    ----------
-    n_first : int
-        Rows of the first stratum at its first time.
+    `n_first` is the number of rows of the first stratum at its first time.
     """
     group_ptr, events, tied = risk.group_ptr, risk.group_events.copy(), risk.group_tied.copy()
     starts = risk.starts_stratum.copy()

@@ -15,15 +15,9 @@ __all__ = ["LongOptions", "Schema"]
 
 @dataclass(frozen=True)
 class LongOptions:
-    """How a long table is read.
+    """How a long table is read; see `long_table.long_design`.
 
-    Attributes
-    ----------
-    columns : LongColumns
-    duplicates, unknown_rows : str
-        See `long_table.long_design`.
-    keys : tuple of int or str, optional
-        The covariates of the fit, in order; None while they are still to be found.
+    `keys` are the covariates of the fit, in order; None while they are still to be found.
     """
 
     columns: LongColumns
@@ -47,14 +41,8 @@ class LongOptions:
 class Schema:
     """How a data set was read, so that new data can be read alike.
 
-    Attributes
-    ----------
-    roles : ColumnRoles
-        All columns that have a role; `cause` is not part of it.
-    encoder : FrameEncoder
-        Covariates of the wide table.
-    long : LongOptions or None
-        Covariates of the long table; they stand behind those of the wide table.
+    `roles` has all columns that have a role, without `cause`. The covariates of the long table
+    stand behind those of the wide table, which `encoder` reads.
     """
 
     roles: ColumnRoles

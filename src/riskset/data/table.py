@@ -47,19 +47,10 @@ DAYS = "count the days since the start of follow-up, or leave the column out wit
 
 @dataclass(frozen=True)
 class TableWords:
-    """How messages call a table, its columns and its rows.
+    """How messages call a table, its columns and its rows; `file` is "" for a data frame.
 
-    Rows of a data frame count from 0, as its own positions do; rows of a file count from 1, the
-    header not included.
-
-    Attributes
-    ----------
-    file : str
-        Name of the file, or "" for a data frame.
-    id : str, optional
-        The column that identifies rows.
-    row_keys : (n_rows,) int64 or text, optional
-        Its values.
+    Rows of a data frame count from 0, as its own positions do; rows of a file count from 1, without
+    the header. `row_keys` (n_rows,) are the values of the column `id`, which identifies rows.
     """
 
     file: str = ""
@@ -92,18 +83,9 @@ class TableWords:
 class Table:
     """One table of the user, in whatever form.
 
-    Attributes
-    ----------
-    columns : tuple of str
-    n_rows : int
-    fetch : callable
-        Some columns, by name, as an Arrow table.
-    texts : frozenset of str
-        Columns that may hold text or categories; known without reading them.
-    words : Words
-        How messages call it.
-    index : frozenset of str
-        Columns that hold the index of a pandas frame; see `pandas_index`.
+    `fetch` reads some columns, by name, as an Arrow table. `texts` are the columns that may hold
+    text or categories, known without reading them; `index` are those of the index of a pandas
+    frame.
     """
 
     columns: tuple[str, ...]
@@ -143,16 +125,11 @@ class Table:
 
 
 def pandas_index(names: Sequence[str], metadata: Mapping[bytes, bytes] | None) -> frozenset[str]:
-    """Columns in which pandas has stored the index of a frame.
+    """Columns in which pandas has stored the index of a frame, by name or the Arrow `metadata`.
 
-    pandas numbers its rows, and writes these numbers into a Parquet file as a column of their own
+    pandas numbers its rows, and writes these numbers into a Parquet file as a separate column
     once rows were concatenated, sorted or left out. They may have a role that is named, but they
-    say nothing of anybody.
-
-    Parameters
-    ----------
-    metadata
-        Of the Arrow schema; pandas lists its index there.
+    are no covariates.
     """
     found = {name for name in names if INDEX.fullmatch(name)}
     try:
@@ -212,10 +189,7 @@ def check_present(table: Table, name: str, array: "pa.ChunkedArray", hint: str =
 def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     """A column of numbers or booleans without gaps as an array of its own numeric type.
 
-    Raises
-    ------
-    InputError
-        If the column is of another type, or a value is missing or infinite.
+    Raises `InputError` if the column is of another type, or a value is missing or infinite.
     """
     values = _present_numbers(table, name, array)
     if values.dtype.kind == "f":
@@ -293,11 +267,8 @@ def labels(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
 def keys(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     """A column of identifiers, exact: int64, or text as an object array.
 
-    Raises
-    ------
-    InputError
-        If identifiers are missing, are fractions, or are floating-point numbers too large to be
-        exact.
+    Raises `InputError` if identifiers are missing, are fractions, or are floating-point numbers too
+    large to be exact.
     """
     if kind_of(array.type) in ("date", "other", "bool"):
         raise InputError(

@@ -7,9 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from riskset._types import AnyArray, Features, Index, Rows
-from riskset.data.column_storage import BinaryColumns, DenseColumns, ValuedColumns
+from riskset.data.column_storage import DenseColumns, SparseColumns
 from riskset.data.design import Design
-from riskset.kernels import columns_cpu
 
 __all__ = ["RiskOrderEntries", "RiskColumns"]
 
@@ -61,12 +60,10 @@ class RiskColumns:
             if isinstance(part, DenseColumns):
                 self.reach[part.columns] = np.abs(part.blocks).max(axis=(0, 2), initial=0.0)
                 continue
-            assert isinstance(part, (BinaryColumns, ValuedColumns))
-            known = part.value if isinstance(part, ValuedColumns) else np.zeros(0)
-            ptr, place, value = columns_cpu.to_csc(
-                part.block_ptr, part.row, known, part.shift, place_of
-            )
-            data = value if known.size else np.ones(place.size, dtype=np.int8)
+            assert isinstance(part, SparseColumns)
+            ptr, place, value = part.to_csc(place_of)
+            has_values = part.values.size > 0
+            data = value if has_values else np.ones(place.size, dtype=np.int8)
             table = sp.csc_array(
                 (data, place.astype(np.int32), ptr), shape=(order.size, part.columns.size)
             )
@@ -75,7 +72,7 @@ class RiskColumns:
             self.reach[part.columns] = [
                 np.abs(table.data[a:b]).max(initial=0) for a, b in zip(begin, stop, strict=True)
             ]
-            value = table.data if known.size else np.zeros(0)
+            value = table.data if has_values else np.zeros(0)
             yield RiskOrderEntries(part.columns, begin, stop, table.indices, value)
 
     def batches(self, wanted: Index) -> Iterator[RiskOrderEntries]:
