@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import riskset as rs
+from parameters import rest_is_slow
 from riskset.cli.main import main
 from riskset.omop.analyses import analyses_in_markdown
 
@@ -58,14 +59,30 @@ def test_the_example_on_an_omop_cdm() -> None:
     assert text.endswith("### All analyses\n\n" + analyses_in_markdown())
 
 
+FITS = {
+    *("cohort", "path.csv", "fit.json", "predictions.parquet", "survival.csv", "survival.png"),
+    *("chosen.json", "resampled.json", "work.jsonl", "pictures"),
+}
+STUDIES = {"study.yaml", "study", "riskset-demo"}
+
+
+@pytest.mark.parametrize(
+    ("is_study", "written"),
+    rest_is_slow([(False, FITS), (True, STUDIES)], 1),  # tests/cli/test_demo.py runs a study
+)
 def test_command_line_examples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    is_study: bool,
+    written: set[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     commands = [shlex.split(line) for line in lines if line.startswith("riskset ")]
-    assert len(commands) >= 6
     for line in commands:
+        if (line[1] in ("study", "demo")) != is_study:
+            continue
         command, target = (line[:-2], line[-1]) if ">" in line else (line, None)
         monkeypatch.setattr(sys, "argv", command)
         with pytest.raises(SystemExit) as ended:
@@ -74,10 +91,7 @@ def test_command_line_examples(
         assert not ended.value.code, (command, told.err)
         if target is not None:
             (tmp_path / target).write_text(told.out)
-    written = {path.name for path in tmp_path.iterdir()}
-    assert {"cohort", "path.csv", "fit.json", "predictions.parquet", "survival.png"} <= written
-    assert {"chosen.json", "resampled.json", "work.jsonl", "pictures"} <= written
-    assert {"study.yaml", "study"} <= written
+    assert {path.name for path in tmp_path.iterdir()} == written
 
 
 def test_make_targets_exist() -> None:

@@ -54,6 +54,7 @@ def rows(folder, *where, **conditions):
     return rs.study.StudyResults.open(folder).rows(*where, **conditions)
 
 
+@pytest.mark.slow
 def test_the_first_plan_is_withheld(folder):
     (run,) = rows(folder / "first", "runs")
     assert run["blinded"]
@@ -67,6 +68,7 @@ def test_the_first_plan_is_withheld(folder):
     assert f"AUC of {ps['auc']:.3f}" in WORDS
 
 
+@pytest.mark.slow
 def test_numbers_of_the_first_study(folder):
     found = {row["analysis"]: row for row in rows(folder / "rhc", "estimates", role="main")}
     (crude,) = rows(folder / "rhc", "estimates", analysis="matched", role="crude")
@@ -108,6 +110,7 @@ def test_numbers_of_the_first_study(folder):
     assert any(remark.startswith(quoted) for remark in remarks)
 
 
+@pytest.mark.slow
 def test_numbers_of_the_study_on_a_cdm(folder):
     estimates = rows(folder / "cdm", "estimates", outcome="heart failure", analysis="on treatment")
     main, other = (

@@ -298,7 +298,7 @@ def test_nothing_is_left_in_the_directory_of_temporary_files(
     spill.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(spill))
     read_dataset(path, **ROLES)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="column 'nothing' was not found"):
         read_dataset(path, time="nothing")
     assert list(spill.iterdir()) == []
 

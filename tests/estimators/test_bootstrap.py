@@ -326,8 +326,12 @@ def test_too_few_replicates_for_a_level(unpenalized, found, monkeypatch):
         found.interval(95)
     # Before anything is fitted.
     monkeypatch.setattr(_inference, "resample_estimates", None)
-    for options in ({"replicates": 38}, {"replicates": "many"}, {"type": "student"}):
-        with pytest.raises(rs.InputError):
+    for options, message in (
+        ({"replicates": 38}, "needs at least 39 replicates"),
+        ({"replicates": "many"}, "needs at least 39 replicates, but there are 'many'"),
+        ({"type": "student"}, "must be 'percentile', 'basic', 'bca' or 'normal'"),
+    ):
+        with pytest.raises(rs.InputError, match=message):
             unpenalized[0].confidence_interval(method="bootstrap", **options)
 
 

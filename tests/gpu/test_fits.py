@@ -12,6 +12,7 @@ import riskset as rs
 from emulator.backend import HostMemory, Reference
 from gpu.backends import each_backend, emulated
 from gpu.counting import Counting, Failing
+from parameters import rest_is_slow
 from riskset._errors import DeviceError
 from riskset._runtime import Runtime
 from riskset.data.design import Design
@@ -278,7 +279,7 @@ def work(model: str, where: str) -> np.ndarray:
     return one.fit(x, y).bootstrap(replicates=2, parameters=["x1"], seed=1).replicates
 
 
-@pytest.mark.parametrize("model", ["fit", "path", "cross-validation", "bootstrap"])
+@pytest.mark.parametrize("model", rest_is_slow(["fit", "path", "cross-validation", "bootstrap"], 1))
 def test_by_default_the_cpu_takes_over_wherever_the_memory_ends(
     model: str, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,5 +313,5 @@ def test_a_fitted_model_predicts_without_a_gpu(use: Use, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(device, "open_device", absent)
     assert np.isfinite(model.predict(x)).all()
-    with pytest.raises(DeviceError):
+    with pytest.raises(DeviceError, match="there is none"):
         model.fit(x, y)

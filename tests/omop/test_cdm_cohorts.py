@@ -187,8 +187,9 @@ def test_statuses(washout, status):
         assert code_of(raised) == status
         followed = rs.omop.TimeAtRisk().follow(cdm, found, "death")
         assert (followed.status, followed.table.num_rows) == (status, int(status != "empty"))
-        with pytest.raises(rs.CohortError):
+        with pytest.raises(rs.CohortError) as raised:
             rs.omop.TimeAtRisk().follow(cdm, found, "death", strict=True)
+        assert code_of(raised) == status
         covariates = rs.omop.Covariates.extract(cdm, found, rs.omop.CovariateSettings((6, 202)))
         assert covariates.design().n_rows == found.table.num_rows
 

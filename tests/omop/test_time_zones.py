@@ -123,6 +123,7 @@ def test_years_of_a_table_of_people(zone, tmp_path):
     assert found["start"].tolist() == [2015, 2015, 2014]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", ["America/New_York", "Asia/Tokyo"])
 def test_the_zone_of_the_machine_does_not_matter(machine):
     """All of the above in a process of another zone, without the tests that start one."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import riskset as rs
+from parameters import rest_is_slow
 from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
@@ -19,7 +20,6 @@ from riskset.solve.result import Solution
 from solve.verdict import hard_problem, is_infinite, pairs_of_logistic, pairs_of_survival
 
 RUNTIME = Runtime(1)
-N = 120
 
 
 def cox(seed: int) -> tuple[np.ndarray, Loss, bool | None]:
@@ -52,10 +52,11 @@ def is_right(status: str, truth: bool | None) -> bool:
 
 
 @pytest.mark.portability
+@pytest.mark.parametrize("n", rest_is_slow([40, 120], 1))
 @pytest.mark.parametrize("problem", [cox, logistic])
-def test_no_verdict_is_wrong_and_few_are_missing(problem: object) -> None:
+def test_no_verdict_is_wrong_and_few_are_missing(problem: object, n: int) -> None:
     counts: Counter[str] = Counter()
-    for seed in range(N):
+    for seed in range(n):
         if not hard_problem(seed)["event"].any():
             continue
         x, loss, truth = problem(seed)  # type: ignore[operator]
@@ -64,14 +65,15 @@ def test_no_verdict_is_wrong_and_few_are_missing(problem: object) -> None:
         codes = {note.code for note in solution.notes}
         assert ("undecided" in codes) <= (solution.status in ("undecided", "max_iter")), seed
         counts[solution.status] += 1
-    assert counts["infinite_estimate"] > 25
-    assert counts["converged"] > 25
-    assert counts["undecided"] <= 2
-    assert counts["max_iter"] <= 5
+    assert counts["infinite_estimate"] > n * 25 / 120
+    assert counts["converged"] > n * 25 / 120
+    assert counts["undecided"] <= n / 60
+    assert counts["max_iter"] <= n / 24
 
 
-def test_sweeps_come_to_the_same_verdicts() -> None:
-    for seed in range(30):
+@pytest.mark.parametrize("n", rest_is_slow([10, 30], 1))
+def test_sweeps_come_to_the_same_verdicts(n: int) -> None:
+    for seed in range(n):
         if hard_problem(seed)["event"].any():
             x, loss, truth = cox(seed)
             assert is_right(fitted(x, loss, ccd.fit_by_ccd).status, truth), seed
@@ -85,10 +87,11 @@ def competing(seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 
 @pytest.mark.portability
-def test_competing_risks() -> None:
+@pytest.mark.parametrize("n", rest_is_slow([20, 60], 1))
+def test_competing_risks(n: int) -> None:
     # Without censoring before the last event every weight after a competing event is positive.
     found: Counter[str] = Counter()
-    for seed in range(60):
+    for seed in range(n):
         h, status = competing(seed)
         if not h["event"].any():
             continue
@@ -108,5 +111,5 @@ def test_competing_risks() -> None:
         own = pairs_of_survival(h["x"], time, status == 1, stratum=h.get("stratum"))
         assert is_right(causes.status_[1], is_infinite(own)), seed
         found[model.status_] += 1
-    assert found["infinite_estimate"] > 10
-    assert found["converged"] > 10
+    assert found["infinite_estimate"] > n / 6
+    assert found["converged"] > n / 6

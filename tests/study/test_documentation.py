@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 import riskset as rs
 from riskset.study.examples import Example
 from riskset.study.reference import keys_in_markdown, tables_in_markdown
@@ -16,6 +18,7 @@ def test_every_key_and_every_column_is_documented():
     assert (DOCS / "results.md").read_text("utf-8").endswith("\n\n" + tables_in_markdown())
 
 
+@pytest.mark.slow  # tests/cli/test_demo.py runs the same study
 def test_the_example_in_python(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "study.md").read_text("utf-8"), re.DOTALL)

@@ -179,7 +179,7 @@ class _BlockSource:
     name: str = ""
 
     def outcome(self, cause: int | str | None) -> Outcome:
-        """See `model.block.Source`."""
+        """See `model.block.BlockSource`."""
         with _naming(self.name):
             outcome = self.make(cause)
             if outcome.labels:

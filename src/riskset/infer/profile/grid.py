@@ -73,7 +73,7 @@ def adaptive_grid(
     tolerance : float
         Error allowed, in the log likelihood.
     most : int
-        Largest number of points; `Grid.is_fine` says whether they suffice.
+        Largest number of points; `ProfileGrid.is_fine` says whether they suffice.
     share : float
         Or so much of the fall below the maximum, where that is more.
 
