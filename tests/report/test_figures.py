@@ -8,7 +8,8 @@ import pytest
 
 from report.made import study, tables
 from report.parsed import Element, _Builder
-from riskset.report.axes import AxisScale, nice_ticks, ratio_ticks
+from riskset._ticks import nice_ticks, ratio_ticks
+from riskset.report.axes import AxisScale
 from riskset.report.figures.forest import ForestRow, forest
 from riskset.report.figures.scatter import hexagons
 from riskset.report.svg import band, hexagon, mark, polyline, px, step, thin, wrap
@@ -108,7 +109,7 @@ def test_boxes_of_the_forest_plot_are_as_large_as_the_information():
         ForestRow("two", 0.5, 0.1, 20.0, 0.4),
         ForestRow("none", None, None, None, None, instead="withheld"),
     ]
-    drawn = tree(forest(rows, Translations("en"), "title").content)
+    drawn = tree(forest(rows, Translations("en")).content)
     sides = [float(e.attrs["width"]) for e in drawn.all("rect")]
     assert sides == [16, 8]
     texts = [e.text for e in drawn.all("text")]
@@ -195,7 +196,7 @@ def test_words_of_a_wide_axis_of_ratios_do_not_touch():
             assert ticks[0] <= max(2.0**low, 1 / 64)
             assert ticks[-1] >= min(2.0**high, 64)
             rows = [ForestRow("one", 1.0, 2.0**low, 2.0**high, 0.2)]
-            drawn = tree(forest(rows, Translations("en"), "title").content)
+            drawn = tree(forest(rows, Translations("en")).content)
             labels = [e for e in drawn.all("text") if e.attrs["class"] == "tick"]
             assert len(labels) == len(ticks) <= 6
             ends = [(float(e.attrs["x"]), 3.5 * len(e.text)) for e in labels]

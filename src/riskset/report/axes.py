@@ -1,19 +1,15 @@
-"""Scales and axes: where a number lies on the page, round numbers beside it, and what they are."""
+"""Scales, axes and keys: where a number lies on the page, and what is written beside it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from riskset.report.markup import Markup, join
+from riskset.report.markup import Markup, join, tag
 from riskset.report.number_format import short
-from riskset.report.svg import line, text
+from riskset.report.svg import LEFT, RIGHT, box, fit, line, mark, px, text
 
-__all__ = ["AxisScale", "bottom_axis", "left_axis", "nice_ticks", "ratio_ticks"]
+__all__ = ["AxisScale", "bottom_axis", "key", "left_axis", "legend", "mark_of"]
 
-LEAST, FURTHEST = 2, 6
-"""Powers of 2 to which the axis of a ratio goes on both sides of 1: at least, and at most."""
-MOST_RATIOS = 6
-"""Ticks of a ratio, whose words have room beside each other in a forest plot."""
 TITLE = 16.0
 """Where the title of a left axis stands."""
 
@@ -24,8 +20,8 @@ class AxisScale:
 
     low: float
     high: float
-    start: float
-    end: float
+    start: float = LEFT
+    end: float = RIGHT
     is_log: bool = False
 
     def __call__(self, value: float) -> float:
@@ -41,74 +37,72 @@ class AxisScale:
         return self.low <= value <= self.high
 
 
-def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers from `low` to `high`, roughly so many.
-
-    >>> nice_ticks(0, 0.43)
-    [0.0, 0.1, 0.2, 0.3, 0.4]
-    """
-    if not high > low:
-        return [low]
-    rough = (high - low) / about
-    unit = 10.0 ** math.floor(math.log10(rough))
-    size = next(unit * k for k in (1, 2, 5, 10) if unit * k >= rough * 0.99)
-    first, last = math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9)
-    return [round(k * size, 12) for k in range(first, last + 1)]
-
-
-def ratio_ticks(values: Sequence[float]) -> list[float]:
-    """A quarter to four, and further where positive numbers lie beyond.
-
-    They are powers of 2, or of 4 or 8 where there would be too many, so that 1 is always one.
-
-    >>> ratio_ticks([0.2, 1.1]), ratio_ticks([0.07, 1.1])
-    ([0.125, 0.25, 0.5, 1.0, 2.0, 4.0], [0.0625, 0.25, 1.0, 4.0])
-    """
-    powers = [math.log2(v) for v in values if math.isfinite(v) and v > 0]
-    ends = (max([LEAST, *(-p for p in powers)]), max([LEAST, *powers]))
-    ticks: list[float] = []
-    for step in (1, 2, 3):
-        below, above = (math.ceil(min(end, FURTHEST) / step) for end in ends)
-        ticks = [2.0 ** (step * k) for k in range(-below, above + 1)]
-        if len(ticks) <= MOST_RATIOS:
-            break
-    return ticks
-
-
 def bottom_axis(
-    scale: AxisScale,
-    y: float,
+    x: AxisScale,
+    bottom: float,
     ticks: Sequence[float],
     title: str,
     show: Callable[[float], str] = short,
     grid_to: float | None = None,
 ) -> Markup:
     """An axis below a plot; with `grid_to`, thin lines up to there."""
-    parts = [line(scale.start, y, scale.end, y, "axis")]
+    parts = [line(x.start, bottom, x.end, bottom, "axis")]
     for tick in ticks:
-        x = scale(tick)
+        at = x(tick)
         if grid_to is not None:
-            parts.append(line(x, y, x, grid_to, "grid"))
-        parts += [line(x, y, x, y + 5, "axis"), text(x, y + 19, show(tick), "tick", "middle")]
-    parts.append(text((scale.start + scale.end) / 2, y + 40, title, "label", "middle"))
+            parts.append(line(at, bottom, at, grid_to, "grid"))
+        parts.append(line(at, bottom, at, bottom + 5, "axis"))
+        parts.append(text(at, bottom + 19, show(tick), "tick", "middle"))
+    parts.append(text((x.start + x.end) / 2, bottom + 40, title, "label", "middle"))
     return join(*parts)
 
 
 def left_axis(
-    scale: AxisScale,
-    x: float,
+    y: AxisScale,
+    x: AxisScale,
     ticks: Sequence[float],
     title: str,
     show: Callable[[float], str] = short,
-    grid_to: float | None = None,
 ) -> Markup:
-    """An axis left of a plot; with `grid_to`, thin lines to there."""
-    parts = [line(x, scale.start, x, scale.end, "axis")]
+    """An axis left of a plot, and thin lines across it."""
+    parts = [line(x.start, y.start, x.start, y.end, "axis")]
     for tick in ticks:
-        y = scale(tick)
-        if grid_to is not None:
-            parts.append(line(x, y, grid_to, y, "grid"))
-        parts += [line(x - 5, y, x, y, "axis"), text(x - 8, y + 4, show(tick), "tick", "end")]
-    middle = (scale.start + scale.end) / 2
-    parts.append(text(TITLE, middle, title, "label", "middle", turned=True))
+        at = y(tick)
+        parts.append(line(x.start, at, x.end, at, "grid"))
+        parts.append(line(x.start - 5, at, x.start, at, "axis"))
+        parts.append(text(x.start - 8, at + 4, show(tick), "tick", "end"))
+    parts.append(text(TITLE, (y.start + y.end) / 2, title, "label", "middle", turned=True))
     return join(*parts)
+
+
+def mark_of(arm: str, x: float, y: float) -> Markup:
+    """A disc for the target, an open square for the comparator."""
+    return mark("circle" if arm == "target" else "square", x, y, 4.0, f"{arm[0]}mark")
+
+
+def legend(names: Mapping[str, str], has_bars: bool = False) -> Markup:
+    """The line with its mark, or the bar, of each arm, one above the other."""
+    parts: list[Markup] = []
+    for y, (arm, name) in zip((10, 29), names.items(), strict=True):
+        if has_bars:
+            parts.append(box(LEFT + 18, y - 6, 26, 13, f"{arm[0]}bar"))
+        else:
+            parts += [line(LEFT, y, LEFT + 44, y, arm[0]), mark_of(arm, LEFT + 22, y)]
+        parts.append(text(LEFT + 54, y + 4.5, fit(name, RIGHT - LEFT - 54)))
+    return join(*parts)
+
+
+def key(
+    items: Sequence[tuple[Markup, str]], y: float = 14, start: float = LEFT
+) -> tuple[Markup, float]:
+    """Shapes, drawn about 0 and at most 36 px wide, with their words; and where the key ends."""
+    parts: list[Markup] = []
+    x = start
+    for shape, words in items:
+        width = 44 + 6.7 * len(words)
+        if x > start and x + width > RIGHT:
+            x, y = start, y + 22
+        parts.append(tag("g", shape, transform=f"translate({px(x + 18)} {px(y)})"))
+        parts.append(text(x + 44, y + 4.5, words, "small"))
+        x += width + 14
+    return join(*parts), y

@@ -23,7 +23,7 @@ from riskset.report.sections import (
     question,
     reproduction,
 )
-from riskset.report.source import ReportPart, ReportSource, record
+from riskset.report.source import ReportPart, ReportSource, first, record
 from riskset.results.rows import EstimateRow, RunRow
 
 __all__ = ["FORMAT", "SECTIONS", "collect", "plain"]
@@ -79,34 +79,30 @@ def collect(source: ReportSource) -> dict[str, Any]:
         "settings_hash": study["settings_hash"],
         "min_cell_count": source.min_cell_count,
         "blind": source.blind or study["blind"],
-        "index": {"tables": {"runs": [_run(source, run) for p in parts for run in p.runs]}},
-        "parts": [_part(source, part) for part in parts],
+        "index": {"tables": {"runs": [_run(part, run) for part in parts for run in part.runs]}},
+        "parts": [_part(part) for part in parts],
         "reproduction": reproduction.collect(source),
     }
 
 
-def _part(source: ReportSource, part: ReportPart) -> dict[str, Any]:
-    about = header.collect_about(source, part)
-    names = shown_sections(about)
-    found: dict[str, Any] = {"about": about, "header": header.collect(source, part)}
-    for name in names:
+def _part(part: ReportPart) -> dict[str, Any]:
+    about = header.collect_about(part)
+    found: dict[str, Any] = {"about": about, "header": header.collect(part)}
+    for name in shown_sections(about):
         module = overlap if name == "covariates" else SECTIONS[name]
-        found[name] = module.collect(source, part)
+        found[name] = module.collect(part)
     return found
 
 
-def _run(source: ReportSource, run: RunRow) -> dict[str, Any]:
+def _run(part: ReportPart, run: RunRow) -> dict[str, Any]:
     """A line of the index: gate and estimate of an analysis."""
-    rows = source.of_run(EstimateRow, run, role="main")
-    main = rows[0] if rows else EstimateRow(status="ok")
+    main = first(part.read(EstimateRow, run, role="main")) or EstimateRow(status="ok")
     return {
-        "target": source.label("targets", run.target),
-        "comparator": source.label("comparators", run.comparator),
-        "outcome": source.label("outcomes", run.outcome),
-        "analysis": source.label("analyses", run.analysis),
+        **{name: part.label(name) for name in ("target", "comparator", "outcome")},
+        "analysis": part.source.label("analyses", run.analysis),
         "status": main.status if run.status == "ok" else run.status,
         "unblind": run.unblind,
-        "is_withheld": source.is_withheld(run),
+        "is_withheld": part.source.is_withheld(run),
         **record(main, RATIOS),
     }
 

@@ -1,9 +1,12 @@
 """Numbers as people read them: two or three significant digits, thin spaces, a true minus sign."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 __all__ = [
     "MISSING",
+    "THIN",
     "capital",
     "interval",
     "p_value",
@@ -13,6 +16,7 @@ __all__ = [
     "significant",
     "span",
     "whole",
+    "with_limits",
 ]
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
@@ -111,6 +115,11 @@ def interval(value: str, lower: str, upper: str) -> str:
     if value.endswith(PER_CENT):  # so are the ends, then
         lower, upper = lower.removesuffix(PER_CENT), upper.removesuffix(PER_CENT)
     return f"{value} ({span(lower, upper)})"
+
+
+def with_limits(row: Mapping[str, Any], name: str) -> str:
+    """A number of a row with its interval, ``{name}_lower`` to ``{name}_upper``."""
+    return interval(*(significant(row[key]) for key in (name, f"{name}_lower", f"{name}_upper")))
 
 
 def capital(words: str) -> str:

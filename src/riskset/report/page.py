@@ -4,51 +4,53 @@ A table cell carries the names of the numbers of `report.json` that it shows (`d
 a program can compare the two.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, Self
 
+from riskset.disclosure.rows import ARMS
 from riskset.report.markup import Markup, join, spans_as_code, tag, without_spans
 from riskset.report.number_format import interval, p_value, percent, significant, whole
-from riskset.report.svg import drawing
+from riskset.report.svg import DrawnFigure, drawing
 from riskset.report.translations import Translations
+from riskset.results.columns import columns_of
 
-__all__ = ["TableColumn", "DrawnFigure", "Page", "ReportRow"]
+__all__ = ["Facts", "Page", "ReportRow", "TableColumn"]
 
 ReportRow = dict[str, Any]
 """A row of a table of `report.json`."""
-Show = Callable[..., str]
+Facts = Mapping[str, Any]
+"""What a section has collected."""
 MOST_ROWS = 200
 """Of a table; the others are in the Parquet files only."""
+FORMATS: dict[str, Callable[..., str]] = {
+    "text": str,
+    "int": whole,
+    "number": significant,
+    "p": p_value,
+    "share": percent,
+}
+"""Type or unit of a declared column -> how its values are shown."""
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table.
+    """A column of a table: the values `keys` of a row, in the words that `show` makes of them.
 
-    Attributes
-    ----------
-    title : str
-    keys : tuple of str
-        The values of a record that a cell shows.
-    show : callable
-        Their words.
-    is_number : bool
-        Right-aligned.
-    group : str or None
-        A heading shared with the neighbours.
+    Numbers are right-aligned. Neighbours may share a heading, `group`.
     """
 
     title: str
     keys: tuple[str, ...]
-    show: Show = str
+    show: Callable[..., str] = str
     is_number: bool = True
     group: str | None = None
 
     @classmethod
-    def text(cls, title: str, key: str, show: Show = str, group: str | None = None) -> Self:
+    def text(cls, title: str, key: str, show: Callable[[Any], str] = str) -> Self:
         """Words."""
-        return cls(title, (key,), lambda v: "" if v is None else show(v), False, group)
+        return cls(title, (key,), lambda v: "" if v is None else show(v), False)
 
     @classmethod
     def message(cls, title: str, key: str) -> Self:
@@ -56,62 +58,43 @@ class TableColumn:
         return cls.text(title, key, spans_as_code)
 
     @classmethod
-    def count(cls, title: str, key: str, group: str | None = None) -> Self:
-        """A whole number."""
-        return cls(title, (key,), whole, group=group)
-
-    @classmethod
     def number(cls, title: str, key: str, digits: int = 3, group: str | None = None) -> Self:
         """A number with so many significant digits."""
         return cls(title, (key,), lambda v: significant(v, digits), group=group)
 
     @classmethod
-    def percent(cls, title: str, key: str, group: str | None = None) -> Self:
-        """A share of 1."""
-        return cls(title, (key,), percent, group=group)
-
-    @classmethod
-    def p(cls, title: str, key: str, group: str | None = None) -> Self:
-        """A p value."""
-        return cls(title, (key,), p_value, group=group)
-
-    @classmethod
-    def interval(cls, title: str, keys: tuple[str, str, str], show: Show = significant) -> Self:
-        """A number and the ends of its interval."""
-        return cls(title, keys, lambda a, b, c: interval(show(a), show(b), show(c)))
-
-
-@dataclass(frozen=True)
-class DrawnFigure:
-    """A figure before it has a place: its height in px, its shapes, and what it shows in words."""
-
-    height: float
-    content: Markup
-    title: str
-    desc: str
+    def interval(
+        cls, title: str, keys: tuple[str, str, str], show: Callable[[Any], str] = significant
+    ) -> Self:
+        """A number and the limits of its interval."""
+        return cls(title, keys, lambda *values: interval(*map(show, values)))
 
 
 @dataclass(frozen=True)
 class Page:
-    """Where something is written: language, depth of headings, and a prefix of all ids.
+    """Where something is written: the language, the part of the report, and the depth of headings.
 
-    Attributes
-    ----------
-    say : Translations
-    prefix : str
-        Of ids.
-    level : int
-        Of the next heading.
-    path : str
-        In `report.json`, of the tables that follow.
-    min_cell_count : int
+    `about` has what every section of a part must know, and `path` the place of its numbers in
+    `report.json`. All ids start with `prefix`; `level` is that of the next heading.
     """
 
     say: Translations
+    about: Facts = field(default_factory=dict)
     prefix: str = ""
     level: int = 2
     path: str = ""
     min_cell_count: int = 5
+
+    @property
+    def arms(self) -> dict[str, str]:
+        """The label of each arm."""
+        return {arm: self.about[arm] for arm in ARMS}
+
+    @property
+    def reason(self) -> str:
+        """Why the main estimate does not exist, without a full stop."""
+        words = self.about["reason"] or self.say.label("status", self.about["status"])
+        return str(words).rstrip(".")
 
     def under(self, path: str, level: int = 0) -> "Page":
         """The same for a part of `report.json`, with headings so much deeper."""
@@ -123,25 +106,27 @@ class Page:
         return f"{self.prefix}{name}"
 
     def hidden(self, mask: str) -> str:
-        """In the place of a number that is not shown.
+        """What stands in the place of a number that is not shown.
 
         "small" counts, numbers that reveal them ("hidden"), and risks at times after the end of
         follow-up ("unfollowed").
         """
         return self.say(f"cell.{mask}", n=self.min_cell_count)
 
-    def section(self, name: str, title: str, *content: object) -> Markup:
-        """A section that the table of contents can lead to."""
-        return tag(
-            "section",
-            tag(f"h{min(self.level, 6)}", title, id=self.key(name)),
-            *content,
-            aria_labelledby=self.key(name),
-        )
+    def shown(self, row: Facts, key: str, show: Callable[[Any], str] = whole) -> str:
+        """A number of a row, unless it is hidden."""
+        mask = (row.get("suppressed") or {}).get(key)
+        return self.hidden(mask) if mask else show(row.get(key))
 
-    def heading(self, title: str, name: str | None = None) -> Markup:
+    def section(self, name: str, *content: object) -> Markup:
+        """A section that the table of contents can lead to."""
+        key = self.key(name.replace("_", "-"))
+        title = tag(f"h{min(self.level, 6)}", self.say(f"section.{name}"), id=key)
+        return tag("section", title, *content, aria_labelledby=key)
+
+    def heading(self, title: str, name: str) -> Markup:
         """A heading one level below that of the section."""
-        return tag(f"h{min(self.level + 1, 6)}", title, id=name and self.key(name))
+        return tag(f"h{min(self.level + 1, 6)}", title, id=self.key(name))
 
     def paragraph(self, key: str, /, class_: str | None = None, **values: object) -> Markup:
         """A sentence of the dictionary."""
@@ -152,22 +137,63 @@ class Page:
         rows = [join(tag("dt", term), tag("dd", spans_as_code(text))) for term, text in entries]
         return tag("dl", *rows, class_="card")
 
+    def details(self, summary: str, content: Markup) -> Markup:
+        """Content behind a click."""
+        return tag("details", tag("summary", summary), content)
+
     def figure(
-        self, name: str, drawn: DrawnFigure, caption: str, data: Markup | None = None
+        self,
+        group: str,
+        drawn: DrawnFigure,
+        data: Markup | None = None,
+        *,
+        name: str | None = None,
+        more: str = "",
+        **values: object,
     ) -> Markup:
-        """A figure with its caption, and its data as a table behind a click."""
-        key = self.key(f"figure-{name}")
-        title, desc = without_spans(drawn.title), without_spans(drawn.desc)
-        image = drawing(key, title, desc, drawn.height, drawn.content)
-        behind = data and tag("details", tag("summary", self.say("figure.data")), data)
+        """A figure with its numbers as a table behind a click.
+
+        The dictionary has title, description and caption in a section, `group`; `more` is added to
+        the caption.
+        """
+        title, desc, caption = (
+            self.say(f"{group}.{part}", **values) for part in ("title", "desc", "caption")
+        )
+        key = self.key(f"figure-{(name or group).replace('_', '-')}")
+        title = without_spans(title)
         return tag(
             "figure",
-            _scroll(image, title),
-            tag("figcaption", caption, id=f"{key}-caption"),
-            behind,
+            _scroll(drawing(key, title, without_spans(desc), drawn), title),
+            tag("figcaption", f"{caption} {more}".strip(), id=f"{key}-caption"),
+            data and self.details(self.say("figure.data"), data),
             role="group",
             aria_labelledby=f"{key}-caption",
         )
+
+    def columns(
+        self, row: Any, *names: str, group: str | None = None, **titles: str
+    ) -> list[TableColumn]:
+        """Columns that the results declare in a row class or a group.
+
+        Type and unit decide how a number is shown; if there are columns for the limits of its
+        interval, these are shown as well. Titles are those of the section ``column`` of the
+        dictionary, or the sentences named by `titles`.
+        """
+        declared = columns_of(row)
+        out = []
+        for name in names:
+            one = declared[name]
+            title = self.say(titles.get(name, f"column.{name}"))
+            show = FORMATS[one.unit or one.type]
+            limits = (f"{name}_lower", f"{name}_upper")
+            if one.type == "text":
+                column = TableColumn.text(title, name)
+            elif declared.keys() >= set(limits):
+                column = TableColumn.interval(title, (name, *limits), show)
+            else:
+                column = TableColumn(title, (name,), show)
+            out.append(replace(column, group=group))
+        return out
 
     def table(
         self,
@@ -182,23 +208,17 @@ class Page:
     ) -> Markup:
         """A table whose first column names the rows.
 
-        Parameters
-        ----------
-        name : str
-            Of the table in `report.json`, whose rows these are.
-        sections : str, optional
-            The key by which rows stand together under a heading.
-        can_sort : bool
-            By a click on a heading, if scripts run.
-        highlight : str, optional
-            A key that is true for rows in bold.
+        `name` is that of the table in `report.json`. Rows with the same value of the key `sections`
+        stand together under a heading, and rows for which the key `highlight` is true are bold. A
+        table that `can_sort` does so by a click on a heading, if scripts run.
         """
         shown = records[:MOST_ROWS]
         body, title = [], None
         for k, record in enumerate(shown):
             if sections is not None and record[sections] != title:
                 title = record[sections]
-                body.append(_group(title, len(columns)))
+                cell = tag("th", title, colspan=len(columns), scope="rowgroup")
+                body.append(tag("tr", cell, class_="group"))
             class_ = "main" if highlight and record.get(highlight) else None
             cells = [self._cell(c, record, j == 0) for j, c in enumerate(columns)]
             body.append(tag("tr", *cells, class_=class_, data_row=k))
@@ -222,41 +242,29 @@ class Page:
             words = self.hidden(masks[0] if is_one else "hidden")
         else:
             words = column.show(*(record.get(key) for key in column.keys))
-        attributes = {
-            "class_": "n" if column.is_number else None,
-            "data_keys": " ".join(column.keys),
-        }
-        if is_first:
-            return tag("th", words, scope="row", **attributes)
-        return tag("td", words, **attributes)
+        return tag(
+            "th" if is_first else "td",
+            words,
+            scope="row" if is_first else None,
+            class_="n" if column.is_number else None,
+            data_keys=" ".join(column.keys),
+        )
 
 
 def _scroll(content: Markup, label: str) -> Markup:
-    """A box of its own for what is wider than the page, which the keyboard can move, too."""
+    """A box that scrolls what is wider than the page, and that the keyboard can reach."""
     return tag("div", content, class_="scroll", role="region", aria_label=label, tabindex=0)
-
-
-def _group(title: object, width: int) -> Markup:
-    return tag("tr", tag("th", title, colspan=width, scope="rowgroup"), class_="group")
 
 
 def _head(columns: Sequence[TableColumn]) -> Markup:
     """One row of headings, or two where neighbours share one."""
     single = [tag("th", c.title, scope="col", class_="n" if c.is_number else None) for c in columns]
-    if all(c.group is None for c in columns):
-        return tag("tr", *single)
-    upper: list[Markup] = []
-    k = 0
-    while k < len(columns):
-        group = columns[k].group
-        width = (
-            next((j for j in range(k, len(columns)) if columns[j].group != group), len(columns)) - k
-        )
+    upper = []
+    for group, members in groupby(columns, key=lambda column: column.group):
+        width = len(list(members))
         scope = "colgroup" if width > 1 else "col"
         upper.append(
-            tag("th", group or "", scope=scope, colspan=width)
-            if group
-            else tag("td", colspan=width)
+            tag("th", group, scope=scope, colspan=width) if group else tag("td", colspan=width)
         )
-        k += width
-    return join(tag("tr", *upper), tag("tr", *single))
+    has_groups = any(column.group for column in columns)
+    return join(tag("tr", *upper) if has_groups else None, tag("tr", *single))

@@ -4,7 +4,7 @@ The only module that opens results. What it hands out is all that the sections c
 they collect is `report.json`, from which alone the page is drawn.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,9 @@ from riskset.report.page import ReportRow
 from riskset.report.translations import Translations
 from riskset.results.columns import ResultRow
 from riskset.results.folder import StudyResults
-from riskset.results.rows import TABLES, OfRun, RunRow
+from riskset.results.rows import TABLES, AdjustmentRow, EstimateRow, OfRun, RunRow, ScoreRow
 
-__all__ = ["ReportPart", "ReportSource", "masks", "record"]
+__all__ = ["ReportPart", "ReportSource", "first", "masks", "record"]
 
 EVENTS = ("outcomes", "competing")
 OF_OUTCOMES = ("arms", "estimates")
@@ -35,34 +35,11 @@ EMPTIED = (
 """Tables that tell nothing else."""
 
 
-@dataclass(frozen=True)
-class ReportPart:
-    """One target, comparator and outcome: its runs, the first of which is the main analysis."""
-
-    target: str
-    comparator: str
-    outcome: str
-    runs: tuple[RunRow, ...]
-
-    @property
-    def main(self) -> RunRow:
-        """The run of the first analysis."""
-        return self.runs[0]
-
-
 class ReportSource:
     """Tables of results, as they may be shown.
 
-    Parameters
-    ----------
-    results : StudyResults
-    say : Translations
-    blind : bool
-        Withhold effects of runs whose diagnostics failed, if the results have them.
-    min_cell_count : int
-        Hide counts below it, if the results have them; 0 hides no more than they do.
-    curves : {"risk", "survival"}, optional
-        What curves show; default: what the specification says.
+    With `blind`, effects of runs whose diagnostics failed are withheld, if the results have them.
+    Counts below `min_cell_count` are hidden; 0 hides no more than the results do.
     """
 
     def __init__(
@@ -92,7 +69,7 @@ class ReportSource:
         """Whether the effect of a run must not be shown."""
         return run.blinded or (self.blind and not run.unblind)
 
-    def parts(self) -> list[ReportPart]:
+    def parts(self) -> list["ReportPart"]:
         """Every target, comparator and outcome, in the order of the study."""
         order = list(self.study["analyses"])
         runs: dict[tuple[str, str, str], list[RunRow]] = {}
@@ -100,8 +77,8 @@ class ReportSource:
             if row.outcome_kind == "outcome":
                 runs.setdefault((row.target, row.comparator, row.outcome), []).append(row)
         return [
-            ReportPart(*names, tuple(sorted(rows, key=lambda run: order.index(run.analysis))))
-            for names, rows in runs.items()
+            ReportPart(self, sorted(rows, key=lambda run: order.index(run.analysis)))
+            for rows in runs.values()
         ]
 
     def read(self, kind: type[RowT], **where: object) -> list[RowT]:
@@ -111,22 +88,10 @@ class ReportSource:
             rows = [shown for row in rows for shown in self._blinded(row)]
         return rows
 
-    def of_run(self, kind: type[RowT], run: RunRow, **where: object) -> list[RowT]:
-        """Rows of a table that belong to a run."""
-        return self.read(kind, **run_of(run), **where)
-
-    def of_adjustment(self, kind: type[RowT], number: int | None) -> list[RowT]:
-        """Rows of a table that belong to an adjustment, if there is one."""
-        return [] if number is None else self.read(kind, adjustment=number)
-
-    def of_score(self, kind: type[RowT], number: int | None) -> list[RowT]:
-        """Rows of a table that belong to a propensity score, if there is one."""
-        return [] if number is None else self.read(kind, ps=number)
-
     def label(self, group: str, name: str) -> str:
         """What readers call a target, comparator, outcome, analysis or subgroup."""
-        about = self.study[group].get(name)
-        return str(about["label"]) if about and about.get("label") else name
+        about = self.study[group].get(name) or {}
+        return str(about.get("label") or name)
 
     def _blinded(self, row: RowT) -> Iterable[RowT]:
         if keys_of(row, RUN) not in self._withheld:
@@ -136,6 +101,62 @@ class ReportSource:
             yield row.changed(withheld | ({"blinded": True} if "blinded" in row else {}))
         elif row.table not in EMPTIED:
             yield row
+
+
+@dataclass(frozen=True)
+class ReportPart:
+    """One target, comparator and outcome: its runs, the first of which is the main analysis."""
+
+    source: ReportSource
+    runs: list[RunRow]
+
+    @property
+    def main(self) -> RunRow:
+        """The run of the main analysis."""
+        return self.runs[0]
+
+    @property
+    def analysis(self) -> dict[str, Any]:
+        """The main analysis in the description of the study."""
+        described: dict[str, Any] = self.source.study["analyses"][self.main.analysis]
+        return described
+
+    @property
+    def estimate(self) -> EstimateRow | None:
+        """The answer of the main analysis."""
+        return first(self.read(EstimateRow, role="main"))
+
+    @property
+    def adjustment(self) -> AdjustmentRow | None:
+        """The adjustment of the main analysis."""
+        return first(self.adjusted(AdjustmentRow))
+
+    @property
+    def score(self) -> ScoreRow | None:
+        """The propensity score of the main analysis."""
+        return first(self.scored(ScoreRow))
+
+    def read(self, kind: type[RowT], run: RunRow | None = None, **where: object) -> list[RowT]:
+        """Rows of a table that belong to a run, by default that of the main analysis."""
+        return self.source.read(kind, **run_of(run or self.main), **where)
+
+    def adjusted(self, kind: type[RowT], number: int | None = None) -> list[RowT]:
+        """Rows of a table that belong to an adjustment, by default that of the main analysis."""
+        number = self.main.adjustment if number is None else number
+        return [] if number is None else self.source.read(kind, adjustment=number)
+
+    def scored(self, kind: type[RowT]) -> list[RowT]:
+        """Rows of a table that belong to the propensity score of the main analysis."""
+        return [] if self.main.ps is None else self.source.read(kind, ps=self.main.ps)
+
+    def label(self, group: str) -> str:
+        """What readers call the target, comparator, outcome or analysis."""
+        return self.source.label(f"{group}s", self.main[group])
+
+
+def first(rows: Sequence[RowT]) -> RowT | None:
+    """The first row of a table, if it has any."""
+    return rows[0] if rows else None
 
 
 def masks(row: ResultRow) -> dict[str, str]:

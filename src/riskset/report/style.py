@@ -21,7 +21,7 @@ PAGE = """
 *{box-sizing:border-box}
 html{font:100%/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",Arial,sans-serif;
 color:var(--ink);background:var(--page);-webkit-text-size-adjust:100%}
-body{margin:0 auto;max-width:56rem;padding:1rem;overflow-wrap:break-word}
+body{margin:0 auto;max-width:68rem;padding:1rem;overflow-wrap:break-word}
 p,ul,dd,figcaption{max-width:46rem}
 h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0}
 h2{font-size:1.35rem;line-height:1.25;margin:2.5rem 0 .75rem;padding-top:.75rem;
@@ -65,7 +65,7 @@ th[aria-sort=descending] button::after{content:"\\a0\\2193"}
 .pass{color:var(--good)}.fail{color:var(--bad);font-weight:600}
 figure{margin:1.25rem 0}
 figure .scroll{margin:0}
-figure svg{display:block;width:100%;min-width:34rem;height:auto}
+figure svg{display:block;width:100%;min-width:34rem;max-width:54rem;height:auto}
 details{margin:.5rem 0}
 summary{cursor:pointer;min-height:1.5rem;color:var(--link)}
 code{font-size:.9em;overflow-wrap:anywhere}
@@ -113,7 +113,8 @@ svg .hatch{stroke:var(--grey);stroke-width:2}
 
 SMALL = """
 @media(max-width:30rem){body{padding:.6rem}h1{font-size:1.4rem}h2{font-size:1.2rem}
-dl.card{grid-template-columns:1fr;gap:.1rem}dl.card dd{margin-bottom:.5rem}}
+dl.card{grid-template-columns:1fr;gap:.1rem}dl.card dd{margin-bottom:.5rem}
+table{font-size:.82rem}th,td{padding:.3rem .35rem}tbody th{min-width:7.5rem}}
 """
 
 PRINT = """

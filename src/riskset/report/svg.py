@@ -4,20 +4,27 @@ Colours are classes of the page's style sheet, so that a dark page and a printed
 alone. Nothing here knows what is drawn.
 """
 
+import math
+import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from riskset.report.markup import Markup, tag
 
 __all__ = [
-    "WIDTH",
+    "LEFT",
+    "RIGHT",
+    "DrawnFigure",
     "band",
     "box",
     "circle",
     "drawing",
     "fit",
+    "hatching",
     "hexagon",
     "line",
     "mark",
+    "polygon",
     "polyline",
     "px",
     "square",
@@ -28,9 +35,19 @@ __all__ = [
 ]
 
 WIDTH = 720
+LEFT, RIGHT = 74.0, 706.0
+"""Ends of the axes of most figures."""
 Points = Sequence[tuple[float, float]]
 CHARACTER = 0.6
 """Width of an average character of the widest usual sans-serif font, in its height."""
+
+
+@dataclass(frozen=True)
+class DrawnFigure:
+    """The shapes of a figure, and its height in px."""
+
+    height: float
+    content: Markup
 
 
 def px(value: float) -> str:
@@ -43,20 +60,14 @@ def px(value: float) -> str:
     return "0" if shown == "-0" else shown
 
 
-def drawing(key: str, title: str, desc: str, height: float, *content: object) -> Markup:
-    """An image with a title and with words that state what it shows.
-
-    Parameters
-    ----------
-    key : str
-        Unique in the page; the ids of title and description start with it.
-    """
+def drawing(key: str, title: str, desc: str, drawn: DrawnFigure) -> Markup:
+    """An image with a title and a description, whose ids start with `key`."""
     return tag(
         "svg",
         tag("title", title, id=f"{key}-title"),
         tag("desc", desc, id=f"{key}-desc"),
-        *content,
-        viewBox=f"0 0 {WIDTH} {px(height)}",
+        drawn.content,
+        viewBox=f"0 0 {WIDTH} {px(drawn.height)}",
         role="img",
         aria_labelledby=f"{key}-title",
         aria_describedby=f"{key}-desc",
@@ -125,18 +136,33 @@ def mark(kind: str, x: float, y: float, size: float, class_: str) -> Markup:
         return square(x, y, size, class_)
     if kind == "diamond":
         s = 1.3 * size
-        return _polygon([(x, y - s), (x + s, y), (x, y + s), (x - s, y)], class_)
+        return polygon([(x, y - s), (x + s, y), (x, y + s), (x - s, y)], class_)
     a, b, c, d = px(x - size), px(x + size), px(y - size), px(y + size)
     return tag("path", d=f"M{a} {c}L{b} {d}M{a} {d}L{b} {c}", class_=class_)
+
+
+def hatching(key: str, class_: str, angle: int, gap: int = 6) -> Markup:
+    """Lines for areas that are filled with ``url(#key)``."""
+    pattern = tag(
+        "pattern",
+        line(0, 0, 0, gap, class_),
+        id=key,
+        width=gap,
+        height=gap,
+        patternUnits="userSpaceOnUse",
+        patternTransform=f"rotate({angle})",
+    )
+    return tag("defs", pattern)
 
 
 def hexagon(x: float, y: float, radius: float, class_: str) -> Markup:
     """A regular hexagon that stands on a corner."""
     corners = [(0, -1), (0.866, -0.5), (0.866, 0.5), (0, 1), (-0.866, 0.5), (-0.866, -0.5)]
-    return _polygon([(x + radius * a, y + radius * b) for a, b in corners], class_)
+    return polygon([(x + radius * a, y + radius * b) for a, b in corners], class_)
 
 
-def _polygon(points: Points, class_: str) -> Markup:
+def polygon(points: Points, class_: str) -> Markup:
+    """A closed area."""
     return tag("polygon", points=" ".join(f"{px(x)},{px(y)}" for x, y in points), class_=class_)
 
 
@@ -155,15 +181,9 @@ def text(
 
 def wrap(words: str, width: float, size: float = 13.0, most: int = 3) -> list[str]:
     """Words on lines of a width in px; what is too long for so many lines ends in an ellipsis."""
-    room = max(int(width / (CHARACTER * size)), 4)
-    lines: list[str] = [""]
-    for word in words.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if len(longer) <= room or not lines[-1]:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    cut = [one if len(one) <= room else f"{one[: room - 1].rstrip()}…" for one in lines]
+    room = _room(width, size)
+    lines = textwrap.wrap(words, room, break_long_words=False, break_on_hyphens=False) or [""]
+    cut = [_cut(one, room) for one in lines]
     if len(cut) > most:
         cut = [*cut[: most - 1], f"{cut[most - 1][: room - 1].rstrip()}…"]
     return cut
@@ -171,31 +191,30 @@ def wrap(words: str, width: float, size: float = 13.0, most: int = 3) -> list[st
 
 def fit(words: str, width: float, size: float = 13.0) -> str:
     """Words on one line of a width in px, cut if need be."""
-    return wrap(words.replace(" ", "\N{NO-BREAK SPACE}"), width, size)[0]
+    return _cut(words, _room(width, size))
+
+
+def _room(width: float, size: float) -> int:
+    return max(int(width / (CHARACTER * size)), 4)
+
+
+def _cut(words: str, room: int) -> str:
+    return words if len(words) <= room else f"{words[: room - 1].rstrip()}…"
 
 
 def thin(y: Sequence[Sequence[float]], height: float, most: int = 1000) -> list[int]:
     """Positions of the points worth drawing: those that move by 0.1 % of the axis, at most `most`.
 
-    Parameters
-    ----------
-    y : columns of equal length
-        A curve and the ends of its band.
-    height : float
-        Of the axis.
+    `y` has a curve and the ends of its band; `height` is that of the axis.
     """
     n = len(y[0]) if y else 0
     tolerance = 0.001 * height
     while True:
         kept: list[int] = []
         for k in range(n):
-            moved = not kept or any(_differ(c[k], c[kept[-1]], tolerance) for c in y)
-            if moved or k == n - 1:
+            steps = [abs(c[k] - c[kept[-1]]) if kept else math.inf for c in y]
+            if k == n - 1 or any(step > 0 and step >= tolerance for step in steps):
                 kept.append(k)
         if len(kept) <= most:
             return kept
         tolerance = 2 * tolerance or 1e-6
-
-
-def _differ(a: float, b: float, tolerance: float) -> bool:
-    return a != b and abs(a - b) >= tolerance

@@ -3,12 +3,14 @@
 A translation is another such file; nothing else holds words that readers see.
 """
 
+import re
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
 from riskset._errors import InputError
-from riskset.report.number_format import whole
+from riskset.report.number_format import THIN, whole
 
 __all__ = ["Translations", "languages"]
 
@@ -22,18 +24,8 @@ def languages() -> tuple[str, ...]:
 class Translations:
     r"""The dictionary of one language.
 
-    Parameters
-    ----------
-    language : str
-        Such as "en".
+    `names` fill gaps in every sentence. A language without a dictionary raises InputError.
 
-    Raises
-    ------
-    InputError
-        If there is no dictionary of it.
-
-    Examples
-    --------
     >>> say = Translations("en")
     >>> say("section.question"), say.count("person", 1)
     ('Research question', '1 person')
@@ -41,16 +33,21 @@ class Translations:
     True
     """
 
-    def __init__(self, language: str = "en") -> None:
+    def __init__(self, language: str = "en", names: Mapping[str, object] | None = None) -> None:
         known = languages()
         if language not in known:
             raise InputError.wrong_option("language", language, known)
         self.language = language
+        self.names = names or {}
         self._text = _read(language)
+
+    def about(self, names: Mapping[str, object]) -> "Translations":
+        """The same for sentences that may name the target, the comparator and the outcome."""
+        return Translations(self.language, names)
 
     def __call__(self, key: str, /, **values: object) -> str:
         """The sentence `key`, with values in its gaps."""
-        return self._text[key].format(**values)
+        return self._text[key].format(**{**self.names, **values})
 
     def __contains__(self, key: str) -> bool:
         return key in self._text
@@ -75,5 +72,6 @@ class Translations:
 @cache
 def _read(language: str) -> dict[str, str]:
     text = files("riskset.report").joinpath(f"{language}.toml").read_text("utf-8")
-    sections: dict[str, dict[str, str]] = tomllib.loads(text)
+    # No line ends between a number and its sign.
+    sections: dict[str, dict[str, str]] = tomllib.loads(re.sub(r"(?<=\d) %", f"{THIN}%", text))
     return {f"{a}.{b}": value for a, own in sections.items() for b, value in own.items()}

@@ -63,7 +63,7 @@ class BalanceColumns:
     )
     smd_variance: float | None = column("derived", "variance of the standardised difference")
     p: float | None = column(
-        "derived", "p of the null hypothesis that the difference is at the threshold"
+        "derived", "p of the null hypothesis that the difference is at the threshold", unit="p"
     )
     balanced: bool | None = column("derived", "whether the difference is within the threshold")
 
@@ -90,5 +90,5 @@ class EffectColumns:
         "effect", "logarithm of the ratio; infinite with events in one arm only"
     )
     se: float | None = column("effect", "standard error of the logarithm")
-    p: float | None = column("effect", "two-sided p")
-    one_sided_p: float | None = column("effect", "p for a ratio above 1")
+    p: float | None = column("effect", "two-sided p", unit="p")
+    one_sided_p: float | None = column("effect", "p for a ratio above 1", unit="p")

@@ -25,6 +25,7 @@ __all__ = [
     "ResultRow",
     "RowT",
     "column",
+    "columns_of",
     "group",
     "row_class",
 ]
@@ -48,6 +49,7 @@ KINDS: dict[DisclosureKind, str] = {
 GUARDED: frozenset[DisclosureKind] = frozenset({"count", "derived", "effect", "text", "private"})
 """Kinds whose columns need a rule of `riskset.disclosure`."""
 
+Unit = Literal["", "p", "share"]
 ClassT = TypeVar("ClassT")
 
 TYPES = {str: "text", int: "int", float: "number", bool: "bool", list[float]: "numbers"}
@@ -68,6 +70,8 @@ class ResultColumn:
         What its values reveal about people: one of `KINDS`.
     about : str
         Its meaning.
+    unit : {"", "p", "share"}
+        How readers see a number: as a number, a p value, or in per cent.
     path : tuple of str
         The field of the row, and of the group if it is in one.
     """
@@ -77,10 +81,11 @@ class ResultColumn:
     is_optional: bool
     kind: DisclosureKind
     about: str
+    unit: Unit
     path: tuple[str, ...]
 
 
-def column(kind: DisclosureKind, about: str, default: object = None) -> Any:
+def column(kind: DisclosureKind, about: str, default: object = None, unit: Unit = "") -> Any:
     """Declare a field that is a column. In a group, ``{of}`` in `about` names what the group is of.
 
     Every field has a default, None, because steps of a study fill a row in turn; a required value
@@ -88,7 +93,7 @@ def column(kind: DisclosureKind, about: str, default: object = None) -> Any:
     """
     if kind not in KINDS:
         raise ValueError(f"a column needs a kind, one of {', '.join(KINDS)}, but it is {kind!r}")
-    return dataclasses.field(default=default, metadata={"kind": kind, "about": about})
+    return dataclasses.field(default=default, metadata={"kind": kind, "about": about, "unit": unit})
 
 
 def group(columns: type[Any], prefix: str = "", of: str = "") -> Any:
@@ -122,7 +127,7 @@ class ResultRow(Mapping[str, Any]):
     @classmethod
     def columns(cls) -> Mapping[str, ResultColumn]:
         """Every column by its name, in the order of the file."""
-        return _columns(cls)
+        return columns_of(cls)
 
     @classmethod
     def types(cls) -> dict[str, str]:
@@ -180,12 +185,13 @@ RowT = TypeVar("RowT", bound=ResultRow)
 
 
 @cache
-def _columns(cls: type[Any]) -> dict[str, ResultColumn]:
+def columns_of(cls: type[Any]) -> dict[str, ResultColumn]:
+    """Columns of a row class or a group."""
     hints = typing.get_type_hints(cls)
     found: dict[str, ResultColumn] = {}
     for own in dataclasses.fields(cls):
         if "prefix" in own.metadata:
-            for name, inner in _columns(hints[own.name]).items():
+            for name, inner in columns_of(hints[own.name]).items():
                 whole = own.metadata["prefix"] + name
                 about = inner.about.format(of=own.metadata["of"])
                 path = (own.name, *inner.path)
@@ -197,8 +203,7 @@ def _columns(cls: type[Any]) -> dict[str, ResultColumn]:
         if isinstance(kind, types.UnionType):
             (kind,) = set(typing.get_args(kind)) - {type(None)}
             is_optional = True
-        about = own.metadata["about"]
         found[own.name] = ResultColumn(
-            own.name, TYPES[kind], is_optional, own.metadata["kind"], about, (own.name,)
+            own.name, TYPES[kind], is_optional, **own.metadata, path=(own.name,)
         )
     return found

@@ -108,7 +108,7 @@ class ScoreRow(ResultRow, table="ps"):
     auc_lower: float | None = column("summary", "lower limit of its 95 % interval (DeLong)")
     auc_upper: float | None = column("summary", "upper limit")
     equipoise: float | None = column(
-        "derived", "proportion of people with a preference score of 0.3 to 0.7"
+        "derived", "proportion of people with a preference score of 0.3 to 0.7", unit="share"
     )
     n_covariates: int | None = column("summary", "number of covariates after tidying")
     n_used: int | None = column("summary", "number of non-zero coefficients")
@@ -214,7 +214,7 @@ class AdjustmentRow(ResultRow, table="adjustments"):
         "summary", "number of differences above the threshold after adjustment"
     )
     after_min_p: float | None = column(
-        "derived", "smallest p of a difference, multiplied by their number"
+        "derived", "smallest p of a difference, multiplied by their number", unit="p"
     )
     generalisability_of: str | None = column(
         "setting", '"target", "comparator" or "both": the group of the estimand'
@@ -302,7 +302,7 @@ class EstimateRow(OfRun, table="estimates"):
     subgroup: str | None = column("id", "name of the subgroup variable")
     level: str | None = column("id", "level of the subgroup")
     interaction_p: float | None = column(
-        "effect", "p of the hypothesis that the effect equals that at the first level"
+        "effect", "p of the hypothesis that the effect equals that at the first level", unit="p"
     )
     estimand: str | None = column("setting", "population of the effect")
     status: str = column("summary", '"ok", or why there is no estimate, such as "no_events"')
@@ -321,7 +321,7 @@ class EstimateRow(OfRun, table="estimates"):
         "derived", "expected standard error if the ratio is 1; may be infinite"
     )
     proportionality_p: float | None = column(
-        "effect", "p of the hypothesis that the log hazard ratio is constant in log time"
+        "effect", "p of the hypothesis that the log hazard ratio is constant in log time", unit="p"
     )
     informative_strata: int | None = column(
         "count", "number of strata with both arms and an outcome"
@@ -377,17 +377,17 @@ class RiskRow(OfRun, table="absolute_risks"):
 
     adjusted: bool = column("id", "whether the weights of the adjustment apply")
     time: float = column("id", "days since the start of the time at risk")
-    target_risk: float | None = column("derived", "risk in the target group")
-    target_lower: float | None = column("derived", "lower limit of its interval")
-    target_upper: float | None = column("derived", "upper limit")
-    comparator_risk: float | None = column("derived", "risk in the comparator group")
-    comparator_lower: float | None = column("derived", "lower limit of its interval")
-    comparator_upper: float | None = column("derived", "upper limit")
+    target_risk: float | None = column("derived", "risk in the target group", unit="share")
+    target_lower: float | None = column("derived", "lower limit of its interval", unit="share")
+    target_upper: float | None = column("derived", "upper limit", unit="share")
+    comparator_risk: float | None = column("derived", "risk in the comparator group", unit="share")
+    comparator_lower: float | None = column("derived", "lower limit of its interval", unit="share")
+    comparator_upper: float | None = column("derived", "upper limit", unit="share")
     difference: float | None = column(
-        "derived", "risk in the target group minus risk in the comparator group"
+        "derived", "risk in the target group minus risk in the comparator group", unit="share"
     )
-    difference_lower: float | None = column("derived", "lower limit of its interval")
-    difference_upper: float | None = column("derived", "upper limit")
+    difference_lower: float | None = column("derived", "lower limit of its interval", unit="share")
+    difference_upper: float | None = column("derived", "upper limit", unit="share")
     interval: str = column("setting", 'interval of the difference: "normal" or "bootstrap"')
     interval_level: float = column("setting", "confidence level, such as 0.95")
     target_at_risk: int | None = column("count", "people of the target group at risk")
@@ -446,8 +446,10 @@ class ControlRow(OfComparison, table="controls"):
     hr_upper: float | None = column("effect", "upper limit")
     log_hr: float | None = column("effect", "logarithm of the ratio")
     se: float | None = column("effect", "standard error of the logarithm")
-    p: float | None = column("effect", "two-sided p")
-    calibrated_p: float | None = column("effect", "p after calibration with all other controls")
+    p: float | None = column("effect", "two-sided p", unit="p")
+    calibrated_p: float | None = column(
+        "effect", "p after calibration with all other controls", unit="p"
+    )
     used: bool = column("summary", "whether it was used for calibration")
     reason: str | None = column("summary", "reason if it was not used")
 
@@ -473,10 +475,10 @@ class CalibrationRow(OfComparison, table="calibration"):
     ease_lower: float | None = column("summary", "lower limit of its 95 % interval")
     ease_upper: float | None = column("summary", "upper limit")
     coverage: float | None = column(
-        "summary", "proportion of negative controls whose interval contains 1"
+        "summary", "proportion of negative controls whose interval contains 1", unit="share"
     )
     calibrated_coverage: float | None = column(
-        "summary", "the same, each calibrated with all others"
+        "summary", "the same, each calibrated with all others", unit="share"
     )
     error_mean_intercept: float | None = column(
         "summary", "intercept of the mean in the error model, if there are positive controls"

@@ -1,11 +1,10 @@
 """Who was left after each step: two columns of boxes, with what each step removed between them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from riskset.report.markup import Markup, join
-from riskset.report.page import DrawnFigure
-from riskset.report.svg import box, line, polyline, text, wrap
+from riskset.report.svg import DrawnFigure, box, line, polyline, text, wrap
 
 __all__ = ["AttritionStep", "attrition_figure"]
 
@@ -23,9 +22,7 @@ class AttritionStep:
     removed: str | None
 
 
-def attrition_figure(
-    steps: Sequence[AttritionStep], names: tuple[str, str], title: str, desc: str
-) -> DrawnFigure:
+def attrition_figure(steps: Sequence[AttritionStep], names: Iterable[str]) -> DrawnFigure:
     """Boxes of target (left) and comparator (right), steps between."""
     parts: list[Markup] = []
     heads = [wrap(name, BOX, 13.5, 3) for name in names]
@@ -55,7 +52,7 @@ def attrition_figure(
         ]
         before = middle + 15
         top += height + 12
-    return DrawnFigure(top, join(*parts), title, desc)
+    return DrawnFigure(top, join(*parts))
 
 
 def _arrow(x: float, start: float, end: float) -> Markup:

@@ -1,18 +1,19 @@
-"""Risks of the arms over time, with bands and the people still followed under the axis."""
+"""Risks of the arms over time, with bands and the numbers at risk under the axis."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from riskset.report.axes import AxisScale, bottom_axis, left_axis, nice_ticks
+from riskset._ticks import nice_ticks
+from riskset.report.axes import AxisScale, bottom_axis, left_axis, legend, mark_of
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import short_percent
-from riskset.report.page import DrawnFigure
-from riskset.report.svg import band, fit, line, mark, step, text, thin
+from riskset.report.svg import LEFT, RIGHT, DrawnFigure, band, fit, step, text, thin
 from riskset.report.translations import Translations
 
-__all__ = ["RiskCurve", "legend", "risk_curves", "survival_ends", "time_ticks"]
+__all__ = ["RiskCurve", "risk_curves", "survival_ends", "time_ticks"]
 
-LEFT, RIGHT, PANEL = 74.0, 706.0, 280.0
+PANEL = 280.0
 YEAR = 365.25
 LONG = 2 * YEAR
 """Days from which on an axis counts years."""
@@ -20,14 +21,7 @@ LONG = 2 * YEAR
 
 @dataclass(frozen=True)
 class RiskCurve:
-    """One arm of a panel: points of a step function and of its band.
-
-    Attributes
-    ----------
-    arm : {"target", "comparator"}
-    time, value, lower, upper : list of float
-        Without a band the ends are empty.
-    """
+    """One arm of a panel: a step function and its band, whose ends are empty if it has none."""
 
     arm: str
     time: list[float]
@@ -47,17 +41,6 @@ def time_ticks(last: float) -> tuple[list[float], float, str]:
     return [t * unit for t in nice_ticks(0, last / unit, 8)], unit, name
 
 
-def legend(names: Mapping[str, str], y: float, x: float = LEFT) -> Markup:
-    """A line with its mark for each arm, one above the other."""
-    parts: list[Markup] = []
-    for k, arm in enumerate(("target", "comparator")):
-        at = y + 19 * k
-        parts.append(line(x, at, x + 44, at, arm[0]))
-        parts.append(_mark(arm, x + 22, at))
-        parts.append(text(x + 54, at + 4.5, fit(names[arm], RIGHT - x - 54)))
-    return join(*parts)
-
-
 def risk_curves(
     panels: Sequence[tuple[str, Sequence[RiskCurve]]],
     at_risk: Sequence[tuple[str, Sequence[str]]],
@@ -65,33 +48,23 @@ def risk_curves(
     last: float,
     names: Mapping[str, str],
     say: Translations,
-    title: str,
-    desc: str,
     is_survival: bool = False,
 ) -> DrawnFigure:
-    """Panels of curves, one below the other, with one table of numbers at risk.
+    """Panels with a title, one below the other, and lines of numbers at risk, one at each tick.
 
-    Parameters
-    ----------
-    panels : sequence of (title, curves)
-    at_risk : sequence of (label, numbers)
-        A number for each tick.
-    ticks : days
-    last : float
-        Where the axis ends, in days.
-    is_survival : bool
-        Values start at 1; the axis then ends there, and starts at 0 unless all are above a half.
+    Times are days. The axis of survival ends at 1, and starts at 0 unless all values are above a
+    half.
     """
-    unit, unit_name = (YEAR, "years") if last > LONG else (1.0, "days")
-    x = AxisScale(0, last, LEFT, RIGHT)
-    parts = [legend(names, 10)]
+    _, unit, unit_name = time_ticks(last)
+    x = AxisScale(0, last)
+    parts = [legend(names)]
     top = 44.0
     for name, curves in panels:
         low, high = survival_ends(curves) if is_survival else (0.0, _highest(curves))
         y = AxisScale(low, high, top + 26 + PANEL, top + 26)
         parts.append(text(LEFT, top + 14, fit(name, RIGHT - LEFT, 15), "label strong"))
         what = say("axis.survival" if is_survival else "axis.risk")
-        parts.append(left_axis(y, LEFT, nice_ticks(low, high), what, short_percent, RIGHT))
+        parts.append(left_axis(y, x, nice_ticks(low, high), what, short_percent))
         parts += [_curve(c, x, y, ticks) for c in curves]
         top += 26 + PANEL
         last_panel = name == panels[-1][0]
@@ -107,7 +80,7 @@ def risk_curves(
             text(x(t), top + 16, number, "tick", "middle")
             for t, number in zip(ticks, numbers, strict=True)
         ]
-    return DrawnFigure(top + 26, join(*parts), title, desc)
+    return DrawnFigure(top + 26, join(*parts))
 
 
 def _highest(curves: Sequence[RiskCurve]) -> float:
@@ -133,22 +106,11 @@ def _curve(curve: RiskCurve, x: AxisScale, y: AxisScale, ticks: Sequence[float])
         parts.append(band(times, lower, upper, f"{letter}band"))
     points = [(a, y(curve.value[k])) for a, k in zip(times, kept, strict=True)]
     parts.append(step(points, letter if curve.is_adjusted else f"{letter} thin"))
-    if curve.is_adjusted:
-        parts += [_mark(curve.arm, x(t), y(_at(curve, t))) for t in ticks if _holds(curve, t)]
+    if curve.is_adjusted and curve.time:
+        inside = [t for t in ticks if 0 < t <= curve.time[-1]]
+        parts += [mark_of(curve.arm, x(t), y(_at(curve, t))) for t in inside]
     return join(*parts)
 
 
-def _holds(curve: RiskCurve, time: float) -> bool:
-    return bool(curve.time) and 0 < time <= curve.time[-1]
-
-
 def _at(curve: RiskCurve, time: float) -> float:
-    return next(
-        (v for t, v in zip(reversed(curve.time), reversed(curve.value), strict=True) if t <= time),
-        curve.value[0],
-    )
-
-
-def _mark(arm: str, x: float, y: float) -> Markup:
-    """A disc for the target, an open square for the comparator."""
-    return mark("circle" if arm == "target" else "square", x, y, 4.0, f"{arm[0]}mark")
+    return curve.value[max(bisect_right(curve.time, time) - 1, 0)]

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from riskset.report.axes import AxisScale, bottom_axis, ratio_ticks
+from riskset._ticks import ratio_ticks
+from riskset.report.axes import AxisScale, bottom_axis
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import MISSING, interval, significant
-from riskset.report.page import DrawnFigure
-from riskset.report.svg import line, mark, polyline, text, wrap
+from riskset.report.svg import DrawnFigure, line, mark, polyline, text, wrap
 from riskset.report.translations import Translations
 
 __all__ = ["ForestRow", "forest"]
@@ -19,16 +19,7 @@ LINE = 16.0
 
 @dataclass(frozen=True)
 class ForestRow:
-    """An estimate, or a reason why there is none.
-
-    Attributes
-    ----------
-    label : str
-    hr, lower, upper, se : float or None
-    kind : {"main", "other", "calibrated"}
-    instead : str
-        What stands in the place of the numbers, if they are not known.
-    """
+    """An estimate of a kind ("main", "other", "calibrated"), or words `instead` of its numbers."""
 
     label: str
     hr: float | None
@@ -51,7 +42,7 @@ class ForestRow:
         return interval(significant(self.hr), significant(self.lower), significant(self.upper))
 
 
-def forest(rows: Sequence[ForestRow], say: Translations, title: str) -> DrawnFigure:
+def forest(rows: Sequence[ForestRow], say: Translations) -> DrawnFigure:
     """Hazard ratios on a logarithmic axis."""
     known = [r for r in rows if r.is_known]
     ends = [v for r in known for v in (r.hr, r.lower, r.upper) if v is not None]
@@ -74,9 +65,7 @@ def forest(rows: Sequence[ForestRow], say: Translations, title: str) -> DrawnFig
         y += height
     parts.append(text(LEFT, bottom + 58, f"← {say('forest.favours_target')}", "small"))
     parts.append(text(RIGHT, bottom + 58, f"{say('forest.favours_comparator')} →", "small", "end"))
-    main = next((r for r in rows if r.kind == "main"), None)
-    desc = say("forest.desc", n=len(known), main=main.words if main else MISSING)
-    return DrawnFigure(bottom + 68, join(*parts), title, desc)
+    return DrawnFigure(bottom + 68, join(*parts))
 
 
 def _row(

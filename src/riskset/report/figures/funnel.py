@@ -4,15 +4,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from riskset.report.axes import AxisScale, bottom_axis, left_axis, nice_ticks, ratio_ticks
-from riskset.report.markup import Markup, join, tag
-from riskset.report.page import DrawnFigure
-from riskset.report.svg import line, mark, polyline, px, text
+from riskset._ticks import nice_ticks, ratio_ticks
+from riskset.report.axes import AxisScale, bottom_axis, key, left_axis
+from riskset.report.markup import Markup, join
+from riskset.report.svg import DrawnFigure, box, line, mark, polygon, polyline
 from riskset.report.translations import Translations
 
 __all__ = ["controls_figure"]
 
-LEFT, RIGHT, TOP, BOTTOM = 74.0, 706.0, 40.0, 380.0
+TOP, BOTTOM = 40.0, 380.0
 Z = 1.959963984540054
 
 
@@ -21,19 +21,11 @@ def controls_figure(
     region: Sequence[tuple[float, float, float]] | None,
     estimate: tuple[float, float] | None,
     say: Translations,
-    title: str,
-    desc: str,
 ) -> DrawnFigure:
-    """Ratios (x) and standard errors (y) of control outcomes.
+    """Ratios (x) and standard errors (y) of control outcomes, and of the study.
 
-    Parameters
-    ----------
-    controls : records
-        ``hr``, ``se`` and ``used``; those without numbers are left out.
-    region : list of (standard error, lower, upper), optional
-        Log ratios between which calibrated p values are at least 0.05.
-    estimate : (ratio, standard error), optional
-        Of the study, unless it is withheld.
+    `region` has standard errors, each with the log ratios between which a calibrated p is at least
+    0.05; `estimate` is a ratio and its standard error. Controls without numbers are left out.
     """
     known = [
         c
@@ -43,10 +35,10 @@ def controls_figure(
     ratios = [c["hr"] for c in known] + ([estimate[0]] if estimate else [])
     errors = [c["se"] for c in known] + ([estimate[1]] if estimate else [])
     ticks = ratio_ticks(ratios)
-    x = AxisScale(ticks[0], ticks[-1], LEFT, RIGHT, is_log=True)
+    x = AxisScale(ticks[0], ticks[-1], is_log=True)
     y = AxisScale(0, max([*errors, 0.1]) * 1.08, BOTTOM, TOP)
     parts: list[Markup] = [
-        left_axis(y, LEFT, nice_ticks(0, y.high), say("controls.se_axis"), grid_to=RIGHT),
+        left_axis(y, x, nice_ticks(0, y.high), say("controls.se_axis")),
         bottom_axis(x, BOTTOM, ticks, say("forest.axis")),
     ]
     if region:
@@ -64,8 +56,15 @@ def controls_figure(
     ]
     if estimate is not None:
         parts.append(mark("diamond", x(estimate[0]), y(estimate[1]), 7, "tbar"))
-    parts.append(_key(bool(region), estimate is not None, any(not c["used"] for c in known), say))
-    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
+    items = [(mark("circle", 0, 0, 4.2, "hollow"), say("controls.used"))]
+    if any(not c["used"] for c in known):
+        items.append((mark("cross", 0, 0, 4, "plain"), say("controls.unused")))
+    if estimate is not None:
+        items.append((mark("diamond", 0, 0, 6, "tbar"), say("controls.estimate")))
+    if region:
+        items.append((box(-13, -7, 26, 14, "region"), say("controls.region")))
+    items.append((line(-18, 0, 18, 0, "dash"), say("controls.dashes")))
+    return DrawnFigure(BOTTOM + 50, join(*parts, key(items)[0]))
 
 
 def _region(region: Sequence[tuple[float, float, float]], x: AxisScale, y: AxisScale) -> Markup:
@@ -78,24 +77,4 @@ def _region(region: Sequence[tuple[float, float, float]], x: AxisScale, y: AxisS
         inside.append((next(last), next(last), next(last)))
     left = [(x(math.exp(lower)), y(se)) for se, lower, _ in inside]
     right = [(x(math.exp(upper)), y(se)) for se, _, upper in inside]
-    points = " ".join(f"{px(a)},{px(b)}" for a, b in (*left, *reversed(right)))
-    return tag("polygon", points=points, class_="region")
-
-
-def _key(has_region: bool, has_estimate: bool, has_others: bool, say: Translations) -> Markup:
-    at, parts = LEFT, []
-    items: list[tuple[Markup, str]] = [(mark("circle", 0, 0, 4.2, "hollow"), say("controls.used"))]
-    if has_others:
-        items.append((mark("cross", 0, 0, 4, "plain"), say("controls.unused")))
-    if has_estimate:
-        items.append((mark("diamond", 0, 0, 6, "tbar"), say("controls.estimate")))
-    if has_region:
-        items.append(
-            (tag("rect", x=-9, y=-6, width=18, height=12, class_="region"), say("controls.region"))
-        )
-    items.append((line(-12, 0, 12, 0, "dash"), say("controls.dashes")))
-    for shape, words in items:
-        parts.append(tag("g", shape, transform=f"translate({px(at + 12)} 14)"))
-        parts.append(text(at + 28, 18.5, words, "small"))
-        at += 40 + 6.4 * len(words)
-    return join(*parts)
+    return polygon([*left, *reversed(right)], "region")

@@ -3,17 +3,26 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from riskset.report.axes import AxisScale, bottom_axis, left_axis, nice_ticks
-from riskset.report.figures.curves import legend
+from riskset._ticks import log_ticks, nice_ticks
+from riskset.report.axes import AxisScale, bottom_axis, key, left_axis, legend
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import short
-from riskset.report.page import DrawnFigure
-from riskset.report.svg import circle, line, mark, polyline, step, text
+from riskset.report.svg import (
+    LEFT,
+    RIGHT,
+    DrawnFigure,
+    circle,
+    line,
+    mark,
+    polyline,
+    step,
+    text,
+)
 from riskset.report.translations import Translations
 
 __all__ = ["cross_validation_figure", "profile_figure", "weeks_figure"]
 
-LEFT, RIGHT, TOP, BOTTOM = 74.0, 706.0, 30.0, 290.0
+TOP, BOTTOM = 30.0, 290.0
 CUT = 3.841458820694124 / 2
 """Half the 95 % quantile of chi-squared with one degree of freedom."""
 
@@ -22,68 +31,40 @@ def profile_figure(
     points: Sequence[tuple[float, float]],
     wald: tuple[float, float] | None,
     say: Translations,
-    title: str,
-    desc: str,
 ) -> DrawnFigure:
-    """Log likelihood less that at the maximum by the hazard ratio.
+    """Log likelihood less its maximum, by log hazard ratio.
 
-    Parameters
-    ----------
-    points : (log hazard ratio, log likelihood)
-    wald : (log hazard ratio, standard error), optional
-        The parabola of the normal approximation.
+    `wald` is a log hazard ratio and its standard error, for the parabola of the normal
+    approximation.
     """
     floor = -6.0
     shown = [(b, v) for b, v in points if v >= floor]
     low, high = min(b for b, _ in shown), max(b for b, _ in shown)
-    x, y = AxisScale(low, high, LEFT, RIGHT), AxisScale(floor, 0.3, BOTTOM, TOP)
-    ticks = _ratios(math.exp(low), math.exp(high))
+    x, y = AxisScale(low, high), AxisScale(floor, 0.3, BOTTOM, TOP)
+    ticks = [math.log(t) for t in log_ticks(math.exp(low), math.exp(high))]
     parts: list[Markup] = [
-        left_axis(y, LEFT, nice_ticks(floor, 0), say("profile.y_axis"), grid_to=RIGHT),
-        bottom_axis(
-            x,
-            BOTTOM,
-            [math.log(t) for t in ticks],
-            say("forest.axis"),
-            lambda b: short(math.exp(b), 2),
-        ),
+        left_axis(y, x, nice_ticks(floor, 0), say("profile.y_axis")),
+        bottom_axis(x, BOTTOM, ticks, say("forest.axis"), lambda b: short(math.exp(b))),
         line(LEFT, y(-CUT), RIGHT, y(-CUT), "dash"),
-        text(LEFT + 6, y(-CUT) - 6, say("profile.cut"), "small"),
+        text((LEFT + RIGHT) / 2, y(-CUT) - 6, say("profile.cut"), "small", "middle"),
     ]
+    items = [(line(-18, 0, 18, 0, "t"), say("profile.curve"))]
     if wald is not None:
         mean, se = wald
         grid = [low + (high - low) * k / 80 for k in range(81)]
         parabola = [(b, -0.5 * ((b - mean) / se) ** 2) for b in grid]
         parts.append(polyline([(x(b), y(v)) for b, v in parabola if v >= floor], "c"))
+        items.append((line(-18, 0, 18, 0, "c"), say("profile.wald")))
     parts.append(polyline([(x(b), y(v)) for b, v in shown], "t"))
-    parts.append(line(LEFT, 12, LEFT + 36, 12, "t"))
-    parts.append(text(LEFT + 44, 16.5, say("profile.curve"), "small"))
-    if wald is not None:
-        parts.append(line(LEFT + 220, 12, LEFT + 256, 12, "c"))
-        parts.append(text(LEFT + 264, 16.5, say("profile.wald"), "small"))
-    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
-
-
-def _ratios(low: float, high: float) -> list[float]:
-    """Round ratios between two, by factors of 2 while there are enough of them."""
-    ticks = [2.0**k for k in range(-12, 13) if low <= 2.0**k <= high]
-    return ticks if len(ticks) >= 3 else [t for t in nice_ticks(low, high) if t > 0]
+    return DrawnFigure(BOTTOM + 50, join(*parts, key(items)[0]))
 
 
 def cross_validation_figure(
     points: Sequence[Mapping[str, float | None]],
     axis: str,
     say: Translations,
-    title: str,
-    desc: str,
 ) -> DrawnFigure:
-    """Held-out log likelihood by the penalty; the chosen one has a diamond.
-
-    Parameters
-    ----------
-    points : records
-        ``at`` (positive), ``mean``, ``se``, and ``chosen``.
-    """
+    """Held-out log likelihood (``mean``, ``se``) by penalty (``at``); the chosen is a diamond."""
     known = [p for p in points if p["at"] and p["mean"] is not None]
     at = [float(p["at"] or 0) for p in known]
     values = [float(p["mean"] or 0) for p in known]
@@ -93,14 +74,11 @@ def cross_validation_figure(
     floor = min(v for v in values if v >= best - 30 * (max(errors) or 1e-3) or v == best)
     low, high = floor - max(errors), max(v + e for v, e in zip(values, errors, strict=True))
     pad = (high - low or 1.0) * 0.08
-    x = AxisScale(min(at), max(at), LEFT + 14, RIGHT, is_log=True)
+    x = AxisScale(min(at), max(at), LEFT + 14, is_log=True)
     y = AxisScale(low - pad, high + pad, BOTTOM, TOP)
-    powers = [10.0**k for k in range(-12, 13) if min(at) <= 10.0**k <= max(at)]
     parts = [
-        left_axis(
-            y, LEFT + 14, nice_ticks(y.low, y.high), say("cv.y_axis"), lambda v: short(v, 5), RIGHT
-        ),
-        bottom_axis(x, BOTTOM, powers if len(powers) > 1 else sorted(set(at))[:6], axis),
+        left_axis(y, x, nice_ticks(y.low, y.high), say("cv.y_axis"), lambda v: short(v, 5)),
+        bottom_axis(x, BOTTOM, log_ticks(min(at), max(at)), axis),
         polyline([(x(a), y(v)) for a, v in zip(at, values, strict=True) if v >= low], "rule"),
     ]
     for p, a, v, e in zip(known, at, values, errors, strict=True):
@@ -113,25 +91,23 @@ def cross_validation_figure(
             else circle(x(a), y(v), 3, "solid")
         )
         parts.append(shape)
-    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts))
 
 
 def weeks_figure(
     weeks: Mapping[str, Sequence[tuple[int, float | None]]],
     names: Mapping[str, str],
     say: Translations,
-    title: str,
-    desc: str,
 ) -> DrawnFigure:
     """Outcomes per 1000 people a week, before and after the index date."""
     every = [w for own in weeks.values() for w, _ in own]
     rates = [r for own in weeks.values() for _, r in own if r is not None]
     top = 66.0
-    x = AxisScale(min(every), max(every) + 1, LEFT, RIGHT)
+    x = AxisScale(min(every), max(every) + 1)
     y = AxisScale(0, (max(rates, default=0.0) or 1.0) * 1.08, BOTTOM, top)
     parts = [
-        legend(names, 10),
-        left_axis(y, LEFT, nice_ticks(0, y.high), say("weeks.y_axis"), grid_to=RIGHT),
+        legend(names),
+        left_axis(y, x, nice_ticks(0, y.high), say("weeks.y_axis")),
         bottom_axis(x, BOTTOM, nice_ticks(x.low, x.high, 8), say("weeks.x_axis")),
         line(x(0), BOTTOM, x(0), top - 8, "rule"),
         text(x(0), top - 13, say("weeks.index"), "small", "middle"),
@@ -141,7 +117,7 @@ def weeks_figure(
             parts.append(
                 step([*((x(w), y(r)) for w, r in run), (x(run[-1][0] + 1), y(run[-1][1]))], arm[0])
             )
-    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts))
 
 
 def _runs(values: Sequence[tuple[int, float | None]]) -> list[list[tuple[int, float]]]:

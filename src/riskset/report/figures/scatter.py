@@ -5,16 +5,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from riskset.report.axes import AxisScale, bottom_axis, left_axis, nice_ticks
+from riskset._ticks import nice_ticks
+from riskset.report.axes import AxisScale, bottom_axis, left_axis
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import short, significant
-from riskset.report.page import DrawnFigure
-from riskset.report.svg import circle, hexagon, line, polyline, text, wrap
+from riskset.report.svg import LEFT, DrawnFigure, circle, hexagon, line, polyline, text, wrap
 from riskset.report.translations import Translations
 
 __all__ = ["MOST_POINTS", "balance_figure", "ends_of", "hexagons"]
 
-LEFT, RIGHT, TOP, BOTTOM = 74.0, 470.0, 16.0, 412.0
+RIGHT, TOP, BOTTOM = 470.0, 16.0, 412.0
 MOST_POINTS = 3000
 SIDE = 9.0
 """Distance of the middle of a hexagon from a corner, px."""
@@ -57,24 +57,16 @@ def balance_figure(
     worst: Sequence[Mapping[str, Any]],
     threshold: float,
     say: Translations,
-    title: str,
-    desc: str,
 ) -> DrawnFigure:
     """Sizes of differences after (y) against those before (x); the axes differ in scale.
 
-    Parameters
-    ----------
-    points : records
-        ``before`` and ``after`` of covariates that are drawn one by one.
-    rest : records
-        ``before``, ``after`` and ``count`` of bins of all others.
-    worst : records
-        At most five, with ``name`` besides, that the words at the right number.
+    `points` are covariates drawn one by one, `rest` bins of the others with their counts, and
+    `worst` those whose names stand at the right.
     """
     ends = ends_of([*points, *rest], threshold)
     x, y = AxisScale(0, ends[0], LEFT, RIGHT), AxisScale(0, ends[1], BOTTOM, TOP)
     parts: list[Markup] = [
-        left_axis(y, LEFT, nice_ticks(0, ends[1]), say("balance.after_axis"), grid_to=RIGHT),
+        left_axis(y, x, nice_ticks(0, ends[1]), say("balance.after_axis")),
         bottom_axis(x, BOTTOM, nice_ticks(0, ends[0]), say("balance.before_axis"), grid_to=TOP),
     ]
     most = max((r["count"] for r in rest), default=1)
@@ -87,7 +79,7 @@ def balance_figure(
     parts.append(line(LEFT, y(threshold), RIGHT, y(threshold), "rule"))
     parts.append(text(RIGHT + 6, y(threshold) + 4, short(threshold), "small"))
     parts.append(_names(worst, x, y, say))
-    return DrawnFigure(BOTTOM + 50, join(*parts), title, desc)
+    return DrawnFigure(BOTTOM + 50, join(*parts))
 
 
 def _names(
@@ -97,7 +89,7 @@ def _names(
     left = RIGHT + 44.0
     parts = [text(left, TOP + 8, say("balance.worst"), "strong")]
     at = TOP + 32
-    places: list[tuple[float, float]] = []
+    places = [(x(row["before"]) - 3, y(row["after"]) + 4) for row in worst]
     for k, row in enumerate(worst, start=1):
         px, py = x(row["before"]), y(row["after"])
         parts.append(circle(px, py, 5, "plain"))
@@ -114,7 +106,7 @@ def _names(
 
 
 def _free(x: float, y: float, taken: list[tuple[float, float]]) -> tuple[float, float]:
-    """A place for a digit that is on no other digit."""
+    """A place for a digit that is on no other digit and in no ring."""
     while any(abs(x - a) < 9 and abs(y - b) < 12 for a, b in taken):
         x += 10
     taken.append((x, y))

@@ -1,17 +1,14 @@
 """The design on a line: washout, index date, time at risk."""
 
 from riskset.report.markup import join
-from riskset.report.page import DrawnFigure
-from riskset.report.svg import box, line, mark, polyline, text, wrap
+from riskset.report.svg import DrawnFigure, box, line, mark, polyline, text, wrap
 
 __all__ = ["timeline_figure"]
 
 INDEX, LEFT, RIGHT = 300.0, 10.0, 706.0
 
 
-def timeline_figure(
-    washout: tuple[str, str], index: str, risk: tuple[str, str], title: str, desc: str
-) -> DrawnFigure:
+def timeline_figure(washout: tuple[str, str], index: str, risk: tuple[str, str]) -> DrawnFigure:
     """A name in each window and words below it; not to scale."""
     y = 54.0
     parts = [
@@ -32,4 +29,4 @@ def timeline_figure(
         parts += [
             text(middle, y + 36 + 15 * j, one, "small", "middle") for j, one in enumerate(lines)
         ]
-    return DrawnFigure(y + 36 + 15 * deepest, join(*parts), title, desc)
+    return DrawnFigure(y + 36 + 15 * deepest, join(*parts))

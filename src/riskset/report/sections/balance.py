@@ -1,19 +1,18 @@
-"""How alike the arms are: every covariate before and after, the worst by name, and who is left."""
+"""Covariate balance: every covariate before and after, the worst by name, and generalisability."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
+from riskset.disclosure.rows import ARMS
 from riskset.report.figures.scatter import MOST_POINTS, balance_figure, ends_of, hexagons
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import short, significant, whole
-from riskset.report.page import Page, ReportRow, TableColumn
-from riskset.report.source import ReportPart, ReportSource, masks, record
+from riskset.report.page import Facts, Page, ReportRow
+from riskset.report.source import ReportPart, first, masks, record
 from riskset.results.rows import AdjustmentRow, BalanceRow
 
 __all__ = ["collect", "render"]
 
-ARMS = ("target", "comparator")
 WORST, LABELS, LEAST_GENERAL = 20, 5, 10
 ALWAYS_AFTER, ALWAYS_BEFORE = 0.05, 0.2
 """Covariates with a larger difference are drawn one by one, if there is room."""
@@ -31,43 +30,46 @@ SUMMARY = (
 OF_SHARED = ("n_covariates", "after_max", "after_worst", "after_above", "threshold")
 
 
-def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
+def collect(part: ReportPart) -> dict[str, Any]:
     """Summary, points of the figure, and the tables of the worst."""
-    number = part.main.adjustment
-    if number is None:
+    if part.main.adjustment is None:
         return {
             "summary": None, "hidden": _hidden([]), "shared": None, "points": [], "rest": [],
             "tables": {},
         }  # fmt: skip
-    adjustment = next(iter(source.of_adjustment(AdjustmentRow, number)), None)
-    rows = source.of_adjustment(BalanceRow, number)
+    adjustment = part.adjustment
+    rows = part.adjusted(BalanceRow)
     known = [row for row in rows if None not in (row.before.smd, row.after.smd)]
-    threshold = (adjustment and adjustment.threshold) or 0.1
-    points, rest = _points(known, threshold)
+    points, rest = _points(known, (adjustment and adjustment.threshold) or 0.1)
+    wanted = {str(one) for one in part.source.options.get("covariates") or ()}
+    group = (adjustment and adjustment.generalisability_of) or "both"
+    tables = {
+        "worst_after": _worst(known, "after_smd", WORST),
+        "worst_before": _worst(known, "before_smd", WORST),
+        "asked_for": [row for row in rows if row.covariate_id in wanted or row.name in wanted],
+    }
     return {
         "summary": adjustment and record(adjustment, SUMMARY),
         "hidden": _hidden(rows),
-        "shared": _shared(source, part),
+        "shared": _shared(part),
         "points": points,
         "rest": rest,
         "tables": {
-            "worst_after": [record(r, SHOWN) for r in _worst(known, "after_smd", WORST)],
-            "worst_before": [record(r, SHOWN) for r in _worst(known, "before_smd", WORST)],
-            "asked_for": [record(r, SHOWN) for r in _asked_for(source, rows)],
+            **{name: [record(row, SHOWN) for row in chosen] for name, chosen in tables.items()},
             "generalisability": [
-                {key: r[key] for key in ("covariate_id", "name", *GENERAL)}
-                for r in _worst(rows, _of_interest(adjustment), LEAST_GENERAL)
+                {key: row[key] for key in ("covariate_id", "name", *GENERAL)}
+                for row in _worst(rows, f"generalisability_{group}", LEAST_GENERAL)
             ],
         },
     }
 
 
-def _shared(source: ReportSource, part: ReportPart) -> ReportRow | None:
+def _shared(part: ReportPart) -> ReportRow | None:
     """The balance of the people whom all outcomes share, unless they are those of this outcome."""
     number = part.main.shared_adjustment
-    if number == part.main.adjustment:
+    if number in (None, part.main.adjustment):
         return None
-    shared = next(iter(source.of_adjustment(AdjustmentRow, number)), None)
+    shared = first(part.adjusted(AdjustmentRow, number))
     return None if shared is None else record(shared, OF_SHARED)
 
 
@@ -81,18 +83,6 @@ def _worst(rows: list[BalanceRow], key: str, most: int) -> list[BalanceRow]:
     """The largest in size; names break ties."""
     known = [row for row in rows if row[key] is not None]
     return sorted(known, key=lambda row: (-abs(row[key]), row.covariate_id))[:most]
-
-
-def _of_interest(adjustment: AdjustmentRow | None) -> str:
-    """The column of the differences of those whom the effect is about."""
-    group = None if adjustment is None else adjustment.generalisability_of
-    return f"generalisability_{group or 'both'}"
-
-
-def _asked_for(source: ReportSource, rows: list[BalanceRow]) -> list[BalanceRow]:
-    """Covariates that the specification lists for the report, by key or name."""
-    wanted = {str(one) for one in source.options.get("covariates") or ()}
-    return [row for row in rows if row.covariate_id in wanted or row.name in wanted]
 
 
 def _points(rows: list[BalanceRow], threshold: float) -> tuple[list[ReportRow], list[ReportRow]]:
@@ -112,42 +102,47 @@ def _points(rows: list[BalanceRow], threshold: float) -> tuple[list[ReportRow], 
     return apart, [{"before": a, "after": b, "count": n} for a, b, n in bins]
 
 
-def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
-    """Summary, figure, tables; the last of them about whom the result speaks for."""
-    say, summary, tables = page.say, found["summary"], found["tables"]
+def render(page: Page, found: Facts) -> Markup:
+    """Summary, figure, tables, and generalisability."""
+    summary, tables, hidden = found["summary"], found["tables"], found["hidden"]
     if summary is None or summary["n_covariates"] is None:
-        return page.section("balance", say("section.balance"), page.paragraph("balance.none"))
+        return page.section("balance", page.paragraph("balance.none"))
     parts = [_words(page, summary), _shared_words(page, found["shared"])]
-    if found["hidden"]["n"]:
-        n, above = found["hidden"]["n"], whole(found["hidden"]["above"])
-        values = {"n": say.count("covariate", n), "above": above}
-        threshold = short(summary["threshold"])
-        parts.append(page.paragraph("balance.hidden", "note", threshold=threshold, **values))
+    if hidden["n"]:
+        parts.append(
+            page.paragraph(
+                "balance.hidden",
+                "note",
+                n=page.say.count("covariate", hidden["n"]),
+                above=whole(hidden["above"]),
+                threshold=short(summary["threshold"]),
+            )
+        )
     if found["points"]:
         parts.append(_figure(page, found))
     else:
         parts.append(page.paragraph("balance.no_rows", "note"))
     for name in ("worst_after", "worst_before", "asked_for"):
         if tables[name]:
-            parts.append(_table(page, name, tables[name], about))
-    return join(
-        page.section("balance", say("section.balance"), *parts),
-        _generalisability(page, found, about),
-    )
+            parts.append(_table(page, name, tables[name]))
+    return join(page.section("balance", *parts), _generalisability(page, found))
 
 
-def _words(page: Page, summary: Mapping[str, Any]) -> Markup:
+def _words(page: Page, summary: Facts) -> Markup:
     say = page.say
     if summary["after_max"] is None and "after_max" not in summary["suppressed"]:
         return page.paragraph("balance.unknown_after")
-    values = {
-        "covariates": say.count("covariate", summary["n_covariates"]),
-        "threshold": short(summary["threshold"]),
-        "before": whole(summary["before_above"]), "before_max": _size(page, summary, "before_max"),
-        "before_worst": summary["before_worst"],
-        "after": whole(summary["after_above"]), "after_max": _size(page, summary, "after_max"),
-        "after_worst": summary["after_worst"],
-    }  # fmt: skip
+    words = page.paragraph(
+        "balance.words",
+        covariates=say.count("covariate", summary["n_covariates"]),
+        threshold=short(summary["threshold"]),
+        before=whole(summary["before_above"]),
+        before_max=page.shown(summary, "before_max", significant),
+        before_worst=summary["before_worst"],
+        after=whole(summary["after_above"]),
+        after_max=page.shown(summary, "after_max", significant),
+        after_worst=summary["after_worst"],
+    )
     sizes = page.paragraph(
         "balance.sizes" if all(_same(summary, arm) for arm in ARMS) else "balance.effective",
         target=say.count("person", summary["target_rows"]),
@@ -162,10 +157,10 @@ def _words(page: Page, summary: Mapping[str, Any]) -> Markup:
         main=say(f"balance.sd_{main}"),
         other=say(f"balance.sd_{other}"),
     )
-    return join(page.paragraph("balance.words", **values), sizes, definition)
+    return join(words, sizes, definition)
 
 
-def _shared_words(page: Page, shared: Mapping[str, Any] | None) -> Markup | None:
+def _shared_words(page: Page, shared: Facts | None) -> Markup | None:
     if shared is None or (shared["after_max"] is None and not shared["suppressed"]):
         return None
     return page.paragraph(
@@ -173,88 +168,60 @@ def _shared_words(page: Page, shared: Mapping[str, Any] | None) -> Markup | None
         threshold=short(shared["threshold"]),
         above=whole(shared["after_above"]),
         covariates=page.say.count("covariate", shared["n_covariates"]),
-        size=_size(page, shared, "after_max"),
+        size=page.shown(shared, "after_max", significant),
         worst=shared["after_worst"],
     )
 
 
-def _size(page: Page, summary: Mapping[str, Any], key: str) -> str:
-    """The largest difference, unless it is that of a covariate whose difference is hidden."""
-    mask = summary["suppressed"].get(key)
-    return page.hidden(mask) if mask else significant(summary[key])
-
-
-def _same(summary: Mapping[str, Any], arm: str) -> bool:
+def _same(summary: Facts, arm: str) -> bool:
     """Whether the effective number says no more than the number of people."""
     people, effective = summary[f"{arm}_rows"], summary[f"{arm}_effective"]
     return effective is None or (people is not None and abs(people - effective) < 0.5)
 
 
-def _figure(page: Page, found: Mapping[str, Any]) -> Markup:
-    say, summary = page.say, found["summary"]
+def _figure(page: Page, found: Facts) -> Markup:
+    say, summary, rest = page.say, found["summary"], found["rest"]
     threshold = float(summary["threshold"] or 0.1)
     worst = found["points"][:LABELS]
-    desc = say(
-        "balance.desc",
+    return page.figure(
+        "balance",
+        balance_figure(found["points"], rest, worst, threshold, say),
+        more=say("balance.hexagons", n=whole(sum(r["count"] for r in rest))) if rest else "",
         n=whole(summary["after_above"]),
         all=whole(summary["n_covariates"]),
         threshold=short(threshold),
         worst=worst[0]["name"],
         size=significant(worst[0]["after"]),
     )
-    drawn = balance_figure(
-        found["points"], found["rest"], worst, threshold, say, say("balance.title"), desc
-    )
-    caption = say("balance.caption", threshold=short(threshold))
-    if found["rest"]:
-        others = whole(sum(r["count"] for r in found["rest"]))
-        caption = f"{caption} {say('balance.caption_hexagons', n=others)}"
-    return page.figure("balance", drawn, caption)
 
 
-def _table(page: Page, name: str, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup:
-    say = page.say
-    columns = [TableColumn.text(say("balance.covariate"), "name")]
+def _table(page: Page, name: str, rows: list[ReportRow]) -> Markup:
+    columns = page.columns(BalanceRow, "name")
     for side in ("before", "after"):
-        group = say(f"side.{side}")
-        for arm in ARMS:
-            columns.append(
-                TableColumn(about[arm], (f"{side}_mean_{arm}",), significant, group=group)
-            )
-        columns.append(TableColumn.number(say("balance.smd"), f"{side}_smd", group=group))
-    columns.append(
-        TableColumn.number(
-            say("balance.smd_current"), "after_smd_current_sd", group=say("side.after")
-        )
-    )
+        names = [f"{side}_mean_target", f"{side}_mean_comparator", f"{side}_smd"]
+        if side == "after":
+            names.append("after_smd_current_sd")
+        columns += page.columns(BalanceRow, *names, group=page.say(f"side.{side}"))
     return join(
-        page.heading(say(f"balance.{name}"), name.replace("_", "-")),
-        page.table(name, say(f"balance.{name}_caption", n=len(rows)), columns, rows),
+        page.heading(page.say(f"balance.{name}"), name.replace("_", "-")),
+        page.table(name, page.say(f"balance.{name}_caption", n=len(rows)), columns, rows),
     )
 
 
-def _generalisability(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+def _generalisability(page: Page, found: Facts) -> Markup:
     say, rows, summary = page.say, found["tables"]["generalisability"], found["summary"]
-    title = say("section.generalisability")
     if not rows:
-        return page.section(
-            "generalisability", title, page.paragraph("balance.no_generalisability")
-        )
-    columns = [
-        TableColumn.text(say("balance.covariate"), "name"),
-        TableColumn.number(about["target"], "generalisability_target"),
-        TableColumn.number(about["comparator"], "generalisability_comparator"),
-        TableColumn.number(say("balance.both"), "generalisability_both"),
-    ]
+        return page.section("generalisability", page.paragraph("balance.no_generalisability"))
     group = summary["generalisability_of"]
-    words = page.paragraph(
-        "balance.generalisability",
-        size=_size(page, summary, "generalisability_max"),
-        group=about[group] if group in ARMS else say("balance.both_inside"),
+    caption = say("balance.generalisability_caption", n=len(rows))
+    return page.section(
+        "generalisability",
+        page.paragraph(
+            "balance.generalisability",
+            size=page.shown(summary, "generalisability_max", significant),
+            group=page.arms.get(group, say("balance.both_inside")),
+        ),
+        # The diagnostic is of other people where some were excluded for the outcome.
+        page.paragraph("balance.generalisability_shared", "note") if found["shared"] else None,
+        page.table("generalisability", caption, page.columns(BalanceRow, "name", *GENERAL), rows),
     )
-    table = page.table(
-        "generalisability", say("balance.generalisability_caption", n=len(rows)), columns, rows
-    )
-    # The diagnostic is of other people where some were left out for the outcome.
-    note = page.paragraph("balance.generalisability_shared", "note") if found["shared"] else None
-    return page.section("generalisability", title, words, note, table)

@@ -1,15 +1,13 @@
-"""Negative controls: what the design finds where there is nothing to be found."""
+"""Negative controls: estimates of effects that do not exist, and the error that they reveal."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.figures.funnel import controls_figure
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import interval, percent, significant
-from riskset.report.page import Page, ReportRow, TableColumn
-from riskset.report.sections.main_result import main_estimate
-from riskset.report.source import ReportPart, ReportSource, record
+from riskset.report.number_format import percent, significant, with_limits
+from riskset.report.page import Facts, Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, first, record
 from riskset.results.rows import CalibrationRow, ControlRow
 
 __all__ = ["collect", "render"]
@@ -22,20 +20,21 @@ FACTS = [
 CONTROL = (
     "outcome", "true_hr", "hr", "hr_lower", "hr_upper", "se", "p", "calibrated_p", "used", "reason",
 )  # fmt: skip
+REGION = ("region_se", "region_lower", "region_upper")
 
 
-def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
+def collect(part: ReportPart) -> dict[str, Any]:
     """Controls and calibration of the model of the main estimate."""
-    main = main_estimate(source, part)
-    keys = {"target": part.target, "comparator": part.comparator, "analysis": part.main.analysis}
+    source, main = part.source, part.estimate
+    keys = {name: part.main[name] for name in ("target", "comparator", "analysis")}
     estimate = None
     if main is not None:
         keys |= {"model": main.model, "reading": main.reading}
         if main.effect.hr is not None and main.effect.se is not None:
             estimate = {"hr": main.effect.hr, "se": main.effect.se}
-    calibration = source.read(CalibrationRow, **keys)
+    calibration = first(source.read(CalibrationRow, **keys))
     return {
-        "calibration": record(calibration[0], FACTS) if calibration else None,
+        "calibration": calibration and record(calibration, FACTS),
         "estimate": estimate,
         "tables": {
             "controls": [
@@ -46,81 +45,72 @@ def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
     }
 
 
-def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+def render(page: Page, found: Facts) -> Markup:
     """Words, figure, table."""
-    say, facts, rows = page.say, found["calibration"], found["tables"]["controls"]
-    title = say("section.controls")
+    rows = found["tables"]["controls"]
     if not rows:
-        return page.section("controls", title, page.paragraph("controls.none"))
+        return page.section("controls", page.paragraph("controls.none"))
     negative = [r for r in rows if r["true_hr"] == 1]
     return page.section(
         "controls",
-        title,
-        _words(page, facts, len(negative)),
+        _words(page, found["calibration"]),
         _figure(page, found, negative),
         _table(page, rows),
     )
 
 
-def _words(page: Page, facts: Mapping[str, Any] | None, n: int) -> Markup:
+def _words(page: Page, facts: Facts | None) -> Markup:
+    say = page.say
     if facts is None or facts["status"] != "ok":
         used = 0 if facts is None else facts["n_negative"]
-        return page.paragraph("controls.too_few", n=page.say.count("control", used))
-    say = page.say
-    mean = facts["posterior_mean"] if facts["posterior_mean"] is not None else facts["null_mean"]
-    sd = facts["posterior_sd"] if facts["posterior_sd"] is not None else facts["null_sd"]
+        return page.paragraph("controls.too_few", n=say.count("control", used))
+    mean, sd = (
+        facts[f"null_{name}"] if facts[f"posterior_{name}"] is None else facts[f"posterior_{name}"]
+        for name in ("mean", "sd")
+    )
     error = math.exp(mean) - 1
     direction = "controls.high" if error > 0 else "controls.low"
-    ease = interval(*(significant(facts[key]) for key in ("ease", "ease_lower", "ease_upper")))
-    parts = [
-        page.paragraph(
-            "controls.words",
-            n=say.count("control", facts["n_negative"]),
-            tendency=say(direction, percent=percent(abs(error), 2)),
-            mean=significant(mean), sd=significant(sd),
-        ),
-        page.paragraph("controls.ease", ease=ease),
-    ]  # fmt: skip
-    if facts["coverage"] is not None and facts["calibrated_coverage"] is not None:
-        parts.append(
-            page.paragraph(
-                "controls.coverage",
-                before=percent(facts["coverage"], 2),
-                after=percent(facts["calibrated_coverage"], 2),
-            )
-        )
-    return join(*parts)
+    tendency = say(direction, percent=percent(abs(error), 2))
+    values = {"mean": significant(mean), "sd": significant(sd), "tendency": tendency}
+    coverage = [facts["coverage"], facts["calibrated_coverage"]]
+    before, after = (percent(share, 2) for share in coverage)
+    return join(
+        page.paragraph("controls.words", n=say.count("control", facts["n_negative"]), **values),
+        page.paragraph("controls.ease", ease=with_limits(facts, "ease")),
+        page.paragraph("controls.coverage", before=before, after=after)
+        if None not in coverage
+        else None,
+    )
 
 
-def _figure(page: Page, found: Mapping[str, Any], negative: list[ReportRow]) -> Markup:
-    say, facts, own = page.say, found["calibration"], found["estimate"]
+def _figure(page: Page, found: Facts, negative: list[ReportRow]) -> Markup:
+    facts, main = found["calibration"], found["estimate"]
     region = None
     if facts is not None and facts["status"] == "ok" and facts["region_se"]:
-        ends = (facts[f"region_{name}"] for name in ("se", "lower", "upper"))
-        region = list(zip(*ends, strict=True))
-    usable = own is not None and own["hr"] and math.isfinite(own["hr"]) and math.isfinite(own["se"])
-    estimate = (own["hr"], own["se"]) if usable and own else None
-    outside = sum(1 for r in negative if r["used"] and r["p"] is not None and r["p"] < 0.05)
-    desc = say("controls.desc", n=len(negative), outside=outside)
-    drawn = controls_figure(negative, region, estimate, say, say("controls.title"), desc)
-    return page.figure("controls", drawn, say("controls.caption"))
+        region = list(zip(*(facts[name] for name in REGION), strict=True))
+    is_usable = main and main["hr"] and math.isfinite(main["hr"]) and math.isfinite(main["se"])
+    estimate = (main["hr"], main["se"]) if is_usable else None
+    return page.figure(
+        "controls",
+        controls_figure(negative, region, estimate, page.say),
+        n=len(negative),
+        outside=sum(1 for r in negative if r["used"] and r["p"] is not None and r["p"] < 0.05),
+    )
 
 
 def _table(page: Page, rows: list[ReportRow]) -> Markup:
     say = page.say
+    names = ["hr", "p"]
+    if any(row["true_hr"] != 1 for row in rows):
+        names.insert(0, "true_hr")
+    if any(row["calibrated_p"] is not None for row in rows):
+        names.append("calibrated_p")
     columns = [
         TableColumn.text(say("controls.outcome"), "label"),
-        TableColumn.number(say("controls.true"), "true_hr"),
-        TableColumn.interval(say("result.hr"), ("hr", "hr_lower", "hr_upper")),
-        TableColumn.p(say("result.p"), "p"),
-        TableColumn.p(say("controls.calibrated_p"), "calibrated_p"),
+        *page.columns(ControlRow, *names),
         TableColumn.text(
             say("controls.in_use"), "used", lambda v: say("word.yes" if v else "word.no")
         ),
         TableColumn.message(say("controls.why_not"), "reason"),
     ]
-    if all(row["true_hr"] == 1 for row in rows):
-        columns = [c for c in columns if c.keys != ("true_hr",)]
-    if all(row["calibrated_p"] is None for row in rows):
-        columns = [c for c in columns if c.keys != ("calibrated_p",)]
     return page.table("controls", say("controls.table"), columns, rows, can_sort=True)

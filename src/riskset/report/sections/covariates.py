@@ -1,12 +1,11 @@
 """What a model says of its covariates: their penalty, how it was chosen, the strongest of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from riskset.report.figures.lines import cross_validation_figure
 from riskset.report.markup import Markup
 from riskset.report.number_format import significant, whole
-from riskset.report.page import Page, ReportRow, TableColumn
+from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import record
 from riskset.results.rows import (
     OutcomeCoefficientRow,
@@ -41,14 +40,20 @@ def covariate_tables(
     }
 
 
-def covariate_facts(page: Page, row: Mapping[str, Any], penalty: str | None) -> dict[str, str]:
+def covariate_facts(page: Page, row: Facts, penalty: str | None) -> dict[str, str]:
     """Lines of a card: how many covariates are used, under which penalty, and how it was chosen."""
     say, facts = page.say, {}
     if row["n_used"] is not None:
         used, n = whole(row["n_used"]), whole(row["n_covariates"])
         facts["covariates"] = say("models.of", used=used, all=n)
     if penalty is not None:
-        facts["penalty"] = _penalty(page, row, penalty)
+        kind = say.label("penalty", penalty)
+        strengths = [
+            say(f"models.{key}", value=significant(row[key]))
+            for key in ("l1", "l2", "variance")
+            if row[key]
+        ]
+        facts["penalty"] = f"{kind} ({', '.join(strengths)})" if strengths else kind
     if row["folds"] is not None:
         facts["cross_validation"] = say(
             "models.folds",
@@ -59,52 +64,29 @@ def covariate_facts(page: Page, row: Mapping[str, Any], penalty: str | None) -> 
     return facts
 
 
-def _penalty(page: Page, row: Mapping[str, Any], penalty: str) -> str:
-    say = page.say
-    kind = say.label("penalty", penalty)
-    strengths = [
-        say(f"models.{key}", value=significant(row[key])) for key in ("l1", "l2") if row[key]
-    ]
-    if row["variance"] is not None:
-        strengths.append(say("models.variance", value=significant(row["variance"])))
-    return f"{kind} ({', '.join(strengths)})" if strengths else kind
-
-
 def render_tried(page: Page, name: str, rows: Sequence[ReportRow]) -> Markup:
     """The curve of a cross-validation."""
     say = page.say
-    has_variance = all(row["variance"] for row in rows)
-    key = "variance" if has_variance else "l1" if any(row["l1"] for row in rows) else "l2"
-    points = [{"at": row[key], **{k: row[k] for k in ("mean", "se", "chosen")}} for row in rows]
-    desc = say(
-        "cv.desc",
-        n=len(rows),
-        chosen=significant(next((r[key] for r in rows if r["chosen"]), None)),
-    )
-    drawn = cross_validation_figure(points, say(f"cv.{key}"), say, say("cv.title"), desc)
+    shown = [key for key in ("l1", "l2", "variance") if any(row[key] for row in rows)]
+    axis = "variance" if all(row["variance"] for row in rows) else shown[0]
+    points = [row | {"at": row[axis]} for row in rows]
     columns = [
-        TableColumn.number(say(f"cv.{name}"), name)
-        for name in ("l1", "l2", "variance")
-        if any(row[name] for row in rows)
-    ]
-    columns += [
+        *page.columns(ScorePenaltyRow, *shown),
         TableColumn.number(say("cv.mean"), "mean", 6),
-        TableColumn.number(say("cv.se"), "se"),
+        *page.columns(ScorePenaltyRow, "se"),
         TableColumn.text(say("cv.chosen"), "chosen", lambda v: say("word.yes") if v else ""),
     ]
-    data = page.table("tried", say("cv.table"), columns, rows)
-    return page.figure(name, drawn, say("cv.caption"), data)
+    return page.figure(
+        "cv",
+        cross_validation_figure(points, say(f"column.{axis}"), say),
+        page.table("tried", say("cv.table"), columns, rows),
+        name=name,
+        n=len(rows),
+        chosen=significant(next((row[axis] for row in rows if row["chosen"]), None)),
+    )
 
 
-def render_coefficients(
-    page: Page, name: str, caption: str, rows: Sequence[ReportRow], about: Mapping[str, Any]
-) -> Markup:
+def render_coefficients(page: Page, name: str, caption: str, rows: Sequence[ReportRow]) -> Markup:
     """Coefficients of one sign, with the means of both arms."""
-    say = page.say
-    columns = [
-        TableColumn.text(say("balance.covariate"), "name"),
-        TableColumn.number(say("models.coef"), "coef"),
-        TableColumn.number(about["target"], "mean_target"),
-        TableColumn.number(about["comparator"], "mean_comparator"),
-    ]
+    columns = page.columns(ScoreCoefficientRow, "name", "coef", "mean_target", "mean_comparator")
     return page.table(name, caption, columns, rows, can_sort=True)

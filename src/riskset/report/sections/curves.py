@@ -1,67 +1,67 @@
 """Risks over time by arm, and outcomes by week before and after the index date."""
 
-from collections.abc import Mapping
+from bisect import bisect_right
 from typing import Any
 
+from riskset.disclosure.rows import ARMS
 from riskset.report.figures.curves import RiskCurve, risk_curves, survival_ends, time_ticks
 from riskset.report.figures.lines import weeks_figure
 from riskset.report.markup import Markup
-from riskset.report.number_format import MISSING, percent, significant, whole
-from riskset.report.page import Page, ReportRow, TableColumn
-from riskset.report.source import ReportPart, ReportSource, masks
+from riskset.report.number_format import percent, significant, whole
+from riskset.report.page import Facts, Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, masks
 from riskset.report.svg import thin
 from riskset.results.rows import AtRiskRow, CurveRow, WeekRow
 
 __all__ = ["collect", "render"]
 
-ARMS = ("target", "comparator")
 MOST_TICKS = 8
 MOST_HIDDEN = 0.25
 """Of the weeks with outcomes of an arm, if they are to be drawn."""
 
 
-def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
+def collect(part: ReportPart) -> dict[str, Any]:
     """Points of the curves, as risks or survival; people at risk at the ticks; outcomes by week."""
-    rows = source.of_run(CurveRow, part.main)
+    rows, asked_for = part.read(CurveRow), part.source.curves
     kind = rows[0].kind if rows else None
     # With competing events, 1 less the incidence is not a survival probability.
-    shown = "survival" if source.curves == kind == "survival" else "risk"
-    curves: dict[tuple[Any, ...], ReportRow] = {}
-    for row in rows:
-        key = (row.adjusted, row.cause, row.arm)
-        curve = curves.setdefault(
-            key,
-            dict(zip(("adjusted", "cause", "arm"), key, strict=True))
-            | {name: [] for name in ("time", shown, "lower", "upper")},
-        )
-        flip = row.kind == "survival" and shown == "risk"
-        values = (row.value, row.lower, row.upper)
-        value, lower, upper = (None if v is None else 1 - v if flip else v for v in values)
-        if flip:
-            lower, upper = upper, lower
-        point = {"time": row.time, shown: value, "lower": lower, "upper": upper}
-        for name, coordinate in point.items():
-            curve[name].append(coordinate)
-    found = [
-        _thinned(curves[key], shown)
-        for key in sorted(curves, key=lambda k: (not k[0], k[1], k[2] != "target"))
-    ]
+    shown = "survival" if asked_for == kind == "survival" else "risk"
+    found = [_thinned(curve, shown) for curve in _curves(rows, shown)]
     last = max((c["time"][-1] for c in found), default=0.0)
-    at_risk = source.of_run(AtRiskRow, part.main, adjusted=True)
-    weeks = _weeks(source.of_run(WeekRow, part.main))
+    at_risk = part.read(AtRiskRow, adjusted=True)
+    times = _tick_times(at_risk, last)
+    weeks = _weeks(part.read(WeekRow))
     return {
         "kind": kind,
         "shown": shown,
-        "asked_for": source.curves,
+        "asked_for": asked_for,
         "curves": found,
         "last": last,
         "tables": {
-            "at_risk": _at_ticks(at_risk, last),
-            "risks": _values_at(found, _tick_times(at_risk, last), shown),
-            "weeks": _until_nothing_is_told(weeks),
+            "at_risk": _at_ticks(at_risk, times),
+            "risks": _values_at(found, times, shown),
+            "weeks": _until_last_outcome(weeks),
         },
         "weeks_hidden": any(_is_mostly_hidden(weeks, arm) for arm in ARMS),
     }
+
+
+def _curves(rows: list[CurveRow], shown: str) -> list[ReportRow]:
+    """Every curve as lists; the adjusted first, then by cause, the target first."""
+    curves: dict[tuple[Any, ...], ReportRow] = {}
+    for row in rows:
+        key = {"adjusted": row.adjusted, "cause": row.cause, "arm": row.arm}
+        lists: dict[str, list[float | None]] = {
+            name: [] for name in ("time", shown, "lower", "upper")
+        }
+        curve = curves.setdefault(tuple(key.values()), {**key, **lists})
+        values = [row.value, row.lower, row.upper]
+        if row.kind == "survival" and shown == "risk":
+            values = [None if v is None else 1 - v for v in (row.value, row.upper, row.lower)]
+        for name, value in zip(lists, [row.time, *values], strict=True):
+            curve[name].append(value)
+    order = sorted(curves, key=lambda key: (not key[0], key[1], key[2] != "target"))
+    return [curves[key] for key in order]
 
 
 def _thinned(curve: ReportRow, shown: str) -> ReportRow:
@@ -93,10 +93,10 @@ def _tick_times(at_risk: list[AtRiskRow], last: float) -> list[float]:
     return known[::step]
 
 
-def _at_ticks(rows: list[AtRiskRow], last: float) -> list[ReportRow]:
+def _at_ticks(rows: list[AtRiskRow], times: list[float]) -> list[ReportRow]:
     """A row for each time, with people and effective numbers of both arms."""
     out = []
-    for time in _tick_times(rows, last):
+    for time in times:
         tick: ReportRow = {"time": time, "suppressed": {}}
         for row in rows:
             if row.time == time:
@@ -116,7 +116,7 @@ def _values_at(curves: list[ReportRow], times: list[float], shown: str) -> list[
         row: ReportRow = {"time": time}
         for curve in curves:
             if curve["adjusted"] and curve["cause"] == 1 and time <= curve["time"][-1]:
-                k = max(j for j, t in enumerate(curve["time"]) if t <= time)
+                k = bisect_right(curve["time"], time) - 1
                 for name in (shown, "lower", "upper"):
                     row[f"{curve['arm']}_{name}"] = curve[name][k]
         out.append(row)
@@ -146,39 +146,35 @@ def _is_mostly_hidden(rows: list[ReportRow], arm: str) -> bool:
     return hidden > MOST_HIDDEN * (hidden + shown)
 
 
-def _until_nothing_is_told(rows: list[ReportRow]) -> list[ReportRow]:
+def _until_last_outcome(rows: list[ReportRow]) -> list[ReportRow]:
     """Without the last weeks, if there are no outcomes or hidden ones in them."""
-    told = [k for k, row in enumerate(rows) if any(row.get(f"{arm}_rate") for arm in ARMS)]
-    return rows[: told[-1] + 1] if told else []
+    known = [k for k, row in enumerate(rows) if any(row.get(f"{arm}_rate") for arm in ARMS)]
+    return rows[: known[-1] + 1] if known else []
 
 
-def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+def render(page: Page, found: Facts) -> Markup:
     """The figure of risks, and that of weeks."""
-    say = page.say
-    curves = _risks(page, found, about) if found["curves"] else page.paragraph("curves.none")
     return page.section(
         "curves",
-        say("section.curves"),
-        curves,
+        _risks(page, found) if found["curves"] else page.paragraph("curves.none"),
         page.paragraph("weeks.hidden", "note", n=page.min_cell_count)
         if found["weeks_hidden"]
-        else _render_weeks(page, found["tables"]["weeks"], about),
+        else _weeks_figure(page, found["tables"]["weeks"]),
     )
 
 
-def _panel_title(page: Page, cause: int, about: Mapping[str, Any]) -> str:
+def _panel_title(page: Page, cause: int) -> str:
     if cause == 1:
-        return str(about["outcome"])
-    what = about["competing"]
-    return page.say("curves.competing", what=what) if what else page.say("result.competing")
+        return str(page.about["outcome"])
+    what = page.about["competing"]
+    return page.say("curves.competing", what=what) if what else page.say("column.competing")
 
 
-def _risks(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+def _risks(page: Page, found: Facts) -> Markup:
     say, tables, shown = page.say, found["tables"], found["shown"]
-    names = {arm: about[arm] for arm in ARMS}
     panels = []
     for cause in sorted({c["cause"] for c in found["curves"]}):
-        own = [
+        curves = [
             RiskCurve(
                 c["arm"],
                 c["time"],
@@ -190,53 +186,44 @@ def _risks(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Ma
             for c in reversed(found["curves"])
             if c["cause"] == cause
         ]  # fmt: skip
-        panels.append((_panel_title(page, cause, about), own))
+        panels.append((_panel_title(page, cause), curves))
     rows = tables["at_risk"]
     ticks = [row["time"] for row in rows] or time_ticks(found["last"])[0]
-    drawn = risk_curves(
-        panels,
-        _numbers(page, rows, names),
-        ticks,
-        found["last"],
-        names,
-        say,
-        say(f"curves.title_{shown}", outcome=about["outcome"]),
-        _desc(page, tables["risks"], about, shown),
-        shown == "survival",
-    )
-    kind = "competing" if len(panels) > 1 else shown
-    caption = [say(f"curves.caption_{kind}")]
+    numbers = _numbers(page, rows)
+    is_survival = shown == "survival"
+    drawn = risk_curves(panels, numbers, ticks, found["last"], page.arms, say, is_survival)
+    more = []
     if found["asked_for"] != shown:
-        caption.append(say("curves.caption_no_survival"))
-    if shown == "survival" and survival_ends(panels[0][1])[0] > 0:
-        caption.append(say("curves.caption_axis"))
+        more.append(say("curves.caption_no_survival"))
+    if is_survival and survival_ends(panels[0][1])[0] > 0:
+        more.append(say("curves.caption_axis"))
     if any(not c["adjusted"] for c in found["curves"]):
-        caption.append(say("curves.caption_crude"))
-    caption.append(say("curves.caption_end", n=page.min_cell_count))
+        more.append(say("curves.caption_crude"))
+    more.append(say("curves.caption_end", n=page.min_cell_count))
     columns = [TableColumn(say("axis.days"), ("time",), lambda t: significant(t, 4), False)]
-    for arm in ARMS:
+    for arm, label in page.arms.items():
         keys = (f"{arm}_{shown}", f"{arm}_lower", f"{arm}_upper")
-        columns.append(TableColumn.interval(names[arm], keys, percent))
-    data = page.table("risks", say(f"curves.table_{shown}"), columns, tables["risks"])
-    return page.figure("curves", drawn, " ".join(caption), data)
+        columns.append(TableColumn.interval(label, keys, percent))
+    group = f"{shown}_curves"
+    return page.figure(
+        group,
+        drawn,
+        page.table("risks", say(f"{group}.table"), columns, tables["risks"]),
+        name="curves",
+        more=" ".join(more),
+        text=say("curves.incidence" if len(panels) > 1 else f"{group}.method"),
+        at_end=_at_end(page, tables["risks"], shown),
+    )
 
 
-def _numbers(
-    page: Page, rows: list[ReportRow], names: Mapping[str, str]
-) -> list[tuple[str, list[str]]]:
+def _numbers(page: Page, rows: list[ReportRow]) -> list[tuple[str, list[str]]]:
     """Lines under the axis: people of each arm, and effective numbers if they differ."""
     out = []
-    for arm in ARMS:
-        for name in ("people", "effective"):
-            key = f"{arm}_{name}"
-            if name == "effective" and all(_same(row, arm) for row in rows):
-                continue
-            shown = []
-            for row in rows:
-                mask = row["suppressed"].get(key)
-                shown.append(page.hidden(mask) if mask else whole(row.get(key)))
-            label = names[arm] if name == "people" else page.say("curves.effective", arm=names[arm])
-            out.append((label, shown))
+    for arm, label in page.arms.items():
+        out.append((label, [page.shown(row, f"{arm}_people") for row in rows]))
+        if not all(_same(row, arm) for row in rows):
+            effective = [page.shown(row, f"{arm}_effective") for row in rows]
+            out.append((page.say("curves.effective", arm=label), effective))
     return out
 
 
@@ -245,40 +232,34 @@ def _same(row: ReportRow, arm: str) -> bool:
     return effective is None or people is None or abs(people - effective) < 0.5
 
 
-def _desc(page: Page, rows: list[ReportRow], about: Mapping[str, Any], shown: str) -> str:
+def _at_end(page: Page, rows: list[ReportRow], shown: str) -> str:
     """Risks or survival at the last tick at which both are known."""
-    known = [r for r in rows if all(r.get(f"{arm}_{shown}") is not None for arm in ARMS)]
+    keys = {arm[0]: f"{arm}_{shown}" for arm in ARMS}
+    known = [row for row in rows if all(row.get(key) is not None for key in keys.values())]
     if not known:
-        return page.say(f"curves.title_{shown}", outcome=about["outcome"])
-    row = known[-1]
-    return page.say(
-        f"curves.desc_{shown}",
-        days=significant(row["time"], 4),
-        target=about["target"],
-        comparator=about["comparator"],
-        t=percent(row[f"target_{shown}"]),
-        c=percent(row[f"comparator_{shown}"]),
-    )
+        return page.say(f"{shown}_curves.title")
+    values = {letter: percent(known[-1][key]) for letter, key in keys.items()}
+    return page.say(f"{shown}_curves.at_end", days=significant(known[-1]["time"], 4), **values)
 
 
-def _render_weeks(page: Page, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup | None:
+def _weeks_figure(page: Page, rows: list[ReportRow]) -> Markup:
     say = page.say
     if not rows:
         return page.paragraph("weeks.none", "note")
-    names = {arm: about[arm] for arm in ARMS}
     weeks = {arm: [(row["week"], row.get(f"{arm}_rate")) for row in rows] for arm in ARMS}
-    most = max((r for own in weeks.values() for _, r in own if r is not None), default=None)
-    desc = say("weeks.desc", rate=MISSING if most is None else significant(most))
-    drawn = weeks_figure(weeks, names, say, say("weeks.title", outcome=about["outcome"]), desc)
-    columns = [TableColumn.count(say("weeks.week"), "week")]
-    for arm in ARMS:
+    rates = [rate for of_arm in weeks.values() for _, rate in of_arm if rate is not None]
+    columns = [TableColumn(say("weeks.week"), ("week",), whole)]
+    for arm, label in page.arms.items():
         columns += [
-            TableColumn.count(say("weeks.people"), f"{arm}_people", names[arm]),
-            TableColumn.count(say("weeks.events"), f"{arm}_events", names[arm]),
-            TableColumn(say("weeks.rate"), (f"{arm}_rate",), significant, group=names[arm]),
+            TableColumn(say("weeks.people"), (f"{arm}_people",), whole, group=label),
+            TableColumn(say("weeks.events"), (f"{arm}_events",), whole, group=label),
+            TableColumn.number(say("weeks.rate"), f"{arm}_rate", group=label),
         ]
-    data = page.table("weeks", say("weeks.table"), columns, rows)
-    caption = say("weeks.caption")
-    if any(row["suppressed"] for row in rows):
-        caption = f"{caption} {say('weeks.caption_hidden', n=page.min_cell_count)}"
-    return page.figure("weeks", drawn, caption, data)
+    has_hidden = any(row["suppressed"] for row in rows)
+    return page.figure(
+        "weeks",
+        weeks_figure(weeks, page.arms, say),
+        page.table("weeks", say("weeks.table"), columns, rows),
+        more=say("weeks.caption_hidden", n=page.min_cell_count) if has_hidden else "",
+        rate=significant(max(rates, default=None)),
+    )

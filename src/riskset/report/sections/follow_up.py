@@ -1,37 +1,36 @@
-"""How long people were followed, and why it ended."""
+"""How long people were followed, and why follow-up ended."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from riskset.disclosure.rows import ARMS
 from riskset.report.figures.bars import ends_figure
-from riskset.report.figures.follow_up import histogram_figure
+from riskset.report.figures.histograms import follow_up_figure
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import short, significant, whole
-from riskset.report.page import Page, ReportRow, TableColumn
-from riskset.report.source import ReportPart, ReportSource, masks, record
+from riskset.report.number_format import percent, short, significant, whole
+from riskset.report.page import Facts, Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, masks, record
 from riskset.results.rows import FollowUpBinRow, FollowUpEndRow, FollowUpRow
 
 __all__ = ["collect", "render"]
 
-ARMS = ("target", "comparator")
 
-
-def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
+def collect(part: ReportPart) -> dict[str, Any]:
     """Quantiles, bins and reasons."""
     quantiles: dict[str, ReportRow] = {}
-    for row in source.of_run(FollowUpRow, part.main):
+    for row in part.read(FollowUpRow):
         of_arm = quantiles.setdefault(row.arm, {"arm": row.arm})
         of_arm[f"q{round(100 * row.share)}"] = row.days
     return {
         "tables": {
             "quantiles": [quantiles[arm] for arm in ARMS if arm in quantiles],
-            "ends": _ends(source.of_run(FollowUpEndRow, part.main)),
-            "histogram": _shares(source.of_run(FollowUpBinRow, part.main)),
+            "ends": _ends(part.read(FollowUpEndRow)),
+            "histogram": _shares(part.read(FollowUpBinRow)),
         }
     }
 
 
-def _ends(rows: list[FollowUpEndRow]) -> list[ReportRow]:
+def _ends(rows: Iterable[FollowUpEndRow]) -> list[ReportRow]:
     reasons: dict[str, ReportRow] = {}
     for row in rows:
         shown = reasons.setdefault(row.reason, {"reason": row.reason, "suppressed": {}})
@@ -53,87 +52,71 @@ def _shares(bins: list[FollowUpBinRow]) -> list[ReportRow]:
     return out
 
 
-def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
-    """Figure, quantiles, ends."""
-    say, tables = page.say, found["tables"]
-    parts: list[Markup | None] = []
-    if about["time_at_risk"]:
-        parts.append(page.paragraph("follow_up.words", words=about["time_at_risk"]))
-    if any(row["people"] for row in tables["histogram"]):
-        parts.append(_histogram(page, tables, about))
-    if tables["quantiles"]:
-        parts.append(_quantiles(page, tables["quantiles"], about))
-    if tables["ends"]:
-        parts.append(_ends_figure(page, tables["ends"], about))
-    if not any(tables.values()):
-        parts.append(page.paragraph("follow_up.none"))
-    return page.section("follow-up", say("section.follow_up"), *parts)
+def render(page: Page, found: Facts) -> Markup:
+    """Figure, quantiles, reasons."""
+    tables, words = found["tables"], page.about["time_at_risk"]
+    has_bins = any(row["people"] for row in tables["histogram"])
+    return page.section(
+        "follow_up",
+        page.paragraph("follow_up.words", words=words) if words else None,
+        _histogram(page, tables["histogram"], tables["quantiles"]) if has_bins else None,
+        _quantiles(page, tables["quantiles"]) if tables["quantiles"] else None,
+        _reasons(page, tables["ends"]) if tables["ends"] else None,
+        None if any(tables.values()) else page.paragraph("follow_up.none"),
+    )
 
 
-def _histogram(
-    page: Page, tables: Mapping[str, list[ReportRow]], about: Mapping[str, Any]
-) -> Markup:
-    say, rows = page.say, tables["histogram"]
-    names = {arm: about[arm] for arm in ARMS}
+def _histogram(page: Page, rows: list[ReportRow], quantiles: list[ReportRow]) -> Markup:
+    say = page.say
     bars = {
-        arm: [(r["start"], r["end"], r["share"] or 0.0) for r in rows if r["arm"] == arm]
+        arm: [(r["start"], r["end"], *2 * [r["share"] or 0.0]) for r in rows if r["arm"] == arm]
         for arm in ARMS
     }
-    medians = {row["arm"]: row.get("q50") for row in tables["quantiles"]}
-    desc = say(
-        "follow_up.desc",
-        target=names["target"],
-        comparator=names["comparator"],
+    medians = {row["arm"]: row.get("q50") for row in quantiles}
+    columns = [
+        _arm_column(page),
+        TableColumn.number(say("column.start"), "start", 4),
+        TableColumn.number(say("column.end"), "end", 4),
+        *page.columns(FollowUpBinRow, "people"),
+        TableColumn(say("follow_up.share"), ("share",), percent),
+    ]
+    return page.figure(
+        "follow_up",
+        follow_up_figure(bars, page.arms, say),
+        page.table("histogram", say("follow_up.title"), columns, rows),
         t=significant(medians.get("target"), 4),
         c=significant(medians.get("comparator"), 4),
-        days=whole(max(end for own in bars.values() for _, end, _ in own)),
+        days=whole(max(row["end"] for row in rows)),
     )
-    title = say("follow_up.title")
-    drawn = histogram_figure(bars, names, say, title, desc)
-    columns = [
-        TableColumn.text(say("result.arm"), "arm", lambda arm: names[arm]),
-        TableColumn.number(say("proportional.after"), "start", 4),
-        TableColumn.number(say("proportional.until"), "end", 4),
-        TableColumn.count(say("result.people"), "people"),
-        TableColumn.percent(say("follow_up.share"), "share"),
-    ]
-    data = page.table("histogram", title, columns, rows)
-    return page.figure("follow-up", drawn, say("follow_up.caption"), data)
 
 
-def _quantiles(page: Page, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup:
-    say = page.say
+def _arm_column(page: Page) -> TableColumn:
+    return TableColumn.text(page.say("column.arm"), "arm", lambda arm: page.arms[arm])
+
+
+def _quantiles(page: Page, rows: list[ReportRow]) -> Markup:
     # The minimum and the maximum are never shared.
     known = {key for row in rows for key, days in row.items() if days is not None}
-    keys = [key for key in rows[0] if key != "arm" and key in known]
-    columns = [TableColumn.text(say("result.arm"), "arm", lambda arm: about[arm])]
-    for key in keys:
-        title = say.label("quantile", key)
-        columns.append(TableColumn(title, (key,), lambda v: short(v, 4)))
-    return page.table("quantiles", say("follow_up.quantiles"), columns, rows)
+    columns = [_arm_column(page)]
+    for key in rows[0]:
+        if key != "arm" and key in known:
+            title = page.say.label("quantile", key)
+            columns.append(TableColumn(title, (key,), lambda v: short(v, 4)))
+    return page.table("quantiles", page.say("follow_up.quantiles"), columns, rows)
 
 
-def _ends_figure(page: Page, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup:
+def _reasons(page: Page, rows: list[ReportRow]) -> Markup:
     say = page.say
-    names = {arm: about[arm] for arm in ARMS}
     reasons = [say.label("end", row["reason"]) for row in rows]
     counts = {arm: [row.get(arm) for row in rows] for arm in ARMS}
     most = {
-        arm: max(zip(own, reasons, strict=True), key=lambda p: p[0] or 0)[1]
+        arm: max(zip(own, reasons, strict=True), key=lambda pair: pair[0] or 0)[1]
         for arm, own in counts.items()
     }
-    desc = say(
-        "follow_up.ends_desc",
-        target=names["target"],
-        t=most["target"],
-        comparator=names["comparator"],
-        c=most["comparator"],
-    )
-    key = page.key("ends")
-    drawn = ends_figure(counts, reasons, names, key, say, say("follow_up.ends_title"), desc)
     columns = [
-        TableColumn.text(say("follow_up.reason"), "reason", lambda r: say.label("end", r)),
-        *(TableColumn.count(names[arm], arm) for arm in ARMS),
+        TableColumn.text(say("ends.reason"), "reason", lambda r: say.label("end", r)),
+        *(TableColumn(label, (arm,), whole) for arm, label in page.arms.items()),
     ]
-    table = page.table("ends", say("follow_up.ends_table"), columns, rows)
-    return join(page.figure("ends", drawn, say("follow_up.ends_caption")), table)
+    drawn = ends_figure(counts, reasons, page.arms, page.key("ends"))
+    table = page.table("ends", say("ends.title"), columns, rows)
+    return join(page.figure("ends", drawn, t=most["target"], c=most["comparator"]), table)

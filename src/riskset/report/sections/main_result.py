@@ -4,17 +4,18 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from riskset.disclosure.rows import ARMS
 from riskset.report.figures.forest import ForestRow, forest
-from riskset.report.markup import Markup, join, tag
-from riskset.report.number_format import capital, interval, percent, significant, whole
-from riskset.report.page import Page, ReportRow, TableColumn
-from riskset.report.source import ReportPart, ReportSource, masks, record
-from riskset.results.rows import ArmRow, EstimateRow, RiskRow, RunRow
+from riskset.report.markup import Markup, join
+from riskset.report.number_format import MISSING, capital, interval, percent, significant, whole
+from riskset.report.page import Facts, Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, masks, record
+from riskset.results.column_groups import ArmColumns
+from riskset.results.rows import ArmRow, EstimateRow, RiskRow
 
-__all__ = ["collect", "main_estimate", "render"]
+__all__ = ["collect", "render"]
 
 YEAR = 365.25
-ARMS = ("target", "comparator")
 NUMBERS = (
     "role", "model", "reading", "subgroup", "level", "interaction_p", "status", "note",
     "hr", "hr_lower", "hr_upper", "se", "p", "interval", "calibrated_hr", "calibrated_hr_lower",
@@ -24,44 +25,40 @@ NUMBERS = (
 ORDER = {"crude": 0, "subgroup": 2}
 """Of roles; all others are between."""
 OPTIONAL = ("calibrated_hr", "calibrated_p", "mdrr", "interaction_p")
-"""Columns of the estimates that are left out if no row has anything to say in them."""
+"""Columns of the estimates that are left out if all rows are empty."""
 DIFFERENCE = ("difference", "difference_lower", "difference_upper")
 THREE = 3.0
 """The rule of three: without events in n people, the risk is below 3 / n (95 %)."""
 
 
-def main_estimate(source: ReportSource, part: ReportPart) -> EstimateRow | None:
-    """The answer of the main analysis."""
-    return next(iter(source.of_run(EstimateRow, part.main, role="main")), None)
-
-
-def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
+def collect(part: ReportPart) -> dict[str, Any]:
     """Tables of rates, estimates and risks."""
-    rates = [_rates(source, row, arm) for row in source.of_run(ArmRow, part.main) for arm in ARMS]
-    main = main_estimate(source, part)
+    rates = [_rates(part, row, arm) for row in part.read(ArmRow) for arm in ARMS]
+    main = part.estimate
     return {
         "tables": {
             "rates": rates,
-            "estimates": _estimates(source, part),
-            "risks": [_risk(row) for row in source.of_run(RiskRow, part.main)],
+            "estimates": _estimates(part),
+            "risks": [_risk(row) for row in part.read(RiskRow)],
         },
         "mdrr": main and main.mdrr,
         "three": [
-            _three(row)
+            {key: row[key] for key in ("arm", "label", "persons")}
+            | {"risk_bound": THREE / row["persons"], "rate_bound": row["rate_upper"]}
             for row in rates
             if row["side"] == "after" and row["outcomes"] == 0 and row["persons"]
         ],
     }
 
 
-def _rates(source: ReportSource, row: ArmRow, arm: str) -> ReportRow:
+def _rates(part: ReportPart, row: ArmRow, arm: str) -> ReportRow:
     counts = dict(vars(row.target_arm if arm == "target" else row.comparator_arm))
     days, hidden = counts.pop("days"), masks(row)
     return {
         "side": row.side,
-        "side_label": source.say.label("side", row.side),
+        "side_label": part.source.say.label("side", row.side),
         "arm": arm,
-        "label": source.label(f"{arm}s", row[arm]),
+        "label": part.label(arm),
         "person_years": None if days is None else days / YEAR,
         **counts,
         "suppressed": {
@@ -70,66 +67,38 @@ def _rates(source: ReportSource, row: ArmRow, arm: str) -> ReportRow:
     }
 
 
-def _three(row: ReportRow) -> ReportRow:
-    return {
-        "arm": row["arm"],
-        "label": row["label"],
-        "persons": row["persons"],
-        "risk_bound": THREE / row["persons"],
-        "rate_bound": row["rate_upper"],
-    }
-
-
-def _estimates(source: ReportSource, part: ReportPart) -> list[ReportRow]:
+def _estimates(part: ReportPart) -> list[ReportRow]:
     """All of the main analysis, then the answers of the others."""
-    say, out = source.say, []
+    source, out = part.source, []
     for run in part.runs:
-        name = source.label("analyses", run.analysis)
-        estimates = source.of_run(EstimateRow, run)
+        is_main_run = run is part.main
+        analysis = source.label("analyses", run.analysis)
+        other = f"{source.say('result.other_analysis')}: {analysis}"
+        estimates = sorted(part.read(EstimateRow, run), key=lambda row: row.number)
         levels: dict[str | None, set[str]] = {}
         for row in estimates:
             levels.setdefault(row.subgroup, set()).add(str(row.level))
-        for row in sorted(estimates, key=lambda row: row.number):
-            is_main_run = run is part.main
-            if not is_main_run and row.role != "main":
-                continue
-            label = capital(_label(source, row, levels))
-            if not is_main_run:
-                label = f"{say('result.other_analysis')}: {name}"
-            out.append(
-                {
-                    "label": label,
-                    "analysis": name,
+        if not estimates and not is_main_run:  # the status says why
+            estimates = [EstimateRow(role="main", status=run.status)]
+        for row in estimates:
+            if is_main_run or row.role == "main":
+                about = {
+                    "label": capital(_label(part, row, levels)) if is_main_run else other,
+                    "analysis": analysis,
                     "is_main": is_main_run and row.role == "main",
-                    **record(row, NUMBERS),
                 }
-            )
-        if not estimates and run is not part.main:
-            out.append(_absent(name, run, say("result.other_analysis")))
+                out.append(about | record(row, NUMBERS))
     return sorted(out, key=lambda r: ORDER.get(r["role"], 1))
 
 
-def _label(source: ReportSource, row: EstimateRow, levels: Mapping[str | None, set[str]]) -> str:
+def _label(part: ReportPart, row: EstimateRow, levels: Mapping[str | None, set[str]]) -> str:
     """The name of an estimate; levels 0 and 1, if the subgroup has no others, are no and yes."""
     name, level = row.subgroup, row.level
     if name is None:
         return row.label
     if levels[name] == {"0", "1"}:
-        level = source.say(f"word.{'yes' if str(level) == '1' else 'no'}")
-    return f"{source.label('subgroups', name)}: {level}"
-
-
-def _lacks_follow_up(row: RiskRow, arm: str) -> bool:
-    """Whether the risk of an arm is unknown because follow-up of all people ended before."""
-    is_empty = row[f"{arm}_risk"] is None and f"{arm}_risk" not in masks(row)
-    return bool(is_empty and row[f"{arm}_at_risk"] == 0 and not row.blinded)
-
-
-def _absent(name: str, run: RunRow, other: str) -> ReportRow:
-    """An analysis that has no estimate, and the status that says why."""
-    nothing = EstimateRow(role="main", status=run.status)
-    about = {"label": f"{other}: {name}", "analysis": name, "is_main": False}
-    return about | record(nothing, NUMBERS)
+        level = part.source.say(f"word.{'yes' if str(level) == '1' else 'no'}")
+    return f"{part.source.label('subgroups', name)}: {level}"
 
 
 def _risk(row: RiskRow) -> ReportRow:
@@ -149,83 +118,71 @@ def _risk(row: RiskRow) -> ReportRow:
     return out
 
 
-def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+def _lacks_follow_up(row: RiskRow, arm: str) -> bool:
+    """Whether the risk of an arm is unknown because follow-up of all people ended before."""
+    is_empty = row[f"{arm}_risk"] is None and f"{arm}_risk" not in masks(row)
+    return bool(is_empty and row[f"{arm}_at_risk"] == 0 and not row.blinded)
+
+
+def render(page: Page, found: Facts) -> Markup:
     """Rates, forest plot, risks."""
-    say, tables = page.say, found["tables"]
+    tables = found["tables"]
+    three = [
+        page.paragraph(
+            "result.three",
+            arm=row["label"],
+            n=whole(row["persons"]),
+            risk=percent(row["risk_bound"], 2),
+            rate=significant(row["rate_bound"]),
+        )
+        for row in found["three"]
+    ]
     return page.section(
         "result",
-        say("section.result"),
-        _render_rates(page, tables["rates"], about),
-        *(
-            page.paragraph(
-                "result.three",
-                arm=row["label"],
-                n=whole(row["persons"]),
-                risk=percent(row["risk_bound"], 2),
-                rate=significant(row["rate_bound"]),
-            )
-            for row in found["three"]
-        ),
-        _render_estimates(page, tables["estimates"], found["mdrr"], about)
-        if about["status"] == "ok"
-        else _instead(page, found["mdrr"], about),
-        _render_risks(page, tables["risks"], about),
+        _rates_table(page, tables["rates"]),
+        *three,
+        page.heading(page.say("result.estimates_heading"), "estimates"),
+        _estimates_figure(page, tables["estimates"])
+        if page.about["status"] == "ok"
+        else page.paragraph("result.instead", "warning", reason=page.reason),
+        _detectable(page, found["mdrr"]),
+        _risks_table(page, tables["risks"]),
     )
 
 
-def _render_rates(page: Page, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup:
+def _rates_table(page: Page, rows: list[ReportRow]) -> Markup:
     say = page.say
     if not rows:
         return page.paragraph("result.no_rates")
-    rate = ("rate", "rate_lower", "rate_upper")
-    columns = [
-        TableColumn.text(say("result.arm"), "label"),
-        TableColumn.count(say("result.people"), "persons"),
-        TableColumn(say("result.person_years"), ("person_years",), lambda v: significant(v, 4)),
-        TableColumn.count(say("result.outcomes"), "outcomes"),
-        TableColumn.count(say("result.competing"), "competing"),
-        TableColumn.interval(say("result.rate"), rate),
-    ]
+    competing = ["competing"] if page.about["has_competing"] else []
+    names = ["persons", "outcomes", *competing, "rate"]
     if any(row["weighted_rate"] != row["rate"] for row in rows if row["side"] == "after"):
-        weighted = ("weighted_rate", "weighted_rate_lower", "weighted_rate_upper")
-        columns.append(TableColumn.interval(say("result.weighted_rate"), weighted))
-    if not about["has_competing"]:
-        columns = [c for c in columns if c.keys != ("competing",)]
+        names.append("weighted_rate")
+    columns = [
+        TableColumn.text(say("column.arm"), "label"),
+        *page.columns(ArmColumns, *names),
+    ]
+    columns.insert(2, TableColumn.number(say("result.person_years"), "person_years", 4))
     table = page.table("rates", say("result.rates"), columns, rows, sections="side_label")
     return join(page.heading(say("result.rates_heading"), "rates"), table)
 
 
-def _render_estimates(
-    page: Page, rows: list[ReportRow], mdrr: float | None, about: Mapping[str, Any]
-) -> Markup:
+def _estimates_figure(page: Page, rows: list[ReportRow]) -> Markup:
+    """The forest plot, and its numbers as a table."""
     say = page.say
-    heading = page.heading(say("result.estimates_heading"), "estimates")
     if not rows:
-        return join(heading, page.paragraph("result.no_estimates"))
-    drawn = forest(
-        [r for row in rows for r in _forest_rows(page, row)],
-        say,
-        say("forest.title", **_names(about)),
-    )
-    columns = [
-        TableColumn.text(say("forest.estimate"), "label"),
-        TableColumn.text(say("result.model"), "model", lambda v: say.label("model", v)),
-        TableColumn.interval(say("result.hr"), ("hr", "hr_lower", "hr_upper")),
-        TableColumn.p(say("result.p"), "p"),
-        TableColumn.interval(
-            say("result.calibrated_hr"),
-            ("calibrated_hr", "calibrated_hr_lower", "calibrated_hr_upper"),
-        ),
-        TableColumn.p(say("result.calibrated_p"), "calibrated_p"),
-        TableColumn.count(say("result.target_outcomes"), "target_outcomes"),
-        TableColumn.count(say("result.comparator_outcomes"), "comparator_outcomes"),
-        TableColumn.number(say("result.mdrr"), "mdrr"),
-        TableColumn.p(say("result.interaction_p"), "interaction_p"),
-    ]
+        return page.paragraph("result.no_estimates")
     empty = {key for key in OPTIONAL if all(row[key] is None for row in rows)}
-    if len({row["model"] for row in rows} - {None}) < 2:  # other sections show it
-        empty.add("model")
-    columns = [c for c in columns if c.keys[0] not in empty]
+    names = (
+        "hr", "p", "calibrated_hr", "calibrated_p", "target_outcomes", "comparator_outcomes",
+        "mdrr", "interaction_p",
+    )  # fmt: skip
+    columns = page.columns(EstimateRow, *(name for name in names if name not in empty))
+    if len({row["model"] for row in rows} - {None}) > 1:  # else other sections show it
+        columns.insert(
+            0, TableColumn.text(say("column.model"), "model", lambda v: say.label("model", v))
+        )
+    columns = [*page.columns(EstimateRow, "label"), *columns]
     if any(row["status"] != "ok" for row in rows):
         columns.append(
             TableColumn.text(
@@ -234,27 +191,12 @@ def _render_estimates(
                 lambda v: "" if v == "ok" else say.label("instead", v),
             )
         )
+    shown = [r for row in rows for r in _forest_rows(page, row)]
+    main = next((r.words for r in shown if r.kind == "main"), MISSING)
     return join(
-        heading,
-        page.figure("forest", drawn, say("forest.caption")),
+        page.figure("forest", forest(shown, say), n=sum(r.is_known for r in shown), main=main),
         page.table("estimates", say("result.estimates"), columns, rows, highlight="is_main"),
-        _detectable(page, mdrr),
     )
-
-
-def _instead(page: Page, mdrr: float | None, about: Mapping[str, Any]) -> Markup:
-    """In the place of estimates, why there are none."""
-    say = page.say
-    reason = str(about["reason"] or say.label("status", about["status"])).rstrip(".")
-    return join(
-        page.heading(say("result.estimates_heading"), "estimates"),
-        page.paragraph("result.instead", "warning", reason=reason),
-        _detectable(page, mdrr),
-    )
-
-
-def _names(about: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: about[key] for key in ("target", "comparator", "outcome")}
 
 
 def _detectable(page: Page, mdrr: float | None) -> Markup | None:
@@ -269,7 +211,8 @@ def _forest_rows(page: Page, row: ReportRow) -> list[ForestRow]:
     say = page.say
     label = row["label"]
     if row["interaction_p"] is not None:
-        label = f"{label} ({say('result.interaction')} p = {significant(row['interaction_p'], 2)})"
+        p = significant(row["interaction_p"], 2)
+        label = f"{label} ({say('result.interaction', p=p)})"
     if row["blinded"]:
         instead = say("cell.withheld")
     elif "hr" in row["suppressed"]:
@@ -284,38 +227,28 @@ def _forest_rows(page: Page, row: ReportRow) -> list[ForestRow]:
     return rows
 
 
-def _render_risks(page: Page, rows: list[ReportRow], about: Mapping[str, Any]) -> Markup | None:
+def _risks_table(page: Page, rows: list[ReportRow]) -> Markup | None:
     say = page.say
     if not rows:
         return None
-    shown = [
-        row
-        | {
-            "label": say("result.at", days=whole(row["time"])),
-            "reading": say("side.after" if row["adjusted"] else "side.before"),
-        }
-        for row in rows
-    ]
+    sides = {True: say("side.after"), False: say("side.before")}
+    shown = [row | {"side": sides[row["adjusted"]]} for row in rows]
     columns = [
         TableColumn(
             say("result.time"), ("time",), lambda t: say("result.at", days=whole(t)), False
         ),
         *(
-            TableColumn.interval(
-                about[arm], (f"{arm}_risk", f"{arm}_lower", f"{arm}_upper"), percent
-            )
-            for arm in ARMS
+            TableColumn.interval(label, (f"{arm}_risk", f"{arm}_lower", f"{arm}_upper"), percent)
+            for arm, label in page.arms.items()
         ),
-        TableColumn.interval(
-            say("result.difference"),
-            ("difference", "difference_lower", "difference_upper"),
-            percent,
-        ),
+        *page.columns(RiskRow, "difference"),
         TableColumn(
             say("result.nnt"), ("nnt", "nnt_lower", "nnt_upper"),
             lambda *n: "" if n[0] is None else interval(*map(whole, n)),
         ),
     ]  # fmt: skip
-    table = page.table("risks", say("result.risks"), columns, shown, sections="reading")
-    note = [tag("p", say("result.nnt_words"), class_="note")] if any(r["nnt"] for r in rows) else []
-    return join(page.heading(say("result.risks_heading"), "risks"), table, *note)
+    return join(
+        page.heading(say("result.risks_heading"), "risks"),
+        page.table("risks", say("result.risks"), columns, shown, sections="side"),
+        page.paragraph("result.nnt_words", "note") if any(r["nnt"] for r in rows) else None,
+    )

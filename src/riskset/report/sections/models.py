@@ -1,12 +1,13 @@
-"""The models: penalties, coefficients, certificates, and the profile of the likelihood."""
+"""The models: penalties, coefficients, convergence, and the profile of the likelihood."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from riskset.report.figures.lines import profile_figure
 from riskset.report.markup import Markup, join
 from riskset.report.number_format import p_value, significant, whole
-from riskset.report.page import Page, ReportRow
+from riskset.report.page import Facts, Page, ReportRow
 from riskset.report.sections import proportionality
 from riskset.report.sections.covariates import (
     covariate_facts,
@@ -14,8 +15,7 @@ from riskset.report.sections.covariates import (
     render_coefficients,
     render_tried,
 )
-from riskset.report.sections.main_result import main_estimate
-from riskset.report.source import ReportPart, ReportSource, masks, record
+from riskset.report.source import ReportPart, masks, record
 from riskset.results.rows import (
     EstimateRow,
     OutcomeCoefficientRow,
@@ -23,7 +23,6 @@ from riskset.results.rows import (
     ProfilePointRow,
     ScoreCoefficientRow,
     ScorePenaltyRow,
-    ScoreRow,
 )
 
 __all__ = ["collect", "render"]
@@ -41,40 +40,32 @@ OUTCOME = (
 MOST_POINTS = 200
 
 
-def collect(source: ReportSource, part: ReportPart) -> dict[str, Any]:
+def collect(part: ReportPart) -> dict[str, Any]:
     """Facts and coefficients of the propensity score, facts and profile of the outcome model."""
-    number = part.main.ps
-    score = next(iter(source.of_score(ScoreRow, number)), None)
-    coefficients = source.of_score(ScoreCoefficientRow, number)
-    tried = source.of_score(ScorePenaltyRow, number)
-    main = main_estimate(source, part)
+    score, main = part.score, part.estimate
     has_effect = main is not None and main.effect.hr is not None
-    profile = [
-        {"log_hr": row.log_hr, "log_likelihood": row.log_likelihood}
-        for row in (source.of_run(ProfilePointRow, part.main) if has_effect else ())
-    ]
-    every = -(-len(profile) // MOST_POINTS) if profile else 1
+    points = sorted(part.read(ProfilePointRow), key=lambda row: row.log_hr) if has_effect else []
+    every = -(-len(points) // MOST_POINTS) or 1
     return {
-        "score": None if score is None else {key: score[key] for key in SCORE},
+        "score": score and {key: score[key] for key in SCORE},
         "outcome": main and _facts(main),
-        "fits": _fits(source, part),
-        "proportionality": proportionality.collect(source, part, main),
-        "profile": sorted(profile, key=lambda r: r["log_hr"])[::every],
-        "tables": covariate_tables(coefficients, tried),
+        "fits": _fits(part),
+        "proportionality": proportionality.collect(part),
+        "profile": [
+            {"log_hr": row.log_hr, "log_likelihood": row.log_likelihood} for row in points[::every]
+        ],
+        "tables": covariate_tables(part.scored(ScoreCoefficientRow), part.scored(ScorePenaltyRow)),
     }
 
 
-def _fits(source: ReportSource, part: ReportPart) -> list[ReportRow]:
+def _fits(part: ReportPart) -> list[ReportRow]:
     """The main outcome model, if it has covariates, and further ones that have."""
     out = []
-    for row in sorted(source.of_run(EstimateRow, part.main), key=lambda row: row.number):
-        if row.role not in ("main", "model") or not row.n_covariates:
-            continue
-        tables = covariate_tables(
-            source.of_run(OutcomeCoefficientRow, part.main, number=row.number),
-            source.of_run(OutcomePenaltyRow, part.main, number=row.number),
-        )
-        out.append(_facts(row) | {"tables": tables})
+    for row in sorted(part.read(EstimateRow), key=lambda row: row.number):
+        if row.role in ("main", "model") and row.n_covariates:
+            coefficients = part.read(OutcomeCoefficientRow, number=row.number)
+            tried = part.read(OutcomePenaltyRow, number=row.number)
+            out.append(_facts(row) | {"tables": covariate_tables(coefficients, tried)})
     return out
 
 
@@ -82,39 +73,39 @@ def _facts(estimate: EstimateRow) -> ReportRow:
     return record(estimate, OUTCOME) | {"suppressed": masks(estimate)}
 
 
-def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
+def render(page: Page, found: Facts) -> Markup:
     """All models."""
-    say, tables = page.say, found["tables"]
+    say = page.say
     parts: list[Markup | None] = [page.heading(say("models.score_heading"), "propensity-model")]
     if found["score"] is None:
         parts.append(page.paragraph("models.no_score"))
     else:
         parts.append(_card(page, _score_facts(page, found["score"])))
-        parts.append(_covariates(page, "score", tables, about))
+        parts.append(_covariates(page, "score", found["tables"]))
     if found["outcome"] is not None:
         parts.append(page.heading(say("models.outcome_heading"), "outcome-model"))
         parts.append(_card(page, _outcome_facts(page, found["outcome"])))
         parts.append(_profile(page, found) if len(found["profile"]) > 2 else None)
-        own = page.under("proportionality")
-        parts.append(proportionality.render(own, found["proportionality"], about))
+        over_time = page.under("proportionality")
+        parts.append(proportionality.render(over_time, found["proportionality"]))
     for k, fit in enumerate(found["fits"]):
-        parts += _fit(page.under(f"fits/{k}"), fit, about)
-    return page.section("models", say("section.models"), *parts)
+        parts += _fit(page.under(f"fits/{k}"), fit)
+    return page.section("models", *parts)
 
 
-def _fit(page: Page, fit: ReportRow, about: Mapping[str, Any]) -> list[Markup | None]:
+def _fit(page: Page, fit: ReportRow) -> list[Markup | None]:
     """What an outcome model says of its covariates; the card of the main one is there already."""
-    say, parts = page.say, []
+    parts: list[Markup | None] = []
     if fit["role"] != "main":
-        title = f"{say('models.outcome_heading')}: {fit['label']}"
+        title = f"{page.say('models.outcome_heading')}: {fit['label']}"
         parts += [page.heading(title, f"outcome-model-{fit['number']}")]
         parts += [_card(page, _outcome_facts(page, fit))]
-    if about["is_withheld"]:
+    if page.about["is_withheld"]:
         return [*parts, page.paragraph("models.withheld", "note")]
-    return [*parts, _covariates(page, f"outcome-{fit['number']}", fit["tables"], about)]
+    return [*parts, _covariates(page, f"outcome-{fit['number']}", fit["tables"])]
 
 
-def _covariates(page: Page, name: str, tables: ReportRow, about: Mapping[str, Any]) -> Markup:
+def _covariates(page: Page, name: str, tables: ReportRow) -> Markup:
     """The curve of the cross-validation, and the strongest coefficients."""
     parts = []
     if len(tables["tried"]) > 1:
@@ -122,9 +113,8 @@ def _covariates(page: Page, name: str, tables: ReportRow, about: Mapping[str, An
     what = "score" if name == "score" else "outcome"
     for sign in ("positive", "negative"):
         if tables[sign]:
-            names = {key: about[key] for key in ("target", "outcome")}
-            caption = page.say(f"models.{what}_{sign}", **names)
-            parts.append(render_coefficients(page, sign, caption, tables[sign], about))
+            caption = page.say(f"models.{what}_{sign}")
+            parts.append(render_coefficients(page, sign, caption, tables[sign]))
     return join(*parts)
 
 
@@ -139,20 +129,22 @@ def _score_facts(page: Page, score: ReportRow) -> dict[str, str]:
         facts["reason"] = score["reason"]
     facts["source"] = say.label("source", score["source"])
     facts |= covariate_facts(page, score, score["penalty"])
-    removed = {
-        key: score[f"removed_{key}"]
+    removed = [
+        f"{whole(score[f'removed_{key}'])} {say.label('removed', key)}"
         for key in ("empty", "redundant", "rare", "duplicate")
         if score[f"removed_{key}"]
-    }
+    ]
     if removed:
-        facts["removed"] = say.listed(
-            [f"{whole(n)} {say.label('removed', key)}" for key, n in removed.items()]
-        )
+        facts["removed"] = say.listed(removed)
     if score["n_excluded"]:
         facts["excluded"] = say("models.excluded_words", n=whole(score["n_excluded"]))
-    if score["kkt"] is not None:
-        facts["kkt"] = say("models.kkt_words", kkt=significant(score["kkt"], 2))
-    return facts
+    return facts | _convergence(page, score)
+
+
+def _convergence(page: Page, row: ReportRow) -> dict[str, str]:
+    if row["kkt"] is None:
+        return {}
+    return {"kkt": page.say("models.kkt_words", kkt=significant(row["kkt"], 2))}
 
 
 def _outcome_facts(page: Page, row: ReportRow) -> dict[str, str]:
@@ -177,20 +169,14 @@ def _outcome_facts(page: Page, row: ReportRow) -> dict[str, str]:
         )
     if row["proportionality_p"] is not None:
         facts["proportionality"] = f"p = {p_value(row['proportionality_p'])}"
-    if row["kkt"] is not None:
-        facts["kkt"] = say("models.kkt_words", kkt=significant(row["kkt"], 2))
-    return facts
+    return facts | _convergence(page, row)
 
 
-def _profile(page: Page, found: Mapping[str, Any]) -> Markup:
-    say, outcome = page.say, found["outcome"]
-    points = [(r["log_hr"], r["log_likelihood"]) for r in found["profile"]]
-    wald = (
-        (outcome["log_hr"], outcome["se"])
-        if outcome["log_hr"] is not None and outcome["se"]
-        else None
-    )
-    best = max(points, key=lambda p: p[1])
-    desc = say("profile.desc", hr=significant(2.718281828459045 ** best[0]))
-    drawn = profile_figure(points, wald, say, say("profile.title"), desc)
-    return page.figure("profile", drawn, say("profile.caption"))
+def _profile(page: Page, found: Facts) -> Markup:
+    outcome = found["outcome"]
+    points = [(row["log_hr"], row["log_likelihood"]) for row in found["profile"]]
+    has_wald = outcome["log_hr"] is not None and outcome["se"]
+    wald = (outcome["log_hr"], outcome["se"]) if has_wald else None
+    best, _ = max(points, key=lambda point: point[1])
+    hr = significant(math.exp(best))
+    return page.figure("profile", profile_figure(points, wald, page.say), hr=hr)

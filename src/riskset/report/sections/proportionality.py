@@ -1,35 +1,35 @@
 """Whether the hazard ratio stays the same over time: the technical part of the outcome model."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
+from riskset.disclosure.rows import ARMS
 from riskset.report.figures.over_time import log_log_figure, over_time_figure
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import interval, significant
-from riskset.report.page import Page, ReportRow, TableColumn
-from riskset.report.source import ReportPart, ReportSource, record
-from riskset.results.rows import CurveRow, EstimateRow, IntervalRow
+from riskset.report.number_format import significant, whole, with_limits
+from riskset.report.page import Facts, Page, ReportRow, TableColumn
+from riskset.report.source import ReportPart, record
+from riskset.results.rows import CurveRow, IntervalRow
 
 __all__ = ["collect", "render"]
 
-ARMS = ("target", "comparator")
 MOST_POINTS = 60
 """Of a curve; the table has them all."""
 RATIO = ("hr", "hr_lower", "hr_upper")
 INTERVAL = ("interval", "start", "end", "target_outcomes", "comparator_outcomes", *RATIO)
+Points = dict[str, list[tuple[float, float]]]
 
 
-def collect(source: ReportSource, part: ReportPart, main: EstimateRow | None) -> dict[str, Any]:
+def collect(part: ReportPart) -> dict[str, Any]:
     """Adjusted curves of the outcome as log(-log S), and the effect in intervals of time."""
-    curves = source.of_run(CurveRow, part.main, adjusted=True, cause=1)
-    rows = source.of_run(IntervalRow, part.main)
+    curves = part.read(CurveRow, adjusted=True, cause=1)
+    main = part.estimate
     return {
         "kind": curves[0].kind if curves else None,
         "constant": main and {key: main[key] for key in RATIO},
         "tables": {
             "log_log": [row for arm in ARMS for row in _log_log(curves, arm)],
-            "over_time": [record(row, INTERVAL) for row in rows],
+            "over_time": [record(row, INTERVAL) for row in part.read(IntervalRow)],
         },
     }
 
@@ -52,70 +52,62 @@ def _log_log(curves: list[CurveRow], arm: str) -> list[ReportRow]:
     return kept
 
 
-def render(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup | None:
+def render(page: Page, found: Facts) -> Markup | None:
     """Both figures, as far as there are numbers."""
-    tables = found["tables"]
+    rows = found["tables"]["log_log"]
     points = {
-        arm: [(r["time"], r["log_log"]) for r in tables["log_log"] if r["arm"] == arm]
-        for arm in ARMS
+        arm: [(row["time"], row["log_log"]) for row in rows if row["arm"] == arm] for arm in ARMS
     }
     parts = []
     if min(map(len, points.values())) > 2:
-        parts.append(_log_log_figure(page, found, points, about))
-    if tables["over_time"] and found["constant"]["hr"] is not None:
-        parts.append(_over_time(page, found, about))
+        parts.append(_log_log_figure(page, found["kind"], rows, points))
+    if found["tables"]["over_time"] and found["constant"]["hr"] is not None:
+        parts.append(_over_time(page, found["tables"]["over_time"], found["constant"]["hr"]))
     if not parts:
         return None
     heading = page.heading(page.say("proportional.heading"), "proportional-hazards")
     return join(heading, page.paragraph("proportional.words"), *parts)
 
 
-def _log_log_figure(
-    page: Page,
-    found: Mapping[str, Any],
-    points: dict[str, list[tuple[float, float]]],
-    about: Mapping[str, Any],
-) -> Markup:
+def _log_log_figure(page: Page, kind: str, rows: list[ReportRow], points: Points) -> Markup:
     say = page.say
-    names = {arm: about[arm] for arm in ARMS}
-    ends = {arm: own[-1] for arm, own in points.items()}
-    desc = say(
-        "proportional.log_desc",
-        **names,
-        t=significant(ends["target"][1]),
-        c=significant(ends["comparator"][1]),
-        t_days=significant(ends["target"][0], 4),
-        c_days=significant(ends["comparator"][0], 4),
-    )  # fmt: skip
-    title = say("proportional.log_title")
-    drawn = log_log_figure(points, names, say, title, desc)
     columns = [
-        TableColumn.text(say("result.arm"), "arm", lambda arm: names[arm]),
+        TableColumn.text(say("column.arm"), "arm", lambda arm: page.arms[arm]),
         TableColumn.number(say("axis.days"), "time", 4),
-        TableColumn.number(say(f"proportional.{found['kind']}"), "survival", 4),
-        TableColumn.number(say("proportional.log_axis"), "log_log"),
+        TableColumn.number(say(f"log_log.of_{kind}"), "survival", 4),
+        TableColumn.number(say("log_log.axis"), "log_log"),
     ]
-    data = page.table("log_log", title, columns, found["tables"]["log_log"])
-    return page.figure("log-log", drawn, say(f"proportional.log_caption_{found['kind']}"), data)
-
-
-def _over_time(page: Page, found: Mapping[str, Any], about: Mapping[str, Any]) -> Markup:
-    say, rows = page.say, found["tables"]["over_time"]
-    title = say("proportional.title")
-    constant = significant(found["constant"]["hr"])
-    first, last = (
-        interval(*(significant(row[key]) for key in RATIO)) for row in (rows[0], rows[-1])
+    (t_days, t), (c_days, c) = (points[arm][-1] for arm in ARMS)
+    return page.figure(
+        "log_log",
+        log_log_figure(points, page.arms, say),
+        page.table("log_log", say("log_log.title"), columns, rows),
+        method=say(f"log_log.{kind}"),
+        t=significant(t),
+        c=significant(c),
+        t_days=significant(t_days, 4),
+        c_days=significant(c_days, 4),
     )
-    desc = say("proportional.desc", n=len(rows), first=first, last=last, constant=constant)
-    drawn = over_time_figure(rows, found["constant"]["hr"], say, title, desc)
+
+
+def _over_time(page: Page, rows: list[ReportRow], constant: float) -> Markup:
+    say = page.say
+    group = say("column.outcomes")
     columns = [
-        TableColumn.number(say("proportional.after"), "start", 4),
-        TableColumn.number(say("proportional.until"), "end", 4),
+        TableColumn.number(say("column.start"), "start", 4),
+        TableColumn.number(say("column.end"), "end", 4),
         *(
-            TableColumn.count(about[arm], f"{arm}_outcomes", say("proportional.outcomes"))
-            for arm in ARMS
+            TableColumn(label, (f"{arm}_outcomes",), whole, group=group)
+            for arm, label in page.arms.items()
         ),
-        TableColumn.interval(say("result.hr"), RATIO),
+        *page.columns(IntervalRow, "hr"),
     ]
-    data = page.table("over_time", title, columns, rows)
-    return page.figure("over-time", drawn, say("proportional.caption", constant=constant), data)
+    return page.figure(
+        "over_time",
+        over_time_figure(rows, constant, say),
+        page.table("over_time", say("over_time.title"), columns, rows),
+        n=len(rows),
+        first=with_limits(rows[0], "hr"),
+        last=with_limits(rows[-1], "hr"),
+        constant=significant(constant),
+    )

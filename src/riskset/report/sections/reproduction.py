@@ -1,30 +1,20 @@
-"""References, settings, code lists, remarks, times and a glossary, once for all outcomes."""
+"""Settings, code lists, warnings, times, references and a glossary, once for all outcomes."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from riskset.report.markup import Markup, join, tag
-from riskset.report.number_format import significant
-from riskset.report.page import Page, ReportRow, TableColumn
+from riskset.report.markup import Markup, tag
+from riskset.report.number_format import significant, whole
+from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import ReportSource, record
 from riskset.results.rows import ConceptRow, RemarkRow
 
 __all__ = ["collect", "render"]
 
-REFERENCES = {
-    "fine": "10.1080/01621459.1999.10474144",
-    "schoenfeld": "10.2307/2531021",
-    "grambsch": "10.1093/biomet/81.3.515",
-    "xie": "10.1002/sim.2174",
-    "walker": "10.2147/CER.S40357",
-    "austin": "10.1080/00273171.2011.568786",
-    "schuemie2014": "10.1002/sim.5925",
-    "schuemie2018": "10.1073/pnas.1708282114",
-    "hripcsak": "10.1002/sim.70212",
-    "strobe": "10.1016/S0140-6736(07)61602-X",
-    "record": "10.1136/bmj.k3532",
-}
+REFERENCES = (
+    "fine", "schoenfeld", "grambsch", "xie", "walker", "austin", "schuemie2014", "schuemie2018",
+    "hripcsak", "strobe", "record",
+)  # fmt: skip
 GLOSSARY = ("hazard_ratio", "equipoise", "smd", "ease", "calibration", "competing")
 
 
@@ -51,68 +41,42 @@ def collect(source: ReportSource) -> dict[str, Any]:
     }
 
 
-def render(page: Page, found: Mapping[str, Any]) -> Markup:
+def render(page: Page, found: Facts) -> Markup:
     """Everything that repeats the study."""
-    say = page.say
+    say, tables = page.say, found["tables"]
+    settings = tag("pre", json.dumps(found["settings"], indent=1, ensure_ascii=False))
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     return page.section(
         "reproduction",
-        say("section.reproduction"),
-        _reproduction(page, found),
+        page.paragraph("methods.hash", hash=found["settings_hash"]),
+        page.paragraph("methods.versions", versions=versions),
+        page.details(say("methods.settings"), settings),
+        _sources(page, tables["sources"]) if tables["sources"] else None,
+        _codes(page, tables["codes"]) if tables["codes"] else None,
+        _warnings(page, tables["warnings"]),
+        _steps(page, tables["steps"], found["seconds"]) if tables["steps"] else None,
         page.heading(say("methods.references"), "references"),
-        _references(page),
+        tag("ul", *(_reference(page, key) for key in REFERENCES), class_="refs"),
         page.heading(say("methods.glossary"), "glossary"),
         page.card((say(f"glossary.{key}"), say(f"glossary.{key}_words")) for key in GLOSSARY),
     )
 
 
-def _references(page: Page) -> Markup:
-    items = []
-    for key, doi in REFERENCES.items():
-        link = tag("a", f"doi:{doi}", href=f"https://doi.org/{doi}", rel="noreferrer")
-        items.append(tag("li", page.say(f"reference.{key}"), " ", link))
-    return tag("ul", *items, class_="refs")
+def _reference(page: Page, key: str) -> Markup:
+    text, doi = page.say(f"reference.{key}").split(" doi:")
+    link = tag("a", f"doi:{doi}", href=f"https://doi.org/{doi}", rel="noreferrer")
+    return tag("li", text, " ", link)
 
 
-def _reproduction(page: Page, found: Mapping[str, Any]) -> Markup:
-    say, tables = page.say, found["tables"]
-    text = json.dumps(found["settings"], indent=1, ensure_ascii=False)
-    parts = [page.paragraph("methods.hash", hash=found["settings_hash"])]
-    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    parts.append(page.paragraph("methods.versions", versions=versions))
-    parts.append(_behind(say("methods.settings"), tag("pre", text)))
+def _sources(page: Page, rows: list[ReportRow]) -> Markup:
+    say = page.say
     columns = [
         TableColumn.text(say("methods.source"), "name"),
-        TableColumn.count(say("methods.rows"), "rows"),
+        TableColumn(say("methods.rows"), ("rows",), whole),
         TableColumn.text(say("methods.fingerprint"), "fingerprint"),
     ]
-    if tables["sources"]:
-        parts.append(
-            _behind(
-                say("methods.sources"),
-                page.table("sources", say("methods.sources"), columns, tables["sources"]),
-            )
-        )
-    if tables["codes"]:
-        parts.append(_behind(say("methods.codes"), _codes(page, tables["codes"])))
-    if tables["warnings"]:
-        columns = [
-            TableColumn.text(say("methods.step"), "step"),
-            TableColumn.message(say("methods.message"), "message"),
-            TableColumn.count(say("methods.count"), "count"),
-        ]
-        parts.append(page.table("warnings", say("methods.warnings"), columns, tables["warnings"]))
-    else:
-        parts.append(page.paragraph("methods.no_warnings"))
-    if tables["steps"]:
-        columns = [
-            TableColumn.text(say("methods.step"), "step"),
-            TableColumn.text(say("methods.what"), "what"),
-            TableColumn.number(say("methods.seconds"), "seconds"),
-        ]
-        steps = page.table("steps", say("methods.steps"), columns, tables["steps"])
-        total = say("methods.total", seconds=significant(found["seconds"]))
-        parts.append(_behind(f"{say('methods.steps')} ({total})", steps))
-    return join(*parts)
+    title = say("methods.sources")
+    return page.details(title, page.table("sources", title, columns, rows))
 
 
 def _codes(page: Page, rows: list[ReportRow]) -> Markup:
@@ -128,8 +92,29 @@ def _codes(page: Page, rows: list[ReportRow]) -> Markup:
             lambda v: say("methods.excluded" if v else "methods.included"),
         ),
     ]
-    return page.table("codes", say("methods.codes"), columns, rows)
+    title = say("methods.codes")
+    return page.details(title, page.table("codes", title, columns, rows))
 
 
-def _behind(summary: str, content: Markup) -> Markup:
-    return tag("details", tag("summary", summary), content)
+def _warnings(page: Page, rows: list[ReportRow]) -> Markup:
+    say = page.say
+    if not rows:
+        return page.paragraph("methods.no_warnings")
+    columns = [
+        TableColumn.text(say("methods.step"), "step"),
+        TableColumn.message(say("methods.message"), "message"),
+        TableColumn(say("methods.count"), ("count",), whole),
+    ]
+    return page.table("warnings", say("methods.warnings"), columns, rows)
+
+
+def _steps(page: Page, rows: list[ReportRow], seconds: float) -> Markup:
+    say = page.say
+    columns = [
+        TableColumn.text(say("methods.step"), "step"),
+        TableColumn.text(say("methods.what"), "what"),
+        TableColumn.number(say("methods.seconds"), "seconds"),
+    ]
+    total = say("methods.total", seconds=significant(seconds))
+    table = page.table("steps", say("methods.steps"), columns, rows)
+    return page.details(f"{say('methods.steps')} ({total})", table)

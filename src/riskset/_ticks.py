@@ -1,0 +1,61 @@
+"""Round numbers for the ticks of axes, in the figures of reports and in plots."""
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["log_ticks", "nice_ticks", "ratio_ticks"]
+
+MIN_POWER, MAX_POWER = 2, 6
+"""Powers of 2 to which the axis of a ratio extends on both sides of 1: at least, and at most."""
+MAX_RATIOS = 6
+"""Ticks of a ratio whose labels fit beside each other in a forest plot."""
+
+
+def nice_ticks(
+    low: float, high: float, about: int = 5, steps: Sequence[float] = (1, 2, 5)
+) -> list[float]:
+    """Multiples of a round step from `low` to `high`, at most `about` steps apart.
+
+    >>> nice_ticks(0, 0.43)
+    [0.0, 0.1, 0.2, 0.3, 0.4]
+    """
+    if not high > low:
+        return [low]
+    rough = (high - low) / about
+    unit = 10.0 ** math.floor(math.log10(rough))
+    size = next(unit * k for k in (*steps, 10) if unit * k >= rough * 0.99)
+    first, last = math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9)
+    return [round(k * size, 12) for k in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers from `low` to `high` on a logarithmic axis, denser on a short one.
+
+    >>> log_ticks(0.6, 130), log_ticks(0.8, 3.2)
+    ([1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0], [0.8, 1.0, 1.2, 1.5, 2.0, 3.0])
+    """
+    decades = math.log10(high / low)
+    steps = (1, 2, 5) if decades > 0.9 else (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [k * 10.0**power for power in powers for k in ((1,) if decades > 3 else steps)]
+    inside = [tick for tick in ticks if low <= tick <= high]
+    return inside if len(inside) > 2 else [tick for tick in nice_ticks(low, high) if tick > 0]
+
+
+def ratio_ticks(values: Sequence[float]) -> list[float]:
+    """A quarter to four, and further where positive values lie beyond.
+
+    They are powers of 2, or of 4 or 8 where there would be too many, so that 1 is always one.
+
+    >>> ratio_ticks([0.2, 1.1]), ratio_ticks([0.07, 1.1])
+    ([0.125, 0.25, 0.5, 1.0, 2.0, 4.0], [0.0625, 0.25, 1.0, 4.0])
+    """
+    powers = [math.log2(v) for v in values if math.isfinite(v) and v > 0]
+    ends = (max([MIN_POWER, *(-p for p in powers)]), max([MIN_POWER, *powers]))
+    ticks: list[float] = []
+    for step in (1, 2, 3):
+        below, above = (math.ceil(min(end, MAX_POWER) / step) for end in ends)
+        ticks = [2.0 ** (step * k) for k in range(-below, above + 1)]
+        if len(ticks) <= MAX_RATIOS:
+            break
+    return ticks
