@@ -95,13 +95,8 @@ def coordinate_step(
         \delta = \frac{u \mp \lambda_1}{h + \lambda_2}, \qquad
         \Delta \leftarrow \max(2 |d|, \Delta / 2)
 
-    Parameters
-    ----------
-    gradient, hessian : float
-        Of the log likelihood, and of minus it; a curvature that rounding made negative leads to
-        the border of the region.
-    width : float
-        :math:`\Delta > 0`.
+    with g and h the first derivative of the log likelihood and minus the second. A curvature h that
+    rounding made negative leads to the border of the region.
 
     References
     ----------
@@ -144,14 +139,10 @@ def _terms(r: Rows, risk: RiskSets, efron: bool) -> list[tuple[int, float, Rows]
 
 
 def cox_state(eta: Rows, shift: float, risk: RiskSets, efron: bool) -> CoxState:
-    """The state at a linear predictor.
+    """The state at a linear predictor (n,) in the caller's order.
 
-    Parameters
-    ----------
-    eta : (n,) float64
-        In the caller's order, less than `risk_sets_cpu.MAX_ETA_SPAN` below `shift`.
-    shift : float
-        At least the largest eta.
+    `shift` is at least the largest eta, which is less than `risk_sets_cpu.MAX_ETA_SPAN` above the
+    least.
     """
     n_groups = risk.group_events.size
     state = CoxState(
@@ -196,15 +187,8 @@ def cox_fused(
         h = \sum_g N_g \left( \frac{Q_g}{D_g} - \left( \frac{S_g}{D_g} \right)^2 \right)
 
     and for Efron's method the same over the events k of each group, in whose sums its own events
-    count :math:`1 - k/m`.
-
-    Parameters
-    ----------
-    place : (m,) int
-        Of the entries of the column in risk order, ascending.
-    value : (m,) float64, or (0,)
-        Empty: all are 1.
-    state : CoxState
+    count :math:`1 - k/m`. `place` (m,) are the entries of the column in ascending risk order; an
+    empty `value` means that all are 1.
 
     Notes
     -----
@@ -235,9 +219,7 @@ def cox_move(
 ) -> None:
     """Bring the state to where a coefficient has moved by `step`: only entries change their r.
 
-    Notes
-    -----
-    `ccd_cpu`: O(m + groups of the strata with entries).
+    `ccd_cpu` takes O(m + groups of the strata with entries).
     """
     state.r[:] *= np.exp(step * _column(place, value, state.r.size))
     _sum_cox(state, risk, efron)
@@ -258,19 +240,10 @@ def cox_sweep(
     risk: RiskSets,
     efron: bool,
 ) -> None:
-    """One step of each of some columns in turn.
+    """One step of each of some columns in turn; brings coefficients, regions and state up to date.
 
-    Parameters
-    ----------
-    columns, begin, stop : (q,) int64
-        Columns to visit; the entries of `columns[k]` are ``begin[k]`` up to ``stop[k]``.
-    place, value
-        As in `cox_fused`, of all columns.
-    l1, l2 : (p,) float64
-    beta, width, curvature : (p,) float64
-        Coefficients, trust regions, and the second derivatives met: brought up to date.
-    state : CoxState
-        Brought up to date.
+    The entries of column ``columns[k]`` are ``begin[k]`` up to ``stop[k]`` of `place` and `value`,
+    which are as in `cox_fused`. `curvature` (p,) takes the second derivatives.
     """
     for k, j in enumerate(columns):
         entries = slice(begin[k], stop[k])
@@ -294,14 +267,8 @@ def _column(place: AnyArray, value: Rows, n_rows: int) -> Rows:
 class CompetingStay(NamedTuple):
     """Rows with a competing event, which stay in the risk sets of Fine and Gray's model.
 
-    Attributes
-    ----------
-    later : (n,) float64
-        1 / G(time-) of such rows in risk order, 0 for the others.
-    curve : (n,) int
-        Their censoring curve.
-    survival : (K, G) float64
-        G(t-) of each curve at the time of each group.
+    `later` (n,) is 1 / G(time-) of such rows in risk order and 0 for the others, `curve` (n,) their
+    censoring curve, and `survival` (K, G) is G(t-) of each curve at the time of each group.
     """
 
     later: Rows
@@ -390,15 +357,11 @@ def _sum_fg(state: FineGrayState, risk: RiskSets, stay: CompetingStay) -> None:
 def fg_fused(
     place: AnyArray, value: Rows, state: FineGrayState, risk: RiskSets, stay: CompetingStay
 ) -> tuple[float, float]:
-    r"""Derivatives of Fine and Gray's likelihood in one coefficient; see `cox_fused`.
+    """Derivatives of Fine and Gray's likelihood in one coefficient; see `cox_fused`.
 
     The sums over a risk set are those over rows up to their time, scanned forwards, and
     :math:`G(t_g-)` times those of :math:`r_i / G(time_i-)` over earlier competing events, scanned
-    backwards.
-
-    Notes
-    -----
-    `ccd_cpu`: O(m + K groups of the strata with entries), K the number of censoring curves.
+    backwards. `ccd_cpu` takes O(m + K groups of the strata with entries), K the number of curves.
     """
     x = _column(place, value, state.r.size)
     gradient, hessian = float(risk.event_weight @ x), 0.0

@@ -11,20 +11,11 @@ __all__ = ["survival"]
 def survival(
     rows: Index, at: Index, n_times: int, is_censored: NDArray[np.bool_], weight: Rows, crr: bool
 ) -> NDArray[np.float64]:
-    """Survival after 0, 1, ..., k distinct times (k + 1,).
+    """Survival after 0, 1, ..., k distinct times (k + 1,), k being `n_times`.
 
-    Parameters
-    ----------
-    rows : (m,) int64
-        Of `weight`, in the order of time.
-    at : (m,) int64, increasing
-        Number of distinct times before each row's own.
-    n_times : int
-        k.
-    is_censored : (m,) bool
-    weight : (n,) float64
-    crr : bool
-        Whether rows with an event are at risk of the censorings at their own time.
+    `rows` (m,) of `weight` (n,) stand in the order of time, `at` is the number of distinct times
+    before each row's own. With `crr`, rows with an event are at risk of the censorings at their own
+    time.
     """
     w = weight[rows]
     leaving = np.bincount(at, w, n_times)

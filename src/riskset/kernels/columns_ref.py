@@ -12,20 +12,9 @@ ONES, VALUES, HAS_ZERO, NOT_FINITE = 0, 1, 2, 3
 
 
 def describe(indptr: Index, values: Rows, runtime: Runtime) -> tuple[AnyArray, Features]:
-    """Kind of each column and its sum of squares.
+    """Kind of each column (p,) int8, and its sum of squares (p,).
 
-    Parameters
-    ----------
-    indptr : (p + 1,) int64
-        Entries of column j: ``values[indptr[j]:indptr[j + 1]]``.
-    values : (n_entries,) float64
-
-    Returns
-    -------
-    kind : (p,) int8
-        `ONES` for nothing but ones (or no entries), `NOT_FINITE` for any NaN or infinity,
-        `HAS_ZERO` for any stored zero, `VALUES` otherwise.
-    squares : (p,) float64
+    Entries of column j are ``values[indptr[j]:indptr[j + 1]]``.
     """
     p = indptr.size - 1
     kind, squares = np.zeros(p, dtype=np.int8), np.zeros(p)
@@ -42,16 +31,7 @@ def describe(indptr: Index, values: Rows, runtime: Runtime) -> tuple[AnyArray, F
 
 
 def divide(block_ptr: Index, value: Rows, scale: Features) -> None:
-    """Divide the values of each slot of a sparse part by its scale, in place.
-
-    Parameters
-    ----------
-    block_ptr : (n_blocks, q + 1) int64
-        See `matrix_ref`.
-    value : (n_entries,) float64
-        Divided in place.
-    scale : (q,) float64
-    """
+    """Divide the values of each slot of a sparse part by its scale (q,), in place."""
     for b in range(block_ptr.shape[0]):
         value[block_ptr[b, 0] : block_ptr[b, -1]] /= np.repeat(scale, np.diff(block_ptr[b]))
 
@@ -59,21 +39,10 @@ def divide(block_ptr: Index, value: Rows, scale: Features) -> None:
 def to_csc(
     block_ptr: Index, row: AnyArray, value: Rows, shift: int, place: Index
 ) -> tuple[Index, Index, Rows]:
-    """Compressed sparse columns of some rows of a sparse part.
+    """Compressed sparse columns of some rows of a sparse part, in the order of the part.
 
-    Parameters
-    ----------
-    block_ptr, row, value, shift
-        The part, as in `matrix_ref`; no values for a binary one.
-    place : (n,) int64
-        New number of each row, negative for rows left out.
-
-    Returns
-    -------
-    indptr : (q + 1,) int64
-    indices : (n_kept,) int64
-        In the order of the part.
-    values : (n_kept,) float64, or (0,)
+    `place` (n,) is the new number of each row, negative for rows that are left out. Returns
+    pointers (q + 1,), row numbers and values, which are empty for a binary part.
     """
     n_blocks, q = block_ptr.shape[0], block_ptr.shape[1] - 1
     indptr = np.zeros(q + 1, dtype=np.int64)

@@ -16,31 +16,18 @@ def count_pairs(
     weight: Rows,
     stratum_ptr: Pointer,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Weighted pairs by agreement of score and time, and each row's part in them.
+    """Weighted pairs by agreement of score and time, and each row's part in them.
 
     Row i with an event at t and row j of the same stratum are comparable if j is at risk at t
     (entry_j < t) and has no event up to t: time_j > t, or time_j = t and censored. The pair is
     concordant if score_i > score_j, discordant if <, tied in the score if equal. Two events at one
     time are tied in time. A pair weighs w_i w_j.
 
-    Parameters
-    ----------
-    score : (n,) int64
-        Rank of the risk score within the stratum, from 0, equal for equal scores.
-    time : (n,) float64
-        Decreasing within a stratum; at equal times censored rows stand before events, and events
-        by increasing score.
-    event : (n,) bool
-    entry : (n,) float64, or (0,) without late entry
-    weight : (n,) float64
-    stratum_ptr : (n_strata + 1,) int64
-
-    Returns
-    -------
-    counts : (5,) float64
-        Concordant, discordant, tied in the score, tied in time only, tied in both.
-    influence : (n, 3) float64
-        Derivative of the first three counts with respect to the weight of each row.
+    `score` (n,) is the rank of the risk score within the stratum, from 0, equal for equal scores.
+    Times decrease within a stratum; at equal times censored rows stand before events, and events by
+    increasing score. `entry` is empty without late entry. Returns the concordant pairs, the
+    discordant ones, those tied in the score, in time only and in both (5,), and the derivatives of
+    the first three in the weight of each row (n, 3).
     """
     counts, influence = np.zeros(5), np.zeros((time.size, 3))
     late = entry.size > 0
@@ -70,26 +57,12 @@ def sums_by_rank(
     asks: NDArray[np.bool_],
     stratum_ptr: Pointer,
 ) -> NDArray[np.float64]:
-    r"""Weight of the rows that come before each row, by how their ranks compare with its own.
+    r"""Weight of the rows that come before each row, by how the ranks compare (n, 3).
 
     .. math:: (\sum_{rank_j < rank_i} w_j, \sum_{rank_j = rank_i} w_j, \sum_{rank_j > rank_i} w_j)
 
-    over the rows j of the stratum of i with :math:`key_j < key_i`.
-
-    Parameters
-    ----------
-    rank : (n,) int64
-        From 0 within the stratum.
-    key : (n,) int64
-        Not decreasing within a stratum.
-    weight : (n,) float64, >= 0
-    asks : (n,) bool
-        Rows whose sums are wanted; the others get 0.
-    stratum_ptr : (n_strata + 1,) int64
-
-    Returns
-    -------
-    (n, 3) float64
+    over the rows j of the stratum of i with :math:`key_j < key_i`. Ranks count from 0 within the
+    stratum, in which keys do not decrease; only the rows that `asks` marks get sums, the others 0.
     """
     sums = np.zeros((rank.size, 3))
     for s in range(stratum_ptr.size - 1):

@@ -19,32 +19,17 @@ def minimise_quadratic(
     step: Features,
     image: Features,
 ) -> int:
-    r"""Cyclic coordinate descent on a working set.
+    r"""Cyclic coordinate descent on a working set of q columns.
 
     .. math::
         \min_{|d_j| \le b_j} -g'd + \tfrac12 d'Bd
             + \sum_j \left( l_{1j} |\beta_j + d_j| + \tfrac12 l_{2j} (\beta_j + d_j)^2 \right)
 
-    Parameters
-    ----------
-    curvature : (q, q) float64
-        B, symmetric and positive semidefinite.
-    gradient : (q,) float64
-        g, of the log likelihood at beta.
-    beta, l1, l2, box : (q,) float64
-        A coordinate without curvature goes to the border of the box, or to 0.
-    tolerance : float
-        Stop when no coordinate moves its gradient by more.
-    max_sweeps : int
-    step : (q,) float64
-        d, the start and the result.
-    image : (q,) float64
-        B d, kept up to date.
-
-    Returns
-    -------
-    int
-        Number of sweeps; more than `max_sweeps` if it did not converge.
+    `curvature` B (q, q) is symmetric and positive semidefinite, `gradient` g is that of the log
+    likelihood at beta. A coordinate without curvature goes to the border of its `box` b, or to 0.
+    `step` d is the start and the result, and `image` B d is kept up to date. It ends when no
+    coordinate changes its gradient by more than `tolerance`. Returns the number of sweeps, which is
+    more than `max_sweeps` if it did not converge.
     """
     for sweep in range(1, max_sweeps + 1):
         moved = 0.0
@@ -75,13 +60,7 @@ def secant_update(curvature: Matrix, y: Features, image: Features, sy: float, sb
 
     .. math:: B \mathrel{+}= \frac{yy'}{s'y} - \frac{Bs (Bs)'}{s'Bs}
 
-    Parameters
-    ----------
-    y : (q,) float64
-        Change of the gradient of the negative log likelihood along the step s.
-    image : (q,) float64
-        B s.
-    sy, sbs : float
-        s'y > 0 and s'Bs > 0.
+    with y the change of the gradient of the negative log likelihood along the step s, `image` Bs,
+    and both denominators positive.
     """
     curvature += np.outer(y, y) / sy - np.outer(image, image) / sbs

@@ -16,24 +16,9 @@ def draw(
 
     .. math:: P(i, g) \propto 1\{i \in R_g\}\, r_i N_g / D_g
 
-    Rows are drawn systematically by their expected events, which are the sums of these
-    probabilities; a row's group follows by inverting the cumulative hazard at the fractional parts
-    of multiples of the golden ratio.
-
-    Parameters
-    ----------
-    expected : (n,) float64
-        In risk order.
-    own, end : (n,) int64
-        Groups in which a row is at risk: [own, end).
-    cumulative : (G + 1,) float64
-        Sums of the hazard of all groups before g.
-    n_samples : int
-
-    Returns
-    -------
-    row, group : (n_samples,) int64
-        Rows in risk order.
+    Rows are drawn systematically by their expected events (n,), which are the sums of these
+    probabilities; a row's group follows by inverting the cumulative hazard, `cumulative` (G + 1,),
+    at the fractional parts of multiples of the golden ratio. All rows are in risk order.
     """
     border = np.cumsum(expected)
     k = np.arange(n_samples)
@@ -56,18 +41,8 @@ def draw_mates(
 ) -> Index:
     """A second row of each sampled risk set, drawn with probability proportional to r.
 
-    With late entry rows that are not at risk are drawn again; after 20 tries there is none: -1.
-
-    Parameters
-    ----------
-    r : (n,) float64
-        Weight times exp(eta), in risk order, at any common scale.
-    group : (n_samples,) int64
-        As `draw` gave them.
-
-    Returns
-    -------
-    (n_samples,) int64
+    With late entry rows that are not at risk are drawn again; after 20 tries there is none: -1. `r`
+    is weight times exp(eta) in risk order, at any common scale.
     """
     stratum_start = np.maximum.accumulate(np.where(starts, group_ptr[:-1], 0))
     mate = np.full(group.size, -1, dtype=np.int64)
@@ -96,14 +71,9 @@ def fill_bits(
 ) -> None:
     """Set bit s of column q where the row sampled in slot s has a one.
 
-    Parameters
-    ----------
-    copies : (n,) uint8
-        1 where a row was sampled at all.
-    start, slot : int64
-        Slots of row i: ``slot[start[i]:start[i + 1]]``.
-    bits : (q, n_words) uint64
-        The result, zero at the start; slot s is bit ``s % 64`` of word ``s // 64``.
+    `copies` (n,) is 1 where a row was sampled at all, and ``slot[start[i]:start[i + 1]]`` are the
+    slots of row i. `bits` (q, n_words) is zero at the start; slot s is bit ``s % 64`` of word ``s
+    // 64``.
     """
     for q, s in enumerate(columns):
         for b in range(block_ptr.shape[0]):

@@ -16,16 +16,11 @@ def _own_event(risk: RiskSets) -> NDArray[np.bool_]:
 
 
 def sum_at_risk(r: Rows, risk: RiskSets, efron: bool, rest: NDArray[np.float64]) -> None:
-    r"""Sum of r over the rows at risk in each group; for Efron, without its own events.
+    r"""Sum of r (n,) over the rows at risk in each group; for Efron, without its events.
+
+    Rows are in risk order.
 
     .. math:: rest_g = \sum_{i \in R_g} r_i
-
-    Parameters
-    ----------
-    r : (n,) float64, >= 0
-        In risk order.
-    rest : (G,) float64
-        The result.
     """
     part = _at_risk(risk) & ~(_own_event(risk) & efron)
     rest[:] = (part * r).sum(axis=1)
@@ -34,17 +29,11 @@ def sum_at_risk(r: Rows, risk: RiskSets, efron: bool, rest: NDArray[np.float64])
 def sum_seen(
     hazard: NDArray[np.float64], hazard_tied: NDArray[np.float64], risk: RiskSets, seen: Rows
 ) -> None:
-    r"""Sum of the hazard over the groups in which each row is at risk.
+    r"""Sum of the hazard over the groups in which each row is at risk, in risk order.
 
     .. math:: seen_i = \sum_{g: i \in R_g} h_g
 
     In its own group a row with an event takes `hazard_tied`.
-
-    Parameters
-    ----------
-    hazard, hazard_tied : (G,) float64, >= 0
-    seen : (n,) float64
-        The result, in risk order.
     """
     taken = np.where(_own_event(risk), hazard_tied[:, None], hazard[:, None])
     seen[:] = (_at_risk(risk) * taken).sum(axis=0)

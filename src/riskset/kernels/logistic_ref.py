@@ -24,14 +24,8 @@ __all__ = [
 class LogisticPass(NamedTuple):
     """One evaluation of the likelihood.
 
-    Attributes
-    ----------
-    log_likelihood : float
-    residual : (n,) float64
-        Observed minus expected, weighted: the gradient of the log likelihood in eta. Sums to 0.
-    variance : (n,) float64
-        Weighted variance of each row's outcome.
-    intercept : float
+    `residual` (n,) is observed minus expected, weighted: the gradient of the log likelihood in eta,
+    which sums to 0. `variance` (n,) is the weighted variance of each row's outcome.
     """
 
     log_likelihood: float
@@ -73,27 +67,15 @@ def _intercept(eta: Rows, sign: Rows, weight: Rows) -> float:
 def logistic_pass(eta: Rows, sign: Rows, weight: Rows, runtime: Runtime) -> LogisticPass:
     r"""Log likelihood of a logistic regression and its derivatives in `eta`.
 
-    With :math:`s_i` the sign, 1 for an event and -1 for none, and
-    :math:`z_i = s_i (\eta_i + b)`,
+    With :math:`s_i` the sign, 1 for an event and -1 for none, and :math:`z_i = s_i (\eta_i + b)`,
 
     .. math::
         \ell = -\sum_i w_i \log(1 + e^{-z_i}), \qquad
         residual_i = \frac{w_i s_i}{1 + e^{z_i}}, \qquad
         variance_i = \frac{w_i}{(1 + e^{z_i})(1 + e^{-z_i})}
 
-    where the intercept b makes :math:`\ell` largest, that is, the residuals sum to 0.
-
-    Parameters
-    ----------
-    eta : (n,) float64
-        Linear predictor, any finite value.
-    sign : (n,) float64
-        1 or -1.
-    weight : (n,) float64 >= 0
-
-    Notes
-    -----
-    If all rows of positive weight have the same sign, b is infinite, and :math:`\ell = 0`.
+    where the intercept b makes :math:`\ell` largest, that is, the residuals sum to 0. If all rows
+    of positive weight have the same sign, b is infinite, and :math:`\ell = 0`.
     """
     b = _intercept(eta, sign, weight)
     z = sign * (eta + b)
@@ -104,18 +86,9 @@ def logistic_pass(eta: Rows, sign: Rows, weight: Rows, runtime: Runtime) -> Logi
 
 
 def fit_intercepts(eta: Matrix, sign: Rows, unit: Rows, count: AnyArray, intercept: Rows) -> None:
-    """The intercept of each lane, as in `logistic_pass`.
+    """The intercept of each lane (8,), as in `logistic_pass`.
 
-    Parameters
-    ----------
-    eta : (n, 8) float64
-    sign : (n,) float64
-    unit : (n,) float64
-        Weight of a row.
-    count : (n, 8) uint8 or float64
-        How often it counts in a lane.
-    intercept : (8,) float64
-        The result.
+    A row weighs its `unit` times its `count` in the lane (n, 8).
     """
     for k in range(intercept.size):
         intercept[k] = _intercept(eta[:, k], sign, unit * count[:, k])
@@ -130,10 +103,7 @@ def residuals(
     residual: Matrix,
     value: Rows,
 ) -> None:
-    """Residuals of each lane to `residual` (n, 8), and its log likelihood to `value` (8,).
-
-    Arrays as in `fit_intercepts`; the intercepts are given.
-    """
+    """Residuals of each lane (n, 8), and its log likelihood (8,), at given intercepts."""
     log_likelihoods(eta, sign, unit, count, intercept, value)
     miss = _miss(sign[:, None] * (eta + intercept))
     residual[:] = unit[:, None] * count * sign[:, None] * miss

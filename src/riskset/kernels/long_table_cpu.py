@@ -18,16 +18,9 @@ def append_entries(
 ) -> None:
     """Put each entry behind those that its column already has.
 
-    Parameters
-    ----------
-    row, column : (m,) int32
-    value : (m,) float64, or (0,) if no column has values
-    next_slot : (p,) int64
-        Where the next entry of each column goes; moved on.
-    first_value : int
-        Slots from here on have a value, kept at ``values[slot - first_value]``.
-    indices, values
-        Filled.
+    `next_slot` (p,) is where the next entry of each column goes, and is moved on. Slots from
+    `first_value` on have a value, kept at ``values[slot - first_value]``; without any, `value` is
+    empty.
     """
     for k in range(row.size):
         slot = next_slot[column[k]]

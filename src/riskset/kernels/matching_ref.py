@@ -19,32 +19,13 @@ def match_closest(
     r"""Sets of one treated person and up to `ratio` controls, the closest pairs first.
 
     In round r = 1, 2, ... take all pairs of a treated person with r - 1 controls and an unused
-    control of the same block with :math:`d = |score_t - score_c| \le caliper`, in the order of
-    (d, person_t, person_c), and accept a pair if neither was taken in this round. Stop after
-    `ratio` rounds, or when a round adds nobody.
+    control of the same block with :math:`d = |score_t - score_c| \le caliper`, in the order of (d,
+    person_t, person_c), and accept a pair if neither was taken in this round. Stop after `ratio`
+    rounds (0: no limit), or when a round adds nobody.
 
-    Parameters
-    ----------
-    order : (n,) int64
-        Rows by (block, score, treated, person).
-    person : (n,) int64
-        Identity, unique: it breaks ties.
-    treated : (n,) int64, 0 or 1
-    score : (n,) int64
-        Whole numbers, so that distances and ties are exact.
-    block : (n,) int64
-        Pairs are formed within a block only.
-    caliper : int
-        Largest distance, inclusive.
-    ratio : int
-        Most controls in a set; 0: no limit.
-
-    Returns
-    -------
-    target : (n,) int64
-        Row of the treated person of the set, -1 if unmatched.
-    distance : (n,) int64
-        Of a control to the treated person of its set; 0 for others.
+    `order` are the rows by (block, score, treated, person). Scores are whole numbers, so that
+    distances and ties are exact, and `person` is unique. Returns the row of the treated person of
+    each row's set, -1 if unmatched, and the distance of a control to that person, 0 for others.
     """
     n = person.size
     target, distance = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)

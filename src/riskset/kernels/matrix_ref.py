@@ -42,24 +42,9 @@ def _stack(blocks: AnyArray, n_rows: int) -> Matrix:
 def cross_binary(
     block_ptr: Index, row: AnyArray, slots: Index, r: Rows, shift: int, runtime: Runtime
 ) -> Features:
-    r"""Sums of `r` over the rows where each column is 1.
+    r"""Sums of `r` (n,) over the rows where each of the columns `slots` (m,) of the part is 1.
 
     .. math:: g_s = \sum_i x_{is} r_i
-
-    Parameters
-    ----------
-    block_ptr : (n_blocks, q + 1) int64
-    row : (n_entries,) uint16
-        Row number within the block.
-    slots : (m,) int64
-        Columns of the part to use.
-    r : (n,) float64
-    shift : int
-        A block has ``2**shift`` rows.
-
-    Returns
-    -------
-    (m,) float64
     """
     return cross_valued(block_ptr, row, np.ones(row.size), slots, r, shift, runtime)
 
@@ -92,7 +77,7 @@ def product_binary(
     out: Rows,
     runtime: Runtime,
 ) -> None:
-    r"""Add the product with a vector to `out`.
+    r"""Add the product of the columns `slots` with a vector `v` (m,) to `out` (n,).
 
     .. math:: out_i \mathrel{+}= \sum_s x_{is} v_s
     """
@@ -129,19 +114,8 @@ def sparse_layout(
 ) -> tuple[Index, AnyArray, Rows]:
     """Compressed sparse columns, in any order of rows, to the blocked layout.
 
-    Parameters
-    ----------
-    indptr : (n_columns + 1,) int64
-    indices : (n_entries,) int32 or int64
-    values : (n_entries,) float64, or (0,) for a binary part
-    columns : (q,) int64
-        Columns to take, in the order of the part.
-
-    Returns
-    -------
-    block_ptr : (n_blocks, q + 1) int64
-    row : (n_entries,) uint16
-    value : (n_entries,) float64, or (0,)
+    Takes `columns` (q,) in the order of the part, and returns its pointers, row numbers and values;
+    without values it is a binary part.
     """
     n_blocks = max(1, (n_rows + (1 << shift) - 1) >> shift)
     block_ptr = np.zeros((n_blocks, columns.size + 1), dtype=np.int64)

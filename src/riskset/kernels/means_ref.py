@@ -79,20 +79,8 @@ def risk_set_means(values: Matrix, eta: Rows, risk: RiskSets) -> RiskSetMeans:
               r_i = w_i e^{\eta_i}
 
     once over the rows with an event in group g (tied), once over all others at risk (rest).
-
-    Parameters
-    ----------
-    values : (n, q) float64
-        Columns in risk order; q may be 0.
-    eta : (n,) float64
-        Linear predictor in risk order; never exponentiated unshifted. -inf: never at risk.
-
-    Returns
-    -------
-    log_rest, log_tied : (G,) float64
-        log D, -inf where nobody is in that part.
-    mean_rest, mean_tied : (G, q) float64
-        0 where nobody is in that part.
+    `values` (n, q) and `eta` (n,) are in risk order; q may be 0, and an eta of -inf is never at
+    risk. The logs of D (G,) are -inf and the means (G, q) 0 where nobody is in that part.
     """
     n_groups = risk.group_events.size
     rest = [_at_risk(risk, g) & ~_tied(risk, g) for g in range(n_groups)]
@@ -112,34 +100,19 @@ def tie_terms(
 ) -> TieTerms:
     r"""Hazard increments of every group, and the share of its tied rows in the risk-set means.
 
-    A group of m tied events with total weight N is m steps with the shares
-    :math:`c_k = 1 - k/m` of the tied rows still at risk (Efron), or one step with c = 1 (Breslow).
-    With R and T the sizes of the rest and of the tied rows,
+    A group of m tied events with total weight N is m steps with the shares :math:`c_k = 1 - k/m` of
+    the tied rows still at risk (Efron), or one step with c = 1 (Breslow). With R and T the sizes of
+    the rest and of the tied rows,
 
     .. math:: h_k = \frac{N/m}{R + c_k T}, \qquad q_k = \frac{c_k T}{R + c_k T},
 
     so that the risk-set mean at step k is :math:`(1 - q_k) \bar x_R + q_k \bar x_T`: a convex
     combination, and nothing is ever subtracted.
 
-    Parameters
-    ----------
-    log_rest, log_tied : (G,) float64
-        log R and log T from `risk_set_means`.
-    events : (G,) float64
-        N.
-    tied : (G,) int64
-        m.
-
-    Returns
-    -------
-    log_hazard : (G,)
-        log of the sum of h_k: hazard increment at eta = 0; -inf without events.
-    log_hazard_tied : (G,)
-        log of the sum of c_k h_k: the increment that a tied row is exposed to.
-    share, share_tied : (G,)
-        Mean of q_k weighted by h_k, and by c_k h_k.
-    share_event, square_event : (G,)
-        Plain means of q_k and of its square.
+    The results are (G,): the logs of the sum of h_k, which is the hazard increment at eta = 0 (-inf
+    without events), and of the sum of c_k h_k, which a tied row is exposed to; `share` and
+    `share_tied`, the means of q_k weighted by h_k and by c_k h_k; and `share_event` and
+    `square_event`, the plain means of q_k and of its square.
 
     References
     ----------
@@ -174,22 +147,9 @@ def follow_up_means(
 
     .. math:: L_i = \sum_{g} h_g, \qquad A_i = \sum_{g} h_g a_g / L_i
 
-    over the groups in which row i is at risk; in its own group a tied row takes
-    ``log_hazard_tied`` and ``values_tied``.
-
-    Parameters
-    ----------
-    values, values_tied : (G, q) float64
-        q may be 0.
-    log_hazard, log_hazard_tied : (G,) float64
-        From `tie_terms`.
-
-    Returns
-    -------
-    log_cumulative : (n,) float64
-        log L in risk order, -inf for a row that sees no event.
-    mean : (n, q) float64
-        A in risk order, 0 for such a row.
+    over the groups in which row i is at risk; in its own group a tied row takes ``log_hazard_tied``
+    and ``values_tied``. Values are (G, q), q may be 0. Returns log L (n,) and A (n, q) in risk
+    order, -inf and 0 for a row that sees no event.
     """
     n_rows, n_groups = risk.order.size, risk.group_events.size
     log_cumulative, mean = np.full(n_rows, -np.inf), np.zeros((n_rows, values.shape[1]))

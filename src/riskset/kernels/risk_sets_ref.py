@@ -18,18 +18,10 @@ __all__ = ["CoxPass", "cox_pass", "sum_totals"]
 class CoxPass(NamedTuple):
     """One evaluation of the partial likelihood.
 
-    Attributes
-    ----------
-    log_likelihood : float
-    residual : (n,) float64
-        Observed minus expected weighted events, in the caller's order: the gradient of the log
-        likelihood in eta.
-    expected : (n,) float64
-        Expected weighted events, in risk order.
-    log_total : (G,) float64
-        Log of the weighted sum of exp(eta) over the risk set; -inf where nobody is at risk.
-    log_hazard : (G,) float64
-        Log of the increment of the cumulative hazard at eta = 0; -inf for groups without events.
+    `residual` (n,) is observed minus expected weighted events in the caller's order: the gradient
+    of the log likelihood in eta. `expected` (n,) is in risk order. `log_total` (G,) is the log of
+    the weighted sum of exp(eta) over the risk set, -inf where nobody is at risk, and `log_hazard`
+    (G,) that of the increment of the cumulative hazard at eta = 0, -inf for groups without events.
     """
 
     log_likelihood: float
@@ -65,7 +57,7 @@ def _log_sum(log_r: Rows, share: Rows) -> float:
 
 
 def cox_pass(eta: Rows, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPass:
-    r"""Log partial likelihood and its gradient in `eta`.
+    r"""Log partial likelihood and its gradient in `eta` (n,), which is in the caller's order.
 
     With :math:`r_i = w_i e^{\eta_i}`, :math:`D_g` the sum of r over the risk set of group g,
     :math:`E_g` its part from the :math:`m_g` rows with an event, :math:`N_g` their weight, and
@@ -76,22 +68,9 @@ def cox_pass(eta: Rows, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPas
                - \sum_g \bar w_g \sum_{k=0}^{m_g - 1} \log(D_g - \tfrac{k}{m_g} E_g)
 
     and Breslow's is the same with :math:`E_g = 0`. The expected events of row i are its share of
-    every risk set it belongs to, where a row with an event in g counts :math:`1 - k/m_g`.
-
-    Parameters
-    ----------
-    eta : (n,) float64
-        Log hazard ratio, in the caller's order. Any finite value; never exponentiated unshifted.
-    risk : RiskSets
-        A row of the caller may stand in several places of the risk order, or in none.
-    efron : bool
-        Efron's treatment of ties instead of Breslow's.
-    runtime : Runtime
-
-    Returns
-    -------
-    CoxPass
-        The residuals sum to 0 over each stratum.
+    every risk set it belongs to, where a row with an event in g counts :math:`1 - k/m_g`. A row of
+    the caller may stand in several places of the risk order, or in none. Residuals sum to 0 over
+    each stratum. Any finite eta is valid, since none is exponentiated unshifted.
 
     Notes
     -----
@@ -135,19 +114,8 @@ def sum_totals(
     .. math:: r_i = w_i e^{\eta_i - s}, \qquad \sum_i w_i d_i (\eta_i - s),
               \qquad \sum_{i \in R_g} r_i
 
-    Parameters
-    ----------
-    eta : (n,) float64
-        In the caller's order, less than `risk_sets_cpu.MAX_ETA_SPAN` below `shift`.
-    shift : float
-        At least the largest eta.
-
-    Returns
-    -------
-    r : (n,) float64
-        In risk order.
-    score : float
-    total : (G,) float64
+    The `shift` s is at least the largest eta, which is less than `risk_sets_cpu.MAX_ETA_SPAN` above
+    the least. r (n,) is in risk order.
     """
     x = eta[risk.order] - shift
     r = risk.weight * np.exp(x)

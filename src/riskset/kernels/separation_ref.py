@@ -21,20 +21,9 @@ def peaks_nested(
 
     .. math:: p_g = \max_{i \in R_g} z_i
 
-    Parameters
-    ----------
-    z : (n,) float64
-        In risk order; -inf for absent rows.
-    group_ptr : (G + 1,) int64
-    starts : (G,) bool
-        Groups that begin a stratum.
-
-    Returns
-    -------
-    peak : (G,) float64
-        -inf where nobody is at risk.
-    at : (G,) int64
-        Any of the rows that attain it, in risk order; -1 where nobody is at risk.
+    `z` (n,) is in risk order, -inf for absent rows; `starts` (G,) marks the groups that begin a
+    stratum. Where nobody is at risk, the peak is -inf and the row -1; the row is any that attains
+    it.
     """
     group = np.arange(starts.size)[:, None]
     own, stratum = np.repeat(np.arange(starts.size), np.diff(group_ptr)), np.cumsum(starts)
@@ -44,13 +33,7 @@ def peaks_nested(
 def peaks_cover(
     z: Rows, own: Index, end: Index, level_rows: Index, level_ptr: Pointer, n_groups: int
 ) -> tuple[NDArray[np.float64], Index]:
-    """As `peaks_nested`, where row i is at risk in groups own[i] up to end[i].
-
-    Parameters
-    ----------
-    level_rows, level_ptr
-        See `RiskSets`; the specification does not need them.
-    """
+    """As `peaks_nested`, where row i is at risk in groups own[i] up to end[i]."""
     group = np.arange(n_groups)[:, None]
     return _peaks(z, (own <= group) & (group < end))
 
@@ -58,20 +41,10 @@ def peaks_cover(
 def attaining(
     z: Rows, peak: NDArray[np.float64], own: Index, end: Index
 ) -> tuple[Index, Index, Index]:
-    """Runs of groups, within each row's range, in which its z reaches the peak.
+    """Runs of groups, within each row's range own[i] to end[i], in which its z reaches the peak.
 
-    Parameters
-    ----------
-    z : (n,) float64
-    peak : (G,) float64
-    own, end : (n,) int64
-        The range of row i is own[i] up to end[i].
-
-    Returns
-    -------
-    rows, begin, stop : (n_runs,) int64
-        Row ``rows[k]`` has ``z >= peak`` in groups ``begin[k]`` up to ``stop[k]``, and not in the
-        groups of its range next to them. Sorted by row, then by group.
+    Row ``rows[k]`` of the results has ``z >= peak`` in groups ``begin[k]`` up to ``stop[k]``, and
+    not in the groups of its range next to them. Runs are sorted by row, then by group.
     """
     runs = []
     for i in range(z.size):

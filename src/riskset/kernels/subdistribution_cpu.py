@@ -228,13 +228,9 @@ def finegray_information(
 
 
 class RowsBefore(NamedTuple):
-    """Rows beyond those at hand that are in the first risk sets of a scan: their mean and size.
+    """Mean (q,) and size of other rows that are in the first risk sets of a scan, too.
 
-    Attributes
-    ----------
-    mean : (q,) float64
-    log_size : float
-        Log of the sum of their w e^eta; -inf for nobody.
+    `log_size` is the log of the sum of their w e^eta; -inf if there are none.
     """
 
     mean: NDArray[np.float64]
@@ -251,10 +247,8 @@ def nested_information(
 ) -> Matrix:
     """`finegray_information` without late entry, of a pass that was made.
 
-    Parameters
-    ----------
-    before : sequence of Before, optional
-        Of the rows up to their time and of each tail, where the rows at hand are a block of more.
+    Where the rows at hand are a block of more, `before` are the other rows that come before them,
+    for those up to their time and for each tail.
     """
     if before is None:
         before = [RowsBefore(np.zeros(x.shape[1]), -math.inf)] * (1 + len(tails))

@@ -27,14 +27,10 @@ __all__ = [
 
 
 class FineGrayPass(NamedTuple):
-    """One evaluation of the likelihood; see `risk_sets_ref.CoxPass` for the first of them.
+    """One evaluation of the likelihood; see `risk_sets_ref.CoxPass` for the first five.
 
-    Attributes
-    ----------
-    log_likelihood, residual, expected, log_total, log_hazard
-        `expected` counts what rows are exposed to up to their own time, in risk order.
-    expected_tail : tuple of (c,) float64
-        What rows with a competing event are exposed to after it, in the order of each tail.
+    `expected` counts what rows are exposed to up to their own time, in risk order, `expected_tail`
+    what rows with a competing event are exposed to after it, in the order of each tail.
     """
 
     log_likelihood: float
@@ -81,28 +77,16 @@ def _log_risk(
 def finegray_pass(
     eta: Rows, risk: RiskSets, tails: Sequence[Tail], runtime: Runtime
 ) -> FineGrayPass:
-    r"""Log partial likelihood of the subdistribution hazard, and its gradient in `eta`.
+    r"""Log partial likelihood of the subdistribution hazard, and its gradient in `eta` (n,).
 
     .. math::
         D_g = \sum_{time_i \ge t_g} r_i
               + \sum_{time_i < t_g,\, competing} r_i G(t_g-) / G(time_i-),
         \qquad \ell = \sum_i w_i d_i \eta_i - \sum_g N_g \log D_g
 
-    with :math:`r_i = w_i e^{\eta_i}` and Breslow's treatment of ties.
-
-    Parameters
-    ----------
-    eta : (n,) float64
-        Log subdistribution hazard ratio, in the caller's order; never exponentiated unshifted.
-    risk : RiskSets
-        Rows up to their own time; events are those of the cause of interest.
-    tails : sequence of Tail
-        Rows with a competing event, after it.
-
-    Returns
-    -------
-    FineGrayPass
-        The residuals sum to 0.
+    with :math:`r_i = w_i e^{\eta_i}` and Breslow's treatment of ties. `risk` has the rows up to
+    their own time, with the events of the cause of interest, and `tails` the rows with a competing
+    event after it. The residuals sum to 0.
 
     References
     ----------
@@ -127,17 +111,9 @@ def finegray_pass(
 def finegray_means(
     eta: Rows, risk: RiskSets, tails: Sequence[Tail], x: Matrix
 ) -> tuple[Matrix, NDArray[np.float64]]:
-    r"""Weighted mean of x over the risk set of every group with events, and N_g.
+    """Weighted mean of x over the risk set of every group with events, and N_g.
 
-    Parameters
-    ----------
-    x : (n, q) float64
-        Columns in the **caller's** order.
-
-    Returns
-    -------
-    means : (groups with events, q) float64
-    weights : (groups with events,) float64
+    `x` (n, q) is in the **caller's** order.
     """
     plain, later, log_total = _log_risk(eta, risk, tails)
     used = risk.group_events > 0
@@ -154,10 +130,7 @@ def finegray_information(
 
     .. math:: \sum_g N_g \sum_{i \in R_g} p_{gi} (x_i - \bar x_g)(x_i - \bar x_g)'
 
-    Parameters
-    ----------
-    x : (n, q) float64
-        Columns in the **caller's** order.
+    `x` (n, q) is in the **caller's** order.
     """
     plain, later, log_total = _log_risk(eta, risk, tails)
     means, weights = finegray_means(eta, risk, tails, x)

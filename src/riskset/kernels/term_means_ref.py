@@ -21,20 +21,8 @@ def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[M
     .. math:: \bar x = \sum_{i \in R_g} (1 - \tfrac{k}{m} d_i) r_i x_i \Big/
                        \sum_{i \in R_g} (1 - \tfrac{k}{m} d_i) r_i
 
-    Parameters
-    ----------
-    eta : (n,) float64
-        Log hazard ratio, in the caller's order.
-    risk : RiskSets
-    efron : bool
-    x : (n, q) float64
-        Columns in **risk order**.
-
-    Returns
-    -------
-    means : (terms, q) float64
-    weights : (terms,) float64
-        N_g, or N_g / m_g for each of Efron's terms.
+    `eta` (n,) is in the caller's order, `x` (n, q) in **risk order**. The weight is N_g, or N_g /
+    m_g for each of Efron's terms.
     """
     at_risk, own = _at_risk(risk), _own_group(risk)
     with np.errstate(divide="ignore"):

@@ -66,16 +66,9 @@ def _compile(source: str, arch: str, logs: io.StringIO | None = None) -> bytes:
 
 
 def machine_code(arch: int, folder: Path | None = None, more: str = "") -> bytes:
-    """The kernels for one architecture, from the cache if they are there.
+    """The kernels for one architecture (90 for sm_90), and those of the source `more`.
 
-    Parameters
-    ----------
-    arch : int
-        As 90 for sm_90.
-    folder : Path, optional
-        Where compiled kernels are kept; by default in the user's cache.
-    more : str
-        A source of other kernels, to follow them.
+    They come from the cache `folder`, by default the user's, if they are there.
 
     Raises
     ------

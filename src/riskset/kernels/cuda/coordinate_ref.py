@@ -22,15 +22,11 @@ def spread_column(
     xr: Matrix,
     xxr: Matrix,
 ) -> None:
-    """``x r`` and ``x^2 r`` at the entries of a column; elsewhere they are 0 and stay so.
+    """``x r`` and ``x^2 r`` at the entries of a column (n, 1); elsewhere they are 0 and stay so.
 
-    Parameters
-    ----------
-    r, xr, xxr : (n, 1) float64
-        In risk order. Of a column of zeros and ones the last two may be one array.
-    place : (m,) int32
-        In risk order, of many columns; this one's are ``first`` up to ``first + n_entries``.
-    value : (m,) float64, or (0,) if `is_binary`
+    Rows are in risk order. `place` and `value` are those of many columns; the entries of this one
+    are ``first`` up to ``first + n_entries``. Of a column of zeros and ones `xr` and `xxr` may be
+    one array.
     """
     rows, x = _entries(place, value, first, n_entries, is_binary)
     xr[rows, 0], xxr[rows, 0] = x * r[rows, 0], x**2 * r[rows, 0]
@@ -53,14 +49,8 @@ def move_column(
 ) -> None:
     r"""Add the step of a column to eta and renew :math:`r = w e^{\eta - s}`; clear its entries.
 
-    Parameters
-    ----------
-    row : (n,) int32
-        Risk order -> the caller's row, in whose order eta is.
-    weight, eta, r, xr, xxr : (n, 1) float64
-        In risk order, but for eta.
-    shift, step : (1, 1), (1,) float64
-        s; the step.
+    `eta` (n, 1) is in the caller's order, and `row` gives the caller's row of each place in risk
+    order.
     """
     rows, x = _entries(place, value, first, n_entries, is_binary)
     xr[rows] = xxr[rows] = 0.0
@@ -87,14 +77,9 @@ def take_step(
 ) -> None:
     """Add up the derivatives of a column and take its step (`ccd_ref.coordinate_step`).
 
-    Parameters
-    ----------
-    slope, bend : (n_tiles,) float64
-        From a kernel of `fused`, whose `ticket` and `status` become 0 for the next one.
-    score : (p,) float64
-        Sum of the covariate over all events, of which `slope` is the expectation.
-    beta, width, curvature : (p,) float64
-        Brought up to date at `column`.
+    `slope` and `bend` (n_tiles,) come from a kernel of `fused`, whose `ticket` and `status` become
+    0 for the next one. `score` (p,) is the sum of the covariate over all events, of which `slope`
+    is the expectation.
     """
     gradient, hessian = score[column] - slope.sum(), float(bend.sum())
     step[0], width[column] = coordinate_step(

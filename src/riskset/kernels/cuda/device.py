@@ -36,10 +36,7 @@ all rows have events), and its passes take some 60 more."""
 def backend_for(device: str, n_bytes: int, n_rows: int) -> Backend | None:
     """The GPU if passes over a design of so many bytes and rows should be made there, else None.
 
-    Parameters
-    ----------
-    device : {"cpu", "cuda", "auto"}
-        As of a `Runtime`; "cuda": the GPU whatever the size, or an error says why not.
+    With ``device="cuda"`` it is the GPU whatever the size, or an error says why not.
     """
     if device == "cuda":
         return open_device()
@@ -65,12 +62,9 @@ def device_name() -> str:
 
 
 def open_device(more: str = "") -> "CudaDevice":
-    """The current GPU, its kernels compiled and loaded, for use in the thread that calls.
+    """The current GPU, its kernels and those of the source `more` compiled and loaded.
 
-    Parameters
-    ----------
-    more : str
-        A source of other kernels, to follow those of the package.
+    It can be used in the thread that calls.
 
     Raises
     ------

@@ -63,19 +63,11 @@ def cox_fused(
     slope: Rows,
     bend: Rows,
 ) -> None:
-    """Breslow's method.
+    """Breslow's method, on arrays (n, 1) and (n,).
 
-    Parameters
-    ----------
-    r, xr, xxr : (n, 1) float64
-    events : (n,) float64
-    starts : (n,) uint8
-        The row is the first of its stratum; that of the first row is 1.
-    ticket, status : (1,), (1, n_tiles) int32
-        0 before; `n_tiles` and 2 after.
-    own, total : (1, n_tiles, 3) float64
-    slope, bend : (n_tiles,) float64
-        To be added up.
+    `starts` is 1 at the first row of each stratum. `ticket` (1,) and `status` (1, n_tiles) are 0
+    before, `n_tiles` and 2 after. `own` and `total` are (1, n_tiles, 3), `slope` and `bend`
+    (n_tiles,).
     """
     values = np.hstack([r, xr, xxr])
     at_risk = _scan(values, starts)
@@ -108,15 +100,9 @@ def efron_fused(
 ) -> None:
     """Efron's method: in the k-th of m terms the events of the group count 1 - k/m.
 
-    Parameters
-    ----------
-    is_tied : (n,) uint8
-        Rows with an event.
-    n_tied : (n,) int32
-        m, at the last row of a group with events.
-    own, total : (1, n_tiles, 7) float64
-        Sums of rows that count in full; of events of a group that is not over; and for `own`,
-        whether a group closed in the tile.
+    `is_tied` (n,) marks rows with an event, and `n_tied` (n,) is m at the last row of a group with
+    events. `own` and `total` (1, n_tiles, 7) are sums of rows that count in full, of events of a
+    group that is not over, and for `own`, whether a group closed in the tile.
     """
     values = np.hstack([r, xr, xxr])
     slope[:], bend[:] = 0.0, 0.0
@@ -168,19 +154,11 @@ def fg_fused(
 
     .. math:: D_g = \sum_{i \le g} r_i + \sum_c G_c(t_g-) \sum_{i > g, c_i = c} r_i / G_c(t_i-)
 
-    Parameters
-    ----------
-    later : (n,) float64
-        1 / G(time-) of rows with a competing event, 0 for others.
-    curve : (n,) int32
-        Censoring curve c of each row.
-    survival : (n_curves, n) float64
-        G(t-) of each curve; read where `events` is not 0.
-    status, own, total : (1 + n_curves, n_tiles) int32, (1 + n_curves, n_tiles, 3) float64
-        The sums up to each tile, and those of each curve from the end: the first is of the last
-        tile.
-    slope, bend : (n_tiles,) float64
-        By ticket: the tile of that number and the one as far from the end, by the later ticket.
+    `later` (n,) is 1 / G(time-) of rows with a competing event and 0 for others, `curve` (n,) the
+    censoring curve c of each row, and `survival` (n_curves, n) is G(t-) of each curve, read where
+    `events` is not 0. `status`, `own` and `total` have a row for the sums up to each tile, and one
+    for those of each curve from the end, whose first tile is the last. `slope` and `bend` are by
+    ticket: the tile of that number and the one as far from the end, by the later ticket.
     """
     values, tiles = np.hstack([r, xr, xxr]), _tiles(n_rows)
     at_risk = _scan(values, starts)

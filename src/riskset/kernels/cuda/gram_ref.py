@@ -31,12 +31,7 @@ def fill_bits(
 ) -> None:
     """Set bit ``place[c]`` of each column where the row sampled there has a one, no others.
 
-    Parameters
-    ----------
-    is_drawn : (n,) uint8
-    start, place : int32
-        Slots of row i: ``place[start[i]:start[i + 1]]``.
-    bits : (n_columns, n_words) uint64
+    ``place[start[i]:start[i + 1]]`` are the slots of row i.
     """
     bits[:] = 0
     gram_ref.fill_bits(block_ptr, row, shift, slots, is_drawn, start, place, bits, _ALONE)

@@ -34,14 +34,10 @@ def violations(
 ) -> None:
     r"""Relative violation of each optimality condition, and the largest of each lane.
 
-    With :math:`u = g - l_2 \beta`, it is :math:`|u - l_1 \mathrm{sign}(\beta)|` where
-    :math:`\beta \ne 0`, else :math:`\max(|u| - l_1, 0)`; divided by the column's `spread` and the
-    lane's `unit`. A gradient that is no number violates it without bounds.
-
-    Parameters
-    ----------
-    counts : (R, q) uint8
-        The others have no condition.
+    With :math:`u = g - l_2 \beta`, it is :math:`|u - l_1 \mathrm{sign}(\beta)|` where :math:`\beta
+    \ne 0`, else :math:`\max(|u| - l_1, 0)`; divided by the column's `spread` and the lane's `unit`.
+    A gradient that is not a number violates it without bounds. Columns whose `counts` (R, q) is 0
+    have no condition.
     """
     u = gradient - l2 * beta
     off = np.abs(u - l1 * np.sign(beta))
@@ -102,17 +98,10 @@ def learn(
 ) -> None:
     r"""Keep the secant pair of each lane's step, if it is a sensible one (BFGS in factored form).
 
-    With s the step taken, Bs its image and y the change of the negative gradient along it, the
-    lane gains the vectors :math:`y / \sqrt{s'y}` and :math:`Bs / \sqrt{s'Bs}`. A lane without room
-    begins anew.
-
-    Parameters
-    ----------
-    mine : (R, q) uint8
-        Columns of the lane.
-    n_pairs : (R,) int32
-        Vectors kept, changed in place; even.
-    pairs : (R, q, max_pairs) float64
+    With s the step taken, Bs its image and y the change of the negative gradient along it, the lane
+    gains the vectors :math:`y / \sqrt{s'y}` and :math:`Bs / \sqrt{s'Bs}` in `pairs` (R, q,
+    max_pairs), of which `n_pairs` (R,) are kept. A lane without room begins anew. `mine` (R, q)
+    marks the columns of the lane.
     """
     for k in range(n_lanes):
         own = mine[k] > 0

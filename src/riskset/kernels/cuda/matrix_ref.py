@@ -36,12 +36,7 @@ def cross_binary(
 ) -> None:
     """Sums of `r` (n, R) over the rows of each panel where each column is 1.
 
-    Parameters
-    ----------
-    block_ptr : (n_blocks, n_slots + 1) int64
-    slots : (n_columns,) int32
-        Columns of the part to use.
-    partial : (n_panels, n_columns, R) float64
+    To `partial` (n_panels, n_columns, R), for the columns `slots` of the part.
     """
     ones = np.ones(row.size)
     cross_valued(
@@ -127,17 +122,9 @@ def list_rows(
 ) -> None:
     """Chosen columns of a sparse part, row by row.
 
-    Parameters
-    ----------
-    base : (n_blocks,) int64
-        Entries of the chosen columns in the blocks before.
-    count : (n,) int32
-        Number of entries of each row.
-    row_ptr : (n + 1,) int64
-    column : (n_entries,) int32
-        Place in `slots`, in order within a row.
-    kept : (n_entries,) float64
-        Their values, of a part that has any.
+    `base` (n_blocks,) counts the entries of the chosen columns in the blocks before. The results
+    are the number of entries of each row, where they begin (n + 1,), the place in `slots` of each,
+    in order within a row, and their values if the part has any.
     """
     at, to, entry = _entries(block_ptr, row, slots, shift)
     order = np.lexsort([to, at])

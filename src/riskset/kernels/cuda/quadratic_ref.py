@@ -32,21 +32,10 @@ def minimise_quadratics(
 
     .. math:: B_k = s_k B + \sum_{a < n_k} (-1)^a p_{ak} p_{ak}'
 
-    Parameters
-    ----------
-    curvature : (q, q) float64
-        B, shared; a coordinate without curvature stays where it is.
-    scale, tolerance : (R,) float64
-    pairs : (R, q, max_pairs) float64
-        Vectors of the lane's secant updates, added and taken off in turn.
-    n_pairs : (R,) int32
-        How many of them count.
-    gradient, beta, box, step, image : (R, q) float64
-        The step starts at 0; its image is :math:`B_k d`.
-    may_move : (R, q) uint8
-        The others keep step 0.
-    size : (R, q) float64
-        Scratch: the diagonal, kept from vanishing by rounding.
+    B is `curvature` (q, q), s `scale` (R,), and p the vectors of the lane's secant updates, `pairs`
+    (R, q, max_pairs), of which `n_pairs` (R,) count. A coordinate without curvature, or that may
+    not move, keeps step 0. The step starts at 0, and its image is :math:`B_k d`. `size` (R, q) is
+    scratch: the diagonal, kept from vanishing by rounding.
     """
     for k in range(n_lanes):
         vectors = pairs[k, :, : n_pairs[k]]

@@ -40,15 +40,8 @@ def risks(
 
     .. math:: r_{p_i} = w_{p_i} \exp(\eta_{j_i} - s)
 
-    Parameters
-    ----------
-    eta : (n, R) float64
-        In the caller's order.
-    shift : (R,) float64
-        At least the largest eta of the lane.
-    row, place : (n_places,) int32
-        The caller's row j, and where its weight and its risk are kept p.
-    weight, r : (m, R) float64
+    with j the caller's `row`, in whose order eta (n, R) is, p the `place` where its weight and its
+    risk are kept, and s the `shift` (R,), at least the largest eta of the lane.
     """
     r[place] = weight[place] * np.exp(eta[row] - shift)
 
@@ -138,17 +131,12 @@ def add_nested(
     rest: Matrix,
     tied: Matrix,
 ) -> None:
-    r"""Sums over nested risk sets.
+    r"""Sums over nested risk sets (G, R).
 
     .. math:: rest_g = \sum_{\text{groups} \le g} r - tied_g
 
     with :math:`tied_g` the sum over the group's own rows with an event (kept for Efron only).
-
-    Parameters
-    ----------
-    carried : (n_chunks, R) float64
-        From `carry`, forwards.
-    rest, tied : (G, R) float64
+    `carried` comes from `carry`, forwards.
     """
     alive = _by_group(sums, group_piece[:-1], tied_piece)
     dead = _by_group(sums, tied_piece, group_piece[1:])
@@ -173,15 +161,11 @@ def add_tail(
     n_lanes: int,
     total: Matrix,
 ) -> None:
-    r"""Add the rows of a tail, which are at risk in the groups before their own.
+    r"""Add the rows of a tail, which are at risk in the groups before their own (G, R).
 
     .. math:: total_g \mathrel{+}= G_g \sum_{\text{groups} > g} r
 
-    Parameters
-    ----------
-    carried : (n_chunks, R) float64
-        From `carry`, backwards.
-    survival, total : (G, R) float64
+    `carried` comes from `carry`, backwards.
     """
     groups = _by_group(sums, group_piece[:-1], group_piece[1:])
     for c in range(n_chunks):
@@ -233,13 +217,10 @@ def hazards(
         h_g = \sum_{k<m} \frac{N_g / m}{rest_g + \frac{m-k}{m} tied_g}, \qquad
         h^{tied}_g = \sum_{k<m} \frac{m-k}{m} \frac{N_g / m}{rest_g + \frac{m-k}{m} tied_g}
 
-    with m the number of tied events; Breslow: :math:`h_g = N_g / rest_g`.
-
-    Parameters
-    ----------
-    value, least, handed : (n_chunks, R) float64
-        The chunk's part of the log likelihood (less that of `sums_ref.score`), its smallest risk
-        set with events, and its hazards up to the first group that starts, without that.
+    with m the number of tied events; Breslow: :math:`h_g = N_g / rest_g`. `value`, `least` and
+    `handed` (n_chunks, R) are the chunk's part of the log likelihood (less that of
+    `sums_ref.score`), its smallest risk set with events, and its hazards up to the first group that
+    starts, without that.
     """
     for c in range(n_chunks):
         value[c], least[c], handed[c] = 0.0, np.inf, 0.0
@@ -342,11 +323,7 @@ def residuals(
 ) -> None:
     """Observed less expected events of each row; `residual` holds its risk before.
 
-    Parameters
-    ----------
-    is_event : (n,) uint8
-    group : (n,) int32
-        Group of each of the caller's rows.
+    `group` (n,) is that of each of the caller's rows.
     """
     hazard = seen[group]
     if is_efron:

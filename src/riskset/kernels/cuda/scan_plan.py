@@ -109,14 +109,9 @@ def cut(place: AnyArray, group: Index, is_tied: NDArray[np.bool_], starts: AnyAr
 
 
 def nested(risk: RiskSets, is_event: NDArray[np.bool_], efron: bool) -> ScanPlan:
-    """Rows in risk sets up to their own time.
+    """Rows in risk sets up to their own time; `efron` tells rows with an event apart.
 
-    Parameters
-    ----------
-    is_event : (n,) bool
-        In the caller's order.
-    efron : bool
-        Tell rows with an event apart.
+    `is_event` (n,) is in the caller's order.
     """
     group = _groups(risk.group_ptr)
     return cut(risk.order, group, is_event[risk.order] & efron, risk.starts_stratum)
@@ -142,7 +137,7 @@ def levels(risk: RiskSets, is_event: NDArray[np.bool_], efron: bool) -> list[Lev
     for level in range(risk.level_ptr.size - 1):
         rows = risk.level_rows[risk.level_ptr[level] : risk.level_ptr[level + 1]]
         if level == 0:
-            # Rows that are never at risk must be told their residual, too.
+            # Rows that are never at risk need a residual, too.
             everyone = np.concatenate([rows, np.flatnonzero(~at_risk)])
             place, group = risk.order[rows], risk.own[rows]
             tied = is_event[place] & efron
