@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu.registers import Used, registers_used
 from riskset._errors import DeviceError
 from riskset.kernels.cuda import compile as compiler
 from riskset.kernels.cuda.signatures import signatures
@@ -17,17 +18,17 @@ MOST_REGISTERS = 64
 
 
 @pytest.fixture(scope="module")
-def used_by_arch() -> dict[int, dict[str, compiler.Used]]:
+def used_by_arch() -> dict[int, dict[str, Used]]:
     # NVRTC compiles one program at a time in a process.
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         known = compiler.architectures()
-        return dict(zip(known, pool.map(compiler.registers_used, known), strict=True))
+        return dict(zip(known, pool.map(registers_used, known), strict=True))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arch", compiler.architectures())
 def test_every_kernel_fits_into_registers(
-    arch: int, used_by_arch: dict[int, dict[str, compiler.Used]]
+    arch: int, used_by_arch: dict[int, dict[str, Used]]
 ) -> None:
     used = used_by_arch[arch]
     assert set(used) == set(signatures())

@@ -7,6 +7,7 @@ import pytest
 
 from emulator.backend import Emulator
 from emulator.build import MISSING, compiler, library_of, source_of
+from gpu.registers import registers_used
 from riskset.bench.fusion import FORMS, Fusion
 from riskset.bench.fusion_device import SOURCE, device_forms
 from riskset.bench.fusion_kernels import Vectors
@@ -58,7 +59,7 @@ def test_the_experiment_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_form_fits_into_registers() -> None:
     pytest.importorskip("cuda.core", reason="the packages of the extra `cuda` are not installed")
-    used = nvrtc.registers_used(90, SOURCE)
+    used = registers_used(90, SOURCE)
     assert {"scan_one", "scan_three", "transform_reduce", "finish"} <= set(used)
     assert all(u.spilled_bytes == 0 for u in used.values())
 

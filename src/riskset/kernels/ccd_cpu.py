@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from riskset._types import AnyArray, Features, Index, RiskSets, Rows
+from riskset.kernels import ccd_ref
 from riskset.kernels._jit import kernel
 from riskset.kernels.ccd_ref import CompetingStay, CoxState, FineGrayState
 
@@ -36,25 +37,7 @@ __all__ = [
 ]
 
 
-@kernel
-def coordinate_step(
-    gradient: float, hessian: float, beta: float, l1: float, l2: float, width: float
-) -> tuple[float, float]:
-    slope = gradient - l2 * beta
-    if beta > 0.0 or (beta == 0.0 and slope > l1):
-        slope -= l1
-    elif beta < 0.0 or (beta == 0.0 and slope < -l1):
-        slope += l1
-    else:
-        slope = 0.0
-    curvature = max(hessian, 0.0) + l2
-    step = 0.0
-    if slope != 0.0:
-        is_short = abs(slope) < curvature * width
-        step = slope / curvature if is_short else math.copysign(width, slope)
-    if l1 > 0.0 and beta * (beta + step) < 0.0:
-        step = -beta
-    return step, max(2.0 * abs(step), width / 2.0)
+coordinate_step = kernel(ccd_ref.coordinate_step)
 
 
 @kernel
@@ -152,20 +135,8 @@ def cox_state(eta: Rows, shift: float, risk: RiskSets, efron: bool) -> CoxState:
             tied[own[i]] += r[i]
         else:
             alive[own[i]] += r[i]
-    state = CoxState(
-        r,
-        own,
-        first,
-        end,
-        alive,
-        tied,
-        np.zeros(n_groups),
-        np.zeros(n_groups),
-        np.zeros(n_groups),
-        np.zeros(n_groups),
-        np.zeros(n_groups),
-        np.zeros(n_groups),
-    )
+    z = np.zeros((6, n_groups))
+    state = CoxState(r, own, first, end, alive, tied, z[0], z[1], z[2], z[3], z[4], z[5])
     if efron:
         _sum_efron(risk.group_ptr[:-1], state, risk)
     else:
@@ -325,19 +296,9 @@ def fg_state(eta: Rows, shift: float, risk: RiskSets, stay: CompetingStay) -> Fi
         alive[own[i]] += r[i]
         if stay.later[i] > 0.0:
             leaving[stay.curve[i], own[i]] += r[i] * stay.later[i]
+    z, curves = np.zeros((4, n_groups)), np.zeros((2, n_curves, n_groups))
     state = FineGrayState(
-        r,
-        own,
-        first,
-        end,
-        alive,
-        leaving,
-        np.zeros(n_groups),
-        np.zeros(n_groups),
-        np.zeros((n_curves, n_groups)),
-        np.zeros(n_groups),
-        np.zeros(n_groups),
-        np.zeros((n_curves, n_groups)),
+        r, own, first, end, alive, leaving, z[0], z[1], curves[0], z[2], z[3], curves[1]
     )
     _sum_strata(risk.group_ptr[:-1], state, risk, stay)
     return state

@@ -320,18 +320,12 @@ def _risks(r: Rows, risk: RiskSets, stay: CompetingStay) -> Matrix:
 def fg_state(eta: Rows, shift: float, risk: RiskSets, stay: CompetingStay) -> FineGrayState:
     """The state at a linear predictor; see `cox_state`."""
     n_groups, n_curves = risk.group_events.size, len(stay.survival)
+    alive, total, hazard, square, sums = np.zeros((5, n_groups))
+    leaving, after, sums_after = np.zeros((3, n_curves, n_groups))
     state = FineGrayState(
-        risk.weight * np.exp(eta[risk.order] - shift),
-        *_bounds(risk),
-        np.zeros(n_groups),
-        np.zeros((n_curves, n_groups)),
-        np.zeros(n_groups),
-        np.zeros(n_groups),
-        np.zeros((n_curves, n_groups)),
-        np.zeros(n_groups),
-        np.zeros(n_groups),
-        np.zeros((n_curves, n_groups)),
-    )
+        risk.weight * np.exp(eta[risk.order] - shift), *_bounds(risk), alive, leaving, total,
+        hazard, after, square, sums, sums_after,
+    )  # fmt: skip
     _sum_fg(state, risk, stay)
     return state
 

@@ -1,25 +1,15 @@
 """From the sources to machine code, by NVRTC: without a GPU, and once for each kind of GPU."""
 
 import hashlib
-import io
 import os
-import re
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from riskset._errors import DeviceError, MissingDependencyError
 from riskset.kernels.cuda.signatures import FOLDER, topics
 
-__all__ = [
-    "MIN_COMPUTE_CAPABILITY",
-    "Used",
-    "architectures",
-    "machine_code",
-    "program",
-    "registers_used",
-]
+__all__ = ["MIN_COMPUTE_CAPABILITY", "OPTIONS", "architectures", "machine_code", "program"]
 
 MIN_COMPUTE_CAPABILITY = 70
 """Earlier architectures (before Volta) have no independent threads in a warp."""
@@ -57,12 +47,11 @@ def architectures() -> list[int]:
     return [arch for arch in known if arch >= MIN_COMPUTE_CAPABILITY]
 
 
-def _compile(source: str, arch: str, logs: io.StringIO | None = None) -> bytes:
+def _compile(source: str, arch: str) -> bytes:
     from cuda.core import Program, ProgramOptions
 
-    verbose = {} if logs is None else {"ptxas_options": ["-v"]}
-    options = ProgramOptions(arch=arch, **OPTIONS, **verbose)
-    return bytes(Program(source, "c++", options).compile("cubin", logs=logs).code)
+    options = ProgramOptions(arch=arch, **OPTIONS)
+    return bytes(Program(source, "c++", options).compile("cubin").code)
 
 
 def machine_code(arch: int, folder: Path | None = None, more: str = "") -> bytes:
@@ -126,26 +115,3 @@ def _keep(code: bytes, path: Path) -> None:
             Path(file.name).replace(path)
         except OSError:  # a full disk
             Path(file.name).unlink()
-
-
-class Used(NamedTuple):
-    """What a kernel takes of a multiprocessor."""
-
-    registers: int
-    spilled_bytes: int
-
-
-def registers_used(arch: int, more: str = "") -> dict[str, Used]:
-    """Registers of each kernel, and what did not fit into them."""
-    logs = io.StringIO()
-    _compile(program() + more, f"sm_{arch}", logs)
-    found: dict[str, Used] = {}
-    name, spilled = "", 0
-    for line in logs.getvalue().splitlines():
-        if entry := re.search(r"Compiling entry function '(\w+)'", line):
-            name, spilled = entry[1], 0
-        elif spills := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line):
-            spilled = int(spills[1]) + int(spills[2])
-        elif used := re.search(r"Used (\d+) registers", line):
-            found[name] = Used(int(used[1]), spilled)
-    return found
