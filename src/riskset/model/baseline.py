@@ -28,24 +28,13 @@ class Baseline:
 
     .. math:: H(t \mid \eta) = e^{\eta - center} \sum_{t_g \le t} h_g
 
-    with the increments of Breslow, :math:`h_g = N_g / D_g`, or Efron,
-    :math:`h_g = \sum_k \frac{N_g/m}{D_g - (k/m) E_g}`, whichever ties method the coefficients were
-    fitted with; entry times, case weights and strata enter the risk sets as in the fit. In Fine and
-    Gray's model H is the cumulative subdistribution hazard, and :math:`1 - e^{-H}` the cumulative
-    incidence.
+    with the increments of Breslow, :math:`h_g = N_g / D_g`, or Efron, :math:`h_g = \sum_k
+    \frac{N_g/m}{D_g - (k/m) E_g}`, whichever ties method the coefficients were fitted with; entry
+    times, case weights and strata enter the risk sets as in the fit. In Fine and Gray's model H is
+    the cumulative subdistribution hazard, and :math:`1 - e^{-H}` the cumulative incidence.
 
-    Attributes
-    ----------
-    strata : (n_strata,) array
-        Labels.
-    stratum_ptr : (n_strata + 1,) int64
-        Event times of stratum s are ``time[stratum_ptr[s]:stratum_ptr[s + 1]]``.
-    time : (m,) float64
-        Distinct event times, ascending within a stratum.
-    log_cumulative : (m,) float64
-        log H at `time` and `center`.
-    center : float
-        Log relative hazard.
+    Event times of stratum s, distinct and ascending, are ``time[stratum_ptr[s]:stratum_ptr[s +
+    1]]``; `log_cumulative` is log H there, and `strata` are the labels.
 
     References
     ----------
@@ -62,20 +51,14 @@ class Baseline:
 
     @classmethod
     def fit(cls, loss: Loss, eta: Rows, center: float | None = None) -> "Baseline":
-        """From the training rows.
+        """From the training rows, at `center` or the middle of the finite linear predictors.
 
-        Parameters
-        ----------
-        loss : Loss
-            With the limiting risk sets of an infinite estimate the hazard is that of the rows that
-            stay at risk in the limit. To compare *all* rows, let finite coefficients stand for the
-            infinite ones instead: with the loss of all rows and ``eta + K z``, z the direction in
-            which the likelihood keeps rising and K large (1e4 over the least gap of z), new rows
-            with the same K get their limits, since only logarithms are ever kept.
-        eta : (n,) float64
-            Linear predictor in the caller's order, offset included. -inf: a row without risk.
-        center : float, optional
-            Default: the middle of the finite values of `eta`.
+        `eta` (n,) is in the caller's order, offset included; -inf is a row without risk. With the
+        limiting risk sets of an infinite estimate the hazard is that of the rows that stay at risk
+        in the limit. To compare *all* rows, let finite coefficients stand for the infinite ones
+        instead: with the loss of all rows and ``eta + K z``, z the direction in which the
+        likelihood keeps rising and K large (1e4 over the least gap of z), new rows with the same K
+        get their limits, since only logarithms are ever kept.
         """
         outcome = loss.outcome
         if center is None:
@@ -106,22 +89,12 @@ class Baseline:
     def cumulative_hazard(
         self, eta: Rows, times: object, stratum: object = None, places: Places | None = None
     ) -> Matrix:
-        r"""Cumulative hazard of rows at times.
+        """Cumulative hazard of k rows at times (k, n_times).
 
-        Parameters
-        ----------
-        eta : (k,) float64
-            Linear predictor of the rows, offset included; may be infinite.
-        times : (n_times,) numbers
-            In the unit of the fit, in any order.
-        stratum : (k,) labels, or a sequence of label arrays as in the fit, optional
-            Needed if the fit has strata.
-        places : Places, optional
-            How messages call the strata and the rows.
-
-        Returns
-        -------
-        (k, n_times) float64, 0 before the first event time, constant after the last.
+        It is 0 before the first event time, and constant after the last. `eta` has the offset
+        included and may be infinite. Times are in the unit of the fit, in any order. `stratum` are
+        labels, or a sequence of label arrays, as in the fit, which are needed if the fit has
+        strata, and `places` says what messages call them.
 
         Raises
         ------

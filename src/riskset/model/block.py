@@ -63,24 +63,10 @@ class BlockSource(Protocol):
 class BlockFacts(NamedTuple):
     """A block before it is joined to the others.
 
-    Attributes
-    ----------
-    version : str
-        Of riskset, where the block is.
-    head : Design
-        Without entries.
-    strata : (k,) array
-        Labels of the strata in the block.
-    first, last : (k,) float64
-        Latest and earliest time in each.
-    has_events : (k,) bool
-        Whether there is an event in each, in a row of positive weight.
-    n_rows, n_absent, n_events, n_near_ties : int
-        Rows, those of weight 0, those with an event, times that are nearly tied.
-    has_counts : bool
-        Whether all weights are whole numbers.
-    has_entry, has_cluster : bool
-        Late entry, clusters.
+    `version` is that of riskset where the block is, and `head` the design without entries. Each of
+    the k `strata` has its latest (`first`) and earliest time (`last`), and whether a row of
+    positive weight has an event in it. `n_absent` counts rows of weight 0, `n_near_ties` times that
+    are nearly tied; `has_counts` says whether all weights are whole numbers.
     """
 
     version: str
@@ -132,13 +118,9 @@ class EtaUpdate(NamedTuple):
 
 
 class StratumRanges(NamedTuple):
-    """Ranges of columns within strata: the largest, and ends of those of first and last stratum.
+    """Ranges of columns within strata: the largest (q,), and the ends of first and last stratum.
 
-    Attributes
-    ----------
-    largest : (q,) float64
-    low, high : (1 or 2, q) float64
-        One row if the block has one stratum.
+    `low` and `high` have one row if the block has one stratum, else two.
     """
 
     largest: Features

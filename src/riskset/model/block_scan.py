@@ -33,14 +33,9 @@ _Sums = NDArray[np.float64]
 class StratumEnds(NamedTuple):
     """Where the first stratum of a block ends, and its last begins, in groups.
 
-    Attributes
-    ----------
-    head : int
-        Groups of the stratum that began in a block before; 0 if none did.
-    end : int
-        First group of the last stratum.
-    has_start : bool
-        Whether a stratum begins in the block: then nothing is handed through it.
+    `head` are the groups of the stratum that began in a block before, 0 if none did, and `end` is
+    the first group of the last stratum. `has_start` says whether a stratum begins in the block:
+    then nothing is handed through it.
     """
 
     head: int
@@ -68,14 +63,9 @@ class StratumEnds(NamedTuple):
 class RiskSums(NamedTuple):
     """What a block hands on of its risks, in units of the exponential of its own `high`.
 
-    Attributes
-    ----------
-    low, high : float
-        Range of the linear predictors.
-    after : (1,) float64
-        Sum of r over the end, for the blocks after it.
-    before : (K,) float64
-        Sums of u over the head, one for each tail, for the blocks before it.
+    `low` and `high` are the range of the linear predictors; `after` (1,) is the sum of r over the
+    end, for the blocks after it, and `before` (K,) are the sums of u over the head, one for each
+    tail.
     """
 
     low: float
@@ -85,17 +75,11 @@ class RiskSums(NamedTuple):
 
 
 class HazardSums(NamedTuple):
-    """What a block hands on of its hazards, and its part of the likelihood.
+    """What a block hands on of its hazards, and its part of the likelihood, `value`.
 
-    Attributes
-    ----------
-    value : float
-    least : float
-        Log of the smallest sum over a risk set with events, in the common units.
-    before : (1,) float64
-        Sum of N/D over the head, for the blocks before it.
-    after : (K,) float64
-        Sums of G N/D over the end, one for each tail, for the blocks after it.
+    `least` is the log of the smallest sum over a risk set with events, in the common units;
+    `before` (1,) is the sum of N/D over the head, and `after` (K,) are the sums of G N/D over the
+    end, one for each tail.
     """
 
     value: float

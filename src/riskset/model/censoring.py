@@ -36,15 +36,8 @@ ROWS_PER_LOOK = 4096
 class CensoringTimes:
     """The rows of one group by their distinct times: what estimates under any weights share.
 
-    Attributes
-    ----------
-    rows : (m,) int64
-        The caller's rows, in the order of time.
-    at : (m,) int64, increasing
-        Number of distinct times before each row's own.
-    time : (k,) float64, increasing
-        The distinct times.
-    is_censored : (m,) bool
+    `rows` (m,) of the caller stand in the order of time, `at` is the number of distinct times
+    before each row's own, and `time` (k,) are the distinct times, both increasing.
     """
 
     rows: Index
@@ -72,16 +65,9 @@ class CensoringTimes:
 
         .. math:: G(t) = \prod_{u \le t} \left(1 - \frac{c_u}{Y_u}\right)
 
-        with :math:`c_u` the weight censored at u, and :math:`Y_u` the weight at risk of it.
-
-        Parameters
-        ----------
-        weight : (n,) float64
-            Of the caller's rows.
-        ties : {"crr", "finegray"}
-            Whether rows with an event at u count in :math:`Y_u` ("crr": as cmprsk::crr and
-            Cyclops), or have left before the censorings at u ("finegray": as
-            survival::finegray).
+        with :math:`c_u` the weight censored at u, and :math:`Y_u` the weight at risk of it, in
+        which rows with an event at u count (``ties="crr"``: as cmprsk::crr and Cyclops) or do not,
+        having left before the censorings at u ("finegray": as survival::finegray).
 
         References
         ----------
@@ -105,20 +91,10 @@ class CensoringTimes:
 class CensoringDistribution:
     """G(t-) for each row's own time and for the time of each group of events.
 
-    Attributes
-    ----------
-    group : (n,) int64
-        Censoring group of each row, 0..K-1.
-    own : (n,) float64
-        G(time-) of each row's own group at its own time.
-    at_events : (K, G) float64
-        G(t-) of each censoring group at the time of each group of events.
-    weight : (n,) float64 or None
-        Weight of each row in the estimate; None if G was given.
-    ties, beyond, weights
-        As in `estimate`.
-    times : tuple of CensoringTimes
-        Of each group; empty if G was given.
+    `group` (n,) is the censoring group of each row, 0..K-1, `own` (n,) is G(time-) of its group at
+    its own time, and `at_events` (K, G) is G(t-) of each censoring group at the time of each group
+    of events. `weight` (n,) of each row in the estimate is None, and `times` of the groups are
+    empty, if G was given. The other fields are as in `estimate`.
     """
 
     group: Index
@@ -143,25 +119,13 @@ class CensoringDistribution:
         carry_on: bool = False,
         times: tuple[CensoringTimes, ...] = (),
     ) -> "CensoringDistribution":
-        """Kaplan-Meier estimates of the censoring distribution, one for each group.
+        """Kaplan-Meier estimates of the censoring distribution, one for each group (n,), or one in all.
 
-        Parameters
-        ----------
-        ties
-            See `CensoringTimes.survival`.
-        group : (n,) int64, optional
-            Codes; None: one group.
-        beyond : {"zero", "last"}
-            After a group's last time its rows count no longer (as crr and finegray have it), or
-            with the last positive value.
-        weights : {"case", "none"}
-            Whether case weights count in the estimate.
-        source : (n,) float64, optional
-            Case weights to estimate from; None: the outcome's.
-        carry_on
-            Where the rows that it was estimated from have all left, G is its last positive value.
-        times : tuple of CensoringTimes, optional
-            Of each group, if they are known.
+        `ties`: see `CensoringTimes.survival`. After a group's last time its rows count no longer
+        (``beyond="zero"``, as crr and finegray have it), or with the last positive value ("last").
+        Case weights count in the estimate (``weights="case"``) or not ("none"); they are those of
+        `source`, or the outcome's. With `carry_on`, G is its last positive value where the rows
+        that it was estimated from have all left. `times` of each group save their preparation.
         """
         n = outcome.n_rows
         group = np.zeros(n, dtype=np.int64) if group is None else group

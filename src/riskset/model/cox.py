@@ -39,14 +39,9 @@ MAX_DENSE_NUMBERS = 1 << 27
 class Evaluation:
     """The likelihood at one linear predictor; arrays as in `CoxPass`.
 
-    Attributes
-    ----------
-    tails, expected_tail : tuple of Tail, tuple of (m,) float64
-        Fine-Gray: rows that stay in the risk sets after a competing event go on being expected to
-        fail.
-    intercept : float
-        Logistic regression: belongs to the linear predictor as given; infinite if all rows have
-        the same outcome.
+    In Fine and Gray's model, rows stay in the risk sets of the `tails` after a competing event,
+    where `expected_tail` counts their expected events. The `intercept` of a logistic regression
+    belongs to the linear predictor as given; it is infinite if all rows have the same outcome.
     """
 
     log_likelihood: float
@@ -172,23 +167,12 @@ class CoxLoss:
 
     @one_blas_thread
     def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
-        r"""Observed information of some columns, exact, in stored units.
+        r"""Observed information of some columns (q, q), exact, in stored units.
 
         .. math:: I = \sum_t w_t \sum_{i \in R_t} p_{ti} (z_i - \bar z_t)(z_i - \bar z_t)'
 
-        with one term t for each event group (Breslow) or event (Efron), :math:`p_{ti}` the share
-        of row i in its risk set and :math:`\bar z_t` the mean of that.
-
-        Parameters
-        ----------
-        design : Design
-        eta : (n,) float64
-            Offset included.
-        columns : (q,) int64
-
-        Returns
-        -------
-        (q, q) float64, symmetric, positive semidefinite up to rounding.
+        with one term t for each event group (Breslow) or event (Efron), :math:`p_{ti}` the share of
+        row i in its risk set and :math:`\bar z_t` the mean of that.
 
         Notes
         -----

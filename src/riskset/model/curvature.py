@@ -60,23 +60,11 @@ def sampled_information(
     raise_rare: bool = True,
     sums: DesignSums | None = None,
 ) -> Matrix:
-    """Positive semidefinite model of `Loss.information`.
+    """Positive semidefinite model of `Loss.information`, from a sample of rows.
 
-    Parameters
-    ----------
-    eta : (n,) float64
-        Offset included.
-    columns : (q,) int64
-    n_samples : int
-        Rows to draw, about 50 for each column or more.
-    raise_rare : bool
-        Give columns too rare for the sample a safe diagonal; not for judging collinearity.
-    sums : Sums, optional
-        Who reads the design; by default the host.
-
-    Returns
-    -------
-    (q, q) float64
+    About 50 rows for each column or more should be drawn. `raise_rare` gives columns that are too
+    rare for the sample a safe diagonal; not for judging collinearity. `sums` reads the design, by
+    default the host.
 
     Notes
     -----
@@ -307,12 +295,8 @@ def raise_diagonal(
 ) -> None:
     """Raise the diagonal of columns too rare for the sample to their variance over all rows.
 
-    Parameters
-    ----------
-    first, square : (q,) float64
-        Sums over those expected to fail of each column and of its square.
-    events : float
-        Expected events.
+    `first` and `square` (q,) are the sums of each column and of its square over those expected to
+    fail, of whom there are `events`.
     """
     rare = square * n_samples < MIN_SAMPLED_ENTRIES * events
     pooled = np.maximum(square - first**2 / events, 0.0)
@@ -332,14 +316,10 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
         (Cu)_i = h_i u_i - r_i \sum_{g: i \in R_g} \frac{N_g}{D_g} \bar u_g,
         \qquad \bar u_g = \sum_{i \in R_g} r_i u_i / D_g
 
-    with h the expected events: one scan in each direction, O(n). Ties are treated as Breslow's, and
-    rows further than `MAX_ETA_SPAN` below the largest eta as if they were there: this serves steps,
-    whose gradient is exact. Of a logistic regression :math:`C = \mathrm{diag}(v) - v v' / \sum v`.
-
-    Returns
-    -------
-    callable
-        From (n,) float64 to (n,) float64, in the caller's order.
+    with h the expected events: one scan in each direction, O(n). Vectors (n,) are in the caller's
+    order. Ties are treated as Breslow's, and rows further than `MAX_ETA_SPAN` below the largest eta
+    as if they were there: this serves steps, whose gradient is exact. Of a logistic regression
+    :math:`C = \mathrm{diag}(v) - v v' / \sum v`.
     """
     risk = loss.risk
     eta = np.maximum(eta, eta.max() - 0.9 * MAX_ETA_SPAN)

@@ -27,15 +27,10 @@ FLOAT = np.dtype(np.float64)
 
 
 class DeviceEvaluation(NamedTuple):
-    """The partial likelihood of each lane.
+    """The partial likelihood of each lane (R,), and residuals (n, R) in the caller's order.
 
-    Attributes
-    ----------
-    log_likelihood : (R,) float64
-    residual : (n, R) Array
-        In the caller's order; good until the next evaluation.
-    is_safe : (R,) bool
-        False where eta spans too much for one shift: the other numbers say nothing.
+    The next evaluation writes over the residuals. Where `is_safe` is False, eta spans too much for
+    one shift, and the other numbers are not valid.
     """
 
     log_likelihood: Rows
@@ -84,23 +79,8 @@ class _LateEntryLevel:
 class DeviceLoss:
     """Log partial likelihood and its gradient in eta, lane by lane.
 
-    Parameters
-    ----------
-    loss : Loss
-        The likelihood on the whole data.
-    parts : sequence of Part
-        A lane for each; more lanes of weight 0 follow.
-    backend : Backend
-    carry_on
-        As in `Loss.replicate`.
-
-    Attributes
-    ----------
-    n_lanes : int
-    weight : (n, R) Array
-        In the caller's order.
-    is_event : (n,) Array
-    n_events, total_weight : (R,) float64
+    There is a lane for each of the `parts` of the `loss` of the whole data, and `n_lanes` may be
+    more: those have weight 0. `carry_on` is as in `Loss.replicate`.
     """
 
     def __init__(

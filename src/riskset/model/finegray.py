@@ -28,14 +28,8 @@ __all__ = ["FineGrayLoss"]
 class FineGrayLoss:
     """Log partial likelihood of the subdistribution hazard, its gradient and its curvature.
 
-    Attributes
-    ----------
-    outcome : Outcome
-        `cause` is the cause of interest; every other positive code is a competing event.
-    censoring : Censoring
-    runtime : Runtime
-    limit : (RiskSets, tuple of Tail) or None
-        As in `CoxLoss`.
+    The `cause` of the outcome is the cause of interest; every other positive code is a competing
+    event. `limit` has the risk sets and tails to use in place of these, as in `CoxLoss`.
     """
 
     outcome: Outcome

@@ -37,20 +37,9 @@ def incidence_from_hazards(
     jump is spread over a moment, in which the causes compete at constant rates; so the incidences
     rise from 0, and with S add up to 1, whatever the covariates.
 
-    Parameters
-    ----------
-    baselines : sequence of Baseline
-        One for each cause, of the same strata.
-    eta : (n_causes, k) float64
-        Linear predictors of the rows for each cause.
-    times : (n_times,) float64
-        In any order.
-    stratum, places
-        As for `Baseline.cumulative_hazard`.
-
-    Returns
-    -------
-    (n_causes, k, n_times) float64 in [0, 1]
+    There is a baseline for each cause, all with the same strata, and a linear predictor for each
+    cause and row (n_causes, k); the result is (n_causes, k, n_times). See
+    `Baseline.cumulative_hazard`.
 
     Notes
     -----

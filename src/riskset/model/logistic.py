@@ -42,13 +42,8 @@ class LogisticLoss:
 
     .. math:: \ell(\eta) = \max_b \sum_i w_i \bigl(y_i (\eta_i + b) - \log(1 + e^{\eta_i + b})\bigr)
 
-    Attributes
-    ----------
-    outcome : Outcome
-        Its events are the y; it has one time and one stratum (`of`).
-    runtime : Runtime
-    origin : LogisticLoss or None
-        What this is the limit of, without the rows whose probability became 0 or 1.
+    The events of the outcome are the y; it has one time and one stratum (`of`). `origin` is what
+    this is the limit of, without the rows whose probability became 0 or 1.
     """
 
     outcome: Outcome
@@ -140,22 +135,11 @@ class LogisticLoss:
 
     @one_blas_thread
     def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
-        r"""Observed information of some columns, exact, in stored units.
+        r"""Observed information of some columns (q, q), exact, in stored units.
 
         .. math:: I = \sum_i v_i (z_i - \bar z)(z_i - \bar z)', \qquad v_i = w_i p_i (1 - p_i)
 
         with :math:`\bar z` the mean of the rows with weights v: what the intercept leaves.
-
-        Parameters
-        ----------
-        design : Design
-        eta : (n,) float64
-            Offset included.
-        columns : (q,) int64
-
-        Returns
-        -------
-        (q, q) float64, symmetric and positive semidefinite.
         """
         v = self.evaluate(eta).expected
         total = max(float(v.sum()), 1e-300)
@@ -194,13 +178,6 @@ class LogisticLoss:
 
         Rows above the border between events and others get probability 1, those below it 0, and
         both drop out.
-
-        Parameters
-        ----------
-        z : (n,) float64
-            x'd, d a direction of recession.
-        slack : (n,) float64
-            How much of it may be rounding.
         """
         outcome, used = self.outcome, self.outcome.weight > 0
         lowest = int(np.where(used & outcome.is_event, z, np.inf).argmin())

@@ -59,19 +59,12 @@ class Loss(Protocol):
         carry_on: bool = False,
         runtime: Runtime | None = None,
     ) -> "Loss":
-        """The same likelihood with other case weights, as of a fold or a resample.
+        """The same likelihood with other case weights (n,), as of a fold or a resample.
 
-        Parameters
-        ----------
-        weight : (n,) float64 >= 0
-            Case weights.
-        censoring : (n,) float64 >= 0, optional
-            Fine-Gray: case weights of the rows that estimate the distribution of censoring; None:
-            those of this likelihood.
-        carry_on
-            Fine-Gray: where those rows have all left, take the last positive value.
-        runtime
-            Where its kernels run; None: where those of this likelihood do.
+        In Fine and Gray's model, `censoring` (n,) are the case weights of the rows that estimate
+        the distribution of censoring, by default those of this likelihood. With `carry_on`, its
+        last positive value is used where those rows have all left. Kernels run in `runtime`, by
+        default that of this likelihood.
         """
 
     def restricted(self, risk: RiskSets, tails: tuple[Tail, ...]) -> "Loss":
@@ -91,12 +84,7 @@ class Loss(Protocol):
     def in_limit(self, z: Rows, slack: Rows) -> "Loss":
         """What is left as coefficients go to infinity along a direction d of recession.
 
-        Parameters
-        ----------
-        z : (n,) float64
-            x'd.
-        slack : (n,) float64
-            How much of it may be rounding.
+        `z` (n,) is x'd, of which `slack` (n,) may be rounding.
         """
 
     def as_partial(self) -> "Loss":

@@ -27,13 +27,8 @@ __all__ = ["without_levels", "without_references"]
 def without_references(design: Design, penalty: Penalty | None) -> Design:
     """A design without the first levels that its model cannot have.
 
-    A category without all of its levels in the design stays as it is. Levels that the penalty names
-    as unpenalised stay, and the first of the others goes.
-
-    Parameters
-    ----------
-    penalty : Penalty, optional
-        Of the model, at any strength above 0; None: maximum likelihood.
+    A category without all of its levels in the design stays as it is. Levels that the penalty, at
+    any strength above 0, names as unpenalised stay, and the first of the others goes.
 
     Raises
     ------

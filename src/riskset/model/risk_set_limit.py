@@ -67,12 +67,7 @@ def attaining_peaks(
 ) -> tuple[RiskSets, tuple[Tail, ...]]:
     """Risk sets and tails of the rows that attain the maximum of z.
 
-    Parameters
-    ----------
-    z : (n,) float64
-        x'd, d a direction of recession.
-    slack : (n,) float64
-        How much of it may be rounding.
+    `z` (n,) is x'd of a direction d of recession, of which `slack` (n,) may be rounding.
     """
     peak, top = peaks(risk, tails, z)
     peak = peak - slack[top]

@@ -66,12 +66,8 @@ def join(
 ) -> Joined:
     """Join blocks into the rows of one likelihood; `censoring` is None for Cox's.
 
-    With `absent_is_zero`, columns that a block does not have are 0 in it.
-
-    Raises
-    ------
-    InputError
-        Naming the block that does not fit to the others, or cannot be fitted in blocks.
+    With `absent_is_zero`, columns that a block does not have are 0 in it. Blocks that do not fit to
+    the others, or cannot be fitted in blocks, are refused by name.
     """
     if absent_is_zero:
         columns = {

@@ -28,12 +28,8 @@ SORT = (
 class Neighbours:
     """The order of blocks, and the strata that they share with those before and after them.
 
-    Attributes
-    ----------
-    order : list of int
-        Blocks.
-    first, last : list of (int or None)
-        Of each block, in the given order: which of its strata goes on from another, and in another.
+    `first` and `last` say of each block, in the given order, which of its strata goes on from
+    another block, and in another.
     """
 
     def __init__(self, n_blocks: int) -> None:
@@ -43,13 +39,7 @@ class Neighbours:
 
 
 def order_of(facts: Sequence[BlockFacts], names: Sequence[str]) -> Neighbours:
-    """Put blocks into risk order.
-
-    Raises
-    ------
-    InputError
-        If that cannot be done without cutting blocks; it names the blocks.
-    """
+    """Put blocks into risk order, or name those that would have to be cut."""
     places: dict[Any, list[tuple[int, int]]] = {}
     for b, fact in enumerate(facts):
         for k, label in enumerate(fact.strata.tolist()):
@@ -163,14 +153,9 @@ def backwards(
 def survival_before(
     times: Sequence[CensoringTotals], ties: CensoringTies
 ) -> tuple[list[Rows], float]:
-    """Kaplan-Meier estimate of the distribution of censoring, from all blocks.
+    """Kaplan-Meier estimate G of the distribution of censoring, from all blocks.
 
-    Returns
-    -------
-    list of (k,) float64
-        G(t-) at the distinct times of each block.
-    float
-        Its last value that is positive.
+    Returns G(t-) at the distinct times of each block, and the last value of G that is positive.
     """
     time = np.concatenate([t.time for t in times])
     n = time.size

@@ -63,25 +63,9 @@ class BlockEvaluation:
 class BlockRows:
     """All rows, by block in risk order, as a `RowOperator`, and the exchanges that it takes.
 
-    Parameters
-    ----------
-    crew : Crew
-        Of `Block`, joined.
-    head : Design
-        Names and common units of the columns.
-    order : sequence of int
-        Blocks in risk order.
-    links : sequence of BlockBoundary
-        In that order.
-
-    Attributes
-    ----------
-    n_events : float
-        Weighted number of events.
-    most_rows : int
-        Of a block.
-    was_too_wide : bool
-        Whether a linear predictor could not be evaluated.
+    The blocks of the `crew` are joined, and `head` has the names and common units of the columns.
+    The most rows of a block are `most_rows`; `was_too_wide` says whether a linear predictor could
+    not be evaluated.
     """
 
     has_last_word = True

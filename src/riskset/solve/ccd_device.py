@@ -45,12 +45,6 @@ class _ColumnEntries(NamedTuple):
 class DeviceSweeps:
     """Steps of single coordinates, in the memory of a backend.
 
-    Parameters
-    ----------
-    design, loss
-        Of the whole data, in risk sets that nobody enters late.
-    backend : Backend
-
     Raises
     ------
     DeviceError
@@ -131,16 +125,8 @@ class DeviceSweeps:
     ) -> None:
         """One step of each active coordinate in turn.
 
-        Parameters
-        ----------
-        active : (q,) int64
-        eta : (n, 1) Array
-            Where the sweep starts; brought up to date.
-        shift : (1, 1) Array
-            At least the largest eta.
-        penalties : l1, l2 (p,) float64
-        state : beta, width, curvature (p,) float64
-            As in `ccd_ref.cox_sweep`; brought up to date.
+        `eta` (n, 1), where the sweep starts, and the `state` (beta, width and curvature as in
+        `ccd_ref.cox_sweep`) are brought up to date. `shift` (1, 1) is at least the largest eta.
         """
         self.launch(
             "risks", eta=eta, shift=shift, row=self._row, place=self._here, weight=self._weight,

@@ -27,15 +27,9 @@ of the risk, as with weak penalties and few events."""
 class CurvatureModel:
     """Curvature of the negative log likelihood on a working set that may grow.
 
-    Attributes
-    ----------
-    columns : (q,) int64
-    matrix : (q, q) float64
-        Positive semidefinite.
-    each : int
-        Rows of a sample for each column.
-    is_exact : bool
-        Whether `matrix` is the information where it was last asked for, but for `RIDGE_FACTOR`.
+    Its `matrix` on `columns` is positive semidefinite. `each` are the rows of a sample for each
+    column. `is_exact` says whether the matrix is the information where it was last asked for, but
+    for `RIDGE_FACTOR`.
     """
 
     def __init__(self, problem: NewtonProblem, each: int = 50) -> None:
@@ -58,14 +52,9 @@ class CurvatureModel:
     def at(self, columns: Index, eta: Rows | Array, residual: float, *, is_cold: bool) -> Matrix:
         """The curvature to use for the next step.
 
-        Parameters
-        ----------
-        eta : (n,) float64, or Array (n, 1)
-            Of the host, or of the device of the problem.
-        residual : float
-            Relative KKT residual now; that it shrinks too slowly is the sign of a bad model.
-        is_cold : bool
-            No step was made yet: the curvature there is soon replaced, so it may be coarse.
+        `eta` is that of the host, or of the device of the problem. A relative KKT `residual` that
+        shrinks too slowly is the sign of a bad model. If `is_cold`, no step was made yet: the
+        curvature there is soon replaced, so it may be coarse.
         """
         self.is_exact = self._is_exact(columns)
         if self.is_exact:

@@ -38,16 +38,9 @@ MAX_DENSE_NUMBERS = 1 << 22
 class Direction:
     """A direction d with whole components, in stored units.
 
-    Attributes
-    ----------
-    columns : (k,) int64
-        Those that are not 0.
-    whole : tuple of k int
-        Their components, in any common unit.
-    n_features : int
-    is_rounded : bool
-        Columns were rounded in their last place, as sums and differences of others are: what they
-        hide by that is equal.
+    `whole` are the components of `columns` (k,), which are not 0, in any common unit. `is_rounded`:
+    columns were rounded in their last place, as sums and differences of others are, and what they
+    hide by that is equal.
     """
 
     columns: Index
@@ -80,14 +73,6 @@ class Direction:
 def order_of(design: Design, direction: Direction, runtime: Runtime) -> Rows:
     """Numbers (n,) in the order of x'd, equal where x'd is equal: no rounding decides.
 
-    Parameters
-    ----------
-    design : Design
-    direction : Direction
-        In stored units.
-
-    Notes
-    -----
     O(n log n), and Python's integers for each kind of row among those that floating point cannot
     tell from others.
     """
@@ -175,11 +160,6 @@ def on_face(conditions: Sequence[Sequence[int]], near: Features) -> list[Fractio
 
     Gauss-Jordan elimination in fractions: the columns without a pivot keep the value that they
     have, and the others follow.
-
-    Parameters
-    ----------
-    conditions : sequence of (k,) int
-    near : (k,) float64
     """
     basis: dict[int, list[Fraction]] = {}
     for condition in conditions:

@@ -75,18 +75,10 @@ estimate that is finite on some of the rows is finite on all."""
 class RoundingBounds(NamedTuple):
     """How far gradients and information of some columns may be off.
 
-    Attributes
-    ----------
-    unit : float
-        Error of a sum as a share of the sum of the sizes of its terms.
-    reach : (q,) float64
-        No number of a column, and none that it was summed from, is larger.
-    n_events : float
-        Weighted.
-    is_difference : bool
-        The information was computed as a difference of second moments.
-    drift : float
-        Sum of the residuals, which is 0 where the intercept of a logistic regression is exact.
+    `unit` is the error of a sum as a share of the sum of the sizes of its terms. No number of a
+    column, and none that it was summed from, is larger than its `reach` (q,). `is_difference`: the
+    information was computed as a difference of second moments. `drift` is the sum of the residuals,
+    which is 0 where the intercept of a logistic regression is exact.
     """
 
     unit: float
@@ -104,18 +96,10 @@ class RoundingBounds(NamedTuple):
 
 
 class ScoreAndInformation(NamedTuple):
-    """Gradient and information of some columns at one linear predictor, whichever it is.
+    """Gradient (q,) and information (q, q) of some ascending columns at any one linear predictor.
 
-    Attributes
-    ----------
-    columns : (q,) int64
-        Ascending.
-    information : (q, q) float64
-        Exact but for rounding, in stored units: not a sample, nor corrected by secant pairs.
-    gradient : (q,) float64
-        Of the log likelihood, in stored units.
-    drift : float
-        See `RoundingBounds`.
+    Both are in stored units. The information is exact but for rounding: not a sample, nor corrected
+    by secant pairs. `drift`: see `RoundingBounds`.
     """
 
     columns: Index
@@ -128,13 +112,8 @@ class ScoreAndInformation(NamedTuple):
 class FreeColumns:
     """Columns without a penalty and their information at some point.
 
-    Attributes
-    ----------
-    columns : (q,) int64
-    size : (q,) float64
-        Square root of the information of each column alone, in stored units.
-    eigenvalues, vectors : (q,), (q, q) float64
-        Of the information in units of `size`.
+    `size` (q,) is the square root of the information of each column alone, in stored units;
+    eigenvalues (q,) and vectors (q, q) are of the information in units of `size`.
     """
 
     design: Design
@@ -158,10 +137,7 @@ class FreeColumns:
     def are_estimable(self, spread: Features, n_events: float) -> bool:
         """Whether all carry information, none repeats others, and the numbers have digits.
 
-        Parameters
-        ----------
-        spread : (q,) float64
-            Unit of each column.
+        `spread` (q,) is the unit of each column.
         """
         has_some = self.size >= MIN_INFORMATION_SHARE * spread * np.sqrt(n_events)
         return bool(has_some.all() and self.eigenvalues[0] > MIN_EIGENVALUE)
@@ -190,16 +166,8 @@ class FreeColumns:
     ) -> float:
         r"""The bound on :math:`\mathrm{range}(x's) + R \lVert r \rVert_{I^{-1}}`.
 
-        Parameters
-        ----------
-        step : (q,) float64
-            s, in stored units.
-        rest : (q,) float64
-            ``|g - I s|`` as computed.
-        span : float
-            Range of x's.
-        ranges : (q,) float64
-            Of each column.
+        `step` (q,) is s in stored units, `rest` (q,) is ``|g - I s|`` as computed, `span` the range
+        of x's, and `ranges` (q,) those of the columns.
         """
         # Sizes of the terms of gradient and information, in units of `size`: residuals sum to at
         # most 2 n_events in size, and no number of a column is larger than `reach`.
@@ -226,19 +194,9 @@ class FreeColumns:
 class ProofFrame:
     """Free columns in coordinates that are told apart well: combinations of those that are not.
 
-    Attributes
-    ----------
-    loss : Loss
-    transform : (q, q) float64
-        Columns of the frame are those of the design in stored units times this.
-    is_plain : bool
-        They are those of the design themselves.
-    free : FreeColumns
-        Of the frame.
-    ranges, rounding
-        See `FreeColumns.bound`.
-    gradient : (q,) float64
-        Of the log likelihood along the columns of the frame.
+    Columns of the frame are those of the design in stored units times `transform` (q, q);
+    `is_plain`: they are those of the design themselves. `gradient` (q,) is that of the log
+    likelihood along them. `ranges` and `rounding`: see `FreeColumns.bound`.
     """
 
     loss: Loss

@@ -46,34 +46,15 @@ def fit_by_newton(
 ) -> Solution:
     """Minimise the penalised negative log likelihood.
 
-    Parameters
-    ----------
-    design, loss : Design, Loss
-        The offset of the outcome is part of the linear predictor.
-    l1, l2 : (p,) float64
-        Penalties of each coefficient in the user's units, on the total log likelihood.
-    tol : float
-        Bound on the relative KKT residual over all columns.
-    max_iter : int
-        Largest number of Newton steps.
-    start : Solution, optional
-        Warm start.
-    problem : Problem, optional
-        Of the same design and loss, to save its preparation.
-    aliased : (p,) bool, optional
-        Columns to leave out, to save the search for those that cannot be estimated.
-    report : callable, optional
-    separate : bool
-        Whether to look for infinite estimates; if not, theirs is a finite value that satisfies the
-        conditions to `tol`.
-    method : callable
-        Makes the `Minimisation` that approaches the minimum; `solve.ccd` has another. The limit of
-        an infinite estimate is always found by Newton steps.
+    Penalties (p,) of each coefficient are in the user's units, on the total log likelihood, and
+    `tol` is a bound on the relative KKT residual over all columns. A `problem` of the same design
+    and loss saves its preparation, and `aliased` columns to leave out save the search for those
+    that cannot be estimated. If infinite estimates are not looked for (`separate`), theirs is a
+    finite value that satisfies the conditions to `tol`. `method` makes the `Minimisation` that
+    approaches the minimum; `solve.ccd` has another. The limit of an infinite estimate is always
+    found by Newton steps.
 
-    Returns
-    -------
-    Solution
-        Never raises for want of convergence; see its `status`.
+    Never raises for want of convergence; see the status of the solution.
     """
     problem = problem or Problem.prepare(design, loss)
     l1, l2 = in_stored_units(design, l1, l2)

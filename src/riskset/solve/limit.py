@@ -56,10 +56,7 @@ def restrict_to_limit(design: Design, loss: Loss, direction: Direction) -> Loss:
 def events_lost_in_limit(loss: Loss) -> NDArray[np.bool_]:
     """Rows (n,) whose event attains no maximum of its risk set: it has likelihood 0 in the limit.
 
-    Parameters
-    ----------
-    loss : Loss
-        What `restrict` left.
+    The loss is what `restrict_to_limit` left.
     """
     out = loss.outcome.is_event & (loss.outcome.weight > 0)
     out[loss.risk.order[loss.risk.event_weight > 0]] = False
@@ -74,12 +71,8 @@ def log_likelihood_without(loss: Loss, eta: Rows, left_out: NDArray[np.bool_]) -
     .. math:: w_i \Bigl(\eta_i - \frac{1}{m} \sum_{k=0}^{m-1} \log(D - \tfrac{k}{m} E)\Bigr)
 
     as in `risk_sets_ref.cox_pass`, with m the number of all of them: the terms that are left in are
-    the limits of what they are at finite coefficients.
-
-    Parameters
-    ----------
-    left_out : (n,) bool
-        Those that `missing` names among them.
+    the limits of what they are at finite coefficients. Those that `events_lost_in_limit` names must
+    be among `left_out` (n,).
     """
     risk = loss.risk
     group = np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))

@@ -46,16 +46,11 @@ MIN_SPREAD_SHARE = 64 * float(np.finfo(np.float64).eps)
 def violations(gradient: Features, beta: Features, l1: Features, l2: Features) -> Features:
     r"""Violation of each coordinate's optimality condition.
 
-    With :math:`u_j = g_j - l_{2j} \beta_j`,
+    With :math:`u_j = g_j - l_{2j} \beta_j`, g the gradient of the log likelihood,
 
     .. math::
         v_j = |u_j - l_{1j} \mathrm{sign}(\beta_j)| \text{ if } \beta_j \ne 0,
         \text{ else } \max(|u_j| - l_{1j}, 0)
-
-    Parameters
-    ----------
-    gradient : (q,) float64
-        Of the log likelihood.
     """
     u = gradient - l2 * beta
     return np.where(beta != 0.0, np.abs(u - l1 * np.sign(beta)), np.maximum(np.abs(u) - l1, 0.0))
@@ -77,21 +72,11 @@ CurvatureMap = tuple[Callable[[Features], Features], Features]
 class NewtonProblem(ABC):
     """What every fit of a likelihood to a design needs to know once, wherever the rows are.
 
-    Attributes
-    ----------
-    design : Design
-        Without entries if the rows are elsewhere.
-    spread : (p,) float64
-        Weighted standard deviation of each stored column, 1 for binary ones: residuals are
-        divided by it, so that they do not depend on the units of a column.
-    informative : (p,) bool
-        Columns that vary within at least one risk set.
-    null : Evaluation, or what the rows have in place of it
-        The likelihood at coefficients 0.
-    gradient_at_zero : (p,) float64
-        In stored units.
-    kkt_scale : float
-        Largest gradient at 0 per spread, the unit of the relative residual; 1 without any signal.
+    The design has no entries if the rows are elsewhere. `spread` (p,) is the weighted standard
+    deviation of each stored column, 1 for binary ones: residuals are divided by it, so that they do
+    not depend on the units of a column. `informative` columns (p,) vary within at least one risk
+    set. `null` is the likelihood at coefficients 0, and `kkt_scale` the largest gradient there per
+    spread, the unit of the relative residual; 1 without any signal.
     """
 
     design: Design
@@ -152,10 +137,7 @@ class NewtonProblem(ABC):
     def weighted_deviation(self, now: Any, columns: Index, sums: DesignSums | None) -> Features:
         """Standard deviation of stored columns among those expected to fail.
 
-        Parameters
-        ----------
-        sums : DesignSums, optional
-            What sums over the design; by default the host.
+        `sums` reads the design, by default the host.
         """
 
     def residual(
@@ -187,12 +169,7 @@ class NewtonProblem(ABC):
 
 @dataclass(frozen=True)
 class Problem(NewtonProblem):
-    """A design and a likelihood on this machine.
-
-    Attributes
-    ----------
-    loss : Loss
-    """
+    """A design and a likelihood on this machine."""
 
     null: Evaluation
     loss: Loss

@@ -32,14 +32,8 @@ def iterate_path(
 ) -> Iterator[Solution]:
     """Yield the solution of each penalty, in order.
 
-    Parameters
-    ----------
-    penalties : sequence of (l1, l2)
-        Arrays (p,) in the user's units; neighbours should be close, the strongest first.
-    report : callable, optional
-        Called with the number of the penalty, the number of steps on it, and the residual.
-    minimise : callable
-        `fit.fit_by_newton`, or another of its kind.
+    Penalties are arrays (p,) in the user's units; neighbours should be close, the strongest first.
+    `report` is called with the number of the penalty, the number of steps on it, and the residual.
     """
     problem = problem or Problem.prepare(design, loss)
     for k, (l1, l2) in enumerate(penalties):
@@ -61,14 +55,9 @@ def iterate_path(
 class MaxStrength(NamedTuple):
     """The end of a path at which it begins.
 
-    Attributes
-    ----------
-    strength : float
-        0 if no penalised column carries information.
-    solution : Solution
-    is_null : bool
-        Whether no penalised column changes the likelihood at this solution, to first order, so that
-        it is the solution of every strength.
+    The strength is 0 if no penalised column carries information. `is_null` says whether no
+    penalised column changes the likelihood at this solution, to first order, so that it is the
+    solution of every strength.
     """
 
     strength: float
@@ -100,20 +89,11 @@ def strength_max(
 
     .. math:: \lambda_{\max} = \max_j |g_j| / f_j
 
-    over the penalised columns, with the gradient g at the fit of the unpenalised ones. If no
-    gradient is larger than its rounding, every strength leaves nothing; the strength is then that
-    of a gradient of the size that chance gives it, :math:`\max_j s_j \sqrt{d} / f_j`, with the
-    number d of events and the standard deviation s of a column, which is where the training rows of
-    a cross-validation have theirs.
-
-    Parameters
-    ----------
-    factor : (p,) float64
-        Penalty factors; 0 = unpenalised.
-
-    Returns
-    -------
-    Strongest
+    over the penalised columns, whose factor f (p,) is above 0, with the gradient g at the fit of
+    the unpenalised ones. If no gradient is larger than its rounding, every strength leaves nothing;
+    the strength is then that of a gradient of the size that chance gives it, :math:`\max_j s_j
+    \sqrt{d} / f_j`, with the number d of events and the standard deviation s of a column, which is
+    where the training rows of a cross-validation have theirs.
     """
     problem = problem or Problem.prepare(design, loss)
     # Stronger than any gradient can be: sum over rows of |x| times the expected events.

@@ -28,11 +28,6 @@ def newton_step(
 
     Coordinate descent finds which coordinates are not at zero; if it is slow, because columns are
     correlated, the equations of those coordinates are solved at once.
-
-    Parameters
-    ----------
-    tolerance : float
-        Largest change of a coordinate's gradient that still matters.
     """
     # Coordinate descent alone may take very many sweeps where columns are correlated; a direct
     # solution alone does not know which coordinates are 0. In turns, each does its part.

@@ -66,21 +66,11 @@ MAX_SPREADS_PER_EVENT = 10.0
 
 @dataclass(frozen=True)
 class Replicate:
-    """The answer of one replicate.
+    """The answer of one replicate; see `Solution`.
 
-    Attributes
-    ----------
-    coef : (p,) float64
-        In the user's units; infinite only if infinite estimates were looked for.
-    status : str
-        As of a `Solution`.
-    kkt : float
-        Relative residual over all columns, on the replicate's own rows.
-    n_iter : int
-    log_likelihood : float
-        Of the replicate's own rows.
-    measured : object
-        What `measure` said.
+    Coefficients are in the user's units, and infinite only if infinite estimates were looked for.
+    The residual and the likelihood are those of the replicate's own rows. `measured` is what
+    `measure` returned.
     """
 
     coef: Features
@@ -106,25 +96,13 @@ def fit_replicates(
 ) -> Iterator[Replicate]:
     """Fit every replicate, and yield the answers in order.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of the whole data; its runtime says how many threads work.
-    whole : Solution
-        On the whole data, at the same penalty.
-    l1, l2 : (p,) float64
-        Penalties of each coefficient in the user's units, on the total log likelihood.
-    parts : sequence of functions
-        Each makes the rows of a replicate, when it is its turn.
-    tol : float
-        Bound on the relative KKT residual of each replicate, over all columns.
-    separation : bool
-        Whether to look for infinite estimates. If not, an unpenalised coefficient whose estimate
-        is infinite stays at a finite value that satisfies the conditions to `tol`.
-    measure : callable, optional
-        Says something of each replicate; see `Measure`.
-    workers : Workers, optional
-        Processes to fit in, instead of threads and a GPU.
+    The runtime of the `problem` of the whole data says how many threads work. `whole` is the
+    solution on the whole data at the same penalty, which has the strengths `l1` and `l2` (p,) in
+    the user's units, on the total log likelihood. `parts` make the weights of a replicate when it
+    is its turn. `tol` is a bound on the relative KKT residual of each replicate, over all columns.
+    Without `separation`, an unpenalised coefficient whose estimate is infinite stays at a finite
+    value that satisfies the conditions to `tol`. Fits run in `workers`, if there are any, instead
+    of threads and a GPU.
     """
     runtime = problem.loss.runtime
     tasks = _ReplicateTasks(problem, whole, l1, l2, parts, tol, max_iter, separation, measure)
@@ -314,10 +292,7 @@ class _ReplicateTasks:
     ) -> bool:
         """Whether the unpenalised coefficients are estimable, and finite beyond doubt.
 
-        Parameters
-        ----------
-        information : (q, q) float64, optional
-            Theirs, if it is known.
+        `information` is theirs (q, q), if it is known.
         """
         problem, design, columns = self.problem, self.problem.design, self.free
         if columns.size == 0:

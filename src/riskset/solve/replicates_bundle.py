@@ -51,20 +51,9 @@ one, gets a curvature of its own."""
 class BundleStart:
     """What all replicates of one penalty share.
 
-    Attributes
-    ----------
-    columns : (q,) int64
-        The working set.
-    curvature : (q, q) float64
-        Of the whole data at its solution.
-    l1, l2 : (p,) float64
-        In stored units.
-    beta : (p,) float64
-        Solution on the whole data, in stored units.
-    eta : (n,) float64
-        Its linear predictor, offset included.
-    expected : (n,) float64
-        Expected events there.
+    The working set `columns` (q,) and the `curvature` (q, q) of the whole data at its solution; the
+    penalties and that solution, `beta` (p,), in stored units; its linear predictor (n,), offset
+    included, and the events expected there.
     """
 
     problem: Problem
@@ -110,14 +99,8 @@ class LaneValues(NamedTuple):
 class ReplicateLanes(Protocol):
     """Rows and columns of the lanes of a bundle; every answer is (R,) if not said otherwise.
 
-    They begin at the solution on the whole data, which every lane has columns of its own for.
-
-    Attributes
-    ----------
-    n_events
-        Weighted number of events.
-    columns : (q,) int64
-        The working set: columns of any lane.
+    They begin at the solution on the whole data, which every lane has columns of its own for. The
+    working set `columns` (q,) has the columns of any lane.
     """
 
     @property
@@ -132,12 +115,7 @@ class ReplicateLanes(Protocol):
     def begin(self, share: Rows, unit: Rows) -> None:
         """Stand at the solution on the whole data.
 
-        Parameters
-        ----------
-        share
-            Of the events of the whole data.
-        unit
-            Of residuals.
+        `share` is that of its events, `unit` that of residuals.
         """
 
     def evaluate(self) -> LaneValues:
@@ -158,19 +136,13 @@ class ReplicateLanes(Protocol):
     def step(self, live: NDArray[np.bool_], tolerance: Rows) -> Rows:
         """Minimise the quadratics of the live lanes; the gain that is predicted to first order.
 
-        Parameters
-        ----------
-        tolerance
-            Largest change of a coordinate's gradient per spread that still matters.
+        The largest change of a coordinate's gradient per spread that still matters is `tolerance`.
         """
 
     def move(self, share: Rows, worse: NDArray[np.bool_] | None) -> Rows:
         """Go a share of the step from where the lanes stood before it; the penalty there.
 
-        Parameters
-        ----------
-        worse
-            None at first; then the lanes whose share has changed.
+        After the first call for a step, `worse` are the lanes whose share has changed.
         """
 
     def learn(self, share: Rows, live: NDArray[np.bool_]) -> None:
@@ -189,11 +161,6 @@ class ReplicateLanes(Protocol):
         """Observed information of some columns (R, q, q), in stored units, where the lanes stand.
 
         None if it is as easily had from each replicate alone; not a number where it is not known.
-
-        Parameters
-        ----------
-        ranges : (q,) float64
-            Of the columns.
         """
 
     def end(self) -> tuple[Matrix, Matrix]:
@@ -204,19 +171,9 @@ class ReplicateLanes(Protocol):
 class BundleResult:
     """Where a bundle ended.
 
-    Attributes
-    ----------
-    coef : (p, R) float64
-        In the user's units.
-    kkt : (R,) float64
-        Relative residual over all columns.
-    log_likelihood : (R,) float64
-    eta : (n, R) float64
-    n_events : (R,) float64
-        Weighted.
-    n_iter : (R,) int64
-    is_done : (R,) bool
-        False: this lane has to be fitted alone.
+    Coefficients (p, R) are in the user's units, linear predictors are (n, R), the others (R,): the
+    relative residual over all columns, and the weighted number of events. A lane that is not done
+    has to be fitted alone.
     """
 
     coef: Matrix

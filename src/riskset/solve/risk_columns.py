@@ -17,18 +17,10 @@ MAX_DENSE_ENTRIES = 1 << 23
 
 
 class RiskOrderEntries(NamedTuple):
-    """The entries of some columns.
+    """The entries of some columns of the design.
 
-    Attributes
-    ----------
-    columns : (q,) int64
-        Of the design.
-    begin, stop : (q,) int64
-        The entries of each.
-    place : (m,) int32
-        In risk order, ascending within a column.
-    value : (m,) float64 or (0,)
-        In stored units; empty: all are 1.
+    Each column has those from `begin` up to `stop`. `place` (m,) is in risk order, ascending within
+    a column, and `value` in stored units; if it is empty, all are 1.
     """
 
     columns: Index
@@ -41,10 +33,7 @@ class RiskOrderEntries(NamedTuple):
 class RiskColumns:
     """Sparse columns sorted by risk order once; dense ones whenever they are asked for.
 
-    Attributes
-    ----------
-    reach : (p,) float64
-        Largest absolute value of each column, in stored units.
+    `reach` (p,) is the largest absolute value of each column, in stored units.
     """
 
     def __init__(self, design: Design, order: Index) -> None:

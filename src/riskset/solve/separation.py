@@ -57,14 +57,9 @@ MAX_REST_STEPS = 60
 
 
 class SeparationVerdict(NamedTuple):
-    """What came of a search.
+    """What came of a search: a direction of recession, or None.
 
-    Attributes
-    ----------
-    direction : Direction or None
-        A direction of recession; None if the estimate is finite, or nobody knows.
-    is_decided : bool
-        False if there is neither a direction nor a proof that there is none.
+    It is decided if there is a direction, or a proof that there is none: the estimate is finite.
     """
 
     direction: Direction | None
@@ -88,19 +83,11 @@ def find_recession(
     Of a few columns the direction depends on the rows and these columns alone, neither on penalised
     ones nor on where a fit ended: first on all that recede one by one, then on a linear programme.
 
-    Parameters
-    ----------
-    free : (p,) bool
-        Columns without a penalty, not aliased.
-    eta : (n,) float64
-        Where a fit ended, offset included.
-    hint : (p,) float64
-        What still moves, in stored units. Of many columns its largest are tried first, then
-        `reached`, then a linear programme over those that move.
-    reached : (p,) float64 or None
-        Coefficients in stored units that may be a direction themselves.
-    known : ScoreAndInformation, optional
-        Where the fit took its last step: a proof there costs next to nothing, and is as good.
+    `free` columns (p,) have no penalty and are not aliased, and `eta` (n,) is where a fit ended.
+    `hint` (p,) says what still moves, in stored units: of many columns its largest are tried first,
+    then the coefficients `reached`, which may be a direction themselves, then a linear programme
+    over those that move. If it is `known` where the fit took its last step, a proof there costs
+    next to nothing, and is as good.
     """
     columns = np.flatnonzero(free)
     design, loss = problem.design, problem.loss
@@ -174,16 +161,7 @@ def _one(problem: Problem, column: int, sign: int) -> Direction:
 def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: int) -> bool | None:
     """Whether the likelihood never falls along some direction that moves a column one way.
 
-    Parameters
-    ----------
-    free : (p,) bool
-        Columns that may move with it, itself among them.
-    sign : {-1, 1}
-
-    Returns
-    -------
-    bool or None
-        None if it could not be decided.
+    The columns that may move with it are `free` (p,), itself among them. None: it is undecided.
     """
     problem = _as_partial(problem)
     columns = np.flatnonzero(free)
@@ -262,18 +240,10 @@ def _search(problem: Problem, columns: Index) -> SeparationVerdict:
 class _Programme:
     """A linear programme over directions, in coordinates that suit the columns.
 
-    Attributes
-    ----------
-    frame : Frame
-        Without offsets, at 0.
-    units : (q, q) float64
-        A direction d of the programme is ``units @ d`` in stored units.
-    score : (q,) float64
-        Gradient of the frame in these coordinates, largest entry 1.
-    scale : (q,) float64
-        What turns such a vector into one of the frame.
-    cuts : (m, q) float64
-        ``x_rival - x_event``, in these coordinates, times any positive factor.
+    The frame is without offsets, at 0, and a direction d of the programme is ``units @ d`` in
+    stored units. `score` (q,) is the gradient of the frame in these coordinates, largest entry 1,
+    and `scale` (q,) turns such a vector into one of the frame. `cuts` (m, q) are ``x_rival -
+    x_event`` in these coordinates, times any positive factor.
     """
 
     frame: ProofFrame
@@ -298,10 +268,8 @@ class _Programme:
     def is_proof(self, multipliers: Rows) -> bool:
         """Whether the score is a combination of the cuts but for what is proven to be too little.
 
-        Parameters
-        ----------
-        multipliers : (m,) float64
-            Of the programme, besides the mean of the cuts in its objective.
+        `multipliers` (m,) are those of the programme, besides the mean of the cuts in its
+        objective.
         """
         weights = np.maximum(multipliers, 0.0) + 1.0 / multipliers.size
         rest = self.score - weights @ self.cuts
