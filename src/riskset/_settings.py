@@ -67,23 +67,11 @@ class Scalar(str):
 
 @dataclass(frozen=True)
 class Setting:
-    """The declaration of one setting.
+    """The declaration of one setting: a field of a class, its type, and its meaning.
 
-    Attributes
-    ----------
-    name : str
-        Of the field.
-    kind : type
-    about : str
-        What it means, in one sentence without a full stop.
-    default : object
-        ``dataclasses.MISSING``, if it must be given.
-    limits : mapping
-        ``above``, ``least``, ``most`` and ``below`` of a number.
-    key : str or None
-        Name in a file; None: only functions of Python have it.
-    after : str or None
-        The field after which it is listed; fields of a base class come first otherwise.
+    `about` is a sentence without a full stop. `default` is ``dataclasses.MISSING`` if the setting
+    must be given. `limits` are ``above``, ``least``, ``most`` and ``below`` of a number. `key` is
+    its name in a file; None: only functions of Python have it.
     """
 
     name: str
@@ -115,23 +103,10 @@ def setting(
 ) -> Any:
     """A field of a class of settings; without a default it must be given.
 
-    Parameters
-    ----------
-    about : str
-        What it means, for messages and the documentation.
-    default : object, optional
-        A class stands for a new object of it.
-    above, least, most, below : float, optional
-        Limits of a number; `above` and `below` are themselves excluded.
-    key : str, optional
-        Name in a file, where it is not that of the field.
-    only_python : bool
-        Whether a specification does not have it.
-    after : str, optional
-        The field of a base class after which it is listed.
-    kw_only : bool
-        Whether objects are made with it as a keyword; a field without a default must be where
-        fields of a base class have one.
+    A class as the default stands for a new object of it. `above` and `below` exclude the limit
+    itself. `key` is the name in a file, where it is not that of the field; a file does not have
+    what is `only_python`. Fields of a base class come first in documentation, unless this one comes
+    `after` one of them. `kw_only` allows a field without a default after fields that have one.
     """
     limits = {"above": above, "least": least, "most": most, "below": below}
     metadata = {
@@ -251,21 +226,10 @@ def bad_setting(
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with one value.
+    """What is wrong with the value to which the names of `path` lead.
 
-    Attributes
-    ----------
-    path : tuple of str
-        Names that lead to the value.
-    problem : str
-        A sentence; "" where the value is simply not `expected`.
-    hint : str or None
-    expected, shown : str
-        What the value must be, and what it is.
-    line_of : tuple of str or None
-        Names that lead to the line, where these are not those of `path`.
-    mark : object
-        The place in a file itself, where no names lead to it.
+    `problem` is a sentence, or "" where the value is `shown` and not as `expected`. The line of the
+    fault is that of `path`, unless other names (`line_of`) or a `mark` in the file lead to it.
     """
 
     path: tuple[str, ...]
@@ -297,13 +261,7 @@ class _UnfitError(Exception):
 
 
 class Reader:
-    """Reads values as they are declared.
-
-    Attributes
-    ----------
-    faults : list of Fault
-        Everything that was wrong so far; what is wrong is read as `INVALID`.
-    """
+    """Reads values as they are declared; `faults` are those so far, which are read as `INVALID`."""
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []

@@ -1,5 +1,7 @@
 """Controls of a study: known numbers reach the tables, and those that fail are set aside."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,18 @@ import riskset as rs
 from cohort.golden import CONTROLS, table
 from riskset.results.column_groups import EffectColumns
 from riskset.results.rows import EstimateRow
-from riskset.study.controls import CalibratedOutcome, calibrated
+from riskset.study.controls import calibrated
 from study.small import people, run
+
+
+@dataclass
+class CalibratedOutcome:
+    """What a run has of an outcome."""
+
+    outcome_name: str
+    true_hr: float | None
+    rows: list
+    passes: bool
 
 
 def estimated(log_hr, se):
@@ -82,7 +94,7 @@ def test_the_region_of_the_picture_is_where_the_calibrated_p_is_005(method):
 
 def test_controls_whose_diagnostics_fail_are_set_aside():
     failing = [
-        CalibratedOutcome(c.outcome, c.true_hr, c.rows, k >= 10)
+        CalibratedOutcome(c.outcome_name, c.true_hr, c.rows, k >= 10)
         for k, c in enumerate(of_golden(1, 50, 1.0))
     ]
     rows, (summary,) = calibrated(failing, "likelihood", 0.95)

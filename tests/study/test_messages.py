@@ -39,9 +39,9 @@ def told(folder, text):
             "x.csv",
             "line 2, data.people: there is no file or folder '.*x.csv'.\nHint: paths",
         ),
-        ("event: died", "event: drug", "line 5, .*event: column 'drug' is data.treatment already"),
-        ("time: days", "time: id", "line 5, .*time: column 'id' is data.id already"),
-        ("event: died", "event: days", "column 'days' is outcomes.death.time already"),
+        ("event: died", "event: drug", "event: column 'drug' is already used as data.treatment"),
+        ("time: days", "time: id", "line 5, .*time: column 'id' is already used as data.id"),
+        ("event: died", "event: days", "column 'days' is already used as outcomes.death.time"),
         (
             "id: id",
             "id: id, start: 2020-01-01, end: 2019-12-31",

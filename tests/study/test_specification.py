@@ -50,14 +50,14 @@ FAULTS = {
             "covariates: all",
         ),
         ("matched: {model: {censoring_group: arm}}", 15, "which was not requested", "finegray"),
-        ("matched: {time_at_risk: {}}", 15, "`time_at_risk` goes with a CDM", "table of people"),
+        ("matched: {time_at_risk: {}}", 15, "`time_at_risk` applies to a CDM", "table of people"),
         (
             "matched: {trim: {equipoise: [0.7, 0.3]}}",
             15,
             "trim.equipoise: `equipoise` must be",
             "0.3",
         ),
-        ("matched: {trim: {refit: true}}", 15, "it has no rule by which to trim", "symmetric"),
+        ("matched: {trim: {refit: true}}", 15, "no trimming rule is given", "symmetric"),
         ("matched: {weight: {truncate: 99%}}", 15, "weight.truncate: `truncate` must be", "'p99'"),
         (
             "matched: {weight: {stabilise: cohort}}",
@@ -81,7 +81,7 @@ FAULTS = {
         (
             "matched: {model: {interval: wald, covariates: all}}",
             15,
-            "model.interval: with `covariates: all` there is a penalty, and so no wald interval",
+            "model.interval: `covariates: all` adds a penalty, which excludes a wald interval",
             "bootstrap",
         ),
         ("matched: [match]", 15, "and model, but it is a list", ""),
@@ -93,24 +93,29 @@ FAULTS = {
         ),
     ],
     "value: 0": [
-        ("value: 1", 7, "exposures.old.value: it has the value '1' of 'new'", ""),
+        ("value: 1", 7, "exposures.old.value: 'new' has the value '1', too", ""),
         ("valu: 0", 7, "unknown key 'valu'", "'value'?"),
         ("label: Old", 7, "the key 'value' is missing", ""),
         ("concepts: [1]", 7, "defined for a CDM, but the data are a table of people", "`value`"),
     ],
     "comparator: old": [
         ("comparator: odl", 9, "exposure 'odl' was not found", "'old'?"),
-        ("comparator: new", 9, "new and new: it is compared with itself", ""),
+        ("comparator: new", 9, "new and new: an exposure is compared with itself", ""),
     ],
     "event: died": [
         ("event: died, kind: negative", 11, "expected 'outcome', 'negative control'", "mean"),
-        ("event: died, true_hr: 2", 11, "`true_hr` goes with a positive control", "1 by itself"),
+        (
+            "event: died, true_hr: 2",
+            11,
+            "`true_hr` is required for a positive control",
+            "always has 1",
+        ),
     ],
     "penalty: none, cross_validate: no": [
         ("penalty: none", 13, "no strength to choose or to give", "cross_validate: false"),
         ("cross_validate: no", 13, "chosen by cross-validation or has a strength", "neither"),
         ("cross_validate: perhaps", 13, "expected true or false, but it is 'perhaps'", ""),
-        ("cross_validate: no, strength: 1, variance: 2", 13, "say the same in two ways", "one"),
+        ("cross_validate: no, strength: 1, variance: 2", 13, "were both given", "one"),
     ],
     "title: Small": [
         ("titel: Small", 1, "unknown key 'titel'", "'title'?"),

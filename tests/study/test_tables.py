@@ -115,7 +115,7 @@ def test_ids_and_scores_are_told_by_the_names_of_their_columns(tmp_path):
     columns = people()
     columns["id"][7] = columns["id"][3]
     with pytest.raises(
-        rs.InputError, match="column 'id' of people.parquet must hold an id of its"
+        rs.InputError, match="column 'id' of people.parquet must hold a different id"
     ) as e:
         run(tmp_path, columns)
     assert "1 row does not (first: data row 8, id 13, value 13)" in str(e.value)

@@ -156,11 +156,11 @@ FAULTS = {
         ("{column: sex, borders: [65]}", "but 'sex' is not numeric", "age and year"),
         ("{borders: [65]}", "needs one of column and covariate, but has neither", ""),
         ("{column: age, covariate: 8507001}", "but has both", ""),
-        ("{covariate: 8507001, borders: [1]}", "counts who has it", "leave them out"),
+        ("{covariate: 8507001, borders: [1]}", "only the levels yes and no", "leave them out"),
     ],
     "covariate: 201826202": [
-        ("covariate: 201826210930", "there are no such ones", "it makes the kinds 1, 3,"),
-        ("covariate: 201826203", "the analysis 'all' makes no such ones", "202, 204"),
+        ("covariate: 201826210930", "analysis 930, but there are none", "'all' extracts 1, 3,"),
+        ("covariate: 201826203", "analysis 203, but 'all' does not extract these", "202, 204"),
         (
             "covariate: gender = MALES",
             "'gender = MALES' was not found in the covariates of thia",

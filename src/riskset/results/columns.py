@@ -58,22 +58,10 @@ TYPES = {str: "text", int: "int", float: "number", bool: "bool", list[float]: "n
 
 @dataclass(frozen=True)
 class ResultColumn:
-    """A column of a table.
+    """A column of a table, whose values may be missing if it `is_optional`.
 
-    Attributes
-    ----------
-    name : str
-    type : {"text", "int", "number", "bool", "numbers"}
-    is_optional : bool
-        Whether values may be missing.
-    kind : str
-        What its values reveal about people: one of `KINDS`.
-    about : str
-        Its meaning.
-    unit : {"", "p", "share"}
-        How readers see a number: as a number, a p value, or in per cent.
-    path : tuple of str
-        The field of the row, and of the group if it is in one.
+    `type` is one of `TYPES`; `path` has the field of the row, and of the group if it is in one.
+    `unit` is how readers see a number: as a number (""), a p value ("p") or in per cent ("share").
     """
 
     name: str
@@ -108,15 +96,10 @@ def row_class(cls: type[ClassT]) -> type[ClassT]:
 
 
 class ResultRow(Mapping[str, Any]):
-    """A row of a table of results.
+    """A row of a table of results, whose name is `table`.
 
     Fields have types; as a mapping, a row has the names of the columns, for code that treats all
     columns alike.
-
-    Attributes
-    ----------
-    table : str
-        Name of the table.
     """
 
     table: ClassVar[str]
@@ -141,13 +124,7 @@ class ResultRow(Mapping[str, Any]):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """A row from values by column; columns that are absent keep their defaults.
-
-        Raises
-        ------
-        ValueError
-            If a name is not a column.
-        """
+        """A row from values by column; columns that are absent keep their defaults."""
         unknown = [] if type(values) is cls else sorted(set(values) - set(cls.columns()))
         if unknown:
             raise ValueError(f"unknown column of {cls.table}: {unknown}")

@@ -219,13 +219,7 @@ class StudyResults:
 
 
 def check_replaceable(folder: Path) -> None:
-    """Refuse to replace a folder of something else.
-
-    Raises
-    ------
-    InputError
-        If the folder is there, holds something, and no results.
-    """
+    """Refuse to replace a folder that is not empty and holds no results."""
     if folder.is_dir() and not (folder / STUDY).is_file() and any(folder.iterdir()):
         raise InputError(
             f"{str(folder)!r} is there, but holds no results of a study: a run would replace it.",
@@ -241,19 +235,9 @@ def write_results(
 ) -> None:
     """Write a folder of results, whole or not at all; an older one is replaced.
 
-    Parameters
-    ----------
-    folder : Path
-    study, run : mapping
-        `STUDY_KEYS` but for ``format`` and ``tables``, `RUN_KEYS` but for ``study``.
-    tables : mapping
-        Rows of the tables, read once; a table that is absent is empty, and a column that a row
-        lacks is missing.
-
-    Raises
-    ------
-    ValueError
-        If a table, a column or a key does not belong here, or a required value is missing.
+    `study` has `STUDY_KEYS` without ``format`` and ``tables``, and `run` has `RUN_KEYS` without
+    ``study``. The rows of `tables` are read once; an absent table is empty. A `ValueError` says
+    which table, column or key is unknown, or which required value is missing.
     """
     _check_names("table", tables, TABLES)
     _check_names("key", [*study, "format", "tables"], STUDY_KEYS)

@@ -17,7 +17,6 @@ from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.matching import match
 from riskset.cohort.overlap import preference_score
 from riskset.cohort.population import Population
-from riskset.cohort.settings import BalanceOptions
 from riskset.cohort.stratification import stratify
 from riskset.cohort.trimming import trim
 from riskset.cohort.weighting import weight
@@ -25,8 +24,8 @@ from riskset.results.column_groups import CharacteristicColumns
 from riskset.results.rows import AdjustmentRow, BalanceRow, CharacteristicRow, PreferenceRow
 from riskset.study.cache import StepResult
 from riskset.study.propensity_step import ScoreStep, fit_score, status_of
-from riskset.study.sections import Analysis, Table1Section
-from riskset.study.source import ComparisonCohort
+from riskset.study.sections import Table1Section
+from riskset.study.source import AnalysedPeople
 
 __all__ = [
     "AdjustmentStep",
@@ -50,16 +49,11 @@ REASONS = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AdjustmentStep(StepResult):
-    """An adjustment, but for the population that it is of.
+class AdjustmentStep(StepResult, step="adjustment"):
+    """A `riskset.cohort.Adjustment`, without the population that it is of.
 
-    Attributes
-    ----------
-    kind, estimand, adjustment_status, attrition, details, weight, set_id
-        As of `riskset.cohort.Adjustment`; `status` may have another reason to stop the run.
-    preference : list of PreferenceRow
-    score, share
-        Of a score that was fitted again after trimming.
+    `status` may have another reason to stop the run than `adjustment_status`. `score` and `share`
+    are those of a score that was fitted again after trimming.
     """
 
     kind: Kind
@@ -111,44 +105,46 @@ class AdjustmentStep(StepResult):
         )
 
 
-def adjust(
-    cohort: ComparisonCohort, people: Adjustment, analysis: Analysis, seed: int
-) -> AdjustmentStep:
-    """Trim, match, stratify or weight people, as an analysis has it."""
+def adjust(people: AnalysedPeople) -> AdjustmentStep:
+    """Trim, match, stratify or weight people, as their analysis has it."""
     try:
-        adjustment, refitted = _adjusted(cohort, people, analysis, seed)
+        adjustment, refitted = _adjusted(people)
     except InputError as error:
-        return _stored(people, *status_of(error))
+        return _stored(people.people, *status_of(error))
     if refitted is not None and not refitted.is_usable:
         return _stored(adjustment, refitted.status, refitted.reason, refitted)
     reason = REASONS.get(adjustment.status)
     return _stored(adjustment, adjustment.status, reason, refitted)
 
 
-def _adjusted(
-    cohort: ComparisonCohort, people: Adjustment, analysis: Analysis, seed: int
-) -> tuple[Adjustment, ScoreStep | None]:
-    adjustment, refitted = people, None
+def _adjusted(people: AnalysedPeople) -> tuple[Adjustment, ScoreStep | None]:
+    adjustment, analysis, refitted = people.people, people.analysis, None
     if analysis.trim is not None:
         adjustment = trim(adjustment, settings=analysis.trim)
         is_fine = adjustment.status == "ok"
         if analysis.trim.refit and is_fine and analysis.propensity is not None:
-            refitted = fit_score(cohort, adjustment, analysis.propensity, analysis.tidy, seed)
+            refitted = fit_score(dataclasses.replace(people, people=adjustment))
             if not refitted.is_usable:
                 return adjustment, refitted
             population = adjustment.population.with_score(refitted.score, refitted.share)
             adjustment = dataclasses.replace(adjustment, population=population)
-    if adjustment.status != "ok":
-        return adjustment, refitted
-    if analysis.match is not None:
-        within = [cohort.labels[name].values for name in analysis.match.within]
-        return match(adjustment, settings=analysis.match, within=within), refitted
-    if analysis.stratify is not None:
-        within = [cohort.labels[name].values for name in analysis.stratify.within]
-        return stratify(adjustment, settings=analysis.stratify, within=within), refitted
-    if analysis.weight is not None:
-        return weight(adjustment, settings=analysis.weight), refitted
+    if adjustment.status == "ok":
+        adjustment = _made_alike(people, adjustment)
     return adjustment, refitted
+
+
+def _made_alike(people: AnalysedPeople, adjustment: Adjustment) -> Adjustment:
+    """Matched, stratified or weighted, if the analysis asks for it."""
+    analysis, labels = people.analysis, people.cohort.labels
+    if analysis.match is not None:
+        within = [labels[name].values for name in analysis.match.within]
+        return match(adjustment, settings=analysis.match, within=within)
+    if analysis.stratify is not None:
+        within = [labels[name].values for name in analysis.stratify.within]
+        return stratify(adjustment, settings=analysis.stratify, within=within)
+    if analysis.weight is not None:
+        return weight(adjustment, settings=analysis.weight)
+    return adjustment
 
 
 def _stored(
@@ -178,10 +174,10 @@ def _histogram(adjustment: Adjustment) -> list[PreferenceRow]:
     people = adjustment.population
     place = np.minimum((preference_score(people) * N_BARS).astype(np.int64), N_BARS - 1)
     rows = []
-    for arm, is_own in (("target", people.is_target), ("comparator", ~people.is_target)):
-        counts = np.bincount(place[is_own], minlength=N_BARS)
-        kept = np.bincount(place[is_own & adjustment.kept], minlength=N_BARS)
-        weights = np.bincount(place[is_own], adjustment.weight[is_own], minlength=N_BARS)
+    for arm, is_of_arm in (("target", people.is_target), ("comparator", ~people.is_target)):
+        counts = np.bincount(place[is_of_arm], minlength=N_BARS)
+        kept = np.bincount(place[is_of_arm & adjustment.kept], minlength=N_BARS)
+        weights = np.bincount(place[is_of_arm], adjustment.weight[is_of_arm], minlength=N_BARS)
         rows += [
             PreferenceRow(
                 arm=arm,
@@ -202,21 +198,12 @@ def _as_preference(score: Rows, share: float) -> list[float]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BalanceStep(StepResult):
-    """The balance of every covariate, and its summary.
+class BalanceStep(StepResult, step="balance"):
+    """The balance of every covariate, as `Balance.columns`, and its summary in `row`.
 
-    Attributes
-    ----------
-    row : AdjustmentRow
-        The columns that say how alike the arms are.
-    is_balanced : bool or None
-        By the rule of the analysis; None where no difference is known.
-    factors : list of list of str
-        Covariates that are the levels of one.
-    chosen : list of [section, place]
-        Covariates of the table of characteristics.
-    columns : dict of arrays
-        As of `Balance.columns`.
+    `is_balanced` is by the rule of the analysis; None where no difference is known. Each of
+    `factors` lists covariates that are the levels of one. `chosen` has section and place of the
+    covariates of the table of characteristics.
     """
 
     row: AdjustmentRow
@@ -226,28 +213,23 @@ class BalanceStep(StepResult):
     columns: dict[str, AnyArray]
 
 
-def balance_of(
-    cohort: ComparisonCohort,
-    adjustment: Adjustment,
-    settings: BalanceOptions,
-    sections: Sequence[Table1Section],
-) -> BalanceStep:
+def balance_of(people: AnalysedPeople, sections: Sequence[Table1Section]) -> BalanceStep:
     """The balance of every covariate, as columns, and its summary."""
-    found = balance(cohort.design, adjustment, settings=settings)
-    chosen, missing = _chosen(found, sections)
-    before, after = found.summary("before"), found.summary("after")
+    measured = balance(people.cohort.design, people.people, settings=people.analysis.balance)
+    chosen, missing = _chosen(measured, sections)
+    before, after = measured.summary("before"), measured.summary("after")
     summary: dict[str, Any] = {
-        "n_covariates": len(found.names),
+        "n_covariates": len(measured.names),
         "after_min_p": after["min_p"],
-        "generalisability_of": found.generalises_to,
-        "generalisability_max": found.max_generalisability,
-        "threshold": found.threshold,
-        "sd": found.sd,
+        "generalisability_of": measured.generalises_to,
+        "generalisability_max": measured.max_generalisability,
+        "threshold": measured.threshold,
+        "sd": measured.sd,
     }
     for word, side in (("before", before), ("after", after)):
         summary |= {f"{word}_max": side["max"], f"{word}_worst": side["worst"]}
         summary[f"{word}_above"] = side["n_above"]
-    known = ~np.isnan(found.after.smd)
+    known = ~np.isnan(measured.after.smd)
     return BalanceStep(
         notes=tuple(
             Note(
@@ -259,10 +241,10 @@ def balance_of(
             for name in missing
         ),
         row=AdjustmentRow.of(summary),
-        is_balanced=bool(found.after.balanced[known].all()) if known.any() else None,
-        factors=[list(factor) for factor in found.factors],
+        is_balanced=bool(measured.after.balanced[known].all()) if known.any() else None,
+        factors=[list(factor) for factor in measured.factors],
         chosen=chosen,
-        columns={name: _array(column) for name, column in found.columns().items()},
+        columns={name: _array(column) for name, column in measured.columns().items()},
     )
 
 
@@ -273,15 +255,7 @@ def _array(column: AnyArray) -> AnyArray:
 def balance_rows(
     step: BalanceStep, analyses: Mapping[Any, tuple[int, str]], adjustment: int
 ) -> Iterator[BalanceRow]:
-    """A row for each covariate.
-
-    Parameters
-    ----------
-    analyses : mapping
-        Key of a covariate -> how it was made: analysis and domain.
-    adjustment : int
-        Number of the adjustment.
-    """
+    """A row for each covariate; `analyses` has analysis and domain by the key of a covariate."""
     by_text = {str(key): analysis for key, analysis in analyses.items()}
     category = {n: k for k, factor in enumerate(step.factors, start=1) for n in factor}
     columns = {name: array.tolist() for name, array in step.columns.items()}
@@ -297,32 +271,32 @@ def balance_rows(
 
 
 def _chosen(
-    found: Balance, sections: Sequence[Table1Section]
+    covariates: Balance, sections: Sequence[Table1Section]
 ) -> tuple[list[tuple[str, int]], list[str]]:
     """Section and place of the covariates of the table of characteristics; names of none."""
     if not sections:
-        return _unasked(found), []
-    keys = list(map(str, found.keys))
+        return _unasked(covariates), []
+    keys = list(map(str, covariates.keys))
     chosen, missing = [], []
     for section in sections:
         for pattern in section.covariates:
             of_it = [
                 (section.section, k)
                 for k in range(len(keys))
-                if pattern == keys[k] or fnmatch.fnmatchcase(found.names[k], pattern)
+                if pattern == keys[k] or fnmatch.fnmatchcase(covariates.names[k], pattern)
             ]
             chosen += of_it
             missing += [] if of_it else [pattern]
     return chosen, missing
 
 
-def _unasked(found: Balance) -> list[tuple[str, int]]:
+def _unasked(covariates: Balance) -> list[tuple[str, int]]:
     """All covariates, or the most common ones of more than can be read."""
-    p = len(found.names)
+    p = len(covariates.names)
     if p <= MAX_CHARACTERISTICS:
         return [("Covariates", k) for k in range(p)]
-    share = np.abs(found.before.mean_target) + np.abs(found.before.mean_comparator)
-    share[~found.is_binary] = np.inf  # such as age, of which there are few
+    share = np.abs(covariates.before.mean_target) + np.abs(covariates.before.mean_comparator)
+    share[~covariates.is_binary] = np.inf  # such as age, of which there are few
     most = np.sort(np.argsort(-share, kind="stable")[:MAX_CHARACTERISTICS])
     return [(f"The {most.size} most common of {p:,} covariates", int(k)) for k in most]
 

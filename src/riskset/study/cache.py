@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -37,23 +37,21 @@ CONTENT = 9
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StepResult:
-    """What a step found; each step has a class with further fields.
+    """The result of a step; each step has a class with further fields.
 
     Fields may be numbers, text and lists of them, arrays, mappings of text to arrays, rows of
-    results (`ResultRow`), notes and steps of an attrition.
-
-    Attributes
-    ----------
-    key : str
-        What the result depends on; the cache sets it.
-    status : str
-        "ok", or why the run cannot go on after this step.
-    reason : str or None
-        The status in a sentence.
-    notes : tuple of Note
+    results (`ResultRow`), notes and steps of an attrition. The cache sets `key`, which identifies
+    what the result depends on, and `step`, the name of the step. A `status` other than "ok" stops
+    the run, and `reason` says why in a sentence.
     """
 
+    step_name: ClassVar[str]
+
+    def __init_subclass__(cls, step: str = "") -> None:
+        cls.step_name = step
+
     key: str = ""
+    step: str = ""
     status: str = "ok"
     reason: str | None = None
     notes: tuple[Note, ...] = ()
@@ -63,22 +61,9 @@ ResultT = TypeVar("ResultT", bound=StepResult)
 
 
 class StepCache:
-    """The results of the steps of a run, and how long each step took.
+    """The results of the steps of a run, in a folder that no other run may use.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is absent.
-
-    Raises
-    ------
-    InputError
-        If another run has the folder.
-
-    Attributes
-    ----------
-    times : list of dict
-        ``step``, ``what``, ``seconds``, ``reused`` of every step that was asked for, once.
+    `times` has ``step``, ``what``, ``seconds`` and ``reused`` of every step of the run, once.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -108,9 +93,9 @@ class StepCache:
         """Where a step keeps a further file."""
         return self._folder / f"{name}-{key}"
 
-    def load(self, step: str, key: str, kind: type[ResultT]) -> ResultT:
-        """The result of a step that this run has done."""
-        result = _load(self._place(step, key), key, kind)
+    def load(self, kind: type[ResultT], key: str) -> ResultT:
+        """The result of a step that this run has finished."""
+        result = _load(self._place(kind.step_name, key), kind, key, kind.step_name)
         assert result is not None, "the cache was changed during the run"
         return result
 
@@ -119,33 +104,26 @@ class StepCache:
 
     def get_or_compute(
         self,
-        step: str,
+        kind: type[ResultT],
         what: str,
         depends_on: object,
-        kind: type[ResultT],
         compute: Callable[[], ResultT],
+        *,
+        step: str = "",
     ) -> ResultT:
         """The result of a step, from the cache or computed and kept.
 
-        Parameters
-        ----------
-        step : str
-            Its name, such as "propensity score".
-        what : str
-            What it is done for, for the record of times.
-        depends_on : object
-            Everything that the result depends on, as JSON can hold it.
-        kind : type
-            Class of the result.
-        compute : callable
+        `depends_on` is everything that the result depends on, as JSON can hold it; `what` is what
+        the step is done for, for `times`; `step` is its name, where a class has results of several.
         """
+        step = step or kind.step_name
         key = digest(step, depends_on)
         path = self._place(step, key)
-        result = _load(path, key, kind)
+        result = _load(path, kind, key, step)
         seconds, reused = 0.0, result is not None
         if result is None:
             started = time.perf_counter()
-            result = dataclasses.replace(compute(), key=key)
+            result = dataclasses.replace(compute(), key=key, step=step)
             seconds = time.perf_counter() - started
             _save(path, result)
         if key not in self._known:
@@ -153,6 +131,23 @@ class StepCache:
             self.times.append(
                 {"step": step, "what": what, "seconds": round(seconds, 3), "reused": reused}
             )
+        return result
+
+    def get_or_resume(
+        self,
+        kind: type[ResultT],
+        what: str,
+        depends_on: object,
+        compute: Callable[[Path], ResultT],
+    ) -> ResultT:
+        """As `get_or_compute`, with a file for replicates of cross-validations that are done.
+
+        A step that was stopped goes on with them; once it is finished they are deleted.
+        """
+        replicates = self.path("replicates", f"{digest(kind.step_name, depends_on)}.jsonl")
+        result = self.get_or_compute(kind, what, depends_on, lambda: compute(replicates))
+        for done in replicates.parent.glob(f"{replicates.stem}*"):
+            done.unlink()
         return result
 
 
@@ -165,14 +160,14 @@ def digest(*parts: object) -> str:
 def _save(path: Path, result: StepResult) -> None:
     facts: dict[str, object] = {}
     arrays: dict[str, AnyArray] = {}
-    for own in dataclasses.fields(result):
-        value = getattr(result, own.name)
+    for field in dataclasses.fields(result):
+        value = getattr(result, field.name)
         if isinstance(value, np.ndarray):
-            arrays[own.name] = value
-        elif isinstance(value, dict) and _holds_arrays(_hints(type(result))[own.name]):
-            arrays |= {f"{own.name}.{name}": array for name, array in value.items()}
+            arrays[field.name] = value
+        elif isinstance(value, dict) and _holds_arrays(_hints(type(result))[field.name]):
+            arrays |= {f"{field.name}.{name}": array for name, array in value.items()}
         else:
-            facts[own.name] = _stored(value)
+            facts[field.name] = _stored(value)
     text = json.dumps(facts, default=lambda value: value.item())  # numbers of NumPy
     with replacing(path) as (temporary,), temporary.open("wb") as file:
         content: dict[str, Any] = {FACTS: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
@@ -192,7 +187,7 @@ def _stored(value: object) -> object:
     return value
 
 
-def _load(path: Path, key: str, kind: type[ResultT]) -> ResultT | None:
+def _load(path: Path, kind: type[ResultT], key: str, step: str) -> ResultT | None:
     """None if there is no result, or none that can be read: then it is computed again."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
@@ -213,12 +208,12 @@ def _load(path: Path, key: str, kind: type[ResultT]) -> ResultT | None:
                 for other, array in arrays.items()
                 if other.startswith(start)
             }
-    return kind(**(values | {"key": key}))
+    return kind(**(values | {"key": key, "step": step}))
 
 
 def _hints(kind: type[StepResult]) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
-    return {own.name: hints[own.name] for own in dataclasses.fields(kind)}
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
 def _holds_arrays(hint: Any) -> bool:

@@ -45,7 +45,7 @@ WEEKS = 52
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LeftStep(StepResult):
+class LeftStep(StepResult, step="time at risk"):
     """Who of a cohort is left, by the ids of their rows, and the steps that left them."""
 
     people_status: AdjustmentStatus
@@ -54,7 +54,7 @@ class LeftStep(StepResult):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FollowUpStep(LeftStep):
+class FollowUpStep(LeftStep, step="time at risk"):
     """What became of those who are left, and the first outcomes of the whole cohort by week."""
 
     time: AnyArray
@@ -66,7 +66,7 @@ class FollowUpStep(LeftStep):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CohortStep(LeftStep):
+class CohortStep(LeftStep, step="cohort"):
     """A cohort, and how its covariates were made; their values are in a file."""
 
     person_id: AnyArray
@@ -78,54 +78,37 @@ class CohortStep(LeftStep):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PeopleStep(StepResult):
+class PeopleStep(StepResult, step="people"):
     """Columns of the people of a cohort, such as age."""
 
     columns: dict[str, AnyArray]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CodesStep(StepResult):
+class CodesStep(StepResult, step="codes"):
     """The concepts of all definitions."""
 
     rows: list[ConceptRow]
 
 
 class CdmSource:
-    """An OMOP CDM; a context manager.
-
-    Parameters
-    ----------
-    study : Study
-    cache : StepCache
-        Keeps cohorts, their covariates, and follow-up.
-
-    Attributes
-    ----------
-    sources : list of dict
-        ``name``, ``fingerprint`` and ``rows`` of the files, for the results.
-
-    Raises
-    ------
-    InputError
-        If there is no CDM, with the line of the specification.
-    """
+    """An OMOP CDM, as a `StudySource`. The cache keeps cohorts, covariates and follow-up."""
 
     def __init__(self, study: Study, cache: StepCache) -> None:
         self._study, self._cache, data = study, cache, study.specification.data
         assert isinstance(data, CdmData)
         self._cdm = open_cdm(study)
         try:
-            beside = cohort_file(study, self._cdm)
+            cohorts = cohort_file(study, self._cdm)
             files = files_of(study.folder / data.cdm, self._cdm)
-            files += [] if beside is None else [beside]
+            files += [] if cohorts is None else [cohorts]
             self.sources: list[dict[str, object]] = [
                 {"name": file.name, "fingerprint": checksum(file), "rows": None} for file in files
             ]
         except BaseException:
             self.close()
             raise
-        self._cohorts: object = beside or data.cohort_table.lower()
+        self._cohorts: object = cohorts or data.cohort_table.lower()
         fingerprints = [s["fingerprint"] for s in self.sources]
         self._key = digest("cdm", fingerprints, data.schema, data.ignore, data.cohort_table)
         self._last: tuple[str, ComparisonCohort] | None = None
@@ -147,68 +130,64 @@ class CdmSource:
     def shared(self, comparison: Comparison, analysis: Analysis) -> Adjustment:
         """Those with a time at risk, whatever they had before it."""
         window = dataclasses.replace(analysis.window(), remove_prior_outcome=False)
-        found = self._cache.get_or_compute(
-            "time at risk",
-            f"{comparison.target}, {comparison.comparator}",
-            [self._entry_key(comparison, analysis), as_dict(window)],
+        step = self._cache.get_or_compute(
             LeftStep,
+            comparison.names,
+            [self._entry_key(comparison, analysis), as_dict(window)],
             lambda: LeftStep(
                 **_left(window.follow(self._cdm, self._select(comparison, analysis), ()))
             ),
         )
-        return _people(self.cohort(comparison, analysis).people, found)
+        return _people(self.cohort(comparison, analysis).people, step)
 
     def follow(self, comparison: Comparison, analysis: Analysis, outcome: str) -> Followed:
         """What became of them in the time at risk of an analysis."""
-        own = self._study.specification
-        event = own.outcomes[outcome]
+        event = self._study.specification.outcomes[outcome]
         assert isinstance(event, CdmOutcome)
         cohort, window = self.cohort(comparison, analysis), analysis.window(event)
-        competing = list(own.competing_events.values())
-        found = self._cache.get_or_compute(
-            "time at risk",
-            f"{comparison.target}, {comparison.comparator}, {outcome}",
+        competing = list(self._study.specification.competing_events.values())
+        step = self._cache.get_or_compute(
+            FollowUpStep,
+            f"{comparison.names}, {outcome}",
             [
                 self._entry_key(comparison, analysis),
                 self._definition(event),
                 [self._definition(other) for other in competing],
                 as_dict(window),
             ],
-            FollowUpStep,
             functools.partial(self._follow, comparison, analysis, window, event, competing),
         )
         population = cohort.people.population
-        place = np.searchsorted(population.row_id, found.row_id)
+        place = np.searchsorted(population.row_id, step.row_id)
         n = population.n_rows
         time, status = np.ones(n), np.zeros(n, dtype=np.int64)
-        reasons = np.full(n, "", dtype=found.end_reason.dtype)
-        time[place], status[place], reasons[place] = found.time, found.event, found.end_reason
-        people = _people(cohort.people, found)
-        around = EventWeeks(found.first_week, found.last_week, found.has_event)
-        key = digest(cohort.key, found.key)
-        return Followed(key, people, time, status, reasons, found.notes, around)
+        reasons = np.full(n, "", dtype=step.end_reason.dtype)
+        time[place], status[place], reasons[place] = step.time, step.event, step.end_reason
+        people = _people(cohort.people, step)
+        around = EventWeeks(step.first_week, step.last_week, step.has_event)
+        key = digest(cohort.key, step.key)
+        return Followed(key, people, time, status, reasons, step.notes, around)
 
     def codes(self) -> list[ConceptRow]:
         """The concepts of all definitions, as they are given."""
-        own = self._study.specification
+        asked = self._study.specification
         lists: dict[str, Codes] = {
             name: member
-            for members in (own.exposures, own.outcomes, own.competing_events)
+            for members in (asked.exposures, asked.outcomes, asked.competing_events)
             for name, member in members.items()
             if isinstance(member, Codes)
         }
         definitions = {name: self._definition(member) for name, member in lists.items()}
         return self._cache.get_or_compute(
-            "codes",
+            CodesStep,
             "all definitions",
             [self._key, definitions],
-            CodesStep,
             lambda: CodesStep(rows=list(self._named(lists))),
         ).rows
 
     def _named(self, lists: dict[str, Codes]) -> Iterator[ConceptRow]:
-        sets = {name: own.as_set(self._study.folder) for name, own in lists.items()}
-        wanted = sorted({item.concept for own in sets.values() for item in own.items})
+        sets = {name: codes.as_set(self._study.folder) for name, codes in lists.items()}
+        wanted = sorted({item.concept for concepts in sets.values() for item in concepts.items})
         columns = ("concept_id", "concept_name")
         view = self._cdm.view("concept", columns, ("vocabulary_id",), needed=False)
         listed = ", ".join(map(str, wanted)) or "NULL"
@@ -220,8 +199,8 @@ class CdmSource:
                     f"WHERE concept_id IN ({listed}) ORDER BY ALL"
                 )
             }
-        for name, own in sets.items():
-            for item in sorted(own.items, key=lambda item: item.exclude):
+        for name, concepts in sets.items():
+            for item in sorted(concepts.items, key=lambda item: item.exclude):
                 unknown = (f"[unknown concept {item.concept}]", None)
                 label, vocabulary = known.get(item.concept, unknown)
                 yield ConceptRow(
@@ -246,8 +225,8 @@ class CdmSource:
         """Those who may enter; done when it is needed, and the last one is remembered."""
         key = self._entry_key(comparison, analysis)
         if self._selected is None or self._selected[0] != key:
-            found = analysis.entry.select(self._cdm, self._episodes(comparison, analysis))
-            self._selected = (key, found)
+            cohort = analysis.entry.select(self._cdm, self._episodes(comparison, analysis))
+            self._selected = (key, cohort)
         return self._selected[1]
 
     def _episodes(self, comparison: Comparison, analysis: Analysis) -> Cohorts:
@@ -268,57 +247,54 @@ class CdmSource:
         self, key: str, comparison: Comparison, analysis: Analysis, settings: CovariateSection
     ) -> ComparisonCohort:
         path = self._cache.path("covariates", f"{key}.rsd")
-        found = self._cache.get_or_compute(
-            "cohort",
-            f"{comparison.target}, {comparison.comparator}",
-            key,
+        step = self._cache.get_or_compute(
             CohortStep,
+            comparison.names,
+            key,
             functools.partial(self._extract, comparison, analysis, settings, path),
         )
         if not path.exists():  # deleted by somebody
             self._extract(comparison, analysis, settings, path)
-        population = Population(found.treatment, row_id=found.row_id, person_id=found.person_id)
+        population = Population(step.treatment, row_id=step.row_id, person_id=step.person_id)
         people = Adjustment(
             "none",
             None,
             population,
             np.ones(population.n_rows),
-            status=found.people_status,
-            attrition=found.attrition,
+            status=step.people_status,
+            attrition=step.attrition,
         )
         design = Design.open(path, verify=False)
-        analyses = zip(found.covariate_id, found.analysis_id, found.domain, strict=True)
+        analyses = zip(step.covariate_id, step.analysis_id, step.domain, strict=True)
         return ComparisonCohort(
             key,
             people,
             design,
             self._labels(comparison, analysis, design),
-            years=found.year,
+            years=step.year,
             analyses={int(id_): (int(number), str(domain)) for id_, number, domain in analyses},
-            problem=_problem(found),
-            notes=found.notes,
+            problem=_problem(step),
+            notes=step.notes,
         )
 
     def _labels(
         self, comparison: Comparison, analysis: Analysis, design: Design
     ) -> dict[str, Labels]:
-        own = self._study.specification
-        names = [name for name, _ in own.column_uses()]
-        columns = [name for name in names if name not in own.variables]
-        columns += [v.column for v in own.variables.values() if v.column is not None]
+        names = [name for name, _ in self._study.specification.column_uses()]
+        variables = self._study.specification.variables
+        columns = [name for name in names if name not in variables]
+        columns += [v.column for v in variables.values() if v.column is not None]
         people: dict[str, AnyArray] = {}
         if columns:
             wanted = sorted(set(columns))
-            found = self._cache.get_or_compute(
-                "people",
-                f"{comparison.target}, {comparison.comparator}",
-                [self._entry_key(comparison, analysis), wanted],
+            people = self._cache.get_or_compute(
                 PeopleStep,
+                comparison.names,
+                [self._entry_key(comparison, analysis), wanted],
                 lambda: PeopleStep(
                     columns=characteristics(self._cdm, self._select(comparison, analysis), wanted)
                 ),
-            )
-            people = found.columns
+            ).columns
         where = f"the covariates of {comparison.target} and {comparison.comparator}"
         return label_people(self._study, names, lambda name, _: people[name], design, where)
 
@@ -352,14 +328,14 @@ class CdmSource:
     ) -> FollowUpStep:
         cohort = self._select(comparison, analysis)
         others = [self._event(other) for other in competing]
-        found = window.follow(self._cdm, cohort, self._event(event), others)
+        left = window.follow(self._cdm, cohort, self._event(event), others)
         weeks = self._around(cohort, event, analysis.entry.washout_days // 7)
         return FollowUpStep(
-            notes=tuple(note for note in found.notes if note not in cohort.notes),
-            **_left(found),
-            time=found.column("survival_time"),
-            event=found.column("status"),
-            end_reason=found.column("end_reason").astype(np.str_),
+            notes=tuple(note for note in left.notes if note not in cohort.notes),
+            **_left(left),
+            time=left.column("survival_time"),
+            event=left.column("status"),
+            end_reason=left.column("end_reason").astype(np.str_),
             first_week=weeks.first_week,
             last_week=weeks.last_week,
             has_event=weeks.has_event,
@@ -374,35 +350,34 @@ class CdmSource:
             end_anchor="cohort start",
             remove_prior_outcome=False,
         )
-        found = window.follow(self._cdm, cohort, self._event(event))
-        last = first + (found.column("survival_time").astype(np.int64) - 1) // 7
-        return EventWeeks(first, last, found.column("status") == 1)
+        left = window.follow(self._cdm, cohort, self._event(event))
+        last = first + (left.column("survival_time").astype(np.int64) - 1) // 7
+        return EventWeeks(first, last, left.column("status") == 1)
 
-    def _definition(self, own: Codes) -> dict[str, object]:
+    def _definition(self, codes: Codes) -> dict[str, object]:
         """What the records of an exposure or outcome depend on."""
-        found: dict[str, object] = {
-            "items": [as_dict(i) for i in own.as_set(self._study.folder).items],
-            "cohort": own.cohort,
-        }
-        if isinstance(own, CdmOutcome):
-            found |= {"inpatient": own.inpatient, "death": own.death, "tables": own.event_tables}
-        return found
+        items = [as_dict(item) for item in codes.as_set(self._study.folder).items]
+        definition: dict[str, object] = {"items": items, "cohort": codes.cohort}
+        if isinstance(codes, CdmOutcome):
+            definition |= {"inpatient": codes.inpatient, "death": codes.death}
+            definition["tables"] = codes.event_tables
+        return definition
 
-    def _event(self, own: CdmOutcome) -> object:
-        if own.death:
+    def _event(self, outcome: CdmOutcome) -> object:
+        if outcome.death:
             return "death"
-        if own.cohort is not None:
-            return CohortRecords(own.cohort, self._cohorts)
-        concepts = own.as_set(self._study.folder)
-        return Diagnosis(concepts, inpatient=own.inpatient, tables=own.event_tables)
+        if outcome.cohort is not None:
+            return CohortRecords(outcome.cohort, self._cohorts)
+        concepts = outcome.as_set(self._study.folder)
+        return Diagnosis(concepts, inpatient=outcome.inpatient, tables=outcome.event_tables)
 
 
-def _left(found: StudyPopulation) -> dict[str, Any]:
+def _left(people: StudyPopulation) -> dict[str, Any]:
     """Fields of a `LeftStep`."""
     return {
-        "people_status": found.status,
-        "attrition": found.attrition.steps,
-        "row_id": found.column("row_id"),
+        "people_status": people.status,
+        "attrition": people.attrition.steps,
+        "row_id": people.column("row_id"),
     }
 
 

@@ -12,25 +12,19 @@ __all__ = ["cohort_file", "files_of", "open_cdm"]
 
 
 def open_cdm(study: Study) -> Cdm:
-    """The CDM of a study, with the tables that it cannot do without.
-
-    Raises
-    ------
-    InputError
-        If one does not exist. The message gives the line of the specification.
-    """
-    own = study.specification
-    assert isinstance(own.data, CdmData)
-    path = study.folder / own.data.cdm
+    """The CDM of a study; raises `InputError` if a table that it needs is absent, with the line."""
+    data = study.specification.data
+    assert isinstance(data, CdmData)
+    path = study.folder / data.cdm
     if not path.exists():
         study.refuse([study.no_file("data", "cdm", file=path)])
     try:
         cdm = Cdm(
             path,
-            schema=own.data.schema,
-            ignore=own.data.ignore,
-            memory_limit=own.data.memory_limit,
-            spill_folder=own.data.spill_folder and study.folder / own.data.spill_folder,
+            schema=data.schema,
+            ignore=data.ignore,
+            memory_limit=data.memory_limit,
+            spill_folder=data.spill_folder and study.folder / data.spill_folder,
         )
     except InputError as error:
         raise study.placed(error, "data", "cdm") from None
@@ -45,13 +39,7 @@ def open_cdm(study: Study) -> Cdm:
 
 
 def cohort_file(study: Study, cdm: Cdm) -> Path | None:
-    """The file of the cohort table, where it is not a table of the CDM.
-
-    Raises
-    ------
-    InputError
-        If there is no such file.
-    """
+    """The file of the cohort table, where it is not a table of the CDM."""
     data = study.specification.data
     assert isinstance(data, CdmData)
     if data.cohort_table.lower() in cdm.tables or not is_file_name(data.cohort_table):
@@ -64,16 +52,17 @@ def cohort_file(study: Study, cdm: Cdm) -> Path | None:
 
 def _needed(study: Study) -> set[tuple[str, ...]]:
     """Tables, or groups of tables of which one is enough, without which nobody is found."""
-    own = study.specification
-    assert isinstance(own.data, CdmData)
+    asked, data = study.specification, study.specification.data
+    assert isinstance(data, CdmData)
     needed: set[tuple[str, ...]] = {("person",), ("observation_period",)}
-    for exposure in own.exposures.values():
+    for exposure in asked.exposures.values():
         if isinstance(exposure, CdmExposure) and exposure.cohort is None:
-            needed |= {((a.new_users or NewUsers()).source,) for a in own.analyses.values()}
-    for member in (*own.exposures.values(), *own.outcomes.values(), *own.competing_events.values()):
+            needed |= {((a.new_users or NewUsers()).source,) for a in asked.analyses.values()}
+    groups = (asked.exposures, asked.outcomes, asked.competing_events)
+    for member in (member for group in groups for member in group.values()):
         if getattr(member, "cohort", None) is not None:
-            if not is_file_name(own.data.cohort_table):
-                needed.add((own.data.cohort_table.lower(),))
+            if not is_file_name(data.cohort_table):
+                needed.add((data.cohort_table.lower(),))
         elif isinstance(member, CdmOutcome) and not member.death:
             needed.add(member.event_tables)
     return needed

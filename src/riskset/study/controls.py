@@ -1,58 +1,46 @@
-"""What control outcomes say about the estimates of an analysis, and whether these may be seen."""
+"""The calibration of the estimates of an analysis by its control outcomes."""
 
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import ndtri
 
 from riskset.cohort.calibration import Calibration, Controls, Method, calibrate, leave_one_out
-from riskset.cohort.diagnostics import BalanceFacts, Diagnostics, gate
-from riskset.cohort.settings import DiagnosticLimits
 from riskset.disclosure.rows import known, number
 from riskset.results.column_groups import EffectColumns
 from riskset.results.rows import CalibrationRow, ControlRow, EstimateRow
-from riskset.study.adjustment_step import BalanceStep
 
-__all__ = ["CalibratedOutcome", "calibrated", "checks"]
+__all__ = ["CalibratedOutcome", "calibrated"]
 
+CONTROL_EFFECTS = ("hr", "hr_lower", "hr_upper", "log_hr", "se", "p")
 REGION_LEVEL = 0.95
 REGION_POINTS = 61
 
 
-@dataclass(eq=False)
-class CalibratedOutcome:
-    """An estimate of a control or an outcome of interest.
+class CalibratedOutcome(Protocol):
+    """The estimates of a control or an outcome of interest, such as an `EstimateRun`."""
 
-    Attributes
-    ----------
-    outcome : str
-    true_hr : float or None
-        Of a control.
-    rows : list of EstimateRow
-        Its estimates; `calibrated` replaces them by calibrated ones.
-    passes : bool
-        Whether it passes the diagnostics that do not depend on the controls.
-    """
-
-    outcome: str
-    true_hr: float | None
+    outcome_name: str
     rows: list[EstimateRow]
-    passes: bool
+
+    @property
+    def true_hr(self) -> float | None:
+        """The hazard ratio of a control; None of an outcome of interest."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether it passes the diagnostics that do not depend on the controls."""
 
 
 def calibrated(
     outcomes: Sequence[CalibratedOutcome], method: Method, level: float
 ) -> tuple[list[ControlRow], list[CalibrationRow]]:
-    """Calibrate the estimates of an analysis, for every model in it.
+    """Calibrate the estimates of an analysis in place, for every model in it.
 
-    Returns
-    -------
-    controls, calibration : list of rows
-        Of these tables, but for the names of the analysis.
+    Returns rows of both tables, without the names of the analysis.
     """
     controls = [one for one in outcomes if one.true_hr is not None]
     if not controls:
@@ -73,7 +61,7 @@ def calibrated(
             [number(row.effect.log_hr) for _, row in pairs],
             [number(row.effect.se) for _, row in pairs],
             [np.log(number(one.true_hr)) for one, _ in pairs],
-            [one.outcome for one, _ in pairs],
+            [one.outcome_name for one, _ in pairs],
             [one.passes and row.status == "ok" for one, row in pairs],
         )
         result = calibrate(
@@ -119,26 +107,21 @@ def _control_rows(
         calibrated_p = dict(zip(negative, p.tolist(), strict=True))
     rows = []
     for one, row in pairs:
-        reason = None
-        if one.outcome not in used:
+        name, reason = one.outcome_name, None
+        if name not in used:
             reason = "its diagnostics fail" if not one.passes else "no usable estimate"
-        effect = row.effect
+        effect = {column: getattr(row.effect, column) for column in CONTROL_EFFECTS}
         rows.append(
             ControlRow(
                 model=row.model,
                 reading=row.reading,
-                outcome=one.outcome,
+                outcome=name,
                 true_hr=number(one.true_hr),
                 status=row.status,
-                hr=effect.hr,
-                hr_lower=effect.hr_lower,
-                hr_upper=effect.hr_upper,
-                log_hr=effect.log_hr,
-                se=effect.se,
-                p=effect.p,
-                calibrated_p=calibrated_p.get(one.outcome),
-                used=one.outcome in used,
+                calibrated_p=calibrated_p.get(name),
+                used=name in used,
                 reason=reason,
+                **effect,
             )
         )
     return rows
@@ -187,41 +170,3 @@ def _region(result: Calibration) -> dict[str, Any]:
             ends.append((result.null.mean - half, result.null.mean + half))
     lower, upper = map(list, zip(*ends, strict=True))
     return {"region_se": grid.tolist(), "region_lower": lower, "region_upper": upper}
-
-
-def checks(
-    limits: DiagnosticLimits,
-    *,
-    balance: BalanceStep | None,
-    shared_balance: BalanceStep | None,
-    equipoise: float | None,
-    main: EstimateRow | None,
-    ease: float | None,
-    by_significance: bool,
-) -> Diagnostics:
-    """The diagnostics of an estimate, as `riskset.cohort.diagnose` has them.
-
-    Parameters
-    ----------
-    main : EstimateRow or None
-        The main estimate of the run.
-    by_significance : bool
-        Balance is judged by significance over all covariates instead of by the limit.
-    """
-    return gate(
-        _facts(balance, by_significance),
-        _facts(shared_balance, by_significance),
-        equipoise=equipoise,
-        mdrr=None if main is None else main.mdrr,
-        ease=ease,
-        proportionality_p=None if main is None else main.proportionality_p,
-        limits=limits,
-    )
-
-
-def _facts(balance: BalanceStep | None, by_significance: bool) -> BalanceFacts:
-    if balance is None:
-        return BalanceFacts()
-    row = balance.row
-    is_balanced = balance.is_balanced if by_significance else None
-    return BalanceFacts(row.after_max, is_balanced, row.generalisability_max)

@@ -13,9 +13,8 @@ from riskset._messages import Note
 from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment, effective_size
 from riskset.cohort.curves import ArmCurves, incidence, survival
-from riskset.cohort.outcomes import Outcomes, count_arms, followup
+from riskset.cohort.outcomes import followup
 from riskset.cohort.risks import end_notes, risk_difference
-from riskset.data.outcome import Surv
 from riskset.results.column_groups import ArmColumns
 from riskset.results.rows import (
     ArmRow,
@@ -29,7 +28,7 @@ from riskset.results.rows import (
 )
 from riskset.study.cache import StepResult
 from riskset.study.propensity_step import status_of
-from riskset.study.source import EventWeeks, Followed
+from riskset.study.source import AnalysedOutcome, EventWeeks, Followed
 
 __all__ = ["DescriptionStep", "describe", "follow_up_bins"]
 
@@ -49,13 +48,8 @@ MAX_BINS = 40
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DescriptionStep(StepResult):
-    """What happened to the people of a run, as rows of the tables of these names.
-
-    Attributes
-    ----------
-    arms, curves, risks, at_risk, follow_up, bins, ends, weeks : list of rows
-    """
+class DescriptionStep(StepResult, step="follow-up"):
+    """What happened to the people of a run, as rows of tables."""
 
     arms: list[ArmRow]
     curves: list[CurveRow]
@@ -67,41 +61,35 @@ class DescriptionStep(StepResult):
     weeks: list[WeekRow]
 
 
-def describe(
-    followed: Followed,
-    adjustment: Adjustment,
-    risk_times: tuple[float, ...],
-    level: float,
-    replicates: int,
-    seed: int,
-) -> DescriptionStep:
+def describe(outcome: AnalysedOutcome, risk_times: tuple[float, ...]) -> DescriptionStep:
     """Everything about one outcome that does not need a model.
 
     Rows of curves and risks hold how many people each arm then has and how many had an event,
     which decides how much of them is shared.
     """
+    followed, adjustment, model = outcome.followed, outcome.people, outcome.analysis.model
+    before = _Side(followed, followed.people, False, model.level)
+    after = _Side(followed, adjustment, True, model.level)
     arms, curves, risks, at_risk = [], [], [], []
     notes: list[Note] = []
-    for side, people in (("before", followed.people), ("after", adjustment)):
-        target, comparator = _counts(followed, people)
-        arms.append(ArmRow(side=side, target_arm=target, comparator_arm=comparator))
-        adjusted = side == "after"
-        if adjusted and adjustment.status != "ok":
+    for side in (before, after):
+        arms.append(side.counts())
+        if side.adjusted and adjustment.status != "ok":
             continue
         try:
-            both = _curves(followed, people, level)
+            both = side.estimate()
         except InputError as error:
             notes.append(Note("no_curves", (), status_of(error)[1]))
             continue
-        curves += _steps(followed, people, both, adjusted)
-        at_risk += _at_risk(followed, people, _breaks(both.limit), adjusted)
+        curves += side.steps(both)
+        at_risk += side.at_risk(_breaks(both.limit))
         ends = {arm: both.curves[arm].end for arm in ARMS}
         for note in end_notes(np.array(risk_times), ends):
             longer = replace(note, template=f"{note.template} Choose earlier `risk_times`.")
             notes += [] if longer in notes else [longer]
-        of_side = [_risk(followed, people, both, time, level, adjusted) for time in risk_times]
-        if adjusted:
-            of_side = _resampled(of_side, followed, people, risk_times, level, replicates, seed)
+        of_side = [side.risk(both, time) for time in risk_times]
+        if side.adjusted:
+            of_side = _resampled(of_side, outcome, risk_times)
         risks += of_side
     return DescriptionStep(
         notes=tuple(notes),
@@ -116,60 +104,130 @@ def describe(
     )
 
 
-def _outcome(followed: Followed) -> Any:
-    return Surv(followed.time, followed.status)
-
-
 def _arm(people: Adjustment, arm: str) -> NDArray[np.bool_]:
     target = people.population.is_target
     return np.asarray(people.kept & (target if arm == "target" else ~target))
 
 
-def _counts(followed: Followed, people: Adjustment) -> tuple[ArmColumns, ArmColumns]:
-    target, comparator = count_arms(Outcomes(followed.time, followed.status), people)
-    return ArmColumns(**dataclasses.asdict(target)), ArmColumns(**dataclasses.asdict(comparator))
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The people of a run before or after adjustment."""
 
+    followed: Followed
+    people: Adjustment
+    adjusted: bool
+    level: float
 
-def _curves(followed: Followed, people: Adjustment, level: float) -> ArmCurves:
-    has_competing = bool((followed.status[people.kept] == 2).any())
-    return (incidence if has_competing else survival)(_outcome(followed), people, level=level)
+    def counts(self) -> ArmRow:
+        """Counts and rates of both arms."""
+        target, comparator = (
+            ArmColumns(**dataclasses.asdict(counts)) for counts in self.followed.counts(self.people)
+        )
+        side = "after" if self.adjusted else "before"
+        return ArmRow(side=side, target_arm=target, comparator_arm=comparator)
 
+    def estimate(self) -> ArmCurves:
+        """Survival of both arms, or with competing events their incidence."""
+        has_competing = bool((self.followed.status[self.people.kept] == 2).any())
+        curves = incidence if has_competing else survival
+        return curves(self.followed.outcome, self.people, level=self.level)
 
-def _steps(
-    followed: Followed, people: Adjustment, curves: ArmCurves, adjusted: bool
-) -> list[CurveRow]:
-    """Rows of both curves at the times of their own events, from 0 to the limit or their end."""
-    rows = []
-    for arm in ARMS:
-        own = _arm(people, arm)
-        time = followed.time[own & (followed.status > 0)]
-        last = min(curves.limit, curves.curves[arm].end)
-        times = np.unique(np.concatenate([[0.0], time[time <= last], [last]]))
-        if times.size > MAX_CURVE_STEPS:
-            times = _thinned(curves, arm, times)
-        found = curves.columns(times)
-        value = found.get("survival", found.get("incidence"))
-        assert value is not None
-        fewest = _fewest(followed, people, found["time"])
-        events = _events(followed, own, found["time"])
-        for k in np.flatnonzero((found["arm"] == arm) & (fewest > 0)):
-            cause = int(found["cause"][k]) if "cause" in found else 1
-            rows.append(
-                CurveRow(
-                    adjusted=adjusted,
-                    kind="survival" if "survival" in found else "incidence",
-                    arm=arm,
-                    cause=cause,
-                    time=float(found["time"][k]),
-                    value=float(value[k]),
-                    standard_error=float(found["standard_error"][k]),
-                    lower=float(found["lower"][k]),
-                    upper=float(found["upper"][k]),
-                    people=int(fewest[k]),
-                    events=int(events[cause][k]),
+    def steps(self, curves: ArmCurves) -> list[CurveRow]:
+        """Rows of both curves at the times of their events, from 0 to the limit or their end."""
+        rows = []
+        for arm in ARMS:
+            time = self.followed.time[_arm(self.people, arm) & (self.followed.status > 0)]
+            last = min(curves.limit, curves.curves[arm].end)
+            times = np.unique(np.concatenate([[0.0], time[time <= last], [last]]))
+            if times.size > MAX_CURVE_STEPS:
+                times = _thinned(curves, arm, times)
+            columns = curves.columns(times)
+            kind = "survival" if "survival" in columns else "incidence"
+            fewest = self._fewest(columns["time"])
+            events = {cause: self._events(arm, cause, columns["time"]) for cause in (1, 2)}
+            for k in np.flatnonzero((columns["arm"] == arm) & (fewest > 0)):
+                cause = int(columns["cause"][k]) if "cause" in columns else 1
+                rows.append(
+                    CurveRow(
+                        adjusted=self.adjusted,
+                        kind=kind,
+                        arm=arm,
+                        cause=cause,
+                        time=float(columns["time"][k]),
+                        value=float(columns[kind][k]),
+                        standard_error=float(columns["standard_error"][k]),
+                        lower=float(columns["lower"][k]),
+                        upper=float(columns["upper"][k]),
+                        people=int(fewest[k]),
+                        events=int(events[cause][k]),
+                    )
                 )
-            )
-    return rows
+        return rows
+
+    def _fewest(self, times: Rows) -> NDArray[np.int64]:
+        """People at risk at times, in the arm that has fewer."""
+        counts = []
+        for arm in ARMS:
+            time = np.sort(self.followed.time[_arm(self.people, arm)])
+            counts.append(time.size - np.searchsorted(time, times, side="left"))
+        return np.minimum(*counts)
+
+    def _events(self, arm: str, cause: int, times: Rows) -> NDArray[np.int64]:
+        """People of an arm with an event of a cause by times."""
+        has_event = _arm(self.people, arm) & (self.followed.status == cause)
+        return np.searchsorted(np.sort(self.followed.time[has_event]), times, side="right")
+
+    def at_risk(self, breaks: Rows) -> list[AtRiskRow]:
+        """Numbers at risk of both arms at some times."""
+        rows = []
+        for arm in ARMS:
+            is_of_arm = _arm(self.people, arm)
+            time, weight = self.followed.time[is_of_arm], self.people.weight[is_of_arm]
+            for at in breaks:
+                still = weight[time >= at]
+                rows.append(
+                    AtRiskRow(
+                        adjusted=self.adjusted,
+                        arm=arm,
+                        time=float(at),
+                        people=int(still.size),
+                        weighted=float(still.sum()),
+                        effective=effective_size(still),
+                    )
+                )
+        return rows
+
+    def risk(self, curves: ArmCurves, time: float) -> RiskRow:
+        """Risks up to a time and their difference, with a normal interval; None if not known."""
+        row: dict[str, Any] = {}
+        errors: list[float] = []
+        columns = curves.columns([time])
+        for arm in ARMS:
+            here = columns["arm"] == arm
+            if "cause" in columns:
+                here &= columns["cause"] == 1
+            is_left = self.followed.time[_arm(self.people, arm)] >= time
+            row[f"{arm}_at_risk"] = int(np.count_nonzero(is_left))
+            row[f"{arm}_outcomes"] = int(self._events(arm, 1, np.array([time]))[0])
+            if time > curves.curves[arm].end:
+                continue
+            low = high = risk = error = 0.0  # if all that happened are competing events
+            for k in np.flatnonzero(here)[:1]:
+                low, high, error = (columns[n][k] for n in ("lower", "upper", "standard_error"))
+                risk = columns["survival" if "survival" in columns else "incidence"][k]
+                if "survival" in columns:
+                    low, high, risk = 1 - high, 1 - low, 1 - risk
+            errors.append(float(error))
+            row[f"{arm}_risk"] = float(risk)
+            row |= {f"{arm}_lower": float(low), f"{arm}_upper": float(high)}
+        if len(errors) == len(ARMS):
+            half = float(ndtri(0.5 + self.level / 2) * np.hypot(errors[0], errors[1]))
+            difference = row["target_risk"] - row["comparator_risk"]
+            row["difference"] = difference
+            row |= {"difference_lower": difference - half, "difference_upper": difference + half}
+        return RiskRow(
+            adjusted=self.adjusted, time=time, interval="normal", interval_level=self.level, **row
+        )
 
 
 def _thinned(curves: ArmCurves, arm: str, times: Rows) -> Rows:
@@ -183,104 +241,24 @@ def _thinned(curves: ArmCurves, arm: str, times: Rows) -> Rows:
     return np.asarray(times[keep])
 
 
-def _fewest(followed: Followed, people: Adjustment, times: Rows) -> NDArray[np.int64]:
-    """People at risk at times, in the arm that has fewer."""
-    counts = []
-    for arm in ARMS:
-        time = np.sort(followed.time[_arm(people, arm)])
-        counts.append(time.size - np.searchsorted(time, times, side="left"))
-    return np.minimum(*counts)
-
-
-def _events(
-    followed: Followed, own: NDArray[np.bool_], times: Rows
-) -> dict[int, NDArray[np.int64]]:
-    """People of an arm with an event of each cause by times."""
-    found = {}
-    for cause in (1, 2):
-        time = np.sort(followed.time[own & (followed.status == cause)])
-        found[cause] = np.searchsorted(time, times, side="right")
-    return found
-
-
 def _breaks(limit: float) -> Rows:
     steps = BREAKS if limit <= 2 * YEAR else LONG_BREAKS
     step = next((b for b in steps if limit / b <= MAX_BREAKS), steps[-1])
     return np.arange(0.0, limit + step * 1e-9, step)
 
 
-def _at_risk(
-    followed: Followed, people: Adjustment, breaks: Rows, adjusted: bool
-) -> list[AtRiskRow]:
-    rows = []
-    for arm in ARMS:
-        own = _arm(people, arm)
-        time, weight = followed.time[own], people.weight[own]
-        for at in breaks:
-            still = weight[time >= at]
-            rows.append(
-                AtRiskRow(
-                    adjusted=adjusted,
-                    arm=arm,
-                    time=float(at),
-                    people=int(still.size),
-                    weighted=float(still.sum()),
-                    effective=effective_size(still),
-                )
-            )
-    return rows
-
-
-def _risk(
-    followed: Followed,
-    people: Adjustment,
-    curves: ArmCurves,
-    time: float,
-    level: float,
-    adjusted: bool,
-) -> RiskRow:
-    """Risks up to a time and their difference, with a normal interval; None if not known."""
-    row: dict[str, Any] = {}
-    errors: list[float] = []
-    found = curves.columns([time])
-    for arm in ARMS:
-        here = found["arm"] == arm
-        if "cause" in found:
-            here &= found["cause"] == 1
-        people_left = int(np.count_nonzero(followed.time[_arm(people, arm)] >= time))
-        row[f"{arm}_at_risk"] = people_left
-        had = _arm(people, arm) & (followed.status == 1) & (followed.time <= time)
-        row[f"{arm}_outcomes"] = int(np.count_nonzero(had))
-        if time > curves.curves[arm].end:
-            continue
-        low = high = risk = error = 0.0  # if all that happened to anybody are competing events
-        for k in np.flatnonzero(here)[:1]:
-            low, high, error = (found[n][k] for n in ("lower", "upper", "standard_error"))
-            risk = found["survival" if "survival" in found else "incidence"][k]
-            if "survival" in found:
-                low, high, risk = 1 - high, 1 - low, 1 - risk
-        errors.append(float(error))
-        row |= {f"{arm}_risk": float(risk), f"{arm}_lower": float(low), f"{arm}_upper": float(high)}
-    if len(errors) == len(ARMS):
-        half = float(ndtri(0.5 + level / 2) * np.hypot(errors[0], errors[1]))
-        difference = row["target_risk"] - row["comparator_risk"]
-        row["difference"] = difference
-        row |= {"difference_lower": difference - half, "difference_upper": difference + half}
-    return RiskRow(adjusted=adjusted, time=time, interval="normal", interval_level=level, **row)
-
-
 def _resampled(
-    risks: list[RiskRow],
-    followed: Followed,
-    people: Adjustment,
-    times: tuple[float, ...],
-    level: float,
-    replicates: int,
-    seed: int,
+    risks: list[RiskRow], outcome: AnalysedOutcome, times: tuple[float, ...]
 ) -> list[RiskRow]:
     """Risks with the intervals of resamples, which keep matched sets whole, where known."""
-    found = risk_difference(
-        _outcome(followed), people, times, level=level, replicates=replicates, seed=seed
+    model = outcome.analysis.model
+    difference = risk_difference(
+        outcome.followed.outcome,
+        outcome.people,
+        times,
+        level=model.level,
+        replicates=model.replicates,
+        seed=outcome.seed,
     )
     return [
         replace(
@@ -288,16 +266,16 @@ def _resampled(
         )
         if np.isfinite(low)
         else risk
-        for risk, low, high in zip(risks, found.lower, found.upper, strict=True)
+        for risk, low, high in zip(risks, difference.lower, difference.upper, strict=True)
     ]
 
 
 def _follow_up(followed: Followed, adjustment: Adjustment) -> list[FollowUpRow]:
-    found = followup(_outcome(followed), adjustment)
+    days_at_risk = followup(followed.outcome, adjustment)
     return [
         FollowUpRow(arm=arm, share=share, days=float(days))
-        for arm, quantiles in ((ARMS[0], found.target), (ARMS[1], found.comparator))
-        for share, days in zip(found.shares, quantiles, strict=True)
+        for arm, quantiles in ((ARMS[0], days_at_risk.target), (ARMS[1], days_at_risk.comparator))
+        for share, days in zip(days_at_risk.shares, quantiles, strict=True)
     ]
 
 
@@ -352,8 +330,8 @@ def _weeks(followed: Followed) -> list[WeekRow]:
     target = followed.people.population.is_target
     rows = []
     for arm in ARMS:
-        own = present & (target if arm == "target" else ~target)
-        week, event = around.last_week[own] - around.first_week, around.has_event[own]
+        of_arm = present & (target if arm == "target" else ~target)
+        week, event = around.last_week[of_arm] - around.first_week, around.has_event[of_arm]
         if not week.size:
             continue
         n = int(week.max()) + 1

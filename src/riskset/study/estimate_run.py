@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from riskset._messages import Note
-from riskset.cohort.diagnostics import Diagnostics
+from riskset.cohort.diagnostics import BalanceFacts, Diagnostics, gate
+from riskset.cohort.settings import DiagnosticLimits
 from riskset.results.rows import CalibrationRow, ControlRow, EstimateRow
 from riskset.study.adjustment_step import BalanceStep
 from riskset.study.cache import StepResult
@@ -11,28 +12,16 @@ from riskset.study.sections import Analysis, Comparison, OutcomeDefinition
 
 __all__ = ["AdjustedPeople", "AnalysisRuns", "EstimateRun"]
 
+OF_CONTROLS = ("shared_balance", "equipoise", "generalisability")
+"""A control that fails one of these diagnostics does not enter the calibration."""
+
 
 @dataclass(eq=False, kw_only=True)
 class AdjustedPeople:
     """People of a comparison, made comparable by an analysis.
 
-    Results are kept by the keys of their steps.
-
-    Attributes
-    ----------
-    comparison : Comparison
-    analysis_name : str
-    analysis : Analysis
-    status : str
-    step, reason : str or None
-        Where it stopped, and why.
-    ps : str or None
-        The key of the step of the propensity score.
-    adjustment : str
-        The key of its step.
-    equipoise : float or None
-    balance : BalanceStep or None
-    notes : list of (step, note)
+    `step` and `reason` say where and why the run stopped, if its `status` is not "ok". Steps are
+    kept by their keys: `ps` is that of the propensity score. `notes` are pairs (step, note).
     """
 
     comparison: Comparison
@@ -50,33 +39,25 @@ class AdjustedPeople:
     @property
     def what(self) -> str:
         """Names for the record of times."""
-        return f"{self.comparison.target}, {self.comparison.comparator}, {self.analysis_name}"
+        return f"{self.comparison.names}, {self.analysis_name}"
 
     def stop(self, step: str, status: str, reason: str | None) -> None:
         """Stop with a status, unless it is "ok" or an earlier step has stopped."""
         if self.status == "ok" and status != "ok":
             self.status, self.reason, self.step = status, reason, step
 
-    def take(self, step: str, result: StepResult) -> None:
+    def take(self, result: StepResult) -> None:
         """Take over the notes and the status of a step."""
-        self.notes += [(step, note) for note in result.notes]
-        self.stop(step, result.status, result.reason)
+        self.notes += [(result.step, note) for note in result.notes]
+        self.stop(result.step, result.status, result.reason)
 
 
 @dataclass(eq=False, kw_only=True)
 class EstimateRun(AdjustedPeople):
     """One estimate that was asked for: of the people who are followed to an outcome.
 
-    Attributes
-    ----------
-    outcome_name : str
-    outcome : OutcomeDefinition
-    shared : AdjustedPeople
-        The same analysis before anybody is left out for an outcome.
-    description, estimate : str or None
-        Keys of steps.
-    rows : list of EstimateRow
-    diagnostics : Diagnostics
+    `shared` is the same analysis before anybody is left out for an outcome. `description` and
+    `estimate` are keys of steps.
     """
 
     outcome_name: str
@@ -113,6 +94,36 @@ class EstimateRun(AdjustedPeople):
         return self.outcome.kind == "outcome"
 
     @property
+    def true_hr(self) -> float | None:
+        """The hazard ratio of a control."""
+        return 1.0 if self.outcome.kind == "negative control" else self.outcome.true_hr
+
+    def diagnose(self, limits: DiagnosticLimits, ease: float | None) -> None:
+        """Compare its diagnostics with their limits."""
+        main = self.main
+        self.diagnostics = gate(
+            self._balance_facts(self.balance),
+            self._balance_facts(self.shared.balance),
+            equipoise=self.equipoise,
+            mdrr=None if main is None else main.mdrr,
+            ease=ease,
+            proportionality_p=None if main is None else main.proportionality_p,
+            limits=limits,
+        )
+
+    def _balance_facts(self, balance: BalanceStep | None) -> BalanceFacts:
+        if balance is None:
+            return BalanceFacts()
+        by_significance = self.analysis.balance.alpha is not None
+        is_balanced = balance.is_balanced if by_significance else None
+        return BalanceFacts(balance.row.after_max, is_balanced, balance.row.generalisability_max)
+
+    @property
+    def passes(self) -> bool:
+        """Whether it passes the diagnostics that do not depend on the controls."""
+        return not self.diagnostics.fails_any(OF_CONTROLS)
+
+    @property
     def fails(self) -> bool:
         """Whether its effect is to be withheld, if any is. Effects of controls never are."""
         return self.is_of_interest and not self.diagnostics.unblind
@@ -122,22 +133,10 @@ class EstimateRun(AdjustedPeople):
         """Whether its likelihood profile is to be withheld, if any is."""
         return self.is_of_interest and not self.diagnostics.unblind_for_evidence_synthesis
 
-    @property
-    def true_hr(self) -> float | None:
-        """Of a control."""
-        return 1.0 if self.outcome.kind == "negative control" else self.outcome.true_hr
-
 
 @dataclass(frozen=True, eq=False)
 class AnalysisRuns:
-    """The runs of one comparison and analysis.
-
-    Attributes
-    ----------
-    runs : list of EstimateRun
-    controls, calibration : list of rows
-        Without the names of the analysis.
-    """
+    """The runs of one comparison and analysis; rows of its tables lack the names of these."""
 
     runs: list[EstimateRun]
     controls: list[ControlRow]

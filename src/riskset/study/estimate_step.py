@@ -1,7 +1,7 @@
 """The steps of estimates: the crude one, the main one, those of further models, and subgroups."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,12 @@ from scipy.special import ndtr, ndtri
 from riskset._errors import InputError
 from riskset._messages import Note, spoken
 from riskset._types import AnyArray
-from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.covariate_filter import TidyInfo
 from riskset.cohort.estimate import Estimate
 from riskset.cohort.outcome_model import fit_outcome
-from riskset.cohort.outcomes import ArmCounts, Outcomes, count_arms, expected_se
+from riskset.cohort.outcomes import ArmCounts, expected_se
 from riskset.cohort.settings import OutcomeModel
 from riskset.data.design import Design
-from riskset.data.outcome import Surv
 from riskset.disclosure.rows import known
 from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.model.penalty import L1, Penalty
@@ -40,10 +38,9 @@ from riskset.study.propensity_step import (
     tidy_covariates,
     tried_penalties,
 )
-from riskset.study.sections import Analysis, OutcomeModelSection
-from riskset.study.source import ComparisonCohort, Followed
+from riskset.study.source import AnalysedOutcome
 
-__all__ = ["EstimateStep", "crude", "estimates", "numbered", "subgroup_estimates"]
+__all__ = ["EstimateStep", "crude", "estimates", "subgroup_estimates"]
 
 NAMES = {"cox": "hazard", "cause-specific": "cause-specific hazard", "finegray": "subdistribution"}
 FITTED = ("ok", "events_in_one_arm")
@@ -54,16 +51,11 @@ BY_ROWS = ("robust", "bootstrap")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class EstimateStep(StepResult):
+class EstimateStep(StepResult, step="estimate"):
     """Estimates of one outcome, and what else their models report.
 
-    Attributes
-    ----------
-    rows : list of EstimateRow
-    coefficients, tried : list of rows
-        Of the covariates of outcome models, with the number of their estimate.
-    profile, over_time : list of rows
-        Of the main estimate.
+    Coefficients and penalties have the number of their estimate; `profile` and `over_time` are of
+    the main estimate.
     """
 
     rows: list[EstimateRow]
@@ -73,32 +65,24 @@ class EstimateStep(StepResult):
     over_time: list[IntervalRow] = dataclasses.field(default_factory=list)
 
 
-def numbered(steps: Iterable[EstimateStep]) -> Iterator[EstimateRow]:
-    """Estimates of several steps, numbered."""
-    rows = (row for step in steps for row in step.rows)
-    return (dataclasses.replace(row, number=k) for k, row in enumerate(rows, start=1))
-
-
-def crude(followed: Followed, settings: OutcomeModelSection, seed: int) -> EstimateStep:
+def crude(people: AnalysedOutcome) -> EstimateStep:
     """The estimate without any adjustment, of all who are followed."""
-    plain = dataclasses.replace(settings, covariates="none", strength=None, censoring_group=None)
+    changes = {"covariates": "none", "strength": None, "censoring_group": None}
+    model = dataclasses.replace(people.analysis.model, **changes)  # type: ignore[arg-type]
+    plain = dataclasses.replace(
+        people,
+        people=people.followed.people,
+        analysis=dataclasses.replace(people.analysis, model=model),
+    )
     try:
-        estimate = _fit(
-            followed, followed.people, plain, plain.model, seed=seed, reading="marginal"
-        )
+        estimate = _fit(plain, model.model, reading="marginal")
     except InputError as error:
         return _failed(error)
-    return _found(estimate, rows=[_row(estimate, "crude", "crude")])
+    return _step(estimate, rows=[_row(estimate, "crude", "crude")])
 
 
 def estimates(
-    cohort: ComparisonCohort,
-    followed: Followed,
-    adjustment: Adjustment,
-    analysis: Analysis,
-    seed: int,
-    is_of_interest: bool,
-    checkpoint: Path | None = None,
+    people: AnalysedOutcome, is_of_interest: bool, checkpoint: Path | None = None
 ) -> EstimateStep:
     """The main estimate, its other reading, and those of further models.
 
@@ -107,17 +91,14 @@ def estimates(
     covariates. `checkpoint` is a file, from whose name those of each cross-validation are made, for
     replicates that are done.
     """
-    settings = analysis.model
+    settings = people.analysis.model
     asked: list[tuple[Estimate, str, str]] = []
     try:
-        extra, penalty, tidied = _covariates(cohort, adjustment, analysis)
-        more: dict[str, Any] = {"seed": seed, "extra": extra, "penalty": penalty}
+        covariates, penalty, tidied = _covariates(people)
+        more: dict[str, Any] = {"covariates": covariates, "penalty": penalty}
         more["checkpoint"] = checkpoint
         intervals = MAX_INTERVALS if is_of_interest else 0
-        main = _fit(
-            followed, adjustment, settings, settings.model, **more,
-            profile=True, time_intervals=intervals,
-        )  # fmt: skip
+        main = _fit(people, settings.model, **more, profile=True, time_intervals=intervals)
         asked.append((main, "main", "adjusted"))
         if main.sensitivity is not None:
             label = f"{main.sensitivity.reading} instead of {main.reading}"
@@ -131,7 +112,7 @@ def estimates(
         if kind == settings.model:
             continue
         try:
-            other = _fit(followed, adjustment, settings, kind, **more)
+            other = _fit(people, kind, **more)
         except CheckpointError:
             raise
         except InputError as error:
@@ -140,16 +121,15 @@ def estimates(
         for one in (other, other.sensitivity):
             if one is not None:
                 asked.append((one, "model", f"{NAMES[kind]}, {one.reading}"))
-    rows = [_with_covariates(_row(one, *label), one, settings, seed) for one, *label in asked]
-    step = _found(
+    step = _step(
         main,
-        rows=rows,
+        rows=[_with_covariates(_row(one, *label), one, people) for one, *label in asked],
         profile=_profile(main),
-        over_time=_over_time(main, followed, adjustment),
+        over_time=_over_time(main, people),
         coefficients=[
             row
             for number, (one, *_) in enumerate(asked, start=1)
-            for row in _coefficients(cohort, adjustment, one, number, tidied)
+            for row in _coefficients(people, one, number, tidied)
             if is_of_interest
         ],
         tried=[
@@ -167,33 +147,30 @@ def _failed(error: InputError) -> EstimateStep:
     return EstimateStep(status=status, reason=reason, rows=[])
 
 
-def _found(estimate: Estimate, **rows: Any) -> EstimateStep:
+def _step(estimate: Estimate, **rows: Any) -> EstimateStep:
     reason = None if estimate.reason is None else spoken(estimate.reason, KEYS)
     return EstimateStep(status=estimate.status, reason=reason, notes=estimate.notes, **rows)
 
 
 def _covariates(
-    cohort: ComparisonCohort, adjustment: Adjustment, analysis: Analysis
+    people: AnalysedOutcome,
 ) -> tuple[Design | None, Penalty | None, TidyInfo | None]:
     """Covariates to adjust for, their penalty, and what was done to them.
 
     Without a penalty it is to be chosen.
     """
-    settings = analysis.model
-    if settings.covariates == "none" or adjustment.status != "ok":
+    settings = people.analysis.model
+    if settings.covariates == "none" or people.people.status != "ok":
         return None, None, None
-    tidied, design = tidy_covariates(cohort, adjustment, analysis.tidy)
+    tidied, design = tidy_covariates(people)
     return design, None if settings.strength is None else L1(settings.strength), tidied
 
 
 def _fit(
-    followed: Followed,
-    adjustment: Adjustment,
-    settings: OutcomeModelSection,
+    people: AnalysedOutcome,
     kind: str,
     *,
-    seed: int,
-    extra: Design | None = None,
+    covariates: Design | None = None,
     penalty: Penalty | None = None,
     interactions: Design | None = None,
     reading: str | None = None,
@@ -201,25 +178,25 @@ def _fit(
     time_intervals: int = 0,
     checkpoint: Path | None = None,
 ) -> Estimate:
-    """`fit_outcome` by the settings of a model."""
+    """`fit_outcome` with a kind of model, by the settings of the analysis."""
     is_finegray = kind == "finegray"
     changes: dict[str, Any] = {
         "model": kind,
         "penalty": penalty,
-        "cross_validate": extra is not None and penalty is None,
+        "cross_validate": covariates is not None and penalty is None,
         "tidy": False,
         "profile": "adaptive" if profile else None,
         "time_intervals": time_intervals,
-        "seed": seed,
+        "seed": people.seed,
     }
     changes |= {"ties": "breslow"} if is_finegray else {}
     changes |= {} if is_finegray else {"censoring_weights": "none", "censoring_group": None}
     changes |= {} if reading is None else {"reading": reading}
     return fit_outcome(
-        Surv(followed.time, followed.status),
-        adjustment,
-        settings=OutcomeModel(**settings.values(OutcomeModel) | changes),
-        covariates=extra,
+        people.followed.outcome,
+        people.people,
+        settings=OutcomeModel(**people.analysis.model.values(OutcomeModel) | changes),
+        covariates=covariates,
         interactions=interactions,
         checkpoint=checkpoint and checkpoint.with_stem(f"{checkpoint.stem}-{kind}"),
     )
@@ -229,7 +206,7 @@ def _row(estimate: Estimate, role: str, label: str) -> EstimateRow:
     """A row of the table `estimates`, but for its number and its covariates."""
     events = estimate.target.outcomes + estimate.comparator.outcomes
     n1, n0 = estimate.target.exposures, estimate.comparator.exposures
-    names = (own.name for own in dataclasses.fields(EffectColumns))
+    names = (field.name for field in dataclasses.fields(EffectColumns))
     return EstimateRow(
         role=role,
         label=label,
@@ -258,9 +235,7 @@ def _arm(counts: ArmCounts) -> ArmColumns:
     return ArmColumns(**{n: known(value) for n, value in dataclasses.asdict(counts).items()})
 
 
-def _with_covariates(
-    row: EstimateRow, estimate: Estimate, settings: OutcomeModelSection, seed: int
-) -> EstimateRow:
+def _with_covariates(row: EstimateRow, estimate: Estimate, people: AnalysedOutcome) -> EstimateRow:
     """With the columns about the covariates of the model."""
     columns: dict[str, object] = {"n_covariates": len(estimate.names)}
     if estimate.names and estimate.status in FITTED:
@@ -269,33 +244,22 @@ def _with_covariates(
         columns |= penalty_columns(estimate.penalty)
         columns["chosen_by"] = "given" if estimate.cross_validation is None else "cross-validation"
     if estimate.cross_validation is not None:
-        columns |= {"folds": settings.folds, "repeats": settings.repeats, "seed": seed}
+        settings = people.analysis.model
+        columns |= {"folds": settings.folds, "repeats": settings.repeats, "seed": people.seed}
     return row.changed(columns)
 
 
 def _coefficients(
-    cohort: ComparisonCohort,
-    adjustment: Adjustment,
-    estimate: Estimate,
-    number: int,
-    tidied: TidyInfo | None,
+    people: AnalysedOutcome, estimate: Estimate, number: int, tidied: TidyInfo | None
 ) -> Iterator[OutcomeCoefficientRow]:
-    """Coefficients other than 0 of the covariates of a model.
-
-    Parameters
-    ----------
-    number : int
-        Of the estimate within its run.
-    tidied : TidyInfo or None
-        What was done to the covariates before the model had them.
-    """
+    """Coefficients other than 0 of the covariates of a model, per unit of the original ones."""
     if estimate.status not in FITTED:
         return
     coef = estimate.coef
     if tidied is not None and coef.size:
         coef = tidied.original_coef(coef, estimate.keys)
-    people = np.flatnonzero(adjustment.kept)
-    for row in coefficient_rows(cohort.design, adjustment.population, estimate.keys, coef, people):
+    population, kept = people.people.population, np.flatnonzero(people.people.kept)
+    for row in coefficient_rows(people.cohort.design, population, estimate.keys, coef, kept):
         yield OutcomeCoefficientRow.of(row | {"number": number})
 
 
@@ -329,16 +293,16 @@ def _notes_of_profile(estimate: Estimate) -> list[Note]:
     return [Note("profile_left_out", (), text, {"lost": lost, "points": values.size})]
 
 
-def _over_time(estimate: Estimate, followed: Followed, adjustment: Adjustment) -> list[IntervalRow]:
+def _over_time(estimate: Estimate, people: AnalysedOutcome) -> list[IntervalRow]:
     """A row for each interval of time of an estimate, the first one first."""
-    over_time = estimate.over_time
+    over_time, followed = estimate.over_time, people.followed
     if over_time is None:
         return []
     errors = over_time.se_robust if estimate.interval in BY_ROWS else over_time.se_model
     half = float(ndtri(0.5 + estimate.level / 2)) * errors
     hr, lower, upper = (np.exp(over_time.coef + side * half) for side in (0, -1, 1))
-    is_event = adjustment.kept & (followed.status == 1)
-    is_target = adjustment.population.is_target
+    is_event = people.people.kept & (followed.status == 1)
+    is_target = people.people.population.is_target
     rows = []
     for k, (start, end) in enumerate(zip(over_time.start, over_time.end, strict=True)):
         inside = is_event & (start < followed.time) & (followed.time <= end)
@@ -360,34 +324,18 @@ def _over_time(estimate: Estimate, followed: Followed, adjustment: Adjustment) -
     return rows
 
 
-def subgroup_estimates(
-    cohort: ComparisonCohort,
-    followed: Followed,
-    adjustment: Adjustment,
-    analysis: Analysis,
-    column: str,
-    main: EstimateRow,
-    seed: int,
-) -> EstimateStep:
-    """The effect at each level of a variable, from its interactions with the treatment.
+def subgroup_estimates(people: AnalysedOutcome, column: str, main: EstimateRow) -> EstimateStep:
+    """The effect at each level of a column of labels, from its interactions with the treatment.
 
     People of levels in which the effect alone has no finite estimate are left out of the model;
     weights and sets stay. Covariates that the main estimate is adjusted for are in it, with the
     penalty that was chosen there; treatment, levels and interactions have none.
-
-    Parameters
-    ----------
-    column : str
-        Of the labels of the cohort.
-    main : EstimateRow
-        The main estimate.
     """
-    levels = cohort.labels[column].found(adjustment.kept)
-    if len(levels) < 2 or adjustment.status != "ok":
+    levels = people.cohort.labels[column].present(people.people.kept)
+    if len(levels) < 2 or people.people.status != "ok":
         return EstimateStep(rows=[])
     try:
-        model = _LevelModel(cohort, followed, adjustment, analysis, column, main, seed)
-        return EstimateStep(rows=model.rows(levels))
+        return EstimateStep(rows=_LevelModel(people, column, main).rows(levels))
     except InputError as error:
         reason = f"no subgroups of {column!r}: {status_of(error)[1]}"
         return EstimateStep(rows=[], notes=(Note("subgroups", (), reason),))
@@ -395,26 +343,21 @@ def subgroup_estimates(
 
 @dataclass(frozen=True, eq=False)
 class _LevelModel:
-    cohort: ComparisonCohort
-    followed: Followed
-    adjustment: Adjustment
-    analysis: Analysis
+    people: AnalysedOutcome
     column: str
     main: EstimateRow
-    seed: int
 
     def rows(self, levels: Sequence[object]) -> list[EstimateRow]:
         """A row of each level, in their order."""
         alone = {level: self._alone(level) for level in levels}
         kept = [level for level in levels if alone[level].status == "ok"]
         # Resamples of interactions would give no interval of a level.
-        is_resampled = self.analysis.model.interval == "bootstrap"
-        settings = self._model(**({"interval": "auto"} if is_resampled else {}))
-        extra, penalty = None, None
+        is_resampled = self.people.analysis.model.interval == "bootstrap"
+        covariates, penalty = None, None
         if self.main.strength.l1:
-            extra = tidy_covariates(self.cohort, self.adjustment, self.analysis.tidy)[1]
+            covariates = tidy_covariates(self.people)[1]
             penalty = L1(self.main.strength.l1)
-        people = self._inside(kept)
+        inside = self._inside(kept, **({"interval": "auto"} if is_resampled else {}))
 
         def joint(first: object) -> Estimate:
             """The model in which the treatment's own coefficient is the effect at one level."""
@@ -424,17 +367,16 @@ class _LevelModel:
                 if level != first
             }
             groups = Design.from_columns(columns) if columns else None
-            return _fit(
-                self.followed, people, settings, settings.model,
-                extra=extra, penalty=penalty, seed=self.seed, interactions=groups,
-            )  # fmt: skip
+            kind = inside.analysis.model.model
+            return _fit(inside, kind, covariates=covariates, penalty=penalty, interactions=groups)
 
-        fitted = {level: joint(level) for level in (kept if extra is not None else kept[:1])}
+        has_covariates = covariates is not None
+        fitted = {level: joint(level) for level in (kept if has_covariates else kept[:1])}
         groups = {g.name: g for g in fitted[kept[0]].subgroups} if kept else {}
         rows = []
         for level in levels:
             group = groups.get(f"{self.column}={level}")
-            if extra is not None and level in fitted:
+            if has_covariates and level in fitted:
                 one = _of_level(fitted[level], alone[level])
             elif level in fitted:
                 first = fitted[level]
@@ -448,31 +390,33 @@ class _LevelModel:
             if kept and level == kept[0] and len(groups) == 1:
                 p = next(iter(groups.values())).p
             row = _row(one, "subgroup", f"{self.column}: {level}")
-            if extra is not None:
-                row = _with_covariates(row, one, settings, self.seed)
+            if has_covariates:
+                row = _with_covariates(row, one, self.people)
                 row = row.changed({"chosen_by": self.main.strength.chosen_by})
             rows.append(dataclasses.replace(row, level=str(level), interaction_p=p))
         return rows
 
     @property
     def _labels(self) -> AnyArray:
-        return self.cohort.labels[self.column].values
+        return self.people.cohort.labels[self.column].values
 
-    def _model(self, **changes: Any) -> OutcomeModelSection:
+    def _inside(self, levels: Sequence[object], **changes: Any) -> AnalysedOutcome:
+        """The people of some levels, whose model has the reading of the main estimate."""
+        people, analysis = self.people.people, self.people.analysis
+        weight = np.where(np.isin(self._labels, np.array(levels)), people.weight, 0.0)
         changes |= {"reading": self.main.reading, "strength": None}
-        return dataclasses.replace(self.analysis.model, **changes)
-
-    def _inside(self, levels: Sequence[object]) -> Adjustment:
-        inside = np.isin(self._labels, np.array(levels))
-        weight = np.where(inside, self.adjustment.weight, 0.0)
-        return dataclasses.replace(self.adjustment, weight=weight)
+        model = dataclasses.replace(analysis.model, **changes)
+        return dataclasses.replace(
+            self.people,
+            people=dataclasses.replace(people, weight=weight),
+            analysis=dataclasses.replace(analysis, model=model),
+        )
 
     def _alone(self, level: object) -> Estimate:
         """The effect in a level by itself, which shows whether there is one, and its counts."""
-        settings = self._model(interval="wald", covariates="none")
-        people = self._inside([level])
-        target, comparator = count_arms(Outcomes(self.followed.time, self.followed.status), people)
-        alone = _fit(self.followed, people, settings, settings.model, seed=self.seed)
+        inside = self._inside([level], interval="wald", covariates="none")
+        target, comparator = inside.followed.counts(inside.people)
+        alone = _fit(inside, inside.analysis.model.model)
         return dataclasses.replace(alone, target=target, comparator=comparator)
 
 

@@ -1,7 +1,6 @@
 """Run a study and write its results."""
 
 import datetime
-import functools
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -78,7 +77,6 @@ def run(
         ProgressBar("study", progress) as bar,
     ):
         analyses = list(StudyRunner(study, source, cache, bar).run())
-        rows = ResultRows(study, source, cache, analyses)
         sharing = study.specification.sharing
         document = study_document(study, source.sources)
         last = {
@@ -90,9 +88,10 @@ def run(
             ("private", 0, False),
             ("results", sharing.min_cell_count, sharing.blind),
         ):
-            found = Disclosure(functools.partial(rows.rows, blind=blind), TABLES, least)
-            shown = {table: found.shown(kind) for table, kind in TABLES.items()}
-            data = {"data": share_data(document["data"], found)}
+            rows = ResultRows(study, source, cache, analyses, blind=blind)
+            disclosure = Disclosure(rows.rows, TABLES, least)
+            shown = {table: disclosure.shown(kind) for table, kind in TABLES.items()}
+            data = {"data": share_data(document["data"], disclosure)}
             write_results(folder / name, document | data, last, shown)
     return StudyResults.open(folder / "results")
 

@@ -33,33 +33,38 @@ MODELS = {
     "cause-specific": "Cox regression of the cause-specific hazard (competing events are censored)",
     "finegray": "Fine–Gray regression of the subdistribution hazard",
 }
+BASES = {
+    "all": "all people",
+    "target": "the target group",
+    "comparator": "the comparator group",
+}
 PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "duckdb")
 
 
 def versions() -> dict[str, str]:
-    """Versions of the programs whose numbers these are."""
-    found = {"riskset": __version__, "python": platform.python_version()}
-    return found | {name: importlib.metadata.version(name) for name in PACKAGES}
+    """Versions of the programs that computed the results."""
+    ours = {"riskset": __version__, "python": platform.python_version()}
+    return ours | {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
 def study_document(study: Study, sources: list[dict[str, object]]) -> dict[str, Any]:
-    """What ``study.json`` says of a study: all of `STUDY_KEYS` that the results do not add."""
-    own = study.specification
+    """Content of ``study.json``: all of `STUDY_KEYS` that the results do not add."""
+    asked = study.specification
     described: dict[str, dict[str, dict[str, str]]] = {}
     for role in ("target", "comparator"):
-        names = dict.fromkeys(getattr(comparison, role) for comparison in own.comparisons)
+        names = dict.fromkeys(getattr(comparison, role) for comparison in asked.comparisons)
         described[f"{role}s"] = {
             name: {
-                "label": own.exposures[name].label or name,
-                "description": own.exposures[name].description,
+                "label": asked.exposures[name].label or name,
+                "description": asked.exposures[name].description,
             }
             for name in names
         }
     return {
-        "title": own.title,
-        "description": own.description,
+        "title": asked.title,
+        "description": asked.description,
         **described,
-        "comparisons": [as_dict(comparison) for comparison in own.comparisons],
+        "comparisons": [as_dict(comparison) for comparison in asked.comparisons],
         "outcomes": {
             name: {
                 "label": outcome.label or name,
@@ -67,23 +72,23 @@ def study_document(study: Study, sources: list[dict[str, object]]) -> dict[str, 
                 "kind": outcome.kind,
                 "true_hr": 1.0 if outcome.kind == "negative control" else outcome.true_hr,
             }
-            for name, outcome in own.outcomes.items()
+            for name, outcome in asked.outcomes.items()
         },
-        "competing": own.competing or _listed(own.competing_events),
+        "competing": asked.competing or _listed(asked.competing_events),
         "analyses": {
             name: {
                 "label": analysis.label or name,
                 "words": analysis_words(study, analysis),
                 "settings": study.settings["analyses"][name],
             }
-            for name, analysis in own.analyses.items()
+            for name, analysis in asked.analyses.items()
         },
         "subgroups": {
-            name: {"label": subgroup.label or name} for name, subgroup in own.subgroups.items()
+            name: {"label": subgroup.label or name} for name, subgroup in asked.subgroups.items()
         },
         "data": _data(study, sources),
-        "min_cell_count": own.sharing.min_cell_count,
-        "blind": own.sharing.blind,
+        "min_cell_count": asked.sharing.min_cell_count,
+        "blind": asked.sharing.blind,
         "settings": study.settings,
         "settings_hash": study.settings_hash,
         "versions": versions(),
@@ -148,11 +153,11 @@ def analysis_words(study: Study, analysis: Analysis) -> dict[str, str | None]:
 
 
 def _population(study: Study) -> str:
-    own = study.specification
-    if isinstance(own.data, CdmData):
+    asked = study.specification
+    if isinstance(asked.data, CdmData):
         return "people who started the target or the comparator"
     text = "all people in the data who received the target or the comparator"
-    if any(getattr(outcome, "prior", None) is not None for outcome in own.outcomes.values()):
+    if any(getattr(outcome, "prior", None) is not None for outcome in asked.outcomes.values()):
         text += ", except people who had the outcome before"
     return text
 
@@ -170,21 +175,21 @@ def _follow_up(study: Study, analysis: Analysis) -> dict[str, str | None]:
 
 
 def _score(study: Study, analysis: Analysis) -> str | None:
-    own = analysis.propensity
+    settings = analysis.propensity
     if getattr(study.specification.data, "score", None) is not None:
         return "supplied with the data"
-    if own is None:
+    if settings is None:
         return None
     model = "logistic regression of the treatment on the covariates"
-    if own.penalty == "none":
+    if settings.penalty == "none":
         return f"{model}, by maximum likelihood"
-    how = f"{model} with an {own.penalty.upper()} penalty"
-    if own.cross_validate:
-        repeated = f", repeated {own.repeats} times" if own.repeats > 1 else ""
-        return f"{how} chosen by {own.folds}-fold cross-validation{repeated}"
-    if own.variance is not None:
-        return f"{how} (prior variance {own.variance:g})"
-    return f"{how} (strength {own.strength:g})"
+    how = f"{model} with an {settings.penalty.upper()} penalty"
+    if settings.cross_validate:
+        repeated = f", repeated {settings.repeats} times" if settings.repeats > 1 else ""
+        return f"{how} chosen by {settings.folds}-fold cross-validation{repeated}"
+    if settings.variance is not None:
+        return f"{how} (prior variance {settings.variance:g})"
+    return f"{how} (strength {settings.strength:g})"
 
 
 def _adjustment(analysis: Analysis) -> str:
@@ -198,23 +203,16 @@ def _adjustment(analysis: Analysis) -> str:
         ]
         parts.append(f"trimmed ({', '.join(named)}){', then the score estimated again' * refit}")
     if analysis.match is not None:
-        own = analysis.match
-        ratio = f"1 to {own.ratio}" if own.ratio else "1 to any number of comparators"
-        caliper = f", caliper {own.caliper:g}" if own.caliper else ", without a caliper"
-        within = f", within {', '.join(own.within)}" if own.within else ""
-        parts.append(f"matched {ratio} on the {own.scale}{caliper}{within}")
+        match = analysis.match
+        ratio = f"1 to {match.ratio}" if match.ratio else "1 to any number of comparators"
+        caliper = f", caliper {match.caliper:g}" if match.caliper else ", without a caliper"
+        within = f", within {', '.join(match.within)}" if match.within else ""
+        parts.append(f"matched {ratio} on the {match.scale}{caliper}{within}")
     if analysis.stratify is not None:
-        own_strata = analysis.stratify
-        within = f" within {', '.join(own_strata.within)}" if own_strata.within else ""
-        people = {
-            "all": "all people",
-            "target": "the target group",
-            "comparator": "the comparator group",
-        }
-        whose = people[own_strata.base]
-        parts.append(
-            f"{own_strata.k} strata by quantiles of the propensity score of {whose}{within}"
-        )
+        strata = analysis.stratify
+        within = f" within {', '.join(strata.within)}" if strata.within else ""
+        people = BASES[strata.base]
+        parts.append(f"{strata.k} strata by quantiles of the propensity score of {people}{within}")
     if analysis.weight is not None:
         truncated = analysis.weight.truncate
         cut = "" if truncated is None else f", truncated at {truncated}"
@@ -227,15 +225,17 @@ def _plain(value: object) -> str:
 
 
 def _model(analysis: Analysis) -> str:
-    own = analysis.model
+    model = analysis.model
     others = (
-        f"; additional models: {', '.join(MODELS[kind] for kind in own.also)}" if own.also else ""
+        f"; additional models: {', '.join(MODELS[kind] for kind in model.also)}"
+        if model.also
+        else ""
     )
     has_sets = analysis.match is not None or analysis.stratify is not None
-    stratified = own.reading == "stratified" or (own.reading == "auto" and has_sets)
+    stratified = model.reading == "stratified" or (model.reading == "auto" and has_sets)
     sets = "matched set" if analysis.match is not None else "stratum"
     how = f", stratified by {sets}" if stratified else ""
-    return f"{MODELS[own.model]}{how}{others}"
+    return f"{MODELS[model.model]}{how}{others}"
 
 
 def _covariates(analysis: Analysis) -> str | None:

@@ -11,14 +11,12 @@ import numpy as np
 from riskset._errors import CohortError, InputError, RisksetWarning
 from riskset._messages import spoken
 from riskset._types import AnyArray, Features, Index
-from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.covariate_filter import TidyInfo, tidy
 from riskset.cohort.overlap import auc, equipoise
 from riskset.cohort.population import Population
 from riskset.cohort.propensity_checks import TreatmentCovariates
 from riskset.cohort.propensity_model import propensity_score
 from riskset.cohort.propensity_result import PropensityScore
-from riskset.cohort.settings import Tidy
 from riskset.data.column_statistics import select_columns
 from riskset.data.design import Design
 from riskset.infer.crossval.checkpoint import CheckpointError
@@ -29,7 +27,7 @@ from riskset.results.rows import FlaggedCovariateRow, ScoreCoefficientRow, Score
 from riskset.study.cache import StepResult
 from riskset.study.keys import KEYS
 from riskset.study.sections import PropensitySection
-from riskset.study.source import ComparisonCohort
+from riskset.study.source import AnalysedPeople, ComparisonCohort
 
 __all__ = [
     "ScoreStep",
@@ -47,18 +45,10 @@ USABLE = ("ok", "ps_constant", "separated")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ScoreStep(StepResult):
-    """A propensity score.
+class ScoreStep(StepResult, step="propensity score"):
+    """A propensity score, of everybody in the cohort, with the rows of its tables.
 
-    Attributes
-    ----------
-    row : ScoreRow
-    coefficients, tried, flagged : list of rows
-        Of the tables `ps_coefficients`, `ps_cross_validation` and `ps_flagged`.
-    score : (n,) float64 or None
-        Of everybody in the cohort.
-    share : float or None
-        Of the target among those that the score was fitted to.
+    `share` is that of the target among those that the score was fitted to.
     """
 
     row: ScoreRow
@@ -94,26 +84,21 @@ def given_score(cohort: ComparisonCohort) -> ScoreStep:
     )
 
 
-def fit_score(
-    cohort: ComparisonCohort,
-    people: Adjustment,
-    settings: PropensitySection,
-    tidying: Tidy,
-    seed: int,
-    checkpoint: Path | None = None,
-) -> ScoreStep:
+def fit_score(people: AnalysedPeople, checkpoint: Path | None = None) -> ScoreStep:
     """Fit the score to those of a cohort who are left, and predict everybody's.
 
     `checkpoint` is a file for replicates of the cross-validation that are done.
     """
+    cohort, settings = people.cohort, people.analysis.propensity
+    assert settings is not None
     try:
-        info, design = tidy_covariates(cohort, people, tidying, settings.exclude)
+        info, design = tidy_covariates(people, settings.exclude)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RisksetWarning)  # the notes say it
             fitted = propensity_score(
-                people,
+                people.people,
                 design,
-                settings=settings.model(seed),
+                settings=settings.model(people.seed),
                 checkpoint=checkpoint if settings.cross_validate else None,
                 progress=False,
             )
@@ -127,24 +112,23 @@ def fit_score(
         return ScoreStep(
             status=status, reason=reason, row=row, coefficients=[], tried=[], flagged=flagged
         )
-    return _described(cohort, fitted, info, settings, seed)
+    return _described(cohort, fitted, info, settings, people.seed)
 
 
 def tidy_covariates(
-    cohort: ComparisonCohort, people: Adjustment, settings: Tidy, exclude: tuple[str, ...] = ()
+    people: AnalysedPeople, exclude: tuple[str, ...] = ()
 ) -> tuple[TidyInfo, Design]:
     """The covariates that a model may use."""
-    design = cohort.design
-    unwanted = set(exclude)
+    design = people.cohort.design
     known = {*design.names, *map(str, design.keys)}
     for name in exclude:
         if name not in known:
             raise InputError.unknown_name("covariate to exclude", name, design.names)
-    if unwanted:
+    if exclude:
         named = zip(design.names, design.keys, strict=True)
-        design = without_levels(design, {n for n, key in named if {n, str(key)} & unwanted})
-    analyses = {key: analysis for key, (analysis, _) in cohort.analyses.items()}
-    info = tidy(design, people, settings=settings, analysis=analyses or None)
+        design = without_levels(design, {n for n, key in named if {n, str(key)} & {*exclude}})
+    analyses = {key: analysis for key, (analysis, _) in people.cohort.analyses.items()}
+    info = tidy(design, people.people, settings=people.analysis.tidy, analysis=analyses or None)
     return info, info.design
 
 
@@ -250,14 +234,8 @@ def coefficient_rows(
 ) -> list[dict[str, Any]]:
     """Columns of coefficients other than 0, the largest first, with the means of their covariates.
 
-    Parameters
-    ----------
-    design : Design
-        All covariates as they came.
-    keys, coef : (p,)
-        Of the covariates of a model; coefficients per unit of `design`.
-    rows : (k,) int64, optional
-        Of the people whose means these are; default: everybody.
+    `design` has all covariates as they came, and `coef` is per unit of it. The means are of the
+    people in `rows`, or of everybody.
     """
     used = np.flatnonzero(coef)
     if not used.size:

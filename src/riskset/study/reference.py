@@ -62,22 +62,22 @@ def _about(section: Any) -> str:
 
 
 def _rows(section: Any) -> Iterator[str]:
-    for own in declared(section).values():
-        if own.key is not None:
-            cells = (own.words, _default(own), own.about)
-            yield f"| `{own.key}` | {' | '.join(map(_escaped, cells))} |"
+    for one in declared(section).values():
+        if one.key is not None:
+            cells = (one.words, _default(one), one.about)
+            yield f"| `{one.key}` | {' | '.join(map(_escaped, cells))} |"
 
 
-def _default(own: Setting) -> str:
-    return "*required*" if own.default is dataclasses.MISSING else default_words(own)
+def _default(one: Setting) -> str:
+    return "*required*" if one.default is dataclasses.MISSING else default_words(one)
 
 
 def _sections(section: Any) -> Iterator[tuple[str, Any]]:
     """The sections within a section, with the keys that lead to them."""
-    for own in declared(section).values():
-        for inner in _classes(own.kind) if own.key is not None else ():
-            many = typing.get_origin(own.kind) in (dict, tuple)
-            yield f"`{own.key}`{': each' if many else ''}", inner
+    for one in declared(section).values():
+        for inner in _classes(one.kind) if one.key is not None else ():
+            many = typing.get_origin(one.kind) in (dict, tuple)
+            yield f"`{one.key}`{': each' if many else ''}", inner
 
 
 def _classes(kind: Any) -> Iterator[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from riskset._messages import spoken
+from riskset._settings import as_dict
 from riskset.results.columns import ResultRow
 from riskset.results.rows import (
     AdjustmentRow,
@@ -15,7 +16,6 @@ from riskset.results.rows import (
     DiagnosticRow,
     EstimateRow,
     PreferenceRow,
-    ProfilePointRow,
     RemarkRow,
     RunRow,
     ScoreRow,
@@ -29,7 +29,7 @@ from riskset.study.adjustment_step import (
 )
 from riskset.study.cache import StepCache
 from riskset.study.description_step import DescriptionStep
-from riskset.study.estimate_run import AnalysisRuns
+from riskset.study.estimate_run import AnalysisRuns, EstimateRun
 from riskset.study.estimate_step import EstimateStep
 from riskset.study.keys import KEYS
 from riskset.study.propensity_step import ScoreStep
@@ -38,23 +38,47 @@ from riskset.study.specification import Study
 
 __all__ = ["ResultRows"]
 
+DESCRIPTIONS = {
+    "arms": "arms",
+    "absolute_risks": "risks",
+    "curves": "curves",
+    "numbers_at_risk": "at_risk",
+    "follow_up": "follow_up",
+    "follow_up_histogram": "bins",
+    "follow_up_ends": "ends",
+    "event_weeks": "weeks",
+}
+OF_SCORES = {
+    "ps_coefficients": "coefficients",
+    "ps_cross_validation": "tried",
+    "ps_flagged": "flagged",
+}
+OF_MODELS = {
+    "outcome_coefficients": "coefficients",
+    "outcome_cross_validation": "tried",
+    "likelihood_profiles": "profile",
+    "effect_over_time": "over_time",
+}
+"""Tables -> the fields of the steps that have their rows."""
+
 
 class ResultRows:
     """The rows of every table, before anything is hidden.
 
-    Parameters
-    ----------
-    study : Study
-    source : StudySource
-    cache : StepCache
-    analyses : list of AnalysisRuns
+    With `blind`, rows of effects that fail diagnostics say so, and what reveals these is left out.
     """
 
     def __init__(
-        self, study: Study, source: StudySource, cache: StepCache, analyses: list[AnalysisRuns]
+        self,
+        study: Study,
+        source: StudySource,
+        cache: StepCache,
+        analyses: list[AnalysisRuns],
+        *,
+        blind: bool,
     ) -> None:
         self._study, self._source, self._cache = study, source, cache
-        self._analyses = analyses
+        self._analyses, self._blind = analyses, blind
         self._runs = [run for analysis in analyses for run in analysis.runs]
         self._ps = _numbers(run.ps for run in self._runs)
         shared = {id(run.shared): run.shared for run in self._runs}.values()
@@ -65,45 +89,39 @@ class ResultRows:
         self._balanced = {people.adjustment: people for people in reversed(balanced)}
         self._score = {run.ps: run for run in reversed(self._runs)}
 
-    def rows(self, name: str, blind: bool) -> Iterable[ResultRow]:
-        """Rows of a table; `blind`: those of effects that fail diagnostics say so."""
-        makers: dict[str, Callable[[bool], Iterable[ResultRow]]] = {
+    def rows(self, name: str) -> Iterable[ResultRow]:
+        """Rows of a table."""
+        if name in DESCRIPTIONS:
+            return self._described(name)
+        if name in OF_SCORES:
+            return self._of_scores(OF_SCORES[name])
+        if name in OF_MODELS:
+            return self._of_models(OF_MODELS[name])
+        makers: dict[str, Callable[[], Iterable[ResultRow]]] = {
             "runs": self._of_runs,
             "attrition": self._attrition,
-            "arms": self._described("arms"),
             "ps": self._scores,
-            "ps_coefficients": self._of_score("coefficients"),
-            "ps_cross_validation": self._of_score("tried"),
-            "ps_flagged": self._of_score("flagged"),
             "adjustments": self._of_adjustments,
             "preference": self._preference,
             "balance": self._balance,
             "table1": self._characteristics,
             "estimates": self._estimates,
-            "outcome_coefficients": self._of_model("coefficients"),
-            "outcome_cross_validation": self._of_model("tried"),
-            "absolute_risks": self._described("risks"),
-            "curves": self._described("curves"),
-            "numbers_at_risk": self._described("at_risk"),
-            "controls": self._of_analyses("controls"),
-            "calibration": self._of_analyses("calibration"),
+            "controls": lambda: self._of_analyses("controls"),
+            "calibration": lambda: self._of_analyses("calibration"),
             "diagnostics": self._diagnostics,
-            "follow_up": self._described("follow_up"),
-            "follow_up_histogram": self._described("bins"),
-            "follow_up_ends": self._described("ends"),
-            "event_weeks": self._described("weeks"),
-            "likelihood_profiles": self._profiles,
-            "effect_over_time": self._of_model("over_time"),
             "calendar": self._calendar,
-            "codes": lambda blind: self._source.codes(),
+            "codes": self._source.codes,
             "warnings": self._remarks,
         }
-        return makers[name](blind)
+        return makers[name]()
+
+    def _is_blinded(self, run: EstimateRun) -> bool:
+        return self._blind and run.fails
 
     def _adjustment(self, key: str) -> AdjustmentStep:
-        return self._cache.load("adjustment", key, AdjustmentStep)
+        return self._cache.load(AdjustmentStep, key)
 
-    def _of_runs(self, blind: bool) -> Iterator[RunRow]:
+    def _of_runs(self) -> Iterator[RunRow]:
         for run in self._runs:
             step = self._adjustment(run.adjustment)
             yield RunRow(
@@ -120,7 +138,7 @@ class ResultRows:
                 shared_adjustment=self._adjustments[run.shared.adjustment],
                 unblind=run.diagnostics.unblind,
                 unblind_for_evidence_synthesis=run.diagnostics.unblind_for_evidence_synthesis,
-                blinded=blind and run.fails,
+                blinded=self._is_blinded(run),
             )
 
     def _of_outcomes(self) -> Iterator[tuple[int, str]]:
@@ -128,34 +146,27 @@ class ResultRows:
         keys = {run.adjustment for run in self._runs}
         return ((number, key) for key, number in self._adjustments.items() if key in keys)
 
-    def _attrition(self, blind: bool) -> Iterator[AttritionRow]:
+    def _attrition(self) -> Iterator[AttritionRow]:
         for adjustment, key in self._of_outcomes():
             for k, step in enumerate(self._adjustment(key).attrition, start=1):
                 yield AttritionRow(adjustment=adjustment, number=k, **dataclasses.asdict(step))
 
-    def _scores(self, blind: bool) -> Iterator[ScoreRow]:
+    def _scores(self) -> Iterator[ScoreRow]:
         for key, number in self._ps.items():
-            comparison = self._score[key].comparison
-            row = self._cache.load("propensity score", key, ScoreStep).row
-            names = {"target": comparison.target, "comparator": comparison.comparator}
-            yield row.changed({"ps": number, **names})
+            names = as_dict(self._score[key].comparison)
+            yield self._cache.load(ScoreStep, key).row.changed({"ps": number, **names})
 
-    def _of_score(self, name: str) -> Callable[[bool], Iterator[ResultRow]]:
-        def rows(blind: bool) -> Iterator[ResultRow]:
-            for key, number in self._ps.items():
-                step = self._cache.load("propensity score", key, ScoreStep)
-                for row in getattr(step, name):
-                    yield dataclasses.replace(row, ps=number)
+    def _of_scores(self, field: str) -> Iterator[ResultRow]:
+        for key, number in self._ps.items():
+            for row in getattr(self._cache.load(ScoreStep, key), field):
+                yield dataclasses.replace(row, ps=number)
 
-        return rows
-
-    def _of_adjustments(self, blind: bool) -> Iterator[AdjustmentRow]:
+    def _of_adjustments(self) -> Iterator[AdjustmentRow]:
         for key, number in self._adjustments.items():
             people = self._balanced[key]
             population = self._source.cohort(people.comparison, people.analysis).people.population
             if people.ps is not None and not population.has_score:
-                score = self._cache.load("propensity score", people.ps, ScoreStep).score
-                population = population.with_score(score)
+                population = population.with_score(self._cache.load(ScoreStep, people.ps).score)
             row = self._adjustment(key).row(population)
             if people.balance is not None:
                 summary = people.balance.row.items()
@@ -163,8 +174,7 @@ class ResultRows:
             yield dataclasses.replace(
                 row,
                 adjustment=number,
-                target=people.comparison.target,
-                comparator=people.comparison.comparator,
+                **as_dict(people.comparison),
                 ps=self._ps.get(people.ps or ""),
                 has_balance=people.balance is not None,
             )
@@ -173,86 +183,63 @@ class ResultRows:
         """The people of adjustments for controls alone are not described: there may be many."""
         return any(run.is_of_interest for run in self._runs if run.adjustment == key)
 
-    def _preference(self, blind: bool) -> Iterator[PreferenceRow]:
+    def _preference(self) -> Iterator[PreferenceRow]:
         for number, key in self._of_outcomes():
             if self._is_listed(key):
                 for row in self._adjustment(key).preference:
                     yield dataclasses.replace(row, adjustment=number)
 
-    def _balance(self, blind: bool) -> Iterator[BalanceRow]:
+    def _balance(self) -> Iterator[BalanceRow]:
         for key, number in self._adjustments.items():
             people = self._balanced[key]
             if people.balance is not None:
                 analyses = self._source.cohort(people.comparison, people.analysis).analyses
-                step = self._cache.load("balance", people.balance.key, BalanceStep)
+                step = self._cache.load(BalanceStep, people.balance.key)
                 yield from balance_rows(step, analyses, number)
 
-    def _characteristics(self, blind: bool) -> Iterator[CharacteristicRow]:
+    def _characteristics(self) -> Iterator[CharacteristicRow]:
         for number, key in self._of_outcomes():
             balance = self._balanced[key].balance
             if balance is not None and self._is_listed(key):
-                step = self._cache.load("balance", balance.key, BalanceStep)
-                yield from characteristic_rows(step, number)
+                yield from characteristic_rows(self._cache.load(BalanceStep, balance.key), number)
 
-    def _described(self, name: str) -> Callable[[bool], Iterator[ResultRow]]:
-        def rows(blind: bool) -> Iterator[ResultRow]:
-            for run in self._runs:
-                is_blinded = blind and run.fails
-                if run.description is None or (name == "curves" and is_blinded):
-                    continue
-                step = self._cache.load("follow-up", run.description, DescriptionStep)
-                blinded = {"blinded": is_blinded} if name == "risks" else {}
-                for row in getattr(step, name):
-                    yield row.changed(run.names | blinded)
+    def _described(self, table: str) -> Iterator[ResultRow]:
+        for run in self._runs:
+            is_blinded = self._is_blinded(run)
+            if run.description is None or (table == "curves" and is_blinded):
+                continue
+            step = self._cache.load(DescriptionStep, run.description)
+            blinded = {"blinded": is_blinded} if table == "absolute_risks" else {}
+            for row in getattr(step, DESCRIPTIONS[table]):
+                yield row.changed(run.names | blinded)
 
-        return rows
-
-    def _estimates(self, blind: bool) -> Iterator[EstimateRow]:
+    def _estimates(self) -> Iterator[EstimateRow]:
         for run in self._runs:
             for row in run.rows:
-                yield row.changed({**run.names, "blinded": blind and run.fails})
+                yield row.changed({**run.names, "blinded": self._is_blinded(run)})
 
-    def _of_analyses(self, name: str) -> Callable[[bool], Iterator[ResultRow]]:
-        def rows(blind: bool) -> Iterator[ResultRow]:
-            for analysis in self._analyses:
-                names = dict(analysis.runs[0].names)
-                del names["outcome"]
-                for row in getattr(analysis, name):
-                    yield row.changed(names)
+    def _of_analyses(self, field: str) -> Iterator[ResultRow]:
+        for analysis in self._analyses:
+            names = dict(analysis.runs[0].names)
+            del names["outcome"]
+            for row in getattr(analysis, field):
+                yield row.changed(names)
 
-        return rows
-
-    def _diagnostics(self, blind: bool) -> Iterator[DiagnosticRow]:
+    def _diagnostics(self) -> Iterator[DiagnosticRow]:
         for run in self._runs:
             for check in run.diagnostics.checks:
-                yield DiagnosticRow(
-                    **run.names,
-                    name=check.name,
-                    value=check.value,
-                    limit=check.limit,
-                    verdict=check.verdict,
-                )
+                yield DiagnosticRow.of(run.names | dataclasses.asdict(check))
 
-    def _of_model(self, name: str) -> Callable[[bool], Iterator[ResultRow]]:
+    def _of_models(self, field: str) -> Iterator[ResultRow]:
         """Rows that reveal an effect; without a number, that of the main estimate."""
-
-        def rows(blind: bool) -> Iterator[ResultRow]:
-            for run in self._runs:
-                if run.estimate is not None and not (blind and run.fails):
-                    step = self._cache.load("estimate", run.estimate, EstimateStep)
-                    for row in getattr(step, name):
-                        yield row.changed(run.names)
-
-        return rows
-
-    def _profiles(self, blind: bool) -> Iterator[ProfilePointRow]:
-        """Of every outcome, and of controls: a meta-analysis needs imprecise estimates, too."""
         for run in self._runs:
-            if run.estimate is not None and not (blind and run.fails_for_evidence_synthesis):
-                for row in self._cache.load("estimate", run.estimate, EstimateStep).profile:
+            # A meta-analysis needs the profiles of imprecise estimates and of controls, too.
+            fails = run.fails_for_evidence_synthesis if field == "profile" else run.fails
+            if run.estimate is not None and not (self._blind and fails):
+                for row in getattr(self._cache.load(EstimateStep, run.estimate), field):
                     yield row.changed(run.names)
 
-    def _calendar(self, blind: bool) -> Iterator[YearRow]:
+    def _calendar(self) -> Iterator[YearRow]:
         for comparison in self._study.specification.comparisons:
             analysis = next(iter(self._study.specification.analyses.values()))
             cohort = self._source.cohort(comparison, analysis)
@@ -261,16 +248,10 @@ class ResultRows:
             is_target = cohort.people.population.is_target
             for arm, of_arm in (("target", is_target), ("comparator", ~is_target)):
                 years, counts = np.unique(cohort.years[of_arm], return_counts=True)
-                for year, n in zip(years, counts, strict=True):
-                    yield YearRow(
-                        target=comparison.target,
-                        comparator=comparison.comparator,
-                        arm=arm,
-                        year=int(year),
-                        starts=int(n),
-                    )
+                for year, n in zip(years.tolist(), counts.tolist(), strict=True):
+                    yield YearRow(**as_dict(comparison), arm=arm, year=year, starts=n)
 
-    def _remarks(self, blind: bool) -> Iterator[RemarkRow]:
+    def _remarks(self) -> Iterator[RemarkRow]:
         remarks: dict[tuple[str, str, str], RemarkRow] = {}
         for run in self._runs:
             for step, note in run.notes:

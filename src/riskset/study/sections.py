@@ -219,8 +219,8 @@ class OutcomeDefinition(Settings):
         """A positive control, and no other outcome, has a known hazard ratio."""
         if (self.true_hr is not None) != (self.kind == "positive control"):
             yield InputError(
-                "`true_hr` goes with a positive control, and only with one.",
-                hint="a negative control has 1 by itself.",
+                "`true_hr` is required for a positive control, and for no other outcome.",
+                hint="a negative control always has 1.",
             )
 
 
@@ -325,12 +325,12 @@ class PropensitySection(PropensityModel):
         given = [name for name in ("strength", "variance") if getattr(self, name) is not None]
         if len(given) > 1:
             yield bad_setting(
-                given[1], "`strength` and `variance` say the same in two ways.", "keep one of them."
+                given[1], "`strength` and `variance` were both given.", "keep one of them."
             )
         elif self.penalty == "none" and (given or self.cross_validate):
             yield bad_setting(
                 given[0] if given else "penalty",
-                "without a penalty there is no strength to choose or to give.",
+                "a model without a penalty has no strength to choose or to give.",
                 "set cross_validate: false, and leave strength and variance out.",
             )
         elif self.penalty != "none" and bool(given) == self.cross_validate:
@@ -362,8 +362,8 @@ class TrimSection(Trim):
         yield from super().contradictions()
         if all(value in (None, False) for value in self.values(Trim).values()):
             yield InputError(
-                "it has no rule by which to trim.",
-                hint="for example symmetric: 0.05; `trim: none` puts off a default.",
+                "no trimming rule is given.",
+                hint="for example symmetric: 0.05; `trim: none` switches off a default.",
             )
 
 
@@ -415,7 +415,7 @@ class OutcomeModelSection(OutcomeModel):
         if self.covariates == "all" and self.interval in ("wald", "robust"):
             yield bad_setting(
                 "interval",
-                f"with `covariates: all` there is a penalty, and so no {self.interval} interval.",
+                f"`covariates: all` adds a penalty, which excludes a {self.interval} interval.",
                 "use profile, as auto does, or bootstrap.",
             )
 
@@ -447,11 +447,11 @@ class Analysis:
 
     def window(self, outcome: CdmOutcome | None = None) -> TimeAtRisk:
         """The time at risk, or the one that an outcome has instead."""
-        own = None if outcome is None else outcome.time_at_risk
-        found = own or self.time_at_risk or TimeAtRisk()
+        instead = None if outcome is None else outcome.time_at_risk
+        window = instead or self.time_at_risk or TimeAtRisk()
         if outcome is None or outcome.prior_outcome_lookback is None:
-            return found
-        given = found.values(TimeAtRisk)
+            return window
+        given = window.values(TimeAtRisk)
         return TimeAtRisk(**given | {"prior_outcome_lookback": outcome.prior_outcome_lookback})
 
 
@@ -461,6 +461,11 @@ class Comparison:
 
     target: str = setting("an exposure")
     comparator: str = setting("an exposure")
+
+    @property
+    def names(self) -> str:
+        """Both names, for the record of times."""
+        return f"{self.target}, {self.comparator}"
 
 
 @settings
@@ -480,12 +485,12 @@ class Variable(Settings):
     def contradictions(self) -> Iterator[InputError]:
         """It has one source, and borders that part it."""
         if (self.column is None) == (self.covariate is None):
-            found = "neither" if self.column is None else "both"
-            yield InputError(f"it needs one of column and covariate, but has {found}.")
+            given = "neither" if self.column is None else "both"
+            yield InputError(f"it needs one of column and covariate, but has {given}.")
         if self.borders and self.covariate is not None:
             yield bad_setting(
                 "borders",
-                "`borders` part a column; of a covariate it counts who has it.",
+                "`borders` split a column, but a covariate has only the levels yes and no.",
                 "leave them out.",
             )
         if list(self.borders) != sorted(set(self.borders)):

@@ -8,35 +8,32 @@ from typing import Protocol
 from riskset._messages import Note
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment
+from riskset.cohort.outcomes import ArmCounts, Outcomes, count_arms
 from riskset.data.design import Design
+from riskset.data.outcome import Surv
 from riskset.results.rows import ConceptRow
 from riskset.study.sections import Analysis, Comparison
 from riskset.study.variables import Labels
 
-__all__ = ["ComparisonCohort", "EventWeeks", "Followed", "StudySource", "people_key"]
+__all__ = [
+    "AnalysedOutcome",
+    "AnalysedPeople",
+    "ComparisonCohort",
+    "EventWeeks",
+    "Followed",
+    "StudySource",
+    "people_key",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class ComparisonCohort:
-    """The people of a comparison.
+    """The people of a comparison before anybody is left out, with their covariates in `design`.
 
-    Attributes
-    ----------
-    key : str
-        What it depends on.
-    people : Adjustment
-        Nobody left out yet; with the steps that made it, and scores if they were given.
-    design : Design
-        Covariates.
-    labels : mapping of str to Labels
-        To match or stratify within, and of subgroups.
-    years : (n,) int64 or None
-        Calendar year of the index date.
-    analyses : mapping of covariate key to (analysis id, domain)
-        How covariates were made, where that is known.
-    problem : (status, reason) or None
-        Why it cannot be studied.
-    notes : sequence of Note
+    `key` identifies what they depend on. `labels` are those to match or stratify within, and of
+    subgroups; `years` the calendar years of the index dates. `analyses` has analysis id and domain
+    of each covariate, where these are known. `problem` is the status and the reason why the
+    comparison cannot be studied.
     """
 
     key: str
@@ -51,15 +48,9 @@ class ComparisonCohort:
 
 @dataclass(frozen=True, eq=False)
 class EventWeeks:
-    """Weeks before and after the index date.
+    """First outcomes of everybody in a cohort by week; week 0 begins on the index date.
 
-    Attributes
-    ----------
-    first_week : int
-        Of the period that is looked at; week 0 begins on the index date.
-    last_week : (n,) int64
-        Week of the first outcome, or in which observation ends.
-    has_event : (n,) bool
+    `last_week` is the week of the first outcome, or in which observation ends.
     """
 
     first_week: int
@@ -69,23 +60,10 @@ class EventWeeks:
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """What became of the people of a cohort, for one outcome.
+    """The follow-up of a cohort for one outcome; `people` are those who are followed.
 
-    Attributes
-    ----------
-    key : str
-        What it depends on.
-    people : Adjustment
-        Those who are followed.
-    time : (n,) float64
-        Days at risk; 1 for those who are not followed.
-    status : (n,) int64
-        0 = censored, 1 = outcome, 2 = competing event.
-    reasons : (n,) text or None
-        Why follow-up ended.
-    notes : sequence of Note
-    around : EventWeeks or None
-        The first outcome about the index date, of everybody in the cohort.
+    `time` is in days, and 1 for the others; `status` is 0 (censored), 1 (outcome) or 2 (competing
+    event); `reasons` say why follow-up ended.
     """
 
     key: str
@@ -96,6 +74,32 @@ class Followed:
     notes: Sequence[Note] = ()
     around: EventWeeks | None = None
 
+    @property
+    def outcome(self) -> AnyArray:
+        """Time and status as functions of `riskset.cohort` take them."""
+        return Surv(self.time, self.status)
+
+    def counts(self, people: Adjustment) -> tuple[ArmCounts, ArmCounts]:
+        """Counts and rates of the target and the comparator, of some of the cohort."""
+        return count_arms(Outcomes(self.time, self.status), people)
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysedPeople:
+    """The people of a cohort who are left so far, and the analysis that they are for."""
+
+    cohort: ComparisonCohort
+    people: Adjustment
+    analysis: Analysis
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysedOutcome(AnalysedPeople):
+    """The people of an estimate: adjusted, and followed to an outcome."""
+
+    followed: Followed
+
 
 def people_key(people: Adjustment) -> str:
     """The same for the same people, if the same steps have left them."""
@@ -105,13 +109,7 @@ def people_key(people: Adjustment) -> str:
 
 
 class StudySource(Protocol):
-    """Where people come from.
-
-    Attributes
-    ----------
-    sources : list of dict
-        ``name``, ``fingerprint`` and ``rows`` of the files, for the results.
-    """
+    """Where people come from: ``name``, ``fingerprint`` and ``rows`` of the files, and cohorts."""
 
     sources: list[dict[str, object]]
 

@@ -63,16 +63,16 @@ class Study:
         self.folder = folder
         reader = Reader()
         content = self._document.content(reader.faults)
-        own = Specification(**reader.parts(Specification, content))
-        self._document.refuse([*reader.faults, *contradictions(own, folder)])
-        self.specification = own
+        specification = Specification(**reader.parts(Specification, content))
+        self._document.refuse([*reader.faults, *contradictions(specification, folder)])
+        self.specification = specification
 
     def __repr__(self) -> str:
-        own = self.specification
+        asked = self.specification
         return (
-            f"Study({own.title!r}: {counted(len(own.comparisons), 'comparison')} x "
-            f"{counted(len(own.outcomes), 'outcome')} x "
-            f"{counted(len(own.analyses), 'analysis', 'analyses')})"
+            f"Study({asked.title!r}: {counted(len(asked.comparisons), 'comparison')} x "
+            f"{counted(len(asked.outcomes), 'outcome')} x "
+            f"{counted(len(asked.analyses), 'analysis', 'analyses')})"
         )
 
     @property
@@ -81,18 +81,18 @@ class Study:
 
         Settings of the computer, such as memory, are left out.
         """
-        found: dict[str, Any] = json.loads(json.dumps(as_dict(self.specification), default=str))
-        del found["defaults"]
+        content: dict[str, Any] = json.loads(json.dumps(as_dict(self.specification), default=str))
+        del content["defaults"]
         for name in ("memory_limit", "spill_folder"):
-            found["data"].pop(name, None)
-        files = [(found["data"], name) for name in ("people", "cdm", "cohort_table")]
-        files.append((found["data"].get("covariates", {}), "table"))
+            content["data"].pop(name, None)
+        files = [(content["data"], name) for name in ("people", "cdm", "cohort_table")]
+        files.append((content["data"].get("covariates", {}), "table"))
         for group in ("exposures", "outcomes", "competing_events"):
-            files += [(member, "concept_set") for member in found[group].values()]
+            files += [(member, "concept_set") for member in content[group].values()]
         for place, name in files:
             if place.get(name) is not None:
                 place[name] = Path(place[name]).name
-        return found
+        return content
 
     @property
     def settings_hash(self) -> str:
@@ -125,7 +125,7 @@ class Study:
 
 
 def _with_defaults(document: YamlDocument) -> YamlDocument:
-    """Every analysis stands upon the section `defaults`, as YAML's ``<<`` would have it."""
+    """The document with the section `defaults` merged into every analysis, as by YAML's ``<<``."""
     root = document.root
     if not isinstance(root, yaml.MappingNode):
         return document
@@ -140,9 +140,12 @@ def _with_defaults(document: YamlDocument) -> YamlDocument:
     for name, value in analyses.value:
         is_empty = isinstance(value, yaml.ScalarNode) and not value.value
         if isinstance(value, yaml.MappingNode) or is_empty:
-            own = [] if is_empty else value.value
+            given = [] if is_empty else value.value
             value = yaml.MappingNode(
-                "tag:yaml.org,2002:map", [(merge, defaults), *own], value.start_mark, value.end_mark
+                "tag:yaml.org,2002:map",
+                [(merge, defaults), *given],
+                value.start_mark,
+                value.end_mark,
             )
         pairs.append((name, value))
     changed = yaml.MappingNode(analyses.tag, pairs, analyses.start_mark, analyses.end_mark)

@@ -18,37 +18,19 @@ __all__ = ["TableColumns"]
 class TableColumns:
     """The columns that a study uses.
 
-    Attributes
-    ----------
-    file : CohortTableFile
-    long : Path or None
-        The long table of covariates, or a design in a file.
-    wanted : dict of str to ColumnKind
-        Columns with a meaning.
-    covariates : tuple of str
-        Columns that are covariates.
-    labels : tuple of str
-        Columns to match or stratify within, and of subgroups; they may be covariates, too.
-    numbers : tuple of str
-        Columns that variables part; so may they.
+    `long` is the file of the long table of covariates, or of a design. The columns in `wanted` have
+    a meaning, and those in `numbers` are split by variables; these may be covariates, too.
     """
 
     file: CohortTableFile
     long: Path | None
     wanted: dict[str, ColumnKind]
     covariates: tuple[str, ...]
-    labels: tuple[str, ...]
     numbers: tuple[str, ...]
 
     @classmethod
     def find(cls, study: Study) -> "TableColumns":
-        """The columns that the specification names.
-
-        Raises
-        ------
-        InputError
-            If a file or a column is absent.
-        """
+        """The columns that the specification names; raises `InputError` if one is absent."""
         data = study.specification.data
         assert isinstance(data, TableData)
         file = CohortTableFile(study.folder / data.people, data.table, data.id)
@@ -73,7 +55,7 @@ class TableColumns:
         wanted = roles.wanted()
         covariates = roles.covariates({*wanted, *index})
         study.refuse(roles.faults)
-        return cls(file, long, wanted, covariates, tuple(roles.labels), tuple(roles.numbers))
+        return cls(file, long, wanted, covariates, tuple(roles.numbers))
 
 
 class _Roles:
@@ -81,23 +63,23 @@ class _Roles:
 
     def __init__(self, study: Study, data: TableData, place: str, names: Sequence[str]) -> None:
         self._study, self._data, self._place, self._names = study, data, place, names
-        self._found: dict[str, ColumnKind] = {}
+        self._wanted: dict[str, ColumnKind] = {}
         self.labels: list[str] = []
         self.numbers: list[str] = []
         self.faults: list[Fault] = []
 
     def wanted(self) -> dict[str, ColumnKind]:
         """The columns with a meaning, and how each is read."""
-        own, data = self._study.specification, self._data
-        for name, outcome in own.outcomes.items():
+        asked, data = self._study.specification, self._data
+        for name, outcome in asked.outcomes.items():
             assert isinstance(outcome, TableOutcome)
             for key in ("time", "event", "prior"):
                 self._need(getattr(outcome, key), "number", "outcomes", name, key)
             self._need(outcome.end_reason, "label", "outcomes", name, "end_reason")
-        for name, place in own.column_uses():
-            if name not in own.variables:
+        for name, place in asked.column_uses():
+            if name not in asked.variables:
                 self._label(name, *place)
-        for name, variable in own.variables.items():
+        for name, variable in asked.variables.items():
             place = ("variables", name, "column")
             if variable.column is not None and not variable.borders:
                 self._label(variable.column, *place)
@@ -110,44 +92,43 @@ class _Roles:
         self._need(data.person, "key", "data", "person")
         self._need(data.id, "key", "data", "id")
         self._need(data.treatment, "label", "data", "treatment")
-        return self._found
+        return self._wanted
 
     def covariates(self, used: set[str]) -> tuple[str, ...]:
         """Columns that are covariates."""
-        own = self._data.covariates
-        for word, given in (("columns", own.columns or ()), ("drop", own.drop)):
+        section = self._data.covariates
+        for word, given in (("columns", section.columns or ()), ("drop", section.drop)):
             for name in given:
                 self._check(name, "data", "covariates", word)
-        if own.columns is not None:
-            return own.columns
-        if own.table is not None:
+        if section.columns is not None:
+            return section.columns
+        if section.table is not None:
             return ()
         roles = used - {*self.labels, *self.numbers}
-        left = tuple(n for n in self._names if n not in roles and n not in own.drop)
+        left = tuple(n for n in self._names if n not in roles and n not in section.drop)
         if not left:
             message = f"{self._place} has no column left for a covariate."
-            hint = "name a long table by `table`, or some columns by `columns`."
+            hint = "give the file of a long table as `table`, or list columns under `columns`."
             self.faults.append(Fault(("data", "covariates"), message, hint))
         return left
 
     def _check_uses(self) -> None:
-        """A column that tells two things of a person is a slip; rows may be people, though."""
+        """A column has one role, except that the id of rows may be that of people."""
         data = self._data
-        roles = ("treatment", "id", "person", "index_date", "score")
-        told: dict[str | None, str] = {}
-        for role in roles:
-            self._check_use(told, getattr(data, role), "data", role)
+        uses: dict[str | None, str] = {}
+        for role in ("treatment", "id", "person", "index_date", "score"):
+            self._check_use(uses, getattr(data, role), "data", role)
         for name, outcome in self._study.specification.outcomes.items():
-            own = dict(told)
+            of_outcome = dict(uses)
             for key in ("time", "event", "prior"):
-                self._check_use(own, getattr(outcome, key), "outcomes", name, key)
+                self._check_use(of_outcome, getattr(outcome, key), "outcomes", name, key)
 
-    def _check_use(self, told: dict[str | None, str], column: str | None, *path: str) -> None:
+    def _check_use(self, uses: dict[str | None, str], column: str | None, *path: str) -> None:
         place = ".".join(path)
-        other = told.setdefault(column, place)
+        other = uses.setdefault(column, place)
         if column is not None and other != place and {other, place} != {"data.id", "data.person"}:
-            message = f"column {column!r} is {other} already."
-            self.faults.append(Fault(path, message, "each needs a column of its own."))
+            message = f"column {column!r} is already used as {other}."
+            self.faults.append(Fault(path, message, "name another column."))
 
     def _label(self, name: str, *path: str) -> None:
         if not self._is_year(name):
@@ -161,7 +142,7 @@ class _Roles:
     def _need(self, name: str | None, kind: ColumnKind, *path: str) -> None:
         if name is not None:
             self._check(name, *path)
-            self._found[name] = kind
+            self._wanted[name] = kind
 
     def _check(self, name: str, *path: str) -> None:
         if name not in self._names:

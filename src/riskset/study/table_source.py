@@ -27,55 +27,42 @@ from riskset.study.variables import label_people
 __all__ = ["TableSource"]
 
 ROLES = ("target", "comparator")
-MOST_VALUES = 8
+MAX_VALUES = 8
 """A column of treatments with more values is described by their number."""
 
 
 class TableSource:
-    """A table of people, with covariates in it or in another file.
+    """A table of people, with covariates in it or in another file, as a `StudySource`.
 
-    Parameters
-    ----------
-    study : Study
-    cache : StepCache
-        Keeps the covariates, which are mapped from their file.
-
-    Attributes
-    ----------
-    sources : list of dict
-        ``name``, ``fingerprint`` and ``rows`` of the files, for the results.
-
-    Raises
-    ------
-    InputError
-        If a file or a column is absent, with the line of the specification; or data are bad.
+    The cache keeps the covariates, which are mapped from their file.
     """
 
     def __init__(self, study: Study, cache: StepCache) -> None:
         self._study, data = study, study.specification.data
         assert isinstance(data, TableData)
         self._data = data
-        found = self._found = TableColumns.find(study)
-        files = [found.file.path, *([] if found.long is None else [found.long])]
+        used = self._used = TableColumns.find(study)
+        files = [used.file.path, *([] if used.long is None else [used.long])]
         prints = [checksum(path) for path in files]
-        self._columns = read_columns(found.file, found.wanted)
+        self._columns = read_columns(used.file, used.wanted)
         self._check_people()
         # With the covariates of every level; those kept by an earlier run had not the first.
         self._key = digest("read every level", prints, study.settings["data"])
         self.design, notes = covariates_of(
-            found.file,
-            found.covariates,
-            found.long,
-            cache.path("covariates", f"{digest(self._key, found.covariates)}.rsd"),
+            used.file,
+            used.covariates,
+            used.long,
+            cache.path("covariates", f"{digest(self._key, used.covariates)}.rsd"),
             duplicates=data.covariates.duplicates,
             unknown_rows=data.covariates.unknown_rows,
         )
         self._notes = [*notes, *self._others()]
         self.sources: list[dict[str, object]] = [
-            {"name": path.name, "fingerprint": own, "rows": self.design.n_rows if k == 0 else None}
-            for k, (path, own) in enumerate(zip(files, prints, strict=True))
+            {"name": path.name, "fingerprint": fingerprint, "rows": None}
+            for path, fingerprint in zip(files, prints, strict=True)
         ]
-        parted = read_columns(found.file, dict.fromkeys(found.numbers, "number"))
+        self.sources[0]["rows"] = self.design.n_rows
+        parted = read_columns(used.file, dict.fromkeys(used.numbers, "number"))
 
         def column(name: str, as_number: bool) -> AnyArray:
             if name == YEAR and name not in self._columns and name not in parted:
@@ -98,34 +85,34 @@ class TableSource:
 
     def follow(self, comparison: Comparison, analysis: Analysis, outcome: str) -> Followed:
         """What became of them, as the columns of the outcome say."""
-        own = self._study.specification.outcomes[outcome]
-        assert isinstance(own, TableOutcome)
+        names = self._study.specification.outcomes[outcome]
+        assert isinstance(names, TableOutcome)
         cohort, rows = self.cohort(comparison, analysis), self._rows(comparison)
-        time = np.asarray(self._columns[own.time][rows], dtype=np.float64)
-        event = np.asarray(self._columns[own.event][rows], dtype=np.float64)
+        time = np.asarray(self._columns[names.time][rows], dtype=np.float64)
+        event = np.asarray(self._columns[names.event][rows], dtype=np.float64)
         hint = "count the first day as 1, or leave these people out."
-        self._check(own.time, rows, time > 0, "must hold days of at least 1", hint)
+        self._check(names.time, rows, time > 0, "must hold days of at least 1", hint)
         hint = "recode it: 0 = censored, 1 = outcome, 2 = any competing event."
-        self._check(own.event, rows, np.isin(event, (0, 1, 2)), "must hold 0, 1 or 2", hint)
+        self._check(names.event, rows, np.isin(event, (0, 1, 2)), "must hold 0, 1 or 2", hint)
         status = event.astype(np.int64)
         people = cohort.people
-        if own.prior is not None:
-            had = np.asarray(self._columns[own.prior][rows], dtype=np.float64) != 0
+        if names.prior is not None:
+            had = np.asarray(self._columns[names.prior][rows], dtype=np.float64) != 0
             people = restrict(people, ~had, "no prior outcome")
         reasons = None
-        if own.end_reason is not None:
-            reasons = self._columns[own.end_reason][rows].astype(np.str_)
-        columns = (own.time, own.event, own.prior, own.end_reason)
+        if names.end_reason is not None:
+            reasons = self._columns[names.end_reason][rows].astype(np.str_)
+        columns = (names.time, names.event, names.prior, names.end_reason)
         return Followed(digest(cohort.key, columns), people, time, status, reasons)
 
     def _check_people(self) -> None:
-        """Ids that are no identities, and scores that are no probabilities."""
+        """Ids must differ, and scores must be probabilities."""
         data, everybody = self._data, np.arange(next(iter(self._columns.values())).size)
         if data.id is not None:
             first = np.unique(self._columns[data.id], return_index=True)[1]
             hint = "give people who enter twice two ids, and one name in the column of `person`."
             fine = np.isin(everybody, first)
-            self._check(data.id, everybody, fine, "must hold an id of its own in each row", hint)
+            self._check(data.id, everybody, fine, "must hold a different id in each row", hint)
         if data.score is not None:
             score = np.asarray(self._columns[data.score], dtype=np.float64)
             hint = "leave rows without a score out, and check the model that made it."
@@ -133,14 +120,14 @@ class TableSource:
             self._check(data.score, everybody, fine, "must hold probabilities", hint)
 
     def _check(self, name: str, rows: Index, fine: AnyArray, must: str, hint: str) -> None:
-        """Complain of a column some of whose values cannot be."""
+        """Raise an error if some values of a column are not valid."""
         bad = rows[~fine]
         if bad.size:
             value, what = self._columns[name][bad[0]], f"data row {bad[0] + 1:,}"
             if self._data.id is not None:
                 what += f", {self._data.id} {self._columns[self._data.id][bad[0]]}"
             raise InputError(
-                f"column {name!r} of {self._found.file.path.name} {must}, but "
+                f"column {name!r} of {self._used.file.path.name} {must}, but "
                 f"{counted(bad.size, 'row')} {'does' if bad.size == 1 else 'do'} not (first: "
                 f"{what}, value {value}).",
                 hint=hint,
@@ -155,9 +142,9 @@ class TableSource:
         return np.flatnonzero(target | comparator)
 
     def _value(self, exposure: str) -> str:
-        own = self._study.specification.exposures[exposure]
-        assert isinstance(own, TableExposure)
-        return own.value
+        definition = self._study.specification.exposures[exposure]
+        assert isinstance(definition, TableExposure)
+        return definition.value
 
     def _is(self, exposure: str) -> AnyArray:
         values, wanted = self._columns[self._data.treatment], self._value(exposure)
@@ -208,10 +195,10 @@ class TableSource:
             return None
         column = self._data.treatment
         absent = " or ".join(f"`{self._value(name)}` ({name})" for name in names)
-        found = np.unique(self._columns[column]).astype(np.str_)
-        values = f"whose values are {', '.join(f'`{value}`' for value in found)}"
-        if found.size > MOST_VALUES:
-            values = f"which has {found.size:,} values"
+        known = np.unique(self._columns[column]).astype(np.str_)
+        values = f"whose values are {', '.join(f'`{value}`' for value in known)}"
+        if known.size > MAX_VALUES:
+            values = f"which has {known.size:,} values"
         return (
             "one_arm_empty" if len(names) == 1 else "empty",
             f"nobody has {absent} in the column {column!r}, {values}.",

@@ -1,4 +1,4 @@
-"""What no single section of a specification shows: names that lead nowhere, and contradictions."""
+"""Checks of a specification as a whole: names that do not exist, and contradictions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -27,23 +27,16 @@ Place = tuple[str, ...]
 GROUPS = ("exposures", "outcomes", "competing_events")
 
 
-def contradictions(own: Specification, folder: Path) -> Iterator[Fault]:
-    """Faults of a specification, of which parts may be `INVALID`: these are passed over.
-
-    Parameters
-    ----------
-    own : Specification
-    folder : Path
-        Where the files are that it names.
-    """
+def contradictions(specification: Specification, folder: Path) -> Iterator[Fault]:
+    """Faults of a specification with files in `folder`; parts that are `INVALID` are skipped."""
     for name in ("exposures", "comparisons", "outcomes", "analyses"):
-        if not getattr(own, name):
+        if not getattr(specification, name):
             yield Fault((name,), f"there are no {name}.", "name at least one.")
-    yield from _of_comparisons(own)
-    yield from _of_definitions(own, folder)
-    yield from _of_variables(own)
-    for name, analysis in _valid(own.analyses):
-        yield from _of_analysis(own, ("analyses", name), analysis)
+    yield from _of_comparisons(specification)
+    yield from _of_definitions(specification, folder)
+    yield from _of_variables(specification)
+    for name, analysis in _valid(specification.analyses):
+        yield from _of_analysis(specification, ("analyses", name), analysis)
 
 
 def name_fault(path: Place, what: str, name: str, known: Iterable[str], place: str = "") -> Fault:
@@ -58,53 +51,54 @@ def _valid(members: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield from ((name, one) for name, one in members.items() if one is not INVALID)
 
 
-def _of_comparisons(own: Specification) -> Iterator[Fault]:
-    if INVALID in (own.comparisons, own.exposures):
+def _of_comparisons(specification: Specification) -> Iterator[Fault]:
+    if INVALID in (specification.comparisons, specification.exposures):
         return
-    exposures, seen = dict(_valid(own.exposures)), set()
-    for k, comparison in enumerate(own.comparisons):
+    exposures, seen = dict(_valid(specification.exposures)), set()
+    for k, comparison in enumerate(specification.comparisons):
         if comparison is INVALID:
             continue
         place = ("comparisons", str(k))
         pair = (comparison.target, comparison.comparator)
         for role, name in zip(("target", "comparator"), pair, strict=True):
-            if name not in own.exposures:
-                yield name_fault((*place, role), "exposure", name, own.exposures)
+            if name not in specification.exposures:
+                yield name_fault((*place, role), "exposure", name, specification.exposures)
         if pair[0] == pair[1] or pair in seen:
-            why = "is compared with itself" if pair[0] == pair[1] else "is there twice"
-            yield Fault(place, f"{' and '.join(pair)}: it {why}.")
+            is_same = pair[0] == pair[1]
+            why = "an exposure is compared with itself" if is_same else "this pair is listed twice"
+            yield Fault(place, f"{' and '.join(pair)}: {why}.")
         seen.add(pair)
         arms = [exposures[name] for name in pair if name in exposures]
         if len({getattr(arm, "cohort", None) is None for arm in arms}) > 1:
-            message = "one arm has concepts and the other one a cohort; both need the same."
-            yield Fault(place, message)
+            message = "one arm is defined by concepts, but the other one by a cohort."
+            yield Fault(place, message, "define both in the same way.")
 
 
-def _of_definitions(own: Specification, folder: Path) -> Iterator[Fault]:
+def _of_definitions(specification: Specification, folder: Path) -> Iterator[Fault]:
     """Exposures and outcomes are columns of tables, or concepts of a CDM, and never both."""
-    if own.data is INVALID:
+    if specification.data is INVALID:
         return
-    is_cdm = isinstance(own.data, CdmData)
+    is_cdm = isinstance(specification.data, CdmData)
     here, there = ("a CDM", "a table of people")[:: 1 if is_cdm else -1]
     keys = "`concepts` or `cohort`" if is_cdm else "`value`, or `time` and `event`,"
     values: dict[str, str] = {}
     for group in GROUPS:
-        for name, member in _valid(getattr(own, group)):
+        for name, member in _valid(getattr(specification, group)):
             if isinstance(member, Codes) != is_cdm:
                 message = f"it is defined for {there}, but the data are {here}."
                 yield Fault((group, name), message, f"give {keys} instead.")
             elif isinstance(member, TableExposure):
                 if member.value in values:
-                    message = f"it has the value {member.value!r} of {values[member.value]!r}."
+                    message = f"{values[member.value]!r} has the value {member.value!r}, too."
                     yield Fault((group, name, "value"), message)
                 values[member.value] = name
             elif isinstance(member, CdmExposure | CdmOutcome):
                 yield from _of_codes((group, name), member, folder)
-    for name, analysis in _valid(own.analyses):
+    for name, analysis in _valid(specification.analyses):
         for section in ("new_users", "eligibility", "time_at_risk", "covariates"):
             if not is_cdm and getattr(analysis, section) is not None:
-                message = f"`{section}` goes with a CDM, but the data are {here}."
-                hint = "a table of people has its people and their days at risk already."
+                message = f"`{section}` applies to a CDM, but the data are {here}."
+                hint = "leave it out: a table of people has the people and their days at risk."
                 yield Fault(("analyses", name, section), message, hint)
 
 
@@ -125,12 +119,12 @@ def _of_codes(place: Place, member: CdmExposure | CdmOutcome, folder: Path) -> I
         yield Fault(place if key is None else (*place, key), error.message, error.hint)
 
 
-def _of_variables(own: Specification) -> Iterator[Fault]:
+def _of_variables(specification: Specification) -> Iterator[Fault]:
     """Of a CDM names that it cannot have, and covariates that no analysis makes."""
-    named = (own.variables, own.subgroups, own.analyses)
-    if not isinstance(own.data, CdmData) or INVALID in named:
+    named = (specification.variables, specification.subgroups, specification.analyses)
+    if not isinstance(specification.data, CdmData) or INVALID in named:
         return
-    for name, variable in _valid(own.variables):
+    for name, variable in _valid(specification.variables):
         if variable.column is not None:
             place: Place = ("variables", name, "column")
             if variable.column not in CHARACTERISTICS:
@@ -142,37 +136,39 @@ def _of_variables(own: Specification) -> Iterator[Fault]:
                 hint = f"numbers are {' and '.join(NUMBERS)}; leave `borders` out."
                 yield Fault(("variables", name, "borders"), message, hint)
         if variable.covariate is not None and variable.covariate.isdigit():
-            yield from _of_covariate_id(own, ("variables", name, "covariate"), variable.covariate)
-    known = [*own.variables, *CHARACTERISTICS]
-    for name, place in own.column_uses():
+            yield from _of_covariate_id(
+                specification, ("variables", name, "covariate"), variable.covariate
+            )
+    known = [*specification.variables, *CHARACTERISTICS]
+    for name, place in specification.column_uses():
         if name not in known:
             yield name_fault(place, "variable", name, known, "a CDM")
-        elif place[0] == "subgroups" and name == "age" and name not in own.variables:
+        elif place[0] == "subgroups" and name == "age" and name not in specification.variables:
             message = "every year of age would be a subgroup."
-            hint = "part it: `variables: {age: {column: age, borders: [50, 65]}}`."
+            hint = "split it: `variables: {age: {column: age, borders: [50, 65]}}`."
             yield Fault(place, message, hint)
 
 
-def _of_covariate_id(own: Specification, place: Place, covariate: str) -> Iterator[Fault]:
+def _of_covariate_id(specification: Specification, place: Place, covariate: str) -> Iterator[Fault]:
     """An id ends in the number of its kind, which every analysis must make."""
     number = int(covariate) % 1000
-    for name, analysis in _valid(own.analyses):
+    for name, analysis in _valid(specification.analyses):
         known = (analysis.covariates or CovariateSection()).extraction.analyses
         if number in known:
             continue
-        where = f"the analysis {name!r} makes no" if number in ANALYSES else "there are no"
-        message = f"covariates of the kind {number}, by which this id ends: {where} such ones."
-        yield Fault(place, message, f"it makes the kinds {', '.join(map(str, known))}.")
+        who = f"{name!r} does not extract these" if number in ANALYSES else "there are none"
+        message = f"the id ends in {number}, so it is a covariate of analysis {number}, but {who}."
+        yield Fault(place, message, f"{name!r} extracts {', '.join(map(str, known))}.")
         return
 
 
-def _of_analysis(own: Specification, place: Place, analysis: Analysis) -> Iterator[Fault]:
+def _of_analysis(specification: Specification, place: Place, analysis: Analysis) -> Iterator[Fault]:
     ways = [way for way in ("match", "stratify", "weight") if getattr(analysis, way) is not None]
     if len(ways) > 1:
         yield Fault(
             (*place, ways[1]),
             f"{' and '.join(ways)} exclude each other.",
-            "make an analysis of each; `match: none` puts off a default.",
+            "make an analysis of each; `match: none` switches off a default.",
         )
     model, has_sets = analysis.model, analysis.match is not None or analysis.stratify is not None
     if not has_sets and model.reading == "stratified":
@@ -181,9 +177,9 @@ def _of_analysis(own: Specification, place: Place, analysis: Analysis) -> Iterat
     if model.censoring_group == "stratum" and not has_sets:
         message = "censoring by stratum needs `match` or `stratify`."
         yield Fault((*place, "model", "censoring_group"), message)
-    if own.data is INVALID:
+    if specification.data is INVALID:
         return
-    given = getattr(own.data, "score", None)
+    given = getattr(specification.data, "score", None)
     needs = ways or (["trim"] if analysis.trim is not None else [])
     if needs and analysis.propensity is None and given is None:
         yield Fault((*place, needs[0]), f"`{needs[0]}` needs a propensity score.")

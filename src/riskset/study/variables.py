@@ -1,8 +1,8 @@
-"""Variables of people: what to look into as subgroups, and within what to match or stratify.
+"""Variables of people: subgroups, and groups within which people are matched or stratified.
 
-A name in `subgroups` or `within` is that of a variable, or of a column that the data have: of a
-table of people any, of a CDM what is known of a person. A variable stands before a column of its
-name, so that one may be called as the column that it cuts.
+A name in `subgroups` or `within` is that of a variable, or of a column of the data: any column of a
+table of people, and what a CDM has about a person. A variable hides a column of the same name, so
+it may be called as the column that it splits.
 """
 
 import dataclasses
@@ -20,14 +20,7 @@ __all__ = ["Labels", "label_people"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Labels:
-    """A label of each row.
-
-    Attributes
-    ----------
-    values : (n,) labels
-    levels : tuple of str
-        Their order, where it is not that of the labels.
-    """
+    """A label of each row; `levels` are in their order, where it is not that of the labels."""
 
     values: AnyArray
     levels: tuple[str, ...] = ()
@@ -36,8 +29,8 @@ class Labels:
         """Those of some rows."""
         return Labels(self.values[rows], self.levels)
 
-    def found(self, kept: AnyArray) -> list[object]:
-        """The levels that rows have, in their order."""
+    def present(self, kept: AnyArray) -> list[object]:
+        """The levels that the kept rows have, in their order."""
         present: list[object] = np.unique(self.values[kept]).tolist()
         return [level for level in self.levels if level in present] or present
 
@@ -51,38 +44,28 @@ def label_people(
 ) -> dict[str, Labels]:
     """Labels of people, by the names of columns and variables.
 
-    Parameters
-    ----------
-    column : callable
-        Values of a column by its name, as numbers if that is asked for.
-    design : Design
-        Covariates of the same people.
-    where : str
-        What messages call these covariates.
-
-    Raises
-    ------
-    InputError
-        If there is no such covariate, with the line.
+    `column` gives the values of a column by its name, as numbers if that is asked for. Messages
+    call the covariates in `design` by `where`, and raise `InputError` with the line of a covariate
+    that does not exist.
     """
-    variables, found = study.specification.variables, {}
+    variables, labels = study.specification.variables, {}
     for name in dict.fromkeys((*names, *variables)):
-        own = variables.get(name)
-        if own is None:
-            found[name] = Labels(column(name, False))
-        elif own.covariate is not None:
-            found[name] = _presence(study, name, own.covariate, design, where)
-        elif own.borders:
-            found[name] = _parted(column(str(own.column), True), own.borders)
+        variable = variables.get(name)
+        if variable is None:
+            labels[name] = Labels(column(name, False))
+        elif variable.covariate is not None:
+            labels[name] = _presence(study, name, variable.covariate, design, where)
+        elif variable.borders:
+            labels[name] = _parted(column(str(variable.column), True), variable.borders)
         else:
-            found[name] = Labels(column(str(own.column), False))
-    return found
+            labels[name] = Labels(column(str(variable.column), False))
+    return labels
 
 
 def _presence(study: Study, name: str, covariate: str, design: Design, where: str) -> Labels:
     """Whether people have a covariate: a value other than 0."""
     place = {str(key): j for j, key in enumerate(design.keys)}
-    place |= {own: j for j, own in enumerate(design.names)}
+    place |= {named: j for j, named in enumerate(design.names)}
     has = np.zeros(design.n_rows, dtype=bool)
     if covariate in place:
         has = design.to_dense(np.array([place[covariate]]))[:, 0] != 0

@@ -29,27 +29,14 @@ NodePairs = dict[str, tuple[yaml.Node, yaml.Node]]
 
 @dataclass(frozen=True)
 class YamlDocument:
-    """A parsed document.
-
-    Attributes
-    ----------
-    name : str
-        What messages call it: a name of a file, or "" for a mapping of Python.
-    root : yaml.Node
-    """
+    """A parsed document; messages call it by its `name`, which is "" for a mapping of Python."""
 
     name: str
     root: yaml.Node
 
     @classmethod
     def parse(cls, text: str, name: str) -> "YamlDocument":
-        """Parse YAML or JSON.
-
-        Raises
-        ------
-        InputError
-            If it is neither, or empty; names the line.
-        """
+        """Parse YAML or JSON; `InputError` names the line of what is neither."""
         try:
             root = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
@@ -115,7 +102,7 @@ class YamlDocument:
             left += [(child, depth + 1) for child in below]
 
     def content(self, faults: list[Fault]) -> Any:
-        """Mappings, lists and `Scalar`; keys that are no text or given twice are noted."""
+        """Mappings, lists and `Scalar`; a key that is not text, or given twice, is a fault."""
         return self._content(self.root, (), {}, faults)
 
     def _content(
@@ -127,22 +114,22 @@ class YamlDocument:
     ) -> Any:
         if id(node) in known:  # an alias, which may stand for very much
             return known[id(node)]
-        found: Any
+        content: Any
         if isinstance(node, yaml.MappingNode):
-            found = {
+            content = {
                 name: self._content(value, (*path, name), known, faults)
                 for name, (_, value) in self._pairs(node, path, faults).items()
             }
         elif isinstance(node, yaml.SequenceNode):
-            found = [
+            content = [
                 self._content(child, (*path, str(k)), known, faults)
                 for k, child in enumerate(node.value)
             ]
         else:
-            found = Scalar(node.value)
-            found.is_quoted = bool(node.style)
-        known[id(node)] = found
-        return found
+            content = Scalar(node.value)
+            content.is_quoted = bool(node.style)
+        known[id(node)] = content
+        return content
 
     def _pairs(
         self, node: yaml.MappingNode, path: tuple[str, ...], faults: list[Fault]
@@ -159,7 +146,7 @@ class YamlDocument:
                     if isinstance(part, yaml.MappingNode):
                         merged = self._pairs(part, path, faults) | merged
                     elif part.value or part.style:
-                        faults.append(Fault(path, "`<<` copies a section, but this is none."))
+                        faults.append(Fault(path, "`<<` copies a section, but this is not one."))
             elif name.value in pairs:
                 before = pairs[name.value][0].start_mark.line + 1
                 where = f" (first in line {before})" if self.name else ""
@@ -204,14 +191,14 @@ class YamlDocument:
 
         A fault of the section `defaults`, which every analysis has, is reported once.
         """
-        found: dict[tuple[int, int, str], Fault] = {}
+        by_place: dict[tuple[int, int, str], Fault] = {}
         for fault in faults:
             marked, _ = self.place(fault.path if fault.line_of is None else fault.line_of)
             mark = (fault.mark or marked).start_mark
             where = (mark.line, mark.column, fault.message)
-            if where not in found or fault.path[:1] == ("defaults",):
-                found[where] = fault
-        errors = [self.error(found[where]) for where in sorted(found)]
+            if where not in by_place or fault.path[:1] == ("defaults",):
+                by_place[where] = fault
+        errors = [self.error(by_place[where]) for where in sorted(by_place)]
         if len(errors) == 1:
             raise errors[0]
         if errors:
