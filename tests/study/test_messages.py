@@ -39,7 +39,11 @@ def told(folder, text):
             "x.csv",
             "line 2, data.people: there is no file or folder '.*x.csv'.\nHint: paths",
         ),
-        ("event: died", "event: drug", "event: column 'drug' is already used as data.treatment"),
+        (
+            "event: died",
+            "event: drug",
+            "line 5, .*event: column 'drug' is already used as data.treatment",
+        ),
         ("time: days", "time: id", "line 5, .*time: column 'id' is already used as data.id"),
         ("event: died", "event: days", "column 'days' is already used as outcomes.death.time"),
         (
