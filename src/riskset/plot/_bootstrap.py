@@ -1,6 +1,7 @@
 """Plot of a bootstrap: the replicates of one coefficient, its estimate and interval."""
 
-import matplotlib
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -8,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from riskset._errors import InputError
 from riskset._types import Features, is_number
-from riskset.plot._style import ACCENT, COLOURS, INK, QUIET, STYLE, frame
+from riskset.plot._style import ACCENT, COLOURS, DASHED, INK, QUIET, canvas, frame, styled
 
 __all__ = ["bootstrap_distribution"]
 
@@ -17,6 +18,7 @@ MAX_SHARE_OF_HEIGHT = 0.85
 """Bars and lines end below the words, at this share of the axes."""
 
 
+@styled
 def bootstrap_distribution(
     replicates: Features,
     estimate: float,
@@ -71,29 +73,26 @@ def bootstrap_distribution(
             hint="the interval of one coefficient is interval[name].",
         )
     finite = values[np.isfinite(values)]
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.0, 4.0), layout="constrained")
-        axes = figure.add_subplot()
-        edges = np.histogram_bin_edges(finite, bins="fd")
-        if edges.size - 1 > MAX_BINS:
-            edges = np.linspace(edges[0], edges[-1], MAX_BINS + 1)
-        axes.hist(finite, bins=edges.tolist(), color=COLOURS[0], alpha=0.35, edgecolor="white")
-        if np.isfinite(lower) or np.isfinite(upper):
-            _shade(axes, lower, upper, level)
-        if np.isfinite(estimate):
-            axes.axvline(estimate, ymax=MAX_SHARE_OF_HEIGHT, color=ACCENT, linewidth=2.0, zorder=4)
-            words = f"estimate {estimate:.3g}"
-            axes.text(
-                0.005, 0.985, words, transform=axes.transAxes, va="top", color=ACCENT, weight="bold"
-            )
-        axes.margins(y=1 / MAX_SHARE_OF_HEIGHT - 1)
-        axes.set_xlabel(xlabel)
-        failed = int(np.isnan(values).sum())
-        lost = f", {failed:,} without an estimate" if failed else ""
-        axes.set_ylabel(f"replicates (of {values.size:,}{lost})")
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        frame(axes, title)
-        _count_others(axes, values)
+    figure, axes = canvas(7.0, 4.0)
+    edges = np.histogram_bin_edges(finite, bins="fd")
+    if edges.size - 1 > MAX_BINS:
+        edges = np.linspace(edges[0], edges[-1], MAX_BINS + 1)
+    axes.hist(finite, bins=edges.tolist(), color=COLOURS[0], alpha=0.35, edgecolor="white")
+    if np.isfinite(lower) or np.isfinite(upper):
+        _shade(axes, lower, upper, level)
+    if np.isfinite(estimate):
+        axes.axvline(estimate, ymax=MAX_SHARE_OF_HEIGHT, color=ACCENT, linewidth=2.0, zorder=4)
+        _say(axes, f"estimate {estimate:.3g}", "left", 0.985, color=ACCENT, weight="bold")
+    axes.margins(y=1 / MAX_SHARE_OF_HEIGHT - 1)
+    failed = int(np.isnan(values).sum())
+    lost = f", {failed:,} without an estimate" if failed else ""
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    frame(axes, title, xlabel, f"replicates (of {values.size:,}{lost})")
+    below, above = ((values == end).sum() for end in (-np.inf, np.inf))  # not on the axis
+    if below:
+        _say(axes, f"← {below:,} at −∞", "left", 0.9, color=QUIET)
+    if above:
+        _say(axes, f"{above:,} at +∞ →", "right", 0.9, color=QUIET)
     return figure
 
 
@@ -105,23 +104,17 @@ def _shade(axes: Axes, lower: float, upper: float, level: float) -> None:
     low, high = axes.get_xlim()
     for end in ends:
         axes.axvline(
-            end, ymax=MAX_SHARE_OF_HEIGHT, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=3
+            end, ymax=MAX_SHARE_OF_HEIGHT, color=INK, linewidth=0.9, linestyle=DASHED, zorder=3
         )
     start = lower if np.isfinite(lower) else low
     stop = upper if np.isfinite(upper) else high
     axes.axvspan(
         start, stop, ymax=MAX_SHARE_OF_HEIGHT, color=INK, alpha=0.05, linewidth=0, zorder=0
     )
-    words = f"{100 * level:g}% interval {lower:.3g} to {upper:.3g}"
-    axes.text(0.995, 0.985, words, transform=axes.transAxes, ha="right", va="top", color=INK)
+    _say(axes, f"{100 * level:g}% interval {lower:.3g} to {upper:.3g}", "right", 0.985, color=INK)
 
 
-def _count_others(axes: Axes, values: Features) -> None:
-    """How many replicates have no place on the axis."""
-    for share, side, count in (
-        (0.005, "left", int((values == -np.inf).sum())),
-        (0.995, "right", int((values == np.inf).sum())),
-    ):
-        if count:
-            words = f"← {count:,} at −∞" if side == "left" else f"{count:,} at +∞ →"
-            axes.text(share, 0.9, words, transform=axes.transAxes, ha=side, va="top", color=QUIET)
+def _say(axes: Axes, words: str, side: str, height: float, **style: Any) -> None:
+    """Words at the left or the right edge of the axes."""
+    share = 0.005 if side == "left" else 0.995
+    axes.text(share, height, words, transform=axes.transAxes, ha=side, va="top", **style)

@@ -2,7 +2,6 @@
 
 from typing import Protocol, runtime_checkable
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,8 +9,18 @@ from matplotlib.figure import Figure
 from riskset._errors import InputError
 from riskset._types import Index
 from riskset.infer.crossval.result import CrossValidation
-from riskset.plot._models import log_ticks
-from riskset.plot._style import ACCENT, COLOURS, INK, QUIET, STYLE, frame
+from riskset.plot._models import STRENGTH, mark_strength
+from riskset.plot._style import (
+    ACCENT,
+    COLOURS,
+    INK,
+    QUIET,
+    canvas,
+    frame,
+    set_log_ticks,
+    styled,
+    write_at,
+)
 
 __all__ = ["cross_validation"]
 
@@ -26,6 +35,7 @@ class _Fitted(Protocol):
     cross_validation_: CrossValidation
 
 
+@styled
 def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
     """Plot mean score and standard error against the strength of the penalty, strong on the left.
 
@@ -69,27 +79,24 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
             hint="a single score stands in `mean` and `se`.",
         )
     ratios = np.round([found.l1[k] / found.strengths[k] for k in drawn], 9)
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.0, 5.0), layout="constrained")
-        axes = figure.add_subplot()
-        axes.set_xscale("log")
-        several = np.unique(ratios)[::-1]
-        for i, ratio in enumerate(several):
-            label = f"{ratio:.0%} L1" if several.size > 1 else None
-            _curve(axes, found, drawn[ratios == ratio], COLOURS[i % len(COLOURS)], label)
-        low, high = found.strengths[drawn].min(), found.strengths[drawn].max()
-        axes.set_xlim(high * 1.1, low / 1.1)
-        if several.size > 1:
-            figure.legend(frameon=False, loc="outside lower center", ncols=min(several.size, 6))
-        _mark(axes, found)
-        axes.set_xlabel("penalty strength (weaker to the right)")
-        words = {"held_out": "held-out log likelihood", "difference": "log likelihood added"}
-        axes.set_ylabel(f"{words[found.score_name]}, mean ± standard error")
-        log_ticks(axes)
-        _counts(axes, found, drawn[ratios == _ratio(found)])
-        frame(axes, None)
-        if title:
-            axes.set_title(title, pad=26)
+    figure, axes = canvas(8.0, 5.0)
+    axes.set_xscale("log")
+    several = np.unique(ratios)[::-1]
+    for i, ratio in enumerate(several):
+        label = f"{ratio:.0%} L1" if several.size > 1 else None
+        _curve(axes, found, drawn[ratios == ratio], COLOURS[i % len(COLOURS)], label)
+    low, high = found.strengths[drawn].min(), found.strengths[drawn].max()
+    axes.set_xlim(high * 1.1, low / 1.1)
+    if several.size > 1:
+        figure.legend(frameon=False, loc="outside lower center", ncols=min(several.size, 6))
+    _mark(axes, found)
+    words = {"held_out": "held-out log likelihood", "difference": "log likelihood added"}
+    ylabel = f"{words[found.score_name]}, mean ± standard error"
+    set_log_ticks(axes.xaxis, low / 1.1, high * 1.1)
+    _counts(axes, found, drawn[ratios == _ratio(found)])
+    frame(axes, None, STRENGTH, ylabel)
+    if title:
+        axes.set_title(title, pad=26)
     return figure
 
 
@@ -109,16 +116,8 @@ def _mark(axes: Axes, found: CrossValidation) -> None:
         del marks["best"]
     for word, k in marks.items():
         colour = ACCENT if word == "chosen" else INK
-        axes.axvline(found.strengths[k], color=colour, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.plot(found.strengths[k], found.mean[k], "o", color=colour, markersize=6, zorder=3)
-        axes.annotate(
-            word,
-            (found.strengths[k], 0),
-            xycoords=("data", "axes fraction"),
-            xytext=(4, 4),
-            textcoords="offset points",
-            color=colour,
-        )
+        mark_strength(axes, found.strengths[k], word, colour)
 
 
 def _counts(axes: Axes, found: CrossValidation, at: Index) -> None:
@@ -131,21 +130,8 @@ def _counts(axes: Axes, found: CrossValidation, at: Index) -> None:
         if len(shown) < MOST_COUNTS and all(abs(place[i] - place[j]) >= LEAST_GAP for j in shown):
             shown.append(int(i))
     for i in shown:
-        axes.annotate(
-            f"{found.n_nonzero[at[i]]:,}",
-            (place[i], 1),
-            xycoords="axes fraction",
-            xytext=(0, 5),
-            textcoords="offset points",
-            ha="center",
-            color=ACCENT if at[i] == found.chosen else INK,
-        )
-    axes.annotate(
-        "coefficients other than 0",
-        (1, 1),
-        xycoords="axes fraction",
-        xytext=(0, 17),
-        textcoords="offset points",
-        ha="right",
-        color=QUIET,
-    )
+        colour = ACCENT if at[i] == found.chosen else INK
+        words = f"{found.n_nonzero[at[i]]:,}"
+        write_at(axes, words, (place[i], 1), (0, 5), "axes fraction", ha="center", color=colour)
+    words = "coefficients other than 0"
+    write_at(axes, words, (1, 1), (0, 17), "axes fraction", ha="right", color=QUIET)

@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, PercentFormatter
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
+from riskset._ticks import nice_ticks
 from riskset._types import Rows
 from riskset.curves._result import C, GroupCurves
 from riskset.curves.aalen_johansen import AalenJohansen, IncidenceCurve
 from riskset.curves.kaplan_meier import KaplanMeier, SurvivalCurve
-from riskset.plot._style import ACCENT, COLOURS, INK, STYLE, AxisLabel, frame, label_ends, short
+from riskset.plot._style import ACCENT, COLOURS, INK, AxisLabel, frame, label_ends, short, styled
 
 __all__ = ["incidence_by_group", "survival_by_group"]
 
@@ -45,6 +45,7 @@ class Line(NamedTuple):
     upper: Rows
 
 
+@styled
 def survival_by_group(
     result: KaplanMeier,
     *,
@@ -102,6 +103,7 @@ def survival_by_group(
     return picture.draw(curves if at_risk else [], ylim, title, xlabel, ylabel)
 
 
+@styled
 def incidence_by_group(
     result: AalenJohansen,
     cause: int | str | None = None,
@@ -227,9 +229,9 @@ class _Picture:
                 hint="pass a later `until`.",
             )
         self.lines = [_thin(_cut(line, self.until)) for line in lines]
-        automatic = MaxNLocator(6, steps=[1, 2, 2.5, 3, 5, 6, 10])
-        chosen = automatic.tick_values(self.start, self.until) if ticks is None else ticks
-        at: Rows = np.asarray(chosen, dtype=np.float64)
+        if ticks is None:
+            ticks = nice_ticks(self.start, self.until, 6, (1, 2, 2.5, 3, 5, 6))
+        at: Rows = np.asarray(ticks, dtype=np.float64)
         self.ticks: Rows = at[(at >= self.start) & (at <= self.until)]
         self.bands = bands
 
@@ -249,22 +251,19 @@ class _Picture:
         """The picture; with curves, their numbers at risk stand below it."""
         header = 0.7 if len(curves) > 1 else 0.1
         table = ROW_HEIGHT * (len(curves) + 0.5 + header) if curves else 0.0
-        with matplotlib.rc_context(STYLE):
-            figure = Figure(figsize=(self._width(), 4.4 + table), layout="constrained")
-            if curves:
-                grid = figure.add_gridspec(2, 1, height_ratios=[4.0, table], hspace=0.02)
-                axes = figure.add_subplot(grid[0])
-                below = figure.add_subplot(grid[1], sharex=axes)
-                colours = [_colour(k) for k in range(len(curves))]
-                if len(curves) < len(self.lines):  # lines are causes of one group
-                    colours = [INK]
-                self._write_table(below, curves, colours)
-            else:
-                axes = figure.add_subplot()
-            self._draw_lines(axes, ylim)
-            axes.set_xlabel(xlabel)
-            axes.set_ylabel(ylabel)
-            frame(axes, title)
+        figure = Figure(figsize=(self._width(), 4.4 + table), layout="constrained")
+        if curves:
+            grid = figure.add_gridspec(2, 1, height_ratios=[4.0, table], hspace=0.02)
+            axes = figure.add_subplot(grid[0])
+            below = figure.add_subplot(grid[1], sharex=axes)
+            colours = [_colour(k) for k in range(len(curves))]
+            if len(curves) < len(self.lines):  # lines are causes of one group
+                colours = [INK]
+            self._write_table(below, curves, colours)
+        else:
+            axes = figure.add_subplot()
+        self._draw_lines(axes, ylim)
+        frame(axes, title, xlabel, ylabel)
         return figure
 
     def _width(self) -> float:
@@ -293,10 +292,11 @@ class _Picture:
             )
         axes.set_xlim(self.start, self.until)
         axes.set_ylim(*ylim)
-        axes.xaxis.set_major_locator(FixedLocator(self.ticks.tolist()))
+        axes.set_xticks(self.ticks)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
-        decimals = 0 if ylim[1] - ylim[0] > 0.08 else 1 if ylim[1] - ylim[0] > 0.008 else 2
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.{decimals}%}"))
+        height = ylim[1] - ylim[0]
+        decimals = 0 if height > 0.08 else 1 if height > 0.008 else 2
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals))
         label_ends(axes, ends, gap=0.049)
 
     def _write_table(

@@ -2,30 +2,37 @@
 
 from collections.abc import Sequence
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import PercentFormatter
 
 from riskset._errors import InputError
 from riskset._types import Features, Matrix, Rows
 from riskset.plot._style import (
     ACCENT,
     COLOURS,
+    DASHED,
     FAINT,
     INK,
     QUIET,
-    STYLE,
     AxisLabel,
+    canvas,
     frame,
     label_ends,
+    set_log_ticks,
     short,
+    styled,
+    write_at,
 )
 
-__all__ = ["coefficient_path", "hazard_ratios", "log_ticks", "survival_curves"]
+__all__ = ["STRENGTH", "coefficient_path", "hazard_ratios", "mark_strength", "survival_curves"]
+
+STRENGTH = "penalty strength (weaker to the right)"
+"""Title of an axis."""
 
 
+@styled
 def coefficient_path(
     strength: Rows,
     coef: Matrix,
@@ -83,32 +90,29 @@ def coefficient_path(
     last = np.nan_to_num(coef[-1])
     ranked = [int(j) for j in np.argsort(-np.abs(last), kind="stable") if last[j] and j not in bold]
 
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.0, 5.0), layout="constrained")
-        axes = figure.add_subplot()
-        axes.set_xscale("log")
-        axes.axhline(0, color=QUIET, linewidth=0.8, zorder=1)
-        if marked is not None:
-            _mark(axes, float(marked))
-        if ranked[n_labels:]:
-            axes.plot(strength, coef[:, ranked[n_labels:]], color=FAINT, linewidth=0.8, zorder=2)
-        labels = []
-        for k, j in enumerate(ranked[:n_labels]):
-            colour = COLOURS[k % len(COLOURS)]
-            axes.plot(strength, coef[:, j], color=colour, linewidth=1.2, zorder=3)
-            labels.append(AxisLabel(last[j], short(names[j]), colour, False))
-        for j in bold:
-            axes.plot(strength, coef[:, j], color=ACCENT, linewidth=2.4, zorder=4)
-            labels.append(AxisLabel(last[j], short(names[j]), ACCENT, True))
-        axes.set_xlim(strength[0] * 1.02, strength[-1])
-        axes.set_xlabel("penalty strength (weaker to the right)")
-        axes.set_ylabel(ylabel)
-        log_ticks(axes)
-        frame(axes, title)
-        label_ends(axes, labels)
+    figure, axes = canvas(8.0, 5.0)
+    axes.set_xscale("log")
+    axes.axhline(0, color=QUIET, linewidth=0.8, zorder=1)
+    if marked is not None:
+        mark_strength(axes, float(marked))
+    if ranked[n_labels:]:
+        axes.plot(strength, coef[:, ranked[n_labels:]], color=FAINT, linewidth=0.8, zorder=2)
+    labels = []
+    for k, j in enumerate(ranked[:n_labels]):
+        colour = COLOURS[k % len(COLOURS)]
+        axes.plot(strength, coef[:, j], color=colour, linewidth=1.2, zorder=3)
+        labels.append(AxisLabel(last[j], short(names[j]), colour, False))
+    for j in bold:
+        axes.plot(strength, coef[:, j], color=ACCENT, linewidth=2.4, zorder=4)
+        labels.append(AxisLabel(last[j], short(names[j]), ACCENT, True))
+    axes.set_xlim(strength[0] * 1.02, strength[-1])
+    set_log_ticks(axes.xaxis, strength[-1], strength[0])
+    frame(axes, title, STRENGTH, ylabel)
+    label_ends(axes, labels)
     return figure
 
 
+@styled
 def survival_curves(
     times: Rows,
     survival: Matrix,
@@ -157,24 +161,21 @@ def survival_curves(
         )
     if times.size == 0 or (np.diff(times) <= 0).any():
         raise InputError("`times` must increase.", hint="sort them and drop repeated ones.")
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.0, 4.4), layout="constrained")
-        axes = figure.add_subplot()
-        ends = []
-        for k, (curve, label) in enumerate(zip(survival, labels, strict=True)):
-            colour = (ACCENT, *COLOURS)[k % (1 + len(COLOURS))]
-            axes.step(times, curve, where="post", color=colour, linewidth=1.6)
-            ends.append(AxisLabel(float(curve[-1]), short(label), colour, False))
-        axes.set_xlim(times[0], times[-1])
-        axes.set_ylim(0, 1)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.0%}"))
-        axes.set_xlabel(xlabel)
-        axes.set_ylabel(ylabel)
-        frame(axes, title)
-        label_ends(axes, ends)
+    figure, axes = canvas(7.0, 4.4)
+    ends = []
+    for k, (curve, label) in enumerate(zip(survival, labels, strict=True)):
+        colour = (ACCENT, *COLOURS)[k % (1 + len(COLOURS))]
+        axes.step(times, curve, where="post", color=colour, linewidth=1.6)
+        ends.append(AxisLabel(float(curve[-1]), short(label), colour, False))
+    axes.set_xlim(times[0], times[-1])
+    axes.set_ylim(0, 1)
+    axes.yaxis.set_major_formatter(PercentFormatter(1, 0))
+    frame(axes, title, xlabel, ylabel)
+    label_ends(axes, ends)
     return figure
 
 
+@styled
 def hazard_ratios(
     names: Sequence[str],
     coef: Features,
@@ -224,23 +225,20 @@ def hazard_ratios(
             hint="pass the covariates of one interval, at least one.",
         )
     y = -np.arange(len(names))
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.0, 1.2 + 0.24 * len(names)), layout="constrained")
-        axes = figure.add_subplot()
-        axes.set_xscale("log")
-        axes.axvline(1, color=QUIET, linewidth=0.8, zorder=1)
-        for k, name in enumerate(names):
-            colour = ACCENT if name in emphasised else COLOURS[0]
-            width = 2.0 if name in emphasised else 1.2
-            axes.plot(np.exp([lower[k], upper[k]]), [y[k], y[k]], color=colour, linewidth=width)
-            axes.plot(np.exp(coef[k]), y[k], "o", color=colour, markersize=3 + width)
-        axes.set_yticks(y, [short(name, 34) for name in names])
-        axes.set_ylim(y[-1] - 0.7, 0.7)
-        axes.set_xlabel(f"hazard ratio with {level:.0%} interval")
-        log_ticks(axes)
-        frame(axes, title)
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
+    figure, axes = canvas(7.0, 1.2 + 0.24 * len(names))
+    axes.set_xscale("log")
+    axes.axvline(1, color=QUIET, linewidth=0.8, zorder=1)
+    for k, name in enumerate(names):
+        colour = ACCENT if name in emphasised else COLOURS[0]
+        width = 2.0 if name in emphasised else 1.2
+        axes.plot(np.exp([lower[k], upper[k]]), [y[k], y[k]], color=colour, linewidth=width)
+        axes.plot(np.exp(coef[k]), y[k], "o", color=colour, markersize=3 + width)
+    axes.set_yticks(y, [short(name, 34) for name in names])
+    axes.set_ylim(y[-1] - 0.7, 0.7)
+    set_log_ticks(axes.xaxis, *axes.get_xlim())
+    frame(axes, title, f"hazard ratio with {level:.0%} interval")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
     return figure
 
 
@@ -270,27 +268,7 @@ def _position(name: str, names: Sequence[str]) -> int:
     return list(names).index(name)
 
 
-def _mark(axes: Axes, strength: float) -> None:
-    """A dashed line at the chosen solution."""
-    axes.axvline(strength, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    axes.annotate(
-        "chosen",
-        (strength, 1),
-        xycoords=("data", "axes fraction"),
-        xytext=(4, -3),
-        textcoords="offset points",
-        va="top",
-        color=INK,
-    )
-
-
-def log_ticks(axes: Axes) -> None:
-    """Ticks at round numbers, as many as fit, written plainly."""
-    low, high = sorted(axes.get_xlim())
-    span = np.log10(high / low)
-    decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    steps = (1,) if span > 3 else (1, 2, 5) if span > 0.9 else (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8)
-    ticks = [step * 10.0**decade for decade in decades for step in steps]
-    axes.xaxis.set_major_locator(FixedLocator([t for t in ticks if low <= t <= high]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
+def mark_strength(axes: Axes, strength: float, word: str = "chosen", colour: str = INK) -> None:
+    """A dashed line at a penalty."""
+    axes.axvline(strength, color=colour, linewidth=0.8, linestyle=DASHED, zorder=1)
+    write_at(axes, word, (strength, 0), (4, 4), color=colour)

@@ -1,15 +1,14 @@
 """Plot of a profile likelihood, with the cut and the interval."""
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from scipy.special import ndtri
 
 from riskset._errors import InputError
+from riskset._ticks import log_ticks
 from riskset._types import Features, is_number
-from riskset.plot._style import ACCENT, COLOURS, INK, QUIET, STYLE, frame
+from riskset.plot._style import ACCENT, COLOURS, DASHED, INK, QUIET, canvas, frame, styled, write_at
 
 __all__ = ["profile_likelihood"]
 
@@ -17,6 +16,7 @@ DEPTH_IN_CUTS = 3.0
 """The picture ends where the profile has fallen by so many times the cut."""
 
 
+@styled
 def profile_likelihood(
     values: Features,
     log_likelihood: Features,
@@ -79,36 +79,25 @@ def profile_likelihood(
     values, height = values[good][order], height[good][order]
     height = height - (height.max() if maximum is None else maximum)
     cut = 0.5 * float(ndtri((1 + level) / 2)) ** 2
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.0, 4.4), layout="constrained")
-        axes = figure.add_subplot()
-        low, high = _window(values, height, -DEPTH_IN_CUTS * cut)
-        ends = max(low, lower), min(high, upper)
-        axes.axvspan(*ends, color=COLOURS[0], alpha=0.08, linewidth=0, zorder=0)
-        axes.axhline(-cut, color=QUIET, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-        axes.plot(values, height, color=COLOURS[0], linewidth=1.8, zorder=3)
-        for end in (lower, upper):
-            if low < end < high:
-                axes.plot([end, end], [-DEPTH_IN_CUTS * cut, -cut], color=COLOURS[0], linewidth=0.9)
-                axes.plot(end, -cut, "o", color=COLOURS[0], markersize=4.5, zorder=4)
-        if low < estimate < high:
-            axes.plot(estimate, 0, "o", color=ACCENT, markersize=5.5, zorder=4)
-        axes.set_xlim(low, high)
-        axes.set_ylim(-DEPTH_IN_CUTS * cut, 0.08 * DEPTH_IN_CUTS * cut)
-        axes.annotate(
-            f"{100 * level:g}% cut",
-            (1, -cut),
-            xycoords=("axes fraction", "data"),
-            xytext=(-2, 3),
-            textcoords="offset points",
-            ha="right",
-            color=QUIET,
-        )
-        axes.set_xlabel(xlabel)
-        axes.set_ylabel("profile log likelihood below its maximum")
-        frame(axes, None)
-        _ratios(axes)
-        axes.set_title(_heading(title, estimate, lower, upper), pad=10, color=INK)
+    figure, axes = canvas(7.0, 4.4)
+    low, high = _window(values, height, -DEPTH_IN_CUTS * cut)
+    ends = max(low, lower), min(high, upper)
+    axes.axvspan(*ends, color=COLOURS[0], alpha=0.08, linewidth=0, zorder=0)
+    axes.axhline(-cut, color=QUIET, linewidth=0.8, linestyle=DASHED, zorder=1)
+    axes.plot(values, height, color=COLOURS[0], linewidth=1.8, zorder=3)
+    for end in (lower, upper):
+        if low < end < high:
+            axes.plot([end, end], [-DEPTH_IN_CUTS * cut, -cut], color=COLOURS[0], linewidth=0.9)
+            axes.plot(end, -cut, "o", color=COLOURS[0], markersize=4.5, zorder=4)
+    if low < estimate < high:
+        axes.plot(estimate, 0, "o", color=ACCENT, markersize=5.5, zorder=4)
+    axes.set_xlim(low, high)
+    axes.set_ylim(-DEPTH_IN_CUTS * cut, 0.08 * DEPTH_IN_CUTS * cut)
+    words, coords = f"{100 * level:g}% cut", ("axes fraction", "data")
+    write_at(axes, words, (1, -cut), (-2, 3), coords, ha="right", color=QUIET)
+    frame(axes, None, xlabel, "profile log likelihood minus its maximum")
+    _ratios(axes)
+    axes.set_title(_heading(title, estimate, lower, upper), pad=10, color=INK)
     return figure
 
 
@@ -143,16 +132,9 @@ def _ratios(axes: Axes) -> None:
     low, high = axes.get_xlim()
     if max(abs(low), abs(high)) > 30:
         return
-    decades = np.arange(np.floor(low / np.log(10)), np.ceil(high / np.log(10)) + 1)
-    span = (high - low) / np.log(10)
-    steps: list[float] = [1] if span > 3 else [1, 2, 5] if span > 0.9 else [1, 1.5, 2, 3, 4, 5, 7]
-    ticks = np.log([step * 10.0**decade for decade in decades for step in steps])
-    if span < 0.25:
-        ticks = np.log(MaxNLocator(6).tick_values(np.exp(low), np.exp(high)))
+    ticks = log_ticks(np.exp(low), np.exp(high))
     top = axes.secondary_xaxis("top")
-    top.xaxis.set_major_locator(FixedLocator(ticks[(ticks >= low) & (ticks <= high)].tolist()))
-    top.xaxis.set_minor_locator(NullLocator())
-    top.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{np.exp(x):.6g}"))
+    top.set_xticks(np.log(ticks), [f"{tick:.6g}" for tick in ticks])
     top.tick_params(length=3, width=0.8, colors=QUIET)
     top.spines["top"].set_visible(False)
     top.set_xlabel("hazard ratio", color=QUIET)

@@ -1,26 +1,39 @@
 """Colours, frames and labels that all pictures share."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from scipy.optimize import isotonic_regression
 
+from riskset._ticks import log_ticks
 from riskset._types import AnyArray
 
 __all__ = [
     "ACCENT",
     "COLOURS",
+    "DASHED",
     "FAINT",
     "INK",
     "QUIET",
-    "STYLE",
     "AxisLabel",
+    "canvas",
     "frame",
     "label_ends",
+    "set_log_ticks",
     "short",
+    "styled",
+    "write_at",
 ]
 
+P = ParamSpec("P")
+DASHED = (0, (4, 3))
 INK = "#22262b"
 QUIET = "#8a929c"
 FAINT = "#cbd0d6"
@@ -52,15 +65,54 @@ class AxisLabel(NamedTuple):
     x: float | None = None
 
 
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Decorator of functions that draw: they do so in the style of all plots."""
+
+    @wraps(draw)
+    def draw_in_style(*args: P.args, **keywords: P.kwargs) -> Figure:
+        with matplotlib.rc_context(STYLE):
+            return draw(*args, **keywords)
+
+    return draw_in_style
+
+
+def canvas(width: float, height: float) -> tuple[Figure, Axes]:
+    """An empty figure of so many inches, and its axes."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
 def short(text: str, limit: int = 26) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def frame(axes: Axes, title: str | None) -> None:
+def frame(axes: Axes, title: str | None, xlabel: str = "", ylabel: str = "") -> None:
+    """What surrounds the axes."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(length=3, width=0.8)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
     if title:
         axes.set_title(title, pad=10)
+
+
+def write_at(
+    axes: Axes,
+    words: str,
+    at: tuple[float, float],
+    shift: tuple[float, float],
+    coords: str | tuple[str, str] = ("data", "axes fraction"),
+    **style: Any,
+) -> None:
+    """Words that stand so many points from a place."""
+    axes.annotate(words, at, shift, xycoords=coords, textcoords="offset points", **style)
+
+
+def set_log_ticks(axis: Axis, low: float, high: float) -> None:
+    """Ticks of a logarithmic axis at round numbers, written plainly."""
+    axis.set_major_locator(FixedLocator(log_ticks(low, high)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
 
 
 def label_ends(axes: Axes, labels: Sequence[AxisLabel], gap: float = 0.043) -> None:
@@ -100,16 +152,10 @@ def label_ends(axes: Axes, labels: Sequence[AxisLabel], gap: float = 0.043) -> N
 def _spread(wanted: AnyArray, gap: float) -> AnyArray:
     """Positions at least `gap` apart, in the same order, nearest to `wanted` in least squares.
 
-    With k gaps taken off position k the condition is that positions do not decrease: isotonic
-    regression, by pooling neighbours.
+    With k gaps taken off position k, the condition is that positions do not decrease.
     """
-    pools: list[list[float]] = []
-    for k, value in enumerate(wanted):
-        pools.append([value - k * gap])
-        while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
-            pools[-2:] = [pools[-2] + pools[-1]]
-    flat = np.concatenate([np.full(len(pool), np.mean(pool)) for pool in pools])
-    spread: AnyArray = flat + gap * np.arange(flat.size)
+    gaps = gap * np.arange(wanted.size)
+    spread: AnyArray = isotonic_regression(wanted - gaps).x + gaps
     return spread
 
 

@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import matplotlib
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from riskset._errors import InputError
-from riskset.plot._style import COLOURS, FAINT, STYLE, frame, short
+from riskset.plot._style import COLOURS, FAINT, frame, short, styled
 
 __all__ = ["Panel", "time_bars", "time_curves"]
 
@@ -37,6 +35,7 @@ class Panel(NamedTuple):
     lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
+@styled
 def time_curves(panels: Sequence[Panel], *, ylabel: str = "seconds") -> Figure:
     """Plot times, or other positive numbers, against sizes on logarithmic axes.
 
@@ -65,25 +64,21 @@ def time_curves(panels: Sequence[Panel], *, ylabel: str = "seconds") -> Figure:
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     n_columns = 2 if len(panels) == 4 else min(PER_ROW, len(panels))
     n_rows = -(-len(panels) // n_columns)
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(4.2 * n_columns, 3.4 * n_rows + 0.4), layout="constrained")
-        for k, panel in enumerate(panels):
-            _curves(figure.add_subplot(n_rows, n_columns, k + 1), panel, names, ylabel)
-        if len(names) > 1:
-            handles: dict[str, Artist] = {}
-            for axes in figure.axes:
-                drawn, labels = axes.get_legend_handles_labels()
-                handles |= dict(zip(labels, drawn, strict=True))
-            figure.legend(
-                list(handles.values()),
-                list(handles),
-                frameon=False,
-                loc="outside lower center",
-                ncols=min(len(names), 2 * n_columns),
-            )
+    figure = Figure(figsize=(4.2 * n_columns, 3.4 * n_rows + 0.4), layout="constrained")
+    for k, panel in enumerate(panels):
+        _curves(figure.add_subplot(n_rows, n_columns, k + 1), panel, names, ylabel)
+    if len(names) > 1:
+        lines = {line.get_label(): line for axes in figure.axes for line in axes.lines}
+        figure.legend(
+            handles=lines.values(),
+            frameon=False,
+            loc="outside lower center",
+            ncols=min(len(names), 2 * n_columns),
+        )
     return figure
 
 
+@styled
 def time_bars(groups: Mapping[str, Mapping[str, float]], *, xlabel: str = "seconds") -> Figure:
     """Plot times of several steps as bars, in groups, on one scale.
 
@@ -110,20 +105,19 @@ def time_bars(groups: Mapping[str, Mapping[str, float]], *, xlabel: str = "secon
     if not any(groups.values()):
         raise InputError("there are no times to draw.")
     n_bars = sum(map(len, groups.values()))
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.0, 0.4 * n_bars + 0.9 * len(groups)), layout="constrained")
-        ratios = [max(1, len(steps)) for steps in groups.values()]
-        grid = figure.add_gridspec(len(groups), 1, height_ratios=ratios)
-        first = None
-        for k, (title, steps) in enumerate(groups.items()):
-            axes = figure.add_subplot(grid[k], sharex=first)
-            first = first or axes
-            bars = axes.barh(list(steps), list(steps.values()), color=COLOURS[k % len(COLOURS)])
-            axes.bar_label(bars, fmt=_plain, padding=3)
-            axes.invert_yaxis()
-            axes.margins(x=0.12)
-            frame(axes, title)
-        figure.axes[-1].set_xlabel(xlabel)
+    figure = Figure(figsize=(8.0, 0.4 * n_bars + 0.9 * len(groups)), layout="constrained")
+    ratios = [max(1, len(steps)) for steps in groups.values()]
+    grid = figure.add_gridspec(len(groups), 1, height_ratios=ratios)
+    first = None
+    for k, (title, steps) in enumerate(groups.items()):
+        axes = figure.add_subplot(grid[k], sharex=first)
+        first = first or axes
+        bars = axes.barh(list(steps), list(steps.values()), color=COLOURS[k % len(COLOURS)])
+        axes.bar_label(bars, fmt=_plain, padding=3)
+        axes.invert_yaxis()
+        axes.margins(x=0.12)
+        frame(axes, title)
+    figure.axes[-1].set_xlabel(xlabel)
     return figure
 
 
@@ -144,17 +138,8 @@ def _curves(axes: Axes, panel: Panel, names: Sequence[str], ylabel: str) -> None
     axes.set_yscale("log")
     for name, (x, y) in panel.lines.items():
         k = names.index(name)
-        axes.plot(
-            x,
-            y,
-            MARKERS[k % len(MARKERS)] + "-",
-            color=COLOURS[k % len(COLOURS)],
-            linewidth=1.2,
-            markersize=4,
-            label=short(name, 32),
-        )
-    axes.set_xlabel(panel.xlabel)
-    axes.set_ylabel(ylabel)
+        style, colour = MARKERS[k % len(MARKERS)] + "-", COLOURS[k % len(COLOURS)]
+        axes.plot(x, y, style, color=colour, linewidth=1.2, markersize=4, label=short(name, 32))
     axes.grid(True, color=FAINT, linewidth=0.5, alpha=0.6)
     shown = sorted({value for x, _ in panel.lines.values() for value in x})
     if shown and shown[-1] < 10**MIN_DECADES_OF_POWERS * shown[0] or len(shown) <= 5:
@@ -168,7 +153,7 @@ def _curves(axes: Axes, panel: Panel, names: Sequence[str], ylabel: str) -> None
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
     axes.yaxis.set_minor_formatter(NullFormatter())
-    frame(axes, panel.title)
+    frame(axes, panel.title, panel.xlabel, ylabel)
 
 
 def _plain(value: float) -> str:
