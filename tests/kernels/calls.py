@@ -133,16 +133,12 @@ def with_tails(s: Scene) -> Iterator[Call]:
         yield Call("censoring", "survival", args)
     mild = frozen(np.clip(s.eta - s.eta.max(), -30, 0))
     yield Call("risk_sets", "sum_totals", (mild, 0.5, risk, RUNTIME))
-    factor, nothing = frozen(rng.random(s.n_groups)), Out(np.full(s.n_groups, np.nan))
-    if not risk.own.size:
-        r = frozen(rng.normal(size=risk.order.size))
-        seen = Out(np.full(r.size, np.nan))
-        yield Call("subdistribution", "sum_up_to", (r, risk, nothing))
-        yield Call("subdistribution", "seen_up_to", (factor, risk, seen))
-        sets = tails[0].sets
-        r, seen = frozen(r[: sets.order.size]), Out(np.full(sets.order.size, np.nan))
-        yield Call("subdistribution", "sum_before", (r, sets, nothing))
-        yield Call("subdistribution", "seen_after", (factor, sets, seen))
+    factor, r = frozen(rng.random(s.n_groups)), frozen(rng.normal(size=risk.order.size))
+    sets = tails[1].sets if risk.own.size else tails[0].sets
+    yield Call("subdistribution", "sum_up_to", (r, risk))
+    yield Call("subdistribution", "seen_up_to", (factor, risk))
+    yield Call("subdistribution", "sum_before", (frozen(r[: sets.order.size]), sets))
+    yield Call("subdistribution", "seen_after", (factor, sets))
 
 
 def in_lanes(s: Scene) -> Iterator[Call]:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
-from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
 from riskset.model.loss import Loss
 
 __all__ = ["SubdistributionPieces", "below_highest"]
@@ -95,8 +94,8 @@ class SubdistributionPieces:
     @functools.cached_property
     def _parts(self) -> list[_Part]:
         """The risk sets up to each row's own time, and the tails."""
-        tails = [_Part(tail.sets, tail.survival, _seen_after) for tail in self.loss.tails]
-        return [_Part(self.loss.risk, 1.0, _seen_up_to), *tails]
+        tails = [_Part(tail.sets, tail.survival, kernels.seen_after) for tail in self.loss.tails]
+        return [_Part(self.loss.risk, 1.0, kernels.seen_up_to), *tails]
 
     def _by_row(self, values: Sequence[Matrix]) -> Matrix:
         """Sums by row (n, q) of the values of each part: in limits a row stands in several places.
@@ -292,9 +291,9 @@ class SubdistributionPieces:
         sets, out = tail.sets, np.zeros_like(mean)
         for level in self._levels:
             u, hazard = self._risk_of(sets, sets.weight, level), level.hazard * tail.survival
-            total = _sum_before(u, sets, hazard.size)
+            total = kernels.sum_before(u, sets)
             for j in range(values.shape[1]):
-                sums = _sum_before(u * values[sets.order, j], sets, hazard.size)
+                sums = kernels.sum_before(u * values[sets.order, j], sets)
                 out[:, j] += hazard * (sums - mean[:, j] * total)
         return out
 
@@ -345,33 +344,6 @@ class _Censorings:
         cumulative = np.vstack([np.zeros((1, values.shape[1])), np.cumsum(drift, axis=0)])
         jump = np.where((self.own >= 0)[:, None], values[self.own], 0.0)
         return np.asarray(jump - cumulative[self.last])
-
-
-def _seen_up_to(hazard: NDArray[np.float64], sets: RiskSets) -> Rows:
-    seen = np.empty(sets.order.size)
-    if sets.own.size:
-        sum_seen(hazard, hazard, sets, seen)
-    else:
-        kernels.seen_up_to(hazard, sets, seen)
-    return seen
-
-
-def _seen_after(hazard: NDArray[np.float64], sets: RiskSets) -> Rows:
-    seen = np.empty(sets.order.size)
-    if sets.own.size:
-        sum_seen(hazard, hazard, sets, seen)
-    else:
-        kernels.seen_after(hazard, sets, seen)
-    return seen
-
-
-def _sum_before(r: Rows, sets: RiskSets, n_groups: int) -> NDArray[np.float64]:
-    out = np.empty(n_groups)
-    if sets.own.size:
-        sum_at_risk(r, sets, False, out)
-    else:
-        kernels.sum_before(r, sets, out)
-    return out
 
 
 def _sum_before_times(time: Rows, values: Matrix, at: Rows) -> Matrix:

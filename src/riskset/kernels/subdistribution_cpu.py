@@ -7,7 +7,7 @@ both scans only add.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,9 +36,46 @@ __all__ = [
 LEVEL_SPAN = 0.6 * MAX_ETA_SPAN
 """Range of log risks or log hazards that is summed at once beside what may be as far above."""
 
+Scan = Callable[[NDArray[np.float64], RiskSets, NDArray[np.float64]], None]
+"""Sums of numbers of rows by group, or of groups by row, to the last argument."""
+
+
+def sum_up_to(r: Rows, sets: RiskSets) -> NDArray[np.float64]:
+    return _sums(_sum_up_to, r, sets)
+
+
+def sum_before(r: Rows, sets: RiskSets) -> NDArray[np.float64]:
+    return _sums(_sum_before, r, sets)
+
+
+def seen_up_to(hazard: NDArray[np.float64], sets: RiskSets) -> Rows:
+    return _seen(_seen_up_to, hazard, sets)
+
+
+def seen_after(hazard: NDArray[np.float64], sets: RiskSets) -> Rows:
+    return _seen(_seen_after, hazard, sets)
+
+
+def _sums(nested: Scan, r: Rows, sets: RiskSets) -> NDArray[np.float64]:
+    out = np.empty(sets.group_events.size)
+    if sets.own.size:
+        sum_at_risk(r, sets, False, out)
+    else:
+        nested(r, sets, out)
+    return out
+
+
+def _seen(nested: Scan, hazard: NDArray[np.float64], sets: RiskSets) -> Rows:
+    out = np.empty(sets.order.size)
+    if sets.own.size:
+        sum_seen(hazard, hazard, sets, out)
+    else:
+        nested(hazard, sets, out)
+    return out
+
 
 @kernel
-def sum_up_to(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
+def _sum_up_to(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
     running = 0.0
     for g in range(out.size):
         if sets.starts_stratum[g]:
@@ -49,7 +86,7 @@ def sum_up_to(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
 
 
 @kernel
-def sum_before(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
+def _sum_before(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
     running = 0.0
     for g in range(out.size - 1, -1, -1):
         out[g] = running
@@ -60,7 +97,7 @@ def sum_before(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
 
 
 @kernel
-def seen_after(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
+def _seen_after(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
     running = 0.0
     for g in range(hazard.size):
         if sets.starts_stratum[g]:
@@ -71,7 +108,7 @@ def seen_after(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
 
 
 @kernel
-def seen_up_to(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
+def _seen_up_to(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
     running = 0.0
     for g in range(hazard.size - 1, -1, -1):
         running += hazard[g]
@@ -102,9 +139,7 @@ def _one_shift(
     parts = []
     for tail in tails:
         u = tail.sets.weight * np.exp(eta[tail.sets.order] - shift)
-        sums = np.empty(total.size)
-        (sum_before if not tail.sets.own.size else _sum_ranges)(u, tail.sets, sums)
-        total += tail.survival * sums
+        total += tail.survival * sum_before(u, tail.sets)
         parts.append(u)
     has_events = risk.group_events > 0
     with np.errstate(divide="ignore"):
@@ -119,21 +154,14 @@ def _one_shift(
     if not np.isfinite(value):  # a group without events in which nobody is at risk
         log_hazard[~has_events] = -np.inf
         value = score - float(risk.group_events[has_events] @ log_total[has_events])
-    expected, later = np.empty(r.size), [np.empty(u.size) for u in parts]
 
-    def see(first: int, last: int) -> None:
-        """What the rows of each set see of the hazard, times their risk: one share for each set."""
-        for k in range(first, last):
-            if k == 0:
-                (seen_up_to if not risk.own.size else _see_ranges)(hazard, risk, expected)
-                np.multiply(expected, r, out=expected)
-                continue
-            sets, seen = tails[k - 1].sets, later[k - 1]
-            factor = tails[k - 1].survival * hazard
-            (seen_after if not sets.own.size else _see_ranges)(factor, sets, seen)
-            np.multiply(seen, parts[k - 1], out=seen)
+    def expect(k: int) -> Rows:
+        """Expected events of the rows up to their own time (0), or of those of tail k - 1."""
+        if k == 0:
+            return seen_up_to(hazard, risk) * r
+        return seen_after(tails[k - 1].survival * hazard, tails[k - 1].sets) * parts[k - 1]
 
-    runtime.run(see, 1 + len(tails))
+    expected, *later = runtime.map(expect, range(1 + len(tails)))
     # The score residual of a row: its event less what it is expected to fail of, before and after a
     # competing event.
     residual = _back(eta.size, risk, risk.event_weight - expected)
@@ -154,14 +182,6 @@ def _back(n_rows: int, sets: RiskSets, values: Rows) -> Rows:
         out[sets.order] = values
         return out
     return np.bincount(sets.order, values, n_rows).astype(np.float64, copy=False)
-
-
-def _sum_ranges(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
-    sum_at_risk(r, sets, False, out)
-
-
-def _see_ranges(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
-    sum_seen(hazard, hazard, sets, seen)
 
 
 @kernel

@@ -143,21 +143,24 @@ def finegray_information(
     return out
 
 
-def sum_up_to(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
-    """Sum of r over the rows of a group and of those before it in the stratum: nested risk sets."""
-    out[:] = (_at_risk(sets) * r).sum(axis=1)
+def sum_up_to(r: Rows, sets: RiskSets) -> NDArray[np.float64]:
+    """Sum of r over the rows of a group and of those before it in the stratum: nested risk sets.
+
+    Where rows are at risk in ranges of groups, over those; so do the three functions below.
+    """
+    return np.asarray((_at_risk(sets) * r).sum(axis=1))
 
 
-def sum_before(r: Rows, sets: RiskSets, out: NDArray[np.float64]) -> None:
+def sum_before(r: Rows, sets: RiskSets) -> NDArray[np.float64]:
     """Sum of r over the rows of the groups after a group in the stratum: earlier times."""
-    out[:] = (tail_at_risk(sets) * r).sum(axis=1)
+    return np.asarray((tail_at_risk(sets) * r).sum(axis=1))
 
 
-def seen_up_to(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
+def seen_up_to(hazard: NDArray[np.float64], sets: RiskSets) -> Rows:
     """Sum of the hazard over a row's own group and those after it in the stratum."""
-    seen[:] = hazard @ _at_risk(sets)
+    return hazard @ _at_risk(sets)
 
 
-def seen_after(hazard: NDArray[np.float64], sets: RiskSets, seen: Rows) -> None:
+def seen_after(hazard: NDArray[np.float64], sets: RiskSets) -> Rows:
     """Sum of the hazard over the groups before a row's own in the stratum: later times."""
-    seen[:] = hazard @ tail_at_risk(sets)
+    return hazard @ tail_at_risk(sets)

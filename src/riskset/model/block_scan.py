@@ -124,10 +124,8 @@ class BlockScan:
         self.tail_r, self.tail_total = [], []
         for tail in self.tails:
             u = tail.sets.weight * np.exp(self.eta[tail.sets.order] - self.shift)
-            sums = np.empty(self.total.size)
-            sum_before(u, tail.sets, sums)
             self.tail_r.append(u)
-            self.tail_total.append(sums)
+            self.tail_total.append(sum_before(u, tail.sets))
         head = [
             float(u[self.ends.of_head(tail.sets)].sum())
             for u, tail in zip(self.tail_r, self.tails, strict=True)
@@ -161,16 +159,14 @@ class BlockScan:
     def residuals(self, after: _Sums, before: _Sums) -> None:
         """Complete what rows see of the hazard by that of the blocks after and before."""
         risk, ends = self.risk, self.ends
-        self.expected = np.empty(self.r.size)
-        seen_up_to(self.hazard, risk, self.expected)
+        self.expected = seen_up_to(self.hazard, risk)
         self.expected[ends.of_end(risk)] += after[0]
         self.expected *= self.r
         self.residual = np.empty(self.r.size)
         self.residual[risk.order] = risk.event_weight - self.expected
         self.tail_expected = []
         for tail, u, more in zip(self.tails, self.tail_r, before, strict=True):
-            seen = np.empty(u.size)
-            seen_after(tail.survival * self.hazard, tail.sets, seen)
+            seen = seen_after(tail.survival * self.hazard, tail.sets)
             seen[ends.of_head(tail.sets)] += more
             seen *= u
             self.residual[tail.sets.order] -= seen

@@ -119,7 +119,7 @@ class CensoringDistribution:
         carry_on: bool = False,
         times: tuple[CensoringTimes, ...] = (),
     ) -> "CensoringDistribution":
-        """Kaplan-Meier estimates of the censoring distribution, one for each group (n,), or one in all.
+        """Kaplan-Meier estimates of the censoring distribution, one for each `group` (n,).
 
         `ties`: see `CensoringTimes.survival`. After a group's last time its rows count no longer
         (``beyond="zero"``, as crr and finegray have it), or with the last positive value ("last").

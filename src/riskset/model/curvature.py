@@ -20,7 +20,6 @@ from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.column_storage import BinaryColumns
 from riskset.data.design import Design
 from riskset.kernels import gram_cpu as kernels
-from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
 from riskset.kernels.subdistribution_cpu import seen_after, seen_up_to, sum_before, sum_up_to
 from riskset.model.cox import Evaluation
@@ -330,42 +329,20 @@ def curvature_product(loss: Loss, eta: Rows) -> Callable[[Rows], Rows]:
     shift = float(eta.max())
     with np.errstate(divide="ignore"):
         inverse = np.where(risk.group_events > 0, np.exp(shift - now.log_total), 0.0)
-    parts = [(risk, np.ones(inverse.size), True)]
-    parts += [(tail.sets, tail.survival, False) for tail in loss.tails]
-    risks = [sets.weight * np.exp(eta[sets.order] - shift) for sets, _, _ in parts]
+    parts = [(risk, np.ones(inverse.size), sum_up_to, seen_up_to)]
+    parts += [(tail.sets, tail.survival, sum_before, seen_after) for tail in loss.tails]
+    risks = [sets.weight * np.exp(eta[sets.order] - shift) for sets, *_ in parts]
 
     def product(u: Rows) -> Rows:
         sums = np.zeros(inverse.size)
-        for (sets, share, is_nested), r in zip(parts, risks, strict=True):
-            sums += share * _summed(r * u[sets.order], sets, is_nested)
+        for (sets, share, summed, _), r in zip(parts, risks, strict=True):
+            sums += share * summed(r * u[sets.order], sets)
         # One factor at a time: the square of the first may be beyond the largest number.
         sums *= inverse
         sums *= risk.group_events * inverse
         out = now.expected * u
-        for (sets, share, is_nested), r in zip(parts, risks, strict=True):
-            np.subtract.at(out, sets.order, r * _seen(share * sums, sets, is_nested))
+        for (sets, share, _, seen), r in zip(parts, risks, strict=True):
+            np.subtract.at(out, sets.order, r * seen(share * sums, sets))
         return out
 
     return product
-
-
-def _summed(ru: Rows, sets: RiskSets, is_nested: bool) -> NDArray[np.float64]:
-    out = np.empty(sets.group_events.size)
-    if sets.own.size:
-        sum_at_risk(ru, sets, False, out)
-    elif is_nested:
-        sum_up_to(ru, sets, out)
-    else:
-        sum_before(ru, sets, out)
-    return out
-
-
-def _seen(hazard: NDArray[np.float64], sets: RiskSets, is_nested: bool) -> Rows:
-    out = np.empty(sets.order.size)
-    if sets.own.size:
-        sum_seen(hazard, hazard, sets, out)
-    elif is_nested:
-        seen_up_to(hazard, sets, out)
-    else:
-        seen_after(hazard, sets, out)
-    return out
