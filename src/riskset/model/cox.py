@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,16 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import risk_sets_cpu as kernels
 from riskset.kernels import term_means_cpu as term_means
+from riskset.kernels.risk_sets_ref import CoxPass
+from riskset.kernels.subdistribution_ref import FineGrayPass
 from riskset.model.risk_set_limit import attaining_peaks
 
 __all__ = [
     "CoxLoss",
     "Evaluation",
+    "PartialLikelihood",
     "Ties",
-    "balance_residuals",
     "centred_within_strata",
-    "has_heavy_rows",
     "in_blocks",
 ]
 
@@ -64,18 +65,44 @@ class Evaluation:
         return out
 
 
+class PartialLikelihood:
+    """What the partial likelihoods have in common: see `loss.Loss`."""
+
+    outcome: Outcome
+    has_intercept: ClassVar[bool] = False
+
+    @property
+    def offset(self) -> Rows:
+        return self.outcome.offset
+
+    @property
+    def n_events(self) -> float:
+        return self.outcome.sum_events
+
+    @functools.cached_property
+    def _has_heavy_rows(self) -> bool:
+        """Whether the weights of events differ so much that `_balance_residuals` matters."""
+        weight = self.outcome.weight[self.outcome.is_event & (self.outcome.weight > 0)]
+        return bool(weight.size and weight.max() > MAX_EVEN_WEIGHT_RATIO * weight.min())
+
+    def as_partial(self) -> Self:
+        return self
+
+    def intercept_drift(self, now: Evaluation) -> float:
+        return 0.0
+
+    def _evaluation(self, done: CoxPass | FineGrayPass, risk: RiskSets, *tails: Any) -> Evaluation:
+        if self._has_heavy_rows:
+            _balance_residuals(done.residual, done.expected, risk, self.outcome)
+        return Evaluation(*done[:5], risk, *tails)
+
+
 @dataclass(frozen=True)
-class CoxLoss:
+class CoxLoss(PartialLikelihood):
     """Log partial likelihood, its gradient and its curvature.
 
-    Attributes
-    ----------
-    outcome : Outcome
-    ties : "breslow" or "efron"
-    runtime : Runtime
-    limit : RiskSets or None
-        Risk sets to use in place of the outcome's: what is left of them when a coefficient has
-        gone to infinity (`solve.separation`).
+    `limit` are the risk sets to use in place of the outcome's: what is left of them when a
+    coefficient has gone to infinity (`solve.separation`).
     """
 
     outcome: Outcome
@@ -91,7 +118,6 @@ class CoxLoss:
     tails: ClassVar[tuple[Tail, ...]] = ()
     """No row stays in a risk set after its own time."""
     censoring: ClassVar[None] = None
-    has_intercept: ClassVar[bool] = False
 
     @property
     def is_limit(self) -> bool:
@@ -120,14 +146,8 @@ class CoxLoss:
     def in_limit(self, z: Rows, slack: Rows) -> "CoxLoss":
         return self.restricted(*attaining_peaks(self.risk, self.tails, z, slack))
 
-    def as_partial(self) -> "CoxLoss":
-        return self
-
     def counting_draws(self) -> "CoxLoss":
         return self
-
-    def intercept_drift(self, now: Evaluation) -> float:
-        return 0.0
 
     def shifted(self, offset: Rows, runtime: Runtime) -> "CoxLoss":
         """The same likelihood with another offset, run elsewhere."""
@@ -143,27 +163,10 @@ class CoxLoss:
         """Whether ties are treated by Efron's method."""
         return self.ties == "efron"
 
-    @property
-    def offset(self) -> Rows:
-        """Part of the linear predictor that is not estimated (n,)."""
-        return self.outcome.offset
-
-    @property
-    def n_events(self) -> float:
-        """Weighted number of events."""
-        return self.outcome.sum_events
-
-    @functools.cached_property
-    def _has_heavy_rows(self) -> bool:
-        return has_heavy_rows(self.outcome)
-
     def evaluate(self, eta: Rows) -> Evaluation:
         """Likelihood and residuals at `eta`, offset included, in the caller's order."""
-        risk = self.risk
-        done = kernels.cox_pass(eta, risk, self.efron, self.runtime)
-        if self._has_heavy_rows:
-            balance_residuals(done.residual, done.expected, risk, self.outcome)
-        return Evaluation(*_fields(done), risk)
+        done = kernels.cox_pass(eta, self.risk, self.efron, self.runtime)
+        return self._evaluation(done, self.risk)
 
     @one_blas_thread
     def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
@@ -216,19 +219,7 @@ class CoxLoss:
         return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def _fields(
-    done: kernels.CoxPass,
-) -> tuple[float, Rows, Rows, NDArray[np.float64], NDArray[np.float64]]:
-    return done.log_likelihood, done.residual, done.expected, done.log_total, done.log_hazard
-
-
-def has_heavy_rows(outcome: Outcome) -> bool:
-    """Whether the weights of events differ so much that `balance` could make a difference."""
-    weight = outcome.weight[outcome.is_event & (outcome.weight > 0)]
-    return bool(weight.size and weight.max() > MAX_EVEN_WEIGHT_RATIO * weight.min())
-
-
-def balance_residuals(residual: Rows, expected: Rows, risk: RiskSets, outcome: Outcome) -> None:
+def _balance_residuals(residual: Rows, expected: Rows, risk: RiskSets, outcome: Outcome) -> None:
     """Let the residuals of each stratum sum to 0, as they do but for rounding, in place.
 
     A row with an event that outweighs its risk set has a residual that is the difference of two

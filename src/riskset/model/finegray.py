@@ -12,20 +12,14 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
 from riskset.model.censoring import CensoringDistribution
-from riskset.model.cox import (
-    Evaluation,
-    balance_residuals,
-    centred_within_strata,
-    has_heavy_rows,
-    in_blocks,
-)
+from riskset.model.cox import Evaluation, PartialLikelihood, centred_within_strata, in_blocks
 from riskset.model.risk_set_limit import attaining_peaks
 
 __all__ = ["FineGrayLoss"]
 
 
 @dataclass(frozen=True)
-class FineGrayLoss:
+class FineGrayLoss(PartialLikelihood):
     """Log partial likelihood of the subdistribution hazard, its gradient and its curvature.
 
     The `cause` of the outcome is the cause of interest; every other positive code is a competing
@@ -39,7 +33,6 @@ class FineGrayLoss:
 
     efron: ClassVar[bool] = False
     """Ties are treated by Breslow's method."""
-    has_intercept: ClassVar[bool] = False
 
     @property
     def is_limit(self) -> bool:
@@ -83,16 +76,10 @@ class FineGrayLoss:
     def in_limit(self, z: Rows, slack: Rows) -> "FineGrayLoss":
         return self.restricted(*attaining_peaks(self.risk, self.tails, z, slack))
 
-    def as_partial(self) -> "FineGrayLoss":
-        return self
-
     def counting_draws(self) -> "FineGrayLoss":
         if self.censoring.weights == "case":
             return self
         return replace(self, censoring=replace(self.censoring, weights="case"))
-
-    def intercept_drift(self, now: Evaluation) -> float:
-        return 0.0
 
     def shifted(self, offset: Rows, runtime: Runtime) -> "FineGrayLoss":
         """The same likelihood with another offset, run elsewhere."""
@@ -105,35 +92,10 @@ class FineGrayLoss:
         """The same likelihood on all risk sets."""
         return self if self.limit is None else replace(self, limit=None)
 
-    @property
-    def offset(self) -> Rows:
-        """Part of the linear predictor that is not estimated (n,)."""
-        return self.outcome.offset
-
-    @property
-    def n_events(self) -> float:
-        """Weighted number of events of the cause of interest."""
-        return self.outcome.sum_events
-
-    @functools.cached_property
-    def _has_heavy_rows(self) -> bool:
-        return has_heavy_rows(self.outcome)
-
     def evaluate(self, eta: Rows) -> Evaluation:
         """Likelihood and residuals at `eta`, offset included, in the caller's order."""
         done = kernels.finegray_pass(eta, self.risk, self.tails, self.runtime)
-        if self._has_heavy_rows:
-            balance_residuals(done.residual, done.expected, self.risk, self.outcome)
-        return Evaluation(
-            done.log_likelihood,
-            done.residual,
-            done.expected,
-            done.log_total,
-            done.log_hazard,
-            self.risk,
-            self.tails,
-            done.expected_tail,
-        )
+        return self._evaluation(done, self.risk, self.tails, done.expected_tail)
 
     @one_blas_thread
     def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
