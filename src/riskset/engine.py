@@ -326,17 +326,9 @@ def check_engine(name: object) -> None:
 
 @contextmanager
 def workers(name: str | None, n_threads: int) -> Iterator[Workers | None]:
-    """The workers of an engine; None for threads of this process.
+    """The workers of an engine, of which `n_threads` are started where none are running.
 
-    Parameters
-    ----------
-    name : {"joblib", "dask", "ray"} or None
-    n_threads : int
-        Processes to start where none are running.
-
-    Raises
-    ------
-    MissingDependencyError
+    None stands for threads of this process.
     """
     check_engine(name)
     if name is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index, Rows
-from riskset.data.checks import Places, complain_rows, is_missing, shown
+from riskset.data.checks import Places, complain_rows, is_missing, listed, shown
 
 __all__ = [
     "CauseLabels",
@@ -58,7 +58,7 @@ def code_labels(
     names = found.tolist()
     if censored is None:
         raise InputError(
-            f"{column} holds the labels {_listed(names)}, but it is not known which of them means "
+            f"{column} holds the labels {listed(names)}, but it is not known which of them means "
             "censored.",
             hint="name it with `censored`, every other label being another cause; or write it as "
             "0 and the others as 1, 2, ...",
@@ -66,7 +66,7 @@ def code_labels(
     if censored not in names and not is_new:
         raise InputError(
             f"{column} never holds the label of censoring, {censored!r}; its labels are "
-            f"{_listed(names)}.",
+            f"{listed(names)}.",
             hint="name one of these with `censored`; if no row is censored, write the causes as "
             "1, 2, ... instead.",
         )
@@ -106,7 +106,7 @@ def cause_code(cause: object, labels: CauseLabels) -> object:
     only one, and so does 1, the default of Fine and Gray's model, which may not have been chosen.
     Raises `InputError` if it is not a label, or if no cause is given and there are several.
     """
-    known = _listed(labels.values())
+    known = listed(labels.values())
     if not labels:
         if isinstance(cause, str):
             raise InputError(
@@ -136,11 +136,6 @@ def named_causes(codes: Index, labels: CauseLabels) -> AnyArray:
     if not labels:
         return codes
     return np.array([labels[code] for code in codes.tolist()], dtype=object)
-
-
-def _listed(names: object) -> str:
-    listed = list(map(repr, names))  # type: ignore[call-overload]
-    return ", ".join(listed[:10]) + (f" and {len(listed) - 10:,} more" if listed[10:] else "")
 
 
 def choose_cause(

@@ -4,9 +4,10 @@ Below `Outcome` and `Design` all numbers are finite float64 or int64 and all len
 else in the package looks at raw input.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,16 @@ __all__ = [
     "as_finite",
     "as_numbers",
     "complain_rows",
+    "first_repeated",
     "is_missing",
+    "listed",
     "missing_rows",
     "refuse_inexact",
     "refuse_name",
     "shown",
 ]
+
+T = TypeVar("T")
 
 EXACT = 2**53
 """Above it float64 does not hold every whole number."""
@@ -61,7 +66,7 @@ class Places:
 
 def complain_rows(
     bad: NDArray[np.bool_],
-    values: AnyArray,
+    values: Any,
     column: str,
     must: str,
     places: Places,
@@ -86,8 +91,26 @@ def complain_rows(
     )
 
 
+def listed(names: Iterable[object], most: int = 10) -> str:
+    """The first names as a message shows them, and how many more there are."""
+    words = list(map(repr, names))
+    return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if words[most:] else "")
+
+
+def first_repeated(names: Iterable[T]) -> T | None:
+    """The first name that was there before, if any."""
+    seen: set[T] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
 def shown(value: object) -> str:
-    """A value as a message shows it: without the name of a NumPy type."""
+    """A value as a message shows it: without the name of a NumPy or Arrow type."""
+    if hasattr(value, "as_py"):
+        return repr(value.as_py())
     if isinstance(value, np.ndarray):  # a row of a table
         return shown(value[0]) if value.size == 1 else repr(value.tolist())
     return repr(value.item() if isinstance(value, np.generic) else value)

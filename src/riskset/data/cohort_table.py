@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from riskset._errors import InputError
 from riskset._messages import Note
 from riskset._types import AnyArray
+from riskset.data.checks import complain_rows
 from riskset.data.csv_file import TextRules, as_key
 from riskset.data.database import Database
 from riskset.data.dates import read_day
@@ -130,7 +131,8 @@ def _years(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     days = [read_day(value) for value in written.dictionary.to_pylist()]
     at = written.indices.to_numpy()
     bad = np.array([day is None for day in days], bool)[at]
-    if bad.any():
-        raise table.complaint(name, bad, "must hold dates", array, WRITE_DATES)
+    words = table.words
+    places = words.places(name)
+    complain_rows(bad, array, words.column(name), "must hold dates", places, hint=WRITE_DATES)
     years: AnyArray = np.array([0 if day is None else day.year for day in days], np.int64)[at]
     return years

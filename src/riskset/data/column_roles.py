@@ -4,7 +4,7 @@
 keeps it, and the command line makes its options from it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from riskset._errors import InputError
 from riskset._settings import setting
+from riskset.data.checks import first_repeated
 
 __all__ = ["LABELS", "NUMBERS", "ColumnRoles"]
 
@@ -27,19 +28,14 @@ OUTCOME = {"time": ("time",), "event": ("event",)}
 REQUIRED = {"time": "the end of follow-up", "event": "the event"}
 
 
-def _number(about: str) -> Any:
+def _number(about: str, role: str = "number") -> Any:
     """The role of one column of numbers."""
-    return _single(about, "number")
+    return field(default=None, metadata={**setting(about, None).metadata, "role": role})
 
 
 def _label(about: str) -> Any:
     """The role of one column of labels."""
-    return _single(about, "label")
-
-
-def _single(about: str, role: str) -> Any:
-    declaration = setting(about, None).metadata
-    return field(default=None, metadata={**declaration, "role": role})
+    return _number(about, "label")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,11 +137,10 @@ class ColumnRoles:
         return state | {"strata": list(self.stratum_columns), "drop": list(self.drop)}
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, object], **settings: object) -> "ColumnRoles":
+    def from_dict(cls, state: Mapping[str, Any], **settings: Any) -> "ColumnRoles":
         """The inverse of `to_dict`, with the fields that are not columns."""
         columns = {role: state.get(role) for role in (*NUMBERS, *LABELS)}
-        several = {role: _strings(state[role]) for role in ("strata", "drop")}
-        return cls(**columns, **several, **settings)  # type: ignore[arg-type]
+        return cls(**columns, strata=state["strata"], drop=state["drop"], **settings)
 
 
 NUMBERS = tuple(f.name for f in fields(ColumnRoles) if f.metadata.get("role") == "number")
@@ -153,11 +148,6 @@ NUMBERS = tuple(f.name for f in fields(ColumnRoles) if f.metadata.get("role") ==
 
 LABELS = tuple(f.name for f in fields(ColumnRoles) if f.metadata.get("role") == "label")
 """Roles of one column of labels."""
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    assert isinstance(value, Iterable)
-    return tuple(map(str, value))
 
 
 def _listed(role: str, names: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -170,7 +160,7 @@ def _listed(role: str, names: str | Sequence[str] | None) -> tuple[str, ...]:
             f"`{role}` must be the name of a column or several of them, but it is {names!r}.",
             hint=f"for example `{role}='site'` or `{role}=['site', 'sex']`.",
         ) from None
-    again = next((name for k, name in enumerate(listed) if name in listed[:k]), None)
+    again = first_repeated(listed)
     if role == "strata" and again is not None:
         raise InputError(f"`strata` names column {again!r} twice.", hint="name it once.")
     return listed

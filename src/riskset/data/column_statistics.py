@@ -35,14 +35,13 @@ def select_columns(design: Design, columns: Index) -> Design:
     if columns.size == design.n_features and (columns == where).all():
         return design
     parts = take_columns(design.parts, columns[where], design.n_rows)
-    return Design(
-        design.n_rows,
-        tuple(design.names[j] for j in columns),
-        tuple(design.keys[j] for j in columns),
-        design.center[columns],
-        design.scale[columns],
-        tuple(part.renumbered(where[part.columns]) for part in parts),
-        design.factors,
+    return replace(
+        design,
+        names=tuple(design.names[j] for j in columns),
+        keys=tuple(design.keys[j] for j in columns),
+        center=design.center[columns],
+        scale=design.scale[columns],
+        parts=tuple(part.renumbered(where[part.columns]) for part in parts),
     )
 
 
@@ -111,8 +110,7 @@ def divided(design: Design, by: Features) -> Design:
             value = np.array(part.value)
             columns_cpu.divide(part.block_ptr, value, step)
             parts.append(replace(part, value=value))
-    known = (design.n_rows, design.names, design.keys, design.center / by, scale, tuple(parts))
-    return Design(*known, design.factors)
+    return replace(design, center=design.center / by, scale=scale, parts=tuple(parts))
 
 
 def digests(design: Design) -> list[bytes]:

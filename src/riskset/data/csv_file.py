@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, TextIO
 import duckdb
 
 from riskset._errors import InputError, counted
+from riskset.data.checks import first_repeated
 from riskset.data.database import Database, StoredTable, check_case, quoted, text
 from riskset.data.dates import iso_day
 from riskset.data.table import NUMBER
@@ -139,17 +140,6 @@ def _open_text(path: Path) -> TextIO:
     return path.open(encoding="utf-8-sig", newline="")
 
 
-def _refuse_separator_line(path: Path, first: str) -> None:
-    """Refuse the line that declares the separator to Excel, which holds no names."""
-    line = first.strip("\r\n")
-    if OF_A_SPREADSHEET.fullmatch(line.strip('"')):
-        raise InputError(
-            f"the first line of {path.name} is {line!r}, which only spreadsheets understand, and "
-            "not the names of the columns.",
-            hint="delete this line; riskset finds the separator by itself.",
-        )
-
-
 def _layout(path: Path, bare_tabs: bool) -> _Layout:
     """Separator, quotes and names of the columns, from the first line."""
     try:
@@ -160,7 +150,13 @@ def _layout(path: Path, bare_tabs: bool) -> _Layout:
                     f"the first line of {path.name} is empty, and not the names of the columns.",
                     hint="delete the empty lines above the names.",
                 )
-            _refuse_separator_line(path, first)
+            line = first.strip("\r\n")
+            if OF_A_SPREADSHEET.fullmatch(line.strip('"')):
+                raise InputError(
+                    f"the first line of {path.name} is {line!r}, which only spreadsheets "
+                    "understand, and not the names of the columns.",
+                    hint="delete this line; riskset finds the separator by itself.",
+                )
             tab = ".tsv" in path.name.lower()
             comma = max(",;|\t", key=first.count)  # the first of equals, so a comma by default
             separator = "\t" if tab else comma
@@ -178,17 +174,18 @@ def _layout(path: Path, bare_tabs: bool) -> _Layout:
             hint="write it as CSV in UTF-8, with the names of the columns in the first line.",
         ) from None
     names = [name.strip() for name in names]
-    for k, name in enumerate(names):
+    for k, name in enumerate(names, start=1):
         if not name:
             raise InputError(
-                f"column {k + 1} of {path.name} has no name.",
+                f"column {k} of {path.name} has no name.",
                 hint="give it one, or leave it out; R writes such a column unless row.names = "
                 "FALSE, pandas unless index=False.",
             )
-        if name in names[:k]:
-            raise InputError(
-                f"{path.name} has two columns called {name!r}.", hint="rename one of them."
-            )
+    again = first_repeated(names)
+    if again is not None:
+        raise InputError(
+            f"{path.name} has two columns called {again!r}.", hint="rename one of them."
+        )
     return _Layout(separator, quoting, names)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import duckdb
@@ -89,14 +88,18 @@ class StoredTable:
         """The file; only long tables are stored without one."""
         return self.file or "the long table"
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        with reading(self.file):
+            return int(self.database.row(f"SELECT count(*) FROM {self.view}")[0])
+
     def table(self) -> Table:
         """The table for reading column by column."""
-        with reading(self.file):
-            (n_rows,) = self.database.row(f"SELECT count(*) FROM {self.view}")
         textual = ("VARCHAR", "ENUM", "UUID")
         return Table(
             columns=self.columns,
-            n_rows=int(n_rows),
+            n_rows=self.n_rows,
             fetch=self.fetch,
             texts=frozenset(n for n, type_ in self.types.items() if type_.startswith(textual)),
             words=TableWords(self.file),
@@ -146,12 +149,7 @@ class Database:
     def __enter__(self) -> "Database":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -195,6 +193,13 @@ class Database:
                 ) from None
             self._attached[place] = alias
         return self._attached[place]
+
+    def tables_of(self, alias: str) -> list[tuple[str, str]]:
+        """Schema and name of the tables and views of an attached file, sorted."""
+        return self.sql(
+            "SELECT table_schema, table_name FROM information_schema.tables "
+            f"WHERE table_catalog = {text(alias)} ORDER BY ALL"
+        ).fetchall()
 
     def add(self, frame: object, file: str = "") -> StoredTable:
         """A data frame or Arrow table as a relation."""

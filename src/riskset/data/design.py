@@ -7,7 +7,7 @@ sets.
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -402,8 +402,7 @@ class Design:
         if np.count_nonzero(place >= 0) != rows.size:
             raise InputError("rows must not repeat.", hint="give repeated rows a weight instead.")
         parts = take_rows(self.parts, rows, place)
-        known = (rows.size, self.names, self.keys, self.center, self.scale, parts)
-        return Design(*known, self.factors)
+        return replace(self, n_rows=rows.size, parts=parts)
 
 
 def _again(path: str, checksum: int) -> Design:

@@ -8,7 +8,15 @@ import scipy.sparse as sp
 from riskset._errors import InputError, counted
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Rows
-from riskset.data.checks import MISSING, NUMBERS, Places, missing_rows, refuse_inexact, shown
+from riskset.data.checks import (
+    MISSING,
+    NUMBERS,
+    Places,
+    first_repeated,
+    missing_rows,
+    refuse_inexact,
+    shown,
+)
 from riskset.data.column_storage import (
     SHIFT,
     BinaryColumns,
@@ -65,7 +73,9 @@ def assemble_csc(
     if values is not None and values.size:
         data = np.ascontiguousarray(values, dtype=np.float64)
         kind, squares = columns_cpu.describe(indptr, data, runtime)
-        _complain_not_finite(kind, indptr, indices, data, names, places)
+        for j in np.flatnonzero(kind == columns_cpu.NOT_FINITE):
+            of_column = slice(indptr[j], indptr[j + 1])
+            _refuse_not_finite(names[j], data[of_column], "its entries", places, indices[of_column])
         if (kind == columns_cpu.HAS_ZERO).any():
             keep = data != 0
             indptr = np.append(0, np.cumsum(keep))[indptr].astype(np.int64)
@@ -113,9 +123,7 @@ class ColumnBuilder:
                 f"but its shape is {column.shape}."
             )
         if column.dtype.kind == "f":
-            bad = ~np.isfinite(column)
-            if bad.any():
-                _complain_value(name, int(np.flatnonzero(bad)[0]), column, int(bad.sum()), places)
+            _refuse_not_finite(name, column, f"{column.size:,} rows", places)
         refuse_inexact(column, f"column {name!r}", places or Places())
         j, self.count = self.count, self.count + 1
         at = np.flatnonzero(column)
@@ -237,9 +245,8 @@ def column_names(
     names = tuple(map(str, names))
     if len(names) != p:
         raise InputError(f"there are {counted(p, 'column')}, but {counted(len(names), 'name')}.")
-    if len(set(names)) != p:
-        seen: set[str] = set()
-        again = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+    again = first_repeated(names)
+    if again is not None:
         raise InputError(f"two covariates are called {again!r}.", hint="rename one of the columns.")
     return names
 
@@ -276,37 +283,24 @@ def as_float(array: AnyArray) -> AnyArray:
     )
 
 
-def _complain_value(name: str, i: int, column: AnyArray, count: int, places: Places | None) -> None:
-    # scikit-learn's tests look for the words NaN and infinity.
-    what = "NaN" if np.isnan(column[i]) else "infinity"
-    raise InputError(
-        f"column {name!r} contains {what}: {count:,} of {column.size:,} rows are missing or "
-        f"infinite (first: {(places or Places()).row(i)}, value {column[i].item()!r}).",
-        hint=MISSING,
-    )
-
-
-def _complain_not_finite(
-    kind: AnyArray,
-    indptr: Index,
-    indices: AnyArray,
-    data: AnyArray,
-    names: tuple[str, ...],
-    places: Places,
+def _refuse_not_finite(
+    name: str, values: AnyArray, of: str, places: Places | None, rows: AnyArray | None = None
 ) -> None:
-    for j in np.flatnonzero(kind == columns_cpu.NOT_FINITE):
-        column = data[indptr[j] : indptr[j + 1]]
-        bad = np.flatnonzero(~np.isfinite(column))
-        row = int(indices[indptr[j] + bad[0]])
-        what = "NaN" if np.isnan(column[bad[0]]) else "infinity"
+    """Refuse NaN and infinities in the values of a column, which may be those of some rows."""
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        first = values[bad[0]].item()
+        row = int(bad[0] if rows is None else rows[bad[0]])
+        # scikit-learn's tests look for the words NaN and infinity.
         raise InputError(
-            f"column {names[j]!r} contains {what}: {bad.size:,} of its entries are missing or "
-            f"infinite (first: {places.row(row)}, value {column[bad[0]].item()!r}).",
+            f"column {name!r} contains {'NaN' if np.isnan(first) else 'infinity'}: {bad.size:,} of "
+            f"{of} are missing or infinite (first: {(places or Places()).row(row)}, value "
+            f"{first!r}).",
             hint=MISSING,
         )
 
 
-def complain_duplicates_coo(x: sp.coo_array) -> None:
+def _complain_duplicates(x: sp.coo_array) -> None:
     order = np.lexsort((x.row, x.col))
     row, col = x.row[order], x.col[order]
     again = np.flatnonzero((row[1:] == row[:-1]) & (col[1:] == col[:-1]))
@@ -318,26 +312,22 @@ def complain_duplicates_coo(x: sp.coo_array) -> None:
     )
 
 
-def complain_duplicates_csc(csc: sp.csc_array) -> None:
-    clean = csc.copy()
-    clean.has_canonical_format = False
-    clean.sum_duplicates()
-    if clean.nnz < csc.nnz:
-        complain_duplicates_coo(csc.tocoo())
-
-
 def canonical_csc(x: sp.spmatrix | sp.sparray) -> sp.csc_array:
     """Compressed sparse columns without repeated entries; a repeated entry is an error."""
     if not x.dtype.isnative:
         x = x.astype(x.dtype.newbyteorder("="))
     csc = x.tocsc()
     if x.format == "coo" and csc.nnz < x.nnz:
-        complain_duplicates_coo(x)
+        _complain_duplicates(x)
     if csc.dtype.kind not in "buif":
         raise InputError(
             f"X must be numeric, but its type is {csc.dtype}.", hint="convert it to float64."
         )
     refuse_inexact(csc.data, "an entry of X", Places(row_name=lambda i: f"entry {i}"))
     if not csc.has_canonical_format:
-        complain_duplicates_csc(csc)
+        clean = csc.copy()
+        clean.has_canonical_format = False
+        clean.sum_duplicates()
+        if clean.nnz < csc.nnz:
+            _complain_duplicates(csc.tocoo())
     return csc

@@ -140,15 +140,11 @@ def _open_arrow(database: Database, path: Path) -> StoredTable:
 
 def _tables_of(database: Database, alias: str) -> dict[str, str]:
     """Tables and views of an attached file: name -> qualified SQL name."""
-    found = database.sql(
-        "SELECT table_schema, table_name FROM information_schema.tables "
-        f"WHERE table_catalog = {text(alias)} ORDER BY ALL"
-    ).fetchall()
     return {
         name if schema == "main" else f"{schema}.{name}": ".".join(
             map(quoted, (alias, schema, name))
         )
-        for schema, name in found
+        for schema, name in database.tables_of(alias)
     }
 
 

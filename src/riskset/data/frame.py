@@ -20,10 +20,10 @@ import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Factors
-from riskset.data.checks import EXACT
+from riskset.data.checks import EXACT, complain_rows, first_repeated
 from riskset.data.design import Design
 from riskset.data.levels import find_levels, level_codes
-from riskset.data.table import Table, kind_of, numbers, pandas_index
+from riskset.data.table import Table, kind_of, numbers, pandas_index, refuse_empty
 
 __all__ = ["FrameEncoder", "as_table", "data_frame"]
 
@@ -103,13 +103,11 @@ def _check_names(names: Sequence[object]) -> None:
                 f"the data frame has a column whose name is not text: {name!r}.",
                 hint="rename it, for example df.columns = df.columns.astype(str).",
             )
-    seen: set[object] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(
-                f"the data frame has two columns called {name!r}.", hint="rename one of them."
-            )
-        seen.add(name)
+    again = first_repeated(names)
+    if again is not None:
+        raise InputError(
+            f"the data frame has two columns called {again!r}.", hint="rename one of them."
+        )
 
 
 def _arrow_column(frame: "nw.DataFrame[Any]", name: str) -> "pa.Array":
@@ -126,7 +124,8 @@ def _arrow_column(frame: "nw.DataFrame[Any]", name: str) -> "pa.Array":
         is_object = isinstance(type_, np.dtype) and type_.kind == "O"
         if is_object and pa.types.is_timestamp(found.type) and found.type.tz is not None:
             # Values may have different zones, but a column of Arrow has only one.
-            return pa.array([_clock(value) for value in column.to_list()], from_pandas=True)
+            clocks = [None if v is None else v.replace(tzinfo=None) for v in column.to_list()]
+            return pa.array(clocks, from_pandas=True)
         return found
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         objects = column.to_list()
@@ -140,11 +139,6 @@ def _numbers(values: Sequence[Any]) -> "pa.Array":
     if all(value is None or value % 1 == 0 for value in values):
         return pa.array([None if value is None else Decimal(int(value)) for value in values])
     return pa.array([None if value is None else float(value) for value in values])
-
-
-def _clock(value: Any) -> Any:
-    """What the clock of its zone showed at a point in time."""
-    return None if value is None else value.replace(tzinfo=None)
 
 
 def _mixed(name: str, values: Sequence[object], reason: str) -> InputError:
@@ -248,11 +242,7 @@ class FrameEncoder:
         types, or a column of text looks like an identifier or like numbers.
         """
         table = as_table(frame)
-        if table.n_rows == 0:
-            raise InputError(
-                f"{table.words.place} has no rows.",
-                hint="check the file, the query or the filter before it.",
-            )
+        refuse_empty(table.n_rows, table.words.place)
         names = table.data_columns if columns is None else tuple(columns)
         for name in names:
             table.need(name)
@@ -308,12 +298,10 @@ class FrameEncoder:
         }
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, object]) -> "FrameEncoder":
+    def from_dict(cls, state: Mapping[str, Any]) -> "FrameEncoder":
         """The inverse of `to_dict`."""
-        columns, levels = state["columns"], state["levels"]
-        assert isinstance(columns, list)
-        assert isinstance(levels, dict)
-        return cls(tuple(columns), {name: tuple(known) for name, known in levels.items()})
+        levels = {name: tuple(known) for name, known in state["levels"].items()}
+        return cls(tuple(state["columns"]), levels)
 
     def _features(self, column: str) -> list[str]:
         levels = self.levels.get(column)
@@ -380,13 +368,14 @@ def _covariate(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     values = numbers(table, name, array)
     whole = values.dtype.kind in "iu" or pa.types.is_decimal(array.type)
     if whole and values.size and max(abs(int(values.max())), abs(int(values.min()))) >= EXACT:
-        raise table.complaint(
-            name,
+        complain_rows(
             (values >= EXACT) | (values <= -EXACT),
-            "must stay below 2**53",
             array,
-            "such numbers look like identifiers: name the column with `id` or `cluster`, or leave "
-            "it out with `drop`; if it is a measurement, convert it to float64.",
+            table.words.column(name),
+            "must stay below 2**53",
+            table.words.places(name),
+            hint="such numbers look like identifiers: name the column with `id` or `cluster`, or "
+            "leave it out with `drop`; if it is a measurement, convert it to float64.",
         )
     return values
 

@@ -70,19 +70,27 @@ def typed_labels(values: object, column: str, places: Places) -> tuple[AnyArray,
 def as_labels(values: object, name: str, n_rows: int, places: Places) -> AnyArray:
     """One label for each row, typed by `typed_labels`, none of them missing."""
     column = places.column(name)
-    refuse_name(values, column, n_rows)
-    array, missing = typed_labels(values, column, places)
-    if array.shape != (n_rows,):
-        raise InputError(
-            f"{column} must have one label for each of the {n_rows:,} rows, "
-            f"but its shape is {_shape(values, array)}.",
-            hint="check that all arguments come from the same table.",
-        )
+    array, missing, original = _typed_rows(values, "label", column, n_rows, places)
     if array.dtype.kind in "fc":
         missing = missing | np.isinf(array)
-    original = as_array(values, column, places)
     complain_rows(missing, original, column, "must not be missing", places, hint=OWN_LABEL)
     return array
+
+
+def _typed_rows(
+    values: object, what: str, column: str, n_rows: int | None, places: Places
+) -> tuple[AnyArray, NDArray[np.bool_], AnyArray]:
+    """`typed_labels` of a column with one value for each row, and the values as they are."""
+    refuse_name(values, column, n_rows)
+    array, missing = typed_labels(values, column, places)
+    if array.ndim != 1 or n_rows not in (None, array.size):
+        rows = "rows" if n_rows is None else f"{n_rows:,} rows"
+        raise InputError(
+            f"{column} must have one {what} for each of the {rows}, but its shape is "
+            f"{tuple(getattr(values, 'shape', array.shape))}.",
+            hint="check that all arguments come from the same table.",
+        )
+    return array, missing, as_array(values, column, places)
 
 
 def as_codes(values: object, name: str, n_rows: int, places: Places) -> tuple[Index, AnyArray]:
@@ -97,9 +105,9 @@ def label_columns(values: object) -> list[object]:
         names: Iterable[object] = getattr(values, "columns")  # noqa: B009
         names = getattr(values, "column_names", names)
         return [values[name] for name in names]  # type: ignore[index]
-    if isinstance(values, (list, tuple)) and values and _is_array(values[0]):
-        return list(values)
-    return [values]
+    first = values[0] if isinstance(values, (list, tuple)) and values else ""
+    is_column = hasattr(first, "__len__") and not isinstance(first, (str, bytes))
+    return list(values) if is_column else [values]  # type: ignore[call-overload]
 
 
 def code_columns(values: object, name: str, n_rows: int, places: Places) -> tuple[Index, AnyArray]:
@@ -137,15 +145,7 @@ def as_keys(values: object, name: str, n_rows: int | None, places: Places) -> An
     Raises `InputError` if one is missing, or is neither a whole number of 64 bits nor text.
     """
     column = places.column(name)
-    refuse_name(values, column, n_rows)
-    array, missing = typed_labels(values, column, places)
-    if array.ndim != 1 or n_rows not in (None, array.size):
-        raise InputError(
-            f"{column} must have one identifier for each of the {n_rows:,} rows, but its shape is "
-            f"{_shape(values, array)}.",
-            hint="check that all arguments come from the same table.",
-        )
-    original = as_array(values, column, places)
+    array, missing, original = _typed_rows(values, "identifier", column, n_rows, places)
     complain_rows(missing, original, column, "must not be missing", places, hint=OWN_KEY)
     must = "must hold whole numbers or text to identify rows"
     if array.dtype.kind == "f":
@@ -278,11 +278,3 @@ def _complain_inexact(
 
 def _type_name(array: AnyArray) -> str:
     return _kind(type(array.flat[0])) if array.dtype == object and array.size else str(array.dtype)
-
-
-def _shape(values: object, array: AnyArray) -> tuple[int, ...]:
-    return tuple(getattr(values, "shape", array.shape))
-
-
-def _is_array(value: object) -> bool:
-    return not isinstance(value, (str, bytes)) and hasattr(value, "__len__")

@@ -4,7 +4,7 @@ A column of numbers that one odd value made text must never silently become cate
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
+from riskset.data.checks import listed
 from riskset.data.table import (
     DAYS,
     Table,
@@ -155,7 +156,7 @@ def _wrong_kind(
         hints[what] = "write decimals with a point instead of a comma."
     return InputError(
         f"{words} is text, because {len(odd):,} of its {len(levels):,} different values {are}: "
-        f"{_listed(odd)} (first: {table.words.row(first)}, value {array[first].as_py()!r}).",
+        f"{listed(odd)} (first: {table.words.row(first)}, value {array[first].as_py()!r}).",
         hint=hints[what],
     )
 
@@ -182,7 +183,7 @@ def level_codes(
     else:
         raise InputError(
             f"{table.words.column(name)} held categories at the fit "
-            f"({_listed(levels)}), but now its type is {type_words(array.type)}.",
+            f"({listed(levels)}), but now its type is {type_words(array.type)}.",
             hint="convert it to text.",
         )
     unknown = codes < 0
@@ -192,11 +193,6 @@ def level_codes(
             f"{table.words.column(name)} has a level that was not there at the fit, in "
             f"{int(unknown.sum()):,} of {table.n_rows:,} rows (first: {table.words.row(i)}, "
             f"value {array[i].as_py()!r}).",
-            hint=f"known levels are {_listed(levels)}; recode these rows, or fit again with them.",
+            hint=f"known levels are {listed(levels)}; recode these rows, or fit again with them.",
         )
     return codes
-
-
-def _listed(levels: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, levels[:10]))
-    return f"{shown} and {len(levels) - 10:,} more" if len(levels) > 10 else shown

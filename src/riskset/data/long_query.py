@@ -83,9 +83,11 @@ class Entries:
 
 
 class LongQuery:
-    """Queries about one long table."""
+    """Queries about one long table; `drop_unknown` leaves out entries of rows not in the design."""
 
-    def __init__(self, stored: StoredTable, columns: LongColumns, row_keys: AnyArray) -> None:
+    def __init__(
+        self, stored: StoredTable, columns: LongColumns, row_keys: AnyArray, *, drop_unknown: bool
+    ) -> None:
         self.database, self.place, self.columns = stored.database, stored.place, columns
         self.row_keys = row_keys
         self.n_dropped: dict[str, int] = {}
@@ -94,6 +96,14 @@ class LongQuery:
         self._value = None if columns.value is None else self._numeric(stored, columns.value)
         self._row, self._rows = self._key_table(row_keys, self._row)
         self._source = f"{stored.view} AS l"
+        if drop_unknown:
+            (before,) = self.database.row(f"SELECT count(*) FROM {self._source}")
+            self._source = (
+                f"(SELECT l.* FROM {self._source} SEMI JOIN {self._rows} r "
+                f"ON r.key = {self._row.sql}) AS l"
+            )
+            (after,) = self.database.row(f"SELECT count(*) FROM {self._source}")
+            self.n_dropped["unknown_rows"] = before - after
 
     def _key_table(self, keys: AnyArray | Sequence[int | str], key: _Key) -> tuple[_Key, str]:
         """Keys and their positions as a table; integers meet text as text."""
@@ -131,16 +141,6 @@ class LongQuery:
                 hint="correct or convert it, or name another column with `covariate_columns`.",
             )
         return f"CAST({name} AS DOUBLE)"
-
-    def drop_unknown_rows(self) -> None:
-        """Leave out entries of rows that are not in the design."""
-        (before,) = self.database.row(f"SELECT count(*) FROM {self._source}")
-        self._source = (
-            f"(SELECT l.* FROM {self._source} SEMI JOIN {self._rows} r ON r.key = {self._row.sql}) "
-            "AS l"
-        )
-        (after,) = self.database.row(f"SELECT count(*) FROM {self._source}")
-        self.n_dropped["unknown_rows"] = before - after
 
     def count(self, wanted: Sequence[int | str] | None) -> LongTableColumns:
         """Group by covariate; check the covariate keys and the values."""

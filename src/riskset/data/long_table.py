@@ -137,9 +137,7 @@ def long_design(
     """
     check_options(duplicates, unknown_rows)
     with reading(stored.file):
-        reader = LongQuery(stored, columns, row_keys)
-        if unknown_rows == "drop":
-            reader.drop_unknown_rows()
+        reader = LongQuery(stored, columns, row_keys, drop_unknown=unknown_rows == "drop")
         columns_found = reader.count(keys)
         entries = reader.entries(columns_found)
     n_dropped = dict(reader.n_dropped)
@@ -264,9 +262,7 @@ def long_design_in_file(
     check_options(duplicates, unknown_rows)
     check_target(path)
     with reading(stored.file):
-        reader = LongQuery(stored, columns, row_keys)
-        if unknown_rows == "drop":
-            reader.drop_unknown_rows()
+        reader = LongQuery(stored, columns, row_keys, drop_unknown=unknown_rows == "drop")
         found = reader.count(None)
         with Spool(path.absolute().parent, found.count.size) as spool:
             blocks = _Blocks(reader, found, duplicates)

@@ -1,6 +1,6 @@
 """Notes on how data were read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from riskset._messages import Note
 from riskset.data.column_roles import ColumnRoles
@@ -48,42 +48,34 @@ def _notes_on_recognised(table: Table, asked: ColumnRoles, roles: ColumnRoles) -
     return [Note("recognised", (), f"{place} has OHDSI's names: took {listed}.")]
 
 
-def _notes_on_levels(table: Table, encoder: FrameEncoder) -> list[Note]:
-    words, notes = table.words, list[Note]()
+def _notes_on_levels(table: Table, encoder: FrameEncoder) -> Iterator[Note]:
+    words = table.words
     for name in encoder.single_level:
         level = encoder.levels[name][0]
-        notes.append(
-            Note(
-                "constant",
-                (name,),
-                f"{words.column(name)} has the level {level!r} in every row, so no model can use "
-                "it.",
-            )
+        yield Note(
+            "constant",
+            (name,),
+            f"{words.column(name)} has the level {level!r} in every row, so no model can use it.",
         )
     for name, levels in encoder.levels.items():
         column = words.column(name)
         codes = [level for level in levels if is_missing_code(level)]
         if codes:
-            listed = " and ".join(map(repr, codes))
-            notes.append(
-                Note(
-                    "missing_codes",
-                    (name,),
-                    f"{column} has the level {listed}, which counts as a category like any other; "
-                    "if it stands for missing values, drop or impute these rows.",
-                )
+            shown = " and ".join(map(repr, codes))
+            yield Note(
+                "missing_codes",
+                (name,),
+                f"{column} has the level {shown}, which counts as a category like any other; if it "
+                "stands for missing values, drop or impute these rows.",
             )
         if len(levels) > MANY_LEVELS:
-            notes.append(
-                Note(
-                    "many_levels",
-                    (name,),
-                    f"{column} has {len(levels):,} levels, each of which is a covariate; if they "
-                    f"are groups and not a characteristic, name it with `cluster` or "
-                    f"`strata`, or leave it out with `drop`.",
-                )
+            yield Note(
+                "many_levels",
+                (name,),
+                f"{column} has {len(levels):,} levels, each of which is a covariate; if they are "
+                "groups and not a characteristic, name it with `cluster` or `strata`, or leave it "
+                "out with `drop`.",
             )
-    return notes
 
 
 def _notes_on_index(table: Table, roles: ColumnRoles) -> list[Note]:
@@ -118,18 +110,15 @@ def notes_on_entries(
         f"fitted without their covariates: {{:,}} (of {unseen:,} covariates; the model knows "
         f"{n_occurring:,}).",
     }
-    notes: list[Note] = [
+    notes = [
         Note("dropped", (), sentence.format(n_dropped[what]))
         for what, sentence in sentences.items()
         if what in n_dropped
     ]
     if n_covariates and not n_occurring:
-        notes.append(
-            Note(
-                "no_entries",
-                (),
-                "no entry of the long table belongs to any row, so the model's "
-                f"{n_covariates:,} covariates of such a table are 0 in every row.",
-            )
+        message = (
+            "no entry of the long table belongs to any row, so the model's "
+            f"{n_covariates:,} covariates of such a table are 0 in every row."
         )
+        notes.append(Note("no_entries", (), message))
     return tuple(notes)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
 
 from riskset._errors import InputError
 from riskset._types import AnyArray
@@ -19,6 +18,8 @@ from riskset.data.table import (
     keys,
     kind_of,
     labels,
+    plain_values,
+    refuse_empty,
 )
 
 __all__ = ["OutcomeColumns", "identified", "places_of"]
@@ -104,10 +105,7 @@ class OutcomeColumns:
 def identified(table: Table, column: str | None, *, must_be_unique: bool) -> Table:
     """The table with the identifiers of its rows, for messages and for joins."""
     words = table.words
-    if table.n_rows == 0:
-        raise InputError(
-            f"{words.place} has no rows.", hint="check the file, the query or the filter before it."
-        )
+    refuse_empty(table.n_rows, words.place)
     if column is None:
         if must_be_unique:
             raise InputError(
@@ -140,8 +138,8 @@ def _event(
 ) -> tuple[AnyArray | None, CauseLabels]:
     if name is None:
         return None, {}
-    array, words = table.array(name), table.words
-    if kind_of(array.type) == "text" or kind_of(_plain(array.type)) == "text":
+    array, words = plain_values(table.array(name)), table.words
+    if kind_of(array.type) == "text":
         check_present(table, name, array)
         text = labels(table, name, array)
         return code_labels(
@@ -152,12 +150,7 @@ def _event(
             f"`censored` is {censored!r}, but {words.column(name)} holds no text.",
             hint="leave it out; of numbers, 0 means censored.",
         )
-    return finite_numbers(table, name, array.cast(_plain(array.type))), {}
-
-
-def _plain(type_: "pa.DataType") -> "pa.DataType":
-    """The type of the values of a categorical type."""
-    return type_.value_type if pa.types.is_dictionary(type_) else type_
+    return finite_numbers(table, name, array), {}
 
 
 def places_of(roles: ColumnRoles, words: TableWords) -> Places:

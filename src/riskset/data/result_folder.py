@@ -8,10 +8,7 @@ fields, and runs nothing.
 """
 
 import datetime
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -27,7 +24,7 @@ from riskset._version import __version__
 from riskset.data.database import StoredTable, batches
 from riskset.data.design import Design
 from riskset.data.documents import checksum, is_sealed, parse_json, sealed
-from riskset.data.writers import check_folder, write_json
+from riskset.data.writers import check_folder, replacing_folder, write_json
 
 __all__ = ["Classes", "classes_of", "read_object", "write_object"]
 
@@ -85,7 +82,7 @@ def write_object(folder: Path, value: object, classes: Classes) -> None:
             hint="name a new folder, or one that riskset has written.",
         )
     check_folder(folder)
-    with _replacing(folder) as temporary:
+    with replacing_folder(folder) as temporary:
         writer = _Writer(temporary, classes)
         content = writer.plain(value, "")
         writer.finish()
@@ -296,21 +293,6 @@ def _join(path: str, name: str) -> str:
 
 def _file(rows: int) -> str:
     return f"rows_{rows}.parquet"
-
-
-@contextmanager
-def _replacing(folder: Path) -> Iterator[Path]:
-    """A new folder next to `folder`, which replaces it when the block succeeds."""
-    folder = folder.absolute()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as place:
-        new, old = Path(place) / "new", Path(place) / "old"
-        new.mkdir()
-        yield new
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _document(folder: Path) -> dict[str, Any]:

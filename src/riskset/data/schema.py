@@ -1,8 +1,8 @@
 """How a data set was read, so that new data are read alike."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any
 
 from riskset._errors import InputError
 from riskset.data.column_roles import ColumnRoles
@@ -88,22 +88,14 @@ class Schema:
         }
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, object]) -> "Schema":
+    def from_dict(cls, state: Mapping[str, Any]) -> "Schema":
         """The inverse of `to_dict`."""
-        long = cast("Mapping[str, object] | None", state["long"])
+        settings = {name: state.get(name) for name in ("time_digits", "censored")}
+        if long := state["long"]:
+            columns, keys = LongColumns(*long["columns"]), tuple(long["keys"])
+            long = LongOptions(columns, long["duplicates"], long["unknown_rows"], keys)
         return cls(
-            roles=ColumnRoles.from_dict(
-                cast("Mapping[str, object]", state["roles"]),
-                time_digits=state["time_digits"],
-                censored=state.get("censored"),
-            ),
-            encoder=FrameEncoder.from_dict(cast("Mapping[str, object]", state["encoder"])),
-            long=None
-            if long is None
-            else LongOptions(
-                columns=LongColumns(*cast("Iterable[str]", long["columns"])),
-                duplicates=cast("Duplicates", long["duplicates"]),
-                unknown_rows=cast("UnknownRows", long["unknown_rows"]),
-                keys=tuple(cast("Iterable[int | str]", long["keys"])),
-            ),
+            ColumnRoles.from_dict(state["roles"], **settings),
+            FrameEncoder.from_dict(state["encoder"]),
+            long,
         )

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import AnyArray, Rows
-from riskset.data.checks import MISSING, Places, as_finite
+from riskset.data.checks import MISSING, Places, as_finite, complain_rows
 from riskset.data.labels import OWN_KEY, OWN_LABEL, as_keys, as_labels
 
 __all__ = [
@@ -34,6 +33,7 @@ __all__ = [
     "numbers",
     "pandas_index",
     "plain_values",
+    "refuse_empty",
     "type_words",
 ]
 
@@ -110,17 +110,12 @@ class Table:
         if name not in self.columns:
             raise InputError.unknown_name("column", name, self.columns, place=self.words.place)
 
-    def complaint(
-        self, name: str, bad: NDArray[np.bool_], must: str, values: "pa.ChunkedArray", hint: str
-    ) -> InputError:
-        """The error for a column of which some rows are bad."""
-        where = np.flatnonzero(bad)
-        first = int(where[0])
-        are = "is" if where.size == 1 else "are"
-        return InputError(
-            f"{self.words.column(name)} {must}, but {where.size:,} of {self.n_rows:,} rows {are} "
-            f"not (first: {self.words.row(first)}, value {values[first].as_py()!r}).",
-            hint=hint,
+
+def refuse_empty(n_rows: int, place: str) -> None:
+    """Refuse a table without rows."""
+    if n_rows == 0:
+        raise InputError(
+            f"{place} has no rows.", hint="check the file, the query or the filter before it."
         )
 
 
@@ -193,9 +188,9 @@ def numbers(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
     """
     values = _present_numbers(table, name, array)
     if values.dtype.kind == "f":
-        bad = ~np.isfinite(values)
-        if bad.any():
-            raise table.complaint(name, bad, "must be finite", array, MISSING)
+        words = table.words
+        bad, places = ~np.isfinite(values), words.places(name)
+        complain_rows(bad, array, words.column(name), "must be finite", places, hint=MISSING)
     return values
 
 

@@ -7,6 +7,7 @@ there before.
 import errno
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,6 +28,7 @@ __all__ = [
     "check_target",
     "lock",
     "replacing",
+    "replacing_folder",
     "write_json",
     "write_pairs",
     "write_table",
@@ -142,6 +144,24 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
     finally:
         for source in temporary:
             source.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(folder: Path) -> Iterator[Path]:
+    """A new folder next to `folder`, which replaces it when the block succeeds."""
+    folder = folder.absolute()
+    new, old = (folder.with_name(f".{folder.name}-{what}") for what in ("unfinished", "old"))
+    for left in (new, old):  # by a run that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    new.mkdir(parents=True)
+    try:
+        yield new
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def write_json(path: Path, content: Mapping[str, object]) -> None:

@@ -45,31 +45,16 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class CovariateAnalysis:
-    """A kind of covariate.
+    """A kind of covariate, with FeatureExtraction's number and name.
 
-    Attributes
-    ----------
-    id : int
-    name : str
-        FeatureExtraction's name.
-    domain : str
-        What the covariates are about, such as "condition".
-    table : str
-        The table of the CDM that holds the records; "" for characteristics of people.
-    kind : str
-        "person" (a characteristic of the person at the index date), "presence" (a concept was
-        recorded), "group" (a concept or a descendant of it was recorded), "value" (the last value),
-        "range" (a value below, within or above its normal range), "value as concept" (a concept was
-        recorded with this concept as its value), "distinct count" (number of different concepts),
-        "count" (number of records), "count by concept", or "score".
-    window : str
-        The days in which records count.
-    is_default : bool
-        Whether the analysis belongs to FeatureExtraction's default set.
-    starts : bool
-        Whether a record must start within the window; otherwise it must overlap the window.
-    inpatient : bool
-        Whether a record must lie within an inpatient visit.
+    `domain` is what the covariates are about, such as "condition", and `table` the table of the
+    records ("" for characteristics of people). `kind` is "person" (a characteristic at the index
+    date), "presence" (a concept was recorded), "group" (a concept or a descendant of it was
+    recorded), "value" (the last value), "range" (a value below, within or above its normal range),
+    "value as concept" (a concept was recorded with this concept as its value), "distinct count"
+    (number of different concepts), "count" (number of records), "count by concept", or "score".
+    `window` are the days in which records count. With `starts`, a record must start within the
+    window; otherwise it must overlap it. With `inpatient`, it must lie within an inpatient visit.
     """
 
     id: int
@@ -231,22 +216,11 @@ DEFAULT_ANALYSES = tuple(a.id for a in ANALYSES.values() if a.is_default)
 
 
 def analysis_numbers(setting: str, wanted: int | str | Sequence[int | str]) -> tuple[int, ...]:
-    """The numbers of analyses that are given by number or by name.
+    """The numbers of analyses that are given by number or by name; "default" is the default set.
 
-    Parameters
-    ----------
-    setting : str
-        What messages call the list.
-    wanted : int, str, or sequence of them
-        Numbers and names of `ANALYSES`; "default" stands for the default set.
+    Raises CohortError "BadSetting", with `setting` as the name of the list, if one is unknown or
+    occurs twice.
 
-    Raises
-    ------
-    CohortError
-        "BadSetting", if one is unknown or occurs twice.
-
-    Examples
-    --------
     >>> analysis_numbers("analyses", ["DemographicsGender", 210])
     (1, 210)
     """

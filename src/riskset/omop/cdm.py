@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Any, Self
 
 from riskset._errors import CohortError, InputError, RisksetWarning, counted
 from riskset._messages import Note
-from riskset.data.database import Database, StoredTable, quoted, reading
+from riskset.data.database import Database, StoredTable, quoted, reading, text
 from riskset.omop.columns import absent, cast, has_zone, kind
 from riskset.omop.sources import find_tables, is_file_name, open_table_file
 
@@ -108,12 +107,7 @@ class Cdm:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -138,12 +132,7 @@ class Cdm:
 
     def n_rows(self, table: str) -> int:
         """Return the number of rows of a table, 0 if it is missing."""
-        if table not in self._tables:
-            return 0
-        stored = self._open(table)
-        with reading(stored.file):
-            (n,) = self._database.row(f"SELECT count(*) FROM {stored.view}")
-        return int(n)
+        return self._open(table).n_rows if table in self._tables else 0
 
     def arrow(self, table: str) -> Any:
         """Return a table without changes as an Arrow table.
@@ -154,8 +143,7 @@ class Cdm:
             "MissingTable".
         """
         stored = self._open(table)
-        with reading(stored.file):
-            return self._database.sql(f"SELECT * FROM {stored.view}").to_arrow_table()
+        return stored.fetch(stored.columns)
 
     # ---------------------------------------------------------------- for the questions
 
@@ -182,17 +170,11 @@ class Cdm:
         *,
         needed: bool = True,
     ) -> str:
-        """SQL name of the clean columns of a table.
+        """SQL name of the clean columns of a table of the CDM, or of a file or data frame.
 
-        Parameters
-        ----------
-        source : str, path or data frame
-            The name of a table of the CDM, or a table from elsewhere.
-        columns, optional : sequence of str
-            Columns that must be there, and those that are NULL if they are not.
-        needed : bool
-            Otherwise a table that is not there is empty, with a note; and so is a table with none
-            of `columns`, such as one of which only the header was loaded, as a row of data.
+        `optional` columns are NULL if the table lacks them. If it is not `needed`, a table that
+        does not exist is empty, with a note; and so is a table with none of `columns`, such as one
+        of which only the header was loaded, as a row of data.
         """
         if isinstance(source, str) and is_file_name(source) and source not in self._tables:
             source = Path(source)
@@ -216,8 +198,7 @@ class Cdm:
         if table not in self._tables:
             self.note("missing_table", f"the CDM has no table {table}; it counts as empty.")
             return True
-        there = {column.lower() for column in self._open(table).columns}
-        if there.isdisjoint(columns):
+        if self._columns(table).keys().isdisjoint(columns):
             message = f"table {table} has no column {' or '.join(columns)}; it counts as empty."
             self.note("missing_table", message)
             return True
@@ -245,19 +226,22 @@ class Cdm:
                 | {"ids": [k for (k,) in found]},
             )
 
+    def _columns(self, table: str) -> dict[str, str]:
+        """Columns of a table: name in lower case -> name as it is."""
+        return {column.lower(): column for column in self._open(table).columns}
+
     def note_absent(self, table: str, columns: Sequence[str]) -> None:
         """Note the columns that a table of the CDM lacks, and without which it says nothing."""
         if table not in self._tables:
             return
-        there = {column.lower() for column in self._open(table).columns}
         for column in columns:
-            if column not in there:
+            if column not in self._columns(table):
                 message = f"table {table} has no column {column}; it counts as empty."
                 self.note("missing_column", message)
 
     def whole(self, table: str) -> str:
         """SQL name of all columns of a table, clean."""
-        return self.view(table, tuple(column.lower() for column in self._open(table).columns))
+        return self.view(table, tuple(self._columns(table)))
 
     @contextmanager
     def scratch(self) -> Iterator["Scratch"]:
@@ -406,13 +390,7 @@ def _called(source: object) -> str:
 
 
 def check_open(database: Database, what: str) -> None:
-    """Complain if the database has been closed.
-
-    Raises
-    ------
-    CohortError
-        "Closed".
-    """
+    """Raise CohortError "Closed" if the database has been closed."""
     if database.is_closed:
         raise CohortError(
             "Closed",
@@ -448,12 +426,11 @@ class Scratch:
 
     def values(self, columns: str, rows: Iterable[Sequence[object]], types: Sequence[str]) -> str:
         """A few rows as a table ``name(columns)``, of SQL types."""
-        lines = [
-            "("
-            + ", ".join(f"CAST({_literal(v)} AS {t})" for v, t in zip(row, types, strict=True))
-            + ")"
-            for row in rows
-        ]
+        lines = []
+        for row in rows:
+            literals = ("NULL" if value is None else text(str(value)) for value in row)
+            cells = zip(literals, types, strict=True)
+            lines.append(f"({', '.join(f'CAST({cell} AS {type_})' for cell, type_ in cells)})")
         if not lines:
             named = zip(columns.split(","), types, strict=True)
             none = ", ".join(f"CAST(NULL AS {t}) AS {c}" for c, t in named)
@@ -482,9 +459,3 @@ class Scratch:
         for stored in self._frames:
             self._database.forget(stored)
         self._kept, self._frames = [], []
-
-
-def _literal(value: object) -> str:
-    if value is None:
-        return "NULL"
-    return "'" + str(value).replace("'", "''") + "'"

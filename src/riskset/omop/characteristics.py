@@ -25,25 +25,12 @@ UNKNOWN = "unknown"
 
 
 def characteristics(cdm: Cdm, cohort: StudyCohort, names: Sequence[str]) -> dict[str, AnyArray]:
-    """Characteristics of the rows of a cohort.
+    """Characteristics of the rows of a cohort, in the order of ``row_id``.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of `CHARACTERISTICS`.
-
-    Returns
-    -------
-    dict of (n,) arrays
-        In the order of ``row_id``: the calendar year of the index date and completed years of age
-        as int64; names of concepts as text, "unknown" where there is none, "male" and "female".
-
-    Raises
-    ------
-    InputError
-        If a name is unknown.
-    CohortError
-        "MissingTable" or "MissingColumn"; "BadBirthDate", if an age is impossible.
+    The calendar year of the index date and completed years of age are int64; names of concepts are
+    text, "unknown" where there is none, "male" and "female". Raises `InputError` if a name is
+    unknown, and CohortError "MissingTable", "MissingColumn" or "BadBirthDate", if an age is
+    impossible.
     """
     for name in names:
         if name not in CHARACTERISTICS:

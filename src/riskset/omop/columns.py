@@ -52,12 +52,8 @@ SQL_TYPE = {
 class Cast(NamedTuple):
     """How a column is cast.
 
-    Attributes
-    ----------
-    value : str
-        SQL of the value, NULL where it is missing or bad.
-    present : str or None
-        SQL of what should have a value; None if no value of the type can be bad.
+    `value` is SQL of the value, NULL where it is missing or bad; `present` is SQL of what should
+    have a value, None if no value of the type can be bad.
     """
 
     value: str

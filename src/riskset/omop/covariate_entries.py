@@ -27,13 +27,8 @@ HASH = 2654435769
 class EntryTable:
     """A table ``row_id, covariate_id, value`` in the database, in no order.
 
-    Attributes
-    ----------
-    name : str
-    parts : str
-        Table ``covariate_id, concept_id, second_id, collisions`` of covariates whose ids do not
-        reveal their concepts: the second one is the unit, or the concept that is the value.
-    notes : tuple of Note
+    `parts` is a table ``covariate_id, concept_id, second_id, collisions`` of covariates whose ids
+    do not reveal their concepts: the second one is the unit, or the concept that is the value.
     """
 
     name: str

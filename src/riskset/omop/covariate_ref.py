@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from riskset.data.writers import arrow_table
-from riskset.omop.analyses import ANALYSES, CovariateAnalysis
+from riskset.omop.analyses import ANALYSES, AnalysisKind, CovariateAnalysis
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.covariate_entries import EntryTable
 from riskset.omop.covariate_settings import CovariateSettings
@@ -53,6 +53,21 @@ PERSON_WORDS = {
     "care site": "care site ID = {number}",
 }
 """Characteristic of a person -> the name of its covariates."""
+
+RECORD_WORDS: dict[AnalysisKind, str] = {
+    "presence": "{table} {during}: {{}}",
+    "group": "{table} group ({name}) {during}: {{}}",
+    "range": "{table} {side} normal range {during}: {{}}",
+    "value": "{table} value {during}: {{}} ({{second}})",
+    "value as concept": "{table} {during}: {{}} = {{second}}",
+    "distinct count": "{table} distinct concept count {during}",
+    "count": "{table} concept count {during}",
+    "count by concept": "{table} concept count {during}: {{}}",
+}
+"""Kind of analysis of records -> the name of its covariates."""
+
+DIGITS: dict[AnalysisKind, int] = {"range": 10, "value": 1000}
+"""Kind of analysis -> what the concept is multiplied by, to make room for a side or a unit."""
 
 
 class _Parts(NamedTuple):
@@ -180,7 +195,7 @@ def _described(
     analysis: CovariateAnalysis, first: int, days: tuple[int | None, int | None]
 ) -> tuple[int, str]:
     """The concept in an id without its last three digits, and the name, as FeatureExtraction's."""
-    kind, table = analysis.kind, analysis.table
+    kind = analysis.kind
     if kind == "person":
         words = PERSON_WORDS[analysis.domain]
         ends = {"{number}": first, "{from}": 5 * first, "{to}": 5 * first + 4}
@@ -189,27 +204,16 @@ def _described(
         return (first if "{}" in words else 0), words
     if kind == "score":
         return 0, SCORES[analysis.id].label
-    during = (
-        f"any time prior through {days[1]} days relative to index"
-        if days[0] is None
-        else f"during day {days[0]} through {days[1]} days relative to index"
+    start = "any time prior" if days[0] is None else f"during day {days[0]}"
+    concept, rest = divmod(first, DIGITS.get(kind, 1))
+    words = RECORD_WORDS[kind].format(
+        table=analysis.table,
+        name=analysis.name,
+        side=SIDES.get(rest),
+        during=f"{start} through {days[1]} days relative to index",
     )
-    if kind == "group":
-        return first, f"{table} group ({analysis.name}) {during}: {{}}"
-    if kind == "range":
-        concept, side = divmod(first, 10)
-        return concept, f"{table} {SIDES[side]} normal range {during}: {{}}"
-    if kind == "value":
-        return first // 1000, f"{table} value {during}: {{}} ({{second}})"
-    if kind == "value as concept":
-        return 0, f"{table} {during}: {{}} = {{second}}"
-    if kind == "distinct count":
-        return 0, f"{table} distinct concept count {during}"
-    if kind == "count":
-        return 0, f"{table} concept count {during}"
-    if kind == "count by concept":
-        return first, f"{table} concept count {during}: {{}}"
-    return first, f"{table} {during}: {{}}{' (inpatient)' if analysis.inpatient else ''}"
+    words += " (inpatient)" if analysis.inpatient else ""
+    return (concept if "{}" in words else 0), words
 
 
 def concept_names(cdm: Cdm, work: Scratch, concepts: Iterable[int]) -> dict[int, str]:

@@ -134,7 +134,7 @@ class Covariates:
     def n_entries(self) -> int:
         """Number of entries of the long table."""
         with self._stored() as stored:
-            return int(stored.database.row(f"SELECT count(*) FROM {stored.view}")[0])
+            return stored.n_rows
 
     @property
     def table(self) -> Any:

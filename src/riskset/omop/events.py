@@ -75,9 +75,7 @@ def stage_events(cdm: Cdm, work: Scratch, events: Event | Sequence[Event]) -> st
     """Events of one or several kinds as a temporary table ``person_id, event_date``."""
     queries = [_query(cdm, work, event) for event in as_sequence(events)]
     if not queries:
-        return work.keep(
-            "SELECT CAST(NULL AS BIGINT) AS person_id, CAST(NULL AS DATE) AS event_date WHERE false"
-        )
+        return work.values("person_id,event_date", (), ("BIGINT", "DATE"))
     return work.keep(
         " UNION ".join(f"SELECT person_id, event_date FROM ({query})" for query in queries)
     )

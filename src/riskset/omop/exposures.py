@@ -234,10 +234,8 @@ def read_cohort_table(cdm: Cdm, work: Scratch, source: object, number: int | Non
 
     A record that ends before it starts ends on its first day, with a note.
     """
-    if number is None:
-        columns: tuple[str, ...] = ("subject_id", "cohort_start_date")
-    else:
-        columns = ("cohort_definition_id", "subject_id", "cohort_start_date")
+    definition = () if number is None else ("cohort_definition_id",)
+    columns = (*definition, "subject_id", "cohort_start_date")
     view = cdm.view(source, columns, ("cohort_end_date",))
     where = "" if number is None else f" WHERE cohort_definition_id = {int(number)}"
     of = "the cohort table" if number is None else f"cohort `{number}`"
@@ -266,20 +264,12 @@ def exposures(cdm: Cdm, source: str) -> str:
 
     The last day is the given end, else the last day of supply, and never before the first.
     """
+    start, given = f"{source}_start_date", f"{source}_end_date"
+    columns = ("person_id", "drug_concept_id", start)
     if source == "drug_era":
-        view = cdm.view(
-            "drug_era",
-            ("person_id", "drug_concept_id", "drug_era_start_date", "drug_era_end_date"),
-        )
-        start, given = "drug_era_start_date", "drug_era_end_date"
-        end = given
+        view, end = cdm.view(source, (*columns, given)), given
     else:
-        view = cdm.view(
-            "drug_exposure",
-            ("person_id", "drug_concept_id", "drug_exposure_start_date"),
-            ("drug_exposure_end_date", "days_supply"),
-        )
-        start, given = "drug_exposure_start_date", "drug_exposure_end_date"
+        view = cdm.view(source, columns, (given, "days_supply"))
         # greatest() passes over NULL: without days of supply the record ends where it starts.
         supply = f"{start} + CAST(greatest(days_supply, 1) - 1 AS INTEGER)"
         end = f"coalesce({given}, {supply})"

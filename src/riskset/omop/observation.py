@@ -43,13 +43,7 @@ def note_backward(
     *,
     count: bool = True,
 ) -> None:
-    """Note how many of the rows, records of `what`, end before they start.
-
-    Parameters
-    ----------
-    count : bool
-        Whether such a record counts, as one day.
-    """
+    """Note how many of the rows, records of `what`, end before they start, and if these `count`."""
     (n,) = work.row(f"SELECT count(*) FROM {rows} WHERE {end} < {start}")
     if n:
         does = "does" if n == 1 else "do"
@@ -76,10 +70,7 @@ def joined(records: str, keys: str, gap_days: int) -> str:
 def stage_periods(cdm: Cdm, work: Scratch, *, join: bool) -> str:
     """Periods as a table ``person_id``, first day s and last day e.
 
-    Parameters
-    ----------
-    join : bool
-        Join periods that overlap, or that follow each other without a gap.
+    `join` joins periods that overlap, or that follow each other without a gap.
     """
     start, end = "observation_period_start_date", "observation_period_end_date"
     view = cdm.view("observation_period", ("person_id", start, end))
@@ -100,11 +91,8 @@ def notes_on_periods(
 ) -> tuple[Note, ...]:
     """Notes on the periods of exposures.
 
-    Parameters
-    ----------
-    found : str
-        Table of exposures in each of their periods, with ``obs_start``, ``obs_end`` and ``choice``,
-        which is 1 for the one that counts.
+    `found` is a table of exposures in each of their periods, with ``obs_start``, ``obs_end`` and
+    ``choice``, which is 1 for the one that counts.
     """
     known_end = f"least(obs_end, {date_sql(study_end)})"
     follows = (

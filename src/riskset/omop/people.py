@@ -28,13 +28,7 @@ def age_sql(person: str, day: str, method: AgeMethod) -> str:
 
 
 def check_ages(work: Scratch, table: str) -> None:
-    """Refuse impossible values of the column ``age``.
-
-    Raises
-    ------
-    CohortError
-        "BadBirthDate".
-    """
+    """Raise CohortError "BadBirthDate" for impossible values of the column ``age``."""
     bad = f"age IS NULL OR age < 0 OR age > {MAX_AGE}"
     (n,) = work.row(f"SELECT count(DISTINCT person_id) FROM {table} WHERE {bad}")
     if not n:
@@ -53,13 +47,7 @@ def check_ages(work: Scratch, table: str) -> None:
 
 
 def check_known(cdm: Cdm, work: Scratch, table: str) -> None:
-    """Everybody must be in table person, if there is one.
-
-    Raises
-    ------
-    CohortError
-        "UnknownPerson".
-    """
+    """Raise CohortError "UnknownPerson" if somebody is not in table person, if there is one."""
     if "person" not in cdm.tables:
         cdm.note("missing_table", "the CDM has no table person; ages and sexes are not known.")
         return

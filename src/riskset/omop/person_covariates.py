@@ -42,12 +42,8 @@ def person_queries(
 ) -> Iterator[str]:
     """Queries of ``row_id, covariate_id, value``.
 
-    Parameters
-    ----------
-    wanted : mapping
-        Characteristic -> number of its analysis.
-    ages : callable
-        Gives the table of `stage_ages`.
+    `wanted` maps a characteristic to the number of its analysis; `ages` gives the table of
+    `stage_ages`.
     """
     for what, analysis in wanted.items():
         if what in DATES:
@@ -72,13 +68,7 @@ def person_queries(
 
 
 def stage_ages(cdm: Cdm, work: Scratch, cohort: str, method: AgeMethod) -> str:
-    """Table ``row_id, person_id, gender_concept_id, age`` of everybody.
-
-    Raises
-    ------
-    CohortError
-        "BadBirthDate".
-    """
+    """Table ``row_id, person_id, gender_concept_id, age`` of everybody, checked by `check_ages`."""
     columns, optional = BIRTH
     person = cdm.view("person", columns, (*optional, "gender_concept_id"))
     aged = work.keep(

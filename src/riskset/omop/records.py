@@ -43,23 +43,34 @@ TABLES = {
 }
 """Table of the CDM -> its columns. A record without an end is one day."""
 
+CONDITIONS = _Columns("condition_concept_id", "condition_start_date", "condition_end_date")
+"""Of condition_occurrence, for eras."""
+
 
 def record_query(cdm: Cdm, work: Scratch, table: str, values: Sequence[str] = ()) -> str:
     """Query of the records of a table: ``person_id, concept_id``, first day s and last day e.
 
-    Eras that a CDM lacks are built from its records, 30 days apart at most.
-
-    Parameters
-    ----------
-    values : sequence of str
-        More columns of the table; a note names those that it lacks.
+    Eras that a CDM lacks are built from its records, 30 days apart at most. `values` are more
+    columns of the table; a note names those that it lacks.
     """
     if table in ERAS and not cdm.n_rows(table):
         return _built_eras(cdm, work, table)
-    concept, start, end = TABLES[table]
     cdm.note_absent(table, values)
+    return _query(cdm, work, table, TABLES[table], values)
+
+
+def _query(
+    cdm: Cdm,
+    work: Scratch,
+    table: str,
+    columns: _Columns,
+    values: Sequence[str] = (),
+    *,
+    needed: bool = False,
+) -> str:
+    concept, start, end = columns
     optional = (*([] if end is None else [end]), *values)
-    view = cdm.view(table, ("person_id", concept, start), optional, needed=False)
+    view = cdm.view(table, ("person_id", concept, start), optional, needed=needed)
     last = start
     if end is not None:
         note_backward(cdm, work, view, table, start, end)
@@ -90,21 +101,13 @@ def _built_eras(cdm: Cdm, work: Scratch, table: str) -> str:
             "NULL::DATE AS e WHERE false"
         )
     cdm.note("eras_built", f"{table} is empty; eras are built from {source}.")
-    records = _conditions(cdm, work) if table == "condition_era" else _ingredients(cdm)
+    records = (
+        _query(cdm, work, source, CONDITIONS, needed=True)
+        if table == "condition_era"
+        else _ingredients(cdm)
+    )
     kept = work.keep(f"SELECT DISTINCT person_id, concept_id, s, e FROM ({records})")
     return joined(kept, "person_id, concept_id", ERA_GAP)
-
-
-def _conditions(cdm: Cdm, work: Scratch) -> str:
-    start, end = "condition_start_date", "condition_end_date"
-    columns = ("person_id", "condition_concept_id", start)
-    view = cdm.view("condition_occurrence", columns, (end,))
-    note_backward(cdm, work, view, "condition_occurrence", start, end)
-    return (
-        f"SELECT person_id, condition_concept_id AS concept_id, {start} AS s, "
-        f"{last_day(start, end)} AS e FROM {view} "
-        "WHERE condition_concept_id > 0"
-    )
 
 
 def _ingredients(cdm: Cdm) -> str:

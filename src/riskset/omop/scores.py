@@ -37,18 +37,9 @@ TENTHS = 10
 class ScoreCategory:
     """A group of diseases; a person gets its points once, and the largest of those that apply.
 
-    Attributes
-    ----------
-    name : str
-    points : float
-    ancestors : tuple of int
-        These concepts with their descendants.
-    concepts : tuple of int
-        These concepts themselves.
-    without : tuple of int
-        Neither these concepts nor their descendants, as far as `ancestors` include them.
-    codes : tuple of str
-        Codes of the vocabulary of the score; ``%`` stands for any further characters.
+    The diseases are `ancestors` with their descendants, but for `without` and its descendants, and
+    `concepts` themselves; or `codes` of the vocabulary of the score, where ``%`` stands for any
+    further characters.
     """
 
     name: str
@@ -61,17 +52,10 @@ class ScoreCategory:
 
 @dataclass(frozen=True)
 class ScoreDefinition:
-    """A score.
+    """A score; `label` is the name of its covariate.
 
-    Attributes
-    ----------
-    analysis_id : int
-    label : str
-        The name of its covariate.
-    categories : tuple of ScoreCategory
-        Several of one name are the degrees of one disease.
-    vocabulary : str
-        Of the codes, which the CDM must map to standard concepts; "" if there are none.
+    Several categories of one name are the degrees of one disease. `vocabulary` is that of the
+    codes, which the CDM must map to standard concepts; "" if there are none.
     """
 
     analysis_id: int

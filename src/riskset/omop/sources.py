@@ -6,6 +6,7 @@ files are ignored.
 
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
@@ -97,13 +98,7 @@ def is_file_name(name: str) -> bool:
 
 
 def open_table_file(database: Database, path: Path, name: str = "") -> StoredTable:
-    """A file as a table, which the CDM knows by `name`.
-
-    Raises
-    ------
-    CohortError
-        "BadFile".
-    """
+    """A file as a table, which the CDM knows by `name`; raises CohortError "BadFile"."""
     try:
         return open_file(database, path, rules=TextRules(readings, name in VOCABULARY))
     except InputError as error:
@@ -122,13 +117,12 @@ def _frames(database: Database, frames: Mapping[object, object]) -> Openers:
                 f"{name!r}.",
                 hint="keep one of them.",
             )
-    return {name: _frame(database, name, frames[key]) for name, key in given.items()}
-
-
-def _frame(database: Database, name: str, frame: object) -> Callable[[], StoredTable]:
-    if isinstance(frame, str | Path):
-        return lambda: open_table_file(database, Path(frame), name)
-    return lambda: database.add(frame)
+    return {
+        name: partial(open_table_file, database, Path(frame), name)
+        if isinstance(frame := frames[key], str | Path)
+        else partial(database.add, frame)
+        for name, key in given.items()
+    }
 
 
 def _folder(database: Database, folder: Path) -> Openers:
@@ -139,23 +133,16 @@ def _folder(database: Database, folder: Path) -> Openers:
     if not files and not in_parts and len(inner) == 1:
         return _folder(database, inner[0])
     named = _by_table([*files, *in_parts], str(folder))
-    return {name: _opener(database, path, name) for name, path in named.items()}
-
-
-def _opener(database: Database, path: Path, name: str) -> Callable[[], StoredTable]:
-    if path.is_dir():
-        return lambda: _open_parts(database, path)
-    return lambda: open_table_file(database, path, name)
+    return {
+        name: partial(_open_parts, database, path)
+        if path.is_dir()
+        else partial(open_table_file, database, path, name)
+        for name, path in named.items()
+    }
 
 
 def _open_parts(database: Database, folder: Path) -> StoredTable:
-    """A folder of Parquet files with the same columns, as Spark writes a table.
-
-    Raises
-    ------
-    CohortError
-        "BadFile".
-    """
+    """A folder of Parquet files with the same columns, as Spark writes a table."""
     files = [p for p in sorted(folder.rglob("*.parquet")) if not _is_hidden(p.name)]
     if not files:
         raise CohortError(
@@ -190,15 +177,12 @@ def _archive(database: Database, path: Path, scratch: Path) -> Openers:
     tables = [m for m in members if not any(map(_is_hidden, m.parts))]
     named = _by_table([m for m in tables if is_file_name(m.name)], path.name)
 
-    def opener(name: str, member: PurePosixPath) -> Callable[[], StoredTable]:
-        def unpack() -> StoredTable:
-            with zipfile.ZipFile(path) as archive:
-                place = Path(archive.extract(str(member), scratch))
-            return open_table_file(database, place, name)
+    def unpack(name: str, member: PurePosixPath) -> StoredTable:
+        with zipfile.ZipFile(path) as archive:
+            place = Path(archive.extract(str(member), scratch))
+        return open_table_file(database, place, name)
 
-        return unpack
-
-    return {name: opener(name, member) for name, member in named.items()}
+    return {name: partial(unpack, name, member) for name, member in named.items()}
 
 
 def _is_hidden(name: str) -> bool:
@@ -227,10 +211,7 @@ def _by_table(paths: Iterable[Place], place: str) -> dict[str, Place]:
 def _attached(database: Database, path: Path, schemas: Sequence[str]) -> Openers:
     """Tables and views of some schemas of a DuckDB file; the first that has a table counts."""
     alias = database.attach(path)
-    rows = database.sql(
-        "SELECT table_schema, table_name FROM information_schema.tables "
-        f"WHERE table_catalog = {text(alias)} ORDER BY ALL"
-    ).fetchall()
+    rows = database.tables_of(alias)
     known = {schema.lower(): schema for schema, _ in rows}
     found: dict[str, Callable[[], StoredTable]] = {}
     for wanted in schemas:
@@ -239,9 +220,5 @@ def _attached(database: Database, path: Path, schemas: Sequence[str]) -> Openers
         for schema, name in rows:
             if schema.lower() == wanted.lower():
                 view = ".".join(map(quoted, (alias, schema, name)))
-                found.setdefault(name.lower(), _view(database, view, path.name))
+                found.setdefault(name.lower(), partial(database.stored, view, path.name))
     return found
-
-
-def _view(database: Database, view: str, file: str) -> Callable[[], StoredTable]:
-    return lambda: database.stored(view, file)

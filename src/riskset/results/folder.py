@@ -12,7 +12,6 @@
 values are stored.
 """
 
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -25,7 +24,7 @@ import pyarrow.parquet
 
 from riskset._errors import InputError
 from riskset.data.documents import SEAL, checksum, is_sealed, parse_json, sealed
-from riskset.data.writers import write_json
+from riskset.data.writers import replacing_folder, write_json
 from riskset.results.columns import ResultRow, RowT
 from riskset.results.rows import TABLES
 
@@ -241,24 +240,16 @@ def write_results(
     """
     _check_names("table", tables, TABLES)
     _check_names("key", [*study, "format", "tables"], STUDY_KEYS)
-    temporary = folder.with_name(f".{folder.name}-unfinished")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
     known: dict[str, object] = {}
-    for name in TABLES:
-        path = _file(temporary, name)
-        n_rows = _write(path, TABLES[name], tables.get(name, ()))
-        known[name] = {"rows": n_rows, "sha256": checksum(path)}
-    content = {"format": FORMAT, **study, "tables": known}
-    ordered = {key: content[key] for key in STUDY_KEYS if key != SEAL}
-    write_json(temporary / STUDY, sealed(ordered))
-    write_json(temporary / RUN, sealed({"study": study["settings_hash"], **run}))
-    old = folder.with_name(f".{folder.name}-old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    temporary.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
+    with replacing_folder(folder) as temporary:
+        for name in TABLES:
+            path = _file(temporary, name)
+            n_rows = _write(path, TABLES[name], tables.get(name, ()))
+            known[name] = {"rows": n_rows, "sha256": checksum(path)}
+        content = {"format": FORMAT, **study, "tables": known}
+        ordered = {key: content[key] for key in STUDY_KEYS if key != SEAL}
+        write_json(temporary / STUDY, sealed(ordered))
+        write_json(temporary / RUN, sealed({"study": study["settings_hash"], **run}))
 
 
 def _write(path: Path, table: type[ResultRow], rows: Iterable[Mapping[str, object]]) -> int:

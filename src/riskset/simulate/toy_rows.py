@@ -3,6 +3,7 @@
 Days are whole numbers since 1970-01-01 until a table is finished.
 """
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -40,17 +41,9 @@ class Draws:
     .. math:: u(person, key) = \lfloor splitmix64(FNV1a64(\text{"54|person|key"})) / 2^{11} \rfloor
         / 2^{53}
 
-    There is no state: any draw of any person can be made alone, in any order and any language.
-
-    References
-    ----------
-    Fowler, Noll and Vo, the FNV non-cryptographic hash algorithm, RFC 9923. Steele, Lea and Flood
+    There is no state: any draw of any person can be made alone, in any order and any language. See
+    Fowler, Noll and Vo, the FNV non-cryptographic hash algorithm, RFC 9923; Steele, Lea and Flood
     (2014), OOPSLA, 453-472, doi:10.1145/2660193.2660195 (splitmix64).
-
-    Examples
-    --------
-    >>> Draws(np.array([1, 2000]))("sex").shape
-    (2,)
     """
 
     def __init__(self, person: Index) -> None:
@@ -112,22 +105,14 @@ class TableRows:
 
     def columns(self) -> ToyColumns:
         """The table: dates as dates, masked where values are missing."""
-        together = {name: _joined([r[name] for r in self._added]) for name in self._added[0]}
+        concatenate: Callable[[list[AnyArray]], AnyArray] = np.ma.concatenate
+        together = {n: concatenate([rows[n] for rows in self._added]) for n in self._added[0]}
         order = np.argsort(np.ma.getdata(together["person_id"]), kind="stable")
         own = {f"{self._name}_id": np.arange(1, order.size + 1)}
-        return own | {name: _finished(name, column[order]) for name, column in together.items()}
-
-
-def _joined(arrays: list[AnyArray]) -> AnyArray:
-    data, mask = (
-        np.concatenate([part(array) for array in arrays])
-        for part in (np.ma.getdata, np.ma.getmaskarray)
-    )
-    return np.ma.masked_array(data, mask)
-
-
-def _finished(name: str, column: AnyArray) -> AnyArray:
-    return column.astype("datetime64[D]") if name.endswith("_date") else column
+        return own | {
+            name: column[order].astype("datetime64[D]" if name.endswith("_date") else column.dtype)
+            for name, column in together.items()
+        }
 
 
 def eras(
