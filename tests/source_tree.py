@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import string
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -176,3 +177,52 @@ def reads_of_messages(path: Path) -> Iterator[int]:
             case ast.Subscript(value=value):
                 if is_text(value):
                     yield node.lineno
+
+
+TEMPLATES = {"Note": 2, "Sentence": 0, "note": 1}
+"""Calls with a template -> its place among the arguments."""
+
+
+def numbers_in_templates(path: Path) -> Iterator[str]:
+    """Templates of notes, and of errors with values, with a number that is no value.
+
+    A template is text, or is put together from texts; what f-strings put in must be a word: neither
+    formatted nor the result of a call, unless that joins texts. The digit 0 is allowed.
+    """
+    assigned: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                assigned.setdefault(name, []).append(value)
+
+    def texts(node: ast.expr) -> Iterator[str]:
+        match node:
+            case ast.Constant(value=str(text)):
+                yield text
+            case ast.BinOp(left=one, right=other) | ast.IfExp(body=one, orelse=other):
+                yield from (*texts(one), *texts(other))
+            case ast.Name(id=name):
+                for value in assigned.get(name, []):
+                    yield from texts(value)
+            case ast.JoinedStr(values=parts):
+                yield "".join(map(part, parts))
+
+    def part(node: ast.expr) -> str:
+        match node:
+            case ast.Constant(value=str(text)):
+                return text
+            case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+                is_join = isinstance(value, ast.Call) and ast.unparse(value.func).endswith(".join")
+                if is_join or not isinstance(value, ast.Call):
+                    return "x"
+        return "9"
+
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=arguments):
+                has_values = any(word.arg == "values" for word in node.keywords)
+                at = 1 if name == "CohortError" and has_values else TEMPLATES.get(name, 99)
+                for text in texts(arguments[at]) if at < len(arguments) else ():
+                    fixed = "".join(words for words, *_ in string.Formatter().parse(text))
+                    if set(fixed) & set("123456789"):
+                        yield f"line {node.lineno}: {text}"

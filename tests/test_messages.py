@@ -1,6 +1,7 @@
 """Messages are data: errors, warnings and notes in the words of each surface."""
 
 import copy
+import dataclasses
 import json
 import pickle
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from riskset._errors import (
     ReportTooLarge,
     RisksetError,
 )
-from riskset._messages import Note, Surface, spoken
+from riskset._messages import Note, Surface, Value, spoken
 
 
 class Shell(Surface):
@@ -84,10 +85,13 @@ def test_an_error_knows_the_argument_at_fault() -> None:
 
 
 def test_a_note_makes_its_message_from_values() -> None:
-    values = {"n": 1, "of": 2000, "name": "'{x}'"}
+    values = {"n": Value("count", 1), "of": Value("count", 2000), "name": Value("name", "'{x}'")}
     note = Note("few", ("x",), "{n:row|rows} of {of:,} {name}", values)
     assert note.message == "1 row of 2,000 '{x}'"
-    assert note.with_values(n="fewer than 5", other=3).message.startswith("fewer than 5 rows of")
+    assert note.with_values(n=3, other=3).message.startswith("3 rows of")
+    values = {"n": Value("fewer", 5), "of": Value("about", 2000), "name": Value("hidden", "...")}
+    hidden = dataclasses.replace(note, values=values)
+    assert hidden.message == "fewer than 5 rows of about 2,000 ..."
     assert Note.from_fields(json.loads(json.dumps(note.to_fields()))) == note
 
 
@@ -99,7 +103,7 @@ def test_a_note_without_values_is_as_it_is_written() -> None:
 
 
 def test_saved_notes_keep_their_values(tmp_path: Path) -> None:
-    note = Note("near_ties", (), "{n:time|times}: round them.", {"n": 2})
+    note = Note("near_ties", (), "{n:time|times}: round {n:?it|them}.", {"n": Value("count", 2)})
     rs.cohort.save([note], tmp_path / "notes")
     assert '"2 times: round them."' in (tmp_path / "notes/object.json").read_text("utf-8")
     assert rs.cohort.load(tmp_path / "notes") == [note]

@@ -21,7 +21,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
-from riskset._messages import counted, first_argument, with_hint
+from riskset._messages import Sentence, Value, counted, first_argument, with_hint
 
 __all__ = [
     "CohortError",
@@ -73,6 +73,11 @@ class RisksetError(Exception):
     def on_one_line(self) -> str:
         """What is wrong and what to do, without a line break."""
         return with_hint(self.message, self.hint, " ")
+
+    @property
+    def sentence(self) -> Sentence:
+        """The same with the kinds of the values in it, if the error declares them."""
+        return Sentence(self.on_one_line())
 
 
 def _unpickled(kind: type[RisksetError], args: tuple[object, ...]) -> RisksetError:
@@ -152,6 +157,8 @@ class CohortError(InputError):
         Short name of the error for programs, such as "DuplicateId".
     details : dict
         Numbers and ids of the message.
+    values : dict
+        What fields of the message such as ``{n:row|rows}`` stand for, as in a note.
     """
 
     def __init__(
@@ -161,10 +168,19 @@ class CohortError(InputError):
         *,
         hint: str | None = None,
         details: Mapping[str, object] | None = None,
+        values: Mapping[str, Value] | None = None,
     ) -> None:
-        super().__init__(message, hint=hint)
+        problem = str(Sentence(message, values or {}))
+        remedy = None if hint is None else str(Sentence(hint, values or {}))
+        super().__init__(problem, hint=remedy)
         self.code = code
         self.details = dict(details or {})
+        self._sentence = Sentence(with_hint(message, hint, " "), values or {})
+
+    @property
+    def sentence(self) -> Sentence:
+        """What is wrong and what to do, with the kinds of the values."""
+        return self._sentence
 
 
 class ReportTooLarge(InputError):  # noqa: N818 - it is no fault of anybody's

@@ -16,11 +16,21 @@ its class, `code` or `argument`, and a note for its `code`.
 import ast
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-__all__ = ["Note", "Surface", "counted", "first_argument", "spoken", "with_hint"]
+__all__ = [
+    "VALUE_KINDS",
+    "Note",
+    "Sentence",
+    "Surface",
+    "Value",
+    "counted",
+    "first_argument",
+    "spoken",
+    "with_hint",
+]
 
 # Spans touch no quotation mark and no letter, so that they are not part of a name in the data.
 SPAN = re.compile(
@@ -82,14 +92,117 @@ def counted(n: float, one: str, several: str | None = None) -> str:
     return f"{number} {one if n == 1 else several or one + 's'}"
 
 
-class _Formatter(string.Formatter):
-    """``{n:row|rows}`` is a count of things; a text stands for a number that is hidden."""
+VALUE_KINDS: dict[str, str] = {
+    "count": "a number of people, rows, records or events: shared rounded, as it may reveal people",
+    "tabulated": "a count that a table of the results shows or hides: not shared in a sentence",
+    "measure": "another number computed from the data, such as a proportion: not shared",
+    "things": "a number of things that reveal nobody, such as covariates, strata, folds: shared",
+    "setting": "a setting: shared",
+    "name": "a name or words: shared",
+    "sentence": "a sentence, whose values have their kinds",
+    "about": "a count that was rounded",
+    "fewer": "the number below which a count is",
+    "hidden": "words for a number that is not shared",
+}
+"""Every kind of value in a sentence -> what it is, and how it is shared."""
 
-    def format_field(self, value: Any, format_spec: str) -> str:
-        one, is_counted, several = format_spec.partition("|")
-        if isinstance(value, str):
-            return f"{value} {several}" if is_counted else value
-        return counted(value, one, several) if is_counted else format(value, format_spec)
+QUALIFIERS = {"about": "about ", "fewer": "fewer than "}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value in a sentence, with its kind.
+
+    Attributes
+    ----------
+    kind : str
+        One of `VALUE_KINDS`, which decides how the value is shared.
+    value : object
+        A number, a text or a `Sentence`.
+    """
+
+    kind: str
+    value: Any
+
+    def __post_init__(self) -> None:
+        if self.kind not in VALUE_KINDS:
+            raise ValueError(f"{self.value!r} needs a kind, one of {', '.join(VALUE_KINDS)}")
+        if hasattr(self.value, "item"):  # numbers of NumPy
+            object.__setattr__(self, "value", self.value.item())
+
+    def __format__(self, spec: str) -> str:
+        """As Python does; ``row|rows`` adds a noun to a count, and ``?is|are`` is a word alone."""
+        one, is_counted, several = spec.removeprefix("?").partition("|")
+        if spec.startswith("?"):
+            return one if self.value == 1 and self.kind not in QUALIFIERS else several
+        if self.kind == "hidden":
+            return f"{self.value} {several}" if is_counted else str(self.value)
+        number = counted(self.value, one, several) if is_counted else format(self.value, spec)
+        return QUALIFIERS.get(self.kind, "") + number
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence as a template and its values.
+
+    Attributes
+    ----------
+    template : str
+        Text with fields such as ``{n_rows:,}``, or ``{n_rows:row|rows}`` for a count with its noun.
+        Without values it is the sentence as it is.
+    values : mapping of str to Value
+    """
+
+    template: str
+    values: Mapping[str, Value] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        unknown = [name for name, value in self.values.items() if not isinstance(value, Value)]
+        if unknown:
+            raise TypeError(f"{', '.join(unknown)} of {self.template!r} must be a Value, with kind")
+
+    def __str__(self) -> str:
+        return self.template.format_map(self.values) if self.values else self.template
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+    @property
+    def fixed_text(self) -> str:
+        """What is written in the template between the values."""
+        if not self.values:
+            return self.template
+        return "".join(text for text, *_ in string.Formatter().parse(self.template))
+
+    def spoken(self, surface: Surface) -> "Sentence":
+        """The sentence in the words of a surface."""
+        values = {
+            name: Value("sentence", one.value.spoken(surface)) if one.kind == "sentence" else one
+            for name, one in self.values.items()
+        }
+        return Sentence(spoken(self.template, surface), values)
+
+    def to_list(self) -> list[Any]:
+        """What files keep: [template, {name: [kind, value]}]."""
+        return [
+            self.template,
+            {
+                name: [one.kind, one.value.to_list() if one.kind == "sentence" else one.value]
+                for name, one in self.values.items()
+            },
+        ]
+
+    @classmethod
+    def from_list(cls, kept: Sequence[Any]) -> Self:
+        """Read what `to_list` made."""
+        template, values = kept
+        return cls(
+            template,
+            {
+                name: Value(kind, cls.from_list(value) if kind == "sentence" else value)
+                for name, (kind, value) in values.items()
+            },
+        )
 
 
 @dataclass(frozen=True)
@@ -105,44 +218,57 @@ class Note:
     template : str
         The message, in which fields such as ``{n_rows:,}``, or ``{n_rows:row|rows}`` for a count
         with its noun, stand for `values`. Without values it is the message as it is.
-    values : mapping of str to object
-        Numbers and names of the message; a number that must not be shown is replaced by a text.
+    values : mapping of str to Value
+        Numbers and names of the message with their kinds.
 
     Examples
     --------
-    >>> note = Note("few_events", (), "there are only {n:event|events}.", {"n": 3})
+    >>> note = Note("few_events", (), "there are only {n:event|events}.", {"n": Value("count", 3)})
     >>> note.message
     'there are only 3 events.'
-    >>> note.with_values(n="fewer than 5").message
-    'there are only fewer than 5 events.'
+    >>> Note("few_events", (), "there are only {n:event|events}.", {"n": 3})
+    Traceback (most recent call last):
+    ...
+    TypeError: n of 'there are only {n:event|events}.' must be a Value, with kind
     """
 
     code: str
     columns: tuple[str, ...]
     template: str
-    values: Mapping[str, object] = field(default_factory=dict, hash=False)
+    values: Mapping[str, Value] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        Sentence(self.template, self.values)
+
+    @property
+    def sentence(self) -> Sentence:
+        """The message with the kinds of its values."""
+        return Sentence(self.template, self.values)
 
     @property
     def message(self) -> str:
         """The message in the words of Python; see `spoken` for those of other surfaces."""
-        if not self.values:
-            return self.template
-        return _Formatter().vformat(self.template, (), self.values)
+        return str(self.sentence)
 
     def with_values(self, **values: object) -> "Note":
         """The same note with other values for some fields of the message, if it has them."""
-        return replace(self, values={k: values.get(k, v) for k, v in self.values.items()})
+        changed = {
+            name: replace(one, value=values.get(name, one.value))
+            for name, one in self.values.items()
+        }
+        return replace(self, values=changed)
 
     def to_fields(self) -> dict[str, object]:
         """What files keep of a note: its message, and what it is made of."""
         kept: dict[str, object] = {"code": self.code, "columns": self.columns}
         kept["message"] = self.message
         if self.values:
-            kept |= {"template": self.template, "values": dict(self.values)}
+            kept["sentence"] = self.sentence.to_list()
         return kept
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """Read what a file has kept; those of earlier versions have no values."""
-        template = fields.get("template", fields["message"])
-        return cls(fields["code"], tuple(fields["columns"]), template, fields.get("values", {}))
+        """Read what a file has kept; those of earlier versions keep the message alone."""
+        kept = fields.get("sentence")
+        made = Sentence(fields["message"]) if kept is None else Sentence.from_list(kept)
+        return cls(fields["code"], tuple(fields["columns"]), made.template, made.values)

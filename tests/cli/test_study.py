@@ -54,7 +54,7 @@ def test_why_there_is_no_estimate_is_told(run: Run) -> None:
     assert f"Death, overlap: {why} {plain_number(check['value'], 3)} (limit 1.00)." in told
     Path("study.yaml").write_text(TEXT.replace("PATH", place).replace("value: 1", "value: yes"))
     told = " ".join(run("study", "run", "study.yaml", "--out", "empty").out.split())
-    assert "Death, overlap: nobody has `yes` (catheter) in the column 'swang1'" in told
+    assert "Death, overlap: no one has `yes` (catheter) in the column 'swang1'" in told
     assert "'nowhere' is not a folder." in run("study", "report", "nowhere").err
 
 

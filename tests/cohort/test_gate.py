@@ -380,5 +380,5 @@ def test_adjustments_say_why_they_are_empty():
     people = rs.cohort.Population([1, 1, 0], [0.9, 0.8, 0.1])
     assert rs.cohort.weight(people).reason is None
     apart = rs.cohort.match(people, caliper=0.01)
-    assert "nobody has a partner within the caliper" in repr(apart)
+    assert "no comparator is within the caliper" in repr(apart)
     assert "one arm" in rs.cohort.trim(people, symmetric=0.15).reason

@@ -35,7 +35,7 @@ def test_no_rows_at_all():
             assert found.columns()["hr"] is None
     for made in (rs.cohort.match(people), rs.cohort.weight(people), rs.cohort.stratify(people)):
         assert rs.cohort.fit_outcome(nothing, made).status == "no_people"
-    with pytest.raises(rs.CohortError, match="nobody is left") as caught:
+    with pytest.raises(rs.CohortError, match="no people are left") as caught:
         rs.cohort.fit_outcome(nothing, people, strict=True)
     assert caught.value.code == "no_people"
     for curves in (rs.cohort.survival, rs.cohort.incidence):
@@ -168,7 +168,9 @@ def test_every_status_has_a_reason():
     assert (ok.status, ok.reason) == ("ok", None)
     for status in get_args(EstimateStatus):
         assert status == "ok" or REASONS[status].endswith(".")
-    assert "nobody who is left has the outcome" in repr(small([1, 0], [1.0, 2.0], [0, 0]))
+    assert "none of the people who are left has the outcome" in repr(
+        small([1, 0], [1.0, 2.0], [0, 0])
+    )
 
 
 def test_what_cannot_be_told_apart_is_named():

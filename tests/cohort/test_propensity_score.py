@@ -152,7 +152,7 @@ def test_a_model_of_a_sample():
 def test_nobody_left_to_model():
     t, x = simulated(100)
     empty = rs.cohort.restrict(rs.cohort.Population(t, np.full(100, 0.5)), t == 1, "target")
-    with pytest.warns(rs.RisksetWarning, match="an arm has nobody"):
+    with pytest.warns(rs.RisksetWarning, match="one arm has no people"):
         found = score(empty, x)
     assert found.status == "one_arm_empty"
     with pytest.raises(rs.CohortError, match="scores"):
@@ -292,7 +292,7 @@ def test_separation_is_a_status():
     t, x = simulated(4000, seed=7)
     x[:, 3] = 0
     x[np.flatnonzero(t == 0)[:30], 3] = 1
-    with pytest.warns(rs.RisksetWarning, match="apart for certain"):
+    with pytest.warns(rs.RisksetWarning, match="with certainty"):
         found = score(t, x)
     assert found.status == "separated"
     assert found.coef[3] == -np.inf
@@ -306,7 +306,7 @@ def test_separation_is_a_status():
 
 def test_a_constant_score_is_a_status():
     t, x = simulated(300, seed=8)
-    with pytest.warns(rs.RisksetWarning, match="share of the target"):
+    with pytest.warns(rs.RisksetWarning, match="proportion of the target"):
         found = score(t, x, rs.L1(1e4))
     assert found.status == "ps_constant"
     assert_allclose(found.score, t.mean(), rtol=1e-14)
@@ -316,7 +316,7 @@ def test_a_constant_score_is_a_status():
 def test_covariates_that_say_nothing_at_all():
     # Both arms have the same people: no gradient, and no penalty to choose.
     x = np.tile([[0.0], [1.0]], (20, 1))
-    with pytest.warns(rs.RisksetWarning, match="share of the target"):
+    with pytest.warns(rs.RisksetWarning, match="proportion of the target"):
         found = rs.cohort.propensity_score(np.repeat([0, 1], 20), x)
     assert found.status == "ps_constant"
     assert found.cross_validation is None

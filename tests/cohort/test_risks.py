@@ -133,8 +133,7 @@ def test_a_risk_after_the_end_of_follow_up_is_not_known():
     assert found.target[0] == found.target[1]
     assert [note.code for note in found.notes] == ["follow_up_ends"] * 2
     assert found.notes[0].message == (
-        "the follow-up of the target ends after 90 days, so its risk by day `90.5, 365` is not "
-        "known."
+        "the follow-up of the target ends after 90 days, so its risk by day 90.5, 365 is not known."
     )
     assert "comparator ends after 90 days" in repr(found)
     known = rs.cohort.risk_difference(y, people, [89, 90], replicates=50)

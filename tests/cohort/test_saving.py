@@ -51,7 +51,7 @@ def small_study():
         "Discrimination": rs.cohort.auc(people),
         "Diagnostics": rs.cohort.diagnose(balance=balance, mdrr=np.inf, equipoise=0.4),
         "Controls": known,
-        "Calibration": rs.cohort.calibrate(known, [0.3, np.nan], [0.1, 0.2]),
+        "CalibratedEstimates": rs.cohort.calibrate(known, [0.3, np.nan], [0.1, 0.2]),
         "weights": rs.cohort.weight(people, "ate", truncate="p99"),
         "strata": rs.cohort.stratify(people, 4),
     }

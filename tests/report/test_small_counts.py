@@ -3,14 +3,19 @@
 import pytest
 
 from report.made import arms, study, tables
+from riskset._messages import Sentence, Value
 from riskset.disclosure.engine import Disclosure, DisclosureError
-from riskset.results.columns import ResultRow, column, row_class
+from riskset.results.columns import ResultRow, column, row_class, sentence_columns
 from riskset.results.rows import TABLES, YearRow
 
 
 def asked_for(*covariates):
     about = study()
     return about | {"settings": about["settings"] | {"report": {"covariates": list(covariates)}}}
+
+
+def three(template):
+    return Sentence(template, {"n": Value("count", 3)})
 
 
 def private(**changes):
@@ -171,11 +176,13 @@ def test_tables_of_scores_adjustments_runs_controls_and_remarks_hide_small_count
         {
             "step": "adjustment",
             "code": "left_out",
-            "message": "3 people of the target were left out.",
+            "count": 1,
+            "where": "thz, ace, hf, matched",
         }
-        | {"count": 1, "where": "thz, ace, hf, matched"}
+        | sentence_columns("message", three("{n:person|people} of the target were left out."))
     ]
-    found["runs"][0] |= {"reason": "3 people have no comparator."}
+    reason = three("{n:person|people} have no comparator.")
+    found["runs"][0] |= sentence_columns("reason", reason)
     control = found["controls"][0]
     keys = {key: control[key] for key in ("target", "comparator", "outcome", "analysis")}
     of = next(r for r in found["estimates"] if r["role"] == "main")

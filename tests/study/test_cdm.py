@@ -113,7 +113,7 @@ def test_a_study_that_nobody_enters(folder):
     found = rs.study.StudyResults.open(folder / "empty" / "private")
     (run,) = found.rows("runs", outcome="heart failure", analysis="day 0")
     assert run["status"] == "empty"
-    assert run["reason"] == "after the step 'study window' nobody is left."
+    assert run["reason"] == "no people are left after the step 'study window'."
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ import pyarrow.csv
 import pytest
 
 import riskset as rs
+from riskset._messages import Sentence, Value
 from riskset.cli.main import main
+from riskset.results.columns import sentence_columns
 from study.small import hide
 
 ARMS = ([974166, 1395058], [1308216, 1341927])
@@ -101,9 +103,12 @@ def test_what_is_shared_has_no_count_that_the_attrition_hides(found):
     assert row["message"] == (
         "Exposures that start after the death of the person are left out (some exposures)."
     )
-    sentence = {"code": "x", "message": "1 record, 1 person and 12 exposures"}
+    text = "{a:record|records}, {b:person|people} and {c:exposure|exposures}"
+    counts = {"a": Value("count", 1), "b": Value("count", 1), "c": Value("count", 12)}
+    sentence = {"code": "x"} | sentence_columns("message", Sentence(text, counts))
+    assert sentence["message"] == "1 record, 1 person and 12 exposures"
     (hidden,) = hide("warnings", [sentence], 5)
-    assert hidden["message"] == "fewer than 5 record, fewer than 5 person and about 10 exposures"
+    assert hidden["message"] == "fewer than 5 records, fewer than 5 people and about 10 exposures"
 
 
 def test_persons_that_are_there_twice_stop_a_study(folder, monkeypatch, capsys):

@@ -9,8 +9,11 @@ import pytest
 
 import riskset as rs
 from riskset._errors import similar
+from riskset._messages import Sentence, Value
+from riskset.results.columns import sentence_columns
 from study.small import content, hide, people, run
 
+WITHHELD = "The sentence has numbers of the data and is in the private results."
 TEXT = """title: Small
 data: {people: people.parquet, treatment: drug, id: id}
 exposures: {new: {value: 1}, old: {value: 0}}
@@ -91,20 +94,44 @@ def test_rows_of_other_treatments_are_told_unless_they_are_few(tmp_path):
 
 def test_sentences_lose_every_number_that_may_be_of_people():
     """A number is rounded, so that no difference of two of them tells a small one."""
-    text = "2 of 1,512 strata; 'b 3' has 76, 1998 and 0 people, 7.5 % since 2020-01-03"
-    (row,) = hide("warnings", [{"code": "some", "message": text, "count": 1}], 5)
+    counts = {
+        name: Value("count", n) for name, n in zip("abcde", (2, 1512, 76, 1998, 0), strict=True)
+    }
+    sentence = Sentence(
+        "{a} of {b:,} rows; {name} has {c}, {d} and {e} people, {share} % since {day}",
+        counts
+        | {"name": Value("name", "'b 3'"), "share": Value("measure", 7.5)}
+        | {"day": Value("setting", "2020-01-03")},
+    )
+    text = "2 of 1,512 rows; 'b 3' has 76, 1998 and 0 people, 7.5 % since 2020-01-03"
+    kept = {"code": "some", "count": 1} | sentence_columns("message", sentence)
+    assert kept["message"] == text
+    (row,) = hide("warnings", [kept], 5)
     assert row["message"] == (
-        "fewer than 5 of about 1,500 strata; 'b 3' has about 80, about 2,000 and 0 people, ... % "
+        "fewer than 5 of about 1,500 rows; 'b 3' has about 80, about 2000 and 0 people, ... % "
         "since 2020-01-03"
     )
-    assert hide("warnings", [{"code": "some", "message": text}], 0)[0]["message"] == text
+    assert row["message_values"] is not None
+    assert not {"1512", "76", "1998", "7.5"} & set(re.findall(r"[\d.]+", row["message_values"]))
+    assert hide("warnings", [kept], 0)[0]["message"] == text
     assert hide("runs", [{"status": "ok", "reason": None}], 5)[0]["reason"] is None
     # What quotes rows of the data is not shown at all.
-    (run,) = hide("runs", [{"status": "bad_input", "reason": "data row 17 has -3"}], 5)
-    assert run["reason"] == "The reason quotes the data and is in the private results."
+    quote = Sentence("data row {n} has {x}", {"n": Value("count", 17), "x": Value("name", "-3")})
+    (run,) = hide("runs", [{"status": "bad_input"} | sentence_columns("reason", quote)], 5)
+    assert run["reason"] == WITHHELD
+    assert run["reason_values"] is None
     # Settings stay.
-    text = "there are fewer than 10 outcomes."
-    assert hide("warnings", [{"code": "few_events", "message": text}], 5)[0]["message"] == text
+    limit = Sentence("there are fewer than {n} outcomes.", {"n": Value("setting", 10)})
+    (row,) = hide("warnings", [{"code": "few_events"} | sentence_columns("message", limit)], 5)
+    assert row["message"] == "there are fewer than 10 outcomes."
+
+
+def test_sentences_of_earlier_versions_are_shared_without_their_numbers():
+    """They have no kinds for their numbers."""
+    (row,) = hide("warnings", [{"code": "some", "message": "3 people are left out."}], 5)
+    assert row["message"] == WITHHELD
+    (run,) = hide("runs", [{"status": "no_people", "reason": "no people are left."}], 5)
+    assert run["reason"] == "no people are left."
 
 
 def test_a_line_of_table1_that_nothing_is(tmp_path):

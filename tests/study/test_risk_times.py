@@ -48,8 +48,8 @@ def test_risks_after_the_follow_up(tmp_path):
         # The last day is that of a single person, so it is not shared.
         days = "90" if found is private else "about 90"
         assert message == (
-            f"the follow-up of the target ends after {days} days, so its risk by day `365` is "
-            "not known. Choose earlier `risk_times`."
+            f"the follow-up of the target ends after {days} days, so its risk by day 365 is not "
+            "known. Choose earlier `risk_times`."
         )
         assert "comparator" in other
     for place in ("results", "private"):

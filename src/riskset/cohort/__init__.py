@@ -6,7 +6,7 @@ Each function takes a `Population`, or the result of an earlier step. Adjustment
 
 from riskset.cohort.adjustment import Adjustment, Step, restrict
 from riskset.cohort.attrition_table import Attrition, attrition
-from riskset.cohort.calibration import Calibration, Controls, calibrate
+from riskset.cohort.calibration import CalibratedEstimates, Controls, calibrate
 from riskset.cohort.covariate_balance import Balance, balance
 from riskset.cohort.covariate_filter import TidyInfo, tidy
 from riskset.cohort.curves import ArmCurves, gray, incidence, survival
@@ -55,7 +55,7 @@ __all__ = [
     "Attrition",
     "Balance",
     "BalanceOptions",
-    "Calibration",
+    "CalibratedEstimates",
     "Controls",
     "Diagnostic",
     "DiagnosticLimits",

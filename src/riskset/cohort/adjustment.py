@@ -33,12 +33,12 @@ Kind = Literal["none", "trimming", "matching", "stratification", "weighting"]
 Estimand = Literal["ate", "att", "atu", "ato", "matching"]
 AdjustmentStatus = Literal["ok", "empty", "one_arm_empty", "no_matches"]
 REASONS: dict[str, str] = {
-    "empty": "nobody is left: see the attrition for the step that removed the last.",
-    "one_arm_empty": "one arm has nobody left: see the attrition for the step that removed them.",
-    "no_matches": "nobody has a partner within the caliper and the block: widen the caliper, or "
-    "weight instead.",
+    "empty": "no people are left; the attrition shows which step removed the last ones.",
+    "one_arm_empty": "one arm has no people left; the attrition shows which step removed them.",
+    "no_matches": "no comparator is within the caliper of a target of the same block; use a wider "
+    "caliper, or weights.",
 }
-"""Why there is nothing to go on with."""
+"""Reasons why a study cannot go on, by status."""
 
 
 @dataclass(frozen=True)
@@ -110,20 +110,25 @@ class Adjustment:
         return self.weight > 0
 
     @property
+    def arms(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Kept rows of the target and of the comparator, each (n,)."""
+        return self.kept & self.population.is_target, self.kept & ~self.population.is_target
+
+    @property
     def n_target(self) -> int:
         """Number of rows kept in the target arm."""
-        return int(np.count_nonzero(self.kept & self.population.is_target))
+        return int(np.count_nonzero(self.arms[0]))
 
     @property
     def n_comparator(self) -> int:
         """Number of rows kept in the comparator arm."""
-        return int(np.count_nonzero(self.kept & ~self.population.is_target))
+        return int(np.count_nonzero(self.arms[1]))
 
     @property
     def is_weighted(self) -> bool:
         """Whether rows of one arm have different weights."""
-        arms = (self.weight[self.kept & (self.population.treatment == a)] for a in (0, 1))
-        return any(w.size > 0 and bool((w != w[0]).any()) for w in arms)
+        weights = [self.weight[arm] for arm in self.arms]
+        return any(w.size > 0 and bool((w != w[0]).any()) for w in weights)
 
     @property
     def cluster(self) -> AnyArray:
@@ -155,10 +160,7 @@ People: TypeAlias = Population | Adjustment
 def start(people: People, *, allow_weights: bool = False) -> Adjustment:
     """What a step starts from: everybody, or those that trimming left.
 
-    Raises
-    ------
-    CohortError
-        "AlreadyAdjusted", if the people have weights or sets, which a further step would undo.
+    Weights and sets, which a further step would undo, raise "AlreadyAdjusted".
     """
     if isinstance(people, Population):
         everyone = np.ones(people.n_rows)

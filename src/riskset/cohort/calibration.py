@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from riskset._errors import CohortError, InputError, counted
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._types import AnyArray
 from riskset.cohort.empirical_null.fit import Null, fit_null
 from riskset.cohort.empirical_null.posterior import NullPosterior, null_posterior
@@ -17,11 +17,12 @@ from riskset.cohort.empirical_null.regression_posterior import ErrorPosterior, e
 from riskset.curves.followup import check_level
 from riskset.data.frame import data_frame
 
-__all__ = ["Calibration", "Controls", "ErrorModel", "Method", "calibrate", "leave_one_out"]
+__all__ = ["CalibratedEstimates", "Controls", "ErrorModel", "Method", "calibrate", "leave_one_out"]
 
 Numbers = NDArray[np.float64]
 Method = Literal["posterior", "likelihood"]
 
+ESTIMATED = ("log_rr", "lower", "upper", "se", "p", "one_sided_p")
 TOO_FEW, FEW = 5, 20
 LARGEST = float(np.log(100))
 """An estimate beyond a ratio of 100 is a failed fit."""
@@ -101,7 +102,7 @@ class Controls:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration:
+class CalibratedEstimates:
     """Calibrated estimates.
 
     Attributes
@@ -154,8 +155,7 @@ class Calibration:
 
     def columns(self) -> dict[str, AnyArray]:
         """Return one row per estimate."""
-        names = ("log_rr", "lower", "upper", "se", "p", "one_sided_p")
-        return {"estimate": np.arange(self.p.size)} | {n: getattr(self, n) for n in names}
+        return {"estimate": np.arange(self.p.size)} | {n: getattr(self, n) for n in ESTIMATED}
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return `columns` as a data frame."""
@@ -164,9 +164,9 @@ class Calibration:
     def __repr__(self) -> str:
         n = int(self.controls.is_negative.sum())
         if self.status != "ok":
-            return f"Calibration({counted(n, 'negative control')}: status {self.status!r})"
+            return f"CalibratedEstimates({counted(n, 'negative control')}: status {self.status!r})"
         return (
-            f"Calibration({counted(n, 'negative control')}: expected absolute error "
+            f"CalibratedEstimates({counted(n, 'negative control')}: expected absolute error "
             f"{self.ease:.3f}; coverage {self.coverage:.0%}, calibrated "
             f"{self.calibrated_coverage:.0%})"
         )
@@ -179,7 +179,7 @@ def calibrate(
     *,
     method: Method = "posterior",
     level: float = 0.95,
-) -> Calibration:
+) -> CalibratedEstimates:
     r"""Calibrate estimates and p values with control outcomes.
 
     With ``method="posterior"``, the distribution of an estimate is an `ErrorPosterior`, which
@@ -203,7 +203,7 @@ def calibrate(
 
     Returns
     -------
-    Calibration
+    CalibratedEstimates
 
     Raises
     ------
@@ -243,18 +243,9 @@ def calibrate(
     s = _column(se, "se", b.size, code="BadEstimates")
     negative = controls.is_negative
     n = int(negative.sum())
-    unknown = np.full(b.size, np.nan)
-    result = Calibration(
-        "too_few_controls",
-        unknown,
-        unknown,
-        unknown,
-        unknown,
-        unknown,
-        unknown,
-        controls=controls,
-        level=level,
-        notes=_notes(n),
+    unknown = dict.fromkeys(ESTIMATED, np.full(b.size, np.nan))
+    result = CalibratedEstimates(
+        "too_few_controls", **unknown, controls=controls, level=level, notes=_notes(n)
     )
     if n < TOO_FEW:
         return result
@@ -297,14 +288,7 @@ def leave_one_out(controls: Controls, method: Method = "posterior") -> Numbers:
 
 
 class _Learned(NamedTuple):
-    """What controls say about systematic error.
-
-    Attributes
-    ----------
-    null : Null
-    posterior : ErrorPosterior or None
-        With ``method="posterior"``; of all controls if there are enough positive ones.
-    """
+    """Systematic error as controls show it; the posterior only with ``method="posterior"``."""
 
     null: Null
     posterior: ErrorPosterior | None
@@ -313,12 +297,10 @@ class _Learned(NamedTuple):
     def of(cls, controls: Controls, method: Method) -> "_Learned":
         negative = controls.is_negative
         nb, ns = controls.log_rr[negative], controls.se[negative]
-        posterior = None
-        if method == "posterior" and controls.has_positive:
-            posterior = error_posterior(controls.log_rr, controls.se, controls.true_log_rr)
-        elif method == "posterior":
-            posterior = error_posterior(nb, ns)
-        return cls(fit_null(nb, ns), posterior)
+        known: tuple[Numbers, ...] = (nb, ns)
+        if controls.has_positive:
+            known = (controls.log_rr, controls.se, controls.true_log_rr)
+        return cls(fit_null(nb, ns), error_posterior(*known) if method == "posterior" else None)
 
     def p_values(self, b: Numbers, s: Numbers) -> tuple[Numbers, Numbers]:
         """Two-sided and upper one-sided p."""
@@ -347,10 +329,12 @@ class _Learned(NamedTuple):
 
 
 def _notes(n: int) -> tuple[Note, ...]:
-    have = counted(n, "usable negative control")
+    have = "there {n:?is|are} only {n:usable negative control|usable negative controls}"
+    values = {"n": Value("things", n)}
     if n < TOO_FEW:
-        return (Note("too_few_controls", (), f"{have} only; {TOO_FEW} are needed."),)
-    return (Note("few_controls", (), f"{have} only."),) if n < FEW else ()
+        values["needed"] = Value("setting", TOO_FEW)
+        return (Note("too_few_controls", (), f"{have}; {{needed}} are needed.", values),)
+    return (Note("few_controls", (), f"{have}.", values),) if n < FEW else ()
 
 
 def _column(values: object, name: str, n: int | None, code: str = "BadControls") -> Numbers:

@@ -13,7 +13,7 @@ they are, and divided by their total afterwards. The total is added up in the sa
 the mean of a covariate that everybody has is exactly 1 and its spread exactly 0.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -51,17 +51,10 @@ EQUAL_MEANS = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Of every column under one set of weights u, which add to 1.
+    """Moments of every column (p,) under one set of weights u, which add to 1.
 
-    Attributes
-    ----------
-    mean : (p,) float64
-    spread : (p,) float64
-        Sum of u (x - mean)^2.
-    squared : (p,) float64
-        Sum of u^2 (x - mean)^2.
-    concentration : float
-        Sum of u^2: 1 over the effective number of people.
+    `spread` is the sum of u (x - mean)^2, `squared` that of u^2 (x - mean)^2, and `concentration`
+    that of u^2, which is 1 over the effective number of people.
     """
 
     mean: Features
@@ -301,7 +294,7 @@ def balance(
     people = adjustment.population
     design = as_design(X, people.n_rows)
     runtime = Runtime.select("auto", n_threads)
-    target, kept = people.is_target, adjustment.kept
+    target = people.is_target
     everyone = np.ones(people.n_rows)
     weights = np.column_stack(
         [np.where(arm, w, 0.0) for w in (everyone, adjustment.weight) for arm in (target, ~target)]
@@ -310,7 +303,7 @@ def balance(
     n_target = int(np.count_nonzero(target))
     counts = [_ones(t0, n_target, design), _ones(c0, target.size - n_target, design)]
     if adjustment.is_weighted:
-        counts += counts_of_ones(design, [target & kept, ~target & kept], runtime)
+        counts += counts_of_ones(design, adjustment.arms, runtime)
     else:
         counts.append(_ones(t1, adjustment.n_target, design))
         counts.append(_ones(c1, adjustment.n_comparator, design))
@@ -466,12 +459,9 @@ def gap_of_means(one: Features, other: Features) -> Features:
 
 
 def arm_moments(design: Design, weights: Matrix, runtime: Runtime) -> list[Moments]:
-    """Moments of every column under several sets of weights, in the user's units.
+    """Moments of every column under up to 4 columns of weights (n, k), in the user's units.
 
-    Parameters
-    ----------
-    weights : (n, k) float64, >= 0, k <= 4
-        Of any size; u is a column divided by its sum. Where all are 0 the moments are NaN.
+    u is a column divided by its sum. Where all weights are 0 the moments are NaN.
     """
     k = weights.shape[1]
     lanes = np.zeros((design.n_rows, LANES))
@@ -531,7 +521,7 @@ def _again(
 
 
 def counts_of_ones(
-    design: Design, groups: list[NDArray[np.bool_]], runtime: Runtime
+    design: Design, groups: Sequence[NDArray[np.bool_]], runtime: Runtime
 ) -> list[Features]:
     """Number of ones of every binary column in groups of rows, NaN for other columns."""
     binary = np.flatnonzero(design.is_binary)
@@ -552,11 +542,7 @@ def stratum_variances(
 ) -> Iterator[tuple[int, Features]]:
     """Variance of the mean of every column in each stratum of one arm: (stratum, variance).
 
-    Parameters
-    ----------
-    stratum : (n,) int64
-        1, 2, ...; others are left out.
-    arm : (n,) bool
+    Strata are 1, 2, ...; rows with other numbers are left out.
     """
     numbers = np.unique(stratum[arm & (stratum > 0)])
     for low in range(0, numbers.size, LANES):

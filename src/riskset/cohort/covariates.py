@@ -16,19 +16,9 @@ __all__ = ["as_design", "coefficient_frame"]
 
 
 def as_design(X: object, n_rows: int | None = None) -> Design:
-    """The covariates of the rows of a population, in its order.
+    """A Design from any table of covariates; categories become ``column=level``, for every level.
 
-    Parameters
-    ----------
-    X : Design, Dataset, data frame, sparse matrix or array (n, p)
-        Categories of a frame become ``column=level``, for every level.
-    n_rows : int, optional
-        Default: any number.
-
-    Raises
-    ------
-    CohortError
-        "BadCovariates", if it has another number of rows, or missing or infinite values.
+    Another number of rows, and missing or infinite values, raise "BadCovariates".
     """
     try:
         design = _design(X)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import CohortError, InputError
+from riskset._messages import Value
 from riskset._types import AnyArray, Rows
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.outcomes import Outcomes
@@ -203,16 +204,15 @@ def _arms(
     outcomes: Outcomes, adjustment: Adjustment
 ) -> tuple[AnyArray, dict[str, Rows], dict[tuple[str, int], Rows], float]:
     """Names of the arms by row; times, times of events, and where curves end."""
-    target, kept = adjustment.population.is_target, adjustment.kept
-    names = np.where(target, *ARMS).astype(object)
-    own = {ARMS[0]: target & kept, ARMS[1]: ~target & kept}
+    names = np.where(adjustment.population.is_target, *ARMS).astype(object)
+    own = dict(zip(ARMS, adjustment.arms, strict=True))
     time = {arm: np.sort(outcomes.time[rows]) for arm, rows in own.items()}
     event_time = {
         (arm, cause): np.sort(outcomes.time[rows & (outcomes.status == cause)])
         for arm, rows in own.items()
         for cause in (1, 2)
     }
-    return names, time, event_time, float(np.quantile(outcomes.time[kept], 0.9))
+    return names, time, event_time, float(np.quantile(outcomes.time[adjustment.kept], 0.9))
 
 
 def need_arms(adjustment: Adjustment) -> None:
@@ -220,7 +220,11 @@ def need_arms(adjustment: Adjustment) -> None:
     if not adjustment.n_target or not adjustment.n_comparator:
         raise CohortError(
             "EmptyArm",
-            f"the arms have {adjustment.n_target:,} and {adjustment.n_comparator:,} people left, "
-            "and cannot be compared.",
-            hint=f"look at the attrition; the status is {adjustment.status!r}.",
+            "the arms have {target:,} and {comparator:,} people left, and cannot be compared.",
+            hint="look at the attrition; the status is {status}.",
+            values={
+                "target": Value("count", adjustment.n_target),
+                "comparator": Value("count", adjustment.n_comparator),
+                "status": Value("name", repr(adjustment.status)),
+            },
         )

@@ -93,16 +93,11 @@ class Diagnostics:
 
 @dataclass(frozen=True)
 class BalanceFacts:
-    """What the checks need to know of a balance.
+    """What the checks need of a balance, None if it is not known.
 
-    Attributes
-    ----------
-    largest : float or None
-        Largest size of a standardised difference after adjustment.
-    is_balanced : bool or None
-        Whether no difference is significantly above the threshold. None: the limit decides.
-    generalisability : float or None
-        `Balance.max_generalisability`.
+    `largest` is the largest size of a standardised difference after adjustment, and `is_balanced`
+    says whether no difference is significantly above the threshold; if it is None, the limit
+    decides.
     """
 
     largest: float | None = None

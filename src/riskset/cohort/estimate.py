@@ -32,20 +32,20 @@ EstimateStatus = Literal[
     "too_few_strata_for_cv",
 ]
 REASONS: dict[str, str] = {
-    "no_people": "nobody is left.",
-    "one_arm_empty": "one arm has nobody left.",
-    "no_events": "nobody who is left has the outcome.",
-    "events_in_one_arm": "only one arm has the outcome while the other is at risk, so that the "
-    "hazard ratio is 0 or infinite.",
-    "no_informative_strata": "no stratum or set has both arms at risk at an outcome.",
-    "not_estimable": "the effect cannot be told from the baseline or from the covariates (see the "
-    "notes for their names): leave those out.",
-    "not_converged": "the fit did not converge (see the notes): leave covariates out, or add a "
+    "no_people": "no people are left.",
+    "one_arm_empty": "one arm has no people left.",
+    "no_events": "none of the people who are left has the outcome.",
+    "events_in_one_arm": "only one arm has the outcome while the other is at risk, so the hazard "
+    "ratio is 0 or infinite.",
+    "no_informative_strata": "no stratum or set has both arms at risk when an outcome occurs.",
+    "not_estimable": "the effect cannot be separated from the baseline or from covariates, which "
+    "the notes name; remove these covariates.",
+    "not_converged": "the fit did not converge (see the notes); remove covariates, or add a "
     "penalty.",
-    "too_few_strata_for_cv": "there are fewer strata or people that tell anything than folds: ask "
-    "for fewer folds, or give a penalty of your own.",
+    "too_few_strata_for_cv": "there are fewer informative strata or people than folds; use fewer "
+    "folds, or give a penalty.",
 }
-"""Why there is no number."""
+"""Reasons why there is no finite hazard ratio, by status."""
 
 
 @dataclass(frozen=True, eq=False)

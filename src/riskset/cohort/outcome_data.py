@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from riskset._errors import CohortError, InputError
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._types import AnyArray, Features, Index, Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.covariate_filter import TidyInfo, tidy
@@ -29,7 +29,7 @@ from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import L1, Penalty
 from riskset.model.references import without_references
 
-__all__ = ["TREATMENT", "Covariates", "FitData", "fit_data", "interval_kind"]
+__all__ = ["TREATMENT", "OutcomeCovariates", "FitData", "fit_data", "interval_kind"]
 
 TREATMENT = "treatment"
 WEIGHTS_AS_COUNTS = (
@@ -39,17 +39,11 @@ WEIGHTS_AS_COUNTS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Covariates:
+class OutcomeCovariates:
     """Covariates of a whole population without the treatment.
 
-    Attributes
-    ----------
-    extra : Design or None
-        To adjust for.
-    groups : Design or None
-        Those with which the effect may differ.
-    checkpoint : path or None
-        Where the replicates of a cross-validation are kept; each reading has a file of its own.
+    `extra` are those to adjust for, and `groups` those with which the effect may differ. Replicates
+    of a cross-validation are kept in `checkpoint`, in a separate file for each reading.
     """
 
     extra: Design | None
@@ -79,25 +73,10 @@ class Covariates:
 class FitData:
     """What one model is fitted to.
 
-    Attributes
-    ----------
-    design : Design
-        The treatment, interactions, and covariates.
-    interactions : mapping of str to str
-        Name of each covariate of `groups` -> that of its product with the treatment.
-    y : structured array
-    arguments : dict
-        Weights, strata and clusters as `Cox.fit` calls them.
-    kind : str
-        How intervals are found.
-    estimator : Cox or FineGray
-        Not fitted.
-    notes : tuple of Note
-    cross_validation : CrossValidation or None
-    tidied : TidyInfo or None
-        What was done to the covariates.
-    n_covariates : int
-        Of the columns, the last; others are the treatment and interactions.
+    The columns of the design are the treatment, the interactions and, last, `n_covariates`
+    covariates. `interactions` maps each covariate of `groups` to its product with the treatment,
+    `arguments` are the weights, strata and clusters of `Cox.fit`, and `kind` is the method of the
+    intervals. The estimator is not fitted yet.
     """
 
     design: Design
@@ -133,7 +112,7 @@ class FitData:
 def fit_data(
     outcomes: Outcomes,
     adjustment: Adjustment,
-    covariates: Covariates,
+    covariates: OutcomeCovariates,
     reading: Reading,
     settings: OutcomeModel,
 ) -> FitData:
@@ -155,16 +134,21 @@ def fit_data(
     except CheckpointError:
         raise
     except InputError as error:  # such as none that carries information
-        text = f"no penalty can be chosen, so the covariates are left out: {error.on_one_line()}"
-        alone = Covariates(None, covariates.groups)
+        note = Note(
+            "no_penalty",
+            (),
+            "no penalty can be chosen, so the covariates are left out: {error}",
+            {"error": Value("sentence", error.sentence)},
+        )
+        alone = OutcomeCovariates(None, covariates.groups)
         found = fit_data(outcomes, adjustment, alone, reading, settings)
-        return replace(found, notes=(*found.notes, Note("no_penalty", (), text)))
+        return replace(found, notes=(*found.notes, note))
 
 
 def _assembled(
     outcomes: Outcomes,
     adjustment: Adjustment,
-    covariates: Covariates,
+    covariates: OutcomeCovariates,
     reading: Reading,
     settings: OutcomeModel,
 ) -> tuple[FitData, list[str], OutcomeModel]:
@@ -182,7 +166,8 @@ def _assembled(
         extra = tidied.design
     if extra is None or not extra.n_features:
         if extra is not None:
-            notes.append(Note("no_covariates", (), "no covariate says anything: there is none."))
+            text = "no covariate differs between people, so the model has none."
+            notes.append(Note("no_covariates", (), text))
         settings, extra = replace(settings, penalty=None, cross_validate=False), None
     if covariates.groups is not None:
         groups = covariates.groups

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._types import Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.estimate import Estimate, EstimateStatus, LikelihoodProfile, Subgroup
-from riskset.cohort.outcome_data import TREATMENT, Covariates, FitData, fit_data
+from riskset.cohort.outcome_data import TREATMENT, FitData, OutcomeCovariates, fit_data
 from riskset.cohort.outcomes import Outcomes, count_arms
 from riskset.cohort.resampling import Readjust, readjusted
 from riskset.cohort.settings import OutcomeModel
@@ -35,7 +35,7 @@ Ends = dict[str, tuple[float, float]]
 def fitted(
     outcomes: Outcomes,
     adjustment: Adjustment,
-    covariates: Covariates,
+    covariates: OutcomeCovariates,
     settings: OutcomeModel,
     empty: Estimate,
     readjust: Readjust | None,
@@ -100,10 +100,11 @@ def _separable_notes(names: Sequence[str]) -> list[Note]:
     if not names:
         return []
     text = (
-        f"no finite interaction with {', '.join(map(repr, names))}, which were left out: an arm of "
-        "the subgroup has no outcome, or nobody."
+        "no finite interaction with {names}, which were left out: an arm of the subgroup has no "
+        "outcome, or no people."
     )
-    return [Note("separable_interaction", tuple(names), text)]
+    values = {"names": Value("name", ", ".join(map(repr, names)))}
+    return [Note("separable_interaction", tuple(names), text, values)]
 
 
 def _answer(
@@ -278,8 +279,13 @@ def _resampled(
         draws.append(_log_hr(people, made, plain, found))
     known: Rows = np.array([b for b in draws if not np.isnan(b)])
     if known.size < len(draws):
-        text = f"{len(draws) - known.size:,} of {len(draws):,} resamples have no estimate."
-        found = replace(found, notes=(*found.notes, Note("replicates_left_out", (), text)))
+        note = Note(
+            "replicates_left_out",
+            (),
+            "{lost:,} of {n:resample has|resamples have} no estimate.",
+            {"lost": Value("things", len(draws) - known.size), "n": Value("things", len(draws))},
+        )
+        found = replace(found, notes=(*found.notes, note))
     ends = interval_ends("percentile", found.log_hr, known, settings.level)
     return _with_interval(found, ends.lower, ends.upper, NAN)
 
@@ -290,6 +296,6 @@ def _log_hr(outcomes: Outcomes, made: Adjustment, settings: OutcomeModel, found:
         return NAN
     if found.reading == "stratified" and made.set_id is None:
         return NAN
-    data = fit_data(outcomes, made, Covariates(None, None), found.reading, settings)
+    data = fit_data(outcomes, made, OutcomeCovariates(None, None), found.reading, settings)
     model = data.estimator.fit(data.design, data.y, **data.arguments)
     return float(model.coef_[0]) if model.status_ in ("converged", "infinite_estimate") else NAN

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from riskset._errors import CohortError, counted
+from riskset._errors import CohortError
 from riskset._keywords import takes
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._settings import bad_setting
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design
 from riskset.cohort.estimate import Estimate, EstimateStatus, Reading
-from riskset.cohort.outcome_data import Covariates
+from riskset.cohort.outcome_data import OutcomeCovariates
 from riskset.cohort.outcome_fit import fitted
 from riskset.cohort.outcomes import Outcomes, count_arms
 from riskset.cohort.resampling import Readjust
@@ -117,7 +117,7 @@ def fit_outcome(
             hint="leave `readjust` out, or the covariates and interactions.",
         )
     # The effect itself is that of the first level of each category.
-    beside = Covariates(
+    beside = OutcomeCovariates(
         extra, None if groups is None else without_references(groups, None), checkpoint
     )
     found = [_estimate(outcomes, adjustment, beside, r, settings, readjust) for r in wanted]
@@ -171,26 +171,29 @@ def _check_adjustment(adjustment: Adjustment) -> None:
         )
     if adjustment.kind != "matching" or adjustment.set_id is None:
         return
-    alone = 0 if adjustment.estimand == "atu" else 1
-    own = adjustment.kept & (adjustment.population.treatment == alone)
+    alone = 1 if adjustment.estimand == "atu" else 0
+    own = adjustment.arms[alone]
     sets, times = np.unique(adjustment.set_id[own], return_counts=True)
     several = sets[times > 1]
     if several.size:
-        word = "target" if alone else "comparator"
-        have = "has" if several.size == 1 else "have"
+        word = ("target", "comparator")[alone]
         raise CohortError(
             "BadAdjustment",
-            f"{counted(several.size, 'matched set')} {have} more than one {word} (first: set "
-            f"{several[0]}).",
+            "{n:matched set has|matched sets have} more than one {arm} (first: set {set}).",
             hint="make sets with riskset.cohort.match, or call the adjustment a stratification.",
             details={"sets": several[:3].tolist(), "count": int(several.size)},
+            values={
+                "n": Value("count", several.size),
+                "arm": Value("name", word),
+                "set": Value("measure", several[0]),
+            },
         )
 
 
 def _estimate(
     outcomes: Outcomes,
     adjustment: Adjustment,
-    covariates: Covariates,
+    covariates: OutcomeCovariates,
     reading: Reading,
     settings: OutcomeModel,
     readjust: Readjust | None,
@@ -213,7 +216,8 @@ def _estimate(
     if status != "ok":
         return replace(empty, status=status)
     if target.outcomes + comparator.outcomes < FEW_EVENTS:
-        few = Note("few_events", (), f"there are fewer than {FEW_EVENTS} outcomes.")
+        limit = {"limit": Value("setting", FEW_EVENTS)}
+        few = Note("few_events", (), "there are fewer than {limit} outcomes.", limit)
         empty = replace(empty, notes=(*empty.notes, few))
     return fitted(outcomes, adjustment, covariates, settings, empty, readjust)
 

@@ -36,14 +36,10 @@ SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """Follow-up of every row of a population.
+    """Follow-up of every row of a population (n,).
 
-    Attributes
-    ----------
-    time : (n,) float64, > 0
-        Days at risk, the first and the last one counted.
-    status : (n,) int64
-        0 = censored, 1 = outcome, 2 = competing event.
+    Times are days at risk, including the first and the last; the status is 0 = censored, 1 =
+    outcome or 2 = competing event.
     """
 
     time: Rows
@@ -60,18 +56,9 @@ class Outcomes:
     ) -> "Outcomes":
         """Check `riskset.Surv(time, status)` of all rows of a population, which may have none.
 
-        Parameters
-        ----------
-        cause : int or str, optional
-            The code or the label of the outcome, all other events being competing ones. None: codes
-            are 0, 1 = outcome and 2 = competing event, or there is one label only.
-        only_time : bool
-            Whether the kind of event does not matter, so that nobody need name it.
-
-        Raises
-        ------
-        CohortError
-            "BadOutcome".
+        All events other than `cause` are competing. Without it, codes are 0, 1 = outcome and 2 =
+        competing event, or there is only one label. With `only_time` the kind of event does not
+        matter. Errors have the code "BadOutcome".
         """
         if not adjustment.population.n_rows and isinstance(y, np.ndarray) and not y.size:
             return cls(np.zeros(0), np.zeros(0, dtype=np.int64))
@@ -167,11 +154,8 @@ class ArmCounts:
 
 def count_arms(outcomes: Outcomes, adjustment: Adjustment) -> tuple[ArmCounts, ArmCounts]:
     """Target and comparator of those whom an adjustment keeps."""
-    people, kept = adjustment.population, adjustment.kept
-    target, comparator = (
-        _count(outcomes, people.person_id, adjustment.weight, kept & (people.treatment == a))
-        for a in (1, 0)
-    )
+    person, weight = adjustment.population.person_id, adjustment.weight
+    target, comparator = (_count(outcomes, person, weight, rows) for rows in adjustment.arms)
     return target, comparator
 
 
@@ -221,14 +205,8 @@ def _weighted_rate(
 
 
 def poisson_interval(events: int, level: float = 0.95) -> tuple[float, float]:
-    """Exact interval of the mean of a Poisson number.
+    """Exact interval of the mean of a Poisson number (Garwood 1936, doi:10.1093/biomet/28.3-4.437).
 
-    References
-    ----------
-    Garwood (1936), Biometrika 28, 437-442, doi:10.1093/biomet/28.3-4.437.
-
-    Examples
-    --------
     >>> poisson_interval(0)
     (0.0, 3.688...)
     """
@@ -341,8 +319,7 @@ def followup(y: object, adjustment: People, end_reason: object = None) -> Follow
         except InputError as error:
             raise CohortError("BadOutcome", error.message, hint=error.hint) from None
     quantiles, days, ends = [], [], []
-    for arm in (1, 0):
-        rows = adjustment.kept & (adjustment.population.treatment == arm)
+    for rows in adjustment.arms:
         time = outcomes.time[rows]
         quantiles.append(np.quantile(time, SHARES) if time.size else np.full(len(SHARES), np.nan))
         days.append(float(time.sum()))

@@ -158,18 +158,9 @@ def logit(score: Rows) -> Rows:
 
 
 def block_codes(within: object, n_rows: int) -> tuple[Index, tuple[tuple[object, ...], ...]]:
-    """Blocks by the combinations of labels, missing labels being labels of their own.
+    """Codes (n,) of the combinations of labels, and the combination of each code.
 
-    Parameters
-    ----------
-    within : (n,) labels, or a sequence of label arrays
-        An empty sequence: one block.
-
-    Returns
-    -------
-    codes : (n,) int64
-    labels : tuple of tuple
-        The combination of each code.
+    Missing values form their own label; an empty sequence of labels makes one block.
     """
     columns = [] if isinstance(within, (list, tuple)) and not within else label_columns(within)
     coded = [_block_column(column, n_rows) for column in columns]
@@ -242,13 +233,7 @@ def _ids(values: object, name: str, n: int) -> AnyArray:
 
 
 def check_unique(ids: AnyArray, what: str, hint: str) -> None:
-    """Refuse identifiers that occur more than once.
-
-    Raises
-    ------
-    CohortError
-        "DuplicateId".
-    """
+    """Refuse identifiers that occur more than once, with the code "DuplicateId"."""
     names, times = np.unique(ids, return_counts=True)
     again = names[times > 1]
     if again.size:

@@ -1,4 +1,4 @@
-"""Covariates that say who was treated, found before a propensity score is fitted."""
+"""Covariates that nearly determine the treatment, reported before a propensity score is fitted."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._errors import CohortError, counted
-from riskset._messages import Note
+from riskset._errors import CohortError
+from riskset._messages import Note, Value
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, is_number
 from riskset.cohort.population import Population
@@ -17,7 +17,13 @@ from riskset.data.frame import data_frame
 from riskset.model.penalty import Penalty
 from riskset.model.references import without_levels, without_references
 
-__all__ = ["Covariates", "OnHighCorrelation", "TreatmentCovariates", "correlations", "one_arm_only"]
+__all__ = [
+    "ScoreCovariates",
+    "OnHighCorrelation",
+    "TreatmentCovariates",
+    "correlations",
+    "one_arm_only",
+]
 
 OnHighCorrelation = Literal["error", "exclude", "warn"]
 
@@ -135,17 +141,8 @@ def one_arm_only(design: Design, is_target: NDArray[np.bool_]) -> Index:
 
 
 @dataclass(frozen=True)
-class Covariates:
-    """Those of the model, and what was found about them.
-
-    Attributes
-    ----------
-    design : Design
-        Of the model.
-    high_correlation, one_arm_only : TreatmentCovariates
-    excluded : tuple of str
-    notes : tuple of Note
-    """
+class ScoreCovariates:
+    """The covariates of the model, and those that nearly determine the treatment."""
 
     design: Design
     high_correlation: TreatmentCovariates
@@ -161,7 +158,7 @@ class Covariates:
         action: OnHighCorrelation,
         limit: float,
         penalty: Penalty | None,
-    ) -> "Covariates":
+    ) -> "ScoreCovariates":
         """Look for covariates that determine the treatment, among all levels of categories.
 
         The model has all but those excluded and the first levels that `penalty` leaves no room
@@ -189,13 +186,14 @@ class Covariates:
 def _notes_on_high(
     found: TreatmentCovariates, action: OnHighCorrelation, limit: float
 ) -> list[Note]:
-    k = len(found)
-    if not k:
+    if not len(found):
         return []
+    listed, values = _named(found)
     what = (
-        f"{counted(k, 'covariate')} {'has' if k == 1 else 'have'} a correlation of at least "
-        f"{limit:g} with the treatment: {_named(found)}"
+        "{n:covariate has|covariates have} a correlation of at least {limit:g} with the treatment: "
+        + listed
     )
+    values["limit"] = Value("setting", limit)
     if action == "error":
         raise CohortError(
             "HighCorrelation",
@@ -203,22 +201,29 @@ def _notes_on_high(
             hint="leave out what is the treatment by another name, such as the drug itself, or "
             "all of them by `on_high_correlation='exclude'`; 'warn' keeps them.",
             details={name: column.tolist() for name, column in found.columns().items()},
+            values=values,
         )
     ending = "left out." if action == "exclude" else "kept in the model."
-    return [Note("high_correlation", found.names, f"{what}; {ending}")]
+    return [Note("high_correlation", found.names, f"{what}; {ending}", values)]
 
 
 def _notes_on_rare(found: TreatmentCovariates) -> list[Note]:
-    k = len(found)
-    if not k:
+    if not len(found):
         return []
+    listed, values = _named(found)
     text = (
-        f"{counted(k, 'covariate')} of at least {LEAST_ROWS} people {'is' if k == 1 else 'are'} "
-        f"found in one arm only: {_named(found)}."
+        "{n:covariate|covariates} of at least {least} people {n:?occurs|occur} in one arm only: "
+        f"{listed}."
     )
-    return [Note("one_arm_only", found.names, text)]
+    values["least"] = Value("setting", LEAST_ROWS)
+    return [Note("one_arm_only", found.names, text, values)]
 
 
-def _named(found: TreatmentCovariates) -> str:
-    shown = [f"{name!r} ({r:.2f})" for name, r in zip(found.names, found.correlation, strict=True)]
-    return ", ".join(shown[:5]) + (f" and {len(shown) - 5:,} more" if len(shown) > 5 else "")
+def _named(found: TreatmentCovariates) -> tuple[str, dict[str, Value]]:
+    """Part of a template that lists covariates with their correlations, and its values."""
+    values = {"n": Value("things", len(found)), "more": Value("things", len(found) - 5)}
+    parts = []
+    for name, r, letter in zip(found.names, found.correlation, "abcde", strict=False):
+        values |= {letter: Value("name", repr(name)), f"r_{letter}": Value("measure", r)}
+        parts.append(f"{{{letter}}} ({{r_{letter}:.2f}})")
+    return ", ".join(parts) + (" and {more:,} more" if len(found) > 5 else ""), values

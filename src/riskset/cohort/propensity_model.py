@@ -17,7 +17,7 @@ from riskset._types import AnyArray, Index
 from riskset.cohort.adjustment import Adjustment, People, start
 from riskset.cohort.covariates import as_design
 from riskset.cohort.population import EXTREME_LOGIT, Population, logit
-from riskset.cohort.propensity_checks import Covariates
+from riskset.cohort.propensity_checks import ScoreCovariates
 from riskset.cohort.propensity_result import PropensityScore, ScoreStatus
 from riskset.cohort.settings import PropensityModel
 from riskset.data.design import Design
@@ -33,12 +33,12 @@ from riskset.solve.result import UNCERTIFIED, Solution
 __all__ = ["propensity_score"]
 
 REASONS = {
-    "one_arm_empty": "an arm has nobody, so there is no score.",
+    "one_arm_empty": "one arm has no people, so there is no score.",
     "no_covariates": "no covariate differs between people, so there is no score.",
-    "ps_constant": "no covariate was chosen: all scores are the share of the target.",
-    "separated": "covariates tell some people of the two arms apart for certain, with scores of 0 "
-    "or 1 (see the note `infinite`): leave these covariates out, or use a penalty.",
-    "not_converged": "the fit did not converge: see the note `max_iter`.",
+    "ps_constant": "the model has no covariate, so all scores equal the proportion of the target.",
+    "separated": "covariates determine the treatment of some people with certainty (see the note "
+    "`infinite`); remove these covariates, or use a penalty.",
+    "not_converged": "the fit did not converge (see the note `max_iter`).",
 }
 
 
@@ -136,7 +136,7 @@ def propensity_score(
     rows = _sampled(everybody, settings.max_rows)
     is_part = rows.size < population.n_rows
     fitted = population.take(rows) if is_part else population
-    covariates = Covariates.check(
+    covariates = ScoreCovariates.check(
         design.take_rows(rows) if is_part else design,
         fitted,
         settings.on_high_correlation,
@@ -203,7 +203,7 @@ class _Task:
     """The fit of one score."""
 
     people: Population
-    covariates: Covariates
+    covariates: ScoreCovariates
     runtime: Runtime
     tol: float
     max_iter: int

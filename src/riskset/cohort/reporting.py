@@ -2,44 +2,21 @@
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import datetime
+from typing import Any
 
 __all__ = ["report"]
 
 
-def report(
-    study: object,
-    path: str | Path,
-    *,
-    language: str = "en",
-    blind: bool = True,
-    min_cell_count: int = 5,
-    theme: str = "light",
-    curves: str | None = None,
-    date: "str | datetime.date | None" = None,
-) -> Path:
-    """Write the HTML report of a study and its numbers as JSON; see `riskset.report.write`.
+def report(study: object, path: str | Path, **options: Any) -> Path:
+    """Write the HTML report of a study and its numbers as JSON.
 
     Parameters
     ----------
     study : path or StudyResults
         Results of a study.
-    path, language, blind, min_cell_count, theme, curves, date
+    path, **options
         As for `riskset.report.write`.
     """
-    # The report stands above all steps of a study, so it is found only when it is asked for.
-    write = importlib.import_module("riskset.report").write
-    made: Path = write(
-        study,
-        path,
-        language=language,
-        blind=blind,
-        min_cell_count=min_cell_count,
-        theme=theme,
-        curves=curves,
-        date=date,
-    )
+    # Reports are built on all steps of a study, so the import has to wait for the first call.
+    made: Path = importlib.import_module("riskset.report").write(study, path, **options)
     return made

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import counted
 from riskset._keywords import takes
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._settings import Settings, same_as, settings
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment, People, start
@@ -127,13 +127,9 @@ def risk_difference(
 
     Parameters
     ----------
-    y : (n,) structured array
-        `riskset.Surv(time, status)` of the whole population.
-    adjustment : Adjustment or Population
+    y, adjustment, cause
+        As for `survival`.
     times : number or (k,) numbers
-    cause : int or str, optional
-        Code or label of the outcome in `y`. All other events compete with it. Required if `y` has
-        labels; otherwise 1 is the outcome and 2 a competing event.
     settings : Resampling
     readjust : callable, optional
         As for `fit_outcome`. Persons of the whole population are then resampled.
@@ -209,38 +205,29 @@ def risk_difference(
 
 
 def end_notes(times: Rows, ends: Mapping[str, float]) -> tuple[Note, ...]:
-    """A note for each arm of which the risk is not known at some of the times.
-
-    Parameters
-    ----------
-    times : (k,) float64
-    ends : mapping of str to float
-        The time up to which the risk of each arm is known.
-    """
+    """A note for each arm whose risk is not known at some of the times (k,), by its end."""
     notes = []
     for arm, end in ends.items():
         late = times[times > end]
         if late.size:
-            listed = ", ".join(f"{time:g}" for time in late)
             text = (
-                f"the follow-up of the {arm} ends after {end:g} days, so its risk by day "
-                f"`{listed}` is not known."
+                "the follow-up of the {arm} ends after {end:g} days, so its risk by day {times} is "
+                "not known."
             )
-            notes.append(Note("follow_up_ends", (), text))
+            values = {
+                "arm": Value("name", arm),
+                "end": Value("count", end),
+                "times": Value("setting", ", ".join(f"{time:g}" for time in late)),
+            }
+            notes.append(Note("follow_up_ends", (), text, values))
     return tuple(notes)
 
 
 class _Arm(NamedTuple):
     """Rows of an arm in the order of their times, ready for any weights.
 
-    Attributes
-    ----------
-    rows : (m,) int64
-    any_event, outcome : (m,) bool
-    first : (g,) int64
-        The first row of each distinct time.
-    place : (k,) int64
-        Number of distinct times up to each time asked for.
+    `first` is the first row of each distinct time, and `place` the number of distinct times up to
+    each requested time.
     """
 
     rows: Index
@@ -282,8 +269,8 @@ class _Arm(NamedTuple):
 
 def _arms(outcomes: Outcomes, adjustment: Adjustment, times: Rows) -> list[_Arm]:
     found = []
-    for arm in (1, 0):
-        rows = np.flatnonzero(adjustment.kept & (adjustment.population.treatment == arm))
+    for arm in adjustment.arms:
+        rows = np.flatnonzero(arm)
         rows = rows[np.argsort(outcomes.time[rows], kind="stable")]
         distinct, first = np.unique(outcomes.time[rows], return_index=True)
         status = outcomes.status[rows]

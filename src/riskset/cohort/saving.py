@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from riskset.cohort.attrition_table import Attrition
-from riskset.cohort.calibration import Calibration
+from riskset.cohort.calibration import CalibratedEstimates
 from riskset.cohort.covariate_balance import Balance
 from riskset.cohort.covariate_filter import TidyInfo
 from riskset.cohort.curves import ArmCurves
@@ -27,7 +27,7 @@ CLASSES = classes_of(
     ArmCurves,
     Attrition,
     Balance,
-    Calibration,
+    CalibratedEstimates,
     Diagnostics,
     Discrimination,
     ElasticNet,
@@ -86,4 +86,5 @@ def load(folder: str | os.PathLike[str]) -> Any:
     InputError
         If the folder does not exist, is damaged, or was written by another version.
     """
-    return read_object(Path(folder), CLASSES)
+    former = {"Calibration": CalibratedEstimates}  # its name in earlier versions
+    return read_object(Path(folder), {**CLASSES, **former})

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from riskset._errors import counted
 from riskset._keywords import takes
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._types import Index, Rows
 from riskset.cohort.adjustment import Adjustment, Estimand, People, narrowed, start
 from riskset.cohort.population import block_codes
@@ -128,8 +127,9 @@ def _notes(found: int, asked: int, left: int) -> tuple[Note, ...]:
             Note(
                 "strata_merged",
                 (),
-                f"many scores are equal, so there are {counted(found, 'stratum', 'strata')} "
-                f"instead of {asked:,}.",
+                "many scores are equal, so there {found:?is|are} {found:stratum|strata} instead of "
+                "{asked:,}.",
+                {"found": Value("things", found), "asked": Value("setting", asked)},
             )
         )
     if left == 1:

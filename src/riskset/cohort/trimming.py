@@ -118,11 +118,7 @@ def crump_limit(score: Rows) -> float:
     .. math:: \frac{1}{\alpha (1 - \alpha)} = 2 \, \mathrm{mean}\left[\frac{1}{e (1 - e)} \,\Big|\,
         \frac{1}{e (1 - e)} \le \frac{1}{\alpha (1 - \alpha)}\right]
 
-    0 if no one must be trimmed.
-
-    References
-    ----------
-    Crump et al. (2009), Biometrika 96, 187-199, doi:10.1093/biomet/asn055.
+    0 if no one must be trimmed. By Crump et al. (2009), Biometrika 96, 187-199.
     """
     with np.errstate(divide="ignore"):
         spread = np.sort(1.0 / (score * (1.0 - score)))

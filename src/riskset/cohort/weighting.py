@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._errors import CohortError, counted
+from riskset._errors import CohortError
 from riskset._keywords import takes
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._types import Rows
 from riskset.cohort.adjustment import (
     Adjustment,
@@ -131,18 +131,22 @@ def _check_positivity(score: Rows, target: NDArray[np.bool_], estimand: str) -> 
     of_target, of_comparator = DIVIDES_BY.get(estimand, (False, False))
     low = target & (score < POSITIVE) & of_target
     high = ~target & (score > 1 - POSITIVE) & of_comparator
-    found = {
-        "target": (int(low.sum()), "target with a score", "targets with scores", "0"),
-        "comparator": (int(high.sum()), "comparator with a score", "comparators with scores", "1"),
-    }
-    listed = [f"{counted(n, one, many)} of about {e}" for n, one, many, e in found.values() if n]
+    found = {"target": int(low.sum()), "comparator": int(high.sum())}
+    listed = [
+        f"{{{arm}:{arm} with a score|{arm}s with scores}} of about {{near_{arm}}}"
+        for arm, n in found.items()
+        if n
+    ]
     if listed:
+        values = {arm: Value("count", n) for arm, n in found.items()}
+        values |= {"near_target": Value("setting", 0), "near_comparator": Value("setting", 1)}
         raise CohortError(
             "Positivity",
-            f"weights for {estimand!r} would be beyond all bounds for {' and '.join(listed)}.",
+            f"weights for {{estimand}} would be infinite or nearly so for {' and '.join(listed)}.",
             hint="trim first, use `estimand='ato'`, or match instead; and look for a covariate "
             "that determines the treatment.",
-            details={arm: n for arm, (n, *_) in found.items()},
+            details=found,
+            values=values | {"estimand": Value("name", repr(estimand))},
         )
 
 
@@ -161,14 +165,16 @@ def _notes(weights: Rows, target: NDArray[np.bool_]) -> tuple[Note, ...]:
         own = weights[arm]
         if not own.size:
             continue
+        word = Value("name", name)
         size = effective_size(own)
         if size < LOW_SHARE * own.size:
             notes.append(
                 Note(
                     "low_effective_size",
                     (),
-                    f"the {name} has an effective size of {size:,.0f} only, of "
-                    f"{counted(own.size, 'person', 'people')}; consider trimming or 'ato'.",
+                    "the {arm} has an effective size of only {size:,.0f}, of {n:person|people}; "
+                    "consider trimming or 'ato'.",
+                    {"arm": word, "size": Value("count", size), "n": Value("count", own.size)},
                 )
             )
         heaviest = float(own.max() / own.sum())
@@ -177,7 +183,8 @@ def _notes(weights: Rows, target: NDArray[np.bool_]) -> tuple[Note, ...]:
                 Note(
                     "heavy_person",
                     (),
-                    f"one person holds {heaviest:.1%} of the weight of the {name}.",
+                    "one person has {share:.1%} of the weight of the {arm}.",
+                    {"arm": word, "share": Value("measure", heaviest)},
                 )
             )
     return tuple(notes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset.data.column_roles import ColumnRoles
 from riskset.data.frame import FrameEncoder
 from riskset.data.levels import MANY_LEVELS, is_missing_code
@@ -26,9 +26,9 @@ def notes_on_columns(
             Note(
                 "identifier",
                 (name,),
-                f"{table.words.column(name)} looks like an identifier, but is used as a covariate: "
-                "name it with `id`, `cluster` or `strata`, or "
-                "leave it out with `drop`, unless it is an amount.",
+                "{column} looks like an identifier, but is used as a covariate: name it with "
+                "`id`, `cluster` or `strata`, or leave it out with `drop`, unless it is an amount.",
+                {"column": Value("name", table.words.column(name))},
             )
             for name in encoder.identifiers
         ),
@@ -44,37 +44,46 @@ def _notes_on_recognised(table: Table, asked: ColumnRoles, roles: ColumnRoles) -
     ]
     if not found:
         return []
-    place, listed = table.words.place, " and ".join(found)
-    return [Note("recognised", (), f"{place} has OHDSI's names: took {listed}.")]
+    values = {
+        "place": Value("name", table.words.place),
+        "listed": Value("name", " and ".join(found)),
+    }
+    return [Note("recognised", (), "{place} has OHDSI's names: took {listed}.", values)]
 
 
 def _notes_on_levels(table: Table, encoder: FrameEncoder) -> Iterator[Note]:
     words = table.words
     for name in encoder.single_level:
-        level = encoder.levels[name][0]
+        values = {
+            "column": Value("name", words.column(name)),
+            "level": Value("name", repr(encoder.levels[name][0])),
+        }
         yield Note(
             "constant",
             (name,),
-            f"{words.column(name)} has the level {level!r} in every row, so no model can use it.",
+            "{column} has the level {level} in every row, so no model can use it.",
+            values,
         )
     for name, levels in encoder.levels.items():
-        column = words.column(name)
+        column = Value("name", words.column(name))
         codes = [level for level in levels if is_missing_code(level)]
         if codes:
-            shown = " and ".join(map(repr, codes))
+            values = {"column": column, "codes": Value("name", " and ".join(map(repr, codes)))}
             yield Note(
                 "missing_codes",
                 (name,),
-                f"{column} has the level {shown}, which counts as a category like any other; if it "
+                "{column} has the level {codes}, which counts as a category like any other; if it "
                 "stands for missing values, drop or impute these rows.",
+                values,
             )
         if len(levels) > MANY_LEVELS:
             yield Note(
                 "many_levels",
                 (name,),
-                f"{column} has {len(levels):,} levels, each of which is a covariate; if they are "
-                "groups and not a characteristic, name it with `cluster` or `strata`, or leave it "
-                "out with `drop`.",
+                "{column} has {n:,} levels, each of which is a covariate; if they are groups and "
+                "not a characteristic, name it with `cluster` or `strata`, or leave it out with "
+                "`drop`.",
+                {"column": column, "n": Value("things", len(levels))},
             )
 
 
@@ -85,8 +94,9 @@ def _notes_on_index(table: Table, roles: ColumnRoles) -> list[Note]:
         Note(
             "index",
             (name,),
-            f"{table.words.column(name)} is the index of a pandas frame, so it is not used as a "
-            "covariate; if it is one, call reset_index() before the data are written.",
+            "{column} is the index of a pandas frame, so it is not used as a covariate; if it is "
+            "one, call reset_index() before the data are written.",
+            {"column": Value("name", table.words.column(name))},
         )
         for name in names
         if not INDEX.fullmatch(name)
@@ -100,25 +110,28 @@ def notes_on_entries(
 
     The model has `n_covariates` of the long table, of which `n_occurring` have entries.
     """
-    unseen = n_dropped.get("unseen_covariates", 0)
+    covariates = {
+        "unseen": Value("things", n_dropped.get("unseen_covariates", 0)),
+        "known": Value("things", n_occurring),
+    }
     sentences = {
         "unknown_rows": "entries of the long table left out because the outcomes do not have "
-        "their rows: {:,}.",
+        "their rows: {n:,}.",
         "repeated_entries": "entries of the long table merged with another one of the same row and "
-        "covariate: {:,}.",
+        "covariate: {n:,}.",
         "entries_of_unseen_covariates": "entries of the long table left out because the model was "
-        f"fitted without their covariates: {{:,}} (of {unseen:,} covariates; the model knows "
-        f"{n_occurring:,}).",
+        "fitted without their covariates: {n:,} (of {unseen:,} covariates; the model knows "
+        "{known:,}).",
     }
     notes = [
-        Note("dropped", (), sentence.format(n_dropped[what]))
-        for what, sentence in sentences.items()
+        Note("dropped", (), text, {"n": Value("count", n_dropped[what]), **covariates})
+        for what, text in sentences.items()
         if what in n_dropped
     ]
     if n_covariates and not n_occurring:
         message = (
-            "no entry of the long table belongs to any row, so the model's "
-            f"{n_covariates:,} covariates of such a table are 0 in every row."
+            "no entry of the long table belongs to any row, so the model's {n:,} covariates of such "
+            "a table are 0 in every row."
         )
-        notes.append(Note("no_entries", (), message))
+        notes.append(Note("no_entries", (), message, {"n": Value("things", n_covariates)}))
     return tuple(notes)

@@ -79,19 +79,8 @@ def hidden_in_balance(
     A covariate of zeros and ones is hidden in an arm if few have it, or if all but few do. All its
     differences are then hidden, because with the other counts they reveal how many have it. The
     side of the limit on which they are stays; where that alone would reveal a count, the other
-    counts are hidden, too.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        With the columns of the table `balance`.
-    sizes : mapping
-        Rows of both arms before and after.
-    least : int
-    limit : float, optional
-        Of differences, if the rows say on which side of it they are.
-    sd : {"before", "current"}
-        Whose standard deviation divides the differences.
+    counts are hidden, too. `limit` is that of the column `balanced`, if the rows have it, and `sd`
+    says whose standard deviation divides the differences.
     """
     cells = _few_cells(rows, sizes, least)
     for places in _parts(rows):

@@ -39,7 +39,7 @@ def _rule(apply: Callable[[Sequence[Any], Any], Iterable[ResultRow]], *columns: 
 
 
 RULES: dict[str, SharingRule] = {
-    "runs": _rule(sentences.share_reasons, "reason"),
+    "runs": _rule(sentences.share_reasons, "reason", "reason_values"),
     "attrition": _rule(
         people.share_attrition,
         *_both("persons", "exposures"),
@@ -52,7 +52,7 @@ RULES: dict[str, SharingRule] = {
     ),
     "ps": _rule(
         people.share_scores, "n_target", "n_comparator", "equipoise", "intercept",
-        "log_likelihood", "reason",
+        "log_likelihood", "reason", "reason_values",
     ),
     "ps_coefficients": _rule(covariates.share_score_coefficients, "coef", *MEANS),
     "ps_flagged": _rule(covariates.share_flagged, "correlation", *MEANS),
@@ -92,7 +92,7 @@ RULES: dict[str, SharingRule] = {
     ),
     "event_weeks": _rule(over_time.share_weeks, "events", "people"),
     "calendar": _rule(people.share_calendar, "starts"),
-    "warnings": _rule(sentences.share_remarks, "message"),
+    "warnings": _rule(sentences.share_remarks, "message", "message_values"),
 }  # fmt: skip
 """How each table is shared. Tables without guarded columns need no rule: every number in them is a
 setting, or a result from which no count of people follows."""
@@ -107,21 +107,10 @@ WITHHELD: Mapping[str, tuple[str, ...]] = {
 
 
 class Disclosure:
-    """Tables of results as they may be shared.
+    """Tables of results as they may be shared; `source` returns the rows of a table by its name.
 
-    Parameters
-    ----------
-    source : callable
-        The rows of a table by its name.
-    tables : mapping
-        The row class of every table, by the name of the table.
-    least : int
-        Counts above 0 and below it are hidden, and what reveals them; 0 hides nothing.
-
-    Raises
-    ------
-    DisclosureError
-        If a table has a column whose kind asks for a rule, and there is none.
+    Counts above 0 and below `least` are hidden, and what reveals them; 0 hides nothing. A table
+    with a guarded column that has no rule raises a `DisclosureError`.
     """
 
     def __init__(

@@ -123,13 +123,8 @@ def events_apart(
 ) -> list[int]:
     """Places of times at which a curve may be shown: none has few events since another one.
 
-    Parameters
-    ----------
-    events : (n,) numbers
-        People with an event by each time.
-    known : sequence of numbers
-        What readers know of events by some times, such as in all.
-    least : int
+    `events` (n,) are the people with an event by each time, and `known` are numbers of events by
+    some times that readers know, such as the total.
 
     Examples
     --------
@@ -179,14 +174,21 @@ OF_RISK = tuple(
 
 def share_at_risk(rows: Sequence[AtRiskRow], results: Results) -> Iterator[AtRiskRow]:
     """No two numbers at risk of an arm differ by few people, who left in between."""
+    names = ("people", "weighted", "effective")
+    return _without_near_people(rows, (*RUN, "adjusted", "arm"), "time", names, results.least)
+
+
+def _without_near_people(
+    rows: Sequence[RowT], group: Sequence[str], order: str, names: Sequence[str], least: int
+) -> Iterator[RowT]:
+    """Rows without the columns `names` where `people` of two times of a group differ by few."""
     hidden: set[int] = set()
-    for places in grouped(rows, (*RUN, "adjusted", "arm")):
-        places = sorted(places, key=lambda k: -rows[k].time)
-        counts = [number(rows[k].people) for k in places]
-        mask = hide_totals(counts, results.least)
+    for places in grouped(rows, group):
+        places = sorted(places, key=lambda k: -rows[k][order])
+        mask = hide_totals([number(rows[k]["people"]) for k in places], least)
         hidden |= {k for k, is_hidden in zip(places, mask, strict=True) if is_hidden}
     for k, row in enumerate(rows):
-        yield without(row, ("people", "weighted", "effective") if k in hidden else ())
+        yield without(row, names if k in hidden else ())
 
 
 def share_histogram(rows: Sequence[FollowUpBinRow], results: Results) -> Iterator[FollowUpBinRow]:
@@ -219,7 +221,6 @@ def share_ends(rows: Sequence[FollowUpEndRow], results: Results) -> Iterator[Fol
 
 def share_weeks(rows: Sequence[WeekRow], results: Results) -> Iterator[WeekRow]:
     """Outcomes by week, whose sum is known, and people whose differences would reveal them."""
-    hidden: list[set[str]] = [set() for _ in rows]
     group = (*RUN, "arm")
 
     def has_total(row: WeekRow, total: float) -> bool:
@@ -228,12 +229,7 @@ def share_weeks(rows: Sequence[WeekRow], results: Results) -> Iterator[WeekRow]:
         return bool(counts[f"{row.arm}_outcomes"] == total)
 
     events = list(share_parts(rows, results.least, group, "events", has_total=has_total))
-    for places in grouped(rows, group):
-        places = sorted(places, key=lambda k: -rows[k].week)
-        mask = hide_totals([number(rows[k].people) for k in places], results.least)
-        for k, is_hidden in zip(places, mask, strict=True):
-            hidden[k] |= {"people"} if is_hidden else set()
-    yield from map(without, events, hidden)
+    return _without_near_people(events, group, "week", ("people",), results.least)
 
 
 def share_effect_over_time(rows: Sequence[IntervalRow], results: Results) -> Iterator[IntervalRow]:

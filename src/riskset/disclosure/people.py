@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from riskset.disclosure.rows import ARMS, Results, RowT, grouped, run_of, without
-from riskset.disclosure.sentences import reason_of
+from riskset.disclosure.sentences import shared_reason
 from riskset.disclosure.small_cells import hide_attrition, hide_small, is_near, is_small
 from riskset.results.rows import (
     TABLES,
@@ -80,7 +80,7 @@ def share_scores(rows: Sequence[ScoreRow], results: Results) -> Iterator[ScoreRo
             total = sum(n for n in sizes if n is not None)
             if is_near(round(row.equipoise * total), total, least):
                 hidden.add("equipoise")
-        yield without(row, hidden).changed({"reason": reason_of(row, least)})
+        yield without(row, hidden).changed(shared_reason(row, least))
 
 
 def _reveals_rest(n: float | None, followed: Sequence[EstimateRow], arm: str, least: int) -> bool:
@@ -203,13 +203,7 @@ def join_bars(
 
 
 def share_data(data: Mapping[str, Any], results: Results) -> dict[str, Any]:
-    """What a study says of its data, without numbers of rows that reveal how few are in no arm.
-
-    Parameters
-    ----------
-    data : mapping
-        As ``data`` of ``study.json``; its ``sources`` have ``rows``.
-    """
+    """``data`` of ``study.json`` without numbers of rows that reveal how few are in no arm."""
     firsts = results.raw(AttritionRow, number=1)
     pairs = [[row[f"{arm}_exposures"] for arm in ARMS] for row in firsts]
     totals = [sum(pair) for pair in pairs if None not in pair]
@@ -236,16 +230,10 @@ def share_parts(
     known: Callable[[RowT], bool] = lambda row: False,
     has_total: Callable[[RowT, float], bool] = lambda row, total: True,
 ) -> Iterator[RowT]:
-    """Counts that add up, within a group, to a total that readers know.
+    """Counts in the column `name` that add up, within a group, to a total that readers know.
 
-    Parameters
-    ----------
-    rows, least, group, name
-        The rows, the minimum, the columns of a group and that of the counts.
-    known : callable
-        Whether the count of a row can be read elsewhere, too.
-    has_total : callable
-        Whether readers know the sum of a group, by its first row and the sum.
+    `known` says whether the count of a row appears elsewhere, too, and `has_total` whether readers
+    know the sum of a group, by its first row and the sum.
     """
     hidden: set[int] = set()
     for places in grouped(rows, group):

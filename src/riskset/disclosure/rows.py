@@ -44,14 +44,9 @@ class Results(Protocol):
 
 @dataclass(frozen=True)
 class SharingRule:
-    """How a table is shared.
+    """How a table is shared: `apply` makes rows that may be shared from all rows of the table.
 
-    Attributes
-    ----------
-    apply : callable
-        From the rows of a table and the results that it belongs to, the rows that may be shared.
-    columns : frozenset of str
-        The guarded columns that the rule decides about; others are refused.
+    `columns` are the guarded columns that the rule decides about; others are refused.
     """
 
     apply: Callable[[Sequence[Any], Results], Iterable[ResultRow]]

@@ -100,21 +100,11 @@ def hide_small(
 
 
 def hide_totals(totals: object, min_cell_count: int = 5, known: Sequence[float] = ()) -> Mask:
-    """Which totals to hide, so that no two that are shown differ by a small count.
+    """Which totals of people left after each step to hide, so that no two differ by a small count.
 
-    Parameters
-    ----------
-    totals : (n,) numbers
-        Of people left after each step. NaN is one hidden already.
-    min_cell_count : int
-    known : sequence of numbers
-        Totals that are rather shown than others, because they stand elsewhere, too.
-
-    Returns
-    -------
-    (n,) bool
-        The last one, which further results are of, is hidden only if it is small itself; of the
-        others those that are known come first, and then the earlier ones.
+    NaN is hidden already. The last total is hidden only if it is small itself, because further
+    results are about these people. Of the others, `known` ones, which appear elsewhere, are shown
+    first, and then earlier ones.
 
     Examples
     --------

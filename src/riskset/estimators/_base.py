@@ -17,7 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from riskset._errors import InputError, RisksetWarning
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._progress import ProgressBar
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Matrix, Rows, is_count, is_number
@@ -673,9 +673,9 @@ def _notes_on(n_near_ties: int, n_strata: int, n_with_events: int) -> list[Note]
             Note(
                 "near_ties",
                 (),
-                f"{n_near_ties:,} neighbouring times differ only in their last digits and "
-                "count as different. If they should be equal, round them by `time_digits` when the "
-                "data are read.",
+                "{n:,} neighbouring times differ only in their last digits and count as different. "
+                "If they should be equal, round them by `time_digits` when the data are read.",
+                {"n": Value("count", n_near_ties)},
             )
         )
     without = n_strata - n_with_events
@@ -684,8 +684,9 @@ def _notes_on(n_near_ties: int, n_strata: int, n_with_events: int) -> list[Note]
             Note(
                 "strata_without_events",
                 (),
-                f"{without:,} of {n_strata:,} strata have no event and contribute nothing to the "
+                "{without:,} of {n:,} strata have no event and contribute nothing to the "
                 "estimates.",
+                {"without": Value("count", without), "n": Value("count", n_strata)},
             )
         )
     return notes

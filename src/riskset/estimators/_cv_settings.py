@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, get_args
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._progress import ProgressBar, time_left
 from riskset._types import Index, is_number
 from riskset.data.checks import Places
@@ -249,9 +249,14 @@ def _note_on_start(plan: SearchPlan, result: CrossValidation) -> list[Note]:
         Note(
             "start_of_search",
             (),
-            f"the search did not start at the strength {plan.start:.4g}, but at the usual one: "
+            "the search did not start at the strength {start:.4g}, but at the usual one: "
             f"{'stronger' if plan.start > tried.max() else 'weaker'} penalties than those of its "
-            f"range are not searched (tried: {tried.min():.4g} to {tried.max():.4g}).",
+            "range are not searched (tried: {least:.4g} to {most:.4g}).",
+            {
+                "start": Value("setting", plan.start),
+                "least": Value("setting", tried.min()),
+                "most": Value("setting", tried.max()),
+            },
         )
     ]
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from riskset._errors import CohortError, InputError, RisksetWarning, counted
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset.data.database import Database, StoredTable, quoted, reading, text
 from riskset.omop.columns import absent, cast, has_zone, kind
 from riskset.omop.sources import find_tables, is_file_name, open_table_file
@@ -147,10 +147,13 @@ class Cdm:
 
     # ---------------------------------------------------------------- for the questions
 
-    def note(self, code: str, message: str) -> None:
+    def note(self, code: str, template: str, **values: Value) -> None:
         """Remember something that the user should know, once."""
+        self._remember(Note(code, (), template, values))
+
+    def _remember(self, note: Note) -> None:
         for notes in (self._notes, *self._listening):
-            notes.setdefault(message, Note(code, (), message))
+            notes.setdefault(note.message, note)
 
     @contextmanager
     def noting(self) -> Iterator[dict[str, Note]]:
@@ -190,17 +193,25 @@ class Cdm:
             self._check_key(view, source, columns)
             self._views[key], self._notes_of[key] = view, list(heard.values())
         for note in self._notes_of[key]:
-            self.note(note.code, note.message)
+            self._remember(note)
         return self._views[key]
 
     def _is_absent(self, table: str, columns: Sequence[str]) -> bool:
         """Whether a table counts as empty; a note says so."""
         if table not in self._tables:
-            self.note("missing_table", f"the CDM has no table {table}; it counts as empty.")
+            self.note(
+                "missing_table",
+                "the CDM has no table {table}; it counts as empty.",
+                table=Value("name", table),
+            )
             return True
         if self._columns(table).keys().isdisjoint(columns):
-            message = f"table {table} has no column {' or '.join(columns)}; it counts as empty."
-            self.note("missing_table", message)
+            self.note(
+                "missing_table",
+                "table {table} has no column {columns}; it counts as empty.",
+                table=Value("name", table),
+                columns=Value("name", " or ".join(columns)),
+            )
             return True
         return False
 
@@ -236,8 +247,12 @@ class Cdm:
             return
         for column in columns:
             if column not in self._columns(table):
-                message = f"table {table} has no column {column}; it counts as empty."
-                self.note("missing_column", message)
+                self.note(
+                    "missing_column",
+                    "table {table} has no column {column}; it counts as empty.",
+                    table=Value("name", table),
+                    column=Value("name", column),
+                )
 
     def whole(self, table: str) -> str:
         """SQL name of all columns of a table, clean."""
@@ -326,10 +341,12 @@ class Cdm:
                 if n:
                     self.note(
                         "no_time_zone",
-                        f"column {column} of {place} holds points in time without the zone in "
-                        f"which they were written, and {counted(n, 'value')} "
-                        f"{'is' if n == 1 else 'are'} not midnight in UTC. Their dates are those "
-                        "in UTC; store dates where this is not meant.",
+                        "column {column} of {place} holds points in time without the zone in "
+                        "which they were written, and {n:value is|values are} not midnight in UTC. "
+                        "Their dates are those in UTC; store dates where this is not meant.",
+                        column=Value("name", column),
+                        place=Value("name", place),
+                        n=Value("count", n),
                     )
 
     def _complaint(
@@ -370,12 +387,18 @@ class Cdm:
         number = re.search(r"\d+\.\d+", written)
         if number is not None and number[0] in VERSIONS:
             return number[0]
-        message = (
-            f"table cdm_source says version {written!r}, but riskset knows "
-            f"{' and '.join(VERSIONS)}; columns are taken by the names they have there."
+        note = Note(
+            "unknown_version",
+            (),
+            "table cdm_source says version {version}, but riskset knows {known}; columns are taken "
+            "by the names they have there.",
+            {
+                "version": Value("name", repr(written)),
+                "known": Value("name", " and ".join(VERSIONS)),
+            },
         )
-        self.note("unknown_version", message)
-        warnings.warn(message, RisksetWarning, stacklevel=3)
+        self._remember(note)
+        warnings.warn(note.message, RisksetWarning, stacklevel=3)
         return number[0] if number else None
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from riskset._errors import CohortError, InputError, counted
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset.data.database import reading
 from riskset.omop.analyses import ANALYSES, AnalysisKind, CovariateAnalysis
 from riskset.omop.cdm import Cdm, Scratch
@@ -181,7 +181,7 @@ class _Builder:
         rule = settings.condition_groups if domain == "condition" else settings.drug_groups
         groups = rule.stage(self._cdm, self._work)
         if not self._work.row(f"SELECT count(*) FROM {groups}")[0]:
-            self._note_no_groups(chosen, f"concept and concept_ancestor have no {domain} groups")
+            self._note_no_groups(chosen, "concept and concept_ancestor have no {domain} groups")
         excluded = self._excluded["drug" if domain == "drug" else ""]
         where = self._in_windows(record_query(self._cdm, self._work, table), chosen)
         self._add(
@@ -191,9 +191,12 @@ class _Builder:
         )
 
     def _note_no_groups(self, chosen: Sequence[CovariateAnalysis], why: str) -> None:
-        numbers = ", ".join(str(a.id) for a in chosen)
-        message = f"{why}, so {chosen[0].domain}s are not rolled up (analyses {numbers})."
-        self.notes.append(Note("no_roll_up", (), message))
+        values = {
+            "domain": Value("name", chosen[0].domain),
+            "analyses": Value("setting", ", ".join(str(a.id) for a in chosen)),
+        }
+        text = f"{why}, so {{domain}}s are not rolled up (analyses {{analyses}})."
+        self.notes.append(Note("no_roll_up", (), text, values))
 
     def _ranges(self) -> None:
         """Below (1), within (2) and above (3): only where value and both borders are known."""
@@ -273,13 +276,13 @@ class _Builder:
         self._cdm.database.execute(f"INSERT INTO {self.parts} SELECT * FROM {pairs}")
         (lost,) = self._work.row(f"SELECT coalesce(sum(collisions), 0) FROM {pairs}")
         if lost:
-            message = (
-                f"{counted(lost, 'pair')} of a concept and its value in table {table} "
-                f"{'has' if lost == 1 else 'have'} the covariate id of another pair, and "
-                f"{'is' if lost == 1 else 'are'} left out; `collisions` of the reference says "
-                "where."
+            text = (
+                "{n:pair|pairs} of a concept and its value in table {table} {n:?has|have} the "
+                "covariate id of another pair, and {n:?is|are} left out; `collisions` of the "
+                "reference says where."
             )
-            self.notes.append(Note("colliding_pairs", (), message))
+            values = {"n": Value("count", lost), "table": Value("name", table)}
+            self.notes.append(Note("colliding_pairs", (), text, values))
         self._add(
             f"SELECT f.row_id, f.covariate_id, 1 FROM {found} f JOIN {pairs} p "
             "USING (covariate_id, concept_id, second_id)"

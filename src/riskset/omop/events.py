@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from riskset._errors import CohortError, InputError, counted
+from riskset._errors import CohortError, InputError
+from riskset._messages import Value
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.exposures import as_sequence, read_cohort_table
@@ -92,8 +93,9 @@ def stage_deaths(cdm: Cdm, work: Scratch) -> str:
     if n:
         cdm.note(
             "several_deaths",
-            f"{counted(n, 'person', 'people')} of table death {'has' if n == 1 else 'have'} "
-            "several dates of death; the first counts.",
+            "{n:person|people} of table death {n:?has|have} several dates of death; the first "
+            "counts.",
+            n=Value("count", n),
         )
     return found
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from riskset._errors import CohortError, counted
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._settings import Settings, setting, settings
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
@@ -122,9 +122,9 @@ class NewUserCohort(Settings):
                     Note(
                         "long_exposures",
                         (),
-                        f"{counted(long, 'exposure')} of the arms "
-                        f"{'lasts' if long == 1 else 'last'} more than `{LONG_SUPPLY}` days; check "
-                        "the days of supply.",
+                        "{n:exposure|exposures} of the arms {n:?lasts|last} more than {days} days; "
+                        "check the days of supply.",
+                        {"n": Value("count", long), "days": Value("setting", LONG_SUPPLY)},
                     )
                 )
             episodes = joined(records, "person_id, arm", self.gap_days)
@@ -149,8 +149,9 @@ class NewUserCohort(Settings):
                 Note(
                     "shared_concepts",
                     (),
-                    f"{counted(shared, 'concept')} of both arms, such as combinations of their "
-                    "drugs: whoever takes one starts both arms on one day.",
+                    "{n:concept belongs|concepts belong} to both arms, such as combinations of "
+                    "their drugs: whoever takes one starts both arms on one day.",
+                    {"n": Value("things", shared)},
                 )
             )
 
@@ -213,20 +214,24 @@ def _note_repeated(cdm: Cdm, work: Scratch, records: str, once: str) -> None:
     """Say so of records that are there again, or begin within another one."""
     (n,) = work.row(f"SELECT (SELECT count(*) FROM {records}) - (SELECT count(*) FROM {once})")
     if n:
-        is_there = "is there again and counts" if n == 1 else "are there again and count"
-        cdm.note("repeated_records", f"{counted(n, 'record')} of the cohorts {is_there} once.")
+        cdm.note(
+            "repeated_records",
+            "{n:record|records} of the cohorts {n:?is there again and counts|are there again and "
+            "count} once.",
+            n=Value("count", n),
+        )
     (n,) = work.row(
         f"SELECT count(*) FROM (SELECT start_date, max(end_date) OVER (PARTITION BY person_id, arm "
         "ORDER BY start_date, end_date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before "
         f"FROM {once}) WHERE start_date <= before"
     )
     if n:
-        message = (
-            f"{counted(n, 'record')} of the cohorts {'begins' if n == 1 else 'begin'} before an "
-            "earlier one of the same person and cohort has ended; each counts as a separate "
-            "exposure."
+        cdm.note(
+            "overlapping_records",
+            "{n:record|records} of the cohorts {n:?begins|begin} before an earlier one of the same "
+            "person and cohort has ended; each counts as a separate exposure.",
+            n=Value("count", n),
         )
-        cdm.note("overlapping_records", message)
 
 
 def read_cohort_table(cdm: Cdm, work: Scratch, source: object, number: int | None) -> str:

@@ -5,8 +5,7 @@ Contradictions in the dates are noted, never corrected in silence.
 
 import datetime
 
-from riskset._errors import counted
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset.omop.cdm import Cdm, Scratch
 
 __all__ = [
@@ -46,13 +45,12 @@ def note_backward(
     """Note how many of the rows, records of `what`, end before they start, and if these `count`."""
     (n,) = work.row(f"SELECT count(*) FROM {rows} WHERE {end} < {start}")
     if n:
-        does = "does" if n == 1 else "do"
-        lasts = "lasts" if n == 1 else "last"
         cdm.note(
             "end_before_start",
-            f"{counted(n, 'record')} of {what} {'ends' if n == 1 else 'end'} before "
-            f"{'it starts' if n == 1 else 'they start'}, and "
-            f"{f'{lasts} one day' if count else f'{does} not count'}.",
+            "{n:record|records} of {what} {n:?ends|end} before {n:?it starts|they start}, and "
+            + ("{n:?lasts|last} one day." if count else "{n:?does|do} not count."),
+            n=Value("count", n),
+            what=Value("name", what),
         )
 
 
@@ -79,8 +77,9 @@ def stage_periods(cdm: Cdm, work: Scratch, *, join: bool) -> str:
     if n:
         cdm.note(
             "incomplete_period",
-            f"{counted(n, 'record')} of observation_period {'has' if n == 1 else 'have'} no first "
-            f"or no last day, and {'does' if n == 1 else 'do'} not count.",
+            "{n:record|records} of observation_period {n:?has|have} no first or no last day, and "
+            "{n:?does|do} not count.",
+            n=Value("count", n),
         )
     own = f"SELECT person_id, {start} AS s, {end} AS e FROM {view} WHERE {start} <= {end}"
     return work.keep(joined(f"({own})", "person_id", 1) if join else own)
@@ -115,20 +114,24 @@ def notes_on_periods(
         (
             "end_not_known",
             f"count(*) FROM {found} WHERE choice = 1 AND {known_end} >= {date_sql(LAST_KNOWN_DAY)}",
-            f"observed to {LAST_KNOWN_DAY} or later, which stands for an end that is not known; "
+            "observed to {last_day} or later, which stands for an end that is not known; "
             "set `study_end` to the last day of the data.",
         ),
         (
             "start_not_known",
             f"count(*) FROM {found} WHERE choice = 1 AND obs_start < {date_sql(FIRST_KNOWN_DAY)}",
-            f"observed from before {FIRST_KNOWN_DAY}, which stands for a start that is not known; "
+            "observed from before {first_day}, which stands for a start that is not known; "
             "`washout_days` then counts days without observation.",
         ),
     )
     notes = []
-    for code, query, said in checks:
+    days = {
+        "first_day": Value("setting", str(FIRST_KNOWN_DAY)),
+        "last_day": Value("setting", str(LAST_KNOWN_DAY)),
+    }
+    for code, query, state in checks:
         (n,) = work.row(f"SELECT {query}")
         if n:
-            are = f"{counted(n, 'exposure')} {'is' if n == 1 else 'are'}"
-            notes.append(Note(code, (), f"{are} {said}"))
+            text = f"{{n:exposure is|exposures are}} {state}"
+            notes.append(Note(code, (), text, {"n": Value("count", n), **days}))
     return tuple(notes)

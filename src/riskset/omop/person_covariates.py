@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from riskset._errors import CohortError, counted
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.groups import concept_view
 from riskset.omop.people import BIRTH, AgeMethod, age_sql, check_ages
@@ -94,12 +94,12 @@ def _of_class(
     )
     (strange,) = work.row(f"SELECT count(*) FROM {found} WHERE NOT is_known")
     if strange:
-        message = (
-            f"{counted(strange, 'row')} of the cohort {'has' if strange == 1 else 'have'} a "
-            f"{CLASSES[what]} that table concept does not list as {what}; they have no covariate "
-            f"of {what}."
+        text = (
+            "{n:row|rows} of the cohort {n:?has|have} a {column} that table concept does not list "
+            f"as {what}; they have no covariate of {what}."
         )
-        note(Note(f"unknown_{what}", (), message))
+        values = {"n": Value("count", strange), "column": Value("name", CLASSES[what])}
+        note(Note(f"unknown_{what}", (), text, values))
     return f"SELECT row_id, concept_id * 1000 + {analysis}, 1 FROM {found} WHERE is_known"
 
 

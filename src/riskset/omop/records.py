@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from riskset._messages import Value
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
 from riskset.omop.exposures import exposures
@@ -94,13 +95,14 @@ def inpatient_query(cdm: Cdm, work: Scratch, records: str) -> str:
 
 def _built_eras(cdm: Cdm, work: Scratch, table: str) -> str:
     source = ERAS[table]
+    names = {"table": Value("name", table), "source": Value("name", source)}
     if not cdm.n_rows(source):
-        cdm.note("missing_table", f"the CDM has neither {table} nor {source}.")
+        cdm.note("missing_table", "the CDM has neither {table} nor {source}.", **names)
         return (
             "SELECT NULL::BIGINT AS person_id, NULL::BIGINT AS concept_id, NULL::DATE AS s, "
             "NULL::DATE AS e WHERE false"
         )
-    cdm.note("eras_built", f"{table} is empty; eras are built from {source}.")
+    cdm.note("eras_built", "{table} is empty; eras are built from {source}.", **names)
     records = (
         _query(cdm, work, source, CONDITIONS, needed=True)
         if table == "condition_era"

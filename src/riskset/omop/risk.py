@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from riskset._errors import InputError, counted
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._settings import Settings, bad_setting, setting, settings
 from riskset._types import AnyArray
 from riskset.cohort.adjustment import Adjustment
@@ -313,11 +313,12 @@ class _Events:
         """That some do not count."""
         if not self.n_outside:
             return ()
-        message = (
-            f"{counted(self.n_outside, 'event')} outside observation or the study, or after death, "
-            f"{'does' if self.n_outside == 1 else 'do'} not count."
+        text = (
+            "{n:event|events} outside observation or the study, or after death, {n:?does|do} not "
+            "count."
         )
-        return (Note("events_outside_observation", (), message),)
+        values = {"n": Value("count", self.n_outside)}
+        return (Note("events_outside_observation", (), text, values),)
 
 
 def _note_on_deaths(work: Scratch, table: str) -> tuple[Note, ...]:
@@ -325,11 +326,11 @@ def _note_on_deaths(work: Scratch, table: str) -> tuple[Note, ...]:
     (n,) = work.row(f"SELECT count(*) FROM {table} WHERE death_day < days_to_obs_end")
     if not n:
         return ()
-    message = (
-        f"{counted(n, 'exposure')} {'is' if n == 1 else 'are'} observed after the death of the "
-        "person; follow-up ends with the day of death."
+    text = (
+        "{n:exposure is|exposures are} observed after the death of the person; follow-up ends with "
+        "the day of death."
     )
-    return (Note("observed_after_death", (), message),)
+    return (Note("observed_after_death", (), text, {"n": Value("count", n)}),)
 
 
 def _until_next(table: str) -> str:

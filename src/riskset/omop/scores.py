@@ -14,7 +14,7 @@ Gilbert et al. (2018), The Lancet 391(10132), 1775-1782, doi:10.1016/S0140-6736(
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset.omop.analyses import ANALYSES
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.groups import ancestors_known, ancestors_view, concept_view
@@ -234,10 +234,8 @@ def computable(
             found += of_kind
         elif of_kind:
             listed = ", ".join(f"{s.analysis_id} {ANALYSES[s.analysis_id].name}" for s in of_kind)
-            message = (
-                f"the CDM lacks the tables {tables}, so these analyses are left out: {listed}."
-            )
-            note(Note("no_score", (), message))
+            text = f"the CDM lacks the tables {tables}, so these analyses are left out: {{listed}}."
+            note(Note("no_score", (), text, {"listed": Value("name", listed)}))
     return found
 
 
@@ -250,12 +248,16 @@ def stage_points(
         if score.vocabulary:
             codes = _by_code(cdm, work, score)
             if not work.row(f"SELECT count(*) FROM {codes}")[0]:
-                name = ANALYSES[score.analysis_id].name
-                message = (
-                    f"the CDM maps no code of the vocabulary {score.vocabulary} to a concept that "
-                    f"gives points, so {name} (analysis {score.analysis_id}) is 0 for everybody."
+                text = (
+                    "the CDM maps no code of the vocabulary {vocabulary} to a concept that gives "
+                    "points, so {name} (analysis {analysis}) is 0 for everybody."
                 )
-                note(Note("no_score_codes", (), message))
+                values = {
+                    "vocabulary": Value("name", score.vocabulary),
+                    "name": Value("name", ANALYSES[score.analysis_id].name),
+                    "analysis": Value("setting", score.analysis_id),
+                }
+                note(Note("no_score_codes", (), text, values))
             parts.append(codes)
     # By two ways to one concept the larger number of points counts.
     union = " UNION ALL ".join(

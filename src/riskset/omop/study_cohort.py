@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from riskset._errors import CohortError, counted
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset.cohort.adjustment import Step
 from riskset.cohort.attrition_table import Attrition
 from riskset.omop.cdm import Cdm, Scratch
@@ -120,11 +120,10 @@ def alive_at_index(
     if not n:
         return table, ()
     steps.append(step)
-    message = (
-        "Exposures that start after the death of the person are left out "
-        f"({counted(n, 'exposure')})."
+    text = (
+        "Exposures that start after the death of the person are left out ({n:exposure|exposures})."
     )
-    return alive, (Note("death_before_index", (), message),)
+    return alive, (Note("death_before_index", (), text, {"n": Value("tabulated", n)}),)
 
 
 def status_of(last: Step) -> StudyStatus:
@@ -142,9 +141,10 @@ def refuse(status: StudyStatus, steps: Sequence[Step]) -> None:
     who = "the cohorts are" if status_of(step) == "empty" else "an arm is"
     raise CohortError(
         status,
-        f"{who} empty after the step {step.step!r}.",
+        f"{who} empty after the step {{step}}.",
         hint="look at the attrition; leave `strict` out to get it all the same.",
         details={"step": step.step},
+        values={"step": Value("name", repr(step.step))},
     )
 
 

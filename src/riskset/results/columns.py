@@ -10,12 +10,15 @@ fields appear in a table under a prefix. So `EstimateRow.target_arm.outcomes` is
 """
 
 import dataclasses
+import json
 import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
+
+from riskset._messages import Sentence
 
 __all__ = [
     "GUARDED",
@@ -28,6 +31,8 @@ __all__ = [
     "columns_of",
     "group",
     "row_class",
+    "sentence_columns",
+    "stored_sentence",
 ]
 
 DisclosureKind = Literal[
@@ -159,6 +164,20 @@ class ResultRow(Mapping[str, Any]):
 
 
 RowT = TypeVar("RowT", bound=ResultRow)
+
+
+def sentence_columns(name: str, sentence: Sentence | None) -> dict[str, str | None]:
+    """The two columns of a sentence: its text, and its template with its values as JSON."""
+    if sentence is None:
+        return {name: None, f"{name}_values": None}
+    values = json.dumps(sentence.to_list()) if sentence.values else None
+    return {name: str(sentence), f"{name}_values": values}
+
+
+def stored_sentence(row: Mapping[str, Any], name: str) -> Sentence:
+    """The sentence of two columns; that of an earlier version has no values."""
+    values = row[f"{name}_values"]
+    return Sentence(row[name]) if values is None else Sentence.from_list(json.loads(values))
 
 
 @cache

@@ -54,6 +54,9 @@ STORED = {
 
 ROW_GROUP = 1 << 14
 
+LATER_COLUMNS = frozenset({"reason_values", "message_values"})
+"""Columns that results of earlier versions lack."""
+
 
 STUDY_KEYS = {
     "format": "version of this layout",
@@ -309,8 +312,8 @@ def _check(folder: Path, name: str, known: Mapping[str, Any]) -> None:
         types = _stored_types(path)
     except (OSError, ValueError) as error:
         raise _damaged(path, str(error)) from error
-    if types != TABLES[name].types():
-        differ = sorted(set(types.items()) ^ set(TABLES[name].types().items()))
+    differ = sorted(set(types.items()) ^ set(TABLES[name].types().items()))
+    if {column for column, _ in differ} - LATER_COLUMNS:
         raise _damaged(path, f"its columns are not those of this version (first: {differ[0][0]})")
 
 

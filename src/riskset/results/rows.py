@@ -16,6 +16,7 @@ from riskset.results.column_groups import (
 from riskset.results.columns import ResultRow, column, group, row_class
 
 SUPPRESSED = "columns hidden because of small counts, separated by commas"
+VALUES = "{} as a template and its values with their kinds, as JSON, if it has values"
 
 
 @row_class
@@ -48,6 +49,7 @@ class RunRow(OfRun, table="runs"):
     status: str = column("summary", '"ok", or why no estimate is available, such as "no_matches"')
     step: str | None = column("summary", 'step that set this status, such as "propensity score"')
     reason: str | None = column("text", "reason for the status, as a sentence")
+    reason_values: str | None = column("text", VALUES.format("reason"))
     estimand: str | None = column("setting", '"ate", "att", "atu", "ato" or "matching"')
     adjustment_kind: str | None = column(
         "setting", '"none", "trimming", "matching", "stratification", "weighting"'
@@ -99,6 +101,7 @@ class ScoreRow(ResultRow, table="ps"):
     comparator: str = column("id", "name of the comparator")
     status: str = column("summary", '"ok", or why there is no usable score')
     reason: str | None = column("text", "reason for the status, as a sentence")
+    reason_values: str | None = column("text", VALUES.format("reason"))
     source: str = column("setting", '"fitted", or "given" (supplied with the data)')
     n_target: int | None = column("count", "rows of the target group for which it was fitted")
     n_comparator: int | None = column("count", "rows of the comparator group")
@@ -615,6 +618,7 @@ class RemarkRow(ResultRow, table="warnings"):
     step: str = column("id", 'step, such as "propensity score"')
     code: str = column("id", 'short name of the note, such as "high_correlation"')
     message: str = column("text", "text of the note")
+    message_values: str | None = column("text", VALUES.format("message"))
     count: int = column("summary", "number of estimates to which it applies")
     where: str = column("id", "first of these estimates: target, comparator, outcome, analysis")
 

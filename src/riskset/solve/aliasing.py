@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._types import Features, Index, Matrix
 from riskset.solve.optimality import NewtonProblem
 
@@ -38,8 +38,10 @@ def find_aliased(
                 constant,
                 "{names} constant{where} and cannot be estimated: coefficient 0.",
                 {
-                    "names": f"{listed(constant)} {'is' if len(constant) == 1 else 'are'}",
-                    "where": " within every risk set",
+                    "names": Value(
+                        "name", f"{listed(constant)} {'is' if len(constant) == 1 else 'are'}"
+                    ),
+                    "where": Value("name", " within every risk set"),
                 },
             )
         )
@@ -63,7 +65,11 @@ def find_aliased(
                 continue
             code, what = "nearly_collinear", "is nearly a linear combination of"
             ending = "; their coefficients are uncertain, and may be large and of opposite sign."
-        found.append(Note(code, (*others, name), f"{name!r} {what} {listed(others)}{ending}"))
+        values = {
+            "name": Value("name", repr(name)),
+            "others": Value("name", listed(others)),
+        }
+        found.append(Note(code, (*others, name), f"{{name}} {what} {{others}}{ending}", values))
     return aliased, notes + (found if len(found) <= MAX_SEPARATE_NOTES else _together(found))
 
 
@@ -78,7 +84,8 @@ def _together(found: list[Note]) -> list[Note]:
     ):  # fmt: skip
         names = tuple(note.columns[-1] for note in found if note.code == code)
         if names:
-            out.append(Note(code, names, f"{listed(names)} {what}"))
+            values = {"names": Value("name", listed(names))}
+            out.append(Note(code, names, f"{{names}} {what}", values))
     return out
 
 

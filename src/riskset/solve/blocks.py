@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.model.design_sums import DesignSums
 from riskset.solve.block_rows import BlockEta, BlockEvaluation, BlockRows
@@ -124,10 +124,11 @@ class BlockMinimisation(Minimisation):
         if found.status != "max_iter" or not self.problem.block_rows.was_too_wide:
             return found
         what = (
-            "on the way to the answer linear predictors span 500 or more, which a fit in blocks "
-            "cannot hold. Fit on one machine, or look for rows far from all others."
+            "on the way to the answer linear predictors span {limit} or more, which a fit in "
+            "blocks cannot hold. Fit on one machine, or look for rows far from all others."
         )
-        return replace(found, notes=(*found.notes, Note("max_iter", (), what)))
+        note = Note("max_iter", (), what, {"limit": Value("setting", 500)})
+        return replace(found, notes=(*found.notes, note))
 
     def _is_finite(self, free: Index) -> bool:
         """Whether the Newton step of the free columns proves it (`solve.finiteness`)."""

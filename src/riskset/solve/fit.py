@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._runtime import one_blas_thread
 from riskset._types import Features
 from riskset.data.design import Design
@@ -168,9 +168,10 @@ def _at_infinity(
     note = Note(
         "infinite",
         names,
-        f"the likelihood keeps rising as the coefficient of {listed} goes to infinity "
+        "the likelihood keeps rising as the coefficient of {names} goes to infinity "
         "(monotone likelihood, separation): the estimate is infinite; its other coefficients and "
         "the log likelihood are their limits. A penalty or a profile-likelihood interval helps.",
+        {"names": Value("name", listed)},
     )
     known = np.flatnonzero(infinite | solution.aliased)
     return replace(
@@ -197,9 +198,10 @@ def _notes_in_limit(solution: Solution, limit: Solution, known: set[str]) -> Ite
             yield Note(
                 "constant",
                 others,
-                f"in the limit {aliasing.listed(others)} "
-                f"{'carries' if len(others) == 1 else 'carry'} no information: coefficient 0, "
-                "which is arbitrary, and predictions for rows that differ in it are, too.",
+                f"in the limit {{names}} {'carries' if len(others) == 1 else 'carry'} no "
+                "information: coefficient 0, which is arbitrary, and predictions for rows "
+                "that differ in it are, too.",
+                {"names": Value("name", aliasing.listed(others))},
             )
         elif note.code != "infinite" and (others or not note.columns):
             yield note

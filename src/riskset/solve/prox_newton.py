@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import DeviceError
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._types import Features, Index, Matrix
 from riskset.solve.curvature import RIDGE_FACTOR, CurvatureModel, largest
 from riskset.solve.finiteness import ScoreAndInformation
@@ -320,8 +320,13 @@ class Minimisation:
                 Note(
                     "max_iter",
                     (),
-                    f"stopped after {self.n_iter} {self.unit} with relative KKT residual "
-                    f"{kkt:.2g} > tol {self.tol:.2g} ({what}).",
+                    f"stopped after {{n}} {self.unit} with relative KKT residual {{kkt:.2g}} > "
+                    f"tol {{tol:.2g}} ({what}).",
+                    {
+                        "n": Value("things", self.n_iter),
+                        "kkt": Value("measure", kkt),
+                        "tol": Value("setting", self.tol),
+                    },
                 ),
             ]
         coef = self.beta / problem.design.scale

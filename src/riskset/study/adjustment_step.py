@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._messages import Note
+from riskset._messages import Note, Sentence, Value
 from riskset._types import AnyArray, Rows, is_number
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Estimand, Kind, Step
 from riskset.cohort.covariate_balance import Balance, balance
@@ -40,12 +40,6 @@ ARMS = ("target", "comparator")
 MAX_CHARACTERISTICS = 100
 """Shown unless the study says which."""
 N_BARS = 100
-
-REASONS = {
-    "empty": "nobody is left.",
-    "one_arm_empty": "one arm has nobody left.",
-    "no_matches": "no comparator lies within the caliper of a target.",
-}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,7 +107,7 @@ def adjust(people: AnalysedPeople) -> AdjustmentStep:
         return _stored(people.people, *status_of(error))
     if refitted is not None and not refitted.is_usable:
         return _stored(adjustment, refitted.status, refitted.reason, refitted)
-    reason = REASONS.get(adjustment.status)
+    reason = None if adjustment.reason is None else Sentence(adjustment.reason)
     return _stored(adjustment, adjustment.status, reason, refitted)
 
 
@@ -148,7 +142,7 @@ def _made_alike(people: AnalysedPeople, adjustment: Adjustment) -> Adjustment:
 
 
 def _stored(
-    adjustment: Adjustment, status: str, reason: str | None, refitted: ScoreStep | None = None
+    adjustment: Adjustment, status: str, reason: Sentence | None, refitted: ScoreStep | None = None
 ) -> AdjustmentStep:
     people = adjustment.population
     has_new_score = refitted is not None and refitted.score is not None
@@ -235,8 +229,8 @@ def balance_of(people: AnalysedPeople, sections: Sequence[Table1Section]) -> Bal
             Note(
                 "unknown_covariate",
                 (),
-                "table1 lists {name!r}, but no covariate has that name.",
-                {"name": name},
+                "{key} lists {name}, but no covariate has that name.",
+                {"key": Value("setting", "table1"), "name": Value("name", repr(name))},
             )
             for name in missing
         ),

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._messages import Note
+from riskset._messages import Note, Sentence
 from riskset._types import AnyArray
 from riskset._version import __version__
 from riskset.cohort.adjustment import Step
@@ -31,7 +31,7 @@ from riskset.results.columns import ResultRow
 __all__ = ["ResultT", "StepCache", "StepResult", "digest"]
 
 FACTS = "facts"
-CONTENT = 9
+CONTENT = 10
 """Version of what steps store; a result of another version is computed again."""
 
 
@@ -53,7 +53,7 @@ class StepResult:
     key: str = ""
     step: str = ""
     status: str = "ok"
-    reason: str | None = None
+    reason: Sentence | None = None
     notes: tuple[Note, ...] = ()
 
 
@@ -180,6 +180,8 @@ def _stored(value: object) -> object:
         return {name: known for name, known in value.items() if known is not None}
     if isinstance(value, Note):
         return value.to_fields()
+    if isinstance(value, Sentence):
+        return value.to_list()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     if isinstance(value, list | tuple):
@@ -233,4 +235,6 @@ def _restored(value: Any, hint: Any) -> Any:
         return hint.of(value)
     if hint is Note:
         return Note.from_fields(value)
+    if hint is Sentence:
+        return Sentence.from_list(value)
     return Step(**value) if hint is Step else value

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from riskset._messages import Sentence, Value
 from riskset._settings import as_dict
 from riskset._types import AnyArray
 from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Step
@@ -390,7 +391,7 @@ def _people(people: Adjustment, step: LeftStep) -> Adjustment:
     )
 
 
-def _problem(cohort: CohortStep) -> tuple[str, str] | None:
+def _problem(cohort: CohortStep) -> tuple[str, Sentence] | None:
     """Which step left nobody, or nobody of an arm."""
     if cohort.people_status == "ok":
         return None
@@ -398,8 +399,11 @@ def _problem(cohort: CohortStep) -> tuple[str, str] | None:
         left = [step.target_exposures, step.comparator_exposures]
         if not all(left):
             break
-    who = "nobody" if not any(left) else f"nobody of the {('target', 'comparator')[left.index(0)]}"
-    return cohort.people_status, f"after the step {step.step!r} {who} is left."
+    arm = f" of the {('target', 'comparator')[left.index(0)]}" if any(left) else ""
+    values = {"step": Value("name", repr(step.step))}
+    return cohort.people_status, Sentence(
+        f"no people{arm} are left after the step {{step}}.", values
+    )
 
 
 def _column(table: Any, name: str) -> Any:

@@ -8,7 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtri
 
-from riskset.cohort.calibration import Calibration, Controls, Method, calibrate, leave_one_out
+from riskset.cohort.calibration import (
+    CalibratedEstimates,
+    Controls,
+    Method,
+    calibrate,
+    leave_one_out,
+)
 from riskset.disclosure.rows import known, number
 from riskset.results.column_groups import EffectColumns
 from riskset.results.rows import CalibrationRow, ControlRow, EstimateRow
@@ -83,7 +89,7 @@ def _is_whole(row: EstimateRow) -> bool:
     return row.role in ("main", "sensitivity", "model")
 
 
-def _effect(result: Calibration, k: int) -> EffectColumns:
+def _effect(result: CalibratedEstimates, k: int) -> EffectColumns:
     values = {
         "log_hr": result.log_rr[k],
         "hr": np.exp(result.log_rr[k]),
@@ -97,7 +103,7 @@ def _effect(result: Calibration, k: int) -> EffectColumns:
 
 
 def _control_rows(
-    pairs: list[tuple[CalibratedOutcome, EstimateRow]], result: Calibration, method: Method
+    pairs: list[tuple[CalibratedOutcome, EstimateRow]], result: CalibratedEstimates, method: Method
 ) -> list[ControlRow]:
     used = set(result.controls.outcome_id.tolist())
     calibrated_p: dict[str, float] = {}
@@ -127,7 +133,7 @@ def _control_rows(
     return rows
 
 
-def _summary(result: Calibration, model: str, reading: str) -> CalibrationRow:
+def _summary(result: CalibratedEstimates, model: str, reading: str) -> CalibrationRow:
     n = int(result.controls.is_negative.sum())
     columns: dict[str, Any] = {"ease": result.ease}
     if result.null is not None:
@@ -156,7 +162,7 @@ def _summary(result: Calibration, model: str, reading: str) -> CalibrationRow:
     )
 
 
-def _region(result: Calibration) -> dict[str, Any]:
+def _region(result: CalibratedEstimates) -> dict[str, Any]:
     """Where estimates of no effect lie whose calibrated p is at least 0.05, by standard error."""
     if result.null is None:
         return {}

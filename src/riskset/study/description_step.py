@@ -79,7 +79,8 @@ def describe(outcome: AnalysedOutcome, risk_times: tuple[float, ...]) -> Descrip
         try:
             both = side.estimate()
         except InputError as error:
-            notes.append(Note("no_curves", (), status_of(error)[1]))
+            reason = status_of(error)[1]
+            notes.append(Note("no_curves", (), reason.template, reason.values))
             continue
         curves += side.steps(both)
         at_risk += side.at_risk(_breaks(both.limit))

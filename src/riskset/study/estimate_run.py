@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from riskset._messages import Note
+from riskset._messages import Note, Sentence
 from riskset.cohort.diagnostics import BalanceFacts, Diagnostics, gate
 from riskset.cohort.settings import DiagnosticLimits
 from riskset.results.rows import CalibrationRow, ControlRow, EstimateRow
@@ -29,7 +29,7 @@ class AdjustedPeople:
     analysis: Analysis
     status: str = "ok"
     step: str | None = None
-    reason: str | None = None
+    reason: Sentence | None = None
     ps: str | None = None
     adjustment: str = ""
     equipoise: float | None = None
@@ -41,7 +41,7 @@ class AdjustedPeople:
         """Names for the record of times."""
         return f"{self.comparison.names}, {self.analysis_name}"
 
-    def stop(self, step: str, status: str, reason: str | None) -> None:
+    def stop(self, step: str, status: str, reason: Sentence | None) -> None:
         """Stop with a status, unless it is "ok" or an earlier step has stopped."""
         if self.status == "ok" and status != "ok":
             self.status, self.reason, self.step = status, reason, step

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from riskset._errors import InputError
-from riskset._messages import Note, spoken
+from riskset._messages import Note, Sentence, Value
 from riskset._types import AnyArray
 from riskset.cohort.covariate_filter import TidyInfo
 from riskset.cohort.estimate import Estimate
@@ -116,7 +116,8 @@ def estimates(
         except CheckpointError:
             raise
         except InputError as error:
-            notes.append(Note("model", (), f"{kind}: {error}"))
+            values = {"kind": Value("name", kind), "error": Value("sentence", error.sentence)}
+            notes.append(Note("model", (), "{kind}: {error}", values))
             continue
         for one in (other, other.sensitivity):
             if one is not None:
@@ -148,7 +149,7 @@ def _failed(error: InputError) -> EstimateStep:
 
 
 def _step(estimate: Estimate, **rows: Any) -> EstimateStep:
-    reason = None if estimate.reason is None else spoken(estimate.reason, KEYS)
+    reason = None if estimate.reason is None else Sentence(estimate.reason).spoken(KEYS)
     return EstimateStep(status=estimate.status, reason=reason, notes=estimate.notes, **rows)
 
 
@@ -287,10 +288,11 @@ def _notes_of_profile(estimate: Estimate) -> list[Note]:
     if not lost:
         return []
     text = (
-        "{lost:,} of {points:,} points of the likelihood profile are left out, because the fit of "
-        "the other coefficients did not converge there."
+        "{lost:,} of {n:,} points of the likelihood profile are left out, because the fit of the "
+        "other coefficients did not converge there."
     )
-    return [Note("profile_left_out", (), text, {"lost": lost, "points": values.size})]
+    counts = {"lost": Value("things", lost), "n": Value("things", values.size)}
+    return [Note("profile_left_out", (), text, counts)]
 
 
 def _over_time(estimate: Estimate, people: AnalysedOutcome) -> list[IntervalRow]:
@@ -337,8 +339,12 @@ def subgroup_estimates(people: AnalysedOutcome, column: str, main: EstimateRow) 
     try:
         return EstimateStep(rows=_LevelModel(people, column, main).rows(levels))
     except InputError as error:
-        reason = f"no subgroups of {column!r}: {status_of(error)[1]}"
-        return EstimateStep(rows=[], notes=(Note("subgroups", (), reason),))
+        values = {
+            "column": Value("name", repr(column)),
+            "reason": Value("sentence", status_of(error)[1]),
+        }
+        note = Note("subgroups", (), "no subgroups of {column}: {reason}", values)
+        return EstimateStep(rows=[], notes=(note,))
 
 
 @dataclass(frozen=True, eq=False)

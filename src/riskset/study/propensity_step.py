@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from riskset._errors import CohortError, InputError, RisksetWarning
-from riskset._messages import spoken
+from riskset._messages import Sentence
 from riskset._types import AnyArray, Features, Index
 from riskset.cohort.covariate_filter import TidyInfo, tidy
 from riskset.cohort.overlap import auc, equipoise
@@ -23,6 +23,7 @@ from riskset.infer.crossval.checkpoint import CheckpointError
 from riskset.infer.crossval.result import CrossValidation
 from riskset.model.penalty import Penalty
 from riskset.model.references import without_levels
+from riskset.results.columns import sentence_columns
 from riskset.results.rows import FlaggedCovariateRow, ScoreCoefficientRow, ScorePenaltyRow, ScoreRow
 from riskset.study.cache import StepResult
 from riskset.study.keys import KEYS
@@ -64,10 +65,10 @@ class ScoreStep(StepResult, step="propensity score"):
         return self.status in USABLE
 
 
-def status_of(error: InputError) -> tuple[str, str]:
+def status_of(error: InputError) -> tuple[str, Sentence]:
     """Status of a step that could not be done, and its reason."""
     code = snake(error.code) if isinstance(error, CohortError) else "bad_input"
-    return code, spoken(error.on_one_line(), KEYS)
+    return code, error.sentence.spoken(KEYS)
 
 
 def snake(code: str) -> str:
@@ -106,7 +107,7 @@ def fit_score(people: AnalysedPeople, checkpoint: Path | None = None) -> ScoreSt
         raise
     except InputError as error:
         status, reason = status_of(error)
-        row = _row(cohort, "fitted", status).changed({"reason": reason})
+        row = _row(cohort, "fitted", status).changed(sentence_columns("reason", reason))
         is_flagged = isinstance(error, CohortError) and error.code == "HighCorrelation"
         flagged = _flagged_by(error.details) if is_flagged else []  # type: ignore[attr-defined]
         return ScoreStep(
@@ -146,12 +147,12 @@ def _described(
     settings: PropensitySection,
     seed: int,
 ) -> ScoreStep:
-    reason = next((n.message for n in fitted.notes if n.code == fitted.status), None)
+    reason = next((n.sentence for n in fitted.notes if n.code == fitted.status), None)
     curve = fitted.cross_validation
     chosen_by = "given" if curve is None else "cross-validation"
     row = _row(cohort, "fitted", fitted.status).changed(
         {
-            "reason": reason,
+            **sentence_columns("reason", reason),
             "n_covariates": len(fitted.names),
             "n_used": int(np.count_nonzero(fitted.coef)),
             "n_excluded": len(fitted.excluded),

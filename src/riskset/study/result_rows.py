@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from riskset._messages import spoken
 from riskset._settings import as_dict
-from riskset.results.columns import ResultRow
+from riskset.results.columns import ResultRow, sentence_columns
 from riskset.results.rows import (
     AdjustmentRow,
     AttritionRow,
@@ -124,13 +123,12 @@ class ResultRows:
     def _of_runs(self) -> Iterator[RunRow]:
         for run in self._runs:
             step = self._adjustment(run.adjustment)
-            yield RunRow(
+            row = RunRow(
                 **run.names,
                 outcome_kind=run.outcome.kind,
                 true_hr=run.true_hr,
                 status=run.status,
                 step=run.step,
-                reason=run.reason,
                 estimand=step.estimand,
                 adjustment_kind=step.kind,
                 ps=self._ps.get(run.ps or ""),
@@ -140,6 +138,7 @@ class ResultRows:
                 unblind_for_evidence_synthesis=run.diagnostics.unblind_for_evidence_synthesis,
                 blinded=self._is_blinded(run),
             )
+            yield row.changed(sentence_columns("reason", run.reason))
 
     def _of_outcomes(self) -> Iterator[tuple[int, str]]:
         """Numbers and keys of the adjustments of runs, without those that outcomes only share."""
@@ -255,10 +254,11 @@ class ResultRows:
         remarks: dict[tuple[str, str, str], RemarkRow] = {}
         for run in self._runs:
             for step, note in run.notes:
-                message = spoken(note.message, KEYS)
+                sentence = note.sentence.spoken(KEYS)
                 where = ", ".join(run.names.values())
-                first = RemarkRow(step=step, code=note.code, message=message, count=0, where=where)
-                key = (step, note.code, message)
+                first = RemarkRow(step=step, code=note.code, count=0, where=where)
+                first = first.changed(sentence_columns("message", sentence))
+                key = (step, note.code, str(sentence))
                 row = remarks.get(key, first)
                 remarks[key] = dataclasses.replace(row, count=row.count + 1)
         yield from remarks.values()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from riskset._messages import Note
+from riskset._messages import Note, Sentence, Value
 from riskset._progress import ProgressBar
 from riskset._settings import as_dict
 from riskset.results.rows import EstimateRow
@@ -224,6 +224,8 @@ class StudyRunner:
                 limits, eases.get((run.main.model, run.main.reading)) if run.main else None
             )
             if run.shared.status != "ok" and run.status == "ok":
-                text = f"the shared balance is not known: {run.shared.reason or run.shared.status}"
-                run.notes.append(("balance", Note(run.shared.status, (), text)))
+                status = run.shared.status
+                reason = Value("sentence", run.shared.reason or Sentence(status))
+                text = "the shared balance is not known: {reason}"
+                run.notes.append(("balance", Note(status, (), text, {"reason": reason})))
         return AnalysisRuns(runs, controls, calibration)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from riskset._messages import Note
+from riskset._messages import Note, Sentence
 from riskset._types import AnyArray, Index, Rows
 from riskset.cohort.adjustment import Adjustment
 from riskset.cohort.outcomes import ArmCounts, Outcomes, count_arms
@@ -42,7 +42,7 @@ class ComparisonCohort:
     labels: Mapping[str, Labels] = field(default_factory=dict)
     years: Index | None = None
     analyses: Mapping[int | str, tuple[int, str]] = field(default_factory=dict)
-    problem: tuple[str, str] | None = None
+    problem: tuple[str, Sentence] | None = None
     notes: Sequence[Note] = ()
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from riskset._errors import InputError, counted
-from riskset._messages import Note
+from riskset._messages import Note, Sentence, Value
 from riskset._types import AnyArray, Index
 from riskset.cohort.adjustment import Adjustment, restrict, start
 from riskset.cohort.population import Population
@@ -158,9 +158,11 @@ class TableSource:
         """A note of the rows that no comparison can have."""
         named = [self._is(name) for name in self._study.specification.exposures]
         n = int((~np.logical_or.reduce(named)).sum())
-        text = "{n:row|rows} of {all:,} " + ("has" if n == 1 else "have")
-        text += f" a treatment that no exposure names, and {'is' if n == 1 else 'are'} left out."
-        values = {"n": n, "all": named[0].size}
+        text = (
+            "{n:row|rows} of {all:,} {n:?has|have} a treatment that no exposure names, and "
+            "{n:?is|are} left out."
+        )
+        values = {"n": Value("count", n), "all": Value("count", named[0].size)}
         return [Note("other_treatments", (), text, values)] if n else []
 
     def _select(self, comparison: Comparison, analysis: Analysis) -> ComparisonCohort:
@@ -188,7 +190,7 @@ class TableSource:
             notes=self._notes,
         )
 
-    def _problem(self, comparison: Comparison, treatment: Index) -> tuple[str, str] | None:
+    def _problem(self, comparison: Comparison, treatment: Index) -> tuple[str, Sentence] | None:
         there = {"target": treatment.any(), "comparator": (treatment == 0).any()}
         names = [getattr(comparison, role) for role in ROLES if not there[role]]
         if not names:
@@ -196,10 +198,15 @@ class TableSource:
         column = self._data.treatment
         absent = " or ".join(f"`{self._value(name)}` ({name})" for name in names)
         known = np.unique(self._columns[column]).astype(np.str_)
-        values = f"whose values are {', '.join(f'`{value}`' for value in known)}"
-        if known.size > MAX_VALUES:
-            values = f"which has {known.size:,} values"
+        is_long = known.size > MAX_VALUES
+        listed = "which has {n:,} values" if is_long else "whose values are {listed}"
+        values = {
+            "absent": Value("setting", absent),
+            "column": Value("name", repr(column)),
+            "n": Value("things", known.size),
+            "listed": Value("name", ", ".join(f"`{value}`" for value in known[:MAX_VALUES])),
+        }
         return (
             "one_arm_empty" if len(names) == 1 else "empty",
-            f"nobody has {absent} in the column {column!r}, {values}.",
+            Sentence(f"no one has {{absent}} in the column {{column}}, {listed}.", values),
         )

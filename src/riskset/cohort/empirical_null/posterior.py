@@ -84,16 +84,9 @@ def null_posterior(log_rr: Numbers, se: Numbers) -> NullPosterior:
     r"""Posterior of the mean and the precision :math:`1 / \sigma^2` of the systematic error.
 
     With :math:`b_i \sim N(\mu, \sigma^2 + se_i^2)`, a flat prior of the mean and the prior
-    Gamma(1e-4, 1e-4) of the precision.
-
-    Notes
-    -----
-    A grid of 4001 log precisions times 401 normal deviates of the mean.
-
-    References
-    ----------
-    Schuemie, Hripcsak, Ryan, Madigan and Suchard (2018), Proceedings of the National Academy of
-    Sciences 115, 2571-2577, doi:10.1073/pnas.1708282114, whose prior this is.
+    Gamma(1e-4, 1e-4) of the precision, as in Schuemie, Hripcsak, Ryan, Madigan and Suchard (2018),
+    Proceedings of the National Academy of Sciences 115, 2571-2577, doi:10.1073/pnas.1708282114. The
+    grid has 4001 log precisions times 401 normal deviates of the mean.
     """
     # From a sd of thrice the spread, at least sqrt(2), down to 1e-4.
     lowest = min(np.log(0.5), -np.log(9 * max(float(np.ptp(log_rr)), 1e-6) ** 2))

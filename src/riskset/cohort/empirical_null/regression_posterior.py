@@ -136,14 +136,6 @@ def error_posterior(
     :math:`b_i \sim N(a + b \theta_i, (c + d |\theta_i|)^2 + s_i^2)` with a standard deviation that
     is not negative at any control.
 
-    Parameters
-    ----------
-    log_rr, se : (n,) float64
-    true_log_rr : (n,) float64, optional
-        Some of them other than 0; None: the model without positive controls.
-
-    Notes
-    -----
     The priors are flat for the means and Jeffreys's for the standard deviations,
     :math:`\sqrt{\det I}` with their Fisher information I; for one standard deviation that is
 
@@ -155,8 +147,6 @@ def error_posterior(
     out, and its intervals are too narrow with ten controls. Without standard errors the
     distribution of the next estimate is Student's, with n - 1 degrees of freedom.
 
-    References
-    ----------
     Bodnar, Link, Arendacka, Possolo and Elster (2017), Statistics in Medicine 36, 378-399,
     doi:10.1002/sim.7156.
     """

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._messages import Note
+from riskset._messages import Note, Value
 from riskset._types import AnyArray, Features, Index, Matrix
 from riskset.data.frame import data_frame
 from riskset.infer.crossval.evaluator import ScoredPenalty, are_equal
@@ -234,12 +234,18 @@ class CrossValidation:
         else:
             advice = "the held-out rows carry no information about the penalised covariates."
         mean = round(float(self.mean[complete][0]), 9) + 0.0
+        values = {
+            "n": Value("things", complete.sum()),
+            "mean": Value("measure", mean),
+            "advice": Value("name", advice),
+        }
         return [
             Note(
                 "equal_scores",
                 (),
-                f"all {complete.sum():,} penalties have the same mean score ({mean:.6g}), which "
-                f"does not tell them apart, and the strongest was chosen: {advice}",
+                "all {n:,} penalties have the same mean score ({mean:.6g}), which does not tell "
+                "them apart, and the strongest was chosen: {advice}",
+                values,
             )
         ]
 
@@ -263,7 +269,7 @@ class CrossValidation:
                 (),
                 f"the best score is that of the {which} penalty that was tried ({{penalty}}): "
                 f"{advice}",
-                {"penalty": repr(shown)},
+                {"penalty": Value("setting", repr(shown))},
             )
         ]
 
@@ -280,15 +286,19 @@ class CrossValidation:
         n_infinite, lost = self.n_infinite[complete], self.n_left_out[complete]
         differ = (n_infinite != most).any() or (lost != lost[0]).any()
         n_left_out = int(self.n_left_out.sum(axis=1).max())
-        events = "1 event" if n_left_out == 1 else f"{n_left_out:,} events"
+        values = {
+            "listed": Value("things", listed),
+            "m": Value("things", m),
+            "lost": Value("count", n_left_out),
+        }
         return [
             Note(
                 "infinite_in_replicates",
                 names,
-                f"estimates are infinite on the training rows: {listed} of {m:,} replicates"
+                "estimates are infinite on the training rows: {listed} of {m:,} replicates"
                 f"{' of each penalty' if k > 1 else ''} (separation, as of a treatment without "
                 "events there). Their scores are the limits"
-                + (f", but for {events} of likelihood 0, left out" if n_left_out else "")
+                + (", but for {lost:event|events} of likelihood 0, left out" if n_left_out else "")
                 + (
                     "; not the same at all penalties, which makes those hard to compare"
                     if differ
@@ -296,6 +306,7 @@ class CrossValidation:
                 )
                 + ". Penalise the covariate, or divide the rows so that it keeps events in every "
                 "training set: balanced by event, by group, or into folds of your own.",
+                values,
             )
         ]
 
@@ -304,15 +315,23 @@ class CrossValidation:
             return []
         where = np.argwhere(self._failed)[0]
         first = tuple(int(i) for i in where)
+        values = {
+            "failed": Value("things", self.n_failed),
+            "n": Value("things", self.n_replicates.sum()),
+            "strength": Value("setting", self.strengths[first[0]]),
+            "repeat": Value("setting", self.repeats[first[1]]),
+            "fold": Value("setting", self.folds[first[1]]),
+            "status": Value("name", repr(str(self.statuses[first]))),
+            "kkt": Value("measure", self.kkt[first]),
+        }
         return [
             Note(
                 "replicates",
                 (),
-                f"{self.n_failed:,} of {self.n_replicates.sum():,} replicates are not 'converged' "
-                f"(first: strength {self.strengths[first[0]]:.4g}, repetition "
-                f"{self.repeats[first[1]]}, fold {self.folds[first[1]]}, status "
-                f"{str(self.statuses[first])!r}, relative KKT residual {self.kkt[first]:.1e}). "
-                "Their scores count all the same.",
+                "{failed:,} of {n:,} replicates are not 'converged' (first: strength "
+                "{strength:.4g}, repetition {repeat}, fold {fold}, status {status}, relative KKT "
+                "residual {kkt:.1e}). Their scores count all the same.",
+                values,
             )
         ]
 
