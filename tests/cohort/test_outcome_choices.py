@@ -96,7 +96,7 @@ def test_too_few_sets_or_people_for_the_folds():
     found = rs.cohort.fit_outcome(y, pairs, folds=40, **options)
     assert found.informative_strata < 40
     assert found.status == "too_few_strata_for_cv"
-    assert "fewer strata or people" in found.reason
+    assert "fewer informative strata or people" in found.reason
     assert rs.cohort.fit_outcome(y, pairs, folds=3, **options).status == "ok"
     assert rs.cohort.fit_outcome(y, people, folds=61, **options).status == "too_few_strata_for_cv"
 

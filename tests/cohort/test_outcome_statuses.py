@@ -180,7 +180,7 @@ def test_what_cannot_be_told_apart_is_named():
     found = small(treat, time, event, covariates=np.c_[1.0 - treat])
     assert found.status == "not_estimable"
     assert [(n.code, n.columns) for n in found.notes] == [("collinear", ("treatment", "x0"))]
-    assert "leave those out" in found.reason
+    assert "remove these covariates" in found.reason
 
 
 def test_sets_with_two_targets():

@@ -243,7 +243,7 @@ def calibrate(
     s = _column(se, "se", b.size, code="BadEstimates")
     negative = controls.is_negative
     n = int(negative.sum())
-    unknown = dict.fromkeys(ESTIMATED, np.full(b.size, np.nan))
+    unknown: dict[str, Any] = dict.fromkeys(ESTIMATED, np.full(b.size, np.nan))
     result = CalibratedEstimates(
         "too_few_controls", **unknown, controls=controls, level=level, notes=_notes(n)
     )
