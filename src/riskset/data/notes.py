@@ -130,8 +130,8 @@ def notes_on_entries(
     ]
     if n_covariates and not n_occurring:
         message = (
-            "no entry of the long table belongs to any row, so the model's {n:,} covariates of such "
-            "a table are 0 in every row."
+            "no entry of the long table belongs to any row, so the model's {n:,} covariates of "
+            "such a table are 0 in every row."
         )
         notes.append(Note("no_entries", (), message, {"n": Value("things", n_covariates)}))
     return tuple(notes)
