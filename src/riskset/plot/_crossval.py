@@ -65,73 +65,73 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
     >>> model = rs.CoxCV(kind, penalties=[10, 30, 90], folds=3, repeats=1).fit(rs.load_rhc())
     >>> figure = rs.plot.cross_validation(model)
     """
-    found = fitted.cross_validation_ if isinstance(fitted, _Fitted) else fitted
-    if not isinstance(found, CrossValidation):
+    result = fitted.cross_validation_ if isinstance(fitted, _Fitted) else fitted
+    if not isinstance(result, CrossValidation):
         raise InputError(
             f"cross_validation draws a fitted CoxCV or FineGrayCV, not {type(fitted).__name__}.",
             hint="fit it first.",
         )
-    drawn = np.flatnonzero(found.strengths > 0)
+    drawn = np.flatnonzero(result.strengths > 0)
     if drawn.size < 2:
         raise InputError(
             f"a curve needs at least two penalties, but {drawn.size} of positive strength were "
             "scored.",
             hint="a single score stands in `mean` and `se`.",
         )
-    ratios = np.round([found.l1[k] / found.strengths[k] for k in drawn], 9)
+    ratios = np.round([result.l1[k] / result.strengths[k] for k in drawn], 9)
     figure, axes = canvas(8.0, 5.0)
     axes.set_xscale("log")
     several = np.unique(ratios)[::-1]
     for i, ratio in enumerate(several):
         label = f"{ratio:.0%} L1" if several.size > 1 else None
-        _curve(axes, found, drawn[ratios == ratio], COLOURS[i % len(COLOURS)], label)
-    low, high = found.strengths[drawn].min(), found.strengths[drawn].max()
+        _curve(axes, result, drawn[ratios == ratio], COLOURS[i % len(COLOURS)], label)
+    low, high = result.strengths[drawn].min(), result.strengths[drawn].max()
     axes.set_xlim(high * 1.1, low / 1.1)
     if several.size > 1:
         figure.legend(frameon=False, loc="outside lower center", ncols=min(several.size, 6))
-    _mark(axes, found)
+    _mark(axes, result)
     words = {"held_out": "held-out log likelihood", "difference": "log likelihood added"}
-    ylabel = f"{words[found.score_name]}, mean ± standard error"
+    ylabel = f"{words[result.score_name]}, mean ± standard error"
     set_log_ticks(axes.xaxis, low / 1.1, high * 1.1)
-    _counts(axes, found, drawn[ratios == _ratio(found)])
+    _counts(axes, result, drawn[ratios == _ratio(result)])
     frame(axes, None, STRENGTH, ylabel)
     if title:
         axes.set_title(title, pad=26)
     return figure
 
 
-def _ratio(found: CrossValidation) -> float:
-    return float(np.round(found.l1[found.chosen] / found.strengths[found.chosen], 9))
+def _ratio(result: CrossValidation) -> float:
+    return float(np.round(result.l1[result.chosen] / result.strengths[result.chosen], 9))
 
 
-def _curve(axes: Axes, found: CrossValidation, at: Index, colour: str, label: str | None) -> None:
-    x, mean, se = found.strengths[at], found.mean[at], found.se[at]
+def _curve(axes: Axes, result: CrossValidation, at: Index, colour: str, label: str | None) -> None:
+    x, mean, se = result.strengths[at], result.mean[at], result.se[at]
     axes.errorbar(x, mean, se, fmt="none", ecolor=QUIET, elinewidth=0.8, capsize=2, zorder=1)
     axes.plot(x, mean, "o-", color=colour, linewidth=1.2, markersize=4, label=label, zorder=2)
 
 
-def _mark(axes: Axes, found: CrossValidation) -> None:
-    marks = {"best": found.best, "chosen": found.chosen}
-    if found.best == found.chosen:
+def _mark(axes: Axes, result: CrossValidation) -> None:
+    marks = {"best": result.best, "chosen": result.chosen}
+    if result.best == result.chosen:
         del marks["best"]
     for word, k in marks.items():
         colour = ACCENT if word == "chosen" else INK
-        axes.plot(found.strengths[k], found.mean[k], "o", color=colour, markersize=6, zorder=3)
-        mark_strength(axes, found.strengths[k], word, colour)
+        axes.plot(result.strengths[k], result.mean[k], "o", color=colour, markersize=6, zorder=3)
+        mark_strength(axes, result.strengths[k], word, colour)
 
 
-def _counts(axes: Axes, found: CrossValidation, at: Index) -> None:
+def _counts(axes: Axes, result: CrossValidation, at: Index) -> None:
     """Numbers of coefficients along the top, the chosen penalty's among them, apart enough."""
     left, right = np.log(axes.get_xlim())
-    place = (np.log(found.strengths[at]) - left) / (right - left)
-    spread = np.argsort(np.abs(at - found.chosen), kind="stable")
+    place = (np.log(result.strengths[at]) - left) / (right - left)
+    spread = np.argsort(np.abs(at - result.chosen), kind="stable")
     shown: list[int] = []
     for i in spread:
         if len(shown) < MOST_COUNTS and all(abs(place[i] - place[j]) >= LEAST_GAP for j in shown):
             shown.append(int(i))
     for i in shown:
-        colour = ACCENT if at[i] == found.chosen else INK
-        words = f"{found.n_nonzero[at[i]]:,}"
+        colour = ACCENT if at[i] == result.chosen else INK
+        words = f"{result.n_nonzero[at[i]]:,}"
         write_at(axes, words, (place[i], 1), (0, 5), "axes fraction", ha="center", color=colour)
     words = "coefficients other than 0"
     write_at(axes, words, (1, 1), (0, 17), "axes fraction", ha="right", color=QUIET)

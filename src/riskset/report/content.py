@@ -87,11 +87,11 @@ def collect(source: ReportSource) -> dict[str, Any]:
 
 def _part(part: ReportPart) -> dict[str, Any]:
     about = header.collect_about(part)
-    found: dict[str, Any] = {"about": about, "header": header.collect(part)}
+    sections: dict[str, Any] = {"about": about, "header": header.collect(part)}
     for name in shown_sections(about):
         module = overlap if name == "covariates" else SECTIONS[name]
-        found[name] = module.collect(part)
-    return found
+        sections[name] = module.collect(part)
+    return sections
 
 
 def _run(part: ReportPart, run: RunRow) -> dict[str, Any]:

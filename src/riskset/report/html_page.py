@@ -41,7 +41,7 @@ def draw(
             _top(page, title, content, written, several),
             _contents(page, pages, parts, several, links),
             _index(page, content["index"]["tables"]["runs"]) if several else None,
-            *(_part(own, part, several) for own, part in zip(pages, parts, strict=True)),
+            *(_part(one, part, several) for one, part in zip(pages, parts, strict=True)),
             reproduction.render(page.under("reproduction"), content["reproduction"]),
             id="main",
         ),
@@ -105,9 +105,9 @@ def _contents(
 ) -> Markup:
     say = page.say
     if several:
-        places = files or [f"#{own.key('part')}" for own in pages]
+        places = files or [f"#{one.key('part')}" for one in pages]
         links = [("#index", say("section.index"))]
-        links += [(place, _title(own)) for place, own in zip(places, pages, strict=True)]
+        links += [(place, _title(one)) for place, one in zip(places, pages, strict=True)]
     else:
         entries = dict.fromkeys("belief" if n in BELIEF else n for n in _names(parts[0]))
         links = [(f"#{pages[0].key(name)}", say(f"section.{name}")) for name in entries]
@@ -138,10 +138,10 @@ def _part(page: Page, part: Facts, several: bool) -> Markup:
     return tag("section", title, *content, aria_labelledby=page.key("part"))
 
 
-def _section(page: Page, name: str, found: Facts) -> Markup:
+def _section(page: Page, name: str, content: Facts) -> Markup:
     if name == "covariates":
-        return _covariates(page, found["tables"]["flagged"])
-    section: Markup = SECTIONS[name].render(page, found)
+        return _covariates(page, content["tables"]["flagged"])
+    section: Markup = SECTIONS[name].render(page, content)
     return section
 
 

@@ -8,6 +8,7 @@ __all__ = [
     "MISSING",
     "THIN",
     "capital",
+    "differs",
     "interval",
     "p_value",
     "percent",
@@ -120,6 +121,11 @@ def interval(value: str, lower: str, upper: str) -> str:
 def with_limits(row: Mapping[str, Any], name: str) -> str:
     """A number of a row with its interval, ``{name}_lower`` to ``{name}_upper``."""
     return interval(*(significant(row[key]) for key in (name, f"{name}_lower", f"{name}_upper")))
+
+
+def differs(effective: float | None, people: float | None) -> bool:
+    """Whether an effective sample size says more than the number of people."""
+    return effective is not None and people is not None and abs(people - effective) >= 0.5
 
 
 def capital(words: str) -> str:

@@ -195,6 +195,10 @@ class Page:
             out.append(replace(column, group=group))
         return out
 
+    def arm_column(self) -> TableColumn:
+        """The column of a table with a row for each arm."""
+        return TableColumn.text(self.say("column.arm"), "arm", lambda arm: self.arms[arm])
+
     def table(
         self,
         name: str,

@@ -32,7 +32,7 @@ EMPTIED = (
     "outcome_coefficients",
     "outcome_cross_validation",
 )
-"""Tables that tell nothing else."""
+"""Tables of a blinded run that have no columns to show."""
 
 
 class ReportSource:
@@ -59,8 +59,8 @@ class ReportSource:
         self.curves = curves or self.options.get("curves") or "risk"
         self.min_cell_count = max(min_cell_count, int(results.study["min_cell_count"]))
         # The results of a study's own folder may be whole, whatever the specification hides.
-        self._found = Disclosure(results.rows, TABLES, min_cell_count)
-        self.study = self.study | {"data": share_data(self.study["data"], self._found)}
+        self._disclosure = Disclosure(results.rows, TABLES, min_cell_count)
+        self.study = self.study | {"data": share_data(self.study["data"], self._disclosure)}
         self._withheld = {
             keys_of(row, RUN) for row in results.read(RunRow) if row.blinded or not row.unblind
         }
@@ -83,7 +83,7 @@ class ReportSource:
 
     def read(self, kind: type[RowT], **where: object) -> list[RowT]:
         """Rows of a table."""
-        rows = list(self._found.shown(kind, **where))
+        rows = list(self._disclosure.shown(kind, **where))
         if self.blind and issubclass(kind, OfRun):
             rows = [shown for row in rows for shown in self._blinded(row)]
         return rows
@@ -163,12 +163,12 @@ def masks(row: ResultRow) -> dict[str, str]:
     """Names of hidden columns, which the results have as text -> "small" or "hidden"."""
     names = names_hidden(row)
     has_small = row.table in OF_OUTCOMES and row.get("role") != "subgroup"
-    found = {}
+    hidden = {}
     for name in sorted(names & set(row)):
         arm, _, word = name.partition("_")
         is_small = has_small and word in EVENTS and f"{arm}_{WITHOUT_EVENT}" not in names
-        found[name] = "small" if is_small else "hidden"
-    return found
+        hidden[name] = "small" if is_small else "hidden"
+    return hidden
 
 
 def record(row: ResultRow, names: Iterable[str] = ()) -> ReportRow:

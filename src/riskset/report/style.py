@@ -21,7 +21,7 @@ PAGE = """
 *{box-sizing:border-box}
 html{font:100%/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",Arial,sans-serif;
 color:var(--ink);background:var(--page);-webkit-text-size-adjust:100%}
-body{margin:0 auto;max-width:68rem;padding:1rem;overflow-wrap:break-word}
+body{margin:0 auto;max-width:72rem;padding:1rem;overflow-wrap:break-word}
 p,ul,dd,figcaption{max-width:46rem}
 h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0}
 h2{font-size:1.35rem;line-height:1.25;margin:2.5rem 0 .75rem;padding-top:.75rem;

@@ -1,6 +1,6 @@
 """Every sentence of the report, by name, from the dictionary of a language (`en.toml`).
 
-A translation is another such file; nothing else holds words that readers see.
+A translation is another such file. All words that readers see are in it.
 """
 
 import re
@@ -17,8 +17,8 @@ __all__ = ["Translations", "languages"]
 
 def languages() -> tuple[str, ...]:
     """Languages that have a dictionary."""
-    found = (place.name for place in files("riskset.report").iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml")))
+    names = (place.name for place in files("riskset.report").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 class Translations:
@@ -54,8 +54,7 @@ class Translations:
 
     def label(self, group: str, code: object) -> str:
         """The words for a code of the results, or the code itself, which may be newer."""
-        found = self._text.get(f"{group}.{code}")
-        return str(code).replace("_", " ") if found is None else found
+        return self._text.get(f"{group}.{code}", str(code).replace("_", " "))
 
     def count(self, noun: str, n: float | None) -> str:
         """A number of things, singular or plural."""
@@ -74,4 +73,4 @@ def _read(language: str) -> dict[str, str]:
     text = files("riskset.report").joinpath(f"{language}.toml").read_text("utf-8")
     # No line ends between a number and its sign.
     sections: dict[str, dict[str, str]] = tomllib.loads(re.sub(r"(?<=\d) %", f"{THIN}%", text))
-    return {f"{a}.{b}": value for a, own in sections.items() for b, value in own.items()}
+    return {f"{a}.{b}": value for a, section in sections.items() for b, value in section.items()}

@@ -78,8 +78,8 @@ def write(
     if curves is not None and curves not in CURVES:
         raise InputError.wrong_option("curves", curves, CURVES)
     say = Translations(language)
-    found = StudyResults.open(results) if isinstance(results, str | Path) else results
-    source = ReportSource(found, say, blind=blind, min_cell_count=min_cell_count, curves=curves)
+    opened = StudyResults.open(results) if isinstance(results, str | Path) else results
+    source = ReportSource(opened, say, blind=blind, min_cell_count=min_cell_count, curves=curves)
     day = datetime.date.today() if date is None else date
     written = day if isinstance(day, str) else day.isoformat()
     content = collect(source)
@@ -112,11 +112,11 @@ def _files(
     out: Files = {}
     links = [f"{target.stem}-{k}{target.suffix}" for k in range(1, len(parts) + 1)]
     for name, part in zip(links, parts, strict=True):
-        own = {**content, "parts": [part]}
-        page = draw(own, say, theme, written)
+        of_part = {**content, "parts": [part]}
+        page = draw(of_part, say, theme, written)
         if _size(page) >= LIMIT:
-            raise _too_large(own, _size(page), name)
-        out[name] = (page, own)
+            raise _too_large(of_part, _size(page), name)
+        out[name] = (page, of_part)
     short = [{key: part[key] for key in ("about", "header")} for part in parts]
     index = {**content, "parts": short}
     out[target.name] = (draw(index, say, theme, written, links), index)

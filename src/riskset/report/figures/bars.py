@@ -62,12 +62,11 @@ def ends_figure(
     ]
     top = 0.0
     for arm in ("target", "comparator"):
-        own = counts[arm]
-        total = sum(n or 0 for n in own) or 1
+        total = sum(n or 0 for n in counts[arm]) or 1
         parts.append(text(0, top + 14, fit(names[arm], RIGHT, 14.5), "label strong"))
         x = AxisScale(0, total, 0, RIGHT)
         done = 0
-        for k, n in enumerate(own):
+        for k, n in enumerate(counts[arm]):
             if not n:
                 continue
             a, b = x(done), x(done + n)

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from riskset._ticks import nice_ticks
 from riskset.report.axes import AxisScale, bottom_axis, left_axis, legend, mark_of
@@ -11,24 +11,14 @@ from riskset.report.number_format import short_percent
 from riskset.report.svg import LEFT, RIGHT, DrawnFigure, band, fit, step, text, thin
 from riskset.report.translations import Translations
 
-__all__ = ["RiskCurve", "risk_curves", "survival_ends", "time_ticks"]
+__all__ = ["ends_of", "risk_curves", "time_ticks"]
 
 PANEL = 280.0
 YEAR = 365.25
 LONG = 2 * YEAR
 """Days from which on an axis counts years."""
-
-
-@dataclass(frozen=True)
-class RiskCurve:
-    """One arm of a panel: a step function and its band, whose ends are empty if it has none."""
-
-    arm: str
-    time: list[float]
-    value: list[float]
-    lower: list[float]
-    upper: list[float]
-    is_adjusted: bool = True
+Curve = Mapping[str, Any]
+"""Lists of times and values of one arm, as in `report.json`."""
 
 
 def time_ticks(last: float) -> tuple[list[float], float, str]:
@@ -42,30 +32,30 @@ def time_ticks(last: float) -> tuple[list[float], float, str]:
 
 
 def risk_curves(
-    panels: Sequence[tuple[str, Sequence[RiskCurve]]],
+    panels: Sequence[tuple[str, Sequence[Curve]]],
     at_risk: Sequence[tuple[str, Sequence[str]]],
     ticks: Sequence[float],
     last: float,
     names: Mapping[str, str],
     say: Translations,
-    is_survival: bool = False,
+    shown: str,
 ) -> DrawnFigure:
     """Panels with a title, one below the other, and lines of numbers at risk, one at each tick.
 
-    Times are days. The axis of survival ends at 1, and starts at 0 unless all values are above a
-    half.
+    The curves are `shown` as "risk" or "survival". Times are days. The axis of survival ends at 1,
+    and starts at 0 unless all values are above a half.
     """
     _, unit, unit_name = time_ticks(last)
     x = AxisScale(0, last)
     parts = [legend(names)]
     top = 44.0
     for name, curves in panels:
-        low, high = survival_ends(curves) if is_survival else (0.0, _highest(curves))
+        low, high = ends_of(curves, shown)
         y = AxisScale(low, high, top + 26 + PANEL, top + 26)
         parts.append(text(LEFT, top + 14, fit(name, RIGHT - LEFT, 15), "label strong"))
-        what = say("axis.survival" if is_survival else "axis.risk")
-        parts.append(left_axis(y, x, nice_ticks(low, high), what, short_percent))
-        parts += [_curve(c, x, y, ticks) for c in curves]
+        ends = nice_ticks(low, high)
+        parts.append(left_axis(y, x, ends, say(f"axis.{shown}"), short_percent))
+        parts += [_curve(c, shown, x, y, ticks) for c in curves]
         top += 26 + PANEL
         last_panel = name == panels[-1][0]
         axis_title = say(f"axis.{unit_name}") if last_panel else ""
@@ -83,34 +73,31 @@ def risk_curves(
     return DrawnFigure(top + 26, join(*parts))
 
 
-def _highest(curves: Sequence[RiskCurve]) -> float:
-    highest = max((v for c in curves for v in (*c.upper, *c.value)), default=0.0) or 0.01
-    return min(highest * 1.05, 1.0)
-
-
-def survival_ends(curves: Sequence[RiskCurve]) -> tuple[float, float]:
+def ends_of(curves: Sequence[Curve], shown: str) -> tuple[float, float]:
     """Ends of the axis: from 0 unless little would then be seen."""
-    lowest = min((v for c in curves for v in (*c.lower, *c.value)), default=0.0)
+    values = [v for c in curves for column in _columns(c, shown) for v in column]
+    if shown == "risk":
+        return 0.0, min(1.05 * (max(values, default=0.0) or 0.01), 1.0)
+    lowest = min(values, default=0.0)
     return (max(lowest - 0.05 * (1 - lowest), 0.0) if lowest > 0.5 else 0.0), 1.0
 
 
-def _curve(curve: RiskCurve, x: AxisScale, y: AxisScale, ticks: Sequence[float]) -> Markup:
-    has_band = bool(curve.lower)
-    columns = [curve.value, curve.lower, curve.upper] if has_band else [curve.value]
+def _columns(curve: Curve, shown: str) -> list[list[float]]:
+    """Values, and the ends of the band, which adjusted curves have."""
+    return [curve[name] for name in ((shown, "lower", "upper") if curve["adjusted"] else (shown,))]
+
+
+def _curve(curve: Curve, shown: str, x: AxisScale, y: AxisScale, ticks: Sequence[float]) -> Markup:
+    columns = _columns(curve, shown)
     kept = thin(columns, y.high - y.low)
-    times = [x(curve.time[k]) for k in kept]
-    letter = curve.arm[0]
-    parts: list[Markup] = []
-    if has_band:
-        lower, upper = ([y(ends[k]) for k in kept] for ends in (curve.lower, curve.upper))
-        parts.append(band(times, lower, upper, f"{letter}band"))
-    points = [(a, y(curve.value[k])) for a, k in zip(times, kept, strict=True)]
-    parts.append(step(points, letter if curve.is_adjusted else f"{letter} thin"))
-    if curve.is_adjusted and curve.time:
-        inside = [t for t in ticks if 0 < t <= curve.time[-1]]
-        parts += [mark_of(curve.arm, x(t), y(_at(curve, t))) for t in inside]
-    return join(*parts)
-
-
-def _at(curve: RiskCurve, time: float) -> float:
-    return curve.value[max(bisect_right(curve.time, time) - 1, 0)]
+    times = [x(curve["time"][k]) for k in kept]
+    value, *ends = ([y(column[k]) for k in kept] for column in columns)
+    arm, letter = curve["arm"], curve["arm"][0]
+    points = list(zip(times, value, strict=True))
+    if not ends:
+        return step(points, f"{letter} thin")
+    inside = [t for t in ticks if 0 < t <= curve["time"][-1]]
+    at = [curve[shown][max(bisect_right(curve["time"], t) - 1, 0)] for t in inside]
+    marks = [mark_of(arm, x(t), y(v)) for t, v in zip(inside, at, strict=True)]
+    lower, upper = ends
+    return join(band(times, lower, upper, f"{letter}band"), step(points, letter), *marks)

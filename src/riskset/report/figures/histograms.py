@@ -90,7 +90,8 @@ def _halves(
 ) -> Markup:
     """Heights are shares of an arm by `unit` of the axis, so that wide bars show their mean."""
     middle, bottom = top + HEIGHT, top + 2 * HEIGHT
-    shares = [share * unit / (end - start) for own in bars.values() for start, end, share, _ in own]
+    every = [bar for of_arm in bars.values() for bar in of_arm]
+    shares = [share * unit / (end - start) for start, end, share, _ in every]
     highest = 1.05 * max(shares, default=0.0) or 0.01
     titles = {arm: say(f"overlap.of_{arm}", arm=names[arm]) for arm in names}
     parts = [legend(titles)]

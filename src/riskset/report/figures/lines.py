@@ -100,8 +100,8 @@ def weeks_figure(
     say: Translations,
 ) -> DrawnFigure:
     """Outcomes per 1000 people a week, before and after the index date."""
-    every = [w for own in weeks.values() for w, _ in own]
-    rates = [r for own in weeks.values() for _, r in own if r is not None]
+    every = [w for of_arm in weeks.values() for w, _ in of_arm]
+    rates = [r for of_arm in weeks.values() for _, r in of_arm if r is not None]
     top = 66.0
     x = AxisScale(min(every), max(every) + 1)
     y = AxisScale(0, (max(rates, default=0.0) or 1.0) * 1.08, BOTTOM, top)
@@ -112,8 +112,8 @@ def weeks_figure(
         line(x(0), BOTTOM, x(0), top - 8, "rule"),
         text(x(0), top - 13, say("weeks.index"), "small", "middle"),
     ]
-    for arm, own in weeks.items():
-        for run in _runs(own):
+    for arm, of_arm in weeks.items():
+        for run in _runs(of_arm):
             parts.append(
                 step([*((x(w), y(r)) for w, r in run), (x(run[-1][0] + 1), y(run[-1][1]))], arm[0])
             )

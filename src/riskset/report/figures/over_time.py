@@ -22,8 +22,8 @@ def log_log_figure(
     say: Translations,
 ) -> DrawnFigure:
     """Step functions of log(-log S) by days on a logarithmic axis, for each arm."""
-    times = [t for own in points.values() for t, _ in own]
-    values = [v for own in points.values() for _, v in own]
+    times = [t for curve in points.values() for t, _ in curve]
+    values = [v for curve in points.values() for _, v in curve]
     x = AxisScale(min(times), max(times), is_log=True)
     pad = (max(values) - min(values) or 1.0) * 0.06
     y = AxisScale(min(values) - pad, max(values) + pad, BOTTOM, TOP)
@@ -32,8 +32,8 @@ def log_log_figure(
         left_axis(y, x, nice_ticks(y.low, y.high), say("log_log.axis")),
         _days(x, say),
     ]
-    for arm, own in points.items():
-        placed = [(x(t), y(v)) for t, v in own]
+    for arm, curve in points.items():
+        placed = [(x(t), y(v)) for t, v in curve]
         parts.append(step(placed, arm[0]))
         every = -(-len(placed) // MARKS)
         parts += [mark_of(arm, a, b) for a, b in placed[every // 2 :: every]]

@@ -33,9 +33,9 @@ def _by_year(starts: Iterable[YearRow]) -> list[ReportRow]:
     return [years[year] for year in sorted(years)]
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """Boxes, their table, and the calendar."""
-    steps, years = found["tables"]["attrition"], found["tables"]["calendar"]
+    steps, years = content["tables"]["attrition"], content["tables"]["calendar"]
     if not steps:
         return page.section("people", page.paragraph("attrition.none"))
     return page.section("people", _steps(page, steps), _calendar(page, years))

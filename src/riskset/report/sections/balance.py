@@ -6,7 +6,7 @@ from typing import Any
 from riskset.disclosure.rows import ARMS
 from riskset.report.figures.scatter import MOST_POINTS, balance_figure, ends_of, hexagons
 from riskset.report.markup import Markup, join
-from riskset.report.number_format import short, significant, whole
+from riskset.report.number_format import differs, short, significant, whole
 from riskset.report.page import Facts, Page, ReportRow
 from riskset.report.source import ReportPart, first, masks, record
 from riskset.results.rows import AdjustmentRow, BalanceRow
@@ -102,12 +102,12 @@ def _points(rows: list[BalanceRow], threshold: float) -> tuple[list[ReportRow], 
     return apart, [{"before": a, "after": b, "count": n} for a, b, n in bins]
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """Summary, figure, tables, and generalisability."""
-    summary, tables, hidden = found["summary"], found["tables"], found["hidden"]
+    summary, tables, hidden = content["summary"], content["tables"], content["hidden"]
     if summary is None or summary["n_covariates"] is None:
         return page.section("balance", page.paragraph("balance.none"))
-    parts = [_words(page, summary), _shared_words(page, found["shared"])]
+    parts = [_words(page, summary), _shared_words(page, content["shared"])]
     if hidden["n"]:
         parts.append(
             page.paragraph(
@@ -118,14 +118,14 @@ def render(page: Page, found: Facts) -> Markup:
                 threshold=short(summary["threshold"]),
             )
         )
-    if found["points"]:
-        parts.append(_figure(page, found))
+    if content["points"]:
+        parts.append(_figure(page, content))
     else:
         parts.append(page.paragraph("balance.no_rows", "note"))
     for name in ("worst_after", "worst_before", "asked_for"):
         if tables[name]:
             parts.append(_table(page, name, tables[name]))
-    return join(page.section("balance", *parts), _generalisability(page, found))
+    return join(page.section("balance", *parts), _generalisability(page, content))
 
 
 def _words(page: Page, summary: Facts) -> Markup:
@@ -143,8 +143,9 @@ def _words(page: Page, summary: Facts) -> Markup:
         after_max=page.shown(summary, "after_max", significant),
         after_worst=summary["after_worst"],
     )
+    is_weighted = any(differs(summary[f"{arm}_effective"], summary[f"{arm}_rows"]) for arm in ARMS)
     sizes = page.paragraph(
-        "balance.sizes" if all(_same(summary, arm) for arm in ARMS) else "balance.effective",
+        "balance.effective" if is_weighted else "balance.sizes",
         target=say.count("person", summary["target_rows"]),
         comparator=say.count("person", summary["comparator_rows"]),
         target_effective=significant(summary["target_effective"], 4),
@@ -173,19 +174,13 @@ def _shared_words(page: Page, shared: Facts | None) -> Markup | None:
     )
 
 
-def _same(summary: Facts, arm: str) -> bool:
-    """Whether the effective number says no more than the number of people."""
-    people, effective = summary[f"{arm}_rows"], summary[f"{arm}_effective"]
-    return effective is None or (people is not None and abs(people - effective) < 0.5)
-
-
-def _figure(page: Page, found: Facts) -> Markup:
-    say, summary, rest = page.say, found["summary"], found["rest"]
+def _figure(page: Page, content: Facts) -> Markup:
+    say, summary, rest = page.say, content["summary"], content["rest"]
     threshold = float(summary["threshold"] or 0.1)
-    worst = found["points"][:LABELS]
+    worst = content["points"][:LABELS]
     return page.figure(
         "balance",
-        balance_figure(found["points"], rest, worst, threshold, say),
+        balance_figure(content["points"], rest, worst, threshold, say),
         more=say("balance.hexagons", n=whole(sum(r["count"] for r in rest))) if rest else "",
         n=whole(summary["after_above"]),
         all=whole(summary["n_covariates"]),
@@ -208,8 +203,8 @@ def _table(page: Page, name: str, rows: list[ReportRow]) -> Markup:
     )
 
 
-def _generalisability(page: Page, found: Facts) -> Markup:
-    say, rows, summary = page.say, found["tables"]["generalisability"], found["summary"]
+def _generalisability(page: Page, content: Facts) -> Markup:
+    say, rows, summary = page.say, content["tables"]["generalisability"], content["summary"]
     if not rows:
         return page.section("generalisability", page.paragraph("balance.no_generalisability"))
     group = summary["generalisability_of"]
@@ -222,6 +217,6 @@ def _generalisability(page: Page, found: Facts) -> Markup:
             group=page.arms.get(group, say("balance.both_inside")),
         ),
         # The diagnostic is of other people where some were excluded for the outcome.
-        page.paragraph("balance.generalisability_shared", "note") if found["shared"] else None,
+        page.paragraph("balance.generalisability_shared", "note") if content["shared"] else None,
         page.table("generalisability", caption, page.columns(BalanceRow, "name", *GENERAL), rows),
     )

@@ -20,9 +20,9 @@ def collect(part: ReportPart) -> dict[str, Any]:
     return {"tables": {"table1": [record(row, names) for row in ordered]}}
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """The table, or why there is none."""
-    say, rows = page.say, found["tables"]["table1"]
+    say, rows = page.say, content["tables"]["table1"]
     if not rows:
         return page.section("characteristics", page.paragraph("characteristics.none"))
     columns = [TableColumn.text(say("characteristics.characteristic"), "label")]

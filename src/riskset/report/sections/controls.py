@@ -45,16 +45,16 @@ def collect(part: ReportPart) -> dict[str, Any]:
     }
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """Words, figure, table."""
-    rows = found["tables"]["controls"]
+    rows = content["tables"]["controls"]
     if not rows:
         return page.section("controls", page.paragraph("controls.none"))
     negative = [r for r in rows if r["true_hr"] == 1]
     return page.section(
         "controls",
-        _words(page, found["calibration"]),
-        _figure(page, found, negative),
+        _words(page, content["calibration"]),
+        _figure(page, content, negative),
         _table(page, rows),
     )
 
@@ -83,8 +83,8 @@ def _words(page: Page, facts: Facts | None) -> Markup:
     )
 
 
-def _figure(page: Page, found: Facts, negative: list[ReportRow]) -> Markup:
-    facts, main = found["calibration"], found["estimate"]
+def _figure(page: Page, content: Facts, negative: list[ReportRow]) -> Markup:
+    facts, main = content["calibration"], content["estimate"]
     region = None
     if facts is not None and facts["status"] == "ok" and facts["region_se"]:
         region = list(zip(*(facts[name] for name in REGION), strict=True))

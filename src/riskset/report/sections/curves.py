@@ -4,10 +4,10 @@ from bisect import bisect_right
 from typing import Any
 
 from riskset.disclosure.rows import ARMS
-from riskset.report.figures.curves import RiskCurve, risk_curves, survival_ends, time_ticks
+from riskset.report.figures.curves import ends_of, risk_curves, time_ticks
 from riskset.report.figures.lines import weeks_figure
 from riskset.report.markup import Markup
-from riskset.report.number_format import percent, significant, whole
+from riskset.report.number_format import differs, percent, significant, whole
 from riskset.report.page import Facts, Page, ReportRow, TableColumn
 from riskset.report.source import ReportPart, masks
 from riskset.report.svg import thin
@@ -26,8 +26,8 @@ def collect(part: ReportPart) -> dict[str, Any]:
     kind = rows[0].kind if rows else None
     # With competing events, 1 less the incidence is not a survival probability.
     shown = "survival" if asked_for == kind == "survival" else "risk"
-    found = [_thinned(curve, shown) for curve in _curves(rows, shown)]
-    last = max((c["time"][-1] for c in found), default=0.0)
+    content = [_thinned(curve, shown) for curve in _curves(rows, shown)]
+    last = max((c["time"][-1] for c in content), default=0.0)
     at_risk = part.read(AtRiskRow, adjusted=True)
     times = _tick_times(at_risk, last)
     weeks = _weeks(part.read(WeekRow))
@@ -35,11 +35,11 @@ def collect(part: ReportPart) -> dict[str, Any]:
         "kind": kind,
         "shown": shown,
         "asked_for": asked_for,
-        "curves": found,
+        "curves": content,
         "last": last,
         "tables": {
             "at_risk": _at_ticks(at_risk, times),
-            "risks": _values_at(found, times, shown),
+            "risks": _values_at(content, times, shown),
             "weeks": _until_last_outcome(weeks),
         },
         "weeks_hidden": any(_is_mostly_hidden(weeks, arm) for arm in ARMS),
@@ -152,14 +152,14 @@ def _until_last_outcome(rows: list[ReportRow]) -> list[ReportRow]:
     return rows[: known[-1] + 1] if known else []
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """The figure of risks, and that of weeks."""
     return page.section(
         "curves",
-        _risks(page, found) if found["curves"] else page.paragraph("curves.none"),
+        _risks(page, content) if content["curves"] else page.paragraph("curves.none"),
         page.paragraph("weeks.hidden", "note", n=page.min_cell_count)
-        if found["weeks_hidden"]
-        else _weeks_figure(page, found["tables"]["weeks"]),
+        if content["weeks_hidden"]
+        else _weeks_figure(page, content["tables"]["weeks"]),
     )
 
 
@@ -170,34 +170,22 @@ def _panel_title(page: Page, cause: int) -> str:
     return page.say("curves.competing", what=what) if what else page.say("column.competing")
 
 
-def _risks(page: Page, found: Facts) -> Markup:
-    say, tables, shown = page.say, found["tables"], found["shown"]
+def _risks(page: Page, content: Facts) -> Markup:
+    say, tables, shown = page.say, content["tables"], content["shown"]
     panels = []
-    for cause in sorted({c["cause"] for c in found["curves"]}):
-        curves = [
-            RiskCurve(
-                c["arm"],
-                c["time"],
-                c[shown],
-                c["lower"] if c["adjusted"] else [],
-                c["upper"] if c["adjusted"] else [],
-                c["adjusted"],
-            )
-            for c in reversed(found["curves"])
-            if c["cause"] == cause
-        ]  # fmt: skip
+    for cause in sorted({c["cause"] for c in content["curves"]}):
+        curves = [c for c in reversed(content["curves"]) if c["cause"] == cause]
         panels.append((_panel_title(page, cause), curves))
     rows = tables["at_risk"]
-    ticks = [row["time"] for row in rows] or time_ticks(found["last"])[0]
+    ticks = [row["time"] for row in rows] or time_ticks(content["last"])[0]
     numbers = _numbers(page, rows)
-    is_survival = shown == "survival"
-    drawn = risk_curves(panels, numbers, ticks, found["last"], page.arms, say, is_survival)
+    drawn = risk_curves(panels, numbers, ticks, content["last"], page.arms, say, shown)
     more = []
-    if found["asked_for"] != shown:
+    if content["asked_for"] != shown:
         more.append(say("curves.caption_no_survival"))
-    if is_survival and survival_ends(panels[0][1])[0] > 0:
+    if ends_of(panels[0][1], shown)[0] > 0:
         more.append(say("curves.caption_axis"))
-    if any(not c["adjusted"] for c in found["curves"]):
+    if any(not c["adjusted"] for c in content["curves"]):
         more.append(say("curves.caption_crude"))
     more.append(say("curves.caption_end", n=page.min_cell_count))
     columns = [TableColumn(say("axis.days"), ("time",), lambda t: significant(t, 4), False)]
@@ -221,15 +209,10 @@ def _numbers(page: Page, rows: list[ReportRow]) -> list[tuple[str, list[str]]]:
     out = []
     for arm, label in page.arms.items():
         out.append((label, [page.shown(row, f"{arm}_people") for row in rows]))
-        if not all(_same(row, arm) for row in rows):
+        if any(differs(row.get(f"{arm}_effective"), row.get(f"{arm}_people")) for row in rows):
             effective = [page.shown(row, f"{arm}_effective") for row in rows]
             out.append((page.say("curves.effective", arm=label), effective))
     return out
-
-
-def _same(row: ReportRow, arm: str) -> bool:
-    people, effective = row.get(f"{arm}_people"), row.get(f"{arm}_effective")
-    return effective is None or people is None or abs(people - effective) < 0.5
 
 
 def _at_end(page: Page, rows: list[ReportRow], shown: str) -> str:

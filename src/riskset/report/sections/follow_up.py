@@ -52,9 +52,9 @@ def _shares(bins: list[FollowUpBinRow]) -> list[ReportRow]:
     return out
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """Figure, quantiles, reasons."""
-    tables, words = found["tables"], page.about["time_at_risk"]
+    tables, words = content["tables"], page.about["time_at_risk"]
     has_bins = any(row["people"] for row in tables["histogram"])
     return page.section(
         "follow_up",
@@ -74,7 +74,7 @@ def _histogram(page: Page, rows: list[ReportRow], quantiles: list[ReportRow]) ->
     }
     medians = {row["arm"]: row.get("q50") for row in quantiles}
     columns = [
-        _arm_column(page),
+        page.arm_column(),
         TableColumn.number(say("column.start"), "start", 4),
         TableColumn.number(say("column.end"), "end", 4),
         *page.columns(FollowUpBinRow, "people"),
@@ -90,14 +90,10 @@ def _histogram(page: Page, rows: list[ReportRow], quantiles: list[ReportRow]) ->
     )
 
 
-def _arm_column(page: Page) -> TableColumn:
-    return TableColumn.text(page.say("column.arm"), "arm", lambda arm: page.arms[arm])
-
-
 def _quantiles(page: Page, rows: list[ReportRow]) -> Markup:
     # The minimum and the maximum are never shared.
     known = {key for row in rows for key, days in row.items() if days is not None}
-    columns = [_arm_column(page)]
+    columns = [page.arm_column()]
     for key in rows[0]:
         if key != "arm" and key in known:
             title = page.say.label("quantile", key)
@@ -110,8 +106,8 @@ def _reasons(page: Page, rows: list[ReportRow]) -> Markup:
     reasons = [say.label("end", row["reason"]) for row in rows]
     counts = {arm: [row.get(arm) for row in rows] for arm in ARMS}
     most = {
-        arm: max(zip(own, reasons, strict=True), key=lambda pair: pair[0] or 0)[1]
-        for arm, own in counts.items()
+        arm: max(zip(counts[arm], reasons, strict=True), key=lambda pair: pair[0] or 0)[1]
+        for arm in ARMS
     }
     columns = [
         TableColumn.text(say("ends.reason"), "reason", lambda r: say.label("end", r)),

@@ -85,21 +85,21 @@ def _masks(check: DiagnosticRow) -> dict[str, str]:
     return {"value": "hidden"} if is_hidden else {}
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """The paragraph and the table of diagnostics."""
     is_withheld = page.about["is_withheld"]
     class_ = "lead" if page.about["status"] == "ok" or is_withheld else "lead warning"
     has_profile = is_withheld and page.about["unblind_for_evidence_synthesis"]
     return join(
-        tag("p", spans_as_code(_finding(page, found)), class_=class_),
+        tag("p", spans_as_code(_finding(page, content)), class_=class_),
         page.paragraph("header.withheld", "warning") if is_withheld else None,
         page.paragraph("header.for_evidence_synthesis") if has_profile else None,
-        _diagnostics(page, found["tables"]["diagnostics"], found["balance_alpha"]),
+        _diagnostics(page, content["tables"]["diagnostics"], content["balance_alpha"]),
     )
 
 
-def _finding(page: Page, found: Facts) -> str:
-    say, row = page.say, found["estimate"]
+def _finding(page: Page, content: Facts) -> str:
+    say, row = page.say, content["estimate"]
     if row is None or row["target_persons"] is None and "target_persons" not in row["suppressed"]:
         return capital(say("finding.nothing", reason=page.reason))
     people = {
@@ -114,14 +114,14 @@ def _finding(page: Page, found: Facts) -> str:
     elif row["hr"] is None or row["status"] != "ok":
         parts.append(say("finding.no_estimate", reason=page.reason))
     else:
-        parts += _estimate(page, found, row)
+        parts += _estimate(page, content, row)
     return " ".join(parts)
 
 
-def _estimate(page: Page, found: Facts, row: Facts) -> list[str]:
+def _estimate(page: Page, content: Facts, row: Facts) -> list[str]:
     """The hazard ratio, what its interval is compatible with, and whether it is calibrated."""
     say = page.say
-    is_adjusted = found["adjustment"] not in UNADJUSTED or row["n_covariates"]
+    is_adjusted = content["adjustment"] not in UNADJUSTED or row["n_covariates"]
     hazard = say("word.subdistribution" if row["model"] == "finegray" else "word.hazard")
     is_calibrated = row["calibrated_hr"] is not None
     parts = [
@@ -141,8 +141,8 @@ def _estimate(page: Page, found: Facts, row: Facts) -> list[str]:
     if row["hr_lower"] is not None and row["hr_upper"] is not None:
         start = "calibrated_hr" if is_calibrated else "hr"
         parts.append(_compatible(page, row[f"{start}_lower"], row[f"{start}_upper"], hazard))
-    if found["calibration"] != "ok":
-        n = found["controls"]
+    if content["calibration"] != "ok":
+        n = content["controls"]
         key = "finding.uncalibrated" if n else "finding.uncontrolled"
         parts.append(say(key, n=say.count("control", n)))
     return parts

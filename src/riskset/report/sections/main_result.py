@@ -124,9 +124,9 @@ def _lacks_follow_up(row: RiskRow, arm: str) -> bool:
     return bool(is_empty and row[f"{arm}_at_risk"] == 0 and not row.blinded)
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """Rates, forest plot, risks."""
-    tables = found["tables"]
+    tables = content["tables"]
     three = [
         page.paragraph(
             "result.three",
@@ -135,7 +135,7 @@ def render(page: Page, found: Facts) -> Markup:
             risk=percent(row["risk_bound"], 2),
             rate=significant(row["rate_bound"]),
         )
-        for row in found["three"]
+        for row in content["three"]
     ]
     return page.section(
         "result",
@@ -145,7 +145,7 @@ def render(page: Page, found: Facts) -> Markup:
         _estimates_figure(page, tables["estimates"])
         if page.about["status"] == "ok"
         else page.paragraph("result.instead", "warning", reason=page.reason),
-        _detectable(page, found["mdrr"]),
+        _detectable(page, content["mdrr"]),
         _risks_table(page, tables["risks"]),
     )
 

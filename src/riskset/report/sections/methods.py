@@ -26,22 +26,22 @@ def collect(part: ReportPart) -> dict[str, Any]:
     }
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """One paragraph."""
-    say, data = page.say, found["data"]
+    say, data = page.say, content["data"]
     key = "methods.data_dates" if data["start"] and data["end"] else "methods.data"
     parts = [say("methods.design"), say(key, **data)]
-    parts += [say(f"methods.{key}", words=words) for key, words in found["sentences"].items()]
+    parts += [say(f"methods.{key}", words=words) for key, words in content["sentences"].items()]
     if page.about["has_competing"]:
         what = page.about["competing"] or say("question.coded_competing")
         parts.append(say("methods.competing", what=what))
     parts.append(say("methods.missing"))
-    if found["sensitivity"]:
-        parts.append(say("methods.sensitivity", names="; ".join(found["sensitivity"])))
+    if content["sensitivity"]:
+        parts.append(say("methods.sensitivity", names="; ".join(content["sensitivity"])))
     parts.append(say("methods.balance", threshold=short(page.about["threshold"])))
     if page.min_cell_count > 1:
         parts.append(say("methods.small", n=page.min_cell_count))
-    parts.append(say("methods.software", version=found["version"] or ""))
+    parts.append(say("methods.software", version=content["version"] or ""))
     text = " ".join(_sentence(one) for one in parts)
     return page.section("methods", tag("p", spans_as_code(text)))
 

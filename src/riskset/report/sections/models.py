@@ -73,22 +73,22 @@ def _facts(estimate: EstimateRow) -> ReportRow:
     return record(estimate, OUTCOME) | {"suppressed": masks(estimate)}
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """All models."""
     say = page.say
     parts: list[Markup | None] = [page.heading(say("models.score_heading"), "propensity-model")]
-    if found["score"] is None:
+    if content["score"] is None:
         parts.append(page.paragraph("models.no_score"))
     else:
-        parts.append(_card(page, _score_facts(page, found["score"])))
-        parts.append(_covariates(page, "score", found["tables"]))
-    if found["outcome"] is not None:
+        parts.append(_card(page, _score_facts(page, content["score"])))
+        parts.append(_covariates(page, "score", content["tables"]))
+    if content["outcome"] is not None:
         parts.append(page.heading(say("models.outcome_heading"), "outcome-model"))
-        parts.append(_card(page, _outcome_facts(page, found["outcome"])))
-        parts.append(_profile(page, found) if len(found["profile"]) > 2 else None)
+        parts.append(_card(page, _outcome_facts(page, content["outcome"])))
+        parts.append(_profile(page, content) if len(content["profile"]) > 2 else None)
         over_time = page.under("proportionality")
-        parts.append(proportionality.render(over_time, found["proportionality"]))
-    for k, fit in enumerate(found["fits"]):
+        parts.append(proportionality.render(over_time, content["proportionality"]))
+    for k, fit in enumerate(content["fits"]):
         parts += _fit(page.under(f"fits/{k}"), fit)
     return page.section("models", *parts)
 
@@ -172,9 +172,9 @@ def _outcome_facts(page: Page, row: ReportRow) -> dict[str, str]:
     return facts | _convergence(page, row)
 
 
-def _profile(page: Page, found: Facts) -> Markup:
-    outcome = found["outcome"]
-    points = [(row["log_hr"], row["log_likelihood"]) for row in found["profile"]]
+def _profile(page: Page, content: Facts) -> Markup:
+    outcome = content["outcome"]
+    points = [(row["log_hr"], row["log_likelihood"]) for row in content["profile"]]
     has_wald = outcome["log_hr"] is not None and outcome["se"]
     wald = (outcome["log_hr"], outcome["se"]) if has_wald else None
     best, _ = max(points, key=lambda point: point[1])

@@ -50,9 +50,9 @@ def _shares(bars: list[PreferenceRow]) -> list[ReportRow]:
     return out
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """The histogram and its words."""
-    score, bars = found["score"], found["tables"]["preference"]
+    score, bars = content["score"], content["tables"]["preference"]
     parts: list[Markup | None] = []
     if page.about["status"] == "no_matches":
         parts.append(page.paragraph("overlap.no_matches", "warning"))
@@ -67,13 +67,13 @@ def render(page: Page, found: Facts) -> Markup:
             page.paragraph("overlap.words", equipoise=equipoise, auc=with_limits(score, "auc"))
         )
     if bars:
-        parts.append(_figure(page, found, bars))
+        parts.append(_figure(page, content, bars))
     elif score is not None:
         parts.append(page.paragraph("overlap.no_bars", "note"))
-    return page.section("overlap", *parts, render_flagged(page, found["tables"]["flagged"]))
+    return page.section("overlap", *parts, render_flagged(page, content["tables"]["flagged"]))
 
 
-def _figure(page: Page, found: Facts, rows: list[ReportRow]) -> Markup:
+def _figure(page: Page, content: Facts, rows: list[ReportRow]) -> Markup:
     say = page.say
     bars = {
         arm: [
@@ -84,16 +84,16 @@ def _figure(page: Page, found: Facts, rows: list[ReportRow]) -> Markup:
         for arm in ARMS
     }
     kept = {arm[0]: percent(min(sum(bar[3] for bar in bars[arm]), 1.0)) for arm in ARMS}
-    drawn = overlap_figure(bars, found["borders"], page.arms, page.key("hatching"), say)
+    drawn = overlap_figure(bars, content["borders"], page.arms, page.key("hatching"), say)
     columns = [
-        TableColumn.text(say("column.arm"), "arm", lambda arm: page.arms[arm]),
+        page.arm_column(),
         TableColumn.number(say("overlap.from"), "lower", 2),
         TableColumn.number(say("overlap.to"), "upper", 2),
         TableColumn(say("overlap.before"), ("count",), whole),
         TableColumn(say("overlap.after"), ("kept",), whole),
     ]
     data = page.table("preference", say("overlap.table"), columns, rows)
-    equipoise = percent((found["score"] or {}).get("equipoise"))
+    equipoise = percent((content["score"] or {}).get("equipoise"))
     return page.figure("overlap", drawn, data, equipoise=equipoise, **kept)
 
 

@@ -52,17 +52,17 @@ def _log_log(curves: list[CurveRow], arm: str) -> list[ReportRow]:
     return kept
 
 
-def render(page: Page, found: Facts) -> Markup | None:
+def render(page: Page, content: Facts) -> Markup | None:
     """Both figures, as far as there are numbers."""
-    rows = found["tables"]["log_log"]
+    rows = content["tables"]["log_log"]
     points = {
         arm: [(row["time"], row["log_log"]) for row in rows if row["arm"] == arm] for arm in ARMS
     }
     parts = []
     if min(map(len, points.values())) > 2:
-        parts.append(_log_log_figure(page, found["kind"], rows, points))
-    if found["tables"]["over_time"] and found["constant"]["hr"] is not None:
-        parts.append(_over_time(page, found["tables"]["over_time"], found["constant"]["hr"]))
+        parts.append(_log_log_figure(page, content["kind"], rows, points))
+    if content["tables"]["over_time"] and content["constant"]["hr"] is not None:
+        parts.append(_over_time(page, content["tables"]["over_time"], content["constant"]["hr"]))
     if not parts:
         return None
     heading = page.heading(page.say("proportional.heading"), "proportional-hazards")
@@ -72,7 +72,7 @@ def render(page: Page, found: Facts) -> Markup | None:
 def _log_log_figure(page: Page, kind: str, rows: list[ReportRow], points: Points) -> Markup:
     say = page.say
     columns = [
-        TableColumn.text(say("column.arm"), "arm", lambda arm: page.arms[arm]),
+        page.arm_column(),
         TableColumn.number(say("axis.days"), "time", 4),
         TableColumn.number(say(f"log_log.of_{kind}"), "survival", 4),
         TableColumn.number(say("log_log.axis"), "log_log"),

@@ -35,16 +35,16 @@ def collect(part: ReportPart) -> dict[str, Any]:
     }
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """The card, and the design on a line."""
-    say, words = page.say, found["words"]
-    entries = [("population", words["population"] or say("question.from", data=found["data"]))]
+    say, words = page.say, content["words"]
+    entries = [("population", words["population"] or say("question.from", data=content["data"]))]
     for key in ("target", "comparator", "outcome"):
-        description = found[key]["description"]
+        description = content[key]["description"]
         more = f" – {description}" if description else ""
-        entries.append((key, f"{found[key]['label']}{more}"))
+        entries.append((key, f"{content[key]['label']}{more}"))
     unnamed = "coded_competing" if page.about["has_competing"] else "no_competing"
-    entries.append(("competing", found["competing"] or say(f"question.{unnamed}")))
+    entries.append(("competing", content["competing"] or say(f"question.{unnamed}")))
     entries += [(key, words[key]) for key in (*WORDS[1:], *AFTER) if words[key]]
     card = page.card((say(f"question.{key}"), value) for key, value in entries)
     return page.section("question", card, _timeline(page, words))

@@ -41,20 +41,20 @@ def collect(source: ReportSource) -> dict[str, Any]:
     }
 
 
-def render(page: Page, found: Facts) -> Markup:
+def render(page: Page, content: Facts) -> Markup:
     """Everything that repeats the study."""
-    say, tables = page.say, found["tables"]
-    settings = tag("pre", json.dumps(found["settings"], indent=1, ensure_ascii=False))
-    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    say, tables = page.say, content["tables"]
+    settings = tag("pre", json.dumps(content["settings"], indent=1, ensure_ascii=False))
+    versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
     return page.section(
         "reproduction",
-        page.paragraph("methods.hash", hash=found["settings_hash"]),
+        page.paragraph("methods.hash", hash=content["settings_hash"]),
         page.paragraph("methods.versions", versions=versions),
         page.details(say("methods.settings"), settings),
         _sources(page, tables["sources"]) if tables["sources"] else None,
         _codes(page, tables["codes"]) if tables["codes"] else None,
         _warnings(page, tables["warnings"]),
-        _steps(page, tables["steps"], found["seconds"]) if tables["steps"] else None,
+        _steps(page, tables["steps"], content["seconds"]) if tables["steps"] else None,
         page.heading(say("methods.references"), "references"),
         tag("ul", *(_reference(page, key) for key in REFERENCES), class_="refs"),
         page.heading(say("methods.glossary"), "glossary"),
