@@ -1,11 +1,28 @@
 """Fixtures and settings that all tests share."""
 
+import gc
+from collections.abc import Generator
+
 import numpy as np
 import pytest
 from hypothesis import settings
 
 settings.register_profile("riskset", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("riskset")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from the modules and tests, which stay to the end.
+
+    There are nearly a million objects, and it would walk over all of them again and again.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import typer
 
 import source_tree
 from riskset.cli.main import app
+from riskset.results.rows import TABLES
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [
@@ -81,6 +82,25 @@ def test_dotted_names() -> None:
             ]
     assert not absent
     assert n_names > 100
+
+
+def test_the_walks_of_the_guide_for_contributors() -> None:
+    """Classes, functions, attributes and columns are somewhere in the package."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    walks = text[text.index("### A setting") : text.index("## House rules")]
+    known = {name for row in TABLES.values() for name in row.columns()}
+    for path in source_tree.FILES:
+        for node in ast.walk(source_tree.tree(path)):
+            match node:
+                case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                    known.add(name)
+                case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                    known.add(name)
+    spans = set(re.findall(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)`", walks))
+    files = {span for span in spans if re.search(r"\.(py|json|parquet|toml)$", span)}
+    words = {word for span in spans - files for word in span.split(".")}
+    assert words <= known
+    assert len(words) > 20
 
 
 def test_files() -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from cli.runs import Run, fit_json
+from parameters import rest_is_slow
 
 
 def test_an_earlier_file_survives_a_failure(
@@ -121,11 +122,14 @@ main()
 
 @pytest.mark.parametrize(
     ("module", "name", "command"),
-    [
-        ("pathlib", "Path.write_text", ["fit", "--out", "old.json"]),
-        ("pyarrow.csv", "write_csv", ["path", "--n-penalties", "2", "--out", "old.csv"]),
-        ("matplotlib.figure", "Figure.savefig", ["path", "--n-penalties", "2", "--plot", "."]),
-    ],
+    rest_is_slow(
+        [
+            ("pathlib", "Path.write_text", ["fit", "--out", "old.json"]),
+            ("pyarrow.csv", "write_csv", ["path", "--n-penalties", "2", "--out", "old.csv"]),
+            ("matplotlib.figure", "Figure.savefig", ["path", "--n-penalties", "2", "--plot", "."]),
+        ],
+        1,
+    ),
 )
 def test_a_stopped_run_leaves_nothing(
     lung: Path, tmp_path: Path, module: str, name: str, command: list[str]

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from scipy.stats import t
 
 import riskset as rs
+from parameters import rest_is_slow
 from riskset.cohort.calibration import leave_one_out
 from riskset.cohort.empirical_null.fit import fit_null
 from riskset.cohort.empirical_null.regression_posterior import error_posterior
@@ -53,7 +54,7 @@ def test_the_interval_has_the_true_values_whose_p_is_above_its_share(n_positive)
             assert_allclose(two, 2 * min(above, 1 - above), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_positive", [0, 6])
+@pytest.mark.parametrize("n_positive", rest_is_slow([0, 6], 1))
 def test_calibrated_intervals_and_p_values_never_disagree(n_positive):
     rng = np.random.default_rng(2)
     for n in (5, 8, 20):
@@ -163,7 +164,7 @@ def test_an_end_that_positive_controls_leave_open_is_infinite():
     assert np.isinf(own.se[0])
 
 
-@pytest.mark.parametrize("n", [10, 20])
+@pytest.mark.parametrize("n", rest_is_slow([10, 20], 1))
 def test_coverage(n):
     """Of 500 studies: by maximum likelihood 0.86 and 0.92 of the intervals hold the truth."""
     rng = np.random.default_rng([8, n])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from parameters import rest_is_slow
 from riskset._errors import InputError
 from riskset._runtime import Runtime
 from riskset.data.design import Design
@@ -327,7 +328,7 @@ def by_differences(
 
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("kind", ["breslow", "efron", "finegray"])
-@pytest.mark.parametrize("drawn", ["rows", "clusters", "strata"])
+@pytest.mark.parametrize("drawn", rest_is_slow(["clusters", "rows", "strata"], 1))
 def test_acceleration_is_the_skewness_of_derivatives(kind: str, penalty: str, drawn: str) -> None:
     cohort = Cohort(kind)
     if kind == "efron":

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.interpolate import PchipInterpolator
 
 import riskset as rs
+from parameters import rest_is_slow
 from riskset.infer.crossval.line_search import maximise, strongest_within
 
 STEP, TOL = math.log(10) / 2, math.log(1.1)
@@ -131,7 +132,7 @@ def cohort(seed, n=200, p=8):
 
 
 @pytest.mark.parametrize("kind", [rs.L1(1.0), rs.L2(1.0), rs.ElasticNet(l1=1.0, l2=1.0)])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", rest_is_slow([1, 2], 1))
 def test_the_search_finds_the_best_of_a_fine_grid(kind, seed):
     x, y = cohort(seed)
     settings = {"folds": 5, "repeats": 2, "tol_replicates": 1e-9}
@@ -152,7 +153,7 @@ def test_the_search_finds_the_best_of_a_fine_grid(kind, seed):
     assert ((near < 1) & (near > 1 / 1.1001)).any()
 
 
-@pytest.mark.parametrize("seed", [1, 3, 5, 8])
+@pytest.mark.parametrize("seed", rest_is_slow([1, 3, 5, 8], 1))
 def test_the_first_of_many_repetitions_looks_around(seed):
     """What is chosen is best in all repetitions, of all that was tried."""
     x, y = cohort(seed, n=150, p=20)

@@ -306,7 +306,7 @@ def test_profile_is_concave_and_its_slope_falls():
     assert (tangents >= height - 1e-9).all()
 
 
-@pytest.mark.parametrize("tolerance", [1e-2, 1e-4])
+@pytest.mark.parametrize("tolerance", rest_is_slow([1e-2, 1e-4], 1))
 def test_adaptive_grid_keeps_its_tolerance(tolerance):
     _, x, time, event = sample(13)
     curve = cox_source(x, time, event).curve(0, Runtime(1))
