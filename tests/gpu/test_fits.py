@@ -207,7 +207,7 @@ def sample(kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 @emulated
-@pytest.mark.parametrize("kind", ["breslow", "finegray"])
+@pytest.mark.parametrize("kind", rest_is_slow(["breslow", "finegray"], 1))
 def test_cross_validation_and_the_bootstrap(
     kind: str, make: type[HostMemory], use: Use, passes: Passes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from emulator.backend import HostMemory, Reference
 from gpu.backends import each_backend, emulated
 from gpu.counting import Counting
+from parameters import rest_is_slow
 from riskset._errors import DeviceError
 from riskset._runtime import Runtime
 from riskset.data.design import Design
@@ -73,7 +74,7 @@ def test_a_replicate_is_that_of_the_cpu(
         assert_allclose(a.log_likelihood, b.log_likelihood, rtol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["efron", "finegray"])
+@pytest.mark.parametrize("kind", rest_is_slow(["efron", "finegray"], 1))
 @emulated
 def test_batches_of_any_size_have_the_same_bits(
     kind: str,
@@ -135,7 +136,7 @@ def test_a_wide_range_of_eta_is_left_to_the_cpu(use: Callable[[HostMemory], None
     assert_array_equal(found["cuda"].coef, found["cpu"].coef)
 
 
-@pytest.mark.parametrize("kind", ["breslow", "efron", "entry", "finegray-groups"])
+@pytest.mark.parametrize("kind", rest_is_slow(["breslow", "finegray-groups", "efron", "entry"], 2))
 def test_a_bundle_takes_no_more_memory_than_was_said(
     kind: str, use: Callable[[HostMemory], None]
 ) -> None:
