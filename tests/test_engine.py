@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
 from dask_cluster import LEAVES_SOCKETS, local_client
+from parameters import rest_is_slow
 from riskset import engine
 from riskset.estimators import _inference
 
@@ -32,9 +33,7 @@ def dask() -> Iterator[Any]:
         yield client
 
 
-@pytest.fixture(
-    scope="module", params=["joblib", "dask", pytest.param("ray", marks=pytest.mark.slow)]
-)
+@pytest.fixture(scope="module", params=rest_is_slow(["joblib", "dask", "ray"], 1))
 def name(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "dask":
         request.getfixturevalue("dask")
