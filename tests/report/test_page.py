@@ -172,7 +172,7 @@ def test_text_of_the_data_is_no_markup(report, whole):
 def test_code_spans_of_messages_are_code(report):
     """In sentences, cards and tables; where there is text only, they have no backticks."""
     about, found = study(), tables()
-    span, words = "`folds: <5>`", "set `folds: <5>` higher"
+    span, words = "`folds: <a>`", "set `folds: <a>` higher"
     for analysis in about["analyses"].values():
         analysis["words"] |= dict.fromkeys(analysis["words"], words)
     for rows, key in (("warnings", "message"), ("attrition", "step"), ("ps", "reason")):
@@ -185,10 +185,10 @@ def test_code_spans_of_messages_are_code(report):
     assert span not in made.html
     assert "`" not in made.text
     texts = [e.text for e in made.page.all("title", "desc", "text")]
-    assert any("folds: <5>" in text for text in texts)
+    assert any("folds: <a>" in text for text in texts)
     places = {e.tag for e in made.page if any(child in e.children for child in e.all("code"))}
     assert places == {"p", "dd", "td", "th"}
-    assert all(e.text == "folds: <5>" for e in made.page.all("code"))
+    assert all(e.text == "folds: <a>" for e in made.page.all("code"))
     assert made.content["reproduction"]["tables"]["warnings"][0]["message"] == words
 
     failed = tables()
@@ -196,7 +196,7 @@ def test_code_spans_of_messages_are_code(report):
     for row in failed["estimates"]:
         row |= {"status": "not_converged", "hr": None}
     lead = next(e for e in report(failed).page.all("p") if "lead" in e.attrs.get("class", ""))
-    assert lead.one("code").text == "folds: <5>"
+    assert lead.one("code").text == "folds: <a>"
 
 
 def test_backticks_of_the_data_stay(report):
