@@ -22,7 +22,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, Union, dataclass_transform
+from typing import Any, Literal, TypeAlias, TypeVar, Union, dataclass_transform
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from riskset._errors import CohortError, InputError, similar
 __all__ = [
     "INVALID",
     "Fault",
+    "KeyPath",
     "Reader",
     "Setting",
     "Settings",
@@ -52,6 +53,9 @@ R = TypeVar("R")
 
 INVALID: Any = type("Invalid", (), {"__repr__": lambda _: "INVALID"})()
 """Stands for a value with a fault."""
+
+KeyPath: TypeAlias = tuple[str, ...]
+"""Names that lead to a value of a file."""
 
 UNKNOWN = (dataclasses.MISSING, INVALID)
 """Defaults that are not values."""
@@ -80,7 +84,6 @@ class Setting:
     default: object
     limits: Mapping[str, float]
     key: str | None
-    after: str | None
 
     @property
     def words(self) -> str:
@@ -131,28 +134,27 @@ def declared(cls: Any) -> dict[str, Setting]:
 @functools.cache
 def _declared(cls: Any) -> dict[str, Setting]:
     kinds = typing.get_type_hints(cls)
-    found: list[Setting] = []
+    known: list[Setting] = []
     for field in dataclasses.fields(cls):
-        own = field.metadata
-        made = Setting(
+        metadata = field.metadata
+        declaration = Setting(
             field.name,
             kinds[field.name],
-            own["about"],
+            metadata["about"],
             field.default if field.default_factory is dataclasses.MISSING else INVALID,
-            own["limits"],
-            None if own["only_python"] else own["key"] or field.name,
-            own["after"],
+            metadata["limits"],
+            None if metadata["only_python"] else metadata["key"] or field.name,
         )
-        names = [one.name for one in found]
-        place = names.index(made.after) + 1 if made.after in names else len(found)
-        found.insert(place, made)
-    return {one.name: one for one in found}
+        names = [one.name for one in known]
+        after = metadata["after"]
+        known.insert(names.index(after) + 1 if after in names else len(known), declaration)
+    return {one.name: one for one in known}
 
 
 def same_as(cls: Any, name: str) -> Any:
     """A field with the declaration of a field of another class."""
-    (own,) = (field for field in dataclasses.fields(cls) if field.name == name)
-    return dataclasses.field(default=own.default, metadata=own.metadata)
+    (other,) = (field for field in dataclasses.fields(cls) if field.name == name)
+    return dataclasses.field(default=other.default, metadata=other.metadata)
 
 
 def is_section(kind: Any) -> bool:
@@ -167,9 +169,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         reader = Reader()
-        for own in declared(type(self)).values():
-            value = reader.read(own.kind, getattr(self, own.name), (own.name,), own)
-            object.__setattr__(self, own.name, value)
+        for field in declared(type(self)).values():
+            value = reader.read(field.kind, getattr(self, field.name), (field.name,), field)
+            object.__setattr__(self, field.name, value)
         for fault in reader.faults:
             raise fault.of_argument(declared(type(self)).get(fault.path[0]))
         for error in self.contradictions():
@@ -187,9 +189,9 @@ class Settings:
 def as_dict(section: Any) -> dict[str, Any]:
     """Keys and values of a section, and of the sections within it, as a specification has them."""
     return {
-        own.key: _plain(getattr(section, own.name))
-        for own in declared(type(section)).values()
-        if own.key is not None
+        field.key: _plain(getattr(section, field.name))
+        for field in declared(type(section)).values()
+        if field.key is not None
     }
 
 
@@ -232,12 +234,12 @@ class Fault:
     fault is that of `path`, unless other names (`line_of`) or a `mark` in the file lead to it.
     """
 
-    path: tuple[str, ...]
+    path: KeyPath
     problem: str = ""
     hint: str | None = None
     expected: str = ""
     shown: str = ""
-    line_of: tuple[str, ...] | None = None
+    line_of: KeyPath | None = None
     mark: Any = None
 
     @property
@@ -245,14 +247,14 @@ class Fault:
         """The fault as it is described in a file."""
         return self.problem or f"expected {self.expected}, but it is {self.shown}."
 
-    def of_argument(self, own: Setting | None) -> InputError:
+    def of_argument(self, field: Setting | None) -> InputError:
         """The fault as an error of a call."""
         first, *rest = self.path
         name = first + "".join(f"[{step}]" for step in rest)
         must_be = f"`{name}` must be {self.expected}, but it is {self.shown}."
         hint = self.hint
-        if hint is None and own is not None and default_words(own, in_python=True):
-            hint = f"{own.about}; the default is {default_words(own, in_python=True)}."
+        if hint is None and field is not None and default_words(field, in_python=True):
+            hint = f"{field.about}; the default is {default_words(field, in_python=True)}."
         return bad_setting(first, self.problem or must_be, hint, value=self.shown)
 
 
@@ -266,24 +268,24 @@ class Reader:
     def __init__(self) -> None:
         self.faults: list[Fault] = []
 
-    def read(self, kind: Any, value: Any, path: tuple[str, ...], own: Setting | None = None) -> Any:
+    def read(self, kind: Any, value: Any, path: KeyPath, field: Setting | None = None) -> Any:
         """A value of Python, or the text of a file, as a value of a type."""
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
         if kind in (Any, object) or value is INVALID:
             return value
         if origin in (Union, types.UnionType):
-            return self._choice(kind, value, path, own)
+            return self._choice(kind, value, path, field)
         if is_section(kind):
             return self._section(kind, value, path)
         if origin is dict:
-            return self._mapping(arguments[1], value, path, own)
+            return self._mapping(arguments[1], value, path, field)
         if origin is tuple:
-            return self._list(arguments, value, path, own)
-        return self._scalar((kind,), kind, value, path, own)
+            return self._list(arguments, value, path, field)
+        return self._scalar((kind,), kind, value, path, field)
 
-    def parts(self, cls: Any, value: Any, path: tuple[str, ...] = ()) -> dict[str, Any]:
+    def parts(self, cls: Any, value: Any, path: KeyPath = ()) -> dict[str, Any]:
         """The values of a section by the names of its fields, those at fault as `INVALID`."""
-        known = {own.key: own for own in declared(cls).values() if own.key is not None}
+        known = {field.key: field for field in declared(cls).values() if field.key is not None}
         if isinstance(value, Scalar) and not value and not value.is_quoted:
             value = {}
         if not isinstance(value, Mapping):
@@ -296,16 +298,16 @@ class Reader:
                 problem = f"unknown key {str(key)!r}."
                 self.faults.append(Fault(path, problem, hint, line_of=(*path, key)))
         made = {}
-        for key, own in known.items():
+        for key, field in known.items():
             if key in value:
-                made[own.name] = self.read(own.kind, value[key], (*path, key), own)
-            elif own.default is dataclasses.MISSING:
-                problem = f"the key {key!r} is missing: {own.about}."
+                made[field.name] = self.read(field.kind, value[key], (*path, key), field)
+            elif field.default is dataclasses.MISSING:
+                problem = f"the key {key!r} is missing: {field.about}."
                 self.faults.append(Fault(path, problem))
-                made[own.name] = INVALID
+                made[field.name] = INVALID
         return made
 
-    def _section(self, cls: Any, value: Any, path: tuple[str, ...]) -> Any:
+    def _section(self, cls: Any, value: Any, path: KeyPath) -> Any:
         if isinstance(value, cls):
             return value
         before = len(self.faults)
@@ -321,22 +323,22 @@ class Reader:
             self._note([error], path)
         return INVALID
 
-    def _note(self, errors: Iterable[InputError], path: tuple[str, ...]) -> None:
+    def _note(self, errors: Iterable[InputError], path: KeyPath) -> None:
         for error in errors:
             place = path if error.argument is None else (*path, error.argument)
             self.faults.append(Fault(place, error.message, error.hint))
 
     def _mapping(
-        self, kind: Any, value: Any, path: tuple[str, ...], own: Setting | None
+        self, kind: Any, value: Any, path: KeyPath, field: Setting | None
     ) -> dict[str, Any]:
         if isinstance(value, Scalar) and not value and not value.is_quoted:
             value = {}
         if not isinstance(value, Mapping):
             return self._wrong(path, f"names, and for each {type_words(kind)}", value)  # type: ignore[no-any-return]
-        return {name: self.read(kind, child, (*path, name), own) for name, child in value.items()}
+        return {name: self.read(kind, child, (*path, name), field) for name, child in value.items()}
 
     def _list(
-        self, kinds: tuple[Any, ...], value: Any, path: tuple[str, ...], own: Setting | None
+        self, kinds: tuple[Any, ...], value: Any, path: KeyPath, field: Setting | None
     ) -> Any:
         is_open = len(kinds) == 2 and kinds[1] is Ellipsis
         if not isinstance(value, list | tuple | np.ndarray):
@@ -348,10 +350,10 @@ class Reader:
             self.faults.append(Fault(path, problem))
             return INVALID
         return tuple(
-            self.read(kinds[0], child, (*path, str(k)), own) for k, child in enumerate(value)
+            self.read(kinds[0], child, (*path, str(k)), field) for k, child in enumerate(value)
         )
 
-    def _choice(self, kind: Any, value: Any, path: tuple[str, ...], own: Setting | None) -> Any:
+    def _choice(self, kind: Any, value: Any, path: KeyPath, field: Setting | None) -> Any:
         """The first type of several that a value has."""
         kinds = typing.get_args(kind)
         is_plain = isinstance(value, Scalar) and not value.is_quoted
@@ -365,26 +367,26 @@ class Reader:
             return self._section(_closest(value, sections), value, path)
         lists = [one for one in others if typing.get_origin(one) is tuple]
         if lists and isinstance(value, list | tuple | np.ndarray):
-            return self._list(typing.get_args(lists[0]), value, path, own)
+            return self._list(typing.get_args(lists[0]), value, path, field)
         objects = tuple(one for one in others if is_section(one) or _is_object(one))
         if isinstance(value, objects):
             return value
         if len(others) == 1 and others[0] not in SCALARS:
-            return self.read(others[0], value, path, own)
+            return self.read(others[0], value, path, field)
         if Any in others and not isinstance(value, int | float | np.number):
             return value
         scalars = tuple(one for one in others if not is_section(one) and one is not Any)
-        return self._scalar(scalars, kind, value, path, own)
+        return self._scalar(scalars, kind, value, path, field)
 
     def _scalar(
         self,
         kinds: tuple[Any, ...],
         kind: Any,
         value: Any,
-        path: tuple[str, ...],
-        own: Setting | None,
+        path: KeyPath,
+        field: Setting | None,
     ) -> Any:
-        limits = {} if own is None else own.limits
+        limits = {} if field is None else field.limits
         value = value.item() if isinstance(value, np.generic) else value
         for one in kinds:
             try:
@@ -397,9 +399,7 @@ class Reader:
         is_python = not isinstance(value, Scalar | list | Mapping)
         return self._wrong(path, type_words(kind, limits, in_python=is_python), value, hint)
 
-    def _wrong(
-        self, path: tuple[str, ...], expected: str, value: Any, hint: str | None = None
-    ) -> Any:
+    def _wrong(self, path: KeyPath, expected: str, value: Any, hint: str | None = None) -> Any:
         self.faults.append(Fault(path, "", hint, expected, _shown(value)))
         return INVALID
 
@@ -407,9 +407,9 @@ class Reader:
 def _contradictions(cls: type[Settings], values: Mapping[str, Any]) -> list[InputError]:
     """The contradictions of an object that is not made yet."""
     made = object.__new__(cls)
-    fields = {own.name: own for own in declared(cls).values()}
-    defaults = {name: own.default for name, own in fields.items() if own.default is not INVALID}
-    vars(made).update(defaults | dict(values))
+    defaults = {name: field.default for name, field in declared(cls).items()}
+    known = {name: value for name, value in defaults.items() if value is not INVALID}
+    vars(made).update(known | dict(values))
     return list(made.contradictions())
 
 
@@ -427,7 +427,9 @@ def _is_object(kind: Any) -> bool:
 def _closest(value: Mapping[str, Any], sections: list[Any]) -> Any:
     """Of several kinds of a section the one that has most of the keys."""
     given = set(value)
-    return max(sections, key=lambda kind: len(given & {own.key for own in declared(kind).values()}))
+    return max(
+        sections, key=lambda kind: len(given & {field.key for field in declared(kind).values()})
+    )
 
 
 def _converted(kind: Any, value: Any, limits: Mapping[str, float]) -> Any:
@@ -440,10 +442,10 @@ def _converted(kind: Any, value: Any, limits: Mapping[str, float]) -> Any:
         if isinstance(value, kind):
             return value
         raise _UnfitError
-    found = SCALARS[kind][1](value)
-    if kind in (int, float) and not all(LIMITS[k][1](found, v) for k, v in limits.items()):
+    converted = SCALARS[kind][1](value)
+    if kind in (int, float) and not all(LIMITS[k][1](converted, v) for k, v in limits.items()):
         raise _UnfitError
-    return found
+    return converted
 
 
 def _text(value: Any) -> str:
@@ -542,9 +544,9 @@ def type_words(kind: Any, limits: Mapping[str, float] = {}, *, in_python: bool =
     return "a section with keys" if is_section(kind) else getattr(kind, "__name__", str(kind))
 
 
-def default_words(own: Setting, *, in_python: bool = False) -> str:
+def default_words(field: Setting, *, in_python: bool = False) -> str:
     """A default as a text; "" for one that says nothing."""
-    value = own.default
+    value = field.default
     if value in UNKNOWN or (value in ((), "") and not in_python):
         return ""
     if in_python:
@@ -576,9 +578,9 @@ def _listed(names: Iterable[str]) -> str:
 def parameters_section(cls: Any) -> list[str]:
     """Lines of the section "Parameters" of a docstring: an entry for each setting."""
     lines = []
-    for own in declared(cls).values():
-        default = default_words(own, in_python=True)
-        lines.append(f"{own.name} : {own.words}{f', default {default}' if default else ''}")
-        about = f"{own.about[0].upper()}{own.about[1:].removesuffix('.')}."
+    for field in declared(cls).values():
+        default = default_words(field, in_python=True)
+        lines.append(f"{field.name} : {field.words}{f', default {default}' if default else ''}")
+        about = f"{field.about[0].upper()}{field.about[1:].removesuffix('.')}."
         lines += textwrap.wrap(about, 100, initial_indent="    ", subsequent_indent="    ")
     return lines

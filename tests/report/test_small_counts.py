@@ -236,5 +236,5 @@ def test_a_field_without_a_kind_is_refused():
 
         people: int = 0
 
-    with pytest.raises(TypeError, match=r"PlainRow.people is no column"):
+    with pytest.raises(TypeError, match=r"PlainRow.people is not a column"):
         Disclosure(lambda name: [], TABLES | {"plain": PlainRow}, 5)

@@ -124,7 +124,11 @@ def test_a_study_that_nobody_enters(folder):
             "death: true, cohort: 4",
             "heart failure: it needs one of",
         ),
-        ("concepts: [974166, 1395058]", "cohort: 3", "one arm has concepts and the other one"),
+        (
+            "concepts: [974166, 1395058]",
+            "cohort: 3",
+            "one arm is defined by concepts, but the other",
+        ),
         (
             "concepts: [974166, 1395058]",
             "value: 3",

@@ -51,59 +51,57 @@ FLAGS = {
     "model": _flag(
         "model",
         list[Literal["cox", "finegray"]] | None,
-        "Model; may be repeated (default: both).",
+        "Fit this model. May be repeated (default: both).",
         "models",
     ),
-    "sizes": _flag("rows", list[int] | None, "Number of rows; may be repeated.", "rows"),
-    "rows": _flag("rows", int, "Number of rows."),
-    "columns": _flag("columns", int, "Number of covariates."),
-    "density": _flag("density", float, "Share of ones in a column."),
+    "sizes": _flag("rows", list[int] | None, "Draw this number of rows. May be repeated.", "rows"),
+    "rows": _flag("rows", int, "Draw this number of rows."),
+    "columns": _flag("columns", int, "Draw this number of covariates."),
+    "density": _flag("density", float, "Set the share of ones in a column."),
     "strength": _flag(
         "strength",
         float | None,
-        "Strength of the L1 penalty (default: sqrt(2 / 1.414)); 0 for no penalty.",
+        "Set the strength of the L1 penalty (default: sqrt(2 / 1.414)); 0 for no penalty.",
     ),
     "variance": _flag(
         "variance",
         list[float] | None,
-        "Laplace variance to compare, in place of a search; may be repeated.",
+        "Compare this Laplace variance, in place of a search. May be repeated.",
         "variances",
     ),
     "threads": _flag(
         "threads",
         list[int] | None,
-        "Number of threads; may be repeated (default: one, two and all).",
+        "Use this number of threads. May be repeated (default: one, two and all).",
     ),
-    "cores": _flag("threads", int | None, "Number of threads (default: all).", "threads"),
+    "cores": _flag("threads", int | None, "Use this number of threads (default: all).", "threads"),
     "solver": _flag(
         "solver",
         list[Literal["newton", "ccd"]] | None,
-        "Solver; may be repeated (default: newton).",
+        "Fit by this solver. May be repeated (default: newton).",
         "solvers",
     ),
     "tol": _flag(
         "tol",
         list[float] | None,
-        "Relative KKT residual to reach; may be repeated (default: 1e-4, 1e-6 and 1e-8).",
+        "Reach this relative KKT residual. May be repeated (default: 1e-4, 1e-6 and 1e-8).",
         "tols",
     ),
-    "repeats": _flag("repeats", int, "Number of repetitions of each measurement."),
-    "folds": _flag("folds", int, "Number of folds of the cross-validation."),
+    "repeats": _flag("repeats", int, "Repeat each measurement this number of times."),
+    "folds": _flag("folds", int, "Cross-validate with this number of folds."),
     "repetitions": _flag(
-        "repeats", int, "Number of repetitions of the cross-validation.", "repeats"
+        "repeats", int, "Repeat the cross-validation this number of times.", "repeats"
     ),
-    "replicates": _flag("replicates", int, "Number of resamples of the bootstrap."),
-    "people": _flag("people", int, "Number of people who are matched."),
-    "covariates": _flag("covariates", int, "Number of covariates whose balance is computed."),
-    "device": _flag("device", Literal["auto", "cpu", "cuda"], "Device that riskset computes on."),
-    "kernels_on": _flag("device", str, "Device to compute on: cpu or cuda."),
-    "seed": _flag("seed", int, "Seed of the random numbers that make the data."),
+    "replicates": _flag("replicates", int, "Draw this number of resamples."),
+    "people": _flag("people", int, "Match this number of people."),
+    "covariates": _flag("covariates", int, "Compute the balance of this number of covariates."),
+    "device": _flag("device", Literal["auto", "cpu", "cuda"], "Compute on this device."),
+    "kernels_on": _flag("device", str, "Compute on this device: cpu or cuda."),
+    "seed": _flag("seed", int, "Seed the random numbers of the data."),
     "peers": _flag("peers", bool, "Also let other installed programs solve the same problems."),
-    "limit": _flag("limit", float, "Seconds that a fit of another program may take."),
-    "python": _flag(
-        "python", str | None, "Path of the Python interpreter that has the other programs."
-    ),
-    "out": _flag("out", Path, "Folder for NAME.csv, NAME.md and NAME.png."),
+    "limit": _flag("limit", float, "Allow a fit of another program this number of seconds."),
+    "python": _flag("python", str | None, "Run the other programs with this Python interpreter."),
+    "out": _flag("out", Path, "Write NAME.csv, NAME.md and NAME.png to this folder."),
     "quiet": _flag("quiet", bool, "Print nothing."),
 }
 
@@ -115,13 +113,7 @@ EVERY = {"seed": 123, "out": Path("riskset-bench"), "quiet": False}
 
 @dataclass(frozen=True)
 class Command:
-    """One command.
-
-    Attributes
-    ----------
-    experiment : str
-        Module and class of the experiment, in `riskset.bench`.
-    """
+    """One command; `experiment` has module and class, in `riskset.bench`."""
 
     name: str
     experiment: str

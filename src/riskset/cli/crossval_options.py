@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import riskset as rs
 from riskset._errors import InputError, counted
+from riskset._types import AnyArray
 from riskset.cli.input_options import ColumnOptions, TableOptions, check_readable
 from riskset.cli.interval_options import BootstrapOptions
 from riskset.cli.options import chosen, given, option, require
 
 if TYPE_CHECKING:
-    from riskset._types import AnyArray
     from riskset.model.penalty import Penalty
 
 __all__ = ["CrossValidationOptions", "as_typed"]
@@ -31,44 +31,47 @@ class CrossValidationOptions:
         False,
         panel=PANEL,
     )
-    folds: int | None = option("Number of folds (default 10).", metavar="K", panel=PANEL)
+    folds: int | None = option(
+        "Divide the rows into this number of folds (default 10).", metavar="K", panel=PANEL
+    )
     repeats: int | None = option(
-        "Number of times the rows are divided into folds again (default 10).",
+        "Divide the rows into folds this number of times (default 10).",
         metavar="R",
         panel=PANEL,
     )
     search: Literal["auto", "grid"] | None = option(
-        "How to look for the best penalty: by an adaptive search (auto, default) or on a grid.",
+        "Look for the best penalty by an adaptive search (auto, default) or on a grid.",
         panel=PANEL,
     )
     n_penalties: int | None = option(
-        "Number of strengths on the grid (default 20).", metavar="K", panel=PANEL
+        "Try this number of strengths on the grid (default 20).", metavar="K", panel=PANEL
     )
     min_ratio: float | None = option(
-        "Ratio of the weakest strength to the strongest.", metavar="R", panel=PANEL
+        "Set the ratio of the weakest strength to the strongest.", metavar="R", panel=PANEL
     )
     rule: Literal["min", "1se"] | None = option(
-        "Which penalty to choose: the one with the best mean score (min, default), or the "
-        "strongest within one standard error of it (1se).",
+        "Choose the penalty with the best mean score (min, default), or the strongest within one "
+        "standard error of it (1se).",
         panel=PANEL,
     )
     score: Literal["held_out", "difference"] | None = option(
-        "Score: likelihood of the held-out rows (default), or likelihood of all rows minus that "
+        "Score by the likelihood of the held-out rows (default), or by that of all rows minus that "
         "of the training rows (difference).",
         panel=PANEL,
     )
     groups: str | None = option(
-        "Column with groups of rows that stay in one fold.", metavar="COL", panel=PANEL
+        "Keep the rows of a group in this column in one fold.", metavar="COL", panel=PANEL
     )
     stratify: bool = option("Spread events evenly over the folds.", False, panel=PANEL)
     fold: list[str] | None = option(
-        "Column with the fold of each row, in place of --folds; give one column per repetition.",
+        "Read the fold of each row from this column, in place of --folds. Give one column for each "
+        "repetition.",
         metavar="COL",
         panel=PANEL,
     )
     censoring: Literal["training", "full"] | None = option(
-        "finegray: rows that estimate the censoring distribution: the training rows (default) or "
-        "all.",
+        "finegray: estimate the censoring distribution from the training rows (default) or from "
+        "all rows.",
         panel=PANEL,
     )
     checkpoint: Path | None = option(
@@ -85,14 +88,9 @@ class CrossValidationOptions:
                 raise InputError(f"{one} and --fold were given together.", hint=APART)
 
     def check(self, n_given: int, model: str, *, has_idle_seed: bool) -> None:
-        """Refuse options that would have no effect.
+        """Refuse options without effect, such as a seed for given folds (`has_idle_seed`).
 
-        Parameters
-        ----------
-        n_given : int
-            Penalties that were given.
-        has_idle_seed : bool
-            Whether a seed was given that is for folds alone.
+        `n_given` is the number of penalties that were given.
         """
         if n_given:
             for one in given(self, "search", "n_penalties", "min_ratio"):
@@ -162,8 +160,8 @@ class CrossValidationOptions:
 def as_typed(model: "rs.Cox | rs.FineGray", spelled: "Callable[[Penalty], str]") -> None:
     """Let notes call the best penalty as the caller did."""
     assert isinstance(model, (rs.CoxCV, rs.FineGrayCV))
-    found = model.cross_validation_
-    best = found.penalties[found.best]
+    validation = model.cross_validation_
+    best = validation.penalties[validation.best]
     assert best is not None
     words = spelled(best)
     model.notes_ = [
@@ -172,7 +170,7 @@ def as_typed(model: "rs.Cox | rs.FineGray", spelled: "Callable[[Penalty], str]")
     ]
 
 
-def _stacked(columns: "Sequence[AnyArray]") -> "AnyArray":
+def _stacked(columns: "Sequence[AnyArray]") -> AnyArray:
     """One row for each repetition; one alone is no stack, so that messages do not number it."""
     import numpy as np
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -11,7 +11,8 @@ from rich.table import Table
 import riskset as rs
 from riskset._errors import InputError, counted
 from riskset._messages import spoken
-from riskset.cli.input_options import FollowUpOptions, PatientsFile, check_readable
+from riskset._types import AnyArray
+from riskset.cli.input_options import FollowUpOptions, PatientsFile, check_readable, place
 from riskset.cli.model_options import as_cause
 from riskset.cli.options import DATA, RESULT, grouped, option
 from riskset.cli.predict import parsed_times
@@ -20,9 +21,6 @@ from riskset.cli.terminal import facts, output, plain_number, plain_table, short
 from riskset.cli.wording import COMMAND_LINE
 from riskset.data.column_roles import ColumnRoles
 from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
-
-if TYPE_CHECKING:
-    from riskset._types import AnyArray
 
 __all__ = ["curves"]
 
@@ -37,12 +35,10 @@ class CurveRows(FollowUpOptions):
     """The columns of the table, of which no others are read."""
 
     group: str | None = option(
-        "Column with groups, each of which has a curve.", metavar="COL", panel=DATA
+        "Estimate a curve for each group in this column.", metavar="COL", panel=DATA
     )
-    table: str | None = option("Table to read from a DuckDB file.", metavar="NAME", panel=DATA)
-    query: str | None = option(
-        "Query to run in a DuckDB file, in place of --table.", metavar="SQL", panel=DATA
-    )
+    table: str | None = place("table", metavar="NAME")
+    query: str | None = place("query", metavar="SQL")
 
     def read(self, path: Path, cause: Any) -> "tuple[rs.Outcome, AnyArray | None]":
         """Times and events, and the label of each row's group."""
@@ -63,16 +59,16 @@ class CurveRows(FollowUpOptions):
                 )
             # Only a column that was named divides the rows, whatever else it is called.
             named = {one.name: getattr(self, one.name) for one in fields(FollowUpOptions)}
-            columns = ColumnRoles(**named, strata=self.group)
-            roles = columns.find(stored.columns, path.name)
+            named_roles = ColumnRoles(**named, strata=self.group)
+            roles = named_roles.find(stored.columns, path.name)
             table = identified(stored.table(), None, must_be_unique=False)
-            found = OutcomeColumns.read(table, roles)
+            columns = OutcomeColumns.read(table, roles)
         if cause is None:
-            codes = np.unique(found.event) if found.event is not None else np.array([])
+            codes = np.unique(columns.event) if columns.event is not None else np.array([])
             first = next((int(code) for code in codes if code > 0), 1)
-            cause = found.event_labels.get(first, first)
-        outcome = found.outcome(roles, table.words, cause=cause)
-        return outcome, found.strata[0] if self.group is not None else None
+            cause = columns.event_labels.get(first, first)
+        outcome = columns.outcome(roles, table.words, cause=cause)
+        return outcome, columns.strata[0] if self.group is not None else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +76,14 @@ class CurveOptions:
     """Which curves are estimated, and where they go."""
 
     cause: str | None = option(
-        "Event code whose incidence is estimated (default: all codes).",
+        "Estimate the incidence of this event code (default: of all codes).",
         metavar="CODE",
         panel=RESULT,
     )
     times: str | None = option(
         "Write rows for these times only, not for every step.", metavar="T,T,...", panel=RESULT
     )
-    level: float = option("Confidence level.", 0.95, panel=RESULT)
+    level: float = option("Compute intervals at this confidence level.", 0.95, panel=RESULT)
     out: Path = option(
         "Write the curves to this .csv or .parquet file.", ..., metavar="FILE", panel=RESULT
     )
@@ -127,7 +123,7 @@ def curves(patients: PatientsFile, *, rows: CurveRows, options: CurveOptions) ->
         print_written(options.out, options.plot)
 
 
-def _columns(result: Any, at: "AnyArray | None", cause: object) -> "dict[str, AnyArray]":
+def _columns(result: Any, at: AnyArray | None, cause: object) -> dict[str, AnyArray]:
     """Every curve at its own times or at those asked for, one below the other."""
     parts = [curve.columns(at) for curve in result]
     sizes = [part["time"].size for part in parts]
@@ -172,7 +168,7 @@ def _draw(path: Path, result: Any, cause: Any, rows: CurveRows) -> None:
 def _print(
     source: str,
     outcome: "rs.Outcome",
-    group: "AnyArray | None",
+    group: AnyArray | None,
     result: Any,
     cause: object,
     *,
@@ -202,7 +198,7 @@ def _print(
         console.print(f"and {counted(len(result) - MOST_SHOWN, 'more group')}")
 
 
-def _print_ends(result: Any, at: "AnyArray | None") -> None:
+def _print_ends(result: Any, at: AnyArray | None) -> None:
     """Say which of the times asked for lie after the follow-up of a group, so have no estimate."""
     ended = [] if at is None else [c for c in result if bool((at > c.end).any())]
     if not ended:
@@ -213,9 +209,7 @@ def _print_ends(result: Any, at: "AnyArray | None") -> None:
     output().print(f"Follow-up ends before the last of the times: {words}. Later rows are empty.")
 
 
-def _tests(
-    outcome: "rs.Outcome", group: "AnyArray", causes: list[Any]
-) -> Iterator[tuple[str, str]]:
+def _tests(outcome: "rs.Outcome", group: AnyArray, causes: list[Any]) -> Iterator[tuple[str, str]]:
     """The test of groups for each cause, or why there is none."""
     if np.unique(group[outcome.weight > 0]).size < 2:
         return

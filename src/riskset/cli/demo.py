@@ -13,7 +13,7 @@ __all__ = ["demo"]
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")
+        Path, typer.Option("--out", metavar="DIR", help="Write the results to this folder.")
     ] = Path("riskset-demo"),
 ) -> None:
     """Estimate a treatment effect in a real cohort, in five ways, with a report.
@@ -31,11 +31,11 @@ def demo(
         from riskset.study import Study, StudyResults, example, run
 
         study = Study.parse(example())
-        found = run(study, out, progress=False)
-        report = write(found, out / "report.html")
+        results = run(study, out, progress=False)
+        report = write(results, out / "report.html")
     console.print("Hazard ratio of death, with a catheter compared to without\n")
-    show_estimates(found)
-    (score,) = found.rows("ps")[:1]
+    show_estimates(results)
+    (score,) = results.rows("ps")[:1]
     # The largest difference is of a covariate that few people have, so `results` hide it.
     private = StudyResults.open(out / "private")
     (matched,) = private.rows("adjustments", adjustment=private.rows("runs")[0]["adjustment"])
@@ -54,7 +54,7 @@ def demo(
         f"deviations; before, it was {matched['before_max']:.2f} "
         f"({short(matched['before_worst'], 24)})",
     )
-    table.add_row("seconds", f"{found.run['seconds']:.1f}")
+    table.add_row("seconds", f"{results.run['seconds']:.1f}")
     table.add_row("report", short(str(report), 200))
     console.print(table)
     console.print("\n[dim]A causal interpretation needs assumptions that data cannot check.[/]")

@@ -5,20 +5,28 @@ import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from riskset._errors import InputError
-from riskset.cli.options import DATA, chosen, given, option, option_of, require
+from riskset.cli.options import DATA, chosen, given, option_of, require
 from riskset.data.column_roles import ColumnRoles
+from riskset.data.table_files import Duplicates, TableFiles, UnknownRows
 from riskset.data.writers import check_target
 
 if TYPE_CHECKING:
     import riskset as rs
     from riskset.data.schema import Schema
 
-__all__ = ["ColumnOptions", "FollowUpOptions", "PatientsFile", "TableOptions", "check_readable"]
+__all__ = [
+    "ColumnOptions",
+    "FollowUpOptions",
+    "PatientsFile",
+    "TableOptions",
+    "check_readable",
+    "place",
+]
 
 MAX_DIGITS = 15
 REPEATED = "May be repeated."
@@ -44,6 +52,7 @@ def check_readable(*inputs: Path) -> None:
 
 
 column = partial(option_of, ColumnRoles, metavar="COL", panel=DATA)
+place = partial(option_of, TableFiles, panel=DATA)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,44 +95,15 @@ class ColumnOptions(FollowUpOptions):
 class TableOptions:
     """Where the table of patients is in its file, and the long table that goes with it."""
 
-    table: str | None = option("Table to read from a DuckDB file.", metavar="NAME", panel=DATA)
-    query: str | None = option(
-        "Query to run in a DuckDB file, in place of --table.", metavar="SQL", panel=DATA
-    )
-    covariates: str | None = option(
-        "Long table with more covariates: row key, covariate key, and value (1 if there is no "
-        "such column).",
-        metavar="LONG",
-        panel=DATA,
-    )
-    covariates_table: str | None = option(
-        "Table to read from the DuckDB file LONG (or PATIENTS, without --covariates).",
-        metavar="NAME",
-        panel=DATA,
-    )
-    covariates_query: str | None = option(
-        "Query that returns the long table, in place of --covariates-table.",
-        metavar="SQL",
-        panel=DATA,
-    )
-    covariate_columns: str | None = option(
-        "Columns of the long table (default: rowId, covariateId and covariateValue).",
-        metavar="ROW,COV[,VALUE]",
-        panel=DATA,
-    )
-    duplicates: Literal["error", "sum", "max"] | None = option(
-        "What to do with repeated entries of the long table (default: error).", panel=DATA
-    )
-    unknown_rows: Literal["error", "drop"] | None = option(
-        "What to do with entries of the long table whose row key is unknown (default: error).",
-        panel=DATA,
-    )
-    design_file: Path | None = option(
-        "Write the covariates of LONG to this file instead of keeping them in memory; later runs "
-        "can read it in place of LONG.",
-        metavar="FILE.rsd",
-        panel=DATA,
-    )
+    table: str | None = place("table", metavar="NAME")
+    query: str | None = place("query", metavar="SQL")
+    covariates: str | None = place("covariates", metavar="LONG")
+    covariates_table: str | None = place("covariates_table", metavar="NAME")
+    covariates_query: str | None = place("covariates_query", metavar="SQL")
+    covariate_columns: str | None = place("covariate_columns", metavar="ROW,COV[,VALUE]")
+    duplicates: Duplicates | None = place("duplicates")
+    unknown_rows: UnknownRows | None = place("unknown_rows")
+    design_file: Path | None = place("design_file", metavar="FILE.rsd")
 
     def __post_init__(self) -> None:
         if not self._has_long:
@@ -149,7 +129,7 @@ class TableOptions:
         if self.design_file is not None:
             check_target(self.design_file, suffixes=(".rsd",), inputs=self.inputs(rows))
         # Here, because it brings DuckDB and pyarrow.
-        from riskset.data.readers import TableFiles, read_tables
+        from riskset.data.readers import read_tables
 
         return read_tables(rows, columns.roles(censoring_group), TableFiles(**self._chosen(rows)))
 

@@ -25,18 +25,18 @@ class BootstrapOptions:
     """A bootstrap, if it is asked for."""
 
     replicates: int | None = option(
-        "bootstrap: number of resamples, of rows or of clusters (default 200).",
+        "bootstrap: draw this number of resamples, of rows or of clusters (default 200).",
         metavar="B",
         panel=RESULT,
     )
     interval_type: Literal["percentile", "basic", "bca", "normal"] | None = option(
-        "bootstrap: type of the interval (default percentile).", panel=RESULT, of="type"
+        "bootstrap: compute intervals of this type (default percentile).", panel=RESULT, of="type"
     )
     retune: bool = option(
         "bootstrap, with --cv: choose the penalty again in each resample.", False, panel=RESULT
     )
     seed: int | None = option(
-        "Seed of the random numbers of --cv and the bootstrap (default 1).", panel=RUN
+        "Seed the random numbers of --cv and the bootstrap (default 1).", panel=RUN
     )
     engine: Literal["joblib", "dask", "ray"] | None = option(
         "--cv, bootstrap: fit in processes of joblib, Dask or Ray instead of threads. "
@@ -85,15 +85,17 @@ class IntervalOptions:
     """Confidence intervals, if they are asked for."""
 
     interval: Literal["wald", "robust", "profile", "bootstrap"] | None = option(
-        "Method of confidence intervals (default: none are computed).", panel=RESULT, of="method"
+        "Compute confidence intervals by this method (default: compute none).",
+        panel=RESULT,
+        of="method",
     )
     parameter: list[str] | None = option(
-        "Covariate to compute an interval for (default: all); may be repeated.",
+        "Compute the interval of this covariate (default: of all). May be repeated.",
         metavar="NAME",
         panel=RESULT,
         of="parameters",
     )
-    level: float = option("Confidence level.", 0.95, panel=RESULT)
+    level: float = option("Compute intervals at this confidence level.", 0.95, panel=RESULT)
     penalized: bool = option(
         "profile, bootstrap: let --parameter name penalised covariates, whose intervals do not "
         "have the stated coverage.",
@@ -164,6 +166,6 @@ class IntervalOptions:
         if self.interval is None:
             return None, None
         if self.interval == "bootstrap":
-            found = bootstrap.of(model, self.parameter or None)
-            return found.interval(self.level, bootstrap.type), found
+            resamples = bootstrap.of(model, self.parameter or None)
+            return resamples.interval(self.level, bootstrap.type), resamples
         return model.confidence_interval(**chosen(self)), None

@@ -31,19 +31,24 @@ class ComputeOptions:
     """How to compute, and how much to print."""
 
     quiet: bool = option("Print no summary; warnings are still printed.", False, panel=RESULT)
-    device: Literal["auto", "cpu", "cuda"] = option("Device to compute on.", "auto", panel=RUN)
+    device: Literal["auto", "cpu", "cuda"] = option("Compute on this device.", "auto", panel=RUN)
     threads: int | None = option(
-        "Number of threads; results do not depend on it.", metavar="N", panel=RUN, of="n_threads"
+        "Use this number of threads; results do not depend on it.",
+        metavar="N",
+        panel=RUN,
+        of="n_threads",
     )
-    tol: float = option("Relative KKT residual at which a fit has converged.", 1e-8, panel=RUN)
+    tol: float = option(
+        "Stop a fit when its relative KKT residual is at most this.", 1e-8, panel=RUN
+    )
     max_iter: int = option(
-        "Maximum number of Newton steps, or of sweeps of coordinate descent.",
+        "Stop after this number of Newton steps, or of sweeps of coordinate descent.",
         200,
         metavar="N",
         panel=RUN,
     )
     solver: Literal["newton", "ccd"] = option(
-        "Algorithm: Newton's method, or the cyclic coordinate descent of Cyclops, which is slower "
+        "Fit by Newton's method, or by the cyclic coordinate descent of Cyclops, which is slower "
         "and meant for comparisons.",
         "newton",
         panel=RUN,
@@ -60,31 +65,31 @@ class ModelOptions:
     """The regression model."""
 
     model: Literal["cox", "finegray"] = option(
-        "Model of the hazard (Cox), or of the subdistribution hazard (Fine and Gray).",
+        "Model the hazard (Cox), or the subdistribution hazard (Fine and Gray).",
         "cox",
         panel=MODEL,
     )
     cause: str | None = option(
-        "Event code to model; other events count as censored (cox) or as competing (finegray).",
+        "Model this event code; other events count as censored (cox) or as competing (finegray).",
         metavar="CODE",
         panel=MODEL,
     )
     ties: Literal["breslow", "efron"] = option(
-        "Method for tied event times.", "breslow", panel=MODEL
+        "Treat tied event times by this method.", "breslow", panel=MODEL
     )
     censoring_ties: Literal["crr", "finegray"] | None = option(
-        "finegray: how to treat censorings at event times: as crr in R (default), or as Fine and "
+        "finegray: treat censorings at event times as crr in R (default), or as in Fine and "
         "Gray's paper.",
         panel=MODEL,
     )
     censoring_group: str | None = option(
-        "finegray: column with groups, each of which has its own censoring distribution.",
+        "finegray: estimate a censoring distribution for each group in this column.",
         metavar="COL",
         panel=MODEL,
     )
     censoring_beyond: Literal["zero", "last"] | None = option(
-        "finegray: censoring distribution after the last time of a group: zero (default), or its "
-        "last value.",
+        "finegray: after the last time of a group, set its censoring distribution to zero "
+        "(default), or keep its last value.",
         panel=MODEL,
     )
 
@@ -117,18 +122,18 @@ class PenaltyShapeOptions:
     """A penalty whose strength is still open."""
 
     penalty: Literal["none", "l1", "l2", "elasticnet"] = option(
-        "Type of penalty.", "l1", panel=PENALTY
+        "Penalise the coefficients by this penalty.", "l1", panel=PENALTY
     )
     l1_ratio: float | None = option(
-        "Share of L1 in an elastic net, between 0 and 1.", metavar="R", panel=PENALTY
+        "Give L1 this share of an elastic net, between 0 and 1.", metavar="R", panel=PENALTY
     )
     unpenalized: list[str] | None = option(
-        "Covariate without a penalty, such as the treatment; may be repeated.",
+        "Do not penalise this covariate, such as the treatment. May be repeated.",
         metavar="NAME",
         panel=PENALTY,
     )
     factor: list[str] | None = option(
-        "Factor that multiplies the penalty of a covariate; may be repeated.",
+        "Multiply the penalty of a covariate by a factor. May be repeated.",
         metavar="NAME=VALUE",
         panel=PENALTY,
     )
@@ -206,21 +211,21 @@ class PenaltyOptions(PenaltyShapeOptions):
     """A penalty of one strength, on one of three scales; or none."""
 
     penalty: Literal["none", "l1", "l2", "elasticnet"] = option(
-        "Type of penalty.", "none", panel=PENALTY
+        "Penalise the coefficients by this penalty.", "none", panel=PENALTY
     )
     strength: list[float] | None = option(
-        "Strength on the scale of the total log likelihood: l1 = S or l2 = S; of an elastic net "
+        "Set the strength on the scale of the total log likelihood: l1 = S or l2 = S; elastic net: "
         "l1 = S R and l2 = S (1 - R). May be repeated with --cv.",
         metavar="S",
         panel=PENALTY,
     )
     variance: list[float] | None = option(
-        "Strength as a prior variance, as in Cyclops. May be repeated with --cv.",
+        "Set the strength by a prior variance, as in Cyclops. May be repeated with --cv.",
         metavar="V",
         panel=PENALTY,
     )
     glmnet_lambda: list[float] | None = option(
-        "Strength as lambda of glmnet with standardize=FALSE. May be repeated with --cv.",
+        "Set lambda of glmnet with standardize=FALSE. May be repeated with --cv.",
         metavar="L",
         panel=PENALTY,
     )

@@ -61,20 +61,10 @@ def option(
     of: str | None = None,
     also: tuple[str, ...] = (),
 ) -> Any:
-    """A field of a group that is an option of the command line.
+    """A field of a group that is an option of the command line, which must be given if ``...``.
 
-    Parameters
-    ----------
-    about : str
-        The help.
-    default : object
-        ``...`` if the option must be given.
-    flag : str, optional
-        By default two hyphens and the name of the field.
-    of : str, optional
-        The parameter of the Python interface for which the option stands, if it has another name.
-    also : tuple of str
-        Further names that parameters for the same thing have, for messages.
+    Without a `flag` it is called like the field. `of` is the parameter of the Python interface for
+    which it stands, if that has another name, and `also` has further such names, for messages.
     """
     as_typer = functools.partial(
         typer.Option, help=about, metavar=metavar, rich_help_panel=panel, show_default=default != []

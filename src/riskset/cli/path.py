@@ -3,21 +3,18 @@
 import time as clock
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import riskset as rs
 from riskset._errors import InputError
+from riskset._types import AnyArray
 from riskset.cli.input_options import ColumnOptions, PatientsFile, TableOptions
 from riskset.cli.model_options import ComputeOptions, ModelOptions, PenaltyShapeOptions
 from riskset.cli.options import PENALTY, RESULT, grouped, option
 from riskset.cli.summary import print_path, print_written
 from riskset.cli.terminal import announce_compiling
 from riskset.data.writers import TABLE_SUFFIXES, check_folder, check_target, write_table
-
-if TYPE_CHECKING:
-    from riskset._types import AnyArray
 
 __all__ = ["path"]
 
@@ -26,9 +23,9 @@ __all__ = ["path"]
 class PathOptions:
     """The penalties of a path, and where the results go."""
 
-    n_penalties: int = option("Number of penalties.", 100, metavar="K", panel=PENALTY)
+    n_penalties: int = option("Fit this number of penalties.", 100, metavar="K", panel=PENALTY)
     min_ratio: float | None = option(
-        "Ratio of the weakest strength to the strongest.", metavar="R", panel=PENALTY
+        "Set the ratio of the weakest strength to the strongest.", metavar="R", panel=PENALTY
     )
     out: Path | None = option(
         "Write a table with one row per penalty to this .csv or .parquet file.",
@@ -76,7 +73,7 @@ def path(
         print_written(options.out, options.plot)
 
 
-def _columns(result: "rs.PathResult") -> dict[str, "AnyArray"]:
+def _columns(result: "rs.PathResult") -> dict[str, AnyArray]:
     """One row a penalty; a column for each coefficient that is not 0 everywhere on the path."""
     columns: dict[str, AnyArray] = {
         "l1": np.array([penalty.l1 for penalty in result.penalties]),

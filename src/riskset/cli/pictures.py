@@ -1,5 +1,6 @@
 """The pictures of ``--plot``."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import numpy as np
 
 import riskset as rs
 from riskset._runtime import Runtime
+from riskset._types import Features
 from riskset.cli.terminal import warn
 from riskset.data.column_statistics import standard_deviations
 from riskset.data.writers import replacing
@@ -21,9 +23,6 @@ from riskset.plot import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from riskset._types import Features
     from riskset.estimators._interval import ConfidenceInterval
 
 __all__ = [
@@ -100,20 +99,20 @@ def _curves(model: "rs.Cox | rs.FineGray", *, is_cox: bool) -> Figure:
 
 
 def draw_bootstrap(
-    folder: Path, found: "rs.Bootstrap", interval: "ConfidenceInterval | None"
+    folder: Path, resamples: "rs.Bootstrap", interval: "ConfidenceInterval | None"
 ) -> None:
     """``bootstrap.png``: the replicates of the first covariate that has some."""
-    drawable = np.flatnonzero(np.isfinite(found.replicates).sum(axis=0) > 1)
+    drawable = np.flatnonzero(np.isfinite(resamples.replicates).sum(axis=0) > 1)
     if interval is None or not drawable.size:
         warn("bootstrap.png was not drawn: no covariate has finite replicates.")
         return
     j = int(drawable[0])
-    name, n = found.names[j], len(found.names)
+    name, n = resamples.names[j], len(resamples.names)
     if n > 1:
         warn(f"bootstrap.png shows {name!r} of {n:,} covariates; name another with --parameter.")
     figure = bootstrap_distribution(
-        found.replicates[:, j],
-        float(found.coef[j]),
+        resamples.replicates[:, j],
+        float(resamples.coef[j]),
         *interval[name],
         level=interval.level,
         title=name,
@@ -136,14 +135,14 @@ def draw_profile(
     j = model.covariates_.index(name)
     (spread,) = _spreads(data, [name])
     bounds = _around(float(model.coef_[j]), lower, upper, float(spread))
-    found = rs.profile(model, data, parameter=name, bounds=bounds, penalized=True)
+    profile = rs.profile(model, data, parameter=name, bounds=bounds, penalized=True)
     figure = profile_likelihood(
-        found.values,
-        found.log_likelihood,
-        found.maximum,
+        profile.values,
+        profile.log_likelihood,
+        profile.maximum,
         lower,
         upper,
-        maximum=found.log_likelihood_maximum,
+        maximum=profile.log_likelihood_maximum,
         level=interval.level,
         title=name,
     )
@@ -187,7 +186,7 @@ def draw_path(folder: Path, data: "rs.Dataset", result: "rs.PathResult") -> None
     _save(folder, "path.png", figure)
 
 
-def _spreads(data: "rs.Dataset", names: "Sequence[str]") -> "Features":
+def _spreads(data: "rs.Dataset", names: Sequence[str]) -> Features:
     """`standard_deviations` of some covariates."""
     columns = [data.design.index_of(name) for name in names]
     return standard_deviations(data.design, Runtime.select())[columns]

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -11,15 +11,13 @@ import typer
 import riskset as rs
 from riskset._errors import InputError, counted
 from riskset._messages import spoken
+from riskset._types import AnyArray
 from riskset.cli.input_options import TableOptions, check_readable
 from riskset.cli.options import grouped, option
 from riskset.cli.summary import print_written
 from riskset.cli.terminal import announce_compiling, output, warn
 from riskset.cli.wording import COMMAND_LINE
 from riskset.data.writers import TABLE_SUFFIXES, check_target, write_table
-
-if TYPE_CHECKING:
-    from riskset._types import AnyArray
 
 __all__ = ["parsed_times", "predict"]
 
@@ -84,7 +82,7 @@ def predict(
         print_written(options.out)
 
 
-def parsed_times(text: str) -> "AnyArray":
+def parsed_times(text: str) -> AnyArray:
     """Times from a list with commas."""
     try:
         times = [float(part) for part in text.split(",")]
@@ -99,8 +97,8 @@ def parsed_times(text: str) -> "AnyArray":
 
 
 def _predictions(
-    model: "rs.Cox | rs.FineGray", data: "rs.Dataset", times: "AnyArray | None"
-) -> dict[str, "AnyArray"]:
+    model: "rs.Cox | rs.FineGray", data: "rs.Dataset", times: AnyArray | None
+) -> dict[str, AnyArray]:
     n_rows, n_times = data.n_rows, 1 if times is None else times.size
     keys = data.row_keys
     name = data.schema.roles.id if keys is not None else None

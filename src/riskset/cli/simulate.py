@@ -25,24 +25,24 @@ TOY_PERSONS = 2000
 class SimulateOptions:
     """What is drawn, and where it goes."""
 
-    out: Path = option("Folder for the files.", ..., metavar="DIR")
+    out: Path = option("Write the files to this folder.", ..., metavar="DIR")
     rows: int | None = option(
-        f"Number of rows of the cohort; of toy-cdm number of people (default {TOY_PERSONS}).",
+        f"Draw this number of rows; toy-cdm: of people (default {TOY_PERSONS}).",
         of="n_rows",
         also=("n_persons",),
     )
-    columns: int | None = option("Number of binary covariates.", of="n_covariates")
+    columns: int | None = option("Draw this number of binary covariates.", of="n_covariates")
     density: float | None = option(
-        "Mean share of ones in a column (default 0.05; of `cohort` 0.0289)."
+        "Set the mean share of ones in a column (default 0.05; of `cohort` 0.0289)."
     )
     competing: float | None = option(
-        "cohort: share of rows with a competing event (default 0).", panel=COHORT
+        "cohort: give this share of rows a competing event (default 0).", panel=COHORT
     )
     treated: float | None = option(
-        "cohort: approximate share of rows with the treatment (default 0.5).", panel=COHORT
+        "cohort: give about this share of rows the treatment (default 0.5).", panel=COHORT
     )
     confounding: float | None = option(
-        "cohort: strength of confounding, which is the effect of the baseline risk on the "
+        "cohort: set the strength of confounding, which is the effect of the baseline risk on the "
         "treatment (default 0.1; 1 is strong).",
         panel=COHORT,
     )
@@ -51,13 +51,13 @@ class SimulateOptions:
         False,
         panel=COHORT,
     )
-    seed: int | None = option(f"Seed of the random numbers (default {SEED}); toy-cdm has none.")
+    seed: int | None = option(f"Seed the random numbers (default {SEED}); toy-cdm has no seed.")
     quiet: bool = option("Print nothing.", False)
 
 
 @grouped
 def simulate(
-    kind: Annotated[DesignKind, typer.Argument(help="Design to draw from.")],
+    kind: Annotated[DesignKind, typer.Argument(help="Draw from this design.")],
     *,
     options: SimulateOptions,
 ) -> None:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 
 from riskset._errors import InputError, ReportTooLarge
 from riskset._messages import spoken
+from riskset.cli.options import grouped
 from riskset.cli.terminal import facts, fail, output, plain_number, plain_table, short, warn
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["show_estimates", "study"]
 
-MOST_LINES = 40
+MAX_LINES = 40
+LABELLED = (("outcomes", "outcome"), ("analyses", "analysis"))
+"""Parts of study.json whose labels a line has, and the columns that name them."""
+
 DIAGNOSTICS = {
     "balance": "largest standardised difference after adjustment",
     "shared_balance": "largest standardised difference in the shared balance",
@@ -34,21 +37,6 @@ study = typer.Typer(
 )
 
 FILE = typer.Argument(metavar="STUDY", help="Specification of the study, in YAML or JSON.")
-
-
-class CurveKind(StrEnum):
-    """What the curves of a report show."""
-
-    risk = "risk"
-    survival = "survival"
-
-
-class ExampleName(StrEnum):
-    """Specifications that come with the package."""
-
-    rhc = "rhc"
-    cdm = "cdm"
-    paper = "paper"
 
 
 @contextmanager
@@ -67,7 +55,9 @@ def _spoken() -> Iterator[None]:
 @study.command()
 def run(
     specification: Annotated[Path, FILE],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Write the results to this folder.")
+    ],
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print nothing and show no progress bar.")
     ] = False,
@@ -82,45 +72,50 @@ def run(
     from riskset.study import run as run_study
 
     with _spoken():
-        found = run_study(specification, out, progress=False if quiet else None)
-        written = _report(found, out / "report.html")
+        results = run_study(specification, out, progress=False if quiet else None)
+        written = _report(results, out / "report.html")
     if quiet:
         return
     console = output()
-    console.print(f"[bold]{short(found.study['title'], 200)}[/]\n")
-    show_estimates(found)
+    console.print(f"[bold]{short(results.study['title'], 200)}[/]\n")
+    show_estimates(results)
     table = facts()
-    steps = found.run["steps"]
+    steps = results.run["steps"]
     reused = sum(step["reused"] for step in steps)
     table.add_row("steps", f"{len(steps) - reused:,} run, {reused:,} reused")
-    table.add_row("seconds", f"{found.run['seconds']:.1f}")
-    table.add_row("results", short(str(found.path), 200))
+    table.add_row("seconds", f"{results.run['seconds']:.1f}")
+    table.add_row("results", short(str(results.path), 200))
     if written is not None:
         table.add_row("report", short(str(written), 200))
     console.print(table)
 
 
-def _report(found: "rs.study.StudyResults", path: Path) -> Path | None:
-    """The report, if there is anything to report; that it is too large is no reason to stop."""
+def _report(results: "rs.study.StudyResults", path: Path) -> Path | None:
+    """Write the report, if there is anything to report; one that is too large is only a warning."""
     from riskset.report import write
 
-    if all(run["outcome_kind"] != "outcome" for run in found.rows("runs")):
+    if all(run["outcome_kind"] != "outcome" for run in results.rows("runs")):
         return None
     try:
-        return write(found, path)
+        return write(results, path)
     except ReportTooLarge as error:
         warn(str(error))
         return None
 
 
 @study.command()
+@grouped
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Results folder of `riskset study run --out`.")
+        Path, typer.Argument(metavar="DIR", help="Folder that `riskset study run --out` wrote.")
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="HTML", help="Report to write (default: DIR/report.html)."),
+        typer.Option(
+            "--out",
+            metavar="HTML",
+            help="Write the report to this file (default: DIR/report.html).",
+        ),
     ] = None,
     private: Annotated[
         bool,
@@ -129,14 +124,13 @@ def report(
         ),
     ] = False,
     curves: Annotated[
-        CurveKind | None,
-        typer.Option(help="What the curves show; survival needs data without competing events."),
+        Literal["risk", "survival"] | None,
+        typer.Option(help="Draw risks or survival; survival needs data without competing events."),
     ] = None,
 ) -> None:
     """Write the report of a study again, or a private one that must not be shared."""
     from riskset.report import write
 
-    kind = None if curves is None else curves.value
     with _spoken():
         if not folder.is_dir():
             raise InputError(
@@ -146,9 +140,9 @@ def report(
         if private:
             target = out or folder / "private-report.html"
             place = folder / "private"
-            written = write(place, target, blind=False, min_cell_count=0, curves=kind)
+            written = write(place, target, blind=False, min_cell_count=0, curves=curves)
         else:
-            written = write(folder, out or folder / "report.html", curves=kind)
+            written = write(folder, out or folder / "report.html", curves=curves)
     output().print(short(str(written), 500), soft_wrap=True)
 
 
@@ -162,14 +156,17 @@ def check(specification: Annotated[Path, FILE]) -> None:
     from riskset.study import Study, check_data
 
     with _spoken():
-        found = Study.read(specification)
-        check_data(found)
-    output().print(f"{short(repr(found), 200)}: no errors found.", soft_wrap=True)
+        study = Study.read(specification)
+        check_data(study)
+    output().print(f"{short(repr(study), 200)}: no errors found.", soft_wrap=True)
 
 
 @study.command()
+@grouped
 def example(
-    name: Annotated[ExampleName, typer.Argument(help="Name of the example.")] = ExampleName.rhc,
+    name: Annotated[
+        Literal["rhc", "cdm", "paper"], typer.Argument(help="Print this example.")
+    ] = "rhc",
 ) -> None:
     """Print an example specification to start from.
 
@@ -178,48 +175,48 @@ def example(
     """
     from riskset.study import example as text
 
-    typer.echo(text(name.value), nl=False)
+    typer.echo(text(name), nl=False)
 
 
-def show_estimates(found: "rs.study.StudyResults") -> None:
+def show_estimates(results: "rs.study.StudyResults") -> None:
     """The main estimates of a study as a table."""
-    runs = [run for run in found.rows("runs") if run["outcome_kind"] == "outcome"]
-    main = {_names(row): row for row in found.rows("estimates", role="main")}
+    runs = [run for run in results.rows("runs") if run["outcome_kind"] == "outcome"]
+    main = {_names(row): row for row in results.rows("estimates", role="main")}
     table = plain_table()
     several = len({(run["target"], run["comparator"]) for run in runs}) > 1
     for title in (["comparison"] if several else []) + ["outcome", "analysis"]:
         table.add_column(title)
     for title in ("outcomes", "hazard ratio", "95% interval", "p"):
         table.add_column(title, justify="right", no_wrap=True)
-    for run in runs[:MOST_LINES]:
-        pair = [short(f"{run['target']} / {run['comparator']}", 24)] if several else []
-        label = found.study["analyses"][run["analysis"]]["label"]
-        outcome = found.study["outcomes"][run["outcome"]]["label"]
-        _line(table, [*pair, short(outcome, 20), short(label, 28)], run, main.get(_names(run)))
+    reasons = []
+    for run in runs[:MAX_LINES]:
+        pair = [f"{run['target']} / {run['comparator']}"] if several else []
+        labels = [results.study[group][run[name]]["label"] for group, name in LABELLED]
+        limits = ([24] if several else []) + [20, 28]
+        words = [short(text, n) for text, n in zip([*pair, *labels], limits, strict=True)]
+        _line(table, words, run, main.get(_names(run)))
+        why = _why(results, run)
+        if why is not None:
+            place = short(", ".join([*pair, *labels]), 200)
+            reasons.append(f"[dim]{place}:[/] {short(why, 500)}")
     console = output()
     console.print(table)
-    if len(runs) > MOST_LINES:
-        console.print(f"[dim]and {len(runs) - MOST_LINES:,} more in estimates.parquet[/]")
+    if len(runs) > MAX_LINES:
+        console.print(f"[dim]and {len(runs) - MAX_LINES:,} more in estimates.parquet[/]")
     console.print()
-    reasons = [(run, _why(found, run)) for run in runs[:MOST_LINES]]
-    for run, why in reasons:
-        if why is not None:
-            label = found.study["analyses"][run["analysis"]]["label"]
-            outcome = found.study["outcomes"][run["outcome"]]["label"]
-            who = [f"{run['target']} / {run['comparator']}"] if several else []
-            place = ", ".join([*who, outcome, label])
-            console.print(f"[dim]{short(place, 200)}:[/] {short(why, 500)}")
-    if any(why is not None for _, why in reasons):
+    for line in reasons:
+        console.print(line)
+    if reasons:
         console.print()
 
 
-def _why(found: "rs.study.StudyResults", run: dict[str, Any]) -> str | None:
+def _why(results: "rs.study.StudyResults", run: dict[str, Any]) -> str | None:
     """Why there is no estimate to show."""
     if run["status"] != "ok":
         return str(run["reason"] or run["status"].replace("_", " "))
     if not run["blinded"]:
         return None
-    checks = found.rows("diagnostics", **_columns(run), verdict="fail")
+    checks = results.rows("diagnostics", **_columns(run), verdict="fail")
     is_shared = run["shared_adjustment"] == run["adjustment"]
     if is_shared and any(row["name"] == "balance" for row in checks):  # both say the same
         checks = [row for row in checks if row["name"] != "shared_balance"]

@@ -10,13 +10,12 @@ from rich.table import Table
 
 import riskset as rs
 from riskset._errors import counted
-from riskset._messages import spoken
+from riskset._messages import Note, spoken
+from riskset._types import Features, Index
 from riskset.cli.terminal import facts, output, plain_number, plain_table, ratio, short
 from riskset.cli.wording import COMMAND_LINE
 
 if TYPE_CHECKING:
-    from riskset._messages import Note
-    from riskset._types import Features, Index
     from riskset.estimators._interval import ConfidenceInterval
 
 __all__ = ["print_fit", "print_path", "print_written"]
@@ -51,15 +50,15 @@ def print_fit(
     table.add_row("read", f"{source}: {size}")
     table.add_row("model", _model(model))
     if isinstance(model, (rs.CoxCV, rs.FineGrayCV)):
-        best, found = model.best_penalty_, model.cross_validation_
-        how = "chosen" if len(found) > 1 else "given, and scored"
+        best, tried = model.best_penalty_, model.cross_validation_
+        how = "chosen" if len(tried) > 1 else "given, and scored"
         table.add_row("penalty", f"l1 = {best.l1:g}, l2 = {best.l2:g}, {how} by cross-validation")
         table.add_row(
             "score",
-            f"{found.score_name}: mean {model.best_score_:,.4f}, se {found.se[found.chosen]:,.4f}; "
-            f"{_penalties(len(found))} in {'' if found.is_complete.all() else 'up to '}"
-            f"{counted(found.repeats.size, 'replicate')}, relative KKT residual "
-            f"at most {found.largest_kkt:.1e} (tolerance {model.tol_replicates:.0e})",
+            f"{tried.score_name}: mean {model.best_score_:,.4f}, se {tried.se[tried.chosen]:,.4f}; "
+            f"{_penalties(len(tried))} in {'' if tried.is_complete.all() else 'up to '}"
+            f"{counted(tried.repeats.size, 'replicate')}, relative KKT residual "
+            f"at most {tried.largest_kkt:.1e} (tolerance {model.tol_replicates:.0e})",
         )
     elif model.penalty is not None:
         table.add_row("penalty", f"l1 = {model.penalty.l1:g}, l2 = {model.penalty.l2:g}")
@@ -83,7 +82,7 @@ def print_fit(
     console.print(table)
     console.print()
     coefficients = _coefficients(model, interval)
-    # A wide console is asked: one's own width caps the answer.
+    # The width of a console limits what it measures, so a wide one measures.
     least = output(1000).measure(coefficients).minimum
     output(least).print(coefficients)
     if n_kept > MAX_ROWS:
@@ -91,7 +90,7 @@ def print_fit(
 
 
 def add_left_out(
-    table: Table, data: "rs.Dataset", covariates: "Sequence[str]", n_dropped: Mapping[str, int]
+    table: Table, data: "rs.Dataset", covariates: Sequence[str], n_dropped: Mapping[str, int]
 ) -> None:
     """What of the data does not count, and against which levels categories stand."""
     fitted = set(covariates)
@@ -104,14 +103,14 @@ def add_left_out(
         shown = [f"{short(name, 20)} {short(level, 20)}" for name, level in bases][:MAX_BASES]
         more = f", and {len(bases) - MAX_BASES} more" if len(bases) > MAX_BASES else ""
         table.add_row("base levels", ", ".join(shown) + more)
-    # A count that has no words here is still told.
+    # A count without words here is reported, too.
     counts = [LEFT_OUT.get(what, what + ": {:,}").format(n) for what, n in n_dropped.items() if n]
     if counts:
         table.add_row("left out", "; ".join(counts))
 
 
-def _add_notes(table: Table, notes: "Sequence[Note]", said: Sequence[str]) -> None:
-    """What was found out on the way, unless it was said in another place."""
+def _add_notes(table: Table, notes: Sequence[Note], said: Sequence[str]) -> None:
+    """Notes of the fit, except those that are printed elsewhere."""
     for note in notes:
         if note.code not in said:
             table.add_row("note", escape(spoken(note.message, COMMAND_LINE)))
@@ -163,9 +162,7 @@ def _coefficients(model: "rs.Cox | rs.FineGray", interval: "ConfidenceInterval |
     return table
 
 
-def _shown(
-    model: "rs.Cox | rs.FineGray", error: "Features | None", asked: Sequence[str]
-) -> "Index":
+def _shown(model: "rs.Cox | rs.FineGray", error: Features | None, asked: Sequence[str]) -> Index:
     """Columns to print: all in their order, or the unpenalised ones, then the largest."""
     coef = model.coef_
     # A penalty may hold one at 0 whose interval was asked for.

@@ -15,13 +15,7 @@ COMMANDS = {
 
 
 class CommandLine(Surface):
-    """The command line, where arguments are options of the command that runs.
-
-    Attributes
-    ----------
-    options : dict
-        Parameters of the Python interface -> options of the running command.
-    """
+    """The command line, where parameters of Python are `options` of the command that runs."""
 
     def __init__(self, options: dict[str, str] | None = None) -> None:
         self.options = options or {}

@@ -20,11 +20,11 @@ from riskset.data.dates import read_day
 from riskset.data.design import Design
 from riskset.data.files import open_file
 from riskset.data.frame import FrameEncoder
-from riskset.data.long_covariates import CovariateFile, open_covariates, with_covariates
-from riskset.data.long_table import Duplicates, UnknownRows
+from riskset.data.long_covariates import open_covariates, with_covariates
 from riskset.data.outcome_columns import identified
 from riskset.data.schema import LongOptions
 from riskset.data.table import Table, check_present, keys, kind_of, labels, numbers, type_words
+from riskset.data.table_files import CovariateFile, Duplicates, UnknownRows
 
 __all__ = ["ColumnKind", "CohortTableFile", "columns_of", "covariates_of", "read_columns"]
 

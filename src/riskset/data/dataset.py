@@ -18,12 +18,12 @@ from riskset.data.database import Database
 from riskset.data.design import Design
 from riskset.data.frame import FrameEncoder, as_table
 from riskset.data.long_covariates import LongInput, with_covariates
-from riskset.data.long_table import Duplicates, LongTableFormat, UnknownRows
 from riskset.data.notes import notes_on_columns
 from riskset.data.outcome import Outcome
 from riskset.data.outcome_columns import OutcomeColumns, identified, places_of
 from riskset.data.schema import LongOptions, Schema
 from riskset.data.table import Table, TableWords
+from riskset.data.table_files import Duplicates, LongTableFormat, UnknownRows
 
 __all__ = ["Dataset", "assemble", "assemble_new"]
 

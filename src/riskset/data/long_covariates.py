@@ -1,8 +1,7 @@
 """The covariates of a long table, or of a design in a file, added to those of the wide table."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from os import PathLike
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -10,17 +9,13 @@ import numpy as np
 
 from riskset._errors import InputError
 from riskset._messages import Note
-from riskset._settings import setting
 from riskset.data.database import Database, StoredTable
 from riskset.data.design import Design
 from riskset.data.design_map import Contents, is_design_file, read_contents
 from riskset.data.files import file_format, open_file
 from riskset.data.long_query import LongColumns
 from riskset.data.long_table import (
-    Duplicates,
     LongDesign,
-    LongTableFormat,
-    UnknownRows,
     long_design,
     long_design_in_file,
     stored_long_design,
@@ -28,29 +23,12 @@ from riskset.data.long_table import (
 from riskset.data.notes import notes_on_entries
 from riskset.data.schema import LongOptions
 from riskset.data.table import Table
+from riskset.data.table_files import CovariateFile, Duplicates, UnknownRows
 
-__all__ = ["CovariateFile", "LongInput", "StoredDesign", "with_covariates", "open_covariates"]
+__all__ = ["LongInput", "StoredDesign", "with_covariates", "open_covariates"]
 
 OHDSI = ("rowId", "covariateId", "covariateValue")
 """Columns of new long tables for a design that came from none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CovariateFile(LongTableFormat):
-    """Where the long table of covariates is, and how it is read."""
-
-    covariates: str | PathLike[str] | None = setting(
-        "a long table (row key, covariate key, value) in a file of any format, the name of a table "
-        "in the DuckDB file `path`, or the file of a design (.rsd) with the same rows in the same "
-        "order",
-        None,
-    )
-    covariates_table: str | None = setting(
-        "if `covariates` is a DuckDB file (which may be `path`): the table to read", None
-    )
-    covariates_query: str | None = setting(
-        "if `covariates` is a DuckDB file: a query that returns the long table", None
-    )
 
 
 class StoredDesign(NamedTuple):

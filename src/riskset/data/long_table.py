@@ -10,12 +10,11 @@ thousand rows at a time. The design is the same, to the last bit, as the one mad
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from riskset._errors import InputError
-from riskset._settings import setting
 from riskset._types import AnyArray, Index
 from riskset.data.column_storage import SHIFT, StoredColumns
 from riskset.data.database import StoredTable, reading
@@ -23,14 +22,12 @@ from riskset.data.design import Design
 from riskset.data.design_build import Block, DesignLayout, Spool, lay_out
 from riskset.data.design_map import Contents, read_contents
 from riskset.data.long_query import Entries, LongColumns, LongQuery, LongTableColumns
+from riskset.data.table_files import Duplicates, UnknownRows
 from riskset.data.writers import check_target
 
 __all__ = [
-    "Duplicates",
     "LongColumns",
     "LongDesign",
-    "LongTableFormat",
-    "UnknownRows",
     "check_options",
     "find_columns",
     "long_design",
@@ -38,35 +35,11 @@ __all__ = [
     "stored_long_design",
 ]
 
-Duplicates = Literal["error", "sum", "max"]
-UnknownRows = Literal["error", "drop"]
-
 KNOWN_NAMES = (
     ("rowid", "row_id"),
     ("covariateid", "covariate_id", "covariate"),
     ("covariatevalue", "covariate_value", "value"),
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LongTableFormat:
-    """How a long table of covariates is read."""
-
-    covariate_columns: Sequence[str] | None = setting(
-        "columns (row, covariate) or (row, covariate, value) of the long table. OHDSI's names "
-        "``rowId``, ``covariateId`` and ``covariateValue`` are recognised",
-        None,
-    )
-    duplicates: Duplicates | None = setting(
-        'what to do with repeated entries of a row and covariate: "error", "sum" or "max". '
-        'Default: "error" at a fit, and for new data as at the fit',
-        None,
-    )
-    unknown_rows: UnknownRows | None = setting(
-        'what to do with entries whose row key is not in the table of outcomes: "error" or "drop". '
-        'Default: "error" at a fit, and for new data as at the fit',
-        None,
-    )
 
 
 @dataclass(frozen=True)

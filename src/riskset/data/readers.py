@@ -14,27 +14,12 @@ from riskset.data.database import Database
 from riskset.data.dataset import Dataset, assemble, assemble_new
 from riskset.data.design_map import is_design_file
 from riskset.data.files import open_file
-from riskset.data.long_covariates import CovariateFile, open_covariates
+from riskset.data.long_covariates import open_covariates
 from riskset.data.schema import LongOptions, Schema
 from riskset.data.table import labels
+from riskset.data.table_files import TableFiles
 
-__all__ = ["TableFiles", "read_dataset", "read_labels", "read_new_data", "read_tables"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableFiles(CovariateFile):
-    """Where the tables of a data set are, and how the long table of covariates is read."""
-
-    table: str | None = setting(
-        "for a DuckDB file: the table to read. Optional if the file has only one table", None
-    )
-    query: str | None = setting("for a DuckDB file: a query that returns the table to read", None)
-    design_file: str | PathLike[str] | None = setting(
-        "store the covariates of the long table in this file (.rsd) instead of in memory. It is "
-        "built in bounded memory, and results are bit-identical. Later calls can use it as "
-        "`covariates` instead of reading the long table again",
-        None,
-    )
+__all__ = ["read_dataset", "read_labels", "read_new_data", "read_tables"]
 
 
 @dataclass(frozen=True, kw_only=True)

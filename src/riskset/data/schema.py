@@ -8,7 +8,8 @@ from riskset._errors import InputError
 from riskset.data.column_roles import ColumnRoles
 from riskset.data.frame import FrameEncoder
 from riskset.data.long_query import LongColumns
-from riskset.data.long_table import Duplicates, LongTableFormat, UnknownRows, find_columns
+from riskset.data.long_table import find_columns
+from riskset.data.table_files import Duplicates, LongTableFormat, UnknownRows
 
 __all__ = ["LongOptions", "Schema"]
 

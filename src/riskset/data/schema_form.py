@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from riskset.data.documents import Form, GroupLabel
-from riskset.data.long_table import Duplicates, UnknownRows
+from riskset.data.table_files import Duplicates, UnknownRows
 
 __all__ = ["EncoderForm", "SchemaForm"]
 

@@ -146,15 +146,15 @@ class ResultRow(Mapping[str, Any]):
                 inside.setdefault(field, {})[rest[0]] = value
             else:
                 changes[field] = value
-        for field, own in inside.items():
-            changes[field] = dataclasses.replace(getattr(self, field), **own)
+        for field, values in inside.items():
+            changes[field] = dataclasses.replace(getattr(self, field), **values)
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
     def __getitem__(self, name: str) -> Any:
-        found: Any = self
+        value: Any = self
         for field in self.columns()[name].path:
-            found = getattr(found, field)
-        return found
+            value = getattr(value, field)
+        return value
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns())
@@ -184,22 +184,24 @@ def stored_sentence(row: Mapping[str, Any], name: str) -> Sentence:
 def columns_of(cls: type[Any]) -> dict[str, ResultColumn]:
     """Columns of a row class or a group."""
     hints = typing.get_type_hints(cls)
-    found: dict[str, ResultColumn] = {}
-    for own in dataclasses.fields(cls):
-        if "prefix" in own.metadata:
-            for name, inner in columns_of(hints[own.name]).items():
-                whole = own.metadata["prefix"] + name
-                about = inner.about.format(of=own.metadata["of"])
-                path = (own.name, *inner.path)
-                found[whole] = dataclasses.replace(inner, name=whole, about=about, path=path)
+    known: dict[str, ResultColumn] = {}
+    for field in dataclasses.fields(cls):
+        if "prefix" in field.metadata:
+            for name, inner in columns_of(hints[field.name]).items():
+                whole = field.metadata["prefix"] + name
+                about = inner.about.format(of=field.metadata["of"])
+                path = (field.name, *inner.path)
+                known[whole] = dataclasses.replace(inner, name=whole, about=about, path=path)
             continue
-        if "kind" not in own.metadata:
-            raise TypeError(f"{cls.__name__}.{own.name} is no column: declare it with `column`")
-        kind, is_optional = hints[own.name], False
+        if "kind" not in field.metadata:
+            raise TypeError(
+                f"{cls.__name__}.{field.name} is not a column: declare it with `column`"
+            )
+        kind, is_optional = hints[field.name], False
         if isinstance(kind, types.UnionType):
             (kind,) = set(typing.get_args(kind)) - {type(None)}
             is_optional = True
-        found[own.name] = ResultColumn(
-            own.name, TYPES[kind], is_optional, **own.metadata, path=(own.name,)
+        known[field.name] = ResultColumn(
+            field.name, TYPES[kind], is_optional, **field.metadata, path=(field.name,)
         )
-    return found
+    return known

@@ -326,7 +326,7 @@ def _stored_types(path: Path) -> dict[str, str]:
 
 def _document(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
     try:
-        found = parse_json(path.read_bytes())
+        document = parse_json(path.read_bytes())
     except FileNotFoundError as error:
         raise InputError(
             f"the file {path.name!r} of the results is missing in {str(path.parent)!r}.",
@@ -334,10 +334,10 @@ def _document(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
         ) from error
     except (OSError, ValueError) as error:
         raise _damaged(path, str(error)) from error
-    missing = [key for key in keys if not isinstance(found, dict) or key not in found]
+    missing = [key for key in keys if not isinstance(document, dict) or key not in document]
     if missing:
         raise _damaged(path, f"it lacks the key {missing[0]!r}")
-    return dict(found)
+    return dict(document)
 
 
 def _damaged(path: Path, why: str) -> InputError:

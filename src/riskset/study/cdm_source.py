@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from riskset._errors import InputError
 from riskset._messages import Sentence, Value
 from riskset._settings import as_dict
 from riskset._types import AnyArray
@@ -16,15 +17,16 @@ from riskset.cohort.adjustment import Adjustment, AdjustmentStatus, Step
 from riskset.cohort.population import Population
 from riskset.data.design import Design
 from riskset.data.documents import checksum
+from riskset.omop.cdm import Cdm
 from riskset.omop.characteristics import characteristics
 from riskset.omop.covariates import Covariates
 from riskset.omop.events import CohortRecords, Diagnosis
 from riskset.omop.exposures import Cohorts, CohortTable, NewUserCohort
 from riskset.omop.risk import StudyPopulation, TimeAtRisk
+from riskset.omop.sources import is_file_name
 from riskset.omop.study_cohort import StudyCohort
 from riskset.results.rows import ConceptRow
 from riskset.study.cache import StepCache, StepResult, digest
-from riskset.study.cdm_tables import cohort_file, files_of, open_cdm
 from riskset.study.sections import (
     Analysis,
     CdmData,
@@ -37,9 +39,10 @@ from riskset.study.sections import (
 )
 from riskset.study.source import ComparisonCohort, EventWeeks, Followed
 from riskset.study.specification import Study
+from riskset.study.validation import file_fault
 from riskset.study.variables import Labels, label_people
 
-__all__ = ["CdmSource"]
+__all__ = ["CdmSource", "open_cdm"]
 
 WEEKS = 52
 """Before and after the index date, in which first outcomes are counted by week."""
@@ -100,8 +103,8 @@ class CdmSource:
         assert isinstance(data, CdmData)
         self._cdm = open_cdm(study)
         try:
-            cohorts = cohort_file(study, self._cdm)
-            files = files_of(study.folder / data.cdm, self._cdm)
+            cohorts = _cohort_file(study, self._cdm)
+            files = _files_of(study.folder / data.cdm, self._cdm)
             files += [] if cohorts is None else [cohorts]
             self.sources: list[dict[str, object]] = [
                 {"name": file.name, "fingerprint": checksum(file), "rows": None} for file in files
@@ -408,3 +411,72 @@ def _problem(cohort: CohortStep) -> tuple[str, Sentence] | None:
 
 def _column(table: Any, name: str) -> Any:
     return table.column(name).to_numpy(zero_copy_only=False)
+
+
+def open_cdm(study: Study) -> Cdm:
+    """The CDM of a study; raises `InputError` if a table that it needs is absent, with the line."""
+    data = study.specification.data
+    assert isinstance(data, CdmData)
+    path = study.folder / data.cdm
+    if not path.exists():
+        study.refuse([file_fault(("data", "cdm"), path)])
+    try:
+        cdm = Cdm(
+            path,
+            schema=data.schema,
+            ignore=data.ignore,
+            memory_limit=data.memory_limit,
+            spill_folder=data.spill_folder and study.folder / data.spill_folder,
+        )
+    except InputError as error:
+        raise study.error("data", "cdm", error=error) from None
+    absent = [names for names in sorted(_needed(study)) if not {*names} & {*cdm.tables}]
+    if absent:
+        listed = "; it has no table ".join(" or ".join(names) for names in absent)
+        hint = f"there are: {', '.join(cdm.tables) or 'none'}."
+        cdm.close()
+        fault = InputError(f"{path.name or path} has no table {listed}.", hint=hint)
+        raise study.error("data", "cdm", error=fault)
+    return cdm
+
+
+def _cohort_file(study: Study, cdm: Cdm) -> Path | None:
+    """The file of the cohort table, where it is not a table of the CDM."""
+    data = study.specification.data
+    assert isinstance(data, CdmData)
+    if data.cohort_table.lower() in cdm.tables or not is_file_name(data.cohort_table):
+        return None
+    path = study.folder / data.cohort_table
+    if not path.is_file():
+        study.refuse([file_fault(("data", "cohort_table"), path)])
+    return path
+
+
+def _needed(study: Study) -> set[tuple[str, ...]]:
+    """Tables, or groups of tables of which one is enough, without which nobody is found."""
+    asked, data = study.specification, study.specification.data
+    assert isinstance(data, CdmData)
+    needed: set[tuple[str, ...]] = {("person",), ("observation_period",)}
+    for exposure in asked.exposures.values():
+        if isinstance(exposure, CdmExposure) and exposure.cohort is None:
+            needed |= {((a.new_users or NewUsers()).source,) for a in asked.analyses.values()}
+    groups = (asked.exposures, asked.outcomes, asked.competing_events)
+    for member in (member for group in groups for member in group.values()):
+        if getattr(member, "cohort", None) is not None:
+            if not is_file_name(data.cohort_table):
+                needed.add((data.cohort_table.lower(),))
+        elif isinstance(member, CdmOutcome) and not member.death:
+            needed.add(member.event_tables)
+    return needed
+
+
+def _files_of(path: Path, cdm: Cdm) -> list[Path]:
+    """The files of its tables; a folder may hold others, such as the results of a study."""
+    if not path.is_dir():
+        return [path]
+    return sorted(
+        file
+        for file in path.rglob("*")
+        if file.is_file()
+        and any(part.split(".")[0].lower() in cdm.tables for part in file.relative_to(path).parts)
+    )

@@ -14,16 +14,14 @@ from riskset.disclosure.people import share_data
 from riskset.results.folder import StudyResults, check_replaceable, write_results
 from riskset.results.rows import TABLES
 from riskset.study.cache import StepCache
-from riskset.study.cdm_source import CdmSource
-from riskset.study.cdm_tables import open_cdm
+from riskset.study.cdm_source import CdmSource, open_cdm
 from riskset.study.narrative import study_document
 from riskset.study.result_rows import ResultRows
 from riskset.study.runner import StudyRunner
 from riskset.study.sections import CdmData
 from riskset.study.source import StudySource
 from riskset.study.specification import Study
-from riskset.study.table_columns import TableColumns
-from riskset.study.table_source import TableSource
+from riskset.study.table_source import TableColumns, TableSource
 
 __all__ = ["check_data", "run"]
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +53,9 @@ class ScoreStep(StepResult, step="propensity score"):
     """
 
     row: ScoreRow
-    coefficients: list[ScoreCoefficientRow]
-    tried: list[ScorePenaltyRow]
-    flagged: list[FlaggedCovariateRow]
+    coefficients: list[ScoreCoefficientRow] = field(default_factory=list)
+    tried: list[ScorePenaltyRow] = field(default_factory=list)
+    flagged: list[FlaggedCovariateRow] = field(default_factory=list)
     score: AnyArray | None = None
     share: float | None = None
 
@@ -80,9 +80,7 @@ def given_score(cohort: ComparisonCohort) -> ScoreStep:
     """Scores that came with the data."""
     population = cohort.people.population
     row = _row(cohort, "given", "ok").changed(_overlap(population))
-    return ScoreStep(
-        row=row, coefficients=[], tried=[], flagged=[], score=np.asarray(population.score)
-    )
+    return ScoreStep(row=row, score=np.asarray(population.score))
 
 
 def fit_score(people: AnalysedPeople, checkpoint: Path | None = None) -> ScoreStep:
@@ -108,11 +106,10 @@ def fit_score(people: AnalysedPeople, checkpoint: Path | None = None) -> ScoreSt
     except InputError as error:
         status, reason = status_of(error)
         row = _row(cohort, "fitted", status).changed(sentence_columns("reason", reason))
-        is_flagged = isinstance(error, CohortError) and error.code == "HighCorrelation"
-        flagged = _flagged_by(error.details) if is_flagged else []  # type: ignore[attr-defined]
-        return ScoreStep(
-            status=status, reason=reason, row=row, coefficients=[], tried=[], flagged=flagged
-        )
+        flagged: list[FlaggedCovariateRow] = []
+        if isinstance(error, CohortError) and error.code == "HighCorrelation":
+            flagged = _flagged("high_correlation", error.details)
+        return ScoreStep(status=status, reason=reason, row=row, flagged=flagged)
     return _described(cohort, fitted, info, settings, people.seed)
 
 
@@ -189,8 +186,8 @@ def _described(
         coefficients=coefficients,
         tried=[] if curve is None else [ScorePenaltyRow.of(one) for one in tried_penalties(curve)],
         flagged=[
-            *_flagged("high_correlation", fitted.high_correlation, fitted.excluded),
-            *_flagged("one_arm_only", fitted.one_arm_only, fitted.excluded),
+            *_flagged("high_correlation", fitted.high_correlation.columns(), fitted.excluded),
+            *_flagged("one_arm_only", fitted.one_arm_only.columns()),
         ],
         score=score,
         share=share,
@@ -263,31 +260,19 @@ def coefficient_rows(
 
 
 def _flagged(
-    kind: str, covariates: TreatmentCovariates, excluded: tuple[str, ...]
+    kind: str, columns: Mapping[str, Any], excluded: tuple[str, ...] = ()
 ) -> list[FlaggedCovariateRow]:
+    """A row for each covariate, from `TreatmentCovariates.columns`."""
+    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+    covariates = [dict(zip(columns, row, strict=True)) for row in rows]
     return [
-        FlaggedCovariateRow(
-            kind=kind,
-            covariate_id=str(covariates.keys[k]),
-            name=name,
-            correlation=float(covariates.correlation[k]),
-            mean_target=float(covariates.mean_target[k]),
-            mean_comparator=float(covariates.mean_comparator[k]),
-            excluded=kind == "high_correlation" and name in excluded,
+        FlaggedCovariateRow.of(
+            covariate
+            | {
+                "kind": kind,
+                "covariate_id": str(covariate["covariate_id"]),
+                "excluded": covariate["name"] in excluded,
+            }
         )
-        for k, name in enumerate(covariates.names)
-    ]
-
-
-def _flagged_by(details: Mapping[str, Any]) -> list[FlaggedCovariateRow]:
-    """The covariates that an error names."""
-    names = ("name", "correlation", "mean_target", "mean_comparator")
-    return [
-        FlaggedCovariateRow(
-            kind="high_correlation",
-            covariate_id=str(id_),
-            excluded=False,
-            **{name: details[name][k] for name in names},
-        )
-        for k, id_ in enumerate(details["covariate_id"])
+        for covariate in covariates
     ]

@@ -499,7 +499,7 @@ class Variable(Settings):
 
 
 @settings
-class Subgroup:
+class SubgroupSection:
     """A variable for subgroup analyses: the effect is also estimated in each of its levels."""
 
     column: str = setting("a variable, or a column without changes")
@@ -553,7 +553,7 @@ class Specification:
     variables: dict[str, Variable] = setting(
         "variables for subgroups and `within`, in addition to the columns", dict
     )
-    subgroups: dict[str, Subgroup] = setting("variables for subgroup analyses", dict)
+    subgroups: dict[str, SubgroupSection] = setting("variables for subgroup analyses", dict)
     table1: tuple[Table1Section, ...] = setting(
         "characteristics to show; left out: all covariates, or the 100 most common", ()
     )

@@ -11,7 +11,7 @@ import yaml
 from riskset._errors import InputError, counted
 from riskset._settings import Fault, Reader, as_dict
 from riskset.study.sections import Specification
-from riskset.study.validation import contradictions, name_fault
+from riskset.study.validation import contradictions
 from riskset.study.yaml_document import YamlDocument
 
 __all__ = ["Study"]
@@ -100,28 +100,13 @@ class Study:
         text = json.dumps(self.settings, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def fault(self, *path: str, message: str, hint: str | None = None) -> InputError:
-        """An error that names the line of the keys `path`."""
-        return self._document.error(Fault(path, message, hint))
-
-    def placed(self, error: InputError, *path: str) -> InputError:
+    def error(self, *path: str, error: InputError) -> InputError:
         """An error of what the keys `path` name, with their line."""
-        return self.fault(*path, message=error.message, hint=error.hint)
+        return self._document.error(Fault(path, error.message, error.hint))
 
     def refuse(self, faults: Iterable[Fault]) -> None:
         """Raise one error of all faults, in the order of their lines, if there are any."""
         self._document.refuse(faults)
-
-    def no_file(self, *path: str, file: Path) -> Fault:
-        """A file or folder that does not exist."""
-        hint = "paths are relative to the folder of the specification."
-        return Fault(path, f"there is no file or folder {str(file)!r}.", hint)
-
-    def unknown(
-        self, *path: str, what: str, name: str, known: Iterable[str], place: str = ""
-    ) -> InputError:
-        """An error about a name that does not exist, with the line and the closest ones that do."""
-        return self._document.error(name_fault(path, what, name, known, place))
 
 
 def _with_defaults(document: YamlDocument) -> YamlDocument:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from riskset._errors import InputError
-from riskset._settings import INVALID, Fault
+from riskset._settings import INVALID, Fault, KeyPath
 from riskset.omop.analyses import ANALYSES
 from riskset.omop.characteristics import CHARACTERISTICS
 from riskset.omop.events import Diagnosis
@@ -21,9 +21,8 @@ from riskset.study.sections import (
     TableExposure,
 )
 
-__all__ = ["contradictions", "name_fault"]
+__all__ = ["contradictions", "file_fault", "name_fault"]
 
-Place = tuple[str, ...]
 GROUPS = ("exposures", "outcomes", "competing_events")
 
 
@@ -39,10 +38,16 @@ def contradictions(specification: Specification, folder: Path) -> Iterator[Fault
         yield from _of_analysis(specification, ("analyses", name), analysis)
 
 
-def name_fault(path: Place, what: str, name: str, known: Iterable[str], place: str = "") -> Fault:
+def name_fault(path: KeyPath, what: str, name: str, known: Iterable[str], place: str = "") -> Fault:
     """A name that does not exist, with the closest ones that do."""
     error = InputError.unknown_name(what, name, known, place=place)
     return Fault(path, error.message, error.hint)
+
+
+def file_fault(path: KeyPath, file: Path) -> Fault:
+    """A file or folder that does not exist."""
+    hint = "paths are relative to the folder of the specification."
+    return Fault(path, f"there is no file or folder {str(file)!r}.", hint)
 
 
 def _valid(members: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -102,7 +107,7 @@ def _of_definitions(specification: Specification, folder: Path) -> Iterator[Faul
                 yield Fault(("analyses", name, section), message, hint)
 
 
-def _of_codes(place: Place, member: CdmExposure | CdmOutcome, folder: Path) -> Iterator[Fault]:
+def _of_codes(place: KeyPath, member: CdmExposure | CdmOutcome, folder: Path) -> Iterator[Fault]:
     ways: tuple[str, ...] = ("concepts", "concept_set", "cohort")
     given = [word for word in ways if getattr(member, word) not in ((), None)]
     given += ["death"] if isinstance(member, CdmOutcome) and member.death else []
@@ -126,7 +131,7 @@ def _of_variables(specification: Specification) -> Iterator[Fault]:
         return
     for name, variable in _valid(specification.variables):
         if variable.column is not None:
-            place: Place = ("variables", name, "column")
+            place: KeyPath = ("variables", name, "column")
             if variable.column not in CHARACTERISTICS:
                 yield name_fault(place, "column", variable.column, CHARACTERISTICS, "a CDM")
             elif variable.borders and variable.column not in NUMBERS:
@@ -149,7 +154,9 @@ def _of_variables(specification: Specification) -> Iterator[Fault]:
             yield Fault(place, message, hint)
 
 
-def _of_covariate_id(specification: Specification, place: Place, covariate: str) -> Iterator[Fault]:
+def _of_covariate_id(
+    specification: Specification, place: KeyPath, covariate: str
+) -> Iterator[Fault]:
     """An id ends in the number of its kind, which every analysis must make."""
     number = int(covariate) % 1000
     for name, analysis in _valid(specification.analyses):
@@ -162,7 +169,9 @@ def _of_covariate_id(specification: Specification, place: Place, covariate: str)
         return
 
 
-def _of_analysis(specification: Specification, place: Place, analysis: Analysis) -> Iterator[Fault]:
+def _of_analysis(
+    specification: Specification, place: KeyPath, analysis: Analysis
+) -> Iterator[Fault]:
     ways = [way for way in ("match", "stratify", "weight") if getattr(analysis, way) is not None]
     if len(ways) > 1:
         yield Fault(

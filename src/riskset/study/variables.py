@@ -14,6 +14,7 @@ from riskset._types import AnyArray
 from riskset.data.design import Design
 from riskset.study.sections import CdmData
 from riskset.study.specification import Study
+from riskset.study.validation import name_fault
 
 __all__ = ["Labels", "label_people"]
 
@@ -70,15 +71,8 @@ def _presence(study: Study, name: str, covariate: str, design: Design, where: st
     if covariate in place:
         has = design.to_dense(np.array([place[covariate]]))[:, 0] != 0
     elif not (isinstance(study.specification.data, CdmData) and covariate.isdigit()):
-        raise study.unknown(
-            "variables",
-            name,
-            "covariate",
-            what="covariate",
-            name=covariate,
-            known=design.names,
-            place=where,
-        )
+        path = ("variables", name, "covariate")
+        study.refuse([name_fault(path, "covariate", covariate, design.names, where)])
     return Labels(np.where(has, "yes", "no"))
 
 
