@@ -84,6 +84,11 @@ class RiskSets(NamedTuple):
     level_rows: Index
     level_ptr: Pointer
 
+    @property
+    def group(self) -> Index:
+        """Group in which each row stands (n,)."""
+        return np.repeat(np.arange(self.group_events.size), np.diff(self.group_ptr))
+
 
 class Tail(NamedTuple):
     r"""Rows with a competing event, which stay in the risk sets of Fine and Gray's model after it.

@@ -81,7 +81,7 @@ class RiskSetPieces:
         log_cumulative, _ = kernels.follow_up_means(
             none, none, ties.log_hazard, ties.log_hazard_tied, risk
         )
-        group = np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))
+        group = risk.group
         return cls(loss, eta, ties, log_cumulative, group)
 
     @property

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Features, Index, Matrix, RiskSets, Rows
-from riskset.kernels.risk_sets_ref import _at_risk, _own_group
+from riskset.kernels.risk_sets_ref import _at_risk
 
 __all__ = [
     "CompetingStay",
@@ -122,12 +122,12 @@ def coordinate_step(
 def _bounds(risk: RiskSets) -> tuple[Index, Index, Index]:
     stratum = np.cumsum(risk.starts_stratum)
     first = np.searchsorted(stratum, stratum, side="left")
-    return _own_group(risk), first, np.searchsorted(stratum, stratum, side="right")
+    return risk.group, first, np.searchsorted(stratum, stratum, side="right")
 
 
 def _terms(r: Rows, risk: RiskSets, efron: bool) -> list[tuple[int, float, Rows]]:
     """For each term of the likelihood its group, its weight, and the share of each row in it."""
-    at_risk, own = _at_risk(risk), _own_group(risk)
+    at_risk, own = _at_risk(risk), risk.group
     terms = []
     for g in range(risk.group_events.size):
         dead = (risk.event_weight > 0) & (own == g)
@@ -310,7 +310,7 @@ class FineGrayState(NamedTuple):
 
 def _risks(r: Rows, risk: RiskSets, stay: CompetingStay) -> Matrix:
     """What each row counts in each risk set (G, n)."""
-    own, group = _own_group(risk), np.arange(risk.group_events.size)[:, None]
+    own, group = risk.group, np.arange(risk.group_events.size)[:, None]
     stratum = np.cumsum(risk.starts_stratum)
     after = (group < own) & (stratum[own] == stratum[:, None])
     weights = stay.survival[stay.curve].T * stay.later if len(stay.survival) else 0.0

@@ -4,14 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._types import RiskSets, Rows
-from riskset.kernels.risk_sets_ref import _at_risk, _own_group
+from riskset.kernels.risk_sets_ref import _at_risk
 
 __all__ = ["sum_at_risk", "sum_seen"]
 
 
 def _own_event(risk: RiskSets) -> NDArray[np.bool_]:
     group = np.arange(risk.group_events.size)[:, None]
-    in_own: NDArray[np.bool_] = (_own_group(risk) == group) & (risk.event_weight > 0)
+    in_own: NDArray[np.bool_] = (risk.group == group) & (risk.event_weight > 0)
     return in_own
 
 

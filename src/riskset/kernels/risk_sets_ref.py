@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
-from riskset._types import Index, RiskSets, Rows
+from riskset._types import RiskSets, Rows
 
 __all__ = ["CoxPass", "cox_pass", "sum_totals"]
 
@@ -31,16 +31,12 @@ class CoxPass(NamedTuple):
     log_hazard: NDArray[np.float64]
 
 
-def _own_group(risk: RiskSets) -> Index:
-    return np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))
-
-
 def _at_risk(risk: RiskSets) -> NDArray[np.bool_]:
     """Who is at risk in which group, (G, n)."""
     group = np.arange(risk.group_events.size)[:, None]
     if risk.own.size:
         return (risk.own <= group) & (group < risk.end)
-    own = _own_group(risk)
+    own = risk.group
     stratum = np.cumsum(risk.starts_stratum)
     nested: NDArray[np.bool_] = (own <= group) & (stratum[own] == stratum[:, None])
     return nested
@@ -81,7 +77,7 @@ def cox_pass(eta: Rows, risk: RiskSets, efron: bool, runtime: Runtime) -> CoxPas
     Breslow (1974), Biometrics 30, 89-99, doi:10.2307/2529620.
     Efron (1977), JASA 72, 557-565, doi:10.1080/01621459.1977.10480613.
     """
-    at_risk, own = _at_risk(risk), _own_group(risk)
+    at_risk, own = _at_risk(risk), risk.group
     ordered = eta[risk.order]
     with np.errstate(divide="ignore"):
         log_r = np.log(risk.weight.astype(eta.dtype)) + ordered

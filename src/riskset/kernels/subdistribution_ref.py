@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
 from riskset._types import Matrix, RiskSets, Rows, Tail
-from riskset.kernels.risk_sets_ref import _at_risk, _own_group
+from riskset.kernels.risk_sets_ref import _at_risk
 
 __all__ = [
     "FineGrayPass",
@@ -46,7 +46,7 @@ def tail_at_risk(sets: RiskSets) -> NDArray[np.bool_]:
     if sets.own.size:
         return _at_risk(sets)
     group, stratum = np.arange(sets.group_events.size), np.cumsum(sets.starts_stratum)
-    own = _own_group(sets)
+    own = sets.group
     same = stratum[:, None] == stratum[own][None, :]
     return np.asarray(same & (group[:, None] < own[None, :]))
 

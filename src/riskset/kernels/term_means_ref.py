@@ -7,7 +7,7 @@ numbers in O(n q), or in O((n + G log G) q) with late entry.
 import numpy as np
 
 from riskset._types import Matrix, RiskSets, Rows
-from riskset.kernels.risk_sets_ref import _at_risk, _own_group
+from riskset.kernels.risk_sets_ref import _at_risk
 
 __all__ = ["deviations_nested", "risk_set_means"]
 
@@ -24,7 +24,7 @@ def risk_set_means(eta: Rows, risk: RiskSets, efron: bool, x: Matrix) -> tuple[M
     `eta` (n,) is in the caller's order, `x` (n, q) in **risk order**. The weight is N_g, or N_g /
     m_g for each of Efron's terms.
     """
-    at_risk, own = _at_risk(risk), _own_group(risk)
+    at_risk, own = _at_risk(risk), risk.group
     with np.errstate(divide="ignore"):
         log_r = np.log(risk.weight) + eta[risk.order]
     terms = int(risk.group_tied.sum() if efron else (risk.group_tied > 0).sum())

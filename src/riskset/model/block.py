@@ -85,13 +85,12 @@ class BlockFacts(NamedTuple):
 
 
 class BlockBorder(NamedTuple):
-    """The first and the last time of a block in risk order, and the weight of the events at each.
+    """First and last time of a block in risk order, and the weight of the events at the last.
 
     `is_one` says that it has no other.
     """
 
     first: float
-    first_events: float
     last: float
     last_events: float
     is_one: bool
@@ -209,7 +208,6 @@ class RowBlock:
         self._n_first = int(np.count_nonzero(is_first))
         return BlockBorder(
             float(time[0]),
-            float(event[is_first].sum()),
             float(time[-1]),
             float(event[is_last].sum()),
             bool(is_first[-1]),

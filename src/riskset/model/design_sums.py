@@ -15,14 +15,13 @@ from riskset.data.column_storage import BinaryColumns
 from riskset.data.design import Design
 from riskset.data.device import DeviceDesign
 from riskset.kernels import gram_cpu as kernels
+from riskset.kernels.cuda.backend import FLOAT
 from riskset.kernels.cuda.launch import Launcher
 
 __all__ = ["DeviceSums", "HostSums", "DesignSums"]
 
 Bits = NDArray[np.uint64]
 """Slots of a sample as bits of words, one row of words a column."""
-
-FLOAT = np.dtype(np.float64)
 
 
 class DesignSums(Protocol):

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from riskset._types import AnyArray, Matrix, Rows
+from riskset._types import Matrix, Rows
 from riskset.kernels.cuda import scan_plan
-from riskset.kernels.cuda.backend import Array, Backend
+from riskset.kernels.cuda.backend import FLOAT, Array, Backend
 from riskset.kernels.cuda.launch import STRIDE
 from riskset.kernels.cuda.reductions import LaneReductions
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, MIN_TOTAL
@@ -22,8 +22,6 @@ from riskset.model.loss import Loss
 from riskset.model.replicates_likelihood import ReplicateWeights, tails_of
 
 __all__ = ["DeviceEvaluation", "DeviceLoss"]
-
-FLOAT = np.dtype(np.float64)
 
 
 class DeviceEvaluation(NamedTuple):
@@ -107,7 +105,9 @@ class DeviceLoss:
         self.is_event = backend.upload(outcome.is_event.astype(np.uint8))
         self.offset = loss.offset
         self._row = backend.upload(risk.order.astype(np.int32))
-        self._group = backend.upload(_by_row(risk.order, risk.group_ptr))
+        group = np.zeros(self.n_rows, dtype=np.int32)
+        group[risk.order] = risk.group
+        self._group = backend.upload(group)
         self._starts_scan = _RunningSum(
             scan_plan.nested(risk, outcome.is_event, loss.efron), backend
         )
@@ -362,10 +362,3 @@ class DeviceLoss:
                 seen=seen, n_places=level.row.size, is_efron=self._efron,
                 residual=self._scratch[3], **sizes,
             )  # fmt: skip
-
-
-def _by_row(order: AnyArray, group_ptr: AnyArray) -> AnyArray:
-    """Group of each of the caller's rows."""
-    group = np.zeros(order.size, dtype=np.int32)
-    group[order] = np.repeat(np.arange(group_ptr.size - 1), np.diff(group_ptr))
-    return group

@@ -120,9 +120,8 @@ def bare(loss: Loss) -> Loss:
 
 
 def _of_weight_1(risk: RiskSets) -> RiskSets:
-    group = np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))
     has_event = (risk.event_weight > 0).astype(np.float64)
-    events = np.bincount(group, has_event, risk.group_events.size)
+    events = np.bincount(risk.group, has_event, risk.group_events.size)
     return risk._replace(
         weight=(risk.weight > 0).astype(np.float64),
         event_weight=has_event,

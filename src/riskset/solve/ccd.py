@@ -31,7 +31,6 @@ import numpy as np
 from riskset._types import Features, Index
 from riskset.kernels.ccd_cpu import coordinate_step, cox_state, cox_sweep, fg_state, fg_sweep
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN
-from riskset.model.loss import Loss
 from riskset.solve.ccd_device import DeviceSweeps, stay_of
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem, violations
@@ -112,7 +111,7 @@ class CoordinateDescent(Minimisation):
                 return
 
     def _may_move(self) -> bool:
-        """As `run._may_move`: a small violation where there is hardly any curvature."""
+        """As `prox_newton._may_move`: a small violation where there is hardly any curvature."""
         v = violations(self.gradient, self.beta, self.l1, self.l2)
         size = np.sqrt(np.maximum(self.second, 0.0) + self.l2)
         return bool((self.allowed & (self.second != 0.0) & (v > MAX_REST_STEP * size)).any())
@@ -154,7 +153,8 @@ class CoordinateDescent(Minimisation):
         if late or shift - float(eta.min()) >= MAX_ETA_SPAN:
             return False
         rule = stay_of(loss) if loss.tails else loss.efron
-        make_state, sweep = _kernels(loss)
+        make_state: Callable[..., Any] = fg_state if loss.tails else cox_state
+        sweep: Callable[..., Any] = fg_sweep if loss.tails else cox_sweep
         state = make_state(eta, shift, loss.risk, rule)
         if state.total[loss.risk.group_tied > 0].min(initial=np.inf) < MIN_KEPT_TOTAL:
             return False
@@ -196,12 +196,6 @@ class CoordinateDescent(Minimisation):
             beta[j] += step
             eta = eta + design.product(np.array([step]), here, runtime=loss.runtime)
             now = loss.evaluate(eta)
-
-
-def _kernels(loss: Loss) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    if loss.tails:
-        return fg_state, fg_sweep
-    return cox_state, cox_sweep
 
 
 fit_by_ccd: Callable[..., Solution] = functools.partial(fit_by_newton, method=CoordinateDescent)

@@ -21,14 +21,12 @@ from riskset._errors import DeviceError
 from riskset._types import AnyArray, Features, Index
 from riskset.data.design import Design
 from riskset.kernels.ccd_ref import CompetingStay
-from riskset.kernels.cuda.backend import Array, Backend
+from riskset.kernels.cuda.backend import FLOAT, Array, Backend
 from riskset.kernels.cuda.launch import TILE_ROWS, Launcher
 from riskset.model.loss import Loss
 from riskset.solve.risk_columns import RiskColumns
 
 __all__ = ["DeviceSweeps", "stay_of"]
-
-FLOAT, INT = np.dtype(np.float64), np.dtype(np.int32)
 
 
 class _ColumnEntries(NamedTuple):
@@ -80,8 +78,8 @@ class DeviceSweeps:
             self.launch("fill", value=0.0, n_rows=n, n_lanes=1, x=x)
         tiles = (n_chains, self.n_tiles)
         self._talk = {
-            "ticket": backend.upload(np.zeros(1, dtype=INT)),
-            "status": backend.upload(np.zeros(tiles, dtype=INT)),
+            "ticket": backend.upload(np.zeros(1, dtype=np.int32)),
+            "status": backend.upload(np.zeros(tiles, dtype=np.int32)),
         }
         self._said = {name: backend.empty((*tiles, width), FLOAT) for name in ("own", "total")}
         self._sums = {name: backend.empty((self.n_tiles,), FLOAT) for name in ("slope", "bend")}
@@ -95,25 +93,21 @@ class DeviceSweeps:
         events[last] = risk.group_events
         starts[first[risk.starts_stratum]] = 1
         rows: dict[str, AnyArray] = {"events": events, "starts": starts}
+        kernel, sizes, n_chains, width = "cox_fused", {}, 1, 3
         if loss.tails:
             stay = stay_of(loss)
             survival = np.zeros((len(stay.survival), n))
             survival[:, last] = stay.survival
-            rows |= {
-                "later": stay.later,
-                "curve": stay.curve.astype(np.int32),
-                "survival": survival,
-            }
-            n_curves = len(stay.survival)
-            uploaded = {name: self.backend.upload(x) for name, x in rows.items()}
-            return "fg_fused", {**uploaded, "n_curves": n_curves}, 1 + n_curves, 3
-        if loss.efron:
+            curve = stay.curve.astype(np.int32)
+            rows |= {"later": stay.later, "curve": curve, "survival": survival}
+            kernel, sizes, n_chains = "fg_fused", {"n_curves": len(survival)}, 1 + len(survival)
+        elif loss.efron:
             n_tied = np.zeros(n, dtype=np.int32)
             n_tied[last] = risk.group_tied
             rows |= {"is_tied": (risk.event_weight > 0).astype(np.uint8), "n_tied": n_tied}
+            kernel, width = "efron_fused", 7
         uploaded = {name: self.backend.upload(x) for name, x in rows.items()}
-        kernel = "efron_fused" if loss.efron else "cox_fused"
-        return kernel, {**uploaded}, 1, 7 if loss.efron else 3
+        return kernel, {**uploaded, **sizes}, n_chains, width
 
     def sweep(
         self,

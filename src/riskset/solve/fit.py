@@ -73,7 +73,10 @@ def fit_by_newton(
     )
     if found.direction is not None:
         limit = restrict_to_limit(design, loss, found.direction)
-        begin = None if start is None else _without(solution, found.direction)
+        begin = None
+        if start is not None:
+            moves = found.direction.value != 0
+            begin = replace(solution, coef=np.where(moves, 0.0, solution.coef))
         return _at_infinity(
             solution, problem, found.direction, limit, l1, l2, tol, max_iter, begin, report
         )
@@ -126,10 +129,6 @@ def _is_certain(solution: Solution, loss: Loss) -> bool:
     weight = loss.risk.event_weight
     least = float(weight[weight > 0].min(initial=np.inf))
     return bool(-solution.log_likelihood < np.log(2) * least)
-
-
-def _without(solution: Solution, direction: Direction) -> Solution:
-    return replace(solution, coef=np.where(direction.value != 0, 0.0, solution.coef))
 
 
 def _at_infinity(

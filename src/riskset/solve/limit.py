@@ -75,10 +75,9 @@ def log_likelihood_without(loss: Loss, eta: Rows, left_out: NDArray[np.bool_]) -
     be among `left_out` (n,).
     """
     risk = loss.risk
-    group = np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))
     out = left_out[risk.order] & (risk.event_weight > 0)
     events = np.zeros(risk.group_events.size)
-    np.add.at(events, group, np.where(out, 0.0, risk.event_weight))
+    np.add.at(events, risk.group, np.where(out, 0.0, risk.event_weight))
     some = risk._replace(
         event_weight=np.where(out, TIED_EVENT_WEIGHT, risk.event_weight),
         group_events=events,

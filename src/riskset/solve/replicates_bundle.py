@@ -297,14 +297,21 @@ class ReplicateBundle:
         self.lanes.take(fresh & self.live)
 
 
-def joined(curvature: Matrix, more: Features) -> Matrix:
-    """A curvature with single columns beside it."""
-    q = curvature.shape[0]
-    out = np.zeros((q + more.size, q + more.size))
-    out[:q, :q] = curvature
-    at = np.arange(q, q + more.size)
-    out[at, at] = more
-    return out
+def extended(
+    shared: BundleStart, columns: Index, curvature: Matrix, new: Index
+) -> tuple[Index, Matrix, Index]:
+    """More columns in a working set: all in order, their curvature, and where each came from.
+
+    New columns have a block of their own in the curvature, of single columns.
+    """
+    q = columns.size
+    more = np.zeros((q + new.size, q + new.size))
+    more[:q, :q] = curvature
+    at = np.arange(q, q + new.size)
+    more[at, at] = shared.diagonal(new)
+    both = np.append(columns, new)
+    order = np.argsort(both)
+    return both[order], more[np.ix_(order, order)].copy(), order
 
 
 def _first_columns(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.data.device import PARTIAL_NUMBERS, DeviceColumns, DeviceDesign
-from riskset.kernels.cuda.backend import Array
+from riskset.kernels.cuda.backend import FLOAT, Array
 from riskset.kernels.cuda.launch import Launcher
 from riskset.model.device import DeviceEvaluation, DeviceLoss
 from riskset.model.loss import Loss
@@ -23,12 +23,11 @@ from riskset.solve.replicates_bundle import (
     MIN_STEP_BOUND,
     BundleStart,
     LaneValues,
-    joined,
+    extended,
 )
 
 __all__ = ["DeviceLanes", "bytes_needed"]
 
-FLOAT = np.dtype(np.float64)
 NUMBERS_PER_ROW = 7
 """Numbers of a lane for each row: weight, residual, eta twice, X step; two more to certify."""
 
@@ -47,7 +46,7 @@ def bytes_needed(shared: BundleStart, loss: Loss) -> tuple[int, int]:
 
 @dataclass
 class DeviceLanes:
-    """`Lanes` of a device; (R, q) arrays are on the working set."""
+    """`ReplicateLanes` of a device; (R, q) arrays are on the working set."""
 
     shared: BundleStart
     design: DeviceDesign
@@ -175,7 +174,7 @@ class DeviceLanes:
         )
 
     def curve(self, slow: NDArray[np.bool_]) -> None:
-        """See `Lanes`: steps are cheap here, and a matrix a lane would take much memory."""
+        """See `ReplicateLanes`: steps are cheap here, a matrix for each lane is not."""
 
     def step(self, live: NDArray[np.bool_], tolerance: Rows) -> Rows:
         if not np.array_equal(live, self._movers):
@@ -275,12 +274,8 @@ class DeviceLanes:
         self._gradient = self._picked(self._full, columns)
 
     def _append(self, new: Index, box: Matrix) -> tuple[Index, NDArray[np.bool_], Matrix]:
-        """Columns that no lane had: a block of their own in the curvature, all in order again."""
-        columns = np.append(self.columns, new)
-        order = np.argsort(columns)
-        block = joined(self.curvature, self.shared.diagonal(new))
-        self.curvature = block[np.ix_(order, order)].copy()
-        columns = columns[order]
+        """Take in columns that no lane had."""
+        columns, self.curvature, _ = extended(self.shared, self.columns, self.curvature, new)
         at = np.searchsorted(columns, self.columns)
 
         def wider(x: AnyArray) -> AnyArray:
@@ -298,7 +293,7 @@ class DeviceLanes:
         return self.backend.upload(self.backend.download(x)[:, columns])
 
     def information(self, columns: Index, ranges: Features) -> None:
-        """See `Lanes`."""
+        """See `ReplicateLanes`."""
 
     def end(self) -> tuple[Matrix, Matrix]:
         beta = np.zeros((self.shared.beta.size, self.n_lanes))

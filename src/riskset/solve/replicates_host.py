@@ -22,7 +22,7 @@ from riskset.solve.replicates_bundle import (
     MIN_STEP_BOUND,
     BundleStart,
     LaneValues,
-    joined,
+    extended,
 )
 
 __all__ = ["HostLanes"]
@@ -44,7 +44,7 @@ MAX_DIFFERENCED_COLUMNS = 16
 
 @dataclass
 class HostLanes:
-    """`Lanes` of the host; (q, 8) arrays are on the working set."""
+    """`ReplicateLanes` of the host; (q, 8) arrays are on the working set."""
 
     shared: BundleStart
     parts: Sequence[ReplicateWeights]
@@ -233,11 +233,10 @@ class HostLanes:
         self.gradient = self._full[self.columns]
 
     def _append(self, new: Index) -> None:
-        """Columns that no lane had: a block of their own in the curvature, all in order again."""
-        columns = np.append(self.columns, new)
-        order = np.argsort(columns)
-        block = joined(self.curvature, self.shared.diagonal(new))
-        self.columns, self.curvature = columns[order], block[np.ix_(order, order)].copy()
+        """Take in columns that no lane had."""
+        self.columns, self.curvature, order = extended(
+            self.shared, self.columns, self.curvature, new
+        )
         zero = np.zeros((new.size, LANES))
         self.mine = np.vstack([self.mine, zero.astype(bool)])[order]
         self.beta = np.vstack([self.beta, zero])[order]
@@ -246,11 +245,9 @@ class HostLanes:
         self.pairs = np.concatenate([self.pairs, more])[order]
 
     def information(self, columns: Index, ranges: Features) -> AnyArray | None:
-        """See `Lanes`; by central differences of the gradient."""
-        design, spread = (
-            self.shared.problem.design,
-            self.spread[columns].min(axis=1, initial=np.inf),
-        )
+        """See `ReplicateLanes`; by central differences of the gradient."""
+        design = self.shared.problem.design
+        spread = self.spread[columns].min(axis=1, initial=np.inf)
         if columns.size > MAX_DIFFERENCED_COLUMNS or (ranges > MAX_SPREADS_IN_RANGE * spread).any():
             return None
         out = np.empty((LANES, columns.size, columns.size))

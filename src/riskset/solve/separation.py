@@ -143,19 +143,17 @@ def _is_finite_at_rest(problem: Problem, free: NDArray[np.bool_], columns: Index
 def _each_alone(problem: Problem, columns: Index) -> Direction | None:
     """All columns at once that recede one by one, the way that their score points."""
     found, values = [], []
-    for j, score in zip(columns, _score(problem, columns), strict=True):
+    residual = problem.loss.evaluate(np.zeros(problem.design.n_rows)).residual
+    scores = problem.design.cross(residual, columns, runtime=problem.loss.runtime)
+    for j, score in zip(columns, scores, strict=True):
         sign = int(np.sign(score))
-        if sign and _recedes(problem, _one(problem, int(j), sign)):
+        if sign and _recedes(problem, Direction(np.array([j]), (sign,), problem.design.n_features)):
             found.append(int(j))
             # Units that are powers of two: any positive factor will do.
             values.append(sign / Fraction(2.0 ** round(np.log2(problem.spread[j]))))
     if not found:
         return None
     return Direction.of(problem.design.n_features, np.array(found), values)
-
-
-def _one(problem: Problem, column: int, sign: int) -> Direction:
-    return Direction(np.array([column]), (sign,), problem.design.n_features)
 
 
 def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: int) -> bool | None:
@@ -355,12 +353,6 @@ def _programme(cost: Features, bound: Matrix, box: object) -> tuple[Features, Ro
     return np.where(np.abs(result.x) < 1e-8, 0.0, result.x), -result.ineqlin.marginals
 
 
-def _score(problem: Problem, columns: Index) -> Features:
-    """Gradient at eta = 0."""
-    residual = problem.loss.evaluate(np.zeros(problem.design.n_rows)).residual
-    return problem.design.cross(residual, columns, runtime=problem.loss.runtime)
-
-
 def _whole(problem: Problem, columns: Index, d: Features) -> Features:
     direction = np.zeros(problem.design.n_features)
     direction[columns] = d / np.abs(d).max(initial=1e-300)
@@ -375,9 +367,8 @@ def _violated(loss: Loss, values: DirectionValues) -> tuple[Index, Index, Rows]:
     """Events that do not attain the maximum of z over their risk set: event, rival, gap."""
     risk = loss.risk
     peak, rival = peaks(loss.risk, loss.tails, values.z)
-    group = np.repeat(np.arange(risk.group_events.size), np.diff(risk.group_ptr))
     events = np.flatnonzero(risk.event_weight > 0)
-    event, rival, peak = risk.order[events], rival[group[events]], peak[group[events]]
+    event, rival, peak = risk.order[events], rival[risk.group[events]], peak[risk.group[events]]
     gap = peak - values.z[event]
     bad = gap > values.slack[event] + values.slack[rival]
     return event[bad], rival[bad], gap[bad]

@@ -9,7 +9,9 @@ import numpy as np
 from riskset._types import AnyArray
 from riskset.kernels.cuda.signatures import Kernel
 
-__all__ = ["Array", "Backend", "Memory", "GridShape"]
+__all__ = ["FLOAT", "Array", "Backend", "Memory", "GridShape"]
+
+FLOAT = np.dtype(np.float64)
 
 GridShape = tuple[int, int, int]
 

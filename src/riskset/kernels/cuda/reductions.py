@@ -3,12 +3,10 @@
 import numpy as np
 
 from riskset._types import Rows
-from riskset.kernels.cuda.backend import Array, Backend
+from riskset.kernels.cuda.backend import FLOAT, Array, Backend
 from riskset.kernels.cuda.launch import STRIDE, Launcher
 
 __all__ = ["LaneReductions"]
-
-FLOAT = np.dtype(np.float64)
 
 
 class LaneReductions:

@@ -113,13 +113,12 @@ def nested(risk: RiskSets, is_event: NDArray[np.bool_], efron: bool) -> ScanPlan
 
     `is_event` (n,) is in the caller's order.
     """
-    group = _groups(risk.group_ptr)
-    return cut(risk.order, group, is_event[risk.order] & efron, risk.starts_stratum)
+    return cut(risk.order, risk.group, is_event[risk.order] & efron, risk.starts_stratum)
 
 
 def tail(group_ptr: Pointer, starts: AnyArray) -> ScanPlan:
     """Rows of a tail, kept in their own order."""
-    group = _groups(group_ptr)
+    group = np.repeat(np.arange(group_ptr.size - 1), np.diff(group_ptr))
     return cut(np.arange(group.size), group, np.zeros(group.size, dtype=bool), starts)
 
 
@@ -158,10 +157,6 @@ def levels(risk: RiskSets, is_event: NDArray[np.bool_], efron: bool) -> list[Lev
             LevelPlan(half, scan, *map(_int32, (risk.order[at], risk.own[at], risk.end[at])))
         )
     return found
-
-
-def _groups(group_ptr: Pointer) -> Index:
-    return np.repeat(np.arange(group_ptr.size - 1), np.diff(group_ptr))
 
 
 def _int32(x: AnyArray) -> AnyArray:
