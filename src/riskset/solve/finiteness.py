@@ -152,6 +152,10 @@ class FreeColumns:
         along = self.vectors.T @ (self.size * step) * self.eigenvalues
         return np.asarray(self.size * (self.vectors @ along))
 
+    def span(self, step: Features, loss: Loss) -> float:
+        """What a step adds to the linear predictors of a stratum ranges over this much at most."""
+        return widest(loss, self.design.product(step, self.columns, runtime=loss.runtime))
+
     def bound(
         self,
         step: Features,
@@ -259,8 +263,7 @@ class ProofFrame:
             if not np.isfinite(step).all():
                 return False
             rest = np.abs(self.gradient - free.image(step))
-            along = free.design.product(step, free.columns, runtime=self.loss.runtime)
-            span = widest(self.loss, along)
+            span = free.span(step, self.loss)
             return free.bound(step, rest, span, self.ranges, self.rounding) < MAX_PROOF_SPAN
 
     def is_proof_with(self, rest: Features) -> bool:
