@@ -183,7 +183,7 @@ class CohortError(InputError):
         return self._sentence
 
 
-class ReportTooLarge(InputError):  # noqa: N818 - it is no fault of anybody's
+class ReportTooLarge(InputError):  # noqa: N818 - it is not an error of the user
     """The report would be larger than 5 MB. The message gives its largest blocks."""
 
 

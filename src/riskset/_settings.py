@@ -473,7 +473,7 @@ def _number(value: Any) -> float:
 
 def _parsed(kind: Callable[[str], float], text: str) -> float:
     try:
-        return kind(text.replace("_", "x"))  # 1_000 is no number of YAML
+        return kind(text.replace("_", "x"))  # 1_000 is not a number in YAML
     except ValueError:
         raise _UnfitError from None
 

@@ -8,7 +8,7 @@ __all__ = ["log_ticks", "nice_ticks", "ratio_ticks"]
 MIN_POWER, MAX_POWER = 2, 6
 """Powers of 2 to which the axis of a ratio extends on both sides of 1: at least, and at most."""
 MAX_RATIOS = 6
-"""Ticks of a ratio whose labels fit beside each other in a forest plot."""
+"""Ticks of a ratio whose labels fit next to each other in a forest plot."""
 
 
 def nice_ticks(

@@ -232,7 +232,7 @@ def test_a_field_without_a_kind_is_refused():
 
     @row_class
     class PlainRow(ResultRow, table="plain"):
-        """A field that is no column."""
+        """A field that is not a column."""
 
         people: int = 0
 

@@ -120,7 +120,7 @@ def fit_data(
     found, spared, settings = _assembled(outcomes, adjustment, covariates, reading, settings)
     if not settings.cross_validate:
         return found
-    # Mistakes of the caller, which are no reason to leave the covariates out.
+    # Mistakes of the caller are not a reason to leave the covariates out.
     if settings.penalty is not None:
         settings.penalty.arrays(found.design.names)
     kept = None

@@ -180,7 +180,7 @@ def _for_everybody(
         known = {name: j for j, name in enumerate(design.names)}
         used = np.flatnonzero(np.isfinite(found.coef) & (found.coef != 0))
         columns = np.array([known[found.names[j]] for j in used], dtype=np.int64)
-        # Infinite coefficients tell the fitted rows apart, and nothing of the others.
+        # Infinite coefficients separate the fitted rows, and say nothing about the others.
         log_odds = found.intercept + design.dot(found.coef[used], columns)
         own = found.score
         log_odds[rows] = np.where((own > 0) & (own < 1), found.logit, (2 * own - 1) * np.inf)

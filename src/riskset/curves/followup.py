@@ -142,7 +142,7 @@ def own_cause(y: object) -> int | str | None:
 
 
 def check_level(level: float) -> None:
-    """Refuse a coverage that is no probability."""
+    """Refuse a coverage that is not a probability."""
     if isinstance(level, bool) or not np.isreal(level) or not 0 < float(level) < 1:
         raise InputError(
             f"`level` must be between 0 and 1, but it is {level!r}.",

@@ -29,7 +29,7 @@ class LogrankSums(NamedTuple):
         Weighted events observed less those expected.
     variance : (K, K) float64
     part : (K,) int64
-        Groups of one part can be told apart: some were at risk together at a time that counts.
+        Groups of one part can be compared: some were at risk together at a time that counts.
     """
 
     score: Rows
@@ -65,7 +65,7 @@ def logrank_sums(rows: Followup, stratum: Index, cause: int, rho: float) -> Logr
 
     Notes
     -----
-    O(n K) time for n rows and K groups, beside sorting.
+    O(n K) time for n rows and K groups, plus sorting.
     """
     n_groups = len(rows.labels)
     score, variance = np.zeros(n_groups), np.zeros((n_groups, n_groups))

@@ -1,7 +1,7 @@
-"""CSV files as tables of the embedded database: read as text, and typed by rules of our own.
+"""CSV files as tables of the embedded database: read as text, and typed by riskset's rules.
 
 The database never guesses. Each column has a few readings, tried in order; the first that fits
-every value of the file decides its type, and a column that none of them fits stays text.
+every value of the file decides its type, and a column that fits no reading stays text.
 """
 
 import csv

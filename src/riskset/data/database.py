@@ -247,7 +247,7 @@ class Database:
 def local_times(schema: "pa.Schema") -> str:
     """Clause of a SELECT that turns points in time into what the clocks of their zones showed.
 
-    Of UTC nothing is changed: where points in time come from databases it stands for no zone.
+    Points in UTC are not changed: databases use it if they store no zone.
     """
     local = [
         f"{_clock(quoted(f.name), f.type.tz)} AS {quoted(f.name)}"

@@ -123,8 +123,8 @@ def pandas_index(names: Sequence[str], metadata: Mapping[bytes, bytes] | None) -
     """Columns in which pandas has stored the index of a frame, by name or the Arrow `metadata`.
 
     pandas numbers its rows, and writes these numbers into a Parquet file as a separate column
-    once rows were concatenated, sorted or left out. They may have a role that is named, but they
-    are no covariates.
+    once rows were concatenated, sorted or left out. They may have a role that the user
+    names, but they are not covariates.
     """
     found = {name for name in names if INDEX.fullmatch(name)}
     try:

@@ -54,8 +54,8 @@ class HazardModel(HazardModelBase):
         check_is_fitted(self, "coef_")
         if self._is_penalized:
             raise NotDefinedError(
-                f"{what} is not defined for a penalised fit: a penalty biases the estimates, so no "
-                "variance of theirs gives intervals of the stated coverage.",
+                f"{what} is not defined for a penalised fit: a penalty biases the estimates, so "
+                "intervals from their variance do not have the stated coverage.",
                 hint="fit without a penalty, or with the covariates that a penalty chose.",
             )
         return self._fitted

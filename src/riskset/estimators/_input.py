@@ -409,7 +409,7 @@ def as_offset(offset: object, n_rows: int) -> Rows:
 
 
 def refuse_beside(what: str, **given: object) -> None:
-    """Refuse arguments beside an X that brings its own; `given` by name."""
+    """Refuse arguments next to an X that contains them; `given` by name."""
     for name, value in given.items():
         if value is not None:
             raise InputError(

@@ -40,7 +40,7 @@ PLANNED = ("penalties", "search", "rule", "n_penalties", "min_ratio", "start", "
 
 
 class _ScoreName:
-    """The parameter `score` beside the method `score`: the parameter is set, the method is got.
+    """The parameter `score` and the method `score`: setting means the first, getting the second.
 
     The name of the criterion stands in the instance's ``__dict__``, where scikit-learn looks for
     parameters, and only `get_params` reads it there.

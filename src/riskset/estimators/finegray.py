@@ -261,7 +261,7 @@ def column_labels(name: str, data: ModelInput, argument: str) -> AnyArray:
     if found is not None:
         return found
     names = data.design.names
-    # A category has a column for each level, perhaps but one, so that its columns tell its levels.
+    # A category has a column for each level, perhaps except one: columns determine the levels.
     own = [j for j, n in enumerate(names) if n == name or n.startswith(f"{name}=")]
     if not own:
         known = [*names, *(role for role, values in roles.items() if values is not None)]

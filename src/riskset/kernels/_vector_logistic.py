@@ -115,7 +115,7 @@ def _emit_residuals(e: _Logistic) -> None:
             e.store(b.fmul(s, b.fmul(w, miss)), e.data("residual"), i)
         if e.is_given("variance"):
             e.store(b.fmul(w, b.fmul(u, b.fmul(q, q))), e.data("variance"), i)
-        # A z that is no number must be seen in the likelihood.
+        # A z that is not a number must show in the likelihood.
         high = b.select(b.fcmp_ordered(">=", z, _ZERO), _ZERO, b.fneg(z))
         term = b.fmul(w, b.fadd(high, e.log_1p(u)))
         # An infinite z of a row that does not count must not.

@@ -156,7 +156,7 @@ def _emit_sum_up_to(e: _Sums) -> None:
         # have weight 0: 1 gives a hazard of 0 and a logarithm of 0 without a branch.
         total = b.select(b.fcmp_ordered(">", deaths, _ZERO), total, _all(1.0))
         e.store(b.fdiv(deaths, total), hazard, g)
-        # A total that is no number must end up as the least, so that it is seen.
+        # A total that is not a number must become the least, so that it shows.
         least = b.select(b.fcmp_ordered(">=", total, least), least, total)
         return [running, least, b.fsub(part, b.fmul(deaths, _log(b, total)))]
 

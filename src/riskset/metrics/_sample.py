@@ -63,7 +63,7 @@ class Sample:
         Raises
         ------
         InputError
-            If rows enter late, a code is no cause, or there are several causes and none is chosen.
+            If rows enter late, a code is not a cause, or there are several causes and no `cause`.
         """
         code, time, entry = read_fields(y, name)
         if entry is not None and bool((entry > 0).any()):

@@ -153,8 +153,8 @@ def check_total_incidence(*incidences: AnyArray, stacklevel: int = 2) -> NDArray
         warnings.warn(
             f"the incidences of the {len(arrays)} causes add up to more than 1 for "
             f"{int(rows.sum()):,} of {rows.size:,} rows (at most {total.max():.4g}), because each "
-            "cause has a model of its own. Trust none of them there; riskset.CauseSpecificCox "
-            "gives risks that add up.",
+            "cause has a separate model. Do not use them for these rows; "
+            "`riskset.CauseSpecificCox` gives risks that add up.",
             RisksetWarning,
             stacklevel=stacklevel,
         )

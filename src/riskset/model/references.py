@@ -59,7 +59,7 @@ def _named_as_unpenalized(penalty: Penalty | None) -> set[object]:
 
 
 def without_levels(design: Design, unwanted: set[str]) -> Design:
-    """A design without some columns, from which they cannot be told.
+    """A design without some columns, which also do not follow from the others.
 
     Of a category that loses some levels the first of the others goes, too: the levels left out
     would otherwise follow from those that stay.

@@ -1,4 +1,4 @@
-"""Scales, axes and keys: where a number lies on the page, and what is written beside it."""
+"""Scales, axes and keys: where a number lies on the page, and its labels."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -8,7 +8,7 @@ __all__ = ["Markup", "escape", "join", "spans_as_code", "tag", "without_spans"]
 
 VOID = frozenset({"br", "col", "hr", "img", "link", "meta"})
 SHAPES = frozenset({"circle", "line", "path", "polygon", "rect", "use"})
-# As in riskset._messages: a backtick beside a quotation mark or a letter is part of the data.
+# As in riskset._messages: a backtick next to a quotation mark or a letter is part of the data.
 SPAN = re.compile(r"(?<![\w'\"`])`([^`\n]+)`(?![\w'\"`])")
 
 

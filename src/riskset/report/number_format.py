@@ -101,7 +101,7 @@ def p_value(p: float | None) -> str:
 
 
 def span(lower: str, upper: str) -> str:
-    """From one shown number to another; a dash only where no minus sign is beside it."""
+    """From one shown number to another; with a dash unless one of them has a minus sign."""
     return f"{lower} to {upper}" if MINUS in lower + upper else f"{lower}{DASH}{upper}"
 
 

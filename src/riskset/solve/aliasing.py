@@ -14,7 +14,7 @@ SUSPECT_PIVOT = 1e-8
 MAX_COLLINEAR_RANGE = 3e-6
 """It does if the rest of it ranges over less of its spread: about where R gives up, too."""
 MAX_SEPARATE_NOTES = 10
-"""More columns than this that repeat others are told together."""
+"""If more columns than this repeat others, one note names them all."""
 MAX_EXACT_WORK = 1e9
 """Above this many multiplications, n q^2, a sample finds the suspects."""
 

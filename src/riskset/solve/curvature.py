@@ -125,7 +125,7 @@ class CurvatureModel:
         return True
 
     def _block(self, columns: Index, eta: Rows | Array) -> Matrix:
-        """Exact by the host, which takes long beside the passes of a device."""
+        """Exact by the host, which takes long compared with the passes of a device."""
         is_cheap = float(self.problem.design.n_rows) * columns.size**2 <= EXACT_WORK
         if self.problem.on_device is None or is_cheap:
             return self._exact(columns, eta)

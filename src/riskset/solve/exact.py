@@ -2,8 +2,8 @@ r"""Directions of recession in exact arithmetic: x'd without rounding, and its o
 
 A stored column consists of floating-point numbers, which are whole numbers times a power of two. A
 direction d is kept as whole numbers as well, so :math:`x_i'd` is one, too, and Python's integers
-tell which of two rows has more of it whatever their size. Only rows that floating point cannot tell
-apart are looked at in this way: the error of a computed sum of k products is at most
+order the rows exactly, whatever their size. Only rows that floating point cannot order are compared
+in this way: the error of a computed sum of k products is at most
 :math:`\gamma_{k+1} \sum_j |x_{ij} d_j|` with :math:`\gamma_k = k u / (1 - k u)`.
 
 References
@@ -74,7 +74,7 @@ def order_of(design: Design, direction: Direction, runtime: Runtime) -> Rows:
     """Numbers (n,) in the order of x'd, equal where x'd is equal: no rounding decides.
 
     O(n log n), and Python's integers for each kind of row among those that floating point cannot
-    tell from others.
+    order.
     """
     columns = direction.columns
     if columns.size == 1:  # rounding keeps the order of a column

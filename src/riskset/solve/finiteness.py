@@ -192,7 +192,7 @@ class FreeColumns:
 
 @dataclass(frozen=True)
 class ProofFrame:
-    """Free columns in coordinates that are told apart well: combinations of those that are not.
+    """Well-conditioned coordinates of the free columns, some of which may be nearly collinear.
 
     Columns of the frame are those of the design in stored units times `transform` (q, q);
     `is_plain`: they are those of the design themselves. `gradient` (q,) is that of the log

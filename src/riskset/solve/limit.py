@@ -23,7 +23,7 @@ __all__ = [
 
 RELATIVE_SLACK = 1e-8
 """Values of x'd of several columns that differ by less of what they are summed from may be equal
-but for the rounding of d: so says a search. Of a `Direction` they are told apart exactly."""
+up to the rounding of d, which comes from a search. A `Direction` orders them exactly."""
 TIED_EVENT_WEIGHT = 1e-300
 """Weight of an event that is among the tied, and adds nothing itself."""
 

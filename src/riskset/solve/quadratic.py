@@ -55,7 +55,7 @@ def _solve_free(
 ) -> None:
     """Move the coordinates that are off zero and inside the box to their joint optimum, in place.
 
-    Or as far towards it as none of them changes its sign or leaves the box.
+    The move ends where the first of them would change its sign or leave the box.
     """
     now = beta + step
     free = np.flatnonzero(((now != 0.0) | (l1 == 0.0)) & (np.abs(step) < box))

@@ -2,7 +2,7 @@
 
 A replicate is a likelihood with other case weights; the design is shared, and a replicate in flight
 costs a few numbers a row. Each starts from the solution on the whole data at the same penalty, so
-its answer depends neither on the replicates beside it nor on those before it.
+its answer depends neither on the other replicates nor on those before it.
 """
 
 import functools

@@ -33,7 +33,7 @@ NUMBERS_PER_ROW = 7
 
 
 def bytes_needed(shared: BundleStart, loss: Loss) -> tuple[int, int]:
-    """Memory that a bundle takes at most beside the design: for all of it, and for each lane."""
+    """Largest memory of a bundle in addition to the design: for all of it, and for each lane."""
     design, q = shared.problem.design, shared.columns.size
     n, groups = design.n_rows, loss.risk.group_events.size
     later = sum(tail.sets.order.size for tail in loss.tails)

@@ -33,7 +33,7 @@ lane's own."""
 MAX_OWN_CURVATURE_COLUMNS = 4096
 """Columns of such a curvature: of more, a matrix for each lane would take too much memory."""
 SAMPLES_PER_COLUMN = 25
-"""Rows of its sample for each column: a step of a lane is cheap beside the sample."""
+"""Rows of its sample for each column: a step of a lane is cheap compared with the sample."""
 
 DIFFERENCE_STEP, MAX_SPREADS_IN_RANGE = 1e-3, 1e3
 """Differences are taken by so much of a linear predictor; with columns that range over more

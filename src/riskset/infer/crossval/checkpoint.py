@@ -34,7 +34,7 @@ FORMAT_VERSION = 3
 
 
 class CheckpointError(InputError):
-    """A file that is no checkpoint of what is done, or cannot be used."""
+    """A file that is not a checkpoint of this run, or cannot be used."""
 
 
 def digest(*parts: AnyArray | str | float | bool | None) -> str:

@@ -77,7 +77,7 @@ def maximise(
         Distance of the points that look for the maximum.
     first : float, optional
         Of the first ones, twice as far each, where the start is known to be near it; `step`
-        unless told.
+        by default.
     tol : float
         The answer has neighbours at most this far off on either side, with values that are not
         greater, unless it lies at an edge.

@@ -223,7 +223,7 @@ class CrossValidation:
         complete = self.is_complete
         if len(self) == 1 or not are_equal(self.mean[complete]):
             return []
-        # The same models fit the training rows alike; then no other score would tell them apart.
+        # The same models fit the training rows alike; then no other score would distinguish them.
         if all(map(are_equal, self.log_likelihoods[complete].T)):
             advice = "they lead to the same model; try weaker ones."
         elif self.score_name == "held_out":
@@ -243,8 +243,8 @@ class CrossValidation:
             Note(
                 "equal_scores",
                 (),
-                "all {n:,} penalties have the same mean score ({mean:.6g}), which does not tell "
-                "them apart, and the strongest was chosen: {advice}",
+                "all {n:,} penalties have the same mean score ({mean:.6g}), so the "
+                "strongest was chosen: {advice}",
                 values,
             )
         ]

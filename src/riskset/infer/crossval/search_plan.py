@@ -23,11 +23,11 @@ NEIGHBOUR = 1.1
 """A search ends when the best strength has neighbours within this factor that score no better."""
 SEARCH_STEP = 0.5 * math.log(10.0)
 N_PENALTIES = 20
-"""Strengths of a grid unless told."""
+"""Default number of strengths of a grid."""
 START_SHARE = 0.1
-"""Where a search starts unless told: a share of the smallest strength that leaves nothing."""
+"""Where a search starts by default: a share of the smallest strength with an empty model."""
 MIN_RATIO = {"grid": 1e-4, "auto": 1e-5}
-"""Unless told: a search goes to the end only where the score keeps rising."""
+"""Defaults. A search goes to the end only if the score keeps rising."""
 MIN_REPEATS_TO_PREVIEW = 4
 """Repetitions from which on the first one alone looks where the best penalty may be."""
 RATIO_STEP, RATIO_TOL = 0.25, 0.1
@@ -170,7 +170,7 @@ def explore(engine: PenaltyEvaluator, plan: SearchPlan) -> tuple[list[ScoredPena
         engine.score(min(engine.done.values(), key=_order).penalty)
     complete = sorted(engine.complete, key=_order)
     means = np.array([one.mean for one in complete])
-    # What tells none apart is rounding: then the strongest, which keeps least.
+    # Equal up to rounding: then the strongest penalty, which keeps the fewest covariates.
     best = 0 if are_equal(means) else int(means.argmax())
     chosen = best if plan.rule == "min" else _within_one_error(complete, best)
     scored = sorted(engine.done.values(), key=_order)
@@ -194,7 +194,7 @@ def _complete(engine: PenaltyEvaluator) -> None:
 
 
 def _aligned(one: ScoredPenalty, best: ScoredPenalty, engine: PenaltyEvaluator) -> ScoredPenalty:
-    """With mean and error of all replicates, as far as the first ones tell.
+    """With mean and error of all replicates, estimated from the first ones.
 
     The mean differs from the best one as much, the error by the same factor, as in them.
     """

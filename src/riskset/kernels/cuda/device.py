@@ -26,11 +26,11 @@ MIN_DESIGN_BYTES = 20_000_000
 """Bytes of a smaller design, about two for each number in it, are left to the CPU by default: an
 estimate, which takes launches to cost 5 microseconds each and a pass to need 50 of them."""
 FREE_MEMORY_FACTOR, MIN_FREE_BYTES = 3, 1 << 30
-"""So many times the size of the design has to be free by default, and so many bytes beside it, for
+"""By default, free memory must be this many times the size of the design, plus these bytes for
 partial sums."""
 BYTES_PER_ROW = 400
-"""And so many bytes a row: the likelihood of a fit holds 30 to 70, with late entry up to 260 (if
-all rows have events), and its passes take some 60 more."""
+"""Plus these bytes for each row: the likelihood of a fit holds 30 to 70, with late entry up to 260
+(if all rows have events), and its passes take some 60 more."""
 
 
 def backend_for(device: str, n_bytes: int, n_rows: int) -> Backend | None:

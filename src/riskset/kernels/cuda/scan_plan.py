@@ -31,7 +31,7 @@ class ScanPlan(NamedTuple):
     ----------
     place : (m,) int32
         Where the risks of each row are kept, group by group; in a group, rows with an event last
-        if they are told apart.
+        if they are separate.
     piece_ptr : (n_pieces + 1,) int32
         A piece is ``place[piece_ptr[k]:piece_ptr[k + 1]]``, at most `PIECE` rows of one group.
     group_piece : (G + 1,) int32
@@ -83,7 +83,7 @@ class LevelPlan(NamedTuple):
 
 
 def cut(place: AnyArray, group: Index, is_tied: NDArray[np.bool_], starts: AnyArray) -> ScanPlan:
-    """Pieces and chunks of rows in any order, of the group of each and whether it is told apart."""
+    """Pieces and chunks of rows in any order, by the group of each and whether it is separate."""
     n_groups = starts.size
     segment = 2 * group + is_tied
     order = np.argsort(segment, kind="stable")
@@ -109,7 +109,7 @@ def cut(place: AnyArray, group: Index, is_tied: NDArray[np.bool_], starts: AnyAr
 
 
 def nested(risk: RiskSets, is_event: NDArray[np.bool_], efron: bool) -> ScanPlan:
-    """Rows in risk sets up to their own time; `efron` tells rows with an event apart.
+    """Rows in risk sets up to their own time; with `efron`, rows with an event are separate.
 
     `is_event` (n,) is in the caller's order.
     """

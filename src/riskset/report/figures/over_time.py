@@ -13,7 +13,7 @@ __all__ = ["log_log_figure", "over_time_figure"]
 
 TOP, BOTTOM = 56.0, 320.0
 MARKS = 6
-"""Marks on a curve, which tell the arms apart without colour."""
+"""Marks on a curve, which distinguish the arms without colour."""
 
 
 def log_log_figure(
