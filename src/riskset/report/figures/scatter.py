@@ -93,7 +93,7 @@ def _names(
     for k, row in enumerate(worst, start=1):
         px, py = x(row["before"]), y(row["after"])
         parts.append(circle(px, py, 5, "plain"))
-        tx, ty = _free(px + 8, py - 6, places)
+        tx, ty = _free(px, py, places)
         parts.append(text(tx, ty, str(k), "strong"))
         for j, one in enumerate(wrap(row["name"], 716 - left - 16, 12.0)):
             if j == 0:
@@ -106,8 +106,12 @@ def _names(
 
 
 def _free(x: float, y: float, taken: list[tuple[float, float]]) -> tuple[float, float]:
-    """A place for a digit that is on no other digit and in no ring."""
-    while any(abs(x - a) < 9 and abs(y - b) < 12 for a, b in taken):
-        x += 10
-    taken.append((x, y))
-    return x, y
+    """A place for a digit beside its ring, if possible on no other digit and in no ring."""
+    places = [(x + dx, y + dy) for dx in (8, -15, 17, -24) for dy in (-6, 14)]
+    free = [
+        (px, py)
+        for px, py in places
+        if not any(abs(px - a) < 9 and abs(py - b) < 12 for a, b in taken)
+    ]
+    taken.append((free or places)[0])
+    return taken[-1]

@@ -15,6 +15,7 @@ REFERENCES = (
     "fine", "schoenfeld", "grambsch", "xie", "walker", "austin", "schuemie2014", "schuemie2018",
     "hripcsak", "strobe", "record",
 )  # fmt: skip
+REMARK = ("step", "code", "message", "count", "where")
 GLOSSARY = ("hazard_ratio", "equipoise", "smd", "ease", "calibration", "competing")
 
 
@@ -32,7 +33,7 @@ def collect(source: ReportSource) -> dict[str, Any]:
                 for one in study["data"].get("sources") or []
             ],
             "codes": [record(row) for row in source.read(ConceptRow)],
-            "warnings": [record(row) for row in source.read(RemarkRow)],
+            "warnings": [record(row, REMARK) for row in source.read(RemarkRow)],
             "steps": [
                 {key: one.get(key) for key in ("step", "what", "seconds", "reused")}
                 for one in run["steps"]
