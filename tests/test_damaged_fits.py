@@ -82,7 +82,7 @@ def test_a_sound_fit_is_read(documents, tmp_path, name):
     assert sorted(model.coef_.tolist()) == kept
 
 
-@pytest.mark.parametrize("name", rest_is_slow(["long", "finegray", "infinite", "strata"], 1))
+@pytest.mark.parametrize("name", rest_is_slow(["infinite", "long", "finegray", "strata"], 1))
 def test_a_damaged_fit_is_refused_or_predicts(documents, table, tmp_path, name):
     path = tmp_path / "fit.json"
     keys = RESTORED if name == "strata" else READ

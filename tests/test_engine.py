@@ -83,6 +83,7 @@ def test_cross_validation_and_bootstrap_have_the_same_bits(
     assert same(here.bootstrap(12), here.bootstrap(12, engine=name))
 
 
+@pytest.mark.slow
 def test_small_data_clusters_and_retuning(dask: object) -> None:
     """Replicates one by one, and each with a cross-validation of its own."""
     name = "dask"
@@ -102,6 +103,7 @@ def test_small_data_clusters_and_retuning(dask: object) -> None:
     assert same(*scored)
 
 
+@pytest.mark.slow
 def test_a_design_is_written_once_and_one_in_a_file_never(
     tmp_path: Path, dask: object, cohort: rs.Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ def blocks(language: str, text: str = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_python_examples() -> None:
     (example,) = blocks("python")
     seen: dict[str, object] = {}

@@ -57,6 +57,7 @@ def agree(records: Iterable[BenchmarkRecord], within: float) -> None:
     assert groups
 
 
+@pytest.mark.slow
 def test_fixed(tmp_path: Path) -> None:
     experiment = Fixed(
         rows=(300, 600), columns=6, density=0.2, threads=(1, 2), repeats=1,

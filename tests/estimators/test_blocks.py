@@ -441,6 +441,7 @@ def test_on_a_cluster(model: Any, dask: Any) -> None:
             check_same(found, fit_here(model(penalty, **TIGHT), ROWS))
 
 
+@pytest.mark.slow
 def test_files_that_never_meet_on_one_machine(tmp_path: Path, dask: Any) -> None:
     """Each worker reads its part of a table; one design in a file is cut by the workers."""
     columns = {f"c{j}": ROWS["X"][:, j] for j in range(6)}

@@ -83,6 +83,7 @@ def drawn(cv, replicates):
     return np.array([resampling.counts(1, k) for k in range(replicates)])
 
 
+@pytest.mark.slow
 def test_resamples_in_which_no_penalty_can_be_chosen_are_counted():
     cv, event = retunable()
     with pytest.warns(rs.RisksetWarning, match=r"no estimate of 'x0' \(.*no_penalty") as record:

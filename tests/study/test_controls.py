@@ -7,6 +7,7 @@ import pytest
 
 import riskset as rs
 from cohort.golden import CONTROLS, table
+from parameters import rest_is_slow
 from riskset.results.column_groups import EffectColumns
 from riskset.results.rows import EstimateRow
 from riskset.study.controls import calibrated
@@ -74,7 +75,7 @@ def test_intervals_and_p_values_of_a_posterior_agree():
     assert own != pytest.approx(CONTROLS["leave_one_out_p"], rel=1e-3)
 
 
-@pytest.mark.parametrize("method", ["posterior", "likelihood"])
+@pytest.mark.parametrize("method", rest_is_slow(["likelihood", "posterior"], 1))
 def test_the_region_of_the_picture_is_where_the_calibrated_p_is_005(method):
     controls = of_golden(1, 50, 1.0)
     _, (summary,) = calibrated(controls, method, 0.95)

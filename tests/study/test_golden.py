@@ -14,6 +14,10 @@ HAZARD = {"rel": 1e-5}  # the score is fitted here, not read from R
 ERROR = {"rel": 1e-5}
 
 
+# `tests/cohort` compares the same steps with R, one by one.
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("rhc")

@@ -173,7 +173,7 @@ def test_of_very_many_covariates_the_most_common_are_characteristics(tmp_path):
     assert min(share.values()) >= most
 
 
-@pytest.mark.parametrize("interval", ["auto", "bootstrap"])
+@pytest.mark.parametrize("interval", rest_is_slow(["auto", "bootstrap"], 1))
 def test_levels_of_a_subgroup_have_estimates_beside_covariates(tmp_path, interval):
     changes = {"subgroups": {"x": {"column": "x"}}, "model": {"interval": interval}}
     _, private = both(tmp_path, columns(), **changes, sharing={"blind": False})

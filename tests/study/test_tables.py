@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import riskset as rs
+from parameters import rest_is_slow
 from study.small import content, people, run
 
 EFFECT = ("log_hr", "se", "target_persons", "comparator_outcomes")
@@ -19,7 +20,7 @@ def main(found, **names):
     ]
 
 
-@pytest.mark.parametrize("as_design", [False, True])
+@pytest.mark.parametrize("as_design", rest_is_slow([True, False], 1))
 def test_long_covariates_are_as_wide_ones(tmp_path, as_design):
     columns = people(300)
     (tmp_path / "wide").mkdir()
