@@ -1,7 +1,5 @@
 """Plot of a cross-validation: mean scores against the strength of the penalty."""
 
-from typing import Protocol, runtime_checkable
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -28,11 +26,6 @@ MOST_COUNTS = 14
 """Numbers of covariates along the top."""
 LEAST_GAP = 0.055
 """Distance between two of them, as a share of the axes."""
-
-
-@runtime_checkable
-class _Fitted(Protocol):
-    cross_validation_: CrossValidation
 
 
 @styled
@@ -65,7 +58,7 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
     >>> model = rs.CoxCV(kind, penalties=[10, 30, 90], folds=3, repeats=1).fit(rs.load_rhc())
     >>> figure = rs.plot.cross_validation(model)
     """
-    result = fitted.cross_validation_ if isinstance(fitted, _Fitted) else fitted
+    result = getattr(fitted, "cross_validation_", fitted)
     if not isinstance(result, CrossValidation):
         raise InputError(
             f"cross_validation draws a fitted CoxCV or FineGrayCV, not {type(fitted).__name__}.",
@@ -78,7 +71,7 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
             "scored.",
             hint="a single score stands in `mean` and `se`.",
         )
-    ratios = np.round([result.l1[k] / result.strengths[k] for k in drawn], 9)
+    ratios = np.round(result.l1[drawn] / result.strengths[drawn], 9)
     figure, axes = canvas(8.0, 5.0)
     axes.set_xscale("log")
     several = np.unique(ratios)[::-1]
@@ -93,15 +86,11 @@ def cross_validation(fitted: object, *, title: str | None = None) -> Figure:
     words = {"held_out": "held-out log likelihood", "difference": "log likelihood added"}
     ylabel = f"{words[result.score_name]}, mean ± standard error"
     set_log_ticks(axes.xaxis, low / 1.1, high * 1.1)
-    _counts(axes, result, drawn[ratios == _ratio(result)])
+    _counts(axes, result, drawn[np.isin(ratios, ratios[drawn == result.chosen])])
     frame(axes, None, STRENGTH, ylabel)
     if title:
         axes.set_title(title, pad=26)
     return figure
-
-
-def _ratio(result: CrossValidation) -> float:
-    return float(np.round(result.l1[result.chosen] / result.strengths[result.chosen], 9))
 
 
 def _curve(axes: Axes, result: CrossValidation, at: Index, colour: str, label: str | None) -> None:
