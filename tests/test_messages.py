@@ -92,7 +92,8 @@ def test_a_note_makes_its_message_from_values() -> None:
     values = {"n": Value("fewer", 5), "of": Value("about", 2000), "name": Value("hidden", "...")}
     hidden = dataclasses.replace(note, values=values)
     assert hidden.message == "fewer than 5 rows of about 2,000 ..."
-    assert Note.from_fields(json.loads(json.dumps(note.to_fields()))) == note
+    again = Note.from_fields(json.loads(json.dumps(note.to_fields())))
+    assert (again, again.template, again.values) == (note, note.template, note.values)
 
 
 def test_a_note_without_values_is_as_it_is_written() -> None:
@@ -106,4 +107,5 @@ def test_saved_notes_keep_their_values(tmp_path: Path) -> None:
     note = Note("near_ties", (), "{n:time|times}: round {n:?it|them}.", {"n": Value("count", 2)})
     rs.cohort.save([note], tmp_path / "notes")
     assert '"2 times: round them."' in (tmp_path / "notes/object.json").read_text("utf-8")
-    assert rs.cohort.load(tmp_path / "notes") == [note]
+    (again,) = rs.cohort.load(tmp_path / "notes")
+    assert (again, again.template, again.values) == (note, note.template, note.values)

@@ -205,9 +205,11 @@ class Sentence:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Note:
     """Something about the data or the answer that a user should know.
+
+    Notes are equal if they have the same code, columns and message: some files keep no values.
 
     Attributes
     ----------
@@ -235,10 +237,20 @@ class Note:
     code: str
     columns: tuple[str, ...]
     template: str
-    values: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    values: Mapping[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         Sentence(self.template, self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Note) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, tuple[str, ...], str]:
+        return self.code, self.columns, self.message
 
     @property
     def sentence(self) -> Sentence:
