@@ -164,6 +164,7 @@ class _Deadly:
         return self._workers.map(dying, items)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_its_replicates_and_not_the_result(
     name: str, cohort: rs.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,7 +53,7 @@ def on(
 
 
 @each_backend
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", rest_is_slow(KINDS, 3))
 def test_a_replicate_is_that_of_the_cpu(
     kind: str,
     make: type[HostMemory],

@@ -131,7 +131,9 @@ def cohort(seed, n=200, p=8):
     return x, rs.Surv(time, rng.random(n) < 0.6)
 
 
-@pytest.mark.parametrize("kind", [rs.L1(1.0), rs.L2(1.0), rs.ElasticNet(l1=1.0, l2=1.0)])
+@pytest.mark.parametrize(
+    "kind", rest_is_slow([rs.L1(1.0), rs.L2(1.0), rs.ElasticNet(l1=1.0, l2=1.0)], 1)
+)
 @pytest.mark.parametrize("seed", rest_is_slow([1, 2], 1))
 def test_the_search_finds_the_best_of_a_fine_grid(kind, seed):
     x, y = cohort(seed)
@@ -233,7 +235,7 @@ def test_a_start_outside_the_range_is_told_and_not_used(start):
     assert "start_of_search" not in {n.code for n in inside.notes_}
 
 
-@pytest.mark.parametrize(("seed", "share"), [(11, 0.99), (17, 0.9), (23, 0.7)])
+@pytest.mark.parametrize(("seed", "share"), rest_is_slow([(11, 0.99), (17, 0.9), (23, 0.7)], 1))
 def test_a_start_beside_the_null_model_does_not_end_there(seed, share):
     x, y = cohort(seed, n=60, p=20)
     strongest = rs.path(rs.Cox(rs.L1(1.0)), x, y, n_penalties=2).strengths[0]
@@ -244,7 +246,9 @@ def test_a_start_beside_the_null_model_does_not_end_there(seed, share):
     assert model.best_score_ >= grid.best_score_ - 0.01
 
 
-@pytest.mark.parametrize("given", [{"search": "grid"}, {"rule": "1se"}, {"start": 5.0}])
+@pytest.mark.parametrize(
+    "given", rest_is_slow([{"search": "grid"}, {"rule": "1se"}, {"start": 5.0}], 1)
+)
 def test_the_strongest_penalty_leaves_the_unpenalised_covariates_alone(given):
     kind = rs.L1(1.0, unpenalized=[3, 5])
     for seed in range(8):

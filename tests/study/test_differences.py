@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import riskset as rs
+from parameters import rest_is_slow
 from riskset.disclosure.small_cells import hide_totals
 from study.small import content, people
 
@@ -49,11 +50,11 @@ def differences(shown):
     }
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory):
+@pytest.fixture(scope="module", params=rest_is_slow([range(2), range(2, 6)], 1))
+def found(request, tmp_path_factory):
     """Three people had the outcome before, trimming takes few, and matching nearly all the rest."""
     made = []
-    for seed in range(6):
+    for seed in request.param:
         columns = people(150, seed)
         columns["had"] = np.isin(np.arange(150), [5, 60, 100]).astype(int)
         columns["died"] = np.random.default_rng(seed).integers(0, 3, 150)
