@@ -48,7 +48,10 @@ def find_aliased(
     free = np.flatnonzero((l1 == 0) & (l2 == 0) & problem.informative)
     if free.size < 2:
         return aliased, notes
-    information = _information(problem, free)
+    # At eta = 0, without offset and weights: collinearity is a matter of columns and risk sets.
+    is_cheap = float(problem.design.n_rows) * free.size**2 <= MAX_EXACT_WORK
+    n_samples = None if is_cheap else 50 * max(free.size, 500)
+    information = problem.information_at_rest(free, n_samples)
     repeats = pivots(information)
     found: list[Note] = []
     for k in np.flatnonzero(repeats):
@@ -87,12 +90,6 @@ def _together(found: list[Note]) -> list[Note]:
             values = {"names": Value("name", listed(names))}
             out.append(Note(code, names, f"{{names}} {what}", values))
     return out
-
-
-def _information(problem: NewtonProblem, free: Index) -> Matrix:
-    # At eta = 0, without offset and weights: collinearity is a matter of columns and risk sets.
-    is_cheap = float(problem.design.n_rows) * free.size**2 <= MAX_EXACT_WORK
-    return problem.information_at_rest(free, None if is_cheap else 50 * max(free.size, 500))
 
 
 def _is_constant(problem: NewtonProblem, free: Index, k: int, kept: Index, share: Features) -> bool:

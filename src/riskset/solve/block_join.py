@@ -10,10 +10,9 @@ from riskset._types import AnyArray
 from riskset._version import __version__
 from riskset.actors import Crew
 from riskset.data.aligned_design import common_head
-from riskset.data.design import Design
 from riskset.model.block import BlockFacts
 from riskset.model.censoring import BeyondSupport, CensoringTies, CensoringWeights
-from riskset.solve.block_order import Neighbours, links, order_of, survival_before
+from riskset.solve.block_order import links, order_of, survival_before
 from riskset.solve.block_rows import BlockRows
 
 __all__ = ["Joined", "Subdistribution", "join"]
@@ -83,31 +82,20 @@ def join(
         [borders[b] for b in found.order], [found.first[b] is not None for b in found.order]
     )
     head = common_head([fact.head for fact in facts])
-    _tell(crew, found, [*chain], head, censoring)
+    survival: Sequence[AnyArray | None] = [None] * len(facts)
+    least = 0.0
+    if censoring is not None:
+        times = crew.call("times", censoring.weights == "case")
+        survival, last = survival_before(times, censoring.ties)
+        least = last if censoring.beyond == "last" else 0.0
+    in_order = dict(zip(found.order, chain, strict=True))
+    each = [(in_order[b], survival[b]) for b in range(len(facts))]
+    crew.call("join", head, least, each=each)
     rows = BlockRows(crew, head, found.order, chain)
     labels = {label for fact in facts for label in fact.strata.tolist()}
     strata = np.empty(len(labels), dtype=object)
     strata[:] = sorted(labels)
     return Joined(rows, facts, strata)
-
-
-def _tell(
-    crew: Crew,
-    found: Neighbours,
-    chain: list[object],
-    head: Design,
-    censoring: Subdistribution | None,
-) -> None:
-    in_order = dict(zip(found.order, chain, strict=True))
-    survival: list[AnyArray | None] = [None] * len(chain)
-    least = 0.0
-    if censoring is not None:
-        times = crew.call("times", censoring.weights == "case")
-        values, last = survival_before(times, censoring.ties)
-        survival = [*values]
-        least = last if censoring.beyond == "last" else 0.0
-    each = [(in_order[b], survival[b]) for b in range(len(chain))]
-    crew.call("join", head, least, each=each)
 
 
 def _check(facts: Sequence[BlockFacts], names: Sequence[str]) -> None:

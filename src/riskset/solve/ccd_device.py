@@ -13,7 +13,6 @@ doi:10.1080/10618600.2023.2213279, section 2.7.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,20 +23,9 @@ from riskset.kernels.ccd_ref import CompetingStay
 from riskset.kernels.cuda.backend import FLOAT, Array, Backend
 from riskset.kernels.cuda.launch import TILE_ROWS, Launcher
 from riskset.model.loss import Loss
-from riskset.solve.risk_columns import RiskColumns
+from riskset.solve.risk_columns import RiskColumns, RiskOrderEntries
 
 __all__ = ["DeviceSweeps", "stay_of"]
-
-
-class _ColumnEntries(NamedTuple):
-    """Entries of some columns: where each begins and ends, and, on the device, all of them."""
-
-    columns: Index
-    begin: Index
-    stop: Index
-    place: Array
-    value: Array
-    is_binary: bool
 
 
 class DeviceSweeps:
@@ -58,11 +46,8 @@ class DeviceSweeps:
         every = np.arange(design.n_features)
         self.reach = listed.reach
         self._columns = [
-            _ColumnEntries(
-                *e[:3],
-                backend.upload(e.place.astype(np.int32)),
-                backend.upload(e.value),
-                e.value.size == 0,
+            RiskOrderEntries(
+                *e[:3], backend.upload(e.place.astype(np.int32)), backend.upload(e.value)
             )
             for e in listed.batches(every)
         ]
@@ -137,17 +122,23 @@ class DeviceSweeps:
             x[:] = self.backend.download(on_device)
 
     def _visit(
-        self, some: _ColumnEntries, k: int, eta: Array, shift: Array, by_column: dict[str, Array]
+        self,
+        some: RiskOrderEntries[Array],
+        k: int,
+        eta: Array,
+        shift: Array,
+        by_column: dict[str, Array],
     ) -> None:
         """The launches of one coordinate."""
-        squares = self._xr if some.is_binary else self._xxr
+        is_binary = some.value.size == 0
+        squares = self._xr if is_binary else self._xxr
         values = {"r": self._r, "xr": self._xr, "xxr": squares}
         entries: dict[str, Array | int] = {
             "place": some.place,
             "value": some.value,
             "first": int(some.begin[k]),
             "n_entries": int(some.stop[k] - some.begin[k]),
-            "is_binary": int(some.is_binary),
+            "is_binary": int(is_binary),
         }
         self.launch("spread_column", **values, **entries)
         self.launch(

@@ -72,14 +72,17 @@ def fit_by_newton(
         problem, free, run.eta, hint=hint, reached=reached, known=run.score_and_information
     )
     if found.direction is not None:
-        limit = restrict_to_limit(design, loss, found.direction)
         begin = None
         if start is not None:
             moves = found.direction.value != 0
             begin = replace(solution, coef=np.where(moves, 0.0, solution.coef))
-        return _at_infinity(
-            solution, problem, found.direction, limit, l1, l2, tol, max_iter, begin, report
-        )
+        left = restrict_to_limit(design, loss, found.direction)
+        limit = fit_by_newton(
+            design, left, *in_user_units(design, l1, l2), tol=tol, max_iter=max_iter, start=begin,
+            # Columns that were left out stay so.
+            problem=Problem.prepare(design, left).without(~problem.informative), report=report,
+        )  # fmt: skip
+        return _at_infinity(solution, limit, found.direction, design)
     return solution if found.is_decided else _undecided(solution, design, free)
 
 
@@ -132,32 +135,9 @@ def _is_certain(solution: Solution, loss: Loss) -> bool:
 
 
 def _at_infinity(
-    solution: Solution,
-    problem: Problem,
-    direction: Direction,
-    loss: Loss,
-    l1: Features,
-    l2: Features,
-    tol: float,
-    max_iter: int,
-    start: Solution | None,
-    report: ResidualReport | None,
+    solution: Solution, limit: Solution, direction: Direction, design: Design
 ) -> Solution:
-    """The limit along a direction in which the likelihood never stops rising."""
-    design = problem.design
-    user_l1, user_l2 = in_user_units(design, l1, l2)
-    limit = fit_by_newton(
-        design,
-        loss,
-        user_l1,
-        user_l2,
-        tol=tol,
-        max_iter=max_iter,
-        start=start,
-        # Columns that were left out stay so.
-        problem=Problem.prepare(design, loss).without(~problem.informative),
-        report=report,
-    )
+    """The solution along a direction in which the likelihood never stops rising, from its limit."""
     sign = np.sign(direction.value).astype(np.int8)
     sign = np.where(sign == 0, limit.infinite, sign).astype(np.int8)
     infinite = sign != 0

@@ -233,7 +233,11 @@ class _ReplicateTasks:
         parts = [self.parts[k]() for k in numbers]
         if self.shared is None:
             return [self._alone(part) for part in parts]
-        lanes = self._lanes(self.shared, parts)
+        if self.on_device is None:
+            lanes: ReplicateLanes = HostLanes(self.shared, parts)
+        else:
+            loss = DeviceLoss(self.problem.loss, parts, self.on_device.backend)
+            lanes = DeviceLanes(self.shared, self.on_device, loss)
         found = ReplicateBundle(self.shared, lanes, self.tol, self.max_iter).solve()
         # Lanes of the host keep one thread busy, those of a device leave all of them free.
         runtime = Runtime(1) if self.on_device is None else self.problem.loss.runtime
@@ -251,20 +255,26 @@ class _ReplicateTasks:
         del lanes  # which would take the memory of a device
         backend = None if self.on_device is None else self.on_device.backend
         measured = runtime.map(
-            lambda own: self._measure([parts[k] for k in own], _of(found.eta, own), (), backend),
+            lambda own: self._measure(
+                [parts[k] for k in own],
+                found.eta if len(own) == found.eta.shape[1] else found.eta[:, own],
+                (),
+                backend,
+            ),
             [good[a : a + self.batch] for a in range(0, len(good), self.batch)],
         )
         of_lanes = {
-            lane: self._of_lane(found, lane, value)
-            for lane, value in zip(good, itertools.chain(*measured), strict=True)
+            k: Replicate(
+                found.coef[:, k].copy(),
+                "converged",
+                float(found.kkt[k]),
+                int(found.n_iter[k]),
+                float(found.log_likelihood[k]),
+                value,
+            )
+            for k, value in zip(good, itertools.chain(*measured), strict=True)
         }
         return runtime.map(lambda k: of_lanes.get(k) or self._alone(parts[k]), range(len(parts)))
-
-    def _lanes(self, shared: BundleStart, parts: Sequence[ReplicateWeights]) -> ReplicateLanes:
-        if self.on_device is None:
-            return HostLanes(shared, parts)
-        loss = DeviceLoss(self.problem.loss, parts, self.on_device.backend)
-        return DeviceLanes(shared, self.on_device, loss)
 
     def _measure(
         self,
@@ -276,16 +286,6 @@ class _ReplicateTasks:
         if self.measure is None or not parts:
             return [None] * len(parts)
         return self.measure(parts, eta, directions, backend)
-
-    def _of_lane(self, found: BundleResult, lane: int, measured: object) -> Replicate:
-        return Replicate(
-            found.coef[:, lane].copy(),
-            "converged",
-            float(found.kkt[lane]),
-            int(found.n_iter[lane]),
-            float(found.log_likelihood[lane]),
-            measured,
-        )
 
     def _is_plain(
         self, found: BundleResult, lane: int, part: ReplicateWeights, information: Matrix | None
@@ -350,8 +350,3 @@ class _ReplicateTasks:
             solution.log_likelihood,
             self._measure([part], solution.eta[:, None], solution.directions)[0],
         )
-
-
-def _of(eta: Matrix, lanes: list[int]) -> Matrix:
-    """The linear predictors of some lanes, where they are if those are all."""
-    return eta if len(lanes) == eta.shape[1] else eta[:, lanes]

@@ -271,7 +271,7 @@ class DeviceLanes:
         mine = mine | fresh[columns]
         box = np.where(fresh[columns].T, FIRST_STEP_BOUND / self.spread[:, columns], box)
         self._arrange(columns, mine, box)
-        self._gradient = self._picked(self._full, columns)
+        self._gradient = self.backend.upload(self.backend.download(self._full)[:, columns])
 
     def _append(self, new: Index, box: Matrix) -> tuple[Index, NDArray[np.bool_], Matrix]:
         """Take in columns that no lane had."""
@@ -287,10 +287,6 @@ class DeviceLanes:
             kept = self.backend.download(getattr(self, name))
             setattr(self, name, self.backend.upload(wider(kept)))
         return columns, wider(self.mine.T).T, wider(box)
-
-    def _picked(self, x: Array, columns: Index) -> Array:
-        """Some columns of (R, p)."""
-        return self.backend.upload(self.backend.download(x)[:, columns])
 
     def information(self, columns: Index, ranges: Features) -> None:
         """See `ReplicateLanes`."""

@@ -31,39 +31,32 @@ class Solution:
         "converged" means that `kkt` <= tol over all columns and, where separation was looked for,
         that the estimate is proven to be finite; "infinite_estimate" that it is proven not to be.
         "undecided": `kkt` <= tol, but there is a proof of neither (`solve.separation`).
-    kkt, kkt_absolute : float
+    kkt, kkt_absolute, kkt_column
         Largest violation of the optimality conditions, relative to the gradient at 0, and as is
-        (mathematics in `solve.optimality`).
-    kkt_column : int
-        The column of the largest violation, -1 without columns.
-    log_likelihood, null_log_likelihood, objective : float
+        (mathematics in `solve.optimality`); its column, -1 without columns.
+    log_likelihood, null_log_likelihood, objective
         The limit of the log likelihood where the estimate is infinite.
-    n_iter : int
-        Newton steps, of all stages where the estimate is infinite.
-    n_passes : int
-        Evaluations of the likelihood.
-    gradient : (p,) float64
+    n_iter, n_passes
+        Newton steps, of all stages where the estimate is infinite, and evaluations.
+    gradient, gradient_at_zero : (p,) float64
         Of the log likelihood, in stored units.
     eta : (n,) float64
         Linear predictor of the training rows up to a constant, offset included, without the
         infinite part.
     infinite : (p,) int8
         Sign of each infinite coefficient, 0 for the finite ones.
-    directions : tuple of Direction
+    directions
         In stored units, one for each stage of an infinite estimate, which is
         ``finite_part + t_1 d_1 + t_2 d_2 + ...`` as all t go to infinity, each beyond all bounds
-        that those after it set. Empty where the estimate is finite.
+        that those after it set.
     finite_part : (p,) float64
         `coef` where it is finite; what an infinite coefficient adds beside `directions`.
     aliased : (p,) bool
         Columns that carry no information or repeat others; their coefficient is 0.
-    loss : Loss or None
+    loss
         The likelihood that the finite coefficients maximise: restricted to the limiting risk sets
         where the estimate is infinite. None if the rows are elsewhere.
-    gradient_at_zero : (p,) float64
-        Of the log likelihood at coef = 0, in stored units.
-    notes : tuple of Note
-    curvature : CurvatureModel or None
+    curvature
         What the last step worked with, for those who go on from here.
     """
 

@@ -1,22 +1,24 @@
 """The columns of a design as lists of entries in risk order, for those who take one at a time."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from riskset._types import AnyArray, Features, Index, Rows
+from riskset._types import AnyArray, Features, Index
 from riskset.data.column_storage import DenseColumns, SparseColumns
 from riskset.data.design import Design
 
 __all__ = ["RiskOrderEntries", "RiskColumns"]
 
+T = TypeVar("T")
+"""An array of the host, or of a device."""
 MAX_DENSE_ENTRIES = 1 << 23
 """Of dense columns that are listed at once."""
 
 
-class RiskOrderEntries(NamedTuple):
+class RiskOrderEntries(NamedTuple, Generic[T]):
     """The entries of some columns of the design.
 
     Each column has those from `begin` up to `stop`. `place` (m,) is in risk order, ascending within
@@ -26,8 +28,8 @@ class RiskOrderEntries(NamedTuple):
     columns: Index
     begin: Index
     stop: Index
-    place: AnyArray
-    value: Rows
+    place: T
+    value: T
 
 
 class RiskColumns:
@@ -41,7 +43,7 @@ class RiskColumns:
         self.reach: Features = np.zeros(design.n_features)
         self._sparse = list(self._sort())
 
-    def _sort(self) -> Iterator[RiskOrderEntries]:
+    def _sort(self) -> Iterator[RiskOrderEntries[AnyArray]]:
         design, order = self.design, self.order
         place_of = np.full(design.n_rows, -1, dtype=np.int64)
         place_of[order] = np.arange(order.size)
@@ -64,7 +66,7 @@ class RiskColumns:
             value = table.data if has_values else np.zeros(0)
             yield RiskOrderEntries(part.columns, begin, stop, table.indices, value)
 
-    def batches(self, wanted: Index) -> Iterator[RiskOrderEntries]:
+    def batches(self, wanted: Index) -> Iterator[RiskOrderEntries[AnyArray]]:
         """The entries of some columns, kind by kind, sparse ones first."""
         is_wanted = np.zeros(self.design.n_features, dtype=bool)
         is_wanted[wanted] = True

@@ -172,14 +172,13 @@ def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: i
     gain = -d
     cuts = np.zeros((0, columns.size))
     for _ in range(MAX_ROUNDS):
-        stored = _whole(problem, columns, units @ d)
-        event, rival, gap = _violated(problem.loss, _values(problem, stored))
-        if event.size == 0:
+        stored, violated = _next_cuts(problem, columns, units, d)
+        if not violated.size:
             found = _exactly(problem, stored)
             if found is None:
                 return None
             return bool(found.value[column] * sign > 0) or None
-        cuts = _with_cuts(problem, columns, units, cuts, event, rival, gap)
+        cuts = np.unique(np.concatenate([cuts, violated]), axis=0)
         result = _programme(gain, cuts, bounds)
         if result is None:
             return None
@@ -204,7 +203,8 @@ def _recedes(problem: Problem, direction: Direction) -> bool:
     values = DirectionValues.of(problem.design, problem.loss, direction)
     if _violated(problem.loss, values)[0].size:
         return False
-    values = _values(problem, direction.value) if direction.is_rounded else values
+    if direction.is_rounded:
+        values = DirectionValues.of(problem.design, problem.loss, direction.value)
     return _is_strict(problem.loss, values)
 
 
@@ -217,12 +217,11 @@ def _search(problem: Problem, columns: Index) -> SeparationVerdict:
         return FINITE
     d = programme.score
     for _ in range(MAX_ROUNDS):
-        stored = _whole(problem, columns, programme.units @ d)
-        event, rival, gap = _violated(problem.loss, _values(problem, stored))
-        if event.size == 0:
+        stored, violated = _next_cuts(problem, columns, programme.units, d)
+        if not violated.size:
             direction = _exactly(problem, stored)
             return UNDECIDED if direction is None else SeparationVerdict(direction, True)
-        cuts = _with_cuts(problem, columns, programme.units, programme.cuts, event, rival, gap)
+        cuts = np.unique(np.concatenate([programme.cuts, violated]), axis=0)
         programme = replace(programme, cuts=cuts)
         # What the cuts themselves gain counts as well as the score, whatever its scale.
         found = _programme(cuts.mean(axis=0) - programme.score, cuts, (-1.0, 1.0))
@@ -320,22 +319,20 @@ def _distinct(a: Matrix, b: Matrix) -> list[list[int]]:
     )]  # fmt: skip
 
 
-def _with_cuts(
-    problem: Problem,
-    columns: Index,
-    units: Matrix,
-    bound: Matrix,
-    event: Index,
-    rival: Index,
-    gap: Rows,
-) -> Matrix:
-    """The conditions so far and those of the pairs that violate them most."""
+def _next_cuts(
+    problem: Problem, columns: Index, units: Matrix, d: Features
+) -> tuple[Features, Matrix]:
+    """A direction in stored units (p,), and the conditions that it violates most."""
+    stored = np.zeros(problem.design.n_features)
+    stored[columns] = units @ d
+    stored[columns] /= np.abs(stored).max(initial=1e-300)
+    values = DirectionValues.of(problem.design, problem.loss, stored)
+    event, rival, gap = _violated(problem.loss, values)
     worst = np.argsort(gap)[::-1][:MAX_NEW_CUTS]
     x = problem.design.stored(columns, np.concatenate([event[worst], rival[worst]]))
     cuts = (x[worst.size :] - x[: worst.size]) @ units
-    largest = np.abs(cuts).max(axis=1, keepdims=True)
-    cuts = np.unique(cuts / np.where(largest > 0, largest, 1.0), axis=0)
-    return np.unique(np.concatenate([bound, cuts]), axis=0)
+    largest = np.abs(cuts).max(axis=1, keepdims=True, initial=0.0)
+    return stored, np.unique(cuts / np.where(largest > 0, largest, 1.0), axis=0)
 
 
 def _programme(cost: Features, bound: Matrix, box: object) -> tuple[Features, Rows] | None:
@@ -351,16 +348,6 @@ def _programme(cost: Features, bound: Matrix, box: object) -> tuple[Features, Ro
     if result.status != 0:
         return None
     return np.where(np.abs(result.x) < 1e-8, 0.0, result.x), -result.ineqlin.marginals
-
-
-def _whole(problem: Problem, columns: Index, d: Features) -> Features:
-    direction = np.zeros(problem.design.n_features)
-    direction[columns] = d / np.abs(d).max(initial=1e-300)
-    return direction
-
-
-def _values(problem: Problem, direction: Features) -> DirectionValues:
-    return DirectionValues.of(problem.design, problem.loss, direction)
 
 
 def _violated(loss: Loss, values: DirectionValues) -> tuple[Index, Index, Rows]:
