@@ -119,8 +119,8 @@ class DaskCrew:
         lost: tuple[int, Exception] | None = None
         for k, actor in enumerate(self._actors):
             try:
-                own = () if each is None else (each[k],)
-                answers.append(getattr(actor, method)(*own, *common))
+                first = () if each is None else (each[k],)
+                answers.append(getattr(actor, method)(*first, *common))
             except RuntimeError as error:  # known to be gone
                 lost = (k, error)
         out = []
@@ -128,7 +128,7 @@ class DaskCrew:
             try:
                 out.append(answer.result())
             except (OSError, RuntimeError) as error:
-                # Dask has no exception of its own for a lost worker; the objects raise others.
+                # Dask has no exception for a lost worker; the objects raise others.
                 if "Actor" not in str(error):
                     raise
                 lost = (k, error)

@@ -90,7 +90,7 @@ class Workers:
             for k, item in enumerate(items):
                 for attempt in range(1, self._pool.attempts + 1):
                     try:
-                        found: T = self._pool.result(handles[k])
+                        answer: T = self._pool.result(handles[k])
                         break
                     except self._pool.lost as error:
                         if attempt == self._pool.attempts:
@@ -104,7 +104,7 @@ class Workers:
                             if self._pool.is_lost(handles[later]):
                                 handles[later] = begin(items[later])
                 n_taken = k + 1
-                yield found
+                yield answer
         finally:
             for handle in handles[n_taken:]:
                 self._pool.cancel(handle)

@@ -54,8 +54,8 @@ def code_labels(
                 f"{column} mixes text with other types ({places.row(i)}, value {shown(value)}).",
                 hint="write all of it as text, or all as whole numbers with 0 for censored.",
             )
-    found, place = np.unique(event.astype(np.str_), return_inverse=True)
-    names = found.tolist()
+    distinct, place = np.unique(event.astype(np.str_), return_inverse=True)
+    names = distinct.tolist()
     if censored is None:
         raise InputError(
             f"{column} holds the labels {listed(names)}, but it is not known which of them means "

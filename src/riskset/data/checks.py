@@ -169,8 +169,8 @@ def missing_rows(array: AnyArray) -> NDArray[np.bool_]:
     if array.dtype.kind in "mM":
         return np.isnat(array)
     if array.dtype.kind in "OT":
-        found = np.fromiter(map(is_missing, array.flat), dtype=bool, count=array.size)
-        return found.reshape(array.shape)
+        is_absent = np.fromiter(map(is_missing, array.flat), dtype=bool, count=array.size)
+        return is_absent.reshape(array.shape)
     return np.zeros(array.shape, dtype=bool)
 
 

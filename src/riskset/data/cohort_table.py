@@ -46,8 +46,8 @@ class CohortTableFile:
     ) -> Table:
         """The table; of a CSV file, columns `exact` are kept as they are written."""
         named = (*exact, *([] if self.id is None else [self.id]))
-        own = dict.fromkeys(named, (as_key,)) | dict.fromkeys(as_text, ())
-        rules = TextRules(lambda _: own)
+        casts = dict.fromkeys(named, (as_key,)) | dict.fromkeys(as_text, ())
+        rules = TextRules(lambda _: casts)
         return open_file(database, self.path, table=self.table, rules=rules).table()
 
 

@@ -116,15 +116,15 @@ class ColumnRoles:
         _check_distinct(named)
         # Not a copy of itself: a class of keywords may have more fields than these.
         known = {one.name: getattr(self, one.name) for one in fields(ColumnRoles)}
-        found = ColumnRoles(**(known | _recognised(columns, named)))
+        roles = ColumnRoles(**(known | _recognised(columns, named)))
         for role, what in REQUIRED.items():
-            if getattr(found, role) is None:
+            if getattr(roles, role) is None:
                 raise InputError(
                     f"it is not clear which column of {place} holds {what}; it has "
                     f"{', '.join(map(repr, columns[:12]))}{', ...' if columns[12:] else ''}.",
                     hint=f"name it with `{role}`.",
                 )
-        return found
+        return roles
 
     def covariates_among(self, columns: Sequence[str]) -> tuple[str, ...]:
         """All columns without a role."""
@@ -192,10 +192,10 @@ def _recognised(columns: Sequence[str], named: Mapping[str, tuple[str, ...]]) ->
     free = {name.lower(): name for name in reversed(columns) if name not in taken}
     in_any_case = {name.lower() for name in columns}
     is_ohdsi = any(name in in_any_case for name in OHDSI["id"])
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for known in (OUTCOME, OHDSI if is_ohdsi else {}):
         for role, names in known.items():
             name = next((name for name in names if name in free), None)
-            if name is not None and role not in named and role not in found:
-                found[role] = free[name]
-    return found
+            if name is not None and role not in named and role not in roles:
+                roles[role] = free[name]
+    return roles

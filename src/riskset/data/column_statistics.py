@@ -115,26 +115,26 @@ def divided(design: Design, by: Features) -> Design:
 
 def digests(design: Design) -> list[bytes]:
     """A fingerprint of the rows and values of each column: equal ones are equal columns."""
-    found = [b""] * design.n_features
+    fingerprints = [b""] * design.n_features
     every = np.arange(design.n_rows)
     for part in design.parts:
         if not isinstance(part, SparseColumns):
             continue
         indptr, row, values = part.to_csc(every)
         for s, j in enumerate(part.columns.tolist()):
-            own = slice(indptr[s], indptr[s + 1])
-            found[j] = _digest(row[own], values[own] * design.scale[j])
+            entries = slice(indptr[s], indptr[s + 1])
+            fingerprints[j] = _digest(row[entries], values[entries] * design.scale[j])
     for j, x in _dense_columns(design):
         at = np.flatnonzero(x)
-        found[j] = _digest(at, x[at])
-    return found
+        fingerprints[j] = _digest(at, x[at])
+    return fingerprints
 
 
 def _digest(rows: Index, values: Rows) -> bytes:
-    found = hashlib.blake2b(np.ascontiguousarray(rows, dtype=np.int64).tobytes(), digest_size=16)
+    digest = hashlib.blake2b(np.ascontiguousarray(rows, dtype=np.int64).tobytes(), digest_size=16)
     if (values != 1).any():  # however its zeros and ones are stored
-        found.update(b"values" + np.ascontiguousarray(values).tobytes())
-    return found.digest()
+        digest.update(b"values" + np.ascontiguousarray(values).tobytes())
+    return digest.digest()
 
 
 def _dense_columns(design: Design) -> Iterator[tuple[int, AnyArray]]:

@@ -1,7 +1,7 @@
 """CSV files as tables of the embedded database: read as text, and typed by riskset's rules.
 
-The database never guesses. Each column has a few readings, tried in order; the first that fits
-every value of the file decides its type, and a column that fits no reading stays text.
+The database never guesses. Each column has a few casts, tried in order; the first that fits every
+value of the file decides its type, and a column that fits none stays text.
 """
 
 import csv
@@ -77,13 +77,13 @@ def as_key(sql: str) -> str:
 class TextRules:
     """How a CSV file is read.
 
-    `readings` gets the names of the columns and returns the readings of those that do not have the
+    `casts` gets the names of the columns and returns the casts of those that do not have the
     usual ones (whole numbers, numbers, true and false, ISO dates); without any, a column is text.
     With `bare_tabs`, quotes in a file that is separated by tabs are ordinary letters, unless every
     name in its first line is in quotes.
     """
 
-    readings: Callable[[Sequence[str]], Mapping[str, Sequence[CsvCast]]] = lambda names: {}
+    casts: Callable[[Sequence[str]], Mapping[str, Sequence[CsvCast]]] = lambda names: {}
     bare_tabs: bool = False
 
 
@@ -102,11 +102,11 @@ def open_csv(database: Database, path: Path, rules: TextRules) -> StoredTable:
     """
     layout = _layout(path, rules.bare_tabs)
     check_case(layout.names, path.name)
-    own = rules.readings(layout.names)
-    readings = [list(own.get(name, USUAL)) for name in layout.names]
+    given = rules.casts(layout.names)
+    casts = [list(given.get(name, USUAL)) for name in layout.names]
     with _explaining_lines(path, layout):
-        columns, staged = _typed(database, _source(path, layout), readings)
-    texts = [k for k, own in enumerate(readings) if not own]
+        columns, staged = _typed(database, _source(path, layout), casts)
+    texts = [k for k, of_column in enumerate(casts) if not of_column]
     _refuse_nul(database, staged, path.name, {f"c{k}": layout.names[k] for k in texts})
     named = zip(columns, layout.names, strict=True)
     listed = ", ".join(f"{column} AS {quoted(name)}" for column, name in named)
@@ -258,58 +258,58 @@ def _is_present(sql: str) -> str:
 
 
 def _typed(
-    database: Database, source: str, readings: Sequence[list[CsvCast]]
+    database: Database, source: str, casts: Sequence[list[CsvCast]]
 ) -> tuple[list[str], str]:
-    """SQL of the columns, of the types that their readings give, and the table that has them.
+    """SQL of the columns, of the types that their casts give, and the table that has them.
 
-    One value that a reading does not fit rules it out, so the first rows may rule out, but only the
+    One value that does not fit a cast rules it out, so the first rows may rule out, but only the
     whole file decides.
     """
-    _rule_out(database, f"(SELECT * FROM {source} LIMIT {ROWS_OF_FIRST_LOOK})", readings)
+    _rule_out(database, f"(SELECT * FROM {source} LIMIT {ROWS_OF_FIRST_LOOK})", casts)
     while True:
         staged = database.new_name()
-        database.execute(f"CREATE TEMP TABLE {staged} AS {_first_reading(source, readings)}")
-        counts = "".join(f", count(c{k})" for k in range(len(readings)))
+        database.execute(f"CREATE TEMP TABLE {staged} AS {_first_cast(source, casts)}")
+        counts = "".join(f", count(c{k})" for k in range(len(casts)))
         n_odd, *n = database.row(f"SELECT count(*) FILTER (is_odd){counts} FROM {staged}")
         if not n_odd:
             break
         database.execute(f"DROP TABLE {staged}")
-        _rule_out(database, source, readings)
+        _rule_out(database, source, casts)
     columns = [
         f"c{k}"
-        if own and n[k]
+        if of_column and n[k]
         else f"(CASE WHEN {_is_present(f'c{k}')} THEN c{k} END)"
-        if not own
+        if not of_column
         else "CAST(NULL AS VARCHAR)"
-        for k, own in enumerate(readings)
+        for k, of_column in enumerate(casts)
     ]
     return columns, staged
 
 
-def _first_reading(source: str, readings: Sequence[list[CsvCast]]) -> str:
-    """Query of the first reading of each column, with `is_odd` where a value does not fit it."""
-    values = [f"{own[0](f'c{k}')} AS v{k}" for k, own in enumerate(readings) if own]
+def _first_cast(source: str, casts: Sequence[list[CsvCast]]) -> str:
+    """Query of the first cast of each column, with `is_odd` where a value does not fit it."""
+    values = [f"{of_column[0](f'c{k}')} AS v{k}" for k, of_column in enumerate(casts) if of_column]
     odd = [
         f"(CASE WHEN v{k} IS NULL THEN coalesce({_is_present(f'c{k}')}, false) ELSE false END)"
-        for k, own in enumerate(readings)
-        if own
+        for k, of_column in enumerate(casts)
+        if of_column
     ]
-    listed = [f"{'v' if own else 'c'}{k} AS c{k}" for k, own in enumerate(readings)]
+    listed = [f"{'v' if of_column else 'c'}{k} AS c{k}" for k, of_column in enumerate(casts)]
     return (
         f"SELECT {', '.join(listed)}, {' OR '.join(odd) or 'false'} AS is_odd "
         f"FROM (SELECT {', '.join(['*', *values])} FROM {source})"
     )
 
 
-def _rule_out(database: Database, source: str, readings: Sequence[list[CsvCast]]) -> None:
-    """Take out the readings that some value of the source does not fit."""
+def _rule_out(database: Database, source: str, casts: Sequence[list[CsvCast]]) -> None:
+    """Take out the casts that some value of the source does not fit."""
     tests = [
-        f"count(*) FILTER ({_is_present(f'c{k}')} AND {reading(f'c{k}')} IS NULL)"
-        for k, own in enumerate(readings)
-        for reading in own
+        f"count(*) FILTER ({_is_present(f'c{k}')} AND {one(f'c{k}')} IS NULL)"
+        for k, of_column in enumerate(casts)
+        for one in of_column
     ]
     if not tests:
         return
-    found = iter(database.row(f"SELECT {', '.join(tests)} FROM {source}"))
-    for own in readings:
-        own[:] = [reading for reading in own if not next(found)]
+    n_unfit = iter(database.row(f"SELECT {', '.join(tests)} FROM {source}"))
+    for of_column in casts:
+        of_column[:] = [one for one in of_column if not next(n_unfit)]

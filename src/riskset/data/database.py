@@ -25,7 +25,7 @@ __all__ = [
     "checked_amount",
     "local_times",
     "quoted",
-    "reading",
+    "file_errors",
     "text",
 ]
 
@@ -91,7 +91,7 @@ class StoredTable:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        with reading(self.file):
+        with file_errors(self.file):
             return int(self.database.row(f"SELECT count(*) FROM {self.view}")[0])
 
     def table(self) -> Table:
@@ -109,7 +109,7 @@ class StoredTable:
     def fetch(self, names: Sequence[str]) -> "pa.Table":
         """Some columns as an Arrow table, rows in the order of the file."""
         wanted = ", ".join(map(quoted, names))
-        with reading(self.file):
+        with file_errors(self.file):
             return self.database.sql(f"SELECT {wanted} FROM {self.view}").to_arrow_table()
 
 
@@ -166,8 +166,8 @@ class Database:
 
     def row(self, query: str) -> tuple[Any, ...]:
         """The only row of a query."""
-        (found,) = self._connection.execute(query).fetchall()
-        return tuple(found)
+        (row,) = self._connection.execute(query).fetchall()
+        return tuple(row)
 
     def execute(self, statement: str) -> None:
         """Run a statement."""
@@ -300,7 +300,7 @@ OWN_FAULTS = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserExce
 
 
 @contextmanager
-def reading(file: str, *, is_own: bool = False) -> Iterator[None]:
+def file_errors(file: str, *, is_own: bool = False) -> Iterator[None]:
     """Turn an error of the database about a file into an `InputError`.
 
     Without a `file`, errors pass as they are. If the statement is our own (`is_own`), so do those

@@ -254,11 +254,11 @@ class Design:
         return cls.of_contents(read_contents(Path(path), verify=verify), path)
 
     @classmethod
-    def of_contents(cls, found: Contents, path: str | PathLike[str]) -> "Design":
+    def of_contents(cls, file: Contents, path: str | PathLike[str]) -> "Design":
         """The design of a file that is open."""
-        known = (found.n_rows, found.names, found.keys, found.center, found.scale, found.parts)
-        design = cls(*known, found.factors)
-        object.__setattr__(design, "source", (str(Path(path).absolute()), found.checksum))
+        known = (file.n_rows, file.names, file.keys, file.center, file.scale, file.parts)
+        design = cls(*known, file.factors)
+        object.__setattr__(design, "source", (str(Path(path).absolute()), file.checksum))
         return design
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:

@@ -243,8 +243,8 @@ def _center(
     for s in range(q):
         starts = [(b * q + s) * block_rows for b in range(n_blocks)]
         x = np.concatenate([draft.read(name, start, block_rows) for start in starts])[:n_rows]
-        found = dense_part(columns[s : s + 1], [x], n_rows, center, scale)
-        for start, block in zip(starts, found.blocks, strict=True):
+        part = dense_part(columns[s : s + 1], [x], n_rows, center, scale)
+        for start, block in zip(starts, part.blocks, strict=True):
             draft.write(name, start, block)
 
 

@@ -240,10 +240,10 @@ def _to_disk(stream: BinaryIO) -> None:
 def _checksum(stream: BinaryIO, start: int, size: int) -> int:
     """CRC-32 of bytes of a file; the checksum of a file cut short is another one."""
     stream.seek(start)
-    found = 0
+    crc = 0
     while size and (piece := stream.read(min(STEP, size))):
-        found, size = zlib.crc32(piece, found), size - len(piece)
-    return found
+        crc, size = zlib.crc32(piece, crc), size - len(piece)
+    return crc
 
 
 # -------------------------------------------------------------------------------------- reading
@@ -277,8 +277,8 @@ def read_contents(path: Path, *, verify: bool = True) -> Contents:
         if verify:
             for name, about in head["arrays"].items():
                 size = Section(about["dtype"], tuple(about["shape"])).nbytes
-                found = _checksum(stream, start + about["offset"], size)
-                if f"{found:08x}" != about["crc32"]:
+                crc = _checksum(stream, start + about["offset"], size)
+                if f"{crc:08x}" != about["crc32"]:
                     _complain_damaged(path, f"the bytes of its array {name!r} have changed")
         pages = _mapped(stream)
 

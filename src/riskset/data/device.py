@@ -94,15 +94,15 @@ class DeviceDesign:
             panels = _panels(stored.part)
             step = max(8, PARTIAL_NUMBERS // (panels * n_lanes))
             for a in range(0, slots.size, step):
-                own = slots[a : a + step]
-                partial = self.backend.empty((panels, own.size, n_lanes), np.dtype(np.float64))
-                self._cross_part(stored, own, r, power, partial)
+                some = slots[a : a + step]
+                partial = self.backend.empty((panels, some.size, n_lanes), np.dtype(np.float64))
+                self._cross_part(stored, some, r, power, partial)
                 self._launch(
                     "combine_panels",
                     partial=partial,
                     to=self.backend.upload(at[a : a + step]),
                     n_panels=panels,
-                    n_columns=own.size,
+                    n_columns=some.size,
                     width=width,
                     n_lanes=n_lanes,
                     out=out,

@@ -128,12 +128,12 @@ def check_form(form: type[F], content: object, *, file: str, hint: str) -> F:
 def _said(wrong: Mapping[str, Any]) -> str:
     """One fault of a document in words: the path of the value, what it must be, what it is."""
     path = "/".join(str(step) for step in wrong["loc"])
-    own = wrong["ctx"]["error"] if wrong["type"] == "value_error" else None
-    message = str(own) if own is not None else wrong["msg"][0].lower() + wrong["msg"][1:]
+    reason = wrong["ctx"]["error"] if wrong["type"] == "value_error" else None
+    message = str(reason) if reason is not None else wrong["msg"][0].lower() + wrong["msg"][1:]
     place = f"`{path}`: " if path else ""
     if wrong["type"] == "missing":
         return f"{place}this key is missing"
-    if own is not None:
+    if reason is not None:
         return f"{place}{message}"
     return f"{place}{message}, but it is {_shown(wrong['input'])}"
 

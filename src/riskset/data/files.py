@@ -12,7 +12,7 @@ import pyarrow.parquet
 
 from riskset._errors import InputError
 from riskset.data.csv_file import TextRules, as_key, open_csv
-from riskset.data.database import Database, StoredTable, local_times, quoted, reading, text
+from riskset.data.database import Database, StoredTable, file_errors, local_times, quoted, text
 from riskset.data.table import pandas_index
 
 __all__ = ["Identifiers", "file_format", "has_zones", "open_file"]
@@ -73,10 +73,10 @@ def open_file(
             f"{path.name} is not one.",
             hint="leave it out.",
         )
-    with reading(path.name):
+    with file_errors(path.name):
         if format_ == "csv":
-            own = TextRules(lambda names: dict.fromkeys(identifiers(names), (as_key,)))
-            return open_csv(database, path, rules or own)
+            default = TextRules(lambda names: dict.fromkeys(identifiers(names), (as_key,)))
+            return open_csv(database, path, rules or default)
         if format_ == "parquet":
             return _open_parquet(database, path)
         if format_ == "arrow":

@@ -120,13 +120,13 @@ def _arrow_column(frame: "nw.DataFrame[Any]", name: str) -> "pa.Array":
         if isinstance(type_, np.dtype) and not type_.isnative:  # as files of other programs have it
             values = column.to_numpy().astype(type_.newbyteorder("="))
             return pa.array(values, from_pandas=True)
-        found = column.to_arrow()
+        array = column.to_arrow()
         is_object = isinstance(type_, np.dtype) and type_.kind == "O"
-        if is_object and pa.types.is_timestamp(found.type) and found.type.tz is not None:
+        if is_object and pa.types.is_timestamp(array.type) and array.type.tz is not None:
             # Values may have different zones, but a column of Arrow has only one.
             clocks = [None if v is None else v.replace(tzinfo=None) for v in column.to_list()]
             return pa.array(clocks, from_pandas=True)
-        return found
+        return array
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         objects = column.to_list()
         if all(_kind_of_object(value) == "numbers" for value in objects):
@@ -248,8 +248,8 @@ class FrameEncoder:
             table.need(name)
         maybe = [name for name in names if name in table.texts]
         ahead = _Ahead(table, maybe)
-        found = {name: find_levels(table, name, ahead[name]) for name in maybe}
-        encoder = cls(names, {name: levels for name, levels in found.items() if levels})
+        levels_of = {name: find_levels(table, name, ahead[name]) for name in maybe}
+        encoder = cls(names, {name: levels for name, levels in levels_of.items() if levels})
         encoder._check_feature_names(table)
         covariates = _Covariates(encoder, table)
         design = encoder._design(covariates, table)

@@ -120,7 +120,7 @@ def code_columns(values: object, name: str, n_rows: int, places: Places) -> tupl
     coded = [as_codes(column, name, n_rows, places) for column in columns]
     if len(coded) == 1:
         return coded[0]
-    codes, names = combine([(own, labels.tolist()) for own, labels in coded], n_rows)
+    codes, names = combine([(code, labels.tolist()) for code, labels in coded], n_rows)
     labels = np.empty(len(names), dtype=object)
     labels[:] = names
     return codes, labels
@@ -131,12 +131,12 @@ def combine(
 ) -> tuple[Index, list[tuple[object, ...]]]:
     """Combinations that occur of several columns of codes, as codes and tuples of labels."""
     codes = np.zeros(n_rows, dtype=np.int64)
-    found: list[tuple[object, ...]] = [()]
-    for own, labels in coded:
-        pairs, codes = np.unique(codes * len(labels) + own, return_inverse=True)
+    tuples: list[tuple[object, ...]] = [()]
+    for code, labels in coded:
+        pairs, codes = np.unique(codes * len(labels) + code, return_inverse=True)
         codes = codes.reshape(-1).astype(np.int64)
-        found = [(*found[k // len(labels)], labels[k % len(labels)]) for k in pairs.tolist()]
-    return codes, found
+        tuples = [(*tuples[k // len(labels)], labels[k % len(labels)]) for k in pairs.tolist()]
+    return codes, tuples
 
 
 def as_keys(values: object, name: str, n_rows: int | None, places: Places) -> AnyArray:
@@ -182,16 +182,16 @@ def _from_objects(
     kind = next(iter(kinds), "text")
     if kind not in ("text", "boolean", "number"):
         return array
-    found: AnyArray = np.full(array.size, "" if kind == "text" else 0, dtype=object)
+    filled: AnyArray = np.full(array.size, "" if kind == "text" else 0, dtype=object)
     if kind != "number":
-        found[present] = array[present]
-        return found.astype(np.str_ if kind == "text" else np.bool_)
+        filled[present] = array[present]
+        return filled.astype(np.str_ if kind == "text" else np.bool_)
     values = [_plain_number(value) for value in array[present].tolist()]
-    found[present] = np.fromiter(values, dtype=object, count=len(values))
+    filled[present] = np.fromiter(values, dtype=object, count=len(values))
     large = np.zeros(array.size, dtype=bool)
     large[present] = [isinstance(v, float) and np.isfinite(v) and abs(v) >= EXACT for v in values]
     _complain_inexact(large, array, column, places)
-    return _numbers(found)
+    return _numbers(filled)
 
 
 def _numbers(values: AnyArray) -> AnyArray:

@@ -169,13 +169,13 @@ def level_codes(
     kind = kind_of(array.type)
     if kind == "category":
         known = {level: code for code, level in enumerate(levels)}
-        found = [
+        parts = [
             np.array(
                 [known.get(_level_text(v), -1) for v in chunk.dictionary.to_pylist()], np.int32
             )[chunk.indices.to_numpy(zero_copy_only=False)]
             for chunk in array.chunks
         ]
-        codes = np.concatenate(found) if found else np.zeros(0, np.int32)
+        codes = np.concatenate(parts) if parts else np.zeros(0, np.int32)
     elif kind == "text" or pa.types.is_integer(array.type):
         text = array.cast(pa.large_string())
         at = pc.index_in(text, value_set=pa.array(levels, pa.large_string()))

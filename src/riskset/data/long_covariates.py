@@ -172,22 +172,22 @@ def _long(
 
 def _check_rows(long: StoredDesign, table: Table) -> None:
     """The rows of the file must be those of the table, in the same order."""
-    keys, found = table.words.row_keys, long.contents.row_keys
+    keys, stored = table.words.row_keys, long.contents.row_keys
     assert keys is not None
-    assert found is not None
+    assert stored is not None
     file, place = long.path.name, table.words.place
     remedy = f"build {file} again from this table, or pass the table it was built from."
-    if found.size != keys.size:
+    if stored.size != keys.size:
         raise InputError(
-            f"{file} has {found.size:,} rows, but {place} has {keys.size:,}.", hint=remedy
+            f"{file} has {stored.size:,} rows, but {place} has {keys.size:,}.", hint=remedy
         )
-    if keys.dtype.kind != found.dtype.kind:  # one holds text
-        keys, found = keys.astype(str), found.astype(str)
-    differ = keys != found
+    if keys.dtype.kind != stored.dtype.kind:  # one holds text
+        keys, stored = keys.astype(str), stored.astype(str)
+    differ = keys != stored
     if differ.any():
         at = int(np.argmax(differ))
         raise InputError(
             f"the rows of {file} are not those of {place}: {int(differ.sum()):,} of {keys.size:,} "
-            f"differ (first: {table.words.row(at)}, where the file has {found[at]!s}).",
+            f"differ (first: {table.words.row(at)}, where the file has {stored[at]!s}).",
             hint=remedy,
         )

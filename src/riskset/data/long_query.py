@@ -150,10 +150,10 @@ class LongQuery:
             f"min({value}) AS low, max({value}) AS high FROM {self._source} GROUP BY 1 ORDER BY 1"
         ).to_arrow_table()
         n, low, high = (table.column(name).to_numpy() for name in ("n", "low", "high"))
-        found = table.column("key").to_pylist()
-        if wanted is None and not found:
+        keys = table.column("key").to_pylist()
+        if wanted is None and not keys:
             raise self._empty_complaint()
-        if None in found:
+        if None in keys:
             raise self._missing_complaint(self.columns.covariate)
         # The database sorts NaN above infinity, so the extremes show every bad value.
         if self._value and (
@@ -164,36 +164,36 @@ class LongQuery:
             raise self._value_complaint()
         ones = (low == 1) & (high == 1)
         if wanted is not None:
-            found, n, ones = self._only(wanted, found, n, ones)
+            keys, n, ones = self._only(wanted, keys, n, ones)
         place = np.concatenate([np.flatnonzero(ones), np.flatnonzero(~ones)])
-        return LongTableColumns(tuple(found), place, n[place].astype(np.int64), int(ones.sum()))
+        return LongTableColumns(tuple(keys), place, n[place].astype(np.int64), int(ones.sum()))
 
     def _only(
-        self, wanted: Sequence[int | str], found: list[int | str], n: AnyArray, ones: AnyArray
+        self, wanted: Sequence[int | str], keys: list[int | str], n: AnyArray, ones: AnyArray
     ) -> tuple[list[int | str], AnyArray, AnyArray]:
         """The columns wanted, in their order; the others are counted as left out."""
         as_text = bool(wanted) and isinstance(wanted[0], str) != self._covariate.is_text
-        at = {str(key) if as_text else key: k for k, key in enumerate(found)}
+        at = {str(key) if as_text else key: k for k, key in enumerate(keys)}
         source = np.array([at.get(str(key) if as_text else key, -1) for key in wanted], np.int64)
-        if found and (source < 0).all():
+        if keys and (source < 0).all():
             raise InputError(
-                f"none of the {len(found):,} covariates of {self.place} (such as "
-                f"{self.columns.covariate} {found[0]!r}) is one of the {len(wanted):,} of the fit "
+                f"none of the {len(keys):,} covariates of {self.place} (such as "
+                f"{self.columns.covariate} {keys[0]!r}) is one of the {len(wanted):,} of the fit "
                 f"(such as {wanted[0]!r}).",
                 hint="write the covariate keys as at the fit, or check which column they are in; "
                 "rows without any entry are legal, and so is a table without entries.",
             )
         n = np.append(n, 0)
         left_out = int(n.sum() - n[source].sum())
-        self.n_dropped["unseen_covariates"] = len(found) - int((source >= 0).sum())
+        self.n_dropped["unseen_covariates"] = len(keys) - int((source >= 0).sum())
         self.n_dropped["entries_of_unseen_covariates"] = left_out
         return list(wanted), n[source], np.append(ones, True)[source]
 
-    def entries(self, found: LongTableColumns) -> Entries:
+    def entries(self, order: LongTableColumns) -> Entries:
         """Stream the entries into their columns."""
-        covariate, columns = self._key_table([found.keys[j] for j in found.place], self._covariate)
-        indptr = np.append(0, np.cumsum(found.count)).astype(np.int64)
-        first_value = int(indptr[found.n_ones])
+        covariate, columns = self._key_table([order.keys[j] for j in order.place], self._covariate)
+        indptr = np.append(0, np.cumsum(order.count)).astype(np.int64)
+        first_value = int(indptr[order.n_ones])
         indices = np.empty(int(indptr[-1]), np.int32)
         values = np.empty(indices.size - first_value)
         next_slot = indptr[:-1].copy()
@@ -215,17 +215,17 @@ class LongQuery:
                 append_entries(row, column, value_of, next_slot, first_value, indices, values)
         if is_unknown:
             raise self._unknown_row_complaint()
-        return Entries(indptr, indices, values, found.place, found.n_ones)
+        return Entries(indptr, indices, values, order.place, order.n_ones)
 
-    def sorted_entries(self, found: LongTableColumns) -> Iterator[tuple[AnyArray, AnyArray, Rows]]:
-        """Row, column of `found` and value of all entries, by block of rows, column, row, value.
+    def sorted_entries(self, order: LongTableColumns) -> Iterator[tuple[AnyArray, AnyArray, Rows]]:
+        """Row, column of `order` and value of all entries, by block of rows, column, row, value.
 
         The database sorts them by one number, and spills what is too large for its memory. Without
         a column of values the values are empty.
         """
-        covariate, columns = self._key_table([found.keys[j] for j in found.place], self._covariate)
-        p, inside = found.count.size, (1 << SHIFT) - 1
-        has_values = self._value is not None and found.n_ones < p
+        covariate, columns = self._key_table([order.keys[j] for j in order.place], self._covariate)
+        p, inside = order.count.size, (1 << SHIFT) - 1
+        has_values = self._value is not None and order.n_ones < p
         value = f", {self._value} AS value" if has_values else ""
         at = "CAST(r.at AS BIGINT)"
         relation = self.database.sql(
@@ -311,12 +311,12 @@ class LongQuery:
         )
 
     def repeated_complaint(
-        self, found: LongTableColumns, repeated: int, total: int, place: int, row: int
+        self, order: LongTableColumns, repeated: int, total: int, place: int, row: int
     ) -> InputError:
         """The error that names the first row and covariate given twice: `row` and `place`."""
         key = self.row_keys[row]
         words = self._entry_words(
-            key.item() if isinstance(key, np.generic) else key, found.keys[place]
+            key.item() if isinstance(key, np.generic) else key, order.keys[place]
         )
         return InputError(
             f"in {self.place}, {repeated:,} of {total:,} entries have a row "

@@ -17,7 +17,7 @@ import numpy as np
 from riskset._errors import InputError
 from riskset._types import AnyArray, Index
 from riskset.data.column_storage import SHIFT, StoredColumns
-from riskset.data.database import StoredTable, reading
+from riskset.data.database import StoredTable, file_errors
 from riskset.data.design import Design
 from riskset.data.design_build import Block, DesignLayout, Spool, lay_out
 from riskset.data.design_map import Contents, read_contents
@@ -71,24 +71,24 @@ def find_columns(
                 raise InputError.unknown_name("column", name, columns, place=place)
         return LongColumns(names[0], names[1], names[2] if len(names) == 3 else None)
     lower = {name.lower(): name for name in columns}
-    found = [next((lower[n] for n in known if n in lower), None) for known in KNOWN_NAMES]
+    named = [next((lower[n] for n in known if n in lower), None) for known in KNOWN_NAMES]
     if row in columns:
-        found[0] = row
+        named[0] = row
     listed = ", ".join(map(repr, columns))
     how = "name the columns with `covariate_columns=('row', 'covariate', 'value')`"
-    if found[0] is None or found[1] is None:
-        lacks = "row" if found[0] is None else "covariate"
+    if named[0] is None or named[1] is None:
+        lacks = "row" if named[0] is None else "covariate"
         raise InputError(
             f"it is not clear which column of {place} identifies the {lacks}; it has {listed}.",
             hint=f"{how}, or call them rowId, covariateId and covariateValue.",
         )
-    if found[2] is None and len(columns) > 2:
+    if named[2] is None and len(columns) > 2:
         raise InputError(
             f"it is not clear which column of {place} holds the value; it has {listed}.",
-            hint=f"{how}, or with `covariate_columns=({found[0]!r}, {found[1]!r})` if every "
+            hint=f"{how}, or with `covariate_columns=({named[0]!r}, {named[1]!r})` if every "
             "value is 1.",
         )
-    return LongColumns(found[0], found[1], found[2])
+    return LongColumns(named[0], named[1], named[2])
 
 
 def long_design(
@@ -109,23 +109,23 @@ def long_design(
     none of `keys`.
     """
     check_options(duplicates, unknown_rows)
-    with reading(stored.file):
+    with file_errors(stored.file):
         reader = LongQuery(stored, columns, row_keys, drop_unknown=unknown_rows == "drop")
-        columns_found = reader.count(keys)
-        entries = reader.entries(columns_found)
+        order = reader.count(keys)
+        entries = reader.entries(order)
     n_dropped = dict(reader.n_dropped)
     repeated = _sort_rows(entries)
     if repeated.any():
         if duplicates == "error":
-            first = _first_repeated(columns_found, entries, repeated)
+            first = _first_repeated(order, entries, repeated)
             total = int(entries.indices.size)
-            raise reader.repeated_complaint(columns_found, int(repeated.sum()), total, *first)
+            raise reader.repeated_complaint(order, int(repeated.sum()), total, *first)
         before = entries.indices.size
         entries = _merged(entries, repeated, duplicates)
         n_dropped["repeated_entries"] = before - entries.indices.size
     n_dropped["zero_entries"] = int(np.count_nonzero(entries.values == 0))
-    design = _design(columns_found.keys, entries, row_keys.size)
-    n_occurring = int(np.count_nonzero(columns_found.count))
+    design = _design(order.keys, entries, row_keys.size)
+    n_occurring = int(np.count_nonzero(order.count))
     return LongDesign(design, {name: n for name, n in n_dropped.items() if n}, n_occurring)
 
 
@@ -165,11 +165,11 @@ def _sort_rows(entries: Entries) -> Index:
     return repeated
 
 
-def _first_repeated(found: LongTableColumns, entries: Entries, repeated: Index) -> tuple[int, int]:
+def _first_repeated(order: LongTableColumns, entries: Entries, repeated: Index) -> tuple[int, int]:
     """Column of the design and row of the first entry that was given twice."""
-    j = min(np.flatnonzero(repeated), key=lambda j: int(found.place[j]))
+    j = min(np.flatnonzero(repeated), key=lambda j: int(order.place[j]))
     rows, _ = entries.column(int(j))
-    return int(found.place[j]), int(rows[:-1][rows[1:] == rows[:-1]][0])
+    return int(order.place[j]), int(rows[:-1][rows[1:] == rows[:-1]][0])
 
 
 def _merged(entries: Entries, repeated: Index, how: Duplicates) -> Entries:
@@ -234,11 +234,11 @@ def long_design_in_file(
     """As `long_design` of all covariates, built in the file `path` and opened."""
     check_options(duplicates, unknown_rows)
     check_target(path)
-    with reading(stored.file):
+    with file_errors(stored.file):
         reader = LongQuery(stored, columns, row_keys, drop_unknown=unknown_rows == "drop")
-        found = reader.count(None)
-        with Spool(path.absolute().parent, found.count.size) as spool:
-            blocks = _Blocks(reader, found, duplicates)
+        order = reader.count(None)
+        with Spool(path.absolute().parent, order.count.size) as spool:
+            blocks = _Blocks(reader, order, duplicates)
             for block in blocks:
                 spool.add(block)
             n_dropped = {
@@ -252,9 +252,9 @@ def long_design_in_file(
                 "unknown_rows": unknown_rows,
                 "n_dropped": {name: n for name, n in n_dropped.items() if n},
             }
-            names, place = tuple(map(str, found.keys)), found.place
+            names, place = tuple(map(str, order.keys)), order.place
             plan = DesignLayout(
-                row_keys.size, names, found.keys, place, blocks.groups(), row_keys, about
+                row_keys.size, names, order.keys, place, blocks.groups(), row_keys, about
             )
             lay_out(path, spool, plan)
     return stored_long_design(path, read_contents(path, verify=False))
@@ -269,21 +269,21 @@ def stored_long_design(path: Path, contents: Contents) -> LongDesign:
 class _Blocks:
     """Entries as blocks; those of a row and covariate merged into one, and counted (`repeated`)."""
 
-    def __init__(self, reader: LongQuery, found: LongTableColumns, duplicates: Duplicates) -> None:
-        self._reader, self._found, self._duplicates = reader, found, duplicates
-        self.repeated = np.zeros(found.count.size, np.int64)
+    def __init__(self, reader: LongQuery, order: LongTableColumns, duplicates: Duplicates) -> None:
+        self._reader, self._order, self._duplicates = reader, order, duplicates
+        self.repeated = np.zeros(order.count.size, np.int64)
         self._first: tuple[int, int] | None = None
 
     def groups(self) -> list[Index]:
         """Covariates whose every entry is 1, unless sums make them more, and the others."""
         every = np.arange(self.repeated.size)
-        ones = every < self._found.n_ones
+        ones = every < self._order.n_ones
         if self._duplicates == "sum":
             ones &= self.repeated == 0
         return [every[ones], every[~ones]]
 
     def __iter__(self) -> Iterator[Block]:
-        for number, column, row, value in _by_block(self._reader, self._found):
+        for number, column, row, value in _by_block(self._reader, self._order):
             key = column.astype(np.int64) << SHIFT | row
             again = key[1:] == key[:-1]
             block = Block(number, column, row, value)
@@ -292,9 +292,9 @@ class _Blocks:
             yield block
         if self._duplicates == "error" and self.repeated.any():
             assert self._first is not None
-            total = int(self._found.count.sum())
+            total = int(self._order.count.sum())
             raise self._reader.repeated_complaint(
-                self._found, int(self.repeated.sum()), total, *self._first
+                self._order, int(self.repeated.sum()), total, *self._first
             )
 
     def _merged(self, block: Block, again: AnyArray) -> Block:
@@ -303,7 +303,7 @@ class _Blocks:
         first = np.flatnonzero(np.append(True, ~again))
         if self._duplicates == "error":
             # The first column in the order of the design, and there the first row.
-            place = self._found.place[column[1:][again]]
+            place = self._order.place[column[1:][again]]
             at = int(np.argmin(place))
             mine = (int(place[at]), (block.number << SHIFT) + int(row[1:][again][at]))
             self._first = mine if self._first is None else min(self._first, mine)
@@ -312,16 +312,16 @@ class _Blocks:
         return Block(block.number, column[first], row[first], merged)
 
 
-def _by_block(reader: LongQuery, found: LongTableColumns) -> Iterator[Block]:
+def _by_block(reader: LongQuery, order: LongTableColumns) -> Iterator[Block]:
     """The sorted entries cut into blocks; columns of ones come first and have no values."""
     held: list[tuple[AnyArray, ...]] = []
 
     def cut(arrays: tuple[AnyArray, ...], number: int) -> Block:
         row, column, value = arrays
-        head = int(np.searchsorted(column, found.n_ones)) if value.size else column.size
+        head = int(np.searchsorted(column, order.n_ones)) if value.size else column.size
         return Block(number, column, row & ((1 << SHIFT) - 1), value[head:])
 
-    for row, column, value in reader.sorted_entries(found):
+    for row, column, value in reader.sorted_entries(order):
         of_block = row >> SHIFT
         borders = np.flatnonzero(np.diff(of_block)) + 1
         for start, stop in zip([0, *borders], [*borders, row.size], strict=True):

@@ -37,16 +37,16 @@ def notes_on_columns(
 
 def _notes_on_recognised(table: Table, asked: ColumnRoles, roles: ColumnRoles) -> list[Note]:
     before, after = asked.columns(), roles.columns()
-    found = [
+    recognised = [
         f"column {after[role][0]!r} as {role}"
         for role in ("strata", "weight")
         if role in after and role not in before
     ]
-    if not found:
+    if not recognised:
         return []
     values = {
         "place": Value("name", table.words.place),
-        "listed": Value("name", " and ".join(found)),
+        "listed": Value("name", " and ".join(recognised)),
     }
     return [Note("recognised", (), "{place} has OHDSI's names: took {listed}.", values)]
 

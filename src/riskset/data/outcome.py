@@ -42,7 +42,7 @@ def field_names(array: AnyArray, name: str = "y") -> tuple[str, str]:
             f"{', '.join(map(repr, names))}.",
             hint="make it with riskset.Surv(time, event).",
         )
-    flags = [own for own in names if array.dtype[own].kind == "b"]
+    flags = [field for field in names if array.dtype[field].kind == "b"]
     event = flags[0] if len(flags) == 1 else names[0]
     return event, names[1] if event == names[0] else names[0]
 

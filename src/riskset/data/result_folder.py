@@ -274,12 +274,12 @@ def _copy(stored: StoredTable, path: Path) -> None:
     query = f"SELECT * FROM {stored.view}"
     schema = stored.database.sql(f"{query} LIMIT 0").to_arrow_table().schema
     with (
-        batches(stored.database.sql(query)) as found,
+        batches(stored.database.sql(query)) as stream,
         pyarrow.parquet.ParquetWriter(
             path, schema, compression="zstd", write_page_checksum=True
         ) as writer,
     ):
-        for batch in found:
+        for batch in stream:
             writer.write_batch(batch)
 
 

@@ -126,13 +126,13 @@ def pandas_index(names: Sequence[str], metadata: Mapping[bytes, bytes] | None) -
     once rows were concatenated, sorted or left out. They may have a role that the user
     names, but they are not covariates.
     """
-    found = {name for name in names if INDEX.fullmatch(name)}
+    unnamed = {name for name in names if INDEX.fullmatch(name)}
     try:
         about = json.loads((metadata or {}).get(b"pandas", b"{}"))
         listed = about.get("index_columns", [])
     except (ValueError, AttributeError):
         listed = []
-    return frozenset(found.union(name for name in names if name in listed))
+    return frozenset(unnamed.union(name for name in names if name in listed))
 
 
 def kind_of(type_: "pa.DataType") -> str:
@@ -272,8 +272,8 @@ def keys(table: Table, name: str, array: "pa.ChunkedArray") -> AnyArray:
             hint="name another column, or convert it to text.",
         )
     check_present(table, name, array, OWN_KEY)
-    found = as_keys(_objects(array), name, table.n_rows, table.words.places(name))
-    return found.astype(object) if found.dtype.kind == "U" else found
+    row_keys = as_keys(_objects(array), name, table.n_rows, table.words.places(name))
+    return row_keys.astype(object) if row_keys.dtype.kind == "U" else row_keys
 
 
 def _objects(array: "pa.ChunkedArray") -> AnyArray:

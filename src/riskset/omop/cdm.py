@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from riskset._errors import CohortError, InputError, RisksetWarning, counted
 from riskset._messages import Note, Value
-from riskset.data.database import Database, StoredTable, quoted, reading, text
+from riskset.data.database import Database, StoredTable, file_errors, quoted, text
 from riskset.omop.columns import absent, cast, has_zone, kind
 from riskset.omop.sources import find_tables, is_file_name, open_table_file
 
@@ -222,19 +222,19 @@ class Cdm:
             return
         again = f"SELECT {key} FROM {view} WHERE {key} IS NOT NULL GROUP BY 1 HAVING count(*) > 1"
         stored = self._open(table)
-        with reading(stored.file):
+        with file_errors(stored.file):
             (n,) = self._database.row(f"SELECT count(*) FROM ({again})")
-            found = self._database.sql(f"{again} ORDER BY 1 LIMIT 3").fetchall()
+            examples = self._database.sql(f"{again} ORDER BY 1 LIMIT 3").fetchall()
         if n:
             raise CohortError(
                 "DuplicateId",
                 f"{_place(table, stored)} must have one row for each {key}, but "
                 f"{counted(n, 'value')} {'is' if n == 1 else 'are'} there more than once (such as "
-                f"{', '.join(str(k) for (k,) in found)}).",
+                f"{', '.join(str(k) for (k,) in examples)}).",
                 hint="keep one row for each; where this table was loaded twice, look at the others "
                 "as well.",
                 details={"table": table, "file": stored.file, "column": key, "count": n}
-                | {"ids": [k for (k,) in found]},
+                | {"ids": [k for (k,) in examples]},
             )
 
     def _columns(self, table: str) -> dict[str, str]:
@@ -262,11 +262,11 @@ class Cdm:
     def scratch(self) -> Iterator["Scratch"]:
         """Temporary tables for one question, gone when it is answered."""
         check_open(self._database, self.source)
-        own = Scratch(self._database)
+        tables = Scratch(self._database)
         try:
-            yield own
+            yield tables
         finally:
-            own.drop()
+            tables.drop()
 
     @property
     def database(self) -> Database:
@@ -309,13 +309,13 @@ class Cdm:
                 )
         wanted = [c for c in (*columns, *optional) if c in there]
         casts = {c: cast(quoted(there[c]), stored.types[there[c]], c) for c in wanted}
-        checks = {c: own for c, own in casts.items() if own.present is not None}
+        checks = {c: one for c, one in casts.items() if one.present is not None}
         if checks:
             bad = {c: f"{x.present} IS NOT NULL AND {x.value} IS NULL" for c, x in checks.items()}
             counts = ", ".join(f"count(*) FILTER ({test})" for test in bad.values())
-            with reading(stored.file):
-                found = self._database.row(f"SELECT {counts} FROM {stored.view}")
-            for column, n in zip(bad, found, strict=True):
+            with file_errors(stored.file):
+                n_bad = self._database.row(f"SELECT {counts} FROM {stored.view}")
+            for column, n in zip(bad, n_bad, strict=True):
                 if n:
                     raise self._complaint(stored, place, name, there[column], bad[column], n)
         self._note_zones(stored, place, [there[c] for c in wanted if kind(c) == "date"])
@@ -333,7 +333,7 @@ class Cdm:
         for column in columns:
             if has_zone(stored.types[column]):
                 clock = f"({quoted(column)} AT TIME ZONE 'UTC')"
-                with reading(stored.file):
+                with file_errors(stored.file):
                     (n,) = self._database.row(
                         f"SELECT count(*) FROM {stored.view} "
                         f"WHERE {clock} <> date_trunc('day', {clock})"
@@ -379,7 +379,7 @@ class Cdm:
         if "cdm_source" not in self._tables:
             return None
         view = self.view("cdm_source", (), ("cdm_version",))
-        with reading(CDM, is_own=True):
+        with file_errors(CDM, is_own=True):
             rows = self._database.sql(
                 f"SELECT cdm_version FROM {view} ORDER BY 1 LIMIT 1"
             ).fetchall()
@@ -437,7 +437,7 @@ class Scratch:
     def keep(self, query: str) -> str:
         """The answer of a query as a temporary table; its name."""
         name = self._database.new_name()
-        with reading(CDM, is_own=True):
+        with file_errors(CDM, is_own=True):
             self._database.execute(f"CREATE TEMP TABLE {name} AS {query}")
         self._kept.append(name)
         return name
@@ -462,17 +462,17 @@ class Scratch:
 
     def arrow(self, query: str) -> Any:
         """The answer of a query as an Arrow table."""
-        with reading(CDM, is_own=True):
+        with file_errors(CDM, is_own=True):
             return self._database.sql(query).to_arrow_table()
 
     def row(self, query: str) -> tuple[Any, ...]:
         """The only row of a query."""
-        with reading(CDM, is_own=True):
+        with file_errors(CDM, is_own=True):
             return self._database.row(query)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """The few rows of a query."""
-        with reading(CDM, is_own=True):
+        with file_errors(CDM, is_own=True):
             return [tuple(row) for row in self._database.sql(query).fetchall()]
 
     def drop(self) -> None:

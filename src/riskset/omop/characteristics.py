@@ -35,16 +35,16 @@ def characteristics(cdm: Cdm, cohort: StudyCohort, names: Sequence[str]) -> dict
     for name in names:
         if name not in CHARACTERISTICS:
             raise InputError.unknown_name("characteristic", name, CHARACTERISTICS)
-    found: dict[str, AnyArray] = {}
+    columns: dict[str, AnyArray] = {}
     for name in dict.fromkeys(names):
         if name == "year":
             days = cohort.table.column("index_date").to_numpy(zero_copy_only=False)
-            found[name] = days.astype("datetime64[Y]").astype(np.int64) + 1970
+            columns[name] = days.astype("datetime64[Y]").astype(np.int64) + 1970
         elif name == "age":
-            found[name] = _ages(cdm, cohort)
+            columns[name] = _ages(cdm, cohort)
         else:
-            found[name] = _concepts(cdm, cohort, name)
-    return found
+            columns[name] = _concepts(cdm, cohort, name)
+    return columns
 
 
 def _ages(cdm: Cdm, cohort: StudyCohort) -> AnyArray:

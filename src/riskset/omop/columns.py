@@ -12,7 +12,7 @@ from riskset.data.database import text
 from riskset.data.dates import written_day
 from riskset.data.table import NUMBER
 
-__all__ = ["Cast", "ColumnContent", "absent", "cast", "has_zone", "kind", "readings"]
+__all__ = ["Cast", "ColumnContent", "absent", "cast", "has_zone", "kind", "text_casts"]
 
 ColumnContent = Literal["id", "whole number", "date", "number", "text"]
 
@@ -83,7 +83,7 @@ def absent(column: str) -> str:
     return f"CAST(NULL AS {SQL_TYPE[kind(column)]})"
 
 
-def readings(columns: Sequence[str]) -> Mapping[str, tuple[CsvCast, ...]]:
+def text_casts(columns: Sequence[str]) -> Mapping[str, tuple[CsvCast, ...]]:
     """How the columns of a file of text are read: by the rule of their name, or as text.
 
     A column with a value that does not fit its rule stays text, for `cast` to complain of.

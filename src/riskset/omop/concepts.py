@@ -168,12 +168,12 @@ class ConceptSet:
 
     def stage(self, cdm: Cdm, work: Scratch) -> str:
         """The set as a temporary table with one column, ``concept_id``."""
-        own = _expanded(cdm, work, [item for item in self.items if not item.exclude])
+        kept = _expanded(cdm, work, [item for item in self.items if not item.exclude])
         out = [item for item in self.items if item.exclude]
         if not out:
-            return own
+            return kept
         excluded = _expanded(cdm, work, out)
-        return work.keep(f"SELECT concept_id FROM {own} EXCEPT SELECT concept_id FROM {excluded}")
+        return work.keep(f"SELECT concept_id FROM {kept} EXCEPT SELECT concept_id FROM {excluded}")
 
 
 def _expanded(cdm: Cdm, work: Scratch, items: Sequence[ConceptItem]) -> str:
@@ -181,11 +181,11 @@ def _expanded(cdm: Cdm, work: Scratch, items: Sequence[ConceptItem]) -> str:
     rows = sorted({(i.concept, i.descendants, i.mapped) for i in items})
     columns = "concept_id, descendants, mapped"
     listed = work.values(columns, rows, ["BIGINT", "BOOLEAN", "BOOLEAN"])
-    found = f"SELECT concept_id, mapped FROM {listed}"
+    chosen = f"SELECT concept_id, mapped FROM {listed}"
     if any(item.descendants for item in items):
-        found += f" UNION {_descendants(cdm, work, listed, items)}"
-    own = work.keep(found)
-    query = f"SELECT DISTINCT concept_id FROM {own}"
+        chosen += f" UNION {_descendants(cdm, work, listed, items)}"
+    expanded = work.keep(chosen)
+    query = f"SELECT DISTINCT concept_id FROM {expanded}"
     if any(item.mapped for item in items):
         relations = cdm.view(
             "concept_relationship",
@@ -193,7 +193,7 @@ def _expanded(cdm: Cdm, work: Scratch, items: Sequence[ConceptItem]) -> str:
             ("invalid_reason",),
         )
         query += (
-            f" UNION SELECT r.concept_id_1 FROM {relations} r JOIN {own} o "
+            f" UNION SELECT r.concept_id_1 FROM {relations} r JOIN {expanded} o "
             "ON o.concept_id = r.concept_id_2 WHERE o.mapped AND r.relationship_id = 'Maps to' "
             f"AND r.concept_id_1 <> 0 AND coalesce({VALID.format('r')}, true)"
         )

@@ -6,7 +6,7 @@ from typing import Literal
 
 from riskset._errors import CohortError, InputError, counted
 from riskset._messages import Note, Value
-from riskset.data.database import reading
+from riskset.data.database import file_errors
 from riskset.omop.analyses import ANALYSES, AnalysisKind, CovariateAnalysis
 from riskset.omop.cdm import Cdm, Scratch
 from riskset.omop.concepts import ConceptSet
@@ -111,13 +111,13 @@ class _Builder:
         if not self._settings.exclude_arms or not drugs:
             return {"": everywhere, "drug": everywhere}
         known = ancestors_known(self._cdm)
-        own = [everywhere]
+        tables = [everywhere]
         for arm in drugs:
-            own.append(arm.stage(self._cdm, self._work))
+            tables.append(arm.stage(self._cdm, self._work))
             if known:
                 listed = ConceptSet(arm.concepts).stage(self._cdm, self._work)
-                own += [listed, self._ingredients_of(arm.concepts)]
-        union = " UNION ".join(f"SELECT concept_id FROM {table}" for table in own)
+                tables += [listed, self._ingredients_of(arm.concepts)]
+        union = " UNION ".join(f"SELECT concept_id FROM {table}" for table in tables)
         return {"": everywhere, "drug": self._work.keep(union)}
 
     def _ingredients_of(self, concepts: tuple[int, ...]) -> str:
@@ -262,14 +262,14 @@ class _Builder:
             f"((x.concept_id::HUGEINT * {HASH} // 4096) % 1048576) * 4194304000 + "
             f"((x.value_as_concept_id::HUGEINT * {HASH} // 1024) % 4194304) * 1000 + w.analysis_id"
         )
-        found = self._work.keep(
+        recorded = self._work.keep(
             f"SELECT DISTINCT c.row_id, x.concept_id, x.value_as_concept_id AS second_id, "
             f"CAST({number} AS BIGINT) AS covariate_id {self._in_windows(records, chosen)} "
             "WHERE x.value_as_concept_id > 0"
         )
         pairs = self._work.keep(
             "SELECT covariate_id, concept_id, second_id, count(*) OVER of_id - 1 AS collisions "
-            f"FROM (SELECT DISTINCT covariate_id, concept_id, second_id FROM {found}) "
+            f"FROM (SELECT DISTINCT covariate_id, concept_id, second_id FROM {recorded}) "
             "WINDOW of_id AS (PARTITION BY covariate_id) QUALIFY row_number() OVER "
             "(PARTITION BY covariate_id ORDER BY concept_id, second_id) = 1"
         )
@@ -284,7 +284,7 @@ class _Builder:
             values = {"n": Value("count", lost), "table": Value("name", table)}
             self.notes.append(Note("colliding_pairs", (), text, values))
         self._add(
-            f"SELECT f.row_id, f.covariate_id, 1 FROM {found} f JOIN {pairs} p "
+            f"SELECT f.row_id, f.covariate_id, 1 FROM {recorded} f JOIN {pairs} p "
             "USING (covariate_id, concept_id, second_id)"
         )
 
@@ -317,10 +317,10 @@ class _Builder:
             "GROUP BY ALL"
         ]
         for score in scores:
-            own = person_points(score.analysis_id)
-            if own is not None:
+            sql = person_points(score.analysis_id)
+            if sql is not None:
                 parts.append(
-                    f"SELECT row_id, {score.analysis_id}, 'age and sex', {own} FROM {self._ages()}"
+                    f"SELECT row_id, {score.analysis_id}, 'age and sex', {sql} FROM {self._ages()}"
                 )
         self._add(
             f"SELECT row_id, {SCALAR} + analysis_id, sum(points) / {TENTHS} "
@@ -340,8 +340,8 @@ class _Builder:
                 hint="write {cohort}, {person}, ... for tables, and {{ }} for braces.",
             ) from None
         try:
-            with reading(where):
-                found = self._work.keep(
+            with file_errors(where):
+                values = self._work.keep(
                     "SELECT CAST(row_id AS BIGINT) AS row_id, CAST(concept_id AS BIGINT) * 1000 + "
                     f"{custom.analysis_id} AS covariate_id, CAST(value AS DOUBLE) AS value "
                     f"FROM ({query}) WHERE value IS NOT NULL"
@@ -353,7 +353,7 @@ class _Builder:
                 hint="it must give row_id, concept_id and value.",
             ) from None
         twice = self._work.row(
-            f"SELECT count(*) FROM (SELECT 1 FROM {found} GROUP BY row_id, covariate_id "
+            f"SELECT count(*) FROM (SELECT 1 FROM {values} GROUP BY row_id, covariate_id "
             "HAVING count(*) > 1)"
         )[0]
         if twice:
@@ -364,7 +364,7 @@ class _Builder:
                 hint="GROUP BY row_id and concept_id.",
                 details={"analysis_id": custom.analysis_id, "count": twice},
             )
-        self._add(f"SELECT row_id, covariate_id, value FROM {found}")
+        self._add(f"SELECT row_id, covariate_id, value FROM {values}")
 
 
 class _Tables(dict[str, str]):

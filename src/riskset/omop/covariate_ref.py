@@ -81,15 +81,15 @@ class _Parts(NamedTuple):
 def reference(cdm: Cdm, entries: EntryTable, settings: CovariateSettings) -> Any:
     """A row for each covariate that occurs, by id, as an Arrow table."""
     with cdm.scratch() as work:
-        found = work.rows(f"SELECT DISTINCT covariate_id FROM {entries.name} ORDER BY 1")
+        numbers = work.rows(f"SELECT DISTINCT covariate_id FROM {entries.name} ORDER BY 1")
         parts = {
-            number: _Parts(*own)
-            for number, *own in work.rows(
+            number: _Parts(*part)
+            for number, *part in work.rows(
                 f"SELECT covariate_id, concept_id, second_id, collisions FROM {entries.parts}"
             )
         }
-        rows = [_Row.of(number, settings, parts.get(number)) for (number,) in found]
-        seconds = {own.second for own in parts.values()}
+        rows = [_Row.of(number, settings, parts.get(number)) for (number,) in numbers]
+        seconds = {part.second for part in parts.values()}
         known = concept_names(cdm, work, {r.concept for r in rows} | seconds)
     labels = [row.label(known) for row in rows]
     times = Counter(labels)
@@ -219,9 +219,9 @@ def _described(
 def concept_names(cdm: Cdm, work: Scratch, concepts: Iterable[int]) -> dict[int, str]:
     """Names of those that have one, in the vocabulary or here."""
     wanted = work.add(arrow_table({"concept_id": np.array(sorted(concepts), np.int64)}))
-    found = work.rows(
+    rows = work.rows(
         # A vocabulary that was loaded twice may have two names for a concept.
         f"SELECT concept_id, min(concept_name) FROM {concept_view(cdm)} SEMI JOIN {wanted} "
         "USING (concept_id) WHERE concept_name IS NOT NULL GROUP BY 1"
     )
-    return KNOWN_CONCEPTS | dict(found)
+    return KNOWN_CONCEPTS | dict(rows)

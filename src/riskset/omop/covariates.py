@@ -193,8 +193,8 @@ class Covariates:
 
 def _row_ids(rows: object) -> Index:
     if isinstance(rows, StudyCohort | StudyPopulation):
-        own: AnyArray = rows.table.column("row_id").to_numpy()
-        return own.astype(np.int64)
+        ids: AnyArray = rows.table.column("row_id").to_numpy()
+        return ids.astype(np.int64)
     if isinstance(rows, Adjustment):
         rows = rows.population
     if isinstance(rows, Population):

@@ -214,14 +214,14 @@ class _Query:
     def _observed(self, table: str) -> str:
         rules = self._rules
         periods = stage_periods(self._cdm, self._work, join=rules.join_observation_periods)
-        found = self._work.keep(
+        observed = self._work.keep(
             "SELECT t.*, o.s AS obs_start, o.e AS obs_end, "
             "row_number() OVER (PARTITION BY t.key ORDER BY o.s, o.e DESC) AS choice "
             f"FROM {table} t JOIN {periods} o ON o.person_id = t.person_id "
             "AND t.start_date BETWEEN o.s AND o.e"
         )
-        self.notes += notes_on_periods(self._work, found, periods, rules.study_end)
-        return f"SELECT * EXCLUDE (choice) FROM {found} WHERE choice = 1"
+        self.notes += notes_on_periods(self._work, observed, periods, rules.study_end)
+        return f"SELECT * EXCLUDE (choice) FROM {observed} WHERE choice = 1"
 
     def _common_period(self, table: str) -> str:
         return (

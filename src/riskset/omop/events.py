@@ -85,11 +85,11 @@ def stage_events(cdm: Cdm, work: Scratch, events: Event | Sequence[Event]) -> st
 def stage_deaths(cdm: Cdm, work: Scratch) -> str:
     """First recorded day of death of each person: ``person_id, event_date``."""
     view = cdm.view("death", ("person_id", "death_date"), needed=False)
-    found = work.keep(
+    deaths = work.keep(
         "SELECT person_id, min(death_date) AS event_date, max(death_date) AS last_date "
         f"FROM {view} WHERE person_id IS NOT NULL AND death_date IS NOT NULL GROUP BY 1"
     )
-    (n,) = work.row(f"SELECT count(*) FROM {found} WHERE last_date > event_date")
+    (n,) = work.row(f"SELECT count(*) FROM {deaths} WHERE last_date > event_date")
     if n:
         cdm.note(
             "several_deaths",
@@ -97,7 +97,7 @@ def stage_deaths(cdm: Cdm, work: Scratch) -> str:
             "counts.",
             n=Value("count", n),
         )
-    return found
+    return deaths
 
 
 def _query(cdm: Cdm, work: Scratch, event: Event) -> str:

@@ -110,12 +110,12 @@ class NewUserCohort(Settings):
                 f"FROM {sets[1]}"
             )
             self._note_concepts(work, arms, notes)
-            found = work.keep(
+            exposed = work.keep(
                 f"SELECT x.*, a.arm FROM ({exposures(cdm, self.source)}) x "
                 f"JOIN {arms} a USING (concept_id)"
             )
-            note_backward(cdm, work, found, f"{self.source} of the arms", "s", "given_end")
-            records = work.keep(f"SELECT DISTINCT person_id, arm, s, e FROM {found}")
+            note_backward(cdm, work, exposed, f"{self.source} of the arms", "s", "given_end")
+            records = work.keep(f"SELECT DISTINCT person_id, arm, s, e FROM {exposed}")
             (long,) = work.row(f"SELECT count(*) FROM {records} WHERE e - s >= {LONG_SUPPLY}")
             if long:
                 notes.append(
@@ -192,12 +192,12 @@ class CohortTable:
                 hint="name two different values of cohort_definition_id.",
             )
         with cdm.noting() as heard, cdm.scratch() as work:
-            found = [
+            cohorts = [
                 read_cohort_table(cdm, work, self.source, number)
                 for number in (self.target, self.comparator)
             ]
             both = work.keep(
-                f"SELECT 1 AS arm, * FROM {found[0]} UNION ALL SELECT 0, * FROM {found[1]}"
+                f"SELECT 1 AS arm, * FROM {cohorts[0]} UNION ALL SELECT 0, * FROM {cohorts[1]}"
             )
             once = work.keep(f"SELECT DISTINCT * FROM {both}")
             _note_repeated(cdm, work, both, once)
@@ -289,7 +289,7 @@ def _early_starts(cdm: Cdm, work: Scratch, table: object) -> dict[str, float]:
     """Share of the first exposures of each arm soon after observation began."""
     columns = ("person_id", "observation_period_start_date", "observation_period_end_date")
     periods = cdm.view("observation_period", columns)
-    found = work.rows(
+    by_arm = work.rows(
         "SELECT treatment, avg(CAST(first - observed < "
         f"{EARLY_DAYS + 1} AS INTEGER)) FROM (SELECT f.treatment, f.first, "
         f"min(o.observation_period_start_date) AS observed FROM (SELECT treatment, person_id, "
@@ -298,7 +298,7 @@ def _early_starts(cdm: Cdm, work: Scratch, table: object) -> dict[str, float]:
         "o.observation_period_end_date GROUP BY f.treatment, f.person_id, f.first) GROUP BY 1"
     )
     shares = {"target": float("nan"), "comparator": float("nan")}
-    return shares | {"target" if arm else "comparator": float(share) for arm, share in found}
+    return shares | {"target" if arm else "comparator": float(share) for arm, share in by_arm}
 
 
 def as_sequence(value: object) -> Sequence[object]:

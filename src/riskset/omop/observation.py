@@ -81,27 +81,27 @@ def stage_periods(cdm: Cdm, work: Scratch, *, join: bool) -> str:
             "{n:?does|do} not count.",
             n=Value("count", n),
         )
-    own = f"SELECT person_id, {start} AS s, {end} AS e FROM {view} WHERE {start} <= {end}"
-    return work.keep(joined(f"({own})", "person_id", 1) if join else own)
+    valid = f"SELECT person_id, {start} AS s, {end} AS e FROM {view} WHERE {start} <= {end}"
+    return work.keep(joined(f"({valid})", "person_id", 1) if join else valid)
 
 
 def notes_on_periods(
-    work: Scratch, found: str, periods: str, study_end: datetime.date | str | None
+    work: Scratch, rows: str, periods: str, study_end: datetime.date | str | None
 ) -> tuple[Note, ...]:
     """Notes on the periods of exposures.
 
-    `found` is a table of exposures in each of their periods, with ``obs_start``, ``obs_end`` and
+    `rows` is a table of exposures in each of their periods, with ``obs_start``, ``obs_end`` and
     ``choice``, which is 1 for the one that counts.
     """
     known_end = f"least(obs_end, {date_sql(study_end)})"
     follows = (
-        f"FROM {found} f JOIN {periods} o USING (person_id) WHERE f.choice = 1 "
+        f"FROM {rows} f JOIN {periods} o USING (person_id) WHERE f.choice = 1 "
         "AND (o.e + 1 = f.obs_start OR o.s = f.obs_end + 1)"
     )
     checks = (
         (
             "overlapping_observation_periods",
-            f"count(*) FROM {found} WHERE choice = 2",
+            f"count(*) FROM {rows} WHERE choice = 2",
             "in several observation periods; the one that began first counts, or the longest of "
             "several that began on the same day.",
         ),
@@ -113,13 +113,13 @@ def notes_on_periods(
         ),
         (
             "end_not_known",
-            f"count(*) FROM {found} WHERE choice = 1 AND {known_end} >= {date_sql(LAST_KNOWN_DAY)}",
+            f"count(*) FROM {rows} WHERE choice = 1 AND {known_end} >= {date_sql(LAST_KNOWN_DAY)}",
             "observed to {last_day} or later, which stands for an end that is not known; "
             "set `study_end` to the last day of the data.",
         ),
         (
             "start_not_known",
-            f"count(*) FROM {found} WHERE choice = 1 AND obs_start < {date_sql(FIRST_KNOWN_DAY)}",
+            f"count(*) FROM {rows} WHERE choice = 1 AND obs_start < {date_sql(FIRST_KNOWN_DAY)}",
             "observed from before {first_day}, which stands for a start that is not known; "
             "`washout_days` then counts days without observation.",
         ),

@@ -33,16 +33,16 @@ def check_ages(work: Scratch, table: str) -> None:
     (n,) = work.row(f"SELECT count(DISTINCT person_id) FROM {table} WHERE {bad}")
     if not n:
         return
-    found = work.rows(
+    examples = work.rows(
         f"SELECT DISTINCT person_id, age FROM {table} WHERE {bad} ORDER BY ALL LIMIT 3"
     )
-    listed = ", ".join(f"person {p}: {'no year' if age is None else age}" for p, age in found)
+    listed = ", ".join(f"person {p}: {'no year' if age is None else age}" for p, age in examples)
     raise CohortError(
         "BadBirthDate",
         f"at index {counted(n, 'person', 'people')} would be younger than 0 or older than "
         f"{MAX_AGE} ({listed}).",
         hint="correct year_of_birth in table person, or leave these people out of the cohorts.",
-        details={"count": n, "ids": [p for p, _ in found]},
+        details={"count": n, "ids": [p for p, _ in examples]},
     )
 
 

@@ -86,13 +86,13 @@ def _of_class(
     """Race or ethnicity, where table concept says that the concept is one."""
     person = cdm.view("person", ("person_id", CLASSES[what]))
     known = f"SELECT concept_id FROM {concept_view(cdm)} WHERE lower(concept_class_id) = '{what}'"
-    found = work.keep(
+    coded = work.keep(
         f"SELECT c.row_id, p.{CLASSES[what]} AS concept_id, k.concept_id IS NOT NULL AS is_known "
         f"FROM {cohort} c JOIN {person} p USING (person_id) LEFT JOIN "
         f"(SELECT DISTINCT * FROM ({known})) k ON k.concept_id = p.{CLASSES[what]} "
         f"WHERE p.{CLASSES[what]} > 0"
     )
-    (strange,) = work.row(f"SELECT count(*) FROM {found} WHERE NOT is_known")
+    (strange,) = work.row(f"SELECT count(*) FROM {coded} WHERE NOT is_known")
     if strange:
         text = (
             "{n:row|rows} of the cohort {n:?has|have} a {column} that table concept does not list "
@@ -100,7 +100,7 @@ def _of_class(
         )
         values = {"n": Value("count", strange), "column": Value("name", CLASSES[what])}
         note(Note(f"unknown_{what}", (), text, values))
-    return f"SELECT row_id, concept_id * 1000 + {analysis}, 1 FROM {found} WHERE is_known"
+    return f"SELECT row_id, concept_id * 1000 + {analysis}, 1 FROM {coded} WHERE is_known"
 
 
 def _care_sites(cdm: Cdm, work: Scratch, cohort: str, analysis: int) -> str:
@@ -124,13 +124,13 @@ def _care_sites(cdm: Cdm, work: Scratch, cohort: str, analysis: int) -> str:
             f"JOIN {view} v ON v.person_id = c.person_id AND v.{start} <= c.index_date "
             f"AND coalesce(v.{end}, v.{start}) >= c.index_date"
         )
-    found = work.keep(
+    sites = work.keep(
         f"SELECT row_id, care_site_id FROM ({' UNION ALL '.join(sources)}) "
         "WHERE care_site_id IS NOT NULL QUALIFY row_number() OVER "
         "(PARTITION BY row_id ORDER BY place, last NULLS LAST, care_site_id) = 1"
     )
     bad = f"care_site_id < 0 OR care_site_id > {LARGEST_SITE}"
-    n, example = work.row(f"SELECT count(*), min(care_site_id) FROM {found} WHERE {bad}")
+    n, example = work.row(f"SELECT count(*), min(care_site_id) FROM {sites} WHERE {bad}")
     if n:
         raise CohortError(
             "BadId",
@@ -140,4 +140,4 @@ def _care_sites(cdm: Cdm, work: Scratch, cohort: str, analysis: int) -> str:
             hint="leave out the analysis CareSiteId, or number the care sites anew.",
             details={"count": n, "ids": [example]},
         )
-    return f"SELECT row_id, care_site_id * 1000 + {analysis}, 1 FROM {found}"
+    return f"SELECT row_id, care_site_id * 1000 + {analysis}, 1 FROM {sites}"

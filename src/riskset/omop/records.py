@@ -114,18 +114,18 @@ def _built_eras(cdm: Cdm, work: Scratch, table: str) -> str:
 
 def _ingredients(cdm: Cdm) -> str:
     """Exposures to ingredients; to the drugs as they are if ingredients are not known."""
-    own = exposures(cdm, "drug_exposure")
+    drugs = exposures(cdm, "drug_exposure")
     if not ancestors_known(cdm):
         cdm.note(
             "no_ingredients",
             "concept_ancestor is empty, so drug eras are of the drugs as they were recorded, not "
             "of their ingredients.",
         )
-        return own
+        return drugs
     ancestors = cdm.view("concept_ancestor", ("ancestor_concept_id", "descendant_concept_id"))
     return (
         "SELECT x.person_id, a.ancestor_concept_id AS concept_id, x.s, x.e FROM "
-        f"({own}) x JOIN {ancestors} a ON a.descendant_concept_id = x.concept_id "
+        f"({drugs}) x JOIN {ancestors} a ON a.descendant_concept_id = x.concept_id "
         f"JOIN {concept_view(cdm)} c ON c.concept_id = a.ancestor_concept_id "
         f"WHERE {is_ingredient('c')}"
     )

@@ -229,12 +229,12 @@ class TimeAtRisk(Settings):
             )
             name = f"at least {counted(least, 'day')} at risk"
             steps.append(count_step(work, name, table, steps[-1]))
-            found = work.arrow(_outcomes(table, events.inside))
+            followed = work.arrow(_outcomes(table, events.inside))
         status = status_of(steps[-1])
         if strict:
             refuse(status, steps)
         return StudyPopulation(
-            found,
+            followed,
             Attrition(tuple(steps)),
             status,
             tuple(dict.fromkeys((*cohort.notes, *heard.values(), *dead, *late, *events.notes()))),
@@ -256,10 +256,10 @@ class TimeAtRisk(Settings):
             "cohort end": "cohort_end_reason",
             "observation end": "obs_end_reason",
         }[self.end_anchor]
-        own = "NULL::INTEGER"
+        last = "NULL::INTEGER"
         if self.risk_end is not None:
             anchor = {**anchors, "observation end": "days_to_obs_end"}[self.end_anchor]
-            own = f"{anchor} + {self.risk_end}"
+            last = f"{anchor} + {self.risk_end}"
         most = "NULL" if self.max_days is None else f"risk_start + {self.max_days} - 1"
         # least() passes over NULL.
         return (
@@ -270,7 +270,7 @@ class TimeAtRisk(Settings):
             "(SELECT *, least(own_end, most_end, days_to_obs_end) AS planned_end FROM "
             f"(SELECT *, CAST({most} AS INTEGER) AS most_end FROM "
             f"(SELECT *, CAST({start} AS INTEGER) AS risk_start, "
-            f"CAST({own} AS INTEGER) AS own_end, {reason} AS own_reason FROM (SELECT r.*, "
+            f"CAST({last} AS INTEGER) AS own_end, {reason} AS own_reason FROM (SELECT r.*, "
             "CAST(d.event_date - r.index_date AS INTEGER) AS death_day FROM "
             f"{rows} r LEFT JOIN {deaths} d USING (person_id))))))"
         )
@@ -297,8 +297,8 @@ class _Events:
         outcome: Event | Sequence[Event],
         competing: Event | Sequence[Event],
     ) -> None:
-        own, other = (stage_events(cdm, work, events) for events in (outcome, competing))
-        both = f"(SELECT 1 AS kind, * FROM {own} UNION ALL SELECT 2, * FROM {other})"
+        outcomes, rivals = (stage_events(cdm, work, events) for events in (outcome, competing))
+        both = f"(SELECT 1 AS kind, * FROM {outcomes} UNION ALL SELECT 2, * FROM {rivals})"
         everything = work.keep(
             "SELECT row_id, kind, day, day BETWEEN -days_from_obs_start AND days_to_obs_end "
             "AND is_alive AS is_inside FROM (SELECT DISTINCT c.row_id, c.days_from_obs_start, "

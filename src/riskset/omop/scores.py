@@ -223,7 +223,7 @@ def computable(
     A score whose concepts are unknown would be that of healthy people for everybody.
     """
     chosen = [SCORES[number] for number in analyses]
-    found = []
+    scores = []
     for is_by_code, tables in (
         (False, "concept and concept_ancestor"),
         (True, "concept and concept_relationship"),
@@ -231,12 +231,12 @@ def computable(
         of_kind = [score for score in chosen if bool(score.vocabulary) == is_by_code]
         known = _mappings_known(cdm) if is_by_code else ancestors_known(cdm)
         if known:
-            found += of_kind
+            scores += of_kind
         elif of_kind:
             listed = ", ".join(f"{s.analysis_id} {ANALYSES[s.analysis_id].name}" for s in of_kind)
             text = f"the CDM lacks the tables {tables}, so these analyses are left out: {{listed}}."
             note(Note("no_score", (), text, {"listed": Value("name", listed)}))
-    return found
+    return scores
 
 
 def stage_points(

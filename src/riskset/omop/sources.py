@@ -14,7 +14,7 @@ from riskset._errors import CohortError, InputError
 from riskset.data.csv_file import TextRules
 from riskset.data.database import Database, StoredTable, quoted, text
 from riskset.data.files import FORMATS, has_zones, open_file
-from riskset.omop.columns import readings
+from riskset.omop.columns import text_casts
 
 __all__ = ["Openers", "find_tables", "is_file_name", "open_table_file"]
 
@@ -56,7 +56,7 @@ VOCABULARY = {
 }
 """Of these, Athena's files are separated by tabs, and quotes in them are parts of names."""
 
-ENDINGS = tuple(e for name, own in FORMATS.items() if name != "duckdb" for e in own)
+ENDINGS = tuple(e for name, endings in FORMATS.items() if name != "duckdb" for e in endings)
 
 
 def find_tables(
@@ -100,7 +100,7 @@ def is_file_name(name: str) -> bool:
 def open_table_file(database: Database, path: Path, name: str = "") -> StoredTable:
     """A file as a table, which the CDM knows by `name`; raises CohortError "BadFile"."""
     try:
-        return open_file(database, path, rules=TextRules(readings, name in VOCABULARY))
+        return open_file(database, path, rules=TextRules(text_casts, name in VOCABULARY))
     except InputError as error:
         details = {"file": str(path)}
         raise CohortError("BadFile", error.message, hint=error.hint, details=details) from None
@@ -194,18 +194,18 @@ Place = TypeVar("Place", Path, PurePosixPath)
 
 
 def _by_table(paths: Iterable[Place], place: str) -> dict[str, Place]:
-    found: dict[str, Place] = {}
+    tables: dict[str, Place] = {}
     for path in paths:
         name = path.name.split(".")[0].lower()
-        if name in found:
+        if name in tables:
             raise CohortError(
                 "AmbiguousTable",
-                f"{place} has two files for the table {name}: {str(found[name])!r} and "
+                f"{place} has two files for the table {name}: {str(tables[name])!r} and "
                 f"{str(path)!r}.",
                 hint="keep one of them.",
             )
-        found[name] = path
-    return found
+        tables[name] = path
+    return tables
 
 
 def _attached(database: Database, path: Path, schemas: Sequence[str]) -> Openers:
@@ -213,12 +213,12 @@ def _attached(database: Database, path: Path, schemas: Sequence[str]) -> Openers
     alias = database.attach(path)
     rows = database.tables_of(alias)
     known = {schema.lower(): schema for schema, _ in rows}
-    found: dict[str, Callable[[], StoredTable]] = {}
+    openers: dict[str, Callable[[], StoredTable]] = {}
     for wanted in schemas:
         if wanted.lower() not in known:
             raise InputError.unknown_name("schema", wanted, known.values(), place=path.name)
         for schema, name in rows:
             if schema.lower() == wanted.lower():
                 view = ".".join(map(quoted, (alias, schema, name)))
-                found.setdefault(name.lower(), partial(database.stored, view, path.name))
-    return found
+                openers.setdefault(name.lower(), partial(database.stored, view, path.name))
+    return openers

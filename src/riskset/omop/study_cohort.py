@@ -188,8 +188,8 @@ def _check_once(work: Scratch, view: str) -> None:
 
 def described(what: str, last: Step, status: StudyStatus) -> str:
     """One line for people."""
-    found = "" if status == "ok" else f", status {status!r}"
+    suffix = "" if status == "ok" else f", status {status!r}"
     return (
         f"{what}({counted(last.target_exposures, 'target')}, "
-        f"{counted(last.comparator_exposures, 'comparator')}{found})"
+        f"{counted(last.comparator_exposures, 'comparator')}{suffix})"
     )

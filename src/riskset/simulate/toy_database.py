@@ -181,10 +181,10 @@ class _Toy:
             has = self.has[concept] = draw(f"c{concept}") < chance
             times = 1 + whole(draw(f"cn{concept}") * 4)
             for k in range(4):
-                own = f"{concept}.{k}"
-                began = start + whole(draw(f"cd{own}") * 500)
-                ended = began + whole(draw(f"cl{own}") * 90)
-                self._condition(has & (k < times), concept, began, ended, draw(f"ce{own}") < 0.3)
+                key = f"{concept}.{k}"
+                began = start + whole(draw(f"cd{key}") * 500)
+                ended = began + whole(draw(f"cl{key}") * 90)
+                self._condition(has & (k < times), concept, began, ended, draw(f"ce{key}") < 0.3)
         for concept, _ in NOISE:
             began = start + whole(draw(f"nd{concept}") * 900)
             has = draw(f"n{concept}") < 0.02 + 0.0015 * (concept % 40)
@@ -229,13 +229,13 @@ class _Toy:
                 procedure_type_concept_id=EHR,
             )
             for m, (concept, _, unit, low, high) in enumerate(MEASUREMENTS):
-                own = f"{k}.{m}"
+                key = f"{k}.{m}"
                 self.measurements.add(
-                    who & (draw(f"m{own}") < 0.4),
+                    who & (draw(f"m{key}") < 0.4),
                     measurement_concept_id=concept,
                     measurement_date=on,
                     value_as_number=np.ma.masked_array(
-                        np.round(self._value(m, own), 3), draw(f"mn{own}") < 0.05
+                        np.round(self._value(m, key), 3), draw(f"mn{key}") < 0.05
                     ),
                     unit_concept_id=unit,
                     range_low=low,
@@ -252,14 +252,14 @@ class _Toy:
             visit_type_concept_id=EHR,
         )
 
-    def _value(self, m: int, own: str) -> Rows:
+    def _value(self, m: int, key: str) -> Rows:
         """Systolic blood pressure, creatinine or hemoglobin A1c."""
-        u = self.draw(f"mv{own}")
+        u = self.draw(f"mv{key}")
         if m == 0:
             return 125 + 18 * self.has[HYPERTENSION] + 30 * (u - 0.5)
         if m == 1:
             return 0.5 + u
-        return 5 + 2.5 * self.has[DIABETES] * u + self.draw(f"mw{own}")
+        return 5 + 2.5 * self.has[DIABETES] * u + self.draw(f"mw{key}")
 
     # ---------------------------------------------------------------- drugs
 
@@ -311,12 +311,12 @@ class _Toy:
         clinical = np.array(
             [[CLINICAL_DRUG[drug] for drug, _ in arm] for arm in (ACE_INHIBITORS, THIAZIDES)]
         )
-        own, other = thiazide.astype(np.int64), 1 - thiazide.astype(np.int64)
-        drug = clinical[own, (draw("ing") < 0.25).astype(np.int64)]
+        arm_of, other_arm = thiazide.astype(np.int64), 1 - thiazide.astype(np.int64)
+        drug = clinical[arm_of, (draw("ing") < 0.25).astype(np.int64)]
         end = self._supply(treated, drug, index, fills, gap=2)
         second = index + 20 + whole(draw("s2") * 400)
-        self._supply(treated & (draw("second") < 0.08), clinical[other, 0], second, 3)
-        self._supply(treated & (draw("same") < 0.015), clinical[other, 0], index, 2)
+        self._supply(treated & (draw("second") < 0.08), clinical[other_arm, 0], second, 3)
+        self._supply(treated & (draw("same") < 0.015), clinical[other_arm, 0], index, 2)
         self._supply(treated & (draw("restart") < 0.1), drug, end + 200, 2)
         return thiazide, (treated, index)
 

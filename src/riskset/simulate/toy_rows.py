@@ -108,8 +108,8 @@ class TableRows:
         concatenate: Callable[[list[AnyArray]], AnyArray] = np.ma.concatenate
         together = {n: concatenate([rows[n] for rows in self._added]) for n in self._added[0]}
         order = np.argsort(np.ma.getdata(together["person_id"]), kind="stable")
-        own = {f"{self._name}_id": np.arange(1, order.size + 1)}
-        return own | {
+        key = {f"{self._name}_id": np.arange(1, order.size + 1)}
+        return key | {
             name: column[order].astype("datetime64[D]" if name.endswith("_date") else column.dtype)
             for name, column in together.items()
         }

@@ -95,7 +95,7 @@ def _rows() -> list[tuple[int, str, str, str, str | None]]:
         (INGREDIENTS, "Drug", "Ingredient"),
         (tablets, "Drug", "Clinical Drug"),
     )
-    named = [(c, name, domain, kind, "S") for own, domain, kind in kinds for c, name in own]
+    named = [(c, name, domain, kind, "S") for pairs, domain, kind in kinds for c, name in pairs]
     return [*NO_DOMAIN, *named]
 
 
