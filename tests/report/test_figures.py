@@ -8,11 +8,11 @@ import pytest
 
 from report.made import study, tables
 from report.parsed import Element, _Builder
-from riskset._ticks import nice_ticks, ratio_ticks
+from riskset._ticks import log_ticks, nice_ticks, ratio_ticks
 from riskset.report.axes import AxisScale
 from riskset.report.figures.forest import ForestRow, forest
 from riskset.report.figures.scatter import hexagons
-from riskset.report.svg import band, hexagon, mark, polyline, px, step, thin, wrap
+from riskset.report.svg import band, fit, hexagon, mark, polyline, px, step, thin, wrap
 from riskset.report.translations import Translations
 
 
@@ -42,6 +42,17 @@ def test_ticks():
     assert ratio_ticks([7, 0.9]) == [0.25, 0.5, 1, 2, 4, 8]
     assert ratio_ticks([0.07, 0.9]) == [1 / 16, 0.25, 1, 4]
     assert ratio_ticks([1e-9, 1e9]) == [1 / 64, 1 / 8, 1, 8, 64]
+
+
+@pytest.mark.parametrize("low", [1e-6, 0.3, 0.99, 7.0])
+@pytest.mark.parametrize("ratio", [1.001, 1.5, 20.0, 1e5])
+def test_ticks_of_a_logarithmic_axis(low, ratio):
+    """At least three round numbers within the ends, and not too many to read."""
+    ticks = log_ticks(low, low * ratio)
+    assert 3 <= len(ticks) <= 9
+    assert ticks == sorted(ticks)
+    assert low <= ticks[0] * (1 + 1e-9)
+    assert ticks[-1] <= low * ratio * (1 + 1e-9)
 
 
 def test_a_step_function_goes_across_before_it_goes_up():
@@ -75,6 +86,8 @@ def test_words_are_broken_and_cut():
     assert len(lines) == 2
     assert lines[1].endswith("…")
     assert wrap("x" * 200, 100, 13)[0].endswith("…")
+    assert fit("one two three four five", 78, 13) == "one two t…"
+    assert fit("one two", 78, 13) == "one two"
 
 
 def test_curves_are_thinned_within_a_thousandth_of_the_axis():

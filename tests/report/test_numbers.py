@@ -335,3 +335,19 @@ def test_effective_numbers_are_told_if_they_differ(report):
     text = report(found).text
     assert "241 people in the target group and 439 people in the comparator group." in text
     assert "effective sample sizes" not in text
+
+
+def test_formats_of_columns_follow_their_declarations():
+    from riskset.report.page import Page
+    from riskset.report.translations import Translations
+    from riskset.results.rows import EstimateRow, RiskRow
+
+    page = Page(Translations("en", {"target": "new", "comparator": "old"}))
+    hr, p, outcomes, label = page.columns(EstimateRow, "hr", "p", "target_outcomes", "label")
+    assert hr.keys == ("hr", "hr_lower", "hr_upper")
+    assert hr.show(0.5, 0.25, 1.0) == "0.500 (0.250–1.00)"
+    assert p.show(0.00001) == "<\u202f0.001"
+    assert outcomes.show(12345) == "12\u202f345"
+    assert (label.is_number, label.show("crude")) == (False, "crude")
+    (difference,) = page.columns(RiskRow, "difference")
+    assert difference.show(0.1, 0.05, 0.2) == "10.0\u202f% (5.00–20.0)"

@@ -80,8 +80,7 @@ def write(
     say = Translations(language)
     opened = StudyResults.open(results) if isinstance(results, str | Path) else results
     source = ReportSource(opened, say, blind=blind, min_cell_count=min_cell_count, curves=curves)
-    day = datetime.date.today() if date is None else date
-    written = day if isinstance(day, str) else day.isoformat()
+    written = str(datetime.date.today() if date is None else date)
     content = collect(source)
     if not content["parts"]:
         raise InputError(

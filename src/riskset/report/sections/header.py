@@ -34,10 +34,11 @@ def collect_about(part: ReportPart) -> dict[str, Any]:
     """What every section must know: names, status, whether the effect is withheld."""
     main, estimate, source = part.main, part.estimate, part.source
     competing = source.study["competing"]
+    arms = [arm for row in part.read(ArmRow) for arm in (row.target_arm, row.comparator_arm)]
     return {
         **{name: part.label(name) for name in ("target", "comparator", "outcome")},
         "competing": competing,
-        "has_competing": bool(competing) or _has_competing(part),
+        "has_competing": bool(competing or any(arm.competing for arm in arms)),
         "analysis": source.label("analyses", main.analysis),
         "time_at_risk": part.analysis["words"].get("time_at_risk"),
         "threshold": (part.adjustment and part.adjustment.threshold) or 0.1,
@@ -47,11 +48,6 @@ def collect_about(part: ReportPart) -> dict[str, Any]:
         "is_withheld": source.is_withheld(main),
         "unblind_for_evidence_synthesis": main.unblind_for_evidence_synthesis,
     }
-
-
-def _has_competing(part: ReportPart) -> bool:
-    rows = part.read(ArmRow)
-    return any(row.target_arm.competing or row.comparator_arm.competing for row in rows)
 
 
 def collect(part: ReportPart) -> dict[str, Any]:
