@@ -77,7 +77,7 @@ BANNED = {"utils", "util", "common", "helpers", "misc"}
 
 # Names that stand for several classes or types.
 SAME_NAMES = {
-    *("Subgroup", "_Sums"),
+    "_Sums",
 }
 
 # Modules that look into the texts of errors of other packages, and in how many lines: Ray, DuckDB,

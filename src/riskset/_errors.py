@@ -113,7 +113,7 @@ class InputError(RisksetError, ValueError):
     ) -> Self:
         """A name that does not exist, with the closest ones that do.
 
-        Numbers are shown as numbers, so that nobody who wrote '1' is told to write '1'.
+        Numbers are shown as numbers, so that the hint for '1' is not '1'.
         """
         names = list(known)
         by_text: dict[str, object] = {}
@@ -122,13 +122,11 @@ class InputError(RisksetError, ValueError):
         close = [by_text[text] for text in similar(name, by_text, 3)]
         shown = close or names[:8]
         more = "" if close or len(names) <= 8 else f", and {len(names) - 8} more"
-        verb = "did you mean" if close else "it has"
+        listed = ", ".join(map(repr, shown)) + more
         where = f" in {place}" if place else ""
         return cls(
             f"{what} {name!r} was not found{where}.",
-            hint=f"{verb} {', '.join(map(repr, shown))}{more}?"
-            if close
-            else f"{verb} {', '.join(map(repr, shown))}{more}.",
+            hint=f"did you mean {listed}?" if close else f"it has {listed}.",
         )
 
     @classmethod

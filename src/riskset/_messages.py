@@ -111,15 +111,7 @@ QUALIFIERS = {"about": "about ", "fewer": "fewer than "}
 
 @dataclass(frozen=True)
 class Value:
-    """A value in a sentence, with its kind.
-
-    Attributes
-    ----------
-    kind : str
-        One of `VALUE_KINDS`, which decides how the value is shared.
-    value : object
-        A number, a text or a `Sentence`.
-    """
+    """A number, a text or a `Sentence` within a sentence; its kind decides how it is shared."""
 
     kind: str
     value: Any
@@ -145,12 +137,8 @@ class Value:
 class Sentence:
     """A sentence as a template and its values.
 
-    Attributes
-    ----------
-    template : str
-        Text with fields such as ``{n_rows:,}``, or ``{n_rows:row|rows}`` for a count with its noun.
-        Without values it is the sentence as it is.
-    values : mapping of str to Value
+    The template has fields such as ``{n_rows:,}``, or ``{n_rows:row|rows}`` for a count with its
+    noun. Without values it is the sentence as it is.
     """
 
     template: str

@@ -15,14 +15,7 @@ PATIENCE = 2.0
 
 
 class ProgressBar:
-    """A bar on standard error, for use in a ``with`` statement.
-
-    Parameters
-    ----------
-    title : str
-    show : bool or None
-        None: only if standard error is a terminal. False: never.
-    """
+    """A bar on standard error, for use in a ``with`` statement; `show` None: in a terminal only."""
 
     def __init__(self, title: str, show: bool | None) -> None:
         self._title = title

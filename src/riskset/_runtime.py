@@ -52,14 +52,9 @@ def _pool(process: int, n_workers: int) -> ThreadPoolExecutor:
 
 @dataclass(frozen=True)
 class Runtime:
-    """Where kernels run.
+    """Where kernels run: on `n_threads`, on which no result depends, and on a `device`.
 
-    Attributes
-    ----------
-    n_threads : int
-        Threads that share the chunks of one kernel call. Results do not depend on it.
-    device : {"cpu", "cuda", "auto"}
-        Where passes over all rows are made; "auto": on a GPU, if there is one and it gains.
+    The device is "cpu", "cuda" or "auto": on a GPU, if there is one and it is faster.
     """
 
     n_threads: int

@@ -581,6 +581,8 @@ def parameters_section(cls: Any) -> list[str]:
     for field in declared(cls).values():
         default = default_words(field, in_python=True)
         lines.append(f"{field.name} : {field.words}{f', default {default}' if default else ''}")
-        about = f"{field.about[0].upper()}{field.about[1:].removesuffix('.')}."
+        is_symbol = field.about[1:2] == ":"  # the name of a number
+        first = field.about[0] if is_symbol else field.about[0].upper()
+        about = f"{first}{field.about[1:].removesuffix('.')}."
         lines += textwrap.wrap(about, 100, initial_indent="    ", subsequent_indent="    ")
     return lines

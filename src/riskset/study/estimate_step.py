@@ -103,8 +103,6 @@ def estimates(
         if main.sensitivity is not None:
             label = f"{main.sensitivity.reading} instead of {main.reading}"
             asked.append((main.sensitivity, "sensitivity", label))
-    except CheckpointError:
-        raise
     except InputError as error:
         return _failed(error)
     notes = _notes_of_profile(main)

@@ -66,7 +66,12 @@ class ScoreStep(StepResult, step="propensity score"):
 
 
 def status_of(error: InputError) -> tuple[str, Sentence]:
-    """Status of a step that could not be done, and its reason."""
+    """Status of a step that could not be done, and its reason.
+
+    A file of replicates that does not fit is not a matter of the data: its error is raised again.
+    """
+    if isinstance(error, CheckpointError):
+        raise error
     code = snake(error.code) if isinstance(error, CohortError) else "bad_input"
     return code, error.sentence.spoken(KEYS)
 
@@ -101,8 +106,6 @@ def fit_score(people: AnalysedPeople, checkpoint: Path | None = None) -> ScoreSt
                 checkpoint=checkpoint if settings.cross_validate else None,
                 progress=False,
             )
-    except CheckpointError:
-        raise
     except InputError as error:
         status, reason = status_of(error)
         row = _row(cohort, "fitted", status).changed(sentence_columns("reason", reason))
