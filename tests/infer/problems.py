@@ -12,7 +12,9 @@ import numpy as np
 from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
+from riskset.infer.variance import GeneralizedInverse, influence
 from riskset.model.cox import CoxLoss
+from riskset.model.loss import Loss
 
 LONG = np.longdouble
 RUNTIME = Runtime(1)
@@ -184,3 +186,10 @@ def newton(loss: CoxLoss, design: Design, n_steps: int = 25) -> np.ndarray:
         step = np.linalg.lstsq(loss.information(design, eta, every), score, rcond=1e-12)[0]
         coef = coef + step / design.scale
     return coef
+
+
+def dfbeta_residuals(loss: Loss, design: Design, eta: np.ndarray, inverse: GeneralizedInverse):
+    """Change of the coefficients per unit of each row's weight, in the user's units (n, p)."""
+    values = influence(loss, design, eta, inverse, np.arange(design.n_features)) / design.scale
+    weight = loss.outcome.weight[:, None]
+    return np.divide(values, weight, out=np.zeros_like(values), where=weight > 0)

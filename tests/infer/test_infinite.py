@@ -42,10 +42,10 @@ def test_no_event_among_the_exposed(ties, late):
         rows = kind(fit.loss, fit.eta)
         np.testing.assert_allclose(rows[others], kind(alone, eta), atol=1e-8)
         np.testing.assert_array_equal(rows[exposed], 0.0)
-    a = residuals.schoenfeld_residuals(fit.loss, design, fit.eta, finite)
+    a = residuals.schoenfeld_residuals(fit.loss, design, fit.eta)
     b = residuals.schoenfeld_residuals(alone, small, eta)
     np.testing.assert_array_equal(a.row, others[b.row])
-    np.testing.assert_allclose(a.values, b.values, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(a.values[:, finite], b.values, rtol=1e-8, atol=1e-9)
 
     a = proportionality.proportionality_test(fit.loss, design, fit.eta, "identity")
     b = proportionality.proportionality_test(alone, small, eta, "identity")

@@ -5,7 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from infer.problems import LONG, PROBLEMS, Problem, Steps, expected, make, newton, score_rows
+from infer.problems import (
+    LONG,
+    PROBLEMS,
+    Problem,
+    Steps,
+    dfbeta_residuals,
+    expected,
+    make,
+    newton,
+    score_rows,
+)
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer import residuals, variance
@@ -38,7 +48,8 @@ def test_score_residuals_follow_the_definition(problem, ties):
     got = residuals.score_residuals(loss, design, problem.eta)
     want = score_rows(problem, steps, problem.x).astype(float)
     np.testing.assert_allclose(got / design.scale, want / design.scale, rtol=1e-9, atol=1e-10)
-    some = residuals.score_residuals(loss, design, problem.eta, np.array([2, 0]))
+    two = Design.from_dense(problem.x[:, [2, 0]])
+    some = residuals.score_residuals(loss, two, problem.eta)
     np.testing.assert_allclose(some, got[:, [2, 0]], rtol=1e-12, atol=1e-12)
 
 
@@ -164,7 +175,7 @@ def test_dfbeta_is_the_derivative_of_the_estimate(late):
     coef = newton(loss, design)
     eta = design.dot(coef)
     inverse = variance.information_inverse(loss, design, eta)
-    got = variance.dfbeta_residuals(loss, design, eta, inverse)
+    got = dfbeta_residuals(loss, design, eta, inverse)
     for row in (0, 11, 37, 69):
         ends = []
         for step in (-1e-4, 1e-4):
@@ -181,5 +192,6 @@ def test_many_columns_are_taken_in_blocks():
     design = Design.from_dense(x)
     whole = residuals.score_residuals(problem.loss("efron"), design, problem.eta)
     for j in (0, 31, 32, 69):
-        one = residuals.score_residuals(problem.loss("efron"), design, problem.eta, np.array([j]))
+        alone = Design.from_dense(x[:, [j]])
+        one = residuals.score_residuals(problem.loss("efron"), alone, problem.eta)
         np.testing.assert_allclose(one[:, 0], whole[:, j], rtol=1e-10, atol=1e-12)

@@ -7,7 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infer.problems import PROBLEMS, RUNTIME, Steps, information, make, newton, score_rows
+from infer.problems import (
+    PROBLEMS,
+    RUNTIME,
+    Steps,
+    dfbeta_residuals,
+    information,
+    make,
+    newton,
+    score_rows,
+)
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer import variance
@@ -131,8 +140,8 @@ def test_no_size_of_a_column_leaves_floating_point(size):
     assert b.rank == 3
     np.testing.assert_allclose(b.standard_error * factor, a.standard_error, rtol=1e-9)
     np.testing.assert_allclose(b.matrix[1:, 1:], a.matrix[1:, 1:] / [[1, 3], [3, 9]], rtol=1e-9)
-    dfbeta = variance.dfbeta_residuals(loss, scaled, eta, b.inverse) * factor
-    want = variance.dfbeta_residuals(loss, problem.design, eta, a.inverse)
+    dfbeta = dfbeta_residuals(loss, scaled, eta, b.inverse) * factor
+    want = dfbeta_residuals(loss, problem.design, eta, a.inverse)
     np.testing.assert_allclose(dfbeta, want, rtol=1e-8, atol=1e-12)
     a = variance.robust_covariance(loss, problem.design, eta, a.inverse)
     b = variance.robust_covariance(loss, scaled, eta, b.inverse)

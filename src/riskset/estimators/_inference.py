@@ -21,7 +21,7 @@ from riskset.estimators._base import HazardModelBase
 from riskset.estimators._fitted import Fitted, ModelTests, Training
 from riskset.estimators._interval import ConfidenceInterval
 from riskset.estimators.bootstrap import FAILED, Bootstrap, check_interval, warn
-from riskset.estimators.profiling import profiled_interval
+from riskset.estimators.profiling import warned_intervals
 from riskset.infer import residuals as residual
 from riskset.infer.bootstrap import (
     ReplicateEstimate,
@@ -31,7 +31,7 @@ from riskset.infer.bootstrap import (
 )
 from riskset.infer.bootstrap_intervals import BootstrapIntervalType
 from riskset.infer.bootstrap_with_tuning import check_divisible, retuned_estimates
-from riskset.infer.profile import ProfiledFit
+from riskset.infer.profile import ProfiledFit, check_unpenalized
 from riskset.infer.proportionality import ProportionalityTest, Transform, proportionality_test
 from riskset.infer.residuals import SchoenfeldResiduals
 from riskset.infer.wald import normal_p_value, wald_interval
@@ -238,12 +238,13 @@ class HazardModel(HazardModelBase):
                     "every covariate is penalised, so none has a profile interval.",
                     hint="name the covariate of interest in `unpenalized`, and fit again.",
                 )
+        if not penalized:
+            check_unpenalized(training.design, l1, l2, columns)
         source = ProfiledFit(
-            training.design, training.loss, training.solution, l1, l2, max_iter=self.max_iter
+            training.design, training.loss, training.solution, l1, l2, self.max_iter
         )
-        lower, upper = profiled_interval(
-            source, columns, level, tol=self.tol, penalized=penalized, progress=self.progress
-        )
+        source.check_certified(self.tol)
+        lower, upper = warned_intervals(source, columns, level, self.progress)
         names = tuple(self.covariates_[j] for j in columns)
         return ConfidenceInterval("profile", level, names, lower, upper)
 

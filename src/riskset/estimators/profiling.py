@@ -1,19 +1,15 @@
 """Profile likelihoods of a model, and their intervals."""
 
-import threading
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from time import monotonic
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from riskset._errors import InputError, NotDefinedError, RisksetWarning, counted
-from riskset._progress import ProgressBar, time_left
+from riskset._errors import InputError, RisksetWarning, counted
 from riskset._types import Features, Index, is_count, is_number
 from riskset.data.frame import data_frame
 from riskset.estimators._base import HazardModelBase
@@ -22,19 +18,19 @@ from riskset.infer.profile import (
     ProfiledFit,
     ProfileGrid,
     adaptive_grid,
+    check_unpenalized,
     fixed_grid,
     profile_intervals,
 )
 from riskset.solve.fit import fit_by_newton
 
-__all__ = ["Profile", "profile", "profiled_interval"]
+__all__ = ["Profile", "profile", "warned_intervals"]
 
 BOUNDS = (-float(np.log(10.0)), float(np.log(10.0)))
 """Hazard ratios from 0.1 to 10, as OHDSI's CohortMethod and EmpiricalCalibration have them."""
 TOLERANCE = 1e-3
-FITS_AN_END = 5
-FITS_A_GRID = 40
-"""How many fits are usual, for the progress bar."""
+USUAL_FITS = 40
+"""How many values a grid usually has, for the progress bar."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +88,7 @@ class Profile:
             Infinite if the interval has no limit.
         """
         columns = np.array([self._column], dtype=np.int64)
-        lower, upper = _intervals(self._source, columns, level, self._progress)
+        lower, upper = warned_intervals(self._source, columns, level, self._progress)
         return float(lower[0]), float(upper[0])
 
     def to_frame(self, library: str | None = None) -> Any:
@@ -187,19 +183,20 @@ def profile(
     data = model._read(X, y, sample_weight, strata, offset, cluster, known)
     column = data.design.index_of(str(parameter))
     l1, l2 = model._strengths(data.design)
-    _check_unpenalized(str(parameter), bool(l1[column] or l2[column]), penalized)
+    if not penalized:
+        check_unpenalized(data.design, l1, l2, np.array([column]))
     loss = model._loss(data, runtime)
     solution = fit_by_newton(data.design, loss, l1, l2, tol=model.tol, max_iter=model.max_iter)
     source = ProfiledFit(data.design, loss, solution, l1, l2, model.max_iter)
-    _check_solution(source, model.tol)
+    source.check_certified(model.tol)
     if not source.is_estimable(column):
         raise InputError(
             f"the covariate {parameter!r} is constant within every risk set or repeats others, so "
             "it has no profile likelihood.",
             hint="leave it out, or those that it repeats.",
         )
-    expected = FITS_A_GRID if grid is None else len(grid)
-    with _reported(source, f"Profile of {parameter}", expected, model.progress) as reporting:
+    expected = USUAL_FITS if grid is None else len(grid)
+    with source.reported(f"Profile of {parameter}", expected, model.progress) as reporting:
         curve = reporting.curve(column, runtime)
         if grid is None:
             share = TOLERANCE if tolerance is None else 0.0
@@ -224,34 +221,16 @@ def profile(
     )
 
 
-def profiled_interval(
-    source: ProfiledFit,
-    columns: Index,
-    level: float,
-    *,
-    tol: float,
-    penalized: bool,
-    progress: bool | None,
-) -> tuple[Features, Features]:
-    """Ends of the profile intervals of a fit, checked."""
-    has_penalty = (source.l1 > 0) | (source.l2 > 0)
-    for j in columns:
-        _check_unpenalized(source.design.names[j], bool(has_penalty[j]), penalized)
-    _check_solution(source, tol)
-    return _intervals(source, columns, level, progress)
-
-
-def _intervals(
+def warned_intervals(
     source: ProfiledFit, columns: Index, level: float, progress: bool | None
 ) -> tuple[Features, Features]:
-    expected = 2 * FITS_AN_END * columns.size
-    with _reported(source, "Profile intervals", expected, progress) as reporting:
-        lower, upper = profile_intervals(reporting, columns, level)
-        lost = [
-            source.design.names[j]
-            for j, a, b in zip(columns, lower, upper, strict=True)
-            if (np.isnan(a) or np.isnan(b)) and reporting.is_estimable(int(j))
-        ]
+    """Profile intervals, with a warning if an inner fit did not converge."""
+    lower, upper = profile_intervals(source, columns, level, progress=progress)
+    lost = [
+        source.design.names[j]
+        for j, a, b in zip(columns, lower, upper, strict=True)
+        if (np.isnan(a) or np.isnan(b)) and source.is_estimable(int(j))
+    ]
     if lost:
         warnings.warn(
             f"the profile interval of {lost[0]!r}"
@@ -262,25 +241,6 @@ def _intervals(
             stacklevel=4,
         )
     return lower, upper
-
-
-@contextmanager
-def _reported(
-    source: ProfiledFit, title: str, expected: int, progress: bool | None
-) -> Iterator[ProfiledFit]:
-    """The same, with a progress bar that its fits move, in whichever thread they run."""
-    lock, done, started = threading.Lock(), 0, monotonic()
-    with ProgressBar(title, progress) as bar:
-
-        def report() -> None:
-            nonlocal done
-            with lock:
-                done += 1
-                share = min(done / expected, 0.99)
-                words = f"{counted(done, 'fit')}, about {time_left(started, share)} left"
-                bar.update(share, words)
-
-        yield replace(source, report=report)
 
 
 def _checked(
@@ -332,32 +292,6 @@ def _numbers(values: object) -> list[float]:
     listed = list(values) if isinstance(values, Iterable) else []
     good = all(is_number(value) and np.isfinite(value) for value in listed)
     return [float(value) for value in listed] if good else []
-
-
-def _check_unpenalized(name: str, has_penalty: bool, penalized: bool) -> None:
-    if has_penalty and not penalized:
-        raise InputError(
-            f"the covariate {name!r} is penalised, and the penalty biases its estimate, so an "
-            "interval made of its profile would not have the stated coverage.",
-            hint=f"fit with `unpenalized=[{name!r}]`, or pass `penalized=True` to profile it with "
-            "its penalty all the same.",
-        )
-
-
-def _check_solution(source: ProfiledFit, tol: float) -> None:
-    solution = source.solution
-    if solution.status == "undecided":
-        raise NotDefinedError(
-            "it could not be decided whether the estimate is finite, so it is not known where the "
-            "profile likelihood has its maximum.",
-            hint="leave out covariates that nearly repeat others, or add a penalty.",
-        )
-    if solution.status == "max_iter":
-        raise NotDefinedError(
-            f"the fit did not converge (relative KKT residual {solution.kkt:.2g}, tol {tol:.2g}), "
-            "so its profile likelihood has no certified maximum.",
-            hint="raise `max_iter`, or add a penalty.",
-        )
 
 
 def _warn(name: str, found: ProfileGrid) -> None:

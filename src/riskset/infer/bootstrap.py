@@ -10,8 +10,9 @@ Efron (1981), Journal of the American Statistical Association 76, 312-319, for c
 doi:10.1080/01621459.1981.10477650.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -34,8 +35,8 @@ __all__ = [
     "ResampledUnits",
     "acceleration",
     "estimate_of",
-    "for_resampling",
     "resample_estimates",
+    "weights_of_resamples",
 ]
 
 REPLICATE_TOL = 1e-6
@@ -48,14 +49,8 @@ MAX_ACTIVE = 2000
 class ResampledUnits:
     """Which rows are drawn together, and from which others.
 
-    Attributes
-    ----------
-    weight : (n,) float64
-        Case weights.
-    unit : (n,) int64
-        Number of the unit of each row; -1 for rows of weight 0, which are never drawn.
-    first, last : (n_units,) int64
-        Each draw chooses among the units from first up to last.
+    `unit` is the number of the unit of each row (n,), -1 for rows of weight 0, which are never
+    drawn. Draw k chooses among the units from ``first[k]`` up to ``last[k]`` (n_units,).
     """
 
     weight: Rows
@@ -67,19 +62,10 @@ class ResampledUnits:
     def of(
         cls, outcome: Outcome, cluster: Index | None = None, *, within_strata: bool = False
     ) -> "ResampledUnits":
-        """Draw rows, or whole clusters; from all of them, or from those of the same stratum.
+        """Draw rows or, by codes (n,), whole clusters; from all, or from those of the same stratum.
 
-        Parameters
-        ----------
-        cluster : (n,) int64, optional
-            Codes.
-        within_strata : bool
-            Keep the number of units of each stratum of the outcome.
-
-        Raises
-        ------
-        InputError
-            If a cluster is not within one stratum but has to be, or there is only one unit.
+        With `within_strata`, every stratum keeps its number of units, and a cluster must be within
+        one.
         """
         present = np.flatnonzero(outcome.weight > 0)
         codes = present if cluster is None else cluster[present]
@@ -112,25 +98,13 @@ class ResampledUnits:
     def counts(self, seed: int, number: int) -> Index:
         """How often replicate `number` draws each row (n,).
 
-        It has a stream of random numbers of its own: neither the number of replicates nor their
-        order changes it.
+        Each replicate has its own stream of random numbers, so that its draws depend neither on the
+        number of replicates nor on their order.
         """
         stream = np.random.SeedSequence(seed, spawn_key=(number,))
         picked = np.random.default_rng(stream).integers(self.first, self.last)
         drawn = np.append(np.bincount(picked, minlength=self.n_units), 0)  # unit -1: the 0
         return np.asarray(drawn[self.unit])
-
-    def part(self, seed: int, number: int, *, count_censoring: bool) -> ReplicateWeights:
-        """The case weights of a replicate.
-
-        Parameters
-        ----------
-        count_censoring : bool
-            Fine-Gray: estimate the censoring from numbers of draws instead of case weights.
-        """
-        counts = self.counts(seed, number)
-        weight = self.weight * counts
-        return ReplicateWeights(weight, counts.astype(np.float64) if count_censoring else weight)
 
 
 def _check_within(outcome: Outcome, present: Index, outside: NDArray[np.bool_]) -> None:
@@ -143,14 +117,22 @@ def _check_within(outcome: Outcome, present: Index, outside: NDArray[np.bool_]) 
         )
 
 
-def for_resampling(loss: Loss) -> tuple[Loss, bool]:
-    """The likelihood to take replicates of, and whether draws alone estimate the censoring.
+def weights_of_resamples(
+    loss: Loss, resampling: ResampledUnits, seed: int
+) -> tuple[Loss, Callable[[int], ReplicateWeights]]:
+    """The likelihood to take replicates of, and the weights of each replicate.
 
-    Where case weights do not count in the censoring distribution, the number of times that a row
-    was drawn still does.
+    If case weights do not count in the censoring distribution, the number of times that a row was
+    drawn still does.
     """
     counting = loss.counting_draws()
-    return counting, counting is not loss
+
+    def weights(number: int) -> ReplicateWeights:
+        counts = resampling.counts(seed, number)
+        weight = resampling.weight * counts
+        return ReplicateWeights(weight, weight if counting is loss else counts.astype(np.float64))
+
+    return counting, weights
 
 
 # ---------------------------------------------------------------------------------- estimates
@@ -159,17 +141,8 @@ def for_resampling(loss: Loss) -> tuple[Loss, bool]:
 class ReplicateEstimate(NamedTuple):
     """The answer of one replicate.
 
-    Attributes
-    ----------
-    coef : (q,) float64
-        NaN where there is none; infinite estimates are infinite.
-    status : str
-        As of a `Solution`; "not_estimable" also if only some of `coef` are; "no_penalty" if none
-        could be chosen.
-    penalty : Penalty or None
-        If it was chosen for the resample.
-    reason : str
-        Why no penalty could be chosen.
+    `coef` (q,) is NaN without an estimate. The status is "not_estimable" also if only some of
+    `coef` are NaN, and "no_penalty" if no penalty could be chosen; `reason` then says why.
     """
 
     coef: Features
@@ -192,38 +165,18 @@ def resample_estimates(
     max_iter: int = 200,
     workers: Workers | None = None,
 ) -> Iterator[ReplicateEstimate]:
-    """Estimates of some coefficients in every resample, one after the other.
+    """Estimates (q,) of the coefficients `columns` in every resample, one after the other.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of all rows.
-    whole : Solution
-        On all rows, at the same penalty; replicates start there.
-    l1, l2 : (p,) float64
-        Penalties of each coefficient in the user's units.
-    columns : (q,) int64
-        Coefficients to keep.
-    seed : int
-    tol : float
-        Bound on the relative KKT residual of each replicate.
-    workers : Workers, optional
-        Processes to fit in, instead of threads.
-
-    Notes
-    -----
-    An unpenalised coefficient of a column that varies in no risk set of the resample, or repeats
-    others there, has no estimate. In Fine and Gray's model the distribution of censoring is
-    estimated anew in each resample, unless it was given.
+    `whole` is the solution on all rows at the same penalty, where replicates start; `l1` and `l2`
+    are in the user's units, and `tol` bounds the relative KKT residual of each replicate. An
+    unpenalised coefficient has no estimate if its column varies in no risk set of the resample or
+    repeats others there. Each resample estimates its own censoring distribution, unless that was
+    given.
     """
-    loss, count_censoring = for_resampling(problem.loss)
+    loss, weights = weights_of_resamples(problem.loss, resampling, seed)
     problem = replace(problem, loss=loss)
     free = (l1 == 0) & (l2 == 0)
-
-    def part(number: int) -> ReplicateWeights:
-        return resampling.part(seed, number, count_censoring=count_censoring)
-
-    parts = [lambda k=k: part(k) for k in range(replicates)]
+    parts = [partial(weights, k) for k in range(replicates)]
     fitted = fit_replicates(
         problem,
         whole,
@@ -239,7 +192,7 @@ def resample_estimates(
         lost = whole.aliased & free
         # Only a column that was left out has a coefficient of exactly 0, but for coincidences.
         if (free & ~lost & (found.coef == 0)).any():
-            lost = _left_out(problem, part(number), l1, l2) & free
+            lost = _left_out(problem, weights(number), l1, l2) & free
         yield estimate_of(found, lost, columns)
 
 
@@ -269,28 +222,18 @@ def acceleration(
     resampling: ResampledUnits,
     columns: Index,
 ) -> Features:
-    r"""Acceleration of each parameter, from the infinitesimal jackknife.
+    r"""Acceleration (q,) of each parameter, from the infinitesimal jackknife.
 
     .. math:: a = \frac{\sum_c u_c^3}{6 \left(\sum_c u_c^2\right)^{3/2}}, \qquad
         u_c = \sum_{i \in c} w_i U_i (I + \Lambda_2)^{-1} - \text{mean}
 
     with :math:`u_c` the derivative of the estimate in the number of times that unit c is drawn:
-    scores U of the rows (in Fine and Gray's model also by way of the censoring distribution), I the
-    information of the coefficients that are not 0, :math:`\Lambda_2` their quadratic penalty; the
+    scores U of the rows (in Fine and Gray's model also through the censoring distribution), I the
+    information of the coefficients that are not 0, :math:`\Lambda_2` their quadratic penalty. The
     derivative of an L1 penalty does not change as long as the same coefficients are 0. The mean is
-    that of the units among which c is drawn.
-
-    Parameters
-    ----------
-    free : (p,) bool
-        Coefficients without a penalty.
-    columns : (q,) int64
-
-    Returns
-    -------
-    (q,) float64
-        0 for coefficients that a penalty holds at 0; NaN where the estimate is infinite or not
-        identified, and where more than 2,000 coefficients are not 0.
+    that of the units among which c is drawn. The result is 0 for coefficients that a penalty holds
+    at 0; NaN if the estimate is infinite or not identified, or more than 2,000 coefficients are not
+    0.
 
     References
     ----------

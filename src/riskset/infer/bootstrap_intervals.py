@@ -28,14 +28,9 @@ BootstrapIntervalType = Literal["percentile", "basic", "bca", "normal"]
 
 
 class BootstrapInterval(NamedTuple):
-    """An interval.
+    """An interval, NaN if it is not defined.
 
-    Attributes
-    ----------
-    lower, upper : float
-        NaN where it is not defined.
-    is_extreme : bool
-        Whether an end would lie beyond all replicates, and the outermost stands in its place.
+    `is_extreme` says that an end lies beyond all replicates, and that the outermost stands for it.
     """
 
     lower: float
@@ -51,29 +46,16 @@ def least_replicates(level: float) -> int:
 
     With fewer the ends of a percentile interval would lie beyond all replicates. 39 for 95 %, 199
     for 99 %.
-
-    Raises
-    ------
-    InputError
-        If `level` is not between 0 and 1.
     """
     normal_quantile(level)
     return max(2, int(np.ceil(2.0 / (1.0 - level) * (1.0 - 1e-9))) - 1)
 
 
 def order_quantile(ordered: Features, share: float, side: Literal[-1, 1]) -> float:
-    r"""Quantile of sorted replicates: the order statistic :math:`x_{((B + 1) p)}`.
+    """Quantile of sorted replicates (B,): the order statistic :math:`x_{((B + 1) p)}`.
 
-    In between, linear; between an infinite and a finite one, infinite. Beyond the outermost
-    replicate, that one.
-
-    Parameters
-    ----------
-    ordered : (B,) float64, ascending, may be infinite
-    share : float
-        The p in [0, 1].
-    side : {-1, 1}
-        Of which infinity it is, if it lies between both.
+    The `share` is p. It is linear in between; between infinities of both signs it is that of
+    `side`, and beyond the outermost replicate it is that one.
     """
     n = ordered.size
     place = (n + 1) * share
@@ -106,27 +88,10 @@ def interval_ends(
       the estimate and s their standard deviation;
     * bca: percentiles at the levels of `bca_levels`.
 
-    Parameters
-    ----------
-    kind : {"percentile", "basic", "bca", "normal"}
-    estimate : float
-    replicates : (B,) float64
-        NaN for those without an estimate, which are left out; infinite ones count.
-    level : float
-    acceleration : float
-        For "bca".
-
-    Returns
-    -------
-    BootstrapInterval
-        NaN where fewer replicates are left than `least_replicates`; for the basic interval of an
-        infinite estimate; for normal intervals with infinite replicates; and for "bca" if the
-        estimate is infinite or lies beyond all replicates.
-
-    Notes
-    -----
-    Efron and Tibshirani (1993), chapters 13 and 14; basic and normal as Davison and Hinkley (1997),
-    Bootstrap Methods and their Application, equations 5.5 and 5.6, and R's ``boot.ci``.
+    Replicates (B,) that are NaN are left out; infinite ones count. The interval is NaN if fewer are
+    left than `least_replicates`; a basic one if the estimate is infinite; a normal one if
+    replicates are; and a BCa one if the estimate is infinite or beyond all replicates. Basic and
+    normal are as in Davison and Hinkley, equations 5.5 and 5.6, and R's ``boot.ci``.
     """
     ordered = np.sort(replicates[~np.isnan(replicates)])
     if ordered.size < least_replicates(level) or np.isnan(estimate):
@@ -161,17 +126,9 @@ def bca_levels(
         z_0 = \Phi^{-1}\left(\frac{\#\{\theta^* < \hat\theta\}
         + \tfrac{1}{2} \#\{\theta^* = \hat\theta\}}{B}\right)
 
-    with z the lower and the upper normal quantile. Replicates that equal the estimate, as zeros
-    of a lasso do, count half.
-
-    Returns
-    -------
-    lower, upper : float
-        NaN if all replicates lie on one side of the estimate.
-
-    References
-    ----------
-    Efron and Tibshirani (1993), equations 14.10 and 14.14; DiCiccio and Efron (1996), section 2.
+    with z the lower and the upper normal quantile. Replicates that equal the estimate, as zeros of
+    a lasso do, count half. NaN if all replicates lie on one side of the estimate. Efron and
+    Tibshirani (1993), equations 14.10 and 14.14; DiCiccio and Efron (1996), section 2.
     """
     below = np.mean(replicates < estimate) + 0.5 * np.mean(replicates == estimate)
     z0, z = float(ndtri(below)), normal_quantile(level)

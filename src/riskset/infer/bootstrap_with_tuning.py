@@ -14,7 +14,7 @@ from riskset.infer.bootstrap import (
     ReplicateEstimate,
     ResampledUnits,
     estimate_of,
-    for_resampling,
+    weights_of_resamples,
 )
 from riskset.model.penalty import Penalty
 from riskset.solve.fit import fit_by_newton
@@ -52,36 +52,31 @@ def retuned_estimates(
     *,
     replicates: int,
     seed: int,
-    tol: float = REPLICATE_TOL,
     max_iter: int = 200,
     workers: Workers | None = None,
 ) -> Iterator[ReplicateEstimate]:
     """As `resample_estimates`, with a penalty that is chosen for each resample.
 
-    Parameters
-    ----------
-    choose : callable
-        Called with the problem of a resample, in which a row that was drawn twice is one row of
-        twice the weight, so that no fold can separate it from itself. A resample for which it
-        cannot choose has no estimate.
+    `choose` takes the problem of a resample, in which a row that was drawn twice is one row of
+    twice the weight, so that it is in one fold. If it cannot choose, the resample has no estimate.
     """
-    loss, count_censoring = for_resampling(problem.loss)
+    loss, weights = weights_of_resamples(problem.loss, resampling, seed)
     design = problem.design
 
     def one(number: int) -> ReplicateEstimate:
-        part = resampling.part(seed, number, count_censoring=count_censoring)
-        resample = Problem.prepare(design, loss.replicate(part.weight, part.censoring))
+        resample = Problem.prepare(design, loss.replicate(*weights(number)))
         try:
             penalty, start = choose(resample)
         except InputError as error:
             lost = np.full(columns.size, np.nan)
             return ReplicateEstimate(lost, "no_penalty", reason=error.message)
         l1, l2 = penalty.arrays(design.names)
-        found = fit_by_newton(
-            design, resample.loss, l1, l2, tol=tol, max_iter=max_iter, start=start, problem=resample
-        )
-        lost = found.aliased & (l1 == 0) & (l2 == 0)
-        return estimate_of(found, lost, columns)._replace(penalty=penalty)
+        solution = fit_by_newton(
+            design, resample.loss, l1, l2,
+            tol=REPLICATE_TOL, max_iter=max_iter, start=start, problem=resample,
+        )  # fmt: skip
+        lost = solution.aliased & (l1 == 0) & (l2 == 0)
+        return estimate_of(solution, lost, columns)._replace(penalty=penalty)
 
     numbers = range(replicates)
     yield from map(one, numbers) if workers is None else workers.map(one, numbers)
@@ -95,12 +90,9 @@ def check_divisible(
     replicates: int,
     seed: int,
 ) -> None:
-    """Complain if no resample can be divided into folds; the first that can ends the check.
+    """Raise InputError, with the reason of the first, if no resample can be divided into folds.
 
-    Raises
-    ------
-    InputError
-        With what `divide` says of the first.
+    The check ends with the first resample that can.
     """
     reason = ""
     for number in range(replicates):

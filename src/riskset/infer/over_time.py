@@ -20,16 +20,9 @@ MIN_EVENTS_PER_INTERVAL = 20
 class EffectOverTime:
     """A coefficient in intervals of time with about equal numbers of events; all (k,).
 
-    Attributes
-    ----------
-    start, end : float64
-        An interval is from its start, which does not belong to it, to its end, which does.
-    events : int64
-        Rows with an event in it.
-    coef : float64
-        Log hazard ratio per unit of the covariate.
-    se_model, se_robust : float64
-        By the inverse information, and by the sandwich over clusters.
+    An interval does not contain its start, but its end. `coef` is the log hazard ratio per unit of
+    the covariate. Standard errors are from the inverse information, and from the sandwich over
+    clusters.
     """
 
     start: Features
@@ -54,34 +47,20 @@ def effect_over_time(
     .. math:: \hat\beta_k = \hat\beta + U_k / I_k, \qquad
               U_k = \sum_{i \in k} w_i (x_i - \bar x(t_i)), \qquad I_k = \sum_{t \in k} V(t)
 
-    with the sums over the events of interval k and V(t) the variance of the covariate over the
-    risk set: one step of Newton's from the constant coefficient towards the one of the interval.
-    The mean of :math:`\hat\beta_k` with the weights :math:`I_k` is :math:`\hat\beta`. Other
+    with the sums over the events of interval k and V(t) the variance of the covariate over the risk
+    set: one step of Newton's method from the constant coefficient towards that of the interval. The
+    mean of :math:`\hat\beta_k` with the weights :math:`I_k` is :math:`\hat\beta`. Other
     coefficients are taken as known, as are censoring weights. Standard errors are
     :math:`I_k^{-1/2}`, and :math:`(\sum_c u_{ck}^2)^{1/2} / I_k` with :math:`u_{ck}` the score that
-    the rows of cluster c have in the interval.
+    the rows of cluster c (by default, each row) have in the interval.
 
-    Parameters
-    ----------
-    eta : (n,) float64
-        Linear predictor at the estimate, offset included.
-    column : int
-        Of the covariate, which must have no penalty.
-    coef : float
-        Its coefficient, in the user's units.
-    n_intervals : int
-        At most; there are at least 20 events in each on average.
-    cluster : (n,) int64, optional
-        Rows that belong together; default: each by itself.
-
-    Returns
-    -------
-    EffectOverTime or None
-        None if there are too few events for two intervals, or one lacks information.
+    `eta` (n,) includes the offset, and `coef` is in the user's units; the covariate must have no
+    penalty. Intervals have at least 20 events on average. The result is None if there are too few
+    events for two intervals, or one lacks information.
 
     Notes
     -----
-    O(n k) time and memory. Tied events of Efron's share the mean of their steps' means.
+    O(n k) time and memory. Tied events of Efron's method share the mean of their steps' means.
 
     References
     ----------

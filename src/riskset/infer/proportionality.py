@@ -58,15 +58,10 @@ class ProportionalityTest:
 def transformed_times(outcome: Outcome, transform: Transform = "km") -> NDArray[np.float64]:
     """g(t) at the time of each group (G,), in risk order; NaN for a group without events.
 
-    ``"km"``: 1 minus the left-continuous Kaplan-Meier estimate of all rows together;
-    ``"rank"``: rank of the time among all rows, ties averaged; ``"identity"``; ``"log"``.
-    Rows of weight 0 are absent; weights and strata play no part, as in R's `cox.zph`. Only events
-    of the cause of interest count in the Kaplan-Meier estimate, all other rows being censored.
-
-    Raises
-    ------
-    InputError
-        If the transform is unknown, or "log" meets an event at time 0.
+    ``"km"``: 1 minus the left-continuous Kaplan-Meier estimate of all rows together; ``"rank"``:
+    rank of the time among all rows, ties averaged; ``"identity"``; ``"log"``. Rows of weight 0 are
+    absent; weights and strata are not used, as in R's `cox.zph`. Only events of the cause of
+    interest count in the Kaplan-Meier estimate, all other rows being censored.
     """
     if transform not in get_args(Transform):
         raise InputError.wrong_option("transform", transform, get_args(Transform))
@@ -117,26 +112,14 @@ def proportionality_test(
     .. math:: S = V_{gg} - V_{g0} V_{00}^{-1} V_{0g}, \qquad
               V_{ab} = \sum_t a(t) b(t) V(t)
 
-    with V(t) the covariance of the covariates over the risk set. The statistics are
-    :math:`u_j^2 / S_{jj}` and :math:`u' S^{-1} u`; they depend neither on an added constant nor on
-    the scale of g, nor on the order of rows with equal times. From u is taken
-    :math:`V_{g0} V_{00}^{-1} u_0`, where :math:`u_0` is the score of the covariates themselves: 0
-    at the estimate, and what makes a last step that was not taken harmless (Neyman's C(alpha)).
-
-    Parameters
-    ----------
-    eta : (n,) float64
-        Linear predictor at the estimate of an unpenalised fit, offset included.
-    transform : {"km", "rank", "identity", "log"}
-        g, see `transformed_times`.
-    robust : bool
-        Instead of S take :math:`\sum_c u_c u_c'`, with :math:`u_c` what the rows of cluster c (each
-        row, if there are none) contribute to u: weights are then no numbers of people, and rows may
-        belong together.
-
-    Returns
-    -------
-    ProportionalityTest
+    with V(t) the covariance of the covariates over the risk set. The statistics are :math:`u_j^2 /
+    S_{jj}` and :math:`u' S^{-1} u`; they depend neither on an added constant nor on the scale of g,
+    nor on the order of rows with equal times. From u is taken :math:`V_{g0} V_{00}^{-1} u_0`, where
+    :math:`u_0` is the score of the covariates themselves: 0 at the estimate, and what makes a last
+    step that was not taken harmless (Neyman's C(alpha)). With `robust`, S is replaced by
+    :math:`\sum_c u_c u_c'`, with :math:`u_c` the contribution of the rows of cluster c (of each row
+    without clusters) to u, for clusters and for weights that are not numbers of people. `eta` (n,)
+    is that of an unpenalised fit, offset included.
 
     Notes
     -----

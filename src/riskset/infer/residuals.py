@@ -49,17 +49,9 @@ def column_blocks(n_rows: int, columns: Index) -> Iterator[slice]:
 class RiskSetPieces:
     """What every residual needs and no covariate changes, at one linear predictor.
 
-    Attributes
-    ----------
-    loss : CoxLoss
-    eta : (n,) float64
-        Linear predictor in risk order.
-    ties : TieTerms
-        Hazard increments and shares of each group.
-    log_cumulative : (n,) float64
-        log of the cumulative hazard at eta = 0 over each row's follow-up, in risk order.
-    group : (n,) int64
-        Group of each row, in risk order.
+    All in risk order: `eta` (n,), the log of the cumulative hazard at eta = 0 over each row's
+    follow-up (n,), and the `group` of each row (n,); `ties` has hazard increments and shares of
+    each group.
     """
 
     loss: Loss
@@ -149,31 +141,17 @@ class RiskSetPieces:
 
     @one_blas_thread
     def score_residuals(self, values: Matrix, power: Rows | None = None) -> Matrix:
-        r"""Score residuals of any columns: each row's contribution to their score.
+        r"""Score residuals (n, q) of any columns: each row's contribution to their score.
 
         .. math:: U_i = d_i (x_i - \bar x(t_i)) - \int (x_i - \bar x(t)) \, e^{\eta_i} d\Lambda(t)
                   = d_i (x_i - \bar x(t_i)) - e_i (x_i - A_i)
 
         with :math:`e_i` the expected events and :math:`A_i` the average of :math:`\bar x(t)` over
-        the row's follow-up, weighted by the hazard. Linear in the column, and unchanged by a
-        constant.
-
-        Parameters
-        ----------
-        values : (n, q) float64
-            In the caller's order.
-        power : (G,) float64, optional
-            What each group counts: g of :math:`\int g(t) (x_i - \bar x(t)) \, dM_i(t)`.
-
-        Returns
-        -------
-        (n, q) float64 in the caller's order. Multiplied by the case weights they sum to the score.
-
-        Notes
-        -----
-        O(n q) time, or O((n + G log G) q) with late entry, and O(n q) memory.
-        Ties by Efron: the event term uses the plain mean of the steps' means, and a tied row meets
-        the step k of its own time with the share 1 - k/m.
+        the row's follow-up, weighted by the hazard. Multiplied by the case weights they sum to the
+        score. `values` (n, q) are in the caller's order. With `power` (G,) it is :math:`\int g(t)
+        (x_i - \bar x(t)) \, dM_i(t)`, g of each group. Ties by Efron: the event term uses the plain
+        mean of the steps' means, and a tied row meets the step k of its own time with the share 1 -
+        k/m. O(n q) time, or O((n + G log G) q) with late entry, and O(n q) memory.
         """
         risk, ties = self.loss.risk, self.ties
         x = np.ascontiguousarray(values[risk.order])
@@ -204,21 +182,12 @@ def pieces_at(loss: Loss, eta: Rows) -> RiskSetPieces | SubdistributionPieces:
 
 
 def martingale_residuals(loss: Loss, eta: Rows) -> Rows:
-    r"""Observed minus expected events of each row.
+    r"""Observed minus expected events of each row (n,).
 
     .. math:: M_i = d_i - e^{\eta_i} \int_{entry_i}^{time_i} d\Lambda(t)
 
     and in Fine and Gray's model :math:`d_i - e^{\eta_i} \int w_i(t) \, d\Lambda(t)` over all time.
-
-    Parameters
-    ----------
-    loss : Loss
-    eta : (n,) float64
-        Linear predictor, offset included.
-
-    Returns
-    -------
-    (n,) float64, at most 1. Multiplied by the case weights they sum to 0.
+    Multiplied by the case weights they sum to 0.
 
     References
     ----------
@@ -232,8 +201,6 @@ def deviance_residuals(loss: Loss, eta: Rows) -> Rows:
     r"""Martingale residuals made nearly symmetric.
 
     .. math:: \mathrm{sign}(M_i) \sqrt{-2 \, [M_i + d_i \log(d_i - M_i)]}
-
-    Parameters and shape as `martingale_residuals`, which see for the source.
     """
     log_expected = pieces_at(loss, eta).log_expected_rows()
     is_event = loss.outcome.is_event
@@ -249,34 +216,21 @@ def deviance_residuals(loss: Loss, eta: Rows) -> Rows:
     return np.asarray(np.sign(residual) * np.sqrt(np.maximum(deviance, 0.0)))
 
 
-def score_residuals(loss: Loss, design: Design, eta: Rows, columns: Index | None = None) -> Matrix:
-    """Score residuals of covariates in the user's units, per unit of weight.
-
-    Parameters
-    ----------
-    columns : (q,) int64, optional
-        Default: all.
-
-    Returns
-    -------
-    (n, q) float64
-        See `RiskSetPieces.score_residuals` and `SubdistributionPieces.score_residuals`.
-    """
-    return _in_blocks(pieces_at(loss, eta).score_residuals, design, columns)
+def score_residuals(loss: Loss, design: Design, eta: Rows) -> Matrix:
+    """Score residuals (n, p) per unit of each covariate; see `RiskSetPieces.score_residuals`."""
+    return _in_blocks(pieces_at(loss, eta).score_residuals, design)
 
 
-def score_contributions(
-    loss: Loss, design: Design, eta: Rows, columns: Index | None = None
-) -> Matrix:
+def score_contributions(loss: Loss, design: Design, eta: Rows) -> Matrix:
     """What each row contributes to the score, its case weight included; see `score_residuals`.
 
     In Fine and Gray's model also through the estimate of the censoring distribution.
     """
-    return _in_blocks(pieces_at(loss, eta).contributions, design, columns)
+    return _in_blocks(pieces_at(loss, eta).contributions, design)
 
 
-def _in_blocks(of: Callable[[Matrix], Matrix], design: Design, columns: Index | None) -> Matrix:
-    columns = np.arange(design.n_features) if columns is None else columns
+def _in_blocks(of: Callable[[Matrix], Matrix], design: Design) -> Matrix:
+    columns = np.arange(design.n_features)
     out = np.empty((design.n_rows, columns.size))
     for block in column_blocks(design.n_rows, columns):
         out[:, block] = of(design.stored(columns[block])) * design.scale[columns[block]]
@@ -305,32 +259,20 @@ class SchoenfeldResiduals:
 
 
 @one_blas_thread
-def schoenfeld_residuals(
-    loss: Loss, design: Design, eta: Rows, columns: Index | None = None
-) -> SchoenfeldResiduals:
+def schoenfeld_residuals(loss: Loss, design: Design, eta: Rows) -> SchoenfeldResiduals:
     r"""Covariates of each event minus their risk-weighted mean over its risk set.
 
     .. math:: x_i - \bar x(t_i)
 
     Tied events share one mean (Efron: the mean of the steps' means), so a residual belongs to its
-    row whatever the order of rows.
-
-    Parameters
-    ----------
-    columns : (q,) int64, optional
-        Default: all.
-
-    Returns
-    -------
-    SchoenfeldResiduals
-        Multiplied by the case weights the values sum to the score.
+    row whatever the order of rows. Multiplied by the case weights the values sum to the score.
 
     References
     ----------
     Schoenfeld (1982), Biometrika 69, 239-241, doi:10.1093/biomet/69.1.239.
     """
     outcome = loss.outcome
-    columns = np.arange(design.n_features) if columns is None else columns
+    columns = np.arange(design.n_features)
     pieces, risk = pieces_at(loss, eta), loss.risk
     rows = np.flatnonzero(outcome.is_event & (outcome.weight > 0))
     rows = rows[np.lexsort((rows, outcome.time[rows], outcome.stratum[rows]))]

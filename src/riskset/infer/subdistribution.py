@@ -48,18 +48,12 @@ class _Level(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SubdistributionPieces:
-    r"""What every residual needs and no covariate changes, at one linear predictor.
+    """What every residual needs and no covariate changes, at one linear predictor.
 
-    Attributes
-    ----------
-    loss : FineGrayLoss
-    eta : (n,) float64
-        Linear predictor in the caller's order, offset included, less the largest of the stratum.
-    log_hazard : (G,) float64
-        Log increments of the subdistribution hazard at eta = 0; -inf without events.
+    `eta` (n,) is in the caller's order, offset included, less the largest of the stratum;
+    `log_hazard` (G,) are the log increments of the subdistribution hazard at eta = 0, -inf without
+    events.
 
-    Notes
-    -----
     A row's risk times a hazard it meets is at most the number of events, but either alone may be
     beyond floating point. So sums over groups go level by level, nearly always one, with risks in
     the inverse of its unit. Each of the K tails costs a pass over its rows and all groups, and none
@@ -118,17 +112,9 @@ class SubdistributionPieces:
     # ------------------------------------------------------------------------- expectations
 
     def expected_times(self, powers: Matrix) -> Matrix:
-        r"""Expected weighted events of rows, each group counted `powers` times.
+        r"""Expected weighted events of rows (n, k), each group counted `powers` (G, k) times.
 
         .. math:: \sum_g powers_g \, h_g \, w_i e^{\eta_i} \, w_i(t_g)
-
-        Parameters
-        ----------
-        powers : (G, k) float64
-
-        Returns
-        -------
-        (n, k) float64, in the caller's order.
         """
         values = [np.zeros((part.sets.order.size, powers.shape[1])) for part in self._parts]
         for level in self._levels:
@@ -174,24 +160,13 @@ class SubdistributionPieces:
     # ------------------------------------------------------------------------- contributions
 
     def score_residuals(self, values: Matrix, power: Rows | None = None) -> Matrix:
-        r"""Each row's contribution to the score of any columns, per unit of its weight.
+        r"""Each row's contribution (n, q) to the score of any columns, per unit of its weight.
 
         .. math:: \eta_i = d_i (x_i - \bar x(t_i))
                   - e^{\eta_i} \int w_i(t) \, (x_i - \bar x(t)) \, d\Lambda(t)
 
         with :math:`w_i(t) = 1` up to the row's own time, and :math:`G(t-) / G(time_i-)` after a
-        competing event.
-
-        Parameters
-        ----------
-        values : (n, q) float64
-            In the caller's order.
-        power : (G,) float64, optional
-            What each group counts.
-
-        Returns
-        -------
-        (n, q) float64, 0 for rows of weight 0.
+        competing event. `values` and `power` are as in `RiskSetPieces.score_residuals`.
         """
         weight = self.loss.outcome.weight
         mean, _ = self.event_means(values)
@@ -205,7 +180,7 @@ class SubdistributionPieces:
         )
 
     def contributions(self, values: Matrix) -> Matrix:
-        r"""Each row's influence on the score, its own and that through the estimated G.
+        r"""Each row's influence (n, q) on the score, its own and that through the estimated G.
 
         .. math:: w_i \eta_i + v_i \psi_i, \qquad
                   \psi_i = \int \frac{q(u)}{\pi(u)} \, dM^c_i(u)
@@ -216,23 +191,10 @@ class SubdistributionPieces:
         .. math:: q(u) = \sum_j \int_{t \ge u > time_j} (x_j - \bar x(t)) \, w_j(t) \, r_j \,
                   d\Lambda(t)
 
-        over rows with a competing event of the same censoring group. Nothing is added for a G that
-        was given.
-
-        Parameters
-        ----------
-        values : (n, q) float64
-            In the caller's order.
-
-        Returns
-        -------
-        (n, q) float64
-
-        Notes
-        -----
-        The numbers of cmprsk's ``crr``, which takes O(n^2), in O(n log n + (n + K G) q) for K
-        censoring groups and G times of events. One difference, where K > 1: ``crr`` counts in q
-        only events of the same group, here all, as the derivative has it.
+        over rows with a competing event of the same censoring group. A G that was given adds
+        nothing. These are the numbers of cmprsk's ``crr``, which takes O(n^2), in O(n log n + (n +
+        K G) q) for K censoring groups and G times of events. One difference, if K > 1: ``crr``
+        counts in q only events of the same group; here all count, as the derivative has it.
 
         References
         ----------
@@ -300,17 +262,10 @@ class SubdistributionPieces:
 
 @dataclass(frozen=True, eq=False)
 class _Censorings:
-    """Times at which rows of one group are censored, and who is at risk of it.
+    """Times (m,) at which rows of one group are censored, increasing, and the weight at risk of it.
 
-    Attributes
-    ----------
-    time : (m,) float64, increasing
-    at_risk, censored : (m,) float64
-        Weights, as `CensoringTimes.survival` has them.
-    own : (k,) int64
-        Position in `time` of each censored row of the group, -1 for the others.
-    last : (k,) int64
-        Number of times at which each row of the group is at risk.
+    `own` (k,) is the position in `time` of each censored row of the group, -1 for the others, and
+    `last` (k,) the number of times at which each row of the group is at risk.
     """
 
     time: Rows

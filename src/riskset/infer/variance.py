@@ -5,7 +5,6 @@ the data hold no information on is recognised; its covariates are marked in `Cov
 and get NaN, and the others keep the answer they would have without it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,7 +24,6 @@ __all__ = [
     "GeneralizedInverse",
     "among",
     "cluster_sums",
-    "dfbeta_residuals",
     "generalized_inverse",
     "influence",
     "information_inverse",
@@ -49,15 +47,9 @@ LOOSE = 1e-6
 class GeneralizedInverse:
     """Inverse of a positive semidefinite matrix A on the directions that carry information.
 
-    Attributes
-    ----------
-    basis : (p, rank) float64
-        The inverse is ``basis @ basis.T``.
-    contrasts : (p, rank) float64
-        Estimable combinations of the columns; ``contrasts.T @ basis`` is the identity, and
-        ``contrasts @ contrasts.T`` is A.
-    identified : (p,) bool
-        False where the column takes part in a direction that was left out.
+    It is ``basis @ basis.T``. `contrasts` (p, rank) are the estimable combinations of the columns:
+    ``contrasts.T @ basis`` is the identity, and ``contrasts @ contrasts.T`` is A. A column is not
+    `identified` (p,) if it takes part in a direction that was left out.
     """
 
     basis: Matrix
@@ -118,22 +110,12 @@ def generalized_inverse(matrix: Matrix, reference: Features | None = None) -> Ge
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
-    """Covariance of coefficients.
+    """Covariance of coefficients `columns` (q,).
 
-    Kept in stored units, where neither huge nor tiny scales of covariates leave floating point.
-
-    Attributes
-    ----------
-    kind : "model" or "robust"
-    columns : (q,) int64
-        Columns of the design that `matrix` speaks of.
-    inverse : GeneralizedInverse
-        Inverse information of all p columns, in stored units.
-    finite : (q, q) float64
-        The covariance in stored units, with the pseudo-inverse's numbers where a column is not
-        identified.
-    scale : (p,) float64
-        `Design.scale`: a coefficient in stored units is this times the user's.
+    It is `finite` (q, q) in stored units, in which neither huge nor tiny scales of covariates leave
+    floating point, with the numbers of the pseudo-inverse if a column is not identified. `inverse`
+    is the inverse information of all p columns; a coefficient in stored units is `scale` (p,) times
+    that of the user.
     """
 
     kind: Literal["model", "robust"]
@@ -174,20 +156,10 @@ class Covariance:
 def information_inverse(
     loss: Loss, design: Design, eta: Rows, columns: Index | None = None
 ) -> GeneralizedInverse:
-    """Generalized inverse, in stored units, of the observed information.
+    """Generalized inverse, in stored units, of the observed information of all p columns.
 
-    Parameters
-    ----------
-    eta : (n,) float64
-        Linear predictor, offset included.
-    columns : (q,) int64, optional
-        Columns that were estimated, the coefficients of the others (aliased columns, say) being
-        held fixed; default: all.
-
-    Returns
-    -------
-    GeneralizedInverse
-        Of all p columns, 0 and not identified outside `columns`.
+    `eta` (n,) includes the offset. Columns that were not estimated, such as aliased ones, are held
+    fixed: 0 and not identified.
     """
     columns = np.arange(design.n_features) if columns is None else columns
     eta = below_highest(eta, loss.outcome)
@@ -244,90 +216,36 @@ def null_score(loss: Loss, design: Design, eta: Rows) -> Features:
 def model_covariance(
     loss: Loss, design: Design, eta: Rows, columns: Index | None = None
 ) -> Covariance:
-    """Inverse of the observed information of an unpenalised fit.
+    """Inverse of the observed information of an unpenalised fit; see `information_inverse`.
 
-    Parameters
-    ----------
-    eta, columns
-        As in `information_inverse`.
-
-    Returns
-    -------
-    Covariance
-        Of all p columns; constant, collinear and never-at-risk columns are not identified.
-
-    Notes
-    -----
-    O(n p^2 + p^3). It takes case weights for counts of equal rows; weights that are not counts
-    need `robust_covariance`.
+    Constant, collinear and never-at-risk columns are not identified. It takes O(n p^2 + p^3) time,
+    and case weights for counts of equal rows; other weights need `robust_covariance`.
     """
     inverse = information_inverse(loss, design, eta, columns)
     columns = np.arange(design.n_features)
     return Covariance("model", columns, inverse, inverse.matrix, design.scale)
 
 
-@one_blas_thread
-def dfbeta_residuals(
-    loss: Loss,
-    design: Design,
-    eta: Rows,
-    inverse: GeneralizedInverse,
-    columns: Index | None = None,
+def influence(
+    loss: Loss, design: Design, eta: Rows, inverse: GeneralizedInverse, columns: Index
 ) -> Matrix:
-    r"""Change of the coefficients per unit of each row's weight, to first order.
+    r"""Change of coefficients in stored units (n, q), to first order, per row as it is.
 
-    .. math:: U_i \, I^{-1}
+    .. math:: w_i U_i \, I^{-1}
 
-    with the score residuals U. The score residual is linear in the covariates, so the wanted
-    columns of :math:`I^{-1}` are applied first, and only q columns are ever carried over the rows.
-
-    Parameters
-    ----------
-    inverse : GeneralizedInverse
-        Of the information of all columns: ``Covariance.inverse`` of `model_covariance`.
-    columns : (q,) int64, optional
-        Coefficients wanted; default: all.
-
-    Returns
-    -------
-    (n, q) float64, in the caller's order, not multiplied by the case weights.
-
-    Notes
-    -----
-    O(n q) memory, O(q nnz + n q) time.
+    with the score residuals U; in Fine and Gray's model also through the censoring distribution.
+    The score residual is linear in the covariates, so the wanted columns of :math:`I^{-1}` are
+    applied first, and only q columns are ever carried over the rows: O(q nnz + n q) time.
     """
-    columns = np.arange(design.n_features) if columns is None else columns
-    of = pieces_at(loss, eta).score_residuals
-    stored = _through_inverse(of, loss, design, inverse, columns)
-    return np.asarray(stored / design.scale[columns])
-
-
-def _through_inverse(
-    of: Callable[[Matrix], Matrix],
-    loss: Loss,
-    design: Design,
-    inverse: GeneralizedInverse,
-    columns: Index,
-) -> Matrix:
-    """Scores times the inverse, in stored units (n, q)."""
+    contributions = pieces_at(loss, eta).contributions
     out = np.empty((design.n_rows, columns.size))
     for block in column_blocks(design.n_rows, columns):
         combination = inverse.basis @ inverse.basis[columns[block]].T
         values = np.empty((design.n_rows, combination.shape[1]))
         for k in range(combination.shape[1]):
             values[:, k] = design.product(combination[:, k], runtime=loss.runtime)
-        out[:, block] = of(values)
+        out[:, block] = contributions(values)
     return out
-
-
-def influence(
-    loss: Loss, design: Design, eta: Rows, inverse: GeneralizedInverse, columns: Index
-) -> Matrix:
-    """Change of coefficients in stored units (n, q) per row as it is, its case weight included.
-
-    As `dfbeta_residuals`; in Fine and Gray's model also by way of the censoring distribution.
-    """
-    return _through_inverse(pieces_at(loss, eta).contributions, loss, design, inverse, columns)
 
 
 def cluster_sums(values: Matrix, cluster: Index | None) -> Matrix:
@@ -354,14 +272,8 @@ def robust_covariance(
     .. math:: \sum_c D_c D_c', \qquad D_c = \sum_{i \in c} w_i U_i I^{-1}
 
     In Fine and Gray's model :math:`w_i U_i` also counts what row i does to the estimate of the
-    censoring distribution, as cmprsk's ``crr`` (`SubdistributionPieces.contributions`).
-
-    Parameters and cost as `dfbeta_residuals`.
-
-    Returns
-    -------
-    Covariance
-        Of `columns`. No small-sample correction, as in R's `coxph`.
+    censoring distribution, as cmprsk's ``crr`` (`SubdistributionPieces.contributions`). `inverse`
+    is that of `model_covariance`. There is no small-sample correction, as in R's `coxph`.
 
     References
     ----------

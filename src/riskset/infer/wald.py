@@ -54,14 +54,7 @@ class ChiSquareTest:
 
 @dataclass(frozen=True)
 class ScoreTests:
-    """Score test of all coefficients being 0, and its robust version.
-
-    Attributes
-    ----------
-    score : ChiSquareTest
-    robust : ChiSquareTest or None
-        Only where it was asked for.
-    """
+    """Score test of all coefficients being 0, and its robust version if requested."""
 
     score: ChiSquareTest
     robust: ChiSquareTest | None
@@ -72,11 +65,8 @@ def likelihood_ratio_test(
 ) -> ChiSquareTest:
     r"""Test of nested models: :math:`2 (\ell - \ell_0)`.
 
-    Parameters
-    ----------
-    df : int
-        Rank of the information at the null hypothesis (`ScoreTests.score.df`), which also counts
-        an infinite estimate.
+    `df` is the rank of the information at the null hypothesis, which also counts infinite
+    estimates.
     """
     return ChiSquareTest(max(0.0, 2.0 * (log_likelihood - null_log_likelihood)), df)
 
@@ -88,11 +78,7 @@ def score_tests(loss: Loss, design: Design, *, robust: bool = False) -> ScoreTes
     .. math:: U(0)' I(0)^{-1} U(0)
 
     and with `robust` :math:`U' (\sum_c U_c U_c')^{-1} U`, where :math:`U_c` is the score of the
-    rows of cluster c (of each row without clusters), times their case weights.
-
-    Notes
-    -----
-    O(n p^2 + p^3); `robust` holds n p numbers.
+    rows of cluster c (of each row without clusters), times their case weights. O(n p^2 + p^3) time.
     """
     loss = loss.whole
     eta = loss.offset
@@ -113,14 +99,8 @@ def wald_test(coef: Features, covariance: Covariance) -> ChiSquareTest:
 
     .. math:: (C'b)' \, [C' V C]^{-1} \, C'b
 
-    which for the inverse information is b' I b, whatever part of b the data leave open.
-
-    Parameters
-    ----------
-    coef : (p,) float64
-        In the user's units; finite.
-    covariance : Covariance
-        Of all columns, "model" or "robust".
+    which for the inverse information is b' I b, whatever part of b the data leave open. `coef` (p,)
+    is in the user's units, and finite.
     """
     contrasts = covariance.inverse.contrasts
     value = contrasts.T @ (coef * covariance.scale)
@@ -138,18 +118,7 @@ def normal_p_value(z: NDArray[np.float64]) -> NDArray[np.float64]:
 def wald_interval(
     coef: Features, standard_error: Features, level: float = 0.95
 ) -> tuple[Features, Features]:
-    r"""Symmetric normal interval :math:`b \pm z_{(1 + level)/2} \, se`.
-
-    Returns
-    -------
-    lower, upper : (p,) float64
-        NaN where the standard error is NaN.
-
-    Raises
-    ------
-    InputError
-        If `level` is not between 0 and 1.
-    """
+    r"""Symmetric normal interval :math:`b \pm z_{(1 + level)/2} \, se`."""
     half = normal_quantile(level) * standard_error
     return coef - half, coef + half
 

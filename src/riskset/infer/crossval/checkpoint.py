@@ -95,18 +95,9 @@ def _of_outcome(outcome: Outcome) -> str:
 class Checkpoint:
     """Replicates that are done, in memory and in a file, which is locked until `close`.
 
-    Parameters
-    ----------
-    path : path or None
-        None: in memory only. An empty file is as good as none.
-    belongs_to : mapping of str to str
-        `fingerprint`; a file of something else is refused.
-
-    Raises
-    ------
-    CheckpointError
-        If the file is something else, is damaged, is in use, or belongs to other data, folds or
-        settings.
+    Without a path it is in memory only; an empty file counts as a new one. `belongs_to` is the
+    `fingerprint` of the run. CheckpointError if the file is something else, is damaged, is in use,
+    or belongs to other data, folds or settings.
     """
 
     def __init__(

@@ -31,15 +31,8 @@ ReplicateReport = Callable[[int, int], None]
 class ScoredPenalty:
     """A penalty and its scores.
 
-    Attributes
-    ----------
-    penalty : Penalty or None
-    coef : (p,) float64
-        On all rows, to a relative KKT residual of 1e-6.
-    replicates : tuple of ReplicateScore
-        All of them, or those of the first repetition.
-    mean, se : float
-        Of their scores, and its standard error.
+    `coef` (p,) is on all rows, to a relative KKT residual of 1e-6. The replicates are all, or those
+    of the first repetition; `mean` and `se` are of their scores.
     """
 
     penalty: Penalty | None
@@ -71,24 +64,10 @@ class ScoredPenalty:
 
 @dataclass
 class PenaltyEvaluator:
-    """Scores penalties one after the other, each once.
+    """Scores penalties one after the other, each once, in threads or by `workers`.
 
-    Attributes
-    ----------
-    problem : Problem
-        Of all rows.
-    scorer : Scorer
-    tol : float
-        Bound on the relative KKT residual of every replicate.
-    max_iter : int
-    checkpoint : Checkpoint
-    report : callable
-    workers : Workers, optional
-        Processes for the replicates, instead of threads.
-    done : dict
-        Penalties that were scored, by their strengths for each column.
-    notes : list of Note
-        What a search found out about the covariates.
+    `tol` bounds the relative KKT residual of every replicate. `done` holds the scored penalties by
+    their strengths for each column, and `notes` what a search learnt about the covariates.
     """
 
     problem: Problem

@@ -22,13 +22,9 @@ NO_FOLD = -1
 class Folds:
     """A partition of the rows for each repetition.
 
-    Attributes
-    ----------
-    assigned : (repeats, n) int64
-        Number of the fold that leaves each row out, from 0; -1 for rows of weight 0, which are in
-        no fold and no training set.
-    labels : tuple of (k,) arrays
-        What the folds of each repetition are called: their numbers, or the ids that were given.
+    `assigned` (repeats, n) is the number of the fold that leaves each row out, from 0; -1 for rows
+    of weight 0, which are in no fold and no training set. `labels` are the names of the folds of
+    each repetition: their numbers, or the ids that were given.
     """
 
     assigned: Index
@@ -61,27 +57,12 @@ def draw_folds(
     groups: Index | None = None,
     stratify: bool = False,
 ) -> Folds:
-    """Random folds of equal size, by row or by group.
+    """Random folds whose sizes, in rows or in groups by codes (n,), differ by at most one.
 
-    Every row of positive weight is in one fold of each repetition. Fold sizes (in rows, or in
-    groups) differ by at most one. Repetition r depends on the seed and r alone, so that more
-    repetitions begin with those of fewer.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    folds, repeats : int
-    seed : int >= 0
-    groups : (n,) int64, optional
-        Codes; the rows of a group stay together.
-    stratify : bool
-        Spread events of interest and competing events evenly: their numbers in two folds differ by
-        at most one, if each unit is one row. Groups are dealt out by their numbers of events.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two folds, or more than rows or groups.
+    Every row of positive weight is in one fold of each repetition. Repetition r depends on the seed
+    and r alone, so that more repetitions begin with those of fewer. With `stratify`, the numbers of
+    events of interest and of competing events in two folds differ by at most one, if each unit is
+    one row; groups are dealt out by their numbers of events.
     """
     _check_counts(folds, repeats, seed)
     present = outcome.weight > 0
@@ -102,13 +83,7 @@ def draw_folds(
 
 
 def given_folds(ids: object, outcome: Outcome) -> Folds:
-    """Folds that the caller made: ids (n,), or one row of ids for each repetition (repeats, n).
-
-    Raises
-    ------
-    InputError
-        If the shape does not fit, an id is missing, or a repetition has one id only.
-    """
+    """Folds by ids (n,), or by one row of ids for each repetition (repeats, n)."""
     array = np.asarray(ids)
     n = outcome.n_rows
     if array.ndim not in (1, 2) or array.shape[-1] != n or array.size == 0:

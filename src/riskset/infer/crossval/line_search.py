@@ -24,12 +24,9 @@ Function = Callable[[float], float]
 
 @dataclass
 class Peak:
-    """The best point so far between its neighbours; a side without one has reached the edge.
+    """The best point so far between its neighbours.
 
-    Attributes
-    ----------
-    low, best, high : float
-        All three evaluated, or equal to `best` at an edge.
+    All three are evaluated; at an edge, `low` or `high` equals `best`.
     """
 
     low: float
@@ -62,35 +59,19 @@ def maximise(
     tol: float,
     first: float | None = None,
 ) -> Peak:
-    """Bracket the maximum from a start, then close in on it.
+    """Bracket the maximum from a start in [lower, upper], then close in on it.
 
-    Where the function is flat above some point (beyond the strength at which all coefficients are
-    0), steps go down until it is not: two equal values say nothing of what lies below them.
-
-    Parameters
-    ----------
-    function : callable
-        Each point is evaluated once.
-    start, lower, upper : float
-        The start is moved into the interval.
-    step : float
-        Distance of the points that look for the maximum.
-    first : float, optional
-        Of the first ones, twice as far each, where the start is known to be near it; `step`
-        by default.
-    tol : float
-        The answer has neighbours at most this far off on either side, with values that are not
-        greater, unless it lies at an edge.
-
-    Returns
-    -------
-    Peak
+    Points that look for the maximum are `step` apart, the first ones `first`, doubling, if the
+    start is known to be near it. The answer has neighbours within `tol` on either side, with values
+    that are not greater, unless it lies at an edge. If the function is flat above some point
+    (beyond the strength at which all coefficients are 0), steps go down until it is not: two equal
+    values say nothing about what lies below them.
 
     Notes
     -----
     Steps are those of the parabola through the three points, as in Brent (1973), Algorithms for
-    Minimization without Derivatives, chapter 5; a neighbour at distance `tol` is tried where the
-    vertex says that the best point is best, and golden sections take over where parabolas fail to
+    Minimization without Derivatives, chapter 5; a neighbour at distance `tol` is tried if the
+    vertex says that the best point is best, and golden sections take over if parabolas fail to
     halve the bracket in three steps.
     """
     at = _Evaluated(function)
@@ -198,13 +179,8 @@ def strongest_within(
 ) -> float:
     """Largest point found above `best` up to which the function is at least `least`.
 
-    Parameters
-    ----------
-    function : callable
-        Falls from `best` to `upper`, more or less.
-    tol : float
-        The function is smaller than `least` at some evaluated point at most this far beyond the
-        answer, unless the answer is `upper`.
+    The function falls from `best` to `upper`, more or less. At some evaluated point at most `tol`
+    beyond the answer it is smaller than `least`, unless the answer is `upper`.
     """
     inside, outside = best, best
     while outside < upper:

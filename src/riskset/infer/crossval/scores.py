@@ -57,20 +57,9 @@ CensoringFrom = Literal["training", "full"]
 class ReplicateScore(NamedTuple):
     """What is kept of a replicate.
 
-    Attributes
-    ----------
-    score : float
-        Log likelihood that the rows left out add: larger is better.
-    log_likelihood : float
-        Log likelihood of the training rows.
-    status, kkt, n_iter
-        As of a `Solution`.
-    n_nonzero : int
-        Coefficients other than 0.
-    n_left_out : int
-        Events that have likelihood 0 in the limit of infinite estimates.
-    infinite : tuple of int
-        Columns of the infinite estimates.
+    `score` is the log likelihood that the held-out rows add, `log_likelihood` that of the training
+    rows, `n_left_out` the number of events of likelihood 0 in the limit of infinite estimates, and
+    `infinite` are the columns of these.
     """
 
     score: float
@@ -120,17 +109,9 @@ class HeldOutScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Scorer:
-    """The rows of every replicate, and the score of a fit on them.
+    """The rows of every replicate, and the score of a fit on them; `loss` is that of all rows.
 
-    Attributes
-    ----------
-    design : Design
-    loss : Loss
-        Of all rows.
-    folds : Folds
-    score : {"held_out", "difference"}
-    censoring : {"training", "full"}
-        Fine-Gray: which rows estimate the distribution of censoring.
+    `censoring` says which rows estimate the distribution of censoring of a Fine-Gray model.
     """
 
     design: Design
@@ -160,12 +141,8 @@ class Scorer:
     ) -> list[HeldOutScore]:
         """Scores of linear predictors of all rows (n, m), each made without the rows left out.
 
-        Parameters
-        ----------
-        directions : sequence of Direction
-            As of a `Solution`, of one replicate alone.
-        backend : Backend, optional
-            The device to evaluate them on; None: the host, no more than eight.
+        `directions` are those of a `Solution`, of one replicate alone. Without a `backend`, the
+        host evaluates them, at most eight.
         """
         if directions:
             return [self._in_limit(part, eta[:, k], directions) for k, part in enumerate(parts)]

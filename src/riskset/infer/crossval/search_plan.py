@@ -40,26 +40,12 @@ sees that every coefficient is 0 there."""
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """Which penalties are to be compared.
+    """Which penalties are to be compared: `penalties`, or strengths of `kind`.
 
-    Attributes
-    ----------
-    kind : Penalty
-        Unpenalised columns, factors, and the share of L1 unless `l1_ratio` says otherwise; its
-        strength does not matter.
-    penalties : tuple of Penalty, optional
-        Compare these and no others.
-    search : {"auto", "grid"}
-    rule : {"min", "1se"}
-    n_penalties : int
-        Strengths of a grid.
-    min_ratio : float, optional
-        Weakest strength over the one that leaves no penalised covariate; 1e-4 (of a search 1e-5),
-        or 0.01 with more columns than rows.
-    start : float, optional
-        Strength at which a search starts, if it lies within its range.
-    l1_ratio : tuple of float, "auto" or None
-        Shares of L1 to compare, or to search for.
+    `kind` says which columns are unpenalised, the factors, and the share of L1 unless `l1_ratio`
+    does. `min_ratio` is the weakest strength over the one that leaves no penalised covariate
+    (default: 1e-4, of a search 1e-5, or 0.01 with more columns than rows). A search starts at the
+    strength `start` if that lies within its range.
     """
 
     kind: Penalty
@@ -84,13 +70,7 @@ class SearchPlan:
         start: object = None,
         l1_ratio: object = None,
     ) -> "SearchPlan":
-        """Check what a user said.
-
-        Raises
-        ------
-        InputError
-            Naming the argument, what it must be, and what it is.
-        """
+        """Check what a user passed."""
         if search not in ("auto", "grid"):
             raise InputError.wrong_option("search", search, ("auto", "grid"))
         if rule not in ("min", "1se"):
@@ -149,16 +129,12 @@ class SearchPlan:
 
 
 def explore(engine: PenaltyEvaluator, plan: SearchPlan) -> tuple[list[ScoredPenalty], int, int]:
-    """Score penalties as planned.
+    """Score penalties as planned; return them, the best and the chosen one.
 
-    Returns
-    -------
-    scored : list
-        Sorted by share of L1, then from strong to weak. A search of several repetitions begins with
-        the first alone; what it has seen of weaker and stronger penalties is among them, its mean
-        that of the best one but for the difference in the first repetition.
-    best, chosen : int
-        Of the best mean score over all repetitions, and by the rule.
+    They are sorted by share of L1, then from strong to weak. A search of several repetitions begins
+    with the first alone; the mean of what it alone has seen is that of the best penalty but for the
+    difference in the first repetition. The positions are those of the best mean score over all
+    repetitions, and of the choice of the rule.
     """
     if plan.penalties is not None:
         for penalty in sorted(plan.penalties, key=lambda p: -p.strength):

@@ -16,15 +16,20 @@ Venzon and Moolgavkar (1988), Applied Statistics 37, 87-94, doi:10.2307/2347496.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from riskset._errors import InputError, NotDefinedError, counted
+from riskset._progress import ProgressBar, time_left
 from riskset._runtime import Runtime
-from riskset._types import Features, Rows
+from riskset._types import Features, Index, Rows
 from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.solve import aliasing, separation
@@ -32,7 +37,7 @@ from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from riskset.solve.result import UNCERTIFIED, Solution
 
-__all__ = ["ProfileCurve", "ProfilePoint", "ProfiledFit"]
+__all__ = ["ProfileCurve", "ProfilePoint", "ProfiledFit", "check_unpenalized"]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -43,17 +48,24 @@ CERTIFIED_TOL = 1e-8
 """The residual that is accepted where floating point does not allow better."""
 
 
-class ProfilePoint(NamedTuple):
-    """The profile at one value of the coefficient.
+def check_unpenalized(design: Design, l1: Features, l2: Features, columns: Index) -> None:
+    """Refuse to profile a covariate that has a penalty."""
+    for j in columns:
+        if l1[j] > 0 or l2[j] > 0:
+            name = design.names[j]
+            raise InputError(
+                f"the covariate {name!r} is penalised, and the penalty biases its estimate, so an "
+                "interval made of its profile would not have the stated coverage.",
+                hint=f"fit with `unpenalized=[{name!r}]`, or pass `penalized=True` to profile it "
+                "with its penalty all the same.",
+            )
 
-    Attributes
-    ----------
-    at, value, slope : float
-        The coefficient in the user's units, the profile there, and its derivative.
-    coef : (p,) float64
-        The other coefficients; 0 for the one held fixed.
-    is_certified : bool
-        Whether the inner fit converged.
+
+class ProfilePoint(NamedTuple):
+    """The profile at one value of the coefficient, in the user's units, and its derivative `slope`.
+
+    `coef` (p,) are the other coefficients, 0 for the one held fixed; `is_certified` says whether
+    their fit converged.
     """
 
     at: float
@@ -65,19 +77,11 @@ class ProfilePoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ProfiledFit:
-    """A fit whose coefficients can be profiled.
+    """A fit whose coefficients can be profiled, in the threads of its runtime.
 
-    Attributes
-    ----------
-    design, loss : Design, Loss
-        Of the fit; its runtime says how many threads share the work.
-    solution : Solution
-    l1, l2 : (p,) float64
-        Penalties in the user's units. That of the profiled coefficient counts as well.
-    max_iter : int
-        Largest number of Newton steps of an inner fit.
-    report : callable
-        Called after every inner fit, in any thread.
+    The penalties `l1` and `l2` (p,) are in the user's units; that of the profiled coefficient
+    counts, too. `max_iter` bounds the Newton steps of an inner fit. `report` is called after each,
+    in any thread.
     """
 
     design: Design
@@ -102,6 +106,38 @@ class ProfiledFit:
         problem = Problem.prepare(self.design, loss)
         scale = self.design.scale
         return problem, aliasing.find_aliased(problem, self.l1 / scale, self.l2 / scale**2)[0]
+
+    def check_certified(self, tol: float) -> None:
+        """Refuse a fit, to tolerance `tol`, without a certified maximum."""
+        solution = self.solution
+        if solution.status == "undecided":
+            raise NotDefinedError(
+                "it could not be decided whether the estimate is finite, so it is not known where "
+                "the profile likelihood has its maximum.",
+                hint="leave out covariates that nearly repeat others, or add a penalty.",
+            )
+        if solution.status == "max_iter":
+            raise NotDefinedError(
+                f"the fit did not converge (relative KKT residual {solution.kkt:.2g}, tol "
+                f"{tol:.2g}), so its profile likelihood has no certified maximum.",
+                hint="raise `max_iter`, or add a penalty.",
+            )
+
+    @contextmanager
+    def reported(self, title: str, expected: int, progress: bool | None) -> Iterator["ProfiledFit"]:
+        """The same, with a progress bar that its fits move, in whichever thread they run."""
+        lock, done, started = threading.Lock(), 0, monotonic()
+        with ProgressBar(title, progress) as bar:
+
+            def report() -> None:
+                nonlocal done
+                with lock:
+                    done += 1
+                    share = min(done / expected, 0.99)
+                    words = f"{counted(done, 'fit')}, about {time_left(started, share)} left"
+                    bar.update(share, words)
+
+            yield replace(self, report=report)
 
     def share(self, task: Callable[[S, Runtime], T], items: Sequence[S]) -> list[T]:
         """Do tasks in parallel, each with the runtime given to it; the number of threads is free.
@@ -155,18 +191,9 @@ class ProfiledFit:
 class ProfileCurve:
     """The profile of one coefficient.
 
-    Attributes
-    ----------
-    source : ProfiledFit
-    column : int
-    problem : Problem
-        Of the other coefficients.
-    held : (p,) bool
-        Columns that are not estimated: this one and those that carry no information.
-    x : (n,) float64
-        The column, up to a constant.
-    is_flat : bool or None
-        Infinite coefficients make up for any value of this one. None: could not be decided.
+    `problem` is that of the other coefficients. `held` (p,) are the columns that are not estimated:
+    this one and those without information. `x` (n,) is the column, up to a constant. `is_flat` says
+    that infinite coefficients make up for any value of this one; None if that could not be decided.
     """
 
     source: ProfiledFit

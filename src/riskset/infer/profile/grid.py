@@ -31,13 +31,8 @@ ROUNDING = 64 * np.finfo(np.float64).eps
 class ProfileGrid(NamedTuple):
     """The profile at several values.
 
-    Attributes
-    ----------
-    points : list of ProfilePoint
-    error : float
-        Linear interpolation between neighbours errs by no more; infinite with less than two points.
-    is_fine : bool
-        Whether the error is as small as was asked for.
+    Linear interpolation between neighbours errs by at most `error`, infinite with less than two
+    points; `is_fine` says whether that is as little as requested.
     """
 
     points: list[ProfilePoint]
@@ -67,20 +62,9 @@ def adaptive_grid(
 ) -> ProfileGrid:
     """The profile between two values, so fine that linear interpolation errs by little.
 
-    Parameters
-    ----------
-    low, high : float
-    tolerance : float
-        Error allowed, in the log likelihood.
-    most : int
-        Largest number of points; `ProfileGrid.is_fine` says whether they suffice.
-    share : float
-        Or so much of the fall below the maximum, where that is more.
-
-    Returns
-    -------
-    ProfileGrid
-        Ascending, with both values, and with the estimate where it lies between.
+    The error allowed is `tolerance` in the log likelihood, or the `share` of the fall below the
+    maximum if that is more. There are at most `most` points: ascending, with both values, and with
+    the estimate if it lies between.
     """
     top = curve.maximum
     points = _evaluated(curve, [(low, top.coef), (high, top.coef)])

@@ -12,62 +12,46 @@ __all__ = ["interval_end", "profile_intervals"]
 ACCURACY = 1e-8
 """An end of an interval is found where the profile is so near to its target."""
 MAX_INNER_FITS = 200
-"""Largest number of inner fits on the way to one end; a handful is usual."""
+"""Largest number of inner fits on the way to one end."""
+USUAL_FITS = 5
+"""How many are usual, for the progress bar."""
 MAX_STEP_GROWTH = 4.0
 """How much farther each step may go as long as no point beyond the end is known."""
 
 
 def profile_intervals(
-    source: ProfiledFit, columns: Index, level: float
+    source: ProfiledFit, columns: Index, level: float, *, progress: bool | None = False
 ) -> tuple[Features, Features]:
-    r"""Profile-likelihood intervals of some coefficients.
+    r"""Profile-likelihood intervals (q,) of some coefficients.
 
     .. math:: \{b: 2 (\ell_p(\hat b) - \ell_p(b)) \le \chi^2_{1, level}\}
 
-    Parameters
-    ----------
-    source : ProfiledFit
-    columns : (q,) int64
-    level : float
-
-    Returns
-    -------
-    lower, upper : (q,) float64
-        Infinite where the interval is; NaN for coefficients that carry no information, and where
-        an inner fit did not converge.
-
-    Notes
-    -----
-    The threads share the 2 q ends; results do not depend on their number.
+    An end is infinite if the interval is; NaN if the coefficient carries no information or an inner
+    fit did not converge. The threads share the 2 q ends; results do not depend on their number.
     """
     drop = 0.5 * normal_quantile(level) ** 2
-    estimable = np.flatnonzero([source.is_estimable(int(j)) for j in columns])
-    tasks = [(k, side) for k in estimable.tolist() for side in (0, 1)]
-
-    def one(task: tuple[int, int], runtime: Runtime) -> float:
-        k, side = task
-        # Made here and not before: each holds a number for every row.
-        return interval_end(source.curve(int(columns[k]), runtime), (-1, 1)[side], drop, runtime)
-
     ends = np.full((columns.size, 2), np.nan)
-    for task, value in zip(tasks, source.share(one, tasks), strict=True):
-        ends[task] = value
+    expected = USUAL_FITS * 2 * columns.size
+    with source.reported("Profile intervals", expected, progress) as reporting:
+        # Asked here, and not in the threads, because the answer takes threads of its own.
+        estimable = np.flatnonzero([reporting.is_estimable(int(j)) for j in columns])
+        tasks = [(k, side) for k in estimable.tolist() for side in (0, 1)]
+
+        def one(task: tuple[int, int], runtime: Runtime) -> float:
+            k, side = task
+            # Made here and not before: each holds a number for every row.
+            curve = reporting.curve(int(columns[k]), runtime)
+            return interval_end(curve, (-1, 1)[side], drop, runtime)
+
+        for task, value in zip(tasks, reporting.share(one, tasks), strict=True):
+            ends[task] = value
     return ends[:, 0], ends[:, 1]
 
 
 def interval_end(curve: ProfileCurve, side: int, drop: float, runtime: Runtime) -> float:
-    """Where the profile has fallen by `drop`, on one side of the estimate.
+    """Where the profile has fallen by `drop` > 0, below (side -1) or above (side 1) the estimate.
 
-    Parameters
-    ----------
-    side : {-1, 1}
-        Below or above the estimate.
-    drop : float, > 0
-
-    Returns
-    -------
-    float
-        Infinite where the profile never falls so far; NaN if an inner fit did not converge.
+    Infinite if the profile never falls so far; NaN if an inner fit did not converge.
     """
     top = curve.maximum
     if top.at == side * np.inf or curve.is_flat:
