@@ -14,8 +14,8 @@ from riskset.cohort.empirical_null.fit import Null, fit_null
 from riskset.cohort.empirical_null.posterior import NullPosterior, null_posterior
 from riskset.cohort.empirical_null.regression import ErrorModel, fit_error_model
 from riskset.cohort.empirical_null.regression_posterior import ErrorPosterior, error_posterior
-from riskset.curves.followup import check_level
 from riskset.data.frame import data_frame
+from riskset.infer.wald import check_level
 
 __all__ = ["CalibratedEstimates", "Controls", "ErrorModel", "Method", "calibrate", "leave_one_out"]
 

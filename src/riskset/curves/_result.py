@@ -138,10 +138,7 @@ def as_times(times: object) -> NDArray[np.float64]:
 def known_until(time: NDArray[np.float64], survival: NDArray[np.float64]) -> float:
     """Time up to which a curve is known: the end of the follow-up, or for ever if nobody is left.
 
-    Parameters
-    ----------
-    time, survival : (m,) float64
-        Times at which follow-up ends, and the share that is then free of every event.
+    `survival` (m,) is the share that is free of every event at the `time` (m,) of each end.
     """
     return float("inf") if survival[-1] == 0 else float(time[-1])
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from riskset._errors import InputError, counted
 from riskset._types import AnyArray
 from riskset.curves._result import GroupCurves, as_times, known_until, step_values
-from riskset.curves.followup import Followup, check_level
+from riskset.curves.followup import Followup
 from riskset.curves.intervals import (
     ProbabilityIntervalType,
     check_interval_type,
@@ -24,6 +24,7 @@ from riskset.curves.variance import (
     survival_before,
 )
 from riskset.data.causes import named_causes
+from riskset.infer.wald import check_level
 
 __all__ = ["AalenJohansen", "IncidenceCurve", "aalen_johansen"]
 
@@ -174,12 +175,8 @@ def aalen_johansen(
     y : (n,) structured array, `Outcome` or `Dataset`
         `riskset.Surv` with events 0 (censored), 1, 2, ... or labels. With ``entry``, rows are at
         risk in (entry, time].
-    group : (n,) labels, optional
-        Estimate one curve per group.
-    weight : (n,) numbers >= 0, optional
-        Case weights; 0 removes a row.
-    level : float
-        Confidence level of the pointwise intervals.
+    group, weight, level
+        As for `kaplan_meier`.
     interval : {"log-log", "log", "plain"}
         Scale on which the interval of the *incidence* is symmetric.
     variance : {"auto", "counts", "robust", "aalen"}

@@ -187,13 +187,8 @@ def logrank_test(
     cause : int or str, optional
         Code or label of the event. All other events are censored, so with competing events the test
         compares cause-specific hazards. Default: as for `gray_test`.
-    weight : (n,) whole numbers >= 0, optional
-        Number of rows that each row represents; 0 removes it.
-    strata : (n,) labels, or a sequence of label arrays, optional
-        Compare groups within strata, and add up scores and variances. A stratum without an event of
-        the cause adds nothing.
-    rho : float
-        Positive values give more weight to early differences, negative values to late ones.
+    weight, strata, rho
+        As for `gray_test`.
 
     Returns
     -------

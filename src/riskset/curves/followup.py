@@ -13,27 +13,17 @@ from riskset.data.dataset import Dataset
 from riskset.data.labels import as_codes, code_columns
 from riskset.data.outcome import Outcome, Surv, field_names
 
-__all__ = ["EVERYBODY", "Followup", "check_level", "own_cause", "split"]
+__all__ = ["EVERYBODY", "Followup", "own_cause", "split"]
 
 EVERYBODY = "all"
 """Label of the only group where no groups were given."""
 
 
 class Followup(NamedTuple):
-    """Validated rows of positive weight.
+    """Validated rows of positive weight; `event` is 0 for censored, else the cause; all (n,).
 
-    Attributes
-    ----------
-    time : (n,) float64
-    event : (n,) int64
-        0 = censored, else the cause.
-    entry : (n,) float64 or None
-    weight : (n,) float64, > 0
-    group : (n,) int64
-        Codes of `labels`.
-    labels : tuple
-    causes : mapping of int to str
-        The label of each cause; empty if causes are numbers.
+    `group` are codes of `labels`. `causes` has the label of each cause; empty if causes are
+    numbers.
     """
 
     time: Rows
@@ -48,12 +38,7 @@ class Followup(NamedTuple):
     def read(cls, y: object, group: object = None, weight: object = None) -> "Followup":
         """Check `y`, as made by `riskset.Surv` or scikit-survival, and what goes with it.
 
-        An `Outcome` or a `Dataset` is read too, with its case weights unless others are given.
-
-        Raises
-        ------
-        InputError
-            Naming the argument, the row and the value.
+        An `Outcome` or a `Dataset` is read, too, with its case weights unless others are given.
         """
         return cls.read_stratified(y, group, weight, None)[0]
 
@@ -139,15 +124,6 @@ def own_cause(y: object) -> int | str | None:
     if isinstance(y, Outcome):
         return y.labels.get(y.cause, y.cause)
     return y.cause if isinstance(y, Dataset) else None
-
-
-def check_level(level: float) -> None:
-    """Refuse a coverage that is not a probability."""
-    if isinstance(level, bool) or not np.isreal(level) or not 0 < float(level) < 1:
-        raise InputError(
-            f"`level` must be between 0 and 1, but it is {level!r}.",
-            hint="0.95 for 95 % intervals.",
-        )
 
 
 def _fields(

@@ -34,10 +34,7 @@ def probability_interval(
     * ``"plain"``: :math:`p \pm z s`, cut at 0 and 1.
 
     A probability that is 0 or 1 has itself for both ends; without a standard error both are NaN.
-
-    References
-    ----------
-    Borgan & Liestol (1990), Scandinavian Journal of Statistics 17, 35-41.
+    Source: Borgan & Liestol (1990), Scandinavian Journal of Statistics 17, 35-41.
     """
     z = ndtri(0.5 + level / 2)
     inner = (p > 0) & (p < 1 - CERTAINTY_GAP)

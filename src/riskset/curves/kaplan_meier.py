@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from riskset._errors import InputError, RisksetWarning, counted
 from riskset._types import AnyArray
 from riskset.curves._result import GroupCurves, as_times, known_until, step_values
-from riskset.curves.followup import Followup, check_level
+from riskset.curves.followup import Followup
 from riskset.curves.intervals import (
     ProbabilityIntervalType,
     check_interval_type,
@@ -26,6 +26,7 @@ from riskset.curves.variance import (
     xie_liu_variance,
 )
 from riskset.data.causes import cause_code
+from riskset.infer.wald import check_level
 
 __all__ = ["KaplanMeier", "SurvivalCurve", "SurvivalVariance", "choose_variance", "kaplan_meier"]
 

@@ -23,22 +23,10 @@ TableSteps = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LifeTable:
-    """Weighted numbers at each distinct time at which a follow-up ends.
+    """Weighted numbers at each distinct time (m,) at which a follow-up of one group ends.
 
-    Attributes
-    ----------
-    rows : Followup
-        Of one group.
-    causes : (k,) int64
-        Codes that count as events.
-    time : (m,) float64, increasing
-    place : (n,) int64
-        Position in `time` at which each row ends.
-    events : (k, m) float64
-        Weight that fails of each cause.
-    censored : (m,) float64
-    staying : (m,) float64
-        Weight at risk at the time and beyond it.
+    `causes` (k,) are the codes that count as events (k, m), and `place` (n,) is the position in
+    `time` at which each row ends. The weight `staying` is at risk at the time and beyond it.
     """
 
     rows: Followup
@@ -51,14 +39,7 @@ class LifeTable:
 
     @classmethod
     def build(cls, rows: Followup, causes: Index) -> "LifeTable":
-        """Count the rows of one group, in O(n log n).
-
-        Parameters
-        ----------
-        rows : Followup
-        causes : (k,) int64
-            Codes to count apart; the others count as censored.
-        """
+        """Count the rows of one group, in O(n log n); other codes are censored."""
         time, place = np.unique(rows.time, return_inverse=True)
         place = place.astype(np.int64)
         weight, m = rows.weight, time.size

@@ -21,15 +21,9 @@ Square = NDArray[np.float64]
 
 
 class LogrankSums(NamedTuple):
-    """Sums over all strata of a comparison of K groups.
+    """Sums over all strata of a comparison of K groups: score (K,), events observed less expected.
 
-    Attributes
-    ----------
-    score : (K,) float64
-        Weighted events observed less those expected.
-    variance : (K, K) float64
-    part : (K,) int64
-        Groups of one part can be compared: some were at risk together at a time that counts.
+    Groups of one `part` (K,) can be told apart: some were at risk together at a time that counts.
     """
 
     score: Rows
@@ -54,7 +48,7 @@ class LogrankSums(NamedTuple):
 
 
 def logrank_sums(rows: Followup, stratum: Index, cause: int, rho: float) -> LogrankSums:
-    r"""Sums of the strata in which somebody has an event of the cause.
+    r"""Sums of the strata in which somebody has an event of the cause, in O(n K) time.
 
     With :math:`C(t) = \sum_{u \le t} f_u / Y(u)^2`, f the factor of the variance at a time, the
     covariance of groups g and h is
@@ -62,10 +56,6 @@ def logrank_sums(rows: Followup, stratum: Index, cause: int, rho: float) -> Logr
     .. math:: -\sum_{i \in g} w_i \int_{(entry_i, time_i]} Y_h(u) \, dC(u),
 
     a sum over rows; the rows of the matrix add up to 0, which gives its diagonal.
-
-    Notes
-    -----
-    O(n K) time for n rows and K groups, plus sorting.
     """
     n_groups = len(rows.labels)
     score, variance = np.zeros(n_groups), np.zeros((n_groups, n_groups))
@@ -86,13 +76,9 @@ def logrank_sums(rows: Followup, stratum: Index, cause: int, rho: float) -> Logr
 
 
 class _Times(NamedTuple):
-    """Times with an event of the cause in one stratum (m,), and where rows stand among them.
+    """Times with an event of the cause in one stratum (m,), and the place of rows among them.
 
-    Attributes
-    ----------
-    first, last : (n,) int64
-        Row i is at risk at the times first, ..., last - 1.
-    at_risk, events, weight : (m,) float64
+    Row i is at risk at the times first, ..., last - 1.
     """
 
     time: Rows

@@ -60,10 +60,7 @@ class CVSettings:
     def check(self, *, has_censoring: bool = False) -> None:
         """Refuse values that are not valid, before the data are read.
 
-        Parameters
-        ----------
-        has_censoring : bool
-            Whether the model estimates the distribution of censoring.
+        `has_censoring` says that the model estimates the distribution of censoring.
         """
         check_engine(self.engine)
         for name, kind in (("score", ScoreKind), ("censoring", CensoringFrom)):
@@ -175,14 +172,8 @@ class CVSettings:
 class PenaltyChoice(NamedTuple):
     """A penalty that a cross-validation chose.
 
-    Attributes
-    ----------
-    cross_validation : CrossValidation
-    penalty : Penalty
-    start : Solution or None
-        On all rows, to start a fit from.
-    notes : list of Note
-        About the covariates, the scores and the search.
+    `start` is a solution on all rows, to start a fit from. `notes` are about the covariates, the
+    scores and the search.
     """
 
     cross_validation: CrossValidation
@@ -201,26 +192,10 @@ def choose_penalty(
     progress: bool | None,
     library: str | None = None,
 ) -> PenaltyChoice:
-    """Choose a penalty by cross-validation.
+    """Choose a penalty by cross-validation, with checked settings.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of all rows.
-    plan : SearchPlan
-        The penalties to compare.
-    settings : CVSettings
-        Checked.
-    data : ModelInput, optional
-        Where the columns that divide the rows are found by name, if the settings name any.
-    library : str, optional
-        For the data frames of the cross-validation.
-
-    Raises
-    ------
-    InputError
-        If the rows cannot be divided as asked for, no penalised covariate carries information, or
-        the checkpoint belongs to other data.
+    The problem is that of all rows. Columns that divide the rows are looked up by name in `data`,
+    if the settings name any; `library` is for the data frames of the cross-validation.
     """
     design = problem.design
     if data is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from riskset._errors import InputError, NotDefinedError, RisksetWarning
-from riskset._types import AnyArray, Features, Matrix
+from riskset._types import AnyArray, Features
 from riskset.data.design import Design
 from riskset.infer.bootstrap_with_tuning import PenaltyTuner
 from riskset.infer.variance import Covariance, model_covariance, robust_covariance
@@ -38,8 +38,8 @@ STAGES_KEY = "stages"
 KEEP_VARIANCE = 2000
 """A pickled or saved model holds variances of at most so many columns (32 MB)."""
 
-VARIANCES = ("variance", "robust_variance", "standard_error", "robust_standard_error")
-"""Properties that such a model holds."""
+SPREADS = ("variance", "robust_variance", "standard_error", "robust_standard_error")
+"""What such a model holds of them: by the inverse information, and by the sandwich."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +65,9 @@ class ModelTests:
 class Training:
     """The data of a fit and its answer.
 
-    Attributes
-    ----------
-    design : Design
-    loss : Loss
-        Of all risk sets; ``solution.loss`` is restricted where an estimate is infinite.
-    solution : Solution
-    is_penalized : bool
-        Whether any coefficient has a penalty.
-    is_robust : bool
-        Whether the robust variance is the one to use.
-    choose : PenaltyTuner, optional
-        Chooses the penalty anew for other case weights, as the fit did.
+    `loss` is of all risk sets; ``solution.loss`` is restricted if an estimate is infinite.
+    `is_robust` says whether the robust variance is the one to use. `choose` chooses the penalty
+    anew for other case weights, as the fit did.
     """
 
     design: Design
@@ -88,14 +79,7 @@ class Training:
 
 
 class Fitted:
-    """Answers about a fit, from its training data or from what was kept of them.
-
-    Parameters
-    ----------
-    training : Training, optional
-    kept : mapping of arrays, optional
-        What `to_arrays` gave.
-    """
+    """Answers about a fit, from its training data or from the arrays kept of them."""
 
     def __init__(
         self, training: Training | None, kept: Mapping[str, AnyArray] | None = None
@@ -110,13 +94,7 @@ class Fitted:
 
     @property
     def training(self) -> Training:
-        """The data of the fit.
-
-        Raises
-        ------
-        NotDefinedError
-            If the model was pickled or saved since.
-        """
+        """The data of the fit; NotDefinedError if the model was pickled or saved."""
         if self._training is None:
             raise NotDefinedError(
                 "this needs the training data, which a model that was saved, pickled or fitted in "
@@ -226,33 +204,15 @@ class Fitted:
             self._limit_loss, training.design, solution.eta, self.covariance.inverse
         )
 
-    @functools.cached_property
-    def variance(self) -> Matrix:
-        """Covariance (p, p) of the coefficients by the inverse information, NaN where undefined."""
-        if self._training is None:
-            return self._stored("variance")
-        return self.covariance.matrix
+    def spread(self, name: str) -> AnyArray:
+        """One of `SPREADS`: a covariance (p, p) or standard errors (p,), NaN if undefined.
 
-    @functools.cached_property
-    def robust_variance(self) -> Matrix:
-        """Covariance (p, p) of the coefficients by the sandwich, NaN where undefined."""
+        Standard errors are the roots of the diagonal also if that is beyond floating point.
+        """
         if self._training is None:
-            return self._stored("robust_variance")
-        return self.robust_covariance.matrix
-
-    @functools.cached_property
-    def standard_error(self) -> Features:
-        """Root of the diagonal of `variance` (p,), also where that is beyond floating point."""
-        if self._training is None:
-            return self._stored("standard_error")
-        return self.covariance.standard_error
-
-    @functools.cached_property
-    def robust_standard_error(self) -> Features:
-        """Root of the diagonal of `robust_variance` (p,), as `standard_error`."""
-        if self._training is None:
-            return self._stored("robust_standard_error")
-        return self.robust_covariance.standard_error
+            return self._stored(name)
+        covariance = self.robust_covariance if name.startswith("robust_") else self.covariance
+        return covariance.matrix if name.endswith("variance") else covariance.standard_error
 
     def _stored(self, name: str) -> AnyArray:
         if name not in self._kept:
@@ -300,8 +260,7 @@ class Fitted:
             arrays[STAGES_KEY] = np.array(len(training.solution.directions))
         is_small = training.design.n_features <= KEEP_VARIANCE
         if with_variances and is_small and not training.is_penalized:
-            for name in VARIANCES:
-                arrays[name] = getattr(self, name)
+            arrays |= {name: self.spread(name) for name in SPREADS}
             arrays["tests"] = tests_to_array(self.tests)
         return arrays
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskset._errors import InputError, NotDefinedError, check_once
 from riskset._progress import ProgressBar, time_left
 from riskset._runtime import Runtime
-from riskset._types import Features, Index, Matrix, Rows, is_count, is_number
+from riskset._types import AnyArray, Features, Index, Matrix, Rows, is_count, is_number
 from riskset.data.checks import Places
 from riskset.data.design import Design
 from riskset.data.frame import data_frame
@@ -66,9 +66,7 @@ class HazardModel(HazardModelBase):
 
         NaN for coefficients that are infinite or not identified, and for penalised fits.
         """
-        check_is_fitted(self, "coef_")
-        p = self.coef_.size
-        return np.full((p, p), np.nan) if self._is_penalized else self._fitted.variance
+        return self._spread("variance", 2)
 
     @property
     def robust_variance_(self) -> Matrix:
@@ -78,23 +76,23 @@ class HazardModel(HazardModelBase):
         Lin and Wei (1989), doi:10.1080/01621459.1989.10478874. For `FineGray`, it is that of
         cmprsk's ``crr`` and accounts for the estimation of the censoring distribution.
         """
-        check_is_fitted(self, "coef_")
-        p = self.coef_.size
-        return np.full((p, p), np.nan) if self._is_penalized else self._fitted.robust_variance
+        return self._spread("robust_variance", 2)
 
     @property
     def standard_error_(self) -> Features:
         """Standard errors from the inverse information (p,). NaN as in `variance_`."""
-        check_is_fitted(self, "coef_")
-        p = self.coef_.size
-        return np.full(p, np.nan) if self._is_penalized else self._fitted.standard_error
+        return self._spread("standard_error", 1)
 
     @property
     def robust_standard_error_(self) -> Features:
         """Standard errors from the robust variance (p,). NaN as in `robust_variance_`."""
+        return self._spread("robust_standard_error", 1)
+
+    def _spread(self, name: str, n_dimensions: int) -> AnyArray:
         check_is_fitted(self, "coef_")
-        p = self.coef_.size
-        return np.full(p, np.nan) if self._is_penalized else self._fitted.robust_standard_error
+        if self._is_penalized:
+            return np.full((self.coef_.size,) * n_dimensions, np.nan)
+        return self._fitted.spread(name)
 
     @property
     def is_robust_(self) -> bool:
@@ -350,10 +348,7 @@ class HazardModel(HazardModelBase):
         _check_chosen(columns, free)
         resampling, unit = _resampling(training, cluster, within_strata)
         problem, solution = Problem.prepare(training.design, training.loss), training.solution
-        common: Any = {
-            "replicates": int(replicates),
-            "seed": int(seed),
-        }
+        common: Any = {"replicates": int(replicates), "seed": int(seed)}
         choose = training.choose if retune else None
         if choose is not None:
             check_divisible(problem.loss.outcome, choose.divide, resampling, **common)

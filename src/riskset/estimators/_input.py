@@ -54,18 +54,10 @@ class _WrongTypeError(InputError, TypeError):
 
 @dataclass(frozen=True)
 class FittedColumns:
-    """What X looked like at the fit.
+    """What X looked like at the fit: the covariates, one for each coefficient, and how to read it.
 
-    Attributes
-    ----------
-    names : tuple of str
-        The covariates, one for each coefficient.
-    encoder : FrameEncoder or None
-        Levels of the categories, if X was a data frame.
-    schema : Schema or None
-        Roles of the columns, if X was a `Dataset`.
-    factors : tuple of tuple of str
-        Of each category the columns of all its levels, those without a coefficient among them.
+    X was a data frame if there is an encoder, and a `Dataset` if there is a schema. `factors` has
+    for each category the columns of all its levels, those without a coefficient among them.
     """
 
     names: tuple[str, ...]
@@ -105,14 +97,9 @@ def read_covariates(
 ) -> tuple[Design, FittedColumns]:
     """The covariates of X; `known` are those of the fit, or None during the fit.
 
-    Sets ``n_features_in_`` and, where columns have names, ``feature_names_in_`` of the estimator
-    during the fit, and holds X against them later, by scikit-learn's rules. During the fit the
-    penalty of the estimator says which first levels of categories have no column.
-
-    Raises
-    ------
-    InputError
-        If X is not a table of finite numbers, or differs from X at the fit.
+    During the fit this sets ``n_features_in_`` and, if columns have names, ``feature_names_in_`` of
+    the estimator, whose penalty says which first levels of categories have no column. Later it
+    holds X against them, by scikit-learn's rules.
     """
     if isinstance(X, Dataset):
         design, columns = _read_design(estimator, X.design, known)
@@ -190,13 +177,7 @@ def _for_model(estimator: Any, design: Design) -> Design:
 
 
 def _as_fitted(design: Design, known: FittedColumns) -> Design:
-    """New data without the levels that had no column at the fit.
-
-    Raises
-    ------
-    InputError
-        If a category has other levels than at the fit, one of which had no column.
-    """
+    """New data without the levels that had no column at the fit."""
     fitted = set(known.names)
     if known.names == design.names or not fitted.issubset(design.names):
         return design
@@ -333,13 +314,7 @@ def as_outcome(
     cause: int | str | None = None,
     is_part: bool = False,
 ) -> Outcome:
-    """The outcome of rows given by `y` and the arguments of ``fit``.
-
-    Raises
-    ------
-    InputError
-        As `Outcome.build`, or if X and y have different numbers of rows.
-    """
+    """The outcome of rows given by `y` and the arguments of ``fit``."""
     time, event, entry, labels, places = _followup(y)
     if len(time) != n_rows:
         raise InputError(

@@ -23,6 +23,7 @@ from riskset.model.loss import Loss
 __all__ = [
     "ChiSquareTest",
     "ScoreTests",
+    "check_level",
     "likelihood_ratio_test",
     "normal_p_value",
     "normal_quantile",
@@ -125,8 +126,13 @@ def wald_interval(
 
 def normal_quantile(level: float) -> float:
     """The z with probability `level` between -z and z, checked."""
+    check_level(level)
+    return -float(ndtri((1.0 - level) / 2.0))
+
+
+def check_level(level: object) -> None:
+    """Refuse a coverage that is not a probability between 0 and 1."""
     if not (is_number(level) and 0.0 < level < 1.0):
         raise InputError(
             f"`level` must be between 0 and 1, but it is {level!r}.", hint="0.95 means 95 %."
         )
-    return -float(ndtri((1.0 - level) / 2.0))

@@ -104,19 +104,8 @@ def brier_score(
     prediction_is : {"survival", "incidence"}, optional
         "survival": the probability of no event by t. "incidence": the probability of an event of
         the cause by t. Default: "survival" without `cause`, "incidence" with it.
-    sample_weight : (n,) numbers >= 0, optional
-        Case weights. G uses them, too.
-    y_train : structured array or Outcome, optional
-        Rows from which G is estimated instead of `y`. The case weights of an `Outcome` are used.
-    censoring : pair of arrays, optional
-        Probabilities of being uncensored, for example from a model: just before the time of each
-        row, (n,), and at `times`, (m,) or (n, m).
-    censored_at_time : {"unknown", "event_free"}
-        The state of a row that is censored at t. "unknown": it adds nothing, as in the formula.
-        "event_free": it counts as event-free with weight :math:`1 / G(t-)`. Use this if t is the
-        administrative end of follow-up.
-    cluster : (n,) labels, optional
-        Clusters of rows, for the standard error.
+    sample_weight, y_train, censoring, censored_at_time, cluster
+        As for `auc`.
 
     Returns
     -------

@@ -28,22 +28,12 @@ AtTime = Literal["unknown", "event_free"]
 class CensoringCurve:
     r"""Kaplan-Meier estimate G of the distribution of censoring, events before censorings.
 
-    Equal to `riskset.model.censoring.CensoringTimes.survival` with ``ties="finegray"``; it also
-    knows how G changes with the weight of a row.
-
-    Attributes
-    ----------
-    time : (K,) float64
-        Times at which somebody is censored.
-    survival : (K + 1,) float64
-        G after 0, 1, ..., K of them.
-    at_risk : (K,) float64
-        Weight at risk of being censored: later times, and those censored now.
-    slope : (K + 1,) float64
-        Sums of :math:`c_u / (Y_u (Y_u - c_u))`, :math:`-\partial \log G` by the weight of those
-        at risk and not censored.
-    end : float
-        End of the follow-up.
+    It is `riskset.model.censoring.CensoringTimes.survival` with ``ties="finegray"``, and knows how
+    G changes with the weight of a row. `time` (K,) are the times of censorings, `survival` (K + 1,)
+    is G after 0, 1, ..., K of them, and `at_risk` (K,) the weight at risk of being censored: later
+    times, and those censored now. `slope` (K + 1,) are sums of :math:`c_u / (Y_u (Y_u - c_u))`,
+    :math:`-\partial \log G` by the weight of those at risk and not censored. Follow-up ends at
+    `end`.
     """
 
     time: NDArray[np.float64]
@@ -79,7 +69,7 @@ class CensoringCurve:
         )
 
     def influence(self, sample: Sample, own: Index, by_log: Rows, steps: Index) -> Rows:
-        r"""What a quantity gains through G, for each unit of weight of each row of the sample.
+        r"""What a quantity gains through G, for each unit of weight of each row of the sample (n,).
 
         .. math::
             \sum_j b_j \frac{\partial \log G_j}{\partial w_i}, \qquad
@@ -87,15 +77,9 @@ class CensoringCurve:
             = \sum_{u < time_i, u \le s_j} \frac{c_u}{Y_u (Y_u - c_u)}
             - \frac{1\{i\text{ censored at } time_i \le s_j\}}{Y_{time_i}}
 
-        with :math:`G_j` the value of G after `steps` times of censoring, up to :math:`s_j`.
-
-        Parameters
-        ----------
-        own : (n,) int64
-            Number of times of censoring before each row's own time.
-        by_log : (n,) float64
-            Derivative of the quantity by :math:`\log G_j`.
-        steps : (n,) int64
+        with :math:`G_j` the value of G after `steps` times of censoring, up to :math:`s_j`, and b
+        the derivative `by_log` of the quantity by :math:`\log G_j`. `own` is the number of times of
+        censoring before each row's own time.
         """
         if self.time.size == 0:
             return np.zeros(sample.n_rows)
@@ -109,16 +93,10 @@ class CensoringCurve:
 
 @dataclass(frozen=True)
 class Known:
-    """Rows whose state at a time is known, and what they stand for.
+    """Rows whose state at a time is known, and what they stand for; all (n,).
 
-    Attributes
-    ----------
-    inverse : (n,) float64
-        1 / chance that the state is known; 0 where it is not, or the row has weight 0.
-    alive : (n,) bool
-        Rows known to be event-free at the time.
-    steps : (n,) int64
-        For `CensoringCurve.influence`.
+    `inverse` is 1 / chance that the state is known, 0 if it is not or the row has weight 0. `alive`
+    are the rows known to be event-free at the time; `steps` are for `CensoringCurve.influence`.
     """
 
     inverse: Rows
@@ -128,20 +106,11 @@ class Known:
 
 @dataclass(frozen=True)
 class Chances:
-    """Chance of each row that it is uncensored where that matters.
+    """Chance of each row that it is uncensored when that matters; `before_end` is G(time_i-).
 
-    Attributes
-    ----------
-    sample : Sample
-    before_end : (n,) float64
-        G(time_i-).
-    steps_before_end : (n,) int64
-    curve : CensoringCurve or None
-        None: the chances were given for the `times`, as `at_times`.
-    from_sample : bool
-        The curve is estimated from the sample, so that it moves with its weights.
-    at_time : {"unknown", "event_free"}
-        What a row censored at a time is then.
+    Without a curve, the chances were given for the `times` as `at_times`. The curve moves with the
+    weights of the sample if it is estimated `from_sample`. `at_time` is the state of a row at the
+    time at which it is censored.
     """
 
     sample: Sample
@@ -201,14 +170,7 @@ class Chances:
         return np.where(self.sample.time > self.curve.end, 0.0, self.before_end)
 
     def inverse_before_end(self, needed: NDArray[np.bool_], setting: str = "times") -> Rows:
-        """1 / G(time_i-) where needed, else 0.
-
-        Parameters
-        ----------
-        needed : (n,) bool
-        setting : str
-            The argument with which the caller can leave late events out, for the hint.
-        """
+        """1 / G(time_i-) if needed, else 0; `setting` is what can leave late events out."""
         needed = needed & (self.sample.weight > 0)
         chance = self.chance_before_end
         remedy = "no row is followed that long; choose earlier times."
@@ -253,10 +215,10 @@ class Chances:
         return Known(inverse, alive, steps)
 
     def influence(self, direct: Rows, steps: Index) -> Rows:
-        """Derivative by the weight of each row, if it is `direct` where G stays as it is.
+        """Derivative by the weight of each row, if it is `direct` for a fixed G.
 
-        The quantity depends on G through w_i / G alone, so its derivative by log G_i is
-        -w_i direct_i.
+        The quantity depends on G through w_i / G alone, so its derivative by log G_i is -w_i
+        direct_i.
         """
         return direct + self.through_curve(-self.sample.weight * direct, steps)
 

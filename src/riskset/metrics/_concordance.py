@@ -341,8 +341,8 @@ def _in_pairs(
 ) -> NDArray[np.bool_]:
     """Cases and competing events whose own chance of being uncensored enters a pair (n,).
 
-    A case needs somebody in its stratum who outlives it, or a competing event before it; a
-    competing event needs a later case. `key` orders rows by time, cases first.
+    A case needs a row of its stratum that outlives it, or a competing event before it; a competing
+    event needs a later case. `key` orders rows by time, cases first.
     """
 
     def extreme(rows: NDArray[np.bool_], values: Index, start: int, ufunc: np.ufunc) -> Index:

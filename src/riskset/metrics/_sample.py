@@ -29,17 +29,9 @@ PLACES = Places()
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows with a time, a cause and a weight.
+    """Rows with a time, a code (0 = censored, otherwise the cause) and a weight; all (n,).
 
-    Attributes
-    ----------
-    time : (n,) float64
-    code : (n,) int64
-        0 = censored, 1, 2, ... = cause of the event.
-    weight : (n,) float64, >= 0
-    cause : int
-        The cause whose events are predicted.
-    cluster : (n,) int64 or None
+    `cause` is the code whose events are predicted.
     """
 
     time: Rows
@@ -58,13 +50,7 @@ class Sample:
         *,
         name: str = "y",
     ) -> "Sample":
-        """Check outcomes that are followed from time 0.
-
-        Raises
-        ------
-        InputError
-            If rows enter late, a code is not a cause, or there are several causes and no `cause`.
-        """
+        """Check outcomes that are followed from time 0."""
         code, time, entry = read_fields(y, name)
         if entry is not None and bool((entry > 0).any()):
             raise InputError(

@@ -12,14 +12,7 @@ __all__ = ["LocalLines", "local_lines"]
 
 
 class LocalLines(NamedTuple):
-    """Smooth curve at some points.
-
-    Attributes
-    ----------
-    value, standard_error : (g,) float64
-    n_near, n_happened : (g,) int64
-        Rows around each point, and those of them marked.
-    """
+    """A smooth curve at some points (g,), and the numbers of rows around each, all and marked."""
 
     value: NDArray[np.float64]
     standard_error: NDArray[np.float64]
