@@ -11,6 +11,9 @@ As it stands a message is in the words of the Python interface. `spoken` has tho
 specification of a study. So every part of the package can raise an error without knowing who
 called, and no text is ever translated by its words. Whoever must decide something asks an error for
 its class, `code` or `argument`, and a note for its `code`.
+
+A `Sentence` is a template with values, each of which has a kind. Disclosure control hides or rounds
+the values by their kinds, and the sentence is made again.
 """
 
 import ast

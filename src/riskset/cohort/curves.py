@@ -20,7 +20,7 @@ from riskset.curves.kaplan_meier import KaplanMeier, kaplan_meier
 from riskset.data.frame import data_frame
 from riskset.data.outcome import Surv
 
-__all__ = ["ARMS", "ArmCurves", "gray", "incidence", "need_arms", "survival"]
+__all__ = ["ARMS", "ArmCurves", "followed_arms", "gray", "incidence", "survival"]
 
 ARMS = ("target", "comparator")
 
@@ -110,9 +110,7 @@ def survival(
         "BadOutcome"; "EmptyArm" if an arm is empty; "CompetingEvents", because 1 - survival is then
         not a risk: use `incidence`.
     """
-    adjustment = start(adjustment, allow_weights=True)
-    outcomes = Outcomes.read(y, adjustment, cause)
-    need_arms(adjustment)
+    adjustment, outcomes = followed_arms(y, adjustment, cause)
     if (outcomes.status[adjustment.kept] == 2).any():
         raise CohortError(
             "CompetingEvents",
@@ -154,9 +152,7 @@ def incidence(
     CohortError
         "BadOutcome", "EmptyArm".
     """
-    adjustment = start(adjustment, allow_weights=True)
-    outcomes = Outcomes.read(y, adjustment, cause)
-    need_arms(adjustment)
+    adjustment, outcomes = followed_arms(y, adjustment, cause)
     names, time, event_time, limit = _arms(outcomes, adjustment)
     curves = aalen_johansen(
         Surv(outcomes.time, outcomes.status),
@@ -182,9 +178,7 @@ def gray(y: object, adjustment: People, cause: int | str | None = None) -> Group
     InputError
         If rows of an arm have different weights, because the test has no weights.
     """
-    adjustment = start(adjustment, allow_weights=True)
-    outcomes = Outcomes.read(y, adjustment, cause)
-    need_arms(adjustment)
+    adjustment, outcomes = followed_arms(y, adjustment, cause)
     if adjustment.is_weighted:
         raise InputError(
             f"Gray's test takes no weights, but the adjustment by {adjustment.kind} has them.",
@@ -215,8 +209,12 @@ def _arms(
     return names, time, event_time, float(np.quantile(outcomes.time[adjustment.kept], 0.9))
 
 
-def need_arms(adjustment: Adjustment) -> None:
-    """Complain if an arm has nobody left."""
+def followed_arms(
+    y: object, people: People, cause: int | str | None
+) -> tuple[Adjustment, Outcomes]:
+    """An adjustment that leaves people in both arms, and their outcomes."""
+    adjustment = start(people, allow_weights=True)
+    outcomes = Outcomes.read(y, adjustment, cause)
     if not adjustment.n_target or not adjustment.n_comparator:
         raise CohortError(
             "EmptyArm",
@@ -228,3 +226,4 @@ def need_arms(adjustment: Adjustment) -> None:
                 "status": Value("name", repr(adjustment.status)),
             },
         )
+    return adjustment, outcomes

@@ -12,8 +12,8 @@ from riskset._keywords import takes
 from riskset._messages import Note, Value
 from riskset._settings import Settings, same_as, settings
 from riskset._types import AnyArray, Index, Rows
-from riskset.cohort.adjustment import Adjustment, People, start
-from riskset.cohort.curves import ARMS, need_arms
+from riskset.cohort.adjustment import Adjustment, People
+from riskset.cohort.curves import ARMS, followed_arms
 from riskset.cohort.outcomes import Outcomes
 from riskset.cohort.resampling import Readjust, counts_of_resamples, readjusted
 from riskset.cohort.settings import OutcomeModel
@@ -154,9 +154,7 @@ def risk_difference(
     array([0.5])
     """
     level, replicates, seed = settings.level, settings.replicates, settings.seed
-    adjustment = start(adjustment, allow_weights=True)
-    outcomes = Outcomes.read(y, adjustment, cause)
-    need_arms(adjustment)
+    adjustment, outcomes = followed_arms(y, adjustment, cause)
     at = as_times(times)
     arms = _arms(outcomes, adjustment, at)
     target, comparator = (
