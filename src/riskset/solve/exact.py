@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, Rows
@@ -117,30 +116,18 @@ def _exact_ranks(design: Design, direction: Direction, rows: Index) -> Index:
     step = max(1, MAX_DENSE_NUMBERS // columns.size)
     kinds: dict[bytes, int] = {}
     kind = np.zeros(rows.size, dtype=np.int64)
-    patterns: list[Matrix] = []
     for a in range(0, rows.size, step):
-        x = design.stored(columns, rows[a : a + step]) + 0.0  # no minus zeros
-        found, back = np.unique(_as_bytes(x), return_inverse=True)
-        numbers = []
-        for one in found:
-            key = one.tobytes()
-            if key not in kinds:
-                kinds[key] = len(kinds)
-                patterns.append(np.frombuffer(key, dtype=np.float64))
-            numbers.append(kinds[key])
+        x = np.ascontiguousarray(design.stored(columns, rows[a : a + step]) + 0.0)  # no minus zeros
+        found, back = np.unique(x.view(f"V{x[0].nbytes}").ravel(), return_inverse=True)
+        numbers = [kinds.setdefault(one.tobytes(), len(kinds)) for one in found]
         kind[a : a + step] = np.array(numbers, dtype=np.int64)[back]
+    patterns = [np.frombuffer(key, dtype=np.float64) for key in kinds]
     values = [
         sum(m * w for m, w in zip(row, direction.whole, strict=True))
         for row in whole_rows(np.array(patterns))
     ]
     place = {value: k for k, value in enumerate(sorted(set(values)))}
     return np.array([place[value] for value in values], dtype=np.int64)[kind]
-
-
-def _as_bytes(x: Matrix) -> NDArray[np.void]:
-    """One item for each row."""
-    x = np.ascontiguousarray(x)
-    return x.view(np.dtype((np.void, x.shape[1] * x.itemsize))).ravel()
 
 
 def whole_rows(x: Matrix) -> list[list[int]]:
