@@ -1,7 +1,7 @@
 """Eight likelihoods at once on the CPU. The specification is `replicates_ref`.
 
 A kernel does all rows in one thread: bundles of eight are shared out among the threads, so that
-nothing is divided, and the bits of a lane depend on nothing but its own numbers.
+nothing is divided, and the bits of a lane depend on its own numbers alone.
 """
 
 import math

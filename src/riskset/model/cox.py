@@ -243,7 +243,7 @@ def _balance_residuals(residual: Rows, expected: Rows, risk: RiskSets, outcome: 
 
 
 def centred_within_strata(z: Matrix, outcome: Outcome, weight: Rows | None = None) -> Matrix:
-    """Columns less their (weighted) mean in each stratum, which no likelihood of ours can see.
+    """Columns less their (weighted) mean in each stratum, which changes no likelihood.
 
     Spread between strata would cost the information digits, and so would rows that outweigh all
     others and lie far from 0.
