@@ -1,5 +1,5 @@
-# Every target sets up its own virtual environment in .venv on first use; nothing else is needed
-# than make and Python >= 3.11. PYTHON=/path/to/python chooses another interpreter.
+# The first target that needs it creates a virtual environment in .venv. Only make and Python >= 3.11
+# are required. PYTHON=/path/to/python chooses another interpreter.
 
 CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
 VENV := .venv
@@ -15,14 +15,14 @@ VARIANCES ?= 0.0001 0.001 0.0042 0.01 0.1
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    a whole study of a real cohort, with its report: a treatment effect, five ways"
-	@echo "make test    the tests and doctests, without those marked slow: 5 minutes on two cores"
-	@echo "make test-all every test and doctest"
-	@echo "make portability  hard problems as other processors solve them, with the same verdicts"
-	@echo "make check   ruff and mypy --strict"
-	@echo "make bench   time and memory of fits, cross-validation and the steps of a study; ROWS=1000000"
-	@echo "make browser a Chromium, in which the tests open reports; without one they are skipped"
-	@echo "make pictures those of docs/tutorial.md, from the reports of its studies; needs the Chromium"
+	@echo "make demo    run a complete study of a real cohort and write its report"
+	@echo "make test    run tests and doctests, except those marked slow: 5 minutes on two cores"
+	@echo "make test-all run every test and doctest"
+	@echo "make portability  check that code compiled for other processors gives the same verdicts"
+	@echo "make check   run ruff and mypy --strict"
+	@echo "make bench   measure fits, cross-validation and the steps of a study; ROWS=1000000"
+	@echo "make browser install a Chromium for tests that open reports, which are skipped without one"
+	@echo "make pictures draw the pictures of docs/tutorial.md again; needs the Chromium"
 	@echo "make format  let ruff rewrite the sources"
 	@echo "make clean   remove everything the other targets made"
 
@@ -53,7 +53,7 @@ bench: $(VENV)/.run
 	$(BIN)/riskset bench bootstrap --rows $(ROWS) --columns $(COLUMNS) --out bench-output
 	$(BIN)/riskset bench study --out bench-output
 
-# That of the system where apt-get may install it, else one that playwright fetches.
+# From the system if apt-get may install it, otherwise from playwright.
 browser: $(VENV)/.dev
 	command -v chromium || apt-get install --yes --no-install-recommends chromium || \
 	    $(BIN)/python -m playwright install --with-deps chromium
@@ -70,7 +70,7 @@ clean:
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# An interpreter named PYTHON is taken at its word; else the first one on PATH that is new enough.
+# Uses PYTHON if it is set, otherwise the first interpreter on PATH that is new enough.
 $(BIN)/python:
 	@for python in $(CANDIDATES); do \
 	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
