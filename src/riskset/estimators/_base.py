@@ -97,6 +97,14 @@ class PenaltyParameters(BaseEstimator):  # type: ignore[misc]
         super().set_params(**params)
         return self
 
+    def _take_feature_names(self, other: BaseEstimator) -> None:
+        """Have the columns of X that another estimator was fitted to."""
+        self.n_features_in_ = other.n_features_in_
+        if hasattr(other, "feature_names_in_"):
+            self.feature_names_in_ = other.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
 
 class HazardModelBase(PenaltyParameters, ABC):
     """Parameters, fit and predictions of the estimators; see `Cox` and `FineGray`."""

@@ -58,10 +58,7 @@ class CVSettings:
         return cls(**{field.name: parameters[field.name] for field in fields(cls)})
 
     def check(self, *, has_censoring: bool = False) -> None:
-        """Refuse values that are not valid, before the data are read.
-
-        `has_censoring` says that the model estimates the distribution of censoring.
-        """
+        """Refuse invalid values, for a model with or without a distribution of censoring."""
         check_engine(self.engine)
         for name, kind in (("score", ScoreKind), ("censoring", CensoringFrom)):
             if getattr(self, name) not in get_args(kind):

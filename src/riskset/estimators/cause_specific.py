@@ -17,7 +17,7 @@ from riskset.data.checks import Places, as_numbers
 from riskset.data.dataset import Dataset
 from riskset.data.frame import data_frame
 from riskset.estimators._base import PenaltyParameters, as_times
-from riskset.estimators._input import FittedColumns, frame_library, lift, read_covariates
+from riskset.estimators._input import frame_library, lift, read_covariates
 from riskset.estimators.cox import Cox
 from riskset.model.cox import Ties
 from riskset.model.incidence import incidence_from_hazards
@@ -127,7 +127,9 @@ class CauseSpecificCox(PenaltyParameters):
             # The covariates were read once, and all causes share them.
             table = X if isinstance(X, Dataset) else design
             model.fit(table, y, sample_weight, strata, offset, cluster)
-            self._lend_columns(model, columns, frame_library(X))
+            # Each takes new rows in the form of X.
+            model._columns, model._library = columns, frame_library(X)
+            model._take_feature_names(self)
             models[cause] = model
         self.causes_ = causes
         self.models_ = models
@@ -151,15 +153,6 @@ class CauseSpecificCox(PenaltyParameters):
                 hint="give None to a cause that is not to be penalised.",
             )
         return {cause: self.penalty[cause] for cause in causes.tolist()}
-
-    def _lend_columns(self, model: Cox, columns: FittedColumns, library: str | None) -> None:
-        """Let the model of a cause take new rows in the form of X."""
-        model._columns, model._library = columns, library
-        model.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_
-        elif hasattr(model, "feature_names_in_"):
-            del model.feature_names_in_
 
     def predict_cumulative_incidence(
         self,

@@ -72,8 +72,8 @@ class BaselineForm(Form):
 class PredictionForm(Form):
     """How to read new data, and what predictions are made of.
 
-    A model that was not fitted on a `Dataset` has no schema. An estimate that is infinite in too
-    many stages for floating point has no baseline, but the number of its stages.
+    Only a model fitted on a `Dataset` has a schema. An estimate that is infinite in too many stages
+    for floating point has the number of its stages in place of a baseline.
     """
 
     data: SchemaForm | None = Field(alias="schema")

@@ -237,9 +237,7 @@ class _PathProblem:
         self.problem.leave_device()
         model._store(self.data, self.loss, solution, is_penalized=bool(l1.any() or l2.any()))
         model._library = self.library
-        model.n_features_in_ = self.template.n_features_in_
-        if hasattr(self.template, "feature_names_in_"):
-            model.feature_names_in_ = self.template.feature_names_in_
+        model._take_feature_names(self.template)
         model.seconds_ = {"prepare": 0.0, "fit": time.perf_counter() - started}
         return model
 

@@ -192,31 +192,26 @@ def calibration(
     return Calibration(
         time=at,
         level=level,
-        predicted=curve.predicted,
-        observed=curve.observed,
-        standard_error=curve.error,
-        lower=curve.lower,
-        upper=curve.upper,
-        n_rows=curve.n_rows,
-        n_events=curve.n_events,
+        **curve._asdict(),
         mean_predicted=expected,
         mean_observed=overall,
         ratio=ratio,
         ratio_lower=ratio / factor,
         ratio_upper=ratio * factor,
-        mean_distance=curve.distance,
     )
 
 
 class _Curve(NamedTuple):
+    """Fields of `Calibration` that groups and smooth curves make in different ways."""
+
     predicted: NDArray[np.float64]
     observed: NDArray[np.float64]
-    error: NDArray[np.float64]
+    standard_error: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     n_rows: Index
     n_events: Index
-    distance: float
+    mean_distance: float
 
 
 def _check(groups: object, span: float, level: float) -> None:
