@@ -56,6 +56,9 @@ def test_effects_that_fail_diagnostics_are_withheld(tmp_path):
 def test_effects_are_withheld_whatever_the_minimum(tmp_path):
     sharing = {"min_cell_count": 0, "blind": True}
     shared, private = both(tmp_path, people(), diagnostics={"max_smd": 1e-9}, sharing=sharing)
+    assert shared.rows("estimates")
+    assert shared.rows("arms")
+    assert shared.rows("absolute_risks")
     assert all(row["hr"] is row["target_rate"] is None for row in shared.rows("estimates"))
     assert all(row["comparator_weighted_rate"] is None for row in shared.rows("arms"))
     assert all(row["difference"] is None for row in shared.rows("absolute_risks"))

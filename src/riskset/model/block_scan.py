@@ -27,7 +27,7 @@ from riskset.model.loss import Loss
 
 __all__ = ["StratumEnds", "HazardSums", "RiskSums", "BlockScan"]
 
-_Sums = NDArray[np.float64]
+_GroupSums = NDArray[np.float64]
 
 
 class StratumEnds(NamedTuple):
@@ -70,8 +70,8 @@ class RiskSums(NamedTuple):
 
     low: float
     high: float
-    after: _Sums
-    before: _Sums
+    after: _GroupSums
+    before: _GroupSums
 
 
 class HazardSums(NamedTuple):
@@ -84,8 +84,8 @@ class HazardSums(NamedTuple):
 
     value: float
     least: float
-    before: _Sums
-    after: _Sums
+    before: _GroupSums
+    after: _GroupSums
 
 
 @dataclass
@@ -98,10 +98,10 @@ class BlockScan:
     shift: float = field(init=False)
     r: Rows = field(init=False)
     tail_r: list[Rows] = field(init=False)
-    total: _Sums = field(init=False)
-    tail_total: list[_Sums] = field(init=False)
+    total: _GroupSums = field(init=False)
+    tail_total: list[_GroupSums] = field(init=False)
     score: float = field(init=False)
-    hazard: _Sums = field(init=False)
+    hazard: _GroupSums = field(init=False)
     expected: Rows = field(init=False)
     tail_expected: list[Rows] = field(init=False)
     residual: Rows | None = None
@@ -132,7 +132,7 @@ class BlockScan:
         ]
         return RiskSums(float(self.eta.min()), self.shift, self.total[-1:].copy(), np.array(head))
 
-    def hazards(self, shift: float, before: _Sums, after: _Sums) -> HazardSums:
+    def hazards(self, shift: float, before: _GroupSums, after: _GroupSums) -> HazardSums:
         """Complete the sums over risk sets by those of the blocks before and after."""
         risk, ends, unit = self.risk, self.ends, np.exp(self.shift - shift)
         for array in (self.r, self.total, *self.tail_r, *self.tail_total):
@@ -156,7 +156,7 @@ class BlockScan:
             np.array(handed),
         )
 
-    def residuals(self, after: _Sums, before: _Sums) -> None:
+    def residuals(self, after: _GroupSums, before: _GroupSums) -> None:
         """Complete what rows see of the hazard by that of the blocks after and before."""
         risk, ends = self.risk, self.ends
         self.expected = seen_up_to(self.hazard, risk)
