@@ -20,6 +20,6 @@ the design has it as its slowest, ``(R, q)``: a block of threads works on one la
 =================  =====================================================================
 
 `signatures` reads the arguments of a kernel from its source, `launch` checks and launches,
-`scan_plan` cuts risk sets into pieces of even size; `device` runs kernels on a GPU. Anything else that has the
-methods of a `Backend` can run them too: the tests have one that needs no GPU.
+`scan_plan` cuts risk sets into pieces of even size; `device` runs kernels on a GPU. Anything else
+that has the methods of a `Backend` can run them too: the tests have one that needs no GPU.
 """
