@@ -225,14 +225,14 @@ def deviations_nested(s: Scene, efron: bool) -> Iterator[Call]:
 
     def args(first: int, last: int, state: np.ndarray, peak_total: np.ndarray) -> tuple:
         rows = slice(risk.group_ptr[first], risk.group_ptr[last])
-        some, weights = x[rows].copy(), np.full(rows.stop - rows.start, np.nan)
-        before = (log_r, expected, Out(some), int(rows.start), risk, efron, first, last)
-        return *before, *map(Out, (state, peak_total, weights))
+        some = frozen(x[rows])
+        before = (log_r, expected, some, int(rows.start), risk, efron, first, last)
+        return *before, *map(Out, (state, peak_total, np.full(some.shape, np.nan)))
 
     def finish(filled: list[np.ndarray]) -> list[np.ndarray]:
-        z, mean, (peak, total), weights = filled
+        mean, (peak, total), distances = filled
         with np.errstate(divide="ignore"):
-            return [z * np.sqrt(weights)[:, None], mean, peak + np.log(total), weights]
+            return [distances, mean, peak + np.log(total)]
 
     half = s.n_groups // 2
     state, peak_total = np.zeros(x.shape[1]), np.array([-np.inf, 0.0])

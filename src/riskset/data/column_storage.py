@@ -49,6 +49,10 @@ class StoredColumns(Protocol):
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
         """``sum_i x[i, s]**power r[i]`` for each slot, in stored units."""
 
+    def moments(self, slots: Index, r: Rows, runtime: Runtime) -> Matrix:
+        """`cross` of the columns and of their squares (2, m)."""
+        return np.stack([self.cross(slots, r, runtime, power=k) for k in (1, 2)])
+
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """``out[i] += sum_s x[i, s] v[s]``, in stored units."""
 
@@ -61,8 +65,11 @@ class StoredColumns(Protocol):
     def product_lanes(self, slots: Index, v: Matrix, out: Matrix) -> None:
         """`product` of the eight columns of `v`, in one thread."""
 
-    def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
-        """``out[a, m] = x[rows[a], slots[m]]``, in stored units; `out` starts at zero."""
+    def fill(self, slots: Index, rows: Index | None, out: Matrix) -> None:
+        """``out[a, m] = x[rows[a], slots[m]]``, in stored units; `out` starts at zero.
+
+        None stands for all rows in their order.
+        """
 
 
 @dataclass(frozen=True)
@@ -96,8 +103,9 @@ class SparseColumns(StoredColumns):
         """All slots as compressed sparse columns, with row i as ``place[i]``; -1: left out."""
         return columns_cpu.to_csc(self.block_ptr, self.row, self.values, self.shift, place)
 
-    def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
+    def fill(self, slots: Index, rows: Index | None, out: Matrix) -> None:
         """See `StoredColumns.fill`."""
+        rows = np.arange(out.shape[0]) if rows is None else rows
         order = np.argsort(rows, kind="stable")
         start = np.searchsorted(rows[order], np.arange((self.block_ptr.shape[0] << self.shift) + 1))
         gram_cpu.fill_sparse(
@@ -111,6 +119,11 @@ class BinaryColumns(SparseColumns):
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
         """See `StoredColumns.cross`."""
         return kernels.cross_binary(self.block_ptr, self.row, slots, r, self.shift, runtime)
+
+    def moments(self, slots: Index, r: Rows, runtime: Runtime) -> Matrix:
+        """See `StoredColumns.moments`."""
+        first = self.cross(slots, r, runtime)
+        return np.stack([first, first])
 
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """See `StoredColumns.product`."""
@@ -208,13 +221,15 @@ class DenseColumns(StoredColumns):
 
     def cross(self, slots: Index, r: Rows, runtime: Runtime, *, power: int = 1) -> Features:
         """See `StoredColumns.cross`."""
-        if power == 1:
-            return kernels.cross_dense(self.blocks, slots, r, runtime)
-        return np.array([r @ self.column(s) ** power for s in slots], dtype=np.float64)
+        return kernels.cross_dense(self.blocks, slots, r, runtime, power)
 
     def column(self, slot: int) -> Rows:
         """One stored column (n,); a copy."""
         return np.asarray(self.blocks[:, slot].reshape(-1)[: self.n_rows])
+
+    def moments(self, slots: Index, r: Rows, runtime: Runtime) -> Matrix:
+        """See `StoredColumns.moments`."""
+        return kernels.moments_dense(self.blocks, slots, r, runtime)
 
     def product(self, slots: Index, v: Features, out: Rows, runtime: Runtime) -> None:
         """See `StoredColumns.product`."""
@@ -242,8 +257,11 @@ class DenseColumns(StoredColumns):
         """See `StoredColumns.product_lanes`."""
         lanes.product_dense(self.blocks, slots, v, out)
 
-    def fill(self, slots: Index, rows: Index, out: Matrix) -> None:
+    def fill(self, slots: Index, rows: Index | None, out: Matrix) -> None:
         """See `StoredColumns.fill`."""
+        if rows is None:
+            columns_cpu.fill_dense(self.blocks, slots, out)
+            return
         block_rows = self.blocks.shape[2]
         out += self.blocks[
             (rows // block_rows)[:, None], slots[None, :], (rows % block_rows)[:, None]

@@ -327,6 +327,13 @@ class Design:
             out[at] = part.cross(slots, r, runtime, power=power)
         return out
 
+    def moments(self, r: Rows, columns: Index | None = None, *, runtime: Runtime) -> Matrix:
+        """`cross` of the columns and of their squares (2, q)."""
+        out = np.zeros((2, self.n_features if columns is None else columns.size))
+        for part, slots, at in self.select(columns):
+            out[:, at] = part.moments(slots, r, runtime)
+        return out
+
     def cross_lanes(self, r: Matrix, columns: Index | None = None, *, power: int = 1) -> Matrix:
         """`cross` of the eight columns of `r` (n, 8), in one thread."""
         out = np.zeros((self.n_features if columns is None else columns.size, r.shape[1]))
@@ -362,10 +369,13 @@ class Design:
 
     def stored(self, columns: Index | None = None, rows: Index | None = None) -> Matrix:
         """Stored columns as a dense (rows, columns) array."""
-        rows = np.arange(self.n_rows) if rows is None else rows
-        out = np.zeros((rows.size, self.n_features if columns is None else columns.size))
+        n_rows = self.n_rows if rows is None else rows.size
+        out = np.zeros((n_rows, self.n_features if columns is None else columns.size))
         for part, slots, at in self.select(columns):
-            block = np.zeros((rows.size, slots.size))
+            if slots.size == out.shape[1] and (at[1:] > at[:-1]).all():
+                part.fill(slots, rows, out)
+                continue
+            block = np.zeros((n_rows, slots.size))
             part.fill(slots, rows, block)
             out[:, at] = block
         return out

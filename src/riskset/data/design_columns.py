@@ -42,6 +42,9 @@ __all__ = [
     "take_rows",
 ]
 
+MEDIAN_ROWS = 4096
+"""Rows of which the median is taken, at least, of longer columns."""
+
 DENSE_ABOVE = 0.5
 """A column with values other than 0 and 1 is stored dense above this share of non-zeros."""
 
@@ -122,18 +125,18 @@ class ColumnBuilder:
                 f"column {name!r} must have one value for each of the {self.n_rows:,} rows, "
                 f"but its shape is {column.shape}."
             )
-        if column.dtype.kind == "f":
+        if column.dtype.kind == "f" and not _has_finite_sum(column):
             _refuse_not_finite(name, column, f"{column.size:,} rows", places)
         refuse_inexact(column, f"column {name!r}", places or Places())
         j, self.count = self.count, self.count + 1
+        is_full = np.count_nonzero(column) > DENSE_ABOVE * self.n_rows
+        if is_full and not (_is_binary(column[:64]) and _is_binary(column)):
+            self.dense.append((j, column.astype(np.float64, copy=False)))
+            return
         at = np.flatnonzero(column)
         value = column[at]
-        if (value == 1).all():
-            self.sparse.append((j, at, value[:0]))
-        elif at.size > DENSE_ABOVE * self.n_rows:
-            self.dense.append((j, column.astype(np.float64)))
-        else:
-            self.sparse.append((j, at, value.astype(np.float64)))
+        is_binary = bool((value == 1).all())
+        self.sparse.append((j, at, value[:0] if is_binary else value.astype(np.float64)))
 
     def build(self) -> tuple[Features, Features, tuple[StoredColumns, ...]]:
         """Center, scale and parts."""
@@ -170,31 +173,46 @@ def _quadratic_mean(x: Rows) -> float:
     return float(peak * np.sqrt(np.mean((x / peak) ** 2))) if peak > 0 else 0.0
 
 
+def _has_finite_sum(column: AnyArray) -> bool:
+    """Whether all values are finite, in one pass; the sum of finite values may overflow, though."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(column.sum()))
+
+
+def _is_binary(column: AnyArray) -> bool:
+    return bool(((column == 0) | (column == 1)).all())
+
+
 def dense_part(
-    columns: Index, values: list[Rows], n_rows: int, center: Features, scale: Features
+    columns: Index, values: Sequence[Rows], n_rows: int, center: Features, scale: Features
 ) -> DenseColumns:
     """Centre and scale dense columns; notes center and scale in the arrays given."""
-    for k, j in enumerate(columns):
-        x = values[k]
-        # The median, and not the mean: one extreme value must not cost all others their digits.
-        center[j] = np.median(x) if x.size else 0.0
-        deviation = x - center[j]
-        scale[j] = power_of_two(_quadratic_mean(deviation))
-        values[k] = deviation / scale[j]
-    return DenseColumns(columns, dense_blocks(values, n_rows), n_rows)
+    # About the median, and not the mean: one extreme value must not cost all others their digits.
+    # That of some rows serves as well.
+    step = max(1, n_rows // MEDIAN_ROWS)
+    size = np.zeros(columns.size)
+    for k, x in enumerate(values):
+        center[columns[k]] = np.median(x[::step]) if x.size else 0.0
+        peak, mean_square = columns_cpu.size_about(x, center[columns[k]])
+        size[k] = peak * np.sqrt(mean_square)
+    scale[columns] = power_of_two(size)
+    blocks = _empty_blocks(columns.size, n_rows)
+    for k, x in enumerate(values):
+        columns_cpu.store_dense(x, center[columns[k]], scale[columns[k]], k, blocks)
+    return DenseColumns(columns, blocks, n_rows)
 
 
 def dense_blocks(values: list[Rows], n_rows: int) -> AnyArray:
     """Columns as ``(n_blocks, q, block_rows)``, the last block padded with zeros."""
-    block_rows = min(1 << SHIFT, max(1, n_rows))
-    n_blocks = max(1, -(-n_rows // block_rows))
-    blocks = np.zeros((n_blocks, len(values), block_rows))
+    blocks = _empty_blocks(len(values), n_rows)
     for s, x in enumerate(values):
-        full = n_rows // block_rows
-        blocks[:full, s] = x[: full * block_rows].reshape(full, block_rows)
-        if full < n_blocks:
-            blocks[full, s, : n_rows - full * block_rows] = x[full * block_rows :]
+        columns_cpu.store_dense(x, 0.0, 1.0, s, blocks)
     return blocks
+
+
+def _empty_blocks(n_columns: int, n_rows: int) -> AnyArray:
+    block_rows = min(1 << SHIFT, max(1, n_rows))
+    return np.zeros((max(1, -(-n_rows // block_rows)), n_columns, block_rows))
 
 
 def take_rows(

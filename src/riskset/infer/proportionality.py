@@ -15,8 +15,8 @@ from riskset.data.outcome import Outcome
 from riskset.infer.residuals import RiskSetPieces, column_blocks, pieces_at
 from riskset.infer.subdistribution import SubdistributionPieces
 from riskset.infer.variance import cluster_sums, generalized_inverse
-from riskset.model.cox import centred_within_strata
 from riskset.model.loss import Loss
+from riskset.model.ordered_columns import centred_within_strata
 
 __all__ = ["ProportionalityTest", "Transform", "proportionality_test", "transformed_times"]
 

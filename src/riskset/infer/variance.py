@@ -16,8 +16,8 @@ from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.infer.residuals import column_blocks, pieces_at
 from riskset.infer.subdistribution import below_highest
-from riskset.model.cox import centred_within_strata
 from riskset.model.loss import Loss
+from riskset.model.ordered_columns import centred_within_strata
 
 __all__ = [
     "Covariance",

@@ -1,13 +1,27 @@
-"""One look at each sparse column, fast. The specification is `columns_ref`."""
+"""One look at each column, fast. The specification is `columns_ref`."""
 
 import numpy as np
 
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Index, Rows
+from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.kernels._jit import kernel
 from riskset.kernels.columns_ref import HAS_ZERO, NOT_FINITE, ONES, VALUES
 
-__all__ = ["HAS_ZERO", "NOT_FINITE", "ONES", "VALUES", "describe", "divide", "to_csc"]
+__all__ = [
+    "HAS_ZERO",
+    "NOT_FINITE",
+    "ONES",
+    "VALUES",
+    "describe",
+    "divide",
+    "fill_dense",
+    "size_about",
+    "store_dense",
+    "to_csc",
+]
+
+TILE_ROWS = 64
+"""Rows whose columns are moved together: a line of the cache then serves eight rows."""
 
 
 @kernel
@@ -77,3 +91,49 @@ def to_csc(
                         kept[at[s]] = value[k]
                     at[s] += 1
     return indptr, indices, kept
+
+
+@kernel
+def size_about(x: Rows, center: float) -> tuple[float, float]:
+    peak = 0.0
+    for i in range(x.size):
+        peak = max(peak, abs(x[i] - center))
+    if peak == 0.0:
+        return 0.0, 0.0
+    s0 = s1 = s2 = s3 = 0.0
+    i = 0
+    while i + 4 <= x.size:
+        a, b = (x[i] - center) / peak, (x[i + 1] - center) / peak
+        c, d = (x[i + 2] - center) / peak, (x[i + 3] - center) / peak
+        s0 += a * a
+        s1 += b * b
+        s2 += c * c
+        s3 += d * d
+        i += 4
+    while i < x.size:
+        a = (x[i] - center) / peak
+        s0 += a * a
+        i += 1
+    return peak, ((s0 + s1) + (s2 + s3)) / x.size
+
+
+@kernel
+def store_dense(x: Rows, center: float, scale: float, slot: int, blocks: AnyArray) -> None:
+    block_rows = blocks.shape[2]
+    for b in range(blocks.shape[0]):
+        out, part = blocks[b, slot], x[b * block_rows : (b + 1) * block_rows]
+        for i in range(part.size):
+            out[i] = (part[i] - center) / scale
+
+
+@kernel
+def fill_dense(blocks: AnyArray, slots: Index, out: Matrix) -> None:
+    block_rows = blocks.shape[2]
+    for b in range(blocks.shape[0]):
+        rows = out[b * block_rows : (b + 1) * block_rows]
+        for first in range(0, rows.shape[0], TILE_ROWS):
+            last = min(first + TILE_ROWS, rows.shape[0])
+            for m in range(slots.size):
+                x = blocks[b, slots[m]]
+                for i in range(first, last):
+                    rows[i, m] = x[i]

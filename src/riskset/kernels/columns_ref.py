@@ -1,11 +1,22 @@
-"""One look at each sparse column: its kind, the size of its values, the rows it keeps."""
+"""One look at each column: its kind, the size of its values, the rows it keeps, where they go."""
 
 import numpy as np
 
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Index, Rows
+from riskset._types import AnyArray, Features, Index, Matrix, Rows
 
-__all__ = ["HAS_ZERO", "NOT_FINITE", "ONES", "VALUES", "describe", "divide", "to_csc"]
+__all__ = [
+    "HAS_ZERO",
+    "NOT_FINITE",
+    "ONES",
+    "VALUES",
+    "describe",
+    "divide",
+    "fill_dense",
+    "size_about",
+    "store_dense",
+    "to_csc",
+]
 
 ONES, VALUES, HAS_ZERO, NOT_FINITE = 0, 1, 2, 3
 """Kinds of a column, by what its stored entries are; the largest one that applies."""
@@ -56,3 +67,24 @@ def to_csc(
                 kept.append(value[entries[new >= 0]])
         indptr[s + 1] = sum(part.size for part in indices)
     return indptr, np.concatenate(indices), np.concatenate(kept)
+
+
+def size_about(x: Rows, center: float) -> tuple[float, float]:
+    """Largest distance of a column (n,) from `center`, and the mean square of its share of that."""
+    deviation = np.abs(x - center)
+    peak = float(deviation.max(initial=0.0))
+    return peak, float(np.mean((deviation / peak) ** 2)) if peak > 0 else 0.0
+
+
+def store_dense(x: Rows, center: float, scale: float, slot: int, blocks: AnyArray) -> None:
+    """Put ``(x - center) / scale`` into a slot of ``blocks`` (n_blocks, q, block_rows)."""
+    block_rows = blocks.shape[2]
+    for i in range(x.size):
+        blocks[i // block_rows, slot, i % block_rows] = (x[i] - center) / scale
+
+
+def fill_dense(blocks: AnyArray, slots: Index, out: Matrix) -> None:
+    """Some slots of ``blocks`` (n_blocks, q, block_rows) as the columns of `out` (n, m)."""
+    block_rows = blocks.shape[2]
+    for i in range(out.shape[0]):
+        out[i] = blocks[i // block_rows, slots, i % block_rows]

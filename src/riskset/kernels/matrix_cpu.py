@@ -14,6 +14,7 @@ from riskset.kernels._jit import kernel
 __all__ = [
     "cross_binary",
     "cross_dense",
+    "moments_dense",
     "cross_valued",
     "product_binary",
     "product_dense",
@@ -101,9 +102,11 @@ def _cross_dense(
     blocks: AnyArray,
     slots: Index,
     r: Rows,
+    power: int,
     out: Matrix,
 ) -> None:
     n_blocks, _, block_rows = blocks.shape
+    powers = np.empty(0 if power == 1 else block_rows)
     for c in range(first, last):
         sums = out[c]
         for b in range(n_blocks * c // n_chunks, n_blocks * (c + 1) // n_chunks):
@@ -111,6 +114,14 @@ def _cross_dense(
             n = rb.size
             for m in range(slots.size):
                 x = blocks[b, slots[m]]
+                if power == 2:
+                    for k in range(n):
+                        powers[k] = x[k] * x[k]
+                    x = powers
+                elif power != 1:
+                    for k in range(n):
+                        powers[k] = x[k] ** power
+                    x = powers
                 s0 = s1 = s2 = s3 = 0.0
                 k = 0
                 while k + 4 <= n:
@@ -123,6 +134,47 @@ def _cross_dense(
                     s0 += x[k] * rb[k]
                     k += 1
                 sums[m] += (s0 + s1) + (s2 + s3)
+
+
+@kernel
+def _moments_dense(
+    first: int,
+    last: int,
+    n_chunks: int,
+    blocks: AnyArray,
+    slots: Index,
+    r: Rows,
+    out: AnyArray,
+) -> None:
+    n_blocks, _, block_rows = blocks.shape
+    for c in range(first, last):
+        for b in range(n_blocks * c // n_chunks, n_blocks * (c + 1) // n_chunks):
+            rb = r[b * block_rows : (b + 1) * block_rows]
+            n = rb.size
+            for m in range(slots.size):
+                x = blocks[b, slots[m]]
+                s0 = s1 = s2 = s3 = 0.0
+                q0 = q1 = q2 = q3 = 0.0
+                k = 0
+                while k + 4 <= n:
+                    a0, a1 = x[k] * rb[k], x[k + 1] * rb[k + 1]
+                    a2, a3 = x[k + 2] * rb[k + 2], x[k + 3] * rb[k + 3]
+                    s0 += a0
+                    s1 += a1
+                    s2 += a2
+                    s3 += a3
+                    q0 += a0 * x[k]
+                    q1 += a1 * x[k + 1]
+                    q2 += a2 * x[k + 2]
+                    q3 += a3 * x[k + 3]
+                    k += 4
+                while k < n:
+                    a0 = x[k] * rb[k]
+                    s0 += a0
+                    q0 += a0 * x[k]
+                    k += 1
+                out[c, 0, m] += (s0 + s1) + (s2 + s3)
+                out[c, 1, m] += (q0 + q1) + (q2 + q3)
 
 
 @kernel
@@ -299,11 +351,21 @@ def _cross_powers(
             _cross_valued(0, 1, 1, pointer - pointer[0, 0], at, z, slots, rb, shift, sums)
 
 
-def cross_dense(blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime) -> Features:
+def cross_dense(
+    blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime, power: int = 1
+) -> Features:
     n_chunks = _n_chunks(blocks.shape[0])
     out = np.zeros((n_chunks, slots.size))
-    runtime.run(_cross_dense, n_chunks, n_chunks, blocks, slots, r, out)
+    runtime.run(_cross_dense, n_chunks, n_chunks, blocks, slots, r, power, out)
     sums: Features = out.sum(axis=0)
+    return sums
+
+
+def moments_dense(blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime) -> Matrix:
+    n_chunks = _n_chunks(blocks.shape[0])
+    out = np.zeros((n_chunks, 2, slots.size))
+    runtime.run(_moments_dense, n_chunks, n_chunks, blocks, slots, r, out)
+    sums: Matrix = out.sum(axis=0)
     return sums
 
 

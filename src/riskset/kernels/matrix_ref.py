@@ -17,6 +17,7 @@ from riskset._types import AnyArray, Features, Index, Matrix, Rows
 __all__ = [
     "cross_binary",
     "cross_dense",
+    "moments_dense",
     "cross_valued",
     "product_binary",
     "product_dense",
@@ -63,9 +64,16 @@ def cross_valued(
     return r @ _unblock(block_ptr, row, value**power, r.size, shift)[:, slots]
 
 
-def cross_dense(blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime) -> Features:
-    """As `cross_binary`, for a dense part ``(n_blocks, q, block_rows)``."""
-    return r @ _stack(blocks, r.size)[:, slots]
+def cross_dense(
+    blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime, power: int = 1
+) -> Features:
+    """As `cross_binary`, for a power of a dense part ``(n_blocks, q, block_rows)``."""
+    return r @ _stack(blocks, r.size)[:, slots] ** power
+
+
+def moments_dense(blocks: AnyArray, slots: Index, r: Rows, runtime: Runtime) -> Matrix:
+    """`cross_dense` of the columns and of their squares (2, m)."""
+    return np.stack([cross_dense(blocks, slots, r, runtime, power) for power in (1, 2)])
 
 
 def product_binary(

@@ -19,7 +19,7 @@ from riskset.kernels._jit import kernel
 from riskset.kernels.late_entry_cpu import sum_at_risk, sum_seen
 from riskset.kernels.risk_sets_cpu import MAX_ETA_SPAN, has_underflow, sum_totals
 from riskset.kernels.subdistribution_ref import FineGrayPass
-from riskset.kernels.term_means_cpu import _move
+from riskset.kernels.term_means_cpu import _join
 from riskset.kernels.wide_range_cpu import finegray_pass_wide
 
 __all__ = [
@@ -294,12 +294,12 @@ def _part_information(
     """Information about a part's own mean (q, q); mean (G, q) and log size (G,) in each group."""
     with np.errstate(divide="ignore"):
         log_r = np.log(sets.weight) + eta[sets.order]
-    z, weights = x[sets.order], np.empty(sets.order.size)
+    z, out = x[sets.order], np.empty((sets.order.size, x.shape[1]))
     n_groups = sets.group_events.size
     mean, log_size = np.empty((n_groups, x.shape[1])), np.empty(n_groups)
     first, peak = before.mean.astype(np.float64), float(before.log_size)
-    _deviations(log_r, expected, z, sets, forwards, first, peak, weights, mean, log_size)
-    return z.T @ (weights[:, None] * z), mean, log_size
+    _deviations(log_r, expected, z, sets, forwards, first, peak, out, mean, log_size)
+    return out.T @ out, mean, log_size
 
 
 @kernel
@@ -311,11 +311,11 @@ def _deviations(
     forwards: bool,
     running: NDArray[np.float64],
     peak: float,
-    weights: Rows,
+    out: Matrix,
     mean: Matrix,
     log_size: NDArray[np.float64],
 ) -> None:
-    """Distances, in place of x, from the mean of the rows up to g, or after g, and weights.
+    """Weighted distances from the mean of the rows up to g, or after g.
 
     `running` and `peak` are the mean and the log size of what comes before all rows.
     """
@@ -333,10 +333,11 @@ def _deviations(
                 total *= math.exp(peak - log_r[i])
                 peak = log_r[i]
             r = math.exp(log_r[i] - peak) if log_r[i] > -math.inf else 0.0
-            weights[i] = 0.0
             if r > 0.0:
-                weights[i] = expected[i] * _move(running, total, x[i], r)
+                _join(x[i], r, total, expected[i], running, out[i])
                 total += r
+            else:
+                out[i] = 0.0
         if forwards:
             mean[g] = running
             log_size[g] = peak + math.log(total) if total > 0.0 else -math.inf

@@ -58,21 +58,19 @@ def _ratios(r: Rows, risk: RiskSets, efron: bool, x: Matrix, g: Index, left: Row
 
 
 @kernel
-def _move(mean: Rows, total: float, value: Rows, amount: float) -> float:
-    """Let `value` join a set of size `total`, in place: its distance from the mean, and the mean.
-
-    Returns the share of the set that was there before.
-    """
+def _join(value: Rows, amount: float, total: float, expected: float, mean: Rows, out: Rows) -> None:
+    """Let `value` join a set of size `total`: its weighted distance from the mean, and the mean."""
     if total == 0.0:
         mean[:] = value
-        value[:] = 0.0
-        return 0.0
+        out[:] = 0.0
+        return
     whole = total + amount
     step = amount / whole
+    share = math.sqrt(expected * (total / whole))
     for s in range(mean.size):
-        value[s] -= mean[s]
-        mean[s] += step * value[s]
-    return total / whole
+        distance = value[s] - mean[s]
+        out[s] = share * distance
+        mean[s] += step * distance
 
 
 @kernel
@@ -87,39 +85,40 @@ def deviations_nested(
     last: int,
     state: Rows,
     peak_total: Rows,
-    weights: Rows,
+    out: Matrix,
 ) -> None:
+    event_weight, ptr = risk.event_weight, risk.group_ptr
+    starts, group_tied = risk.starts_stratum, risk.group_tied
     tied = np.empty(x.shape[1])
     peak, total = peak_total[0], peak_total[1]
     for g in range(first, last):
-        if risk.starts_stratum[g]:
+        if starts[g]:
             peak, total = -math.inf, 0.0
-        begin, stop = risk.group_ptr[g], risk.group_ptr[g + 1]
+        begin, stop = ptr[g], ptr[g + 1]
         top = peak
         for i in range(begin, stop):
             top = max(top, log_r[i])
         if top > peak:
             total *= math.exp(peak - top)
             peak = top
-        apart = efron and risk.group_tied[g] > 1
+        apart = efron and group_tied[g] > 1
         joint, tied_total, tied_expected = -1, 0.0, 0.0
         for i in range(begin, stop):
             k = i - row0
             r = math.exp(log_r[i] - peak) if log_r[i] > -math.inf else 0.0
             if r == 0.0:
-                weights[k] = 0.0
-                x[k] = 0.0
-            elif apart and risk.event_weight[i] > 0.0:
-                weights[k] = expected[i] * _move(tied, tied_total, x[k], r)
+                out[k] = 0.0
+            elif apart and event_weight[i] > 0.0:
+                _join(x[k], r, tied_total, expected[i], tied, out[k])
                 tied_total += r
                 tied_expected += expected[i]
                 joint = k if joint < 0 else joint
             else:
-                weights[k] = expected[i] * _move(state, total, x[k], r)
+                _join(x[k], r, total, expected[i], state, out[k])
                 total += r
         if joint >= 0:
             # The first of the tied rows has no distance of its own: it stands for all of them.
-            m = risk.group_tied[g]
+            m = group_tied[g]
             step = risk.group_events[g] / m
             weight = 0.0
             if total > 0.0:
@@ -128,8 +127,8 @@ def deviations_nested(
                     share = part / (total + part)
                     weight += step * share * (total / (total + part))
                     tied_expected -= step * share
-            x[joint] = tied
-            before = _move(state, total, x[joint], tied_total)
-            weights[joint] = weight + max(tied_expected, 0.0) * before
+            before = total / (total + tied_total)
+            weight = weight / before if before > 0.0 else 0.0
+            _join(tied, tied_total, total, weight + max(tied_expected, 0.0), state, out[joint])
             total += tied_total
     peak_total[0], peak_total[1] = peak, total

@@ -53,9 +53,9 @@ def deviations_nested(
     last: int,
     state: Rows,
     peak_total: Rows,
-    weights: Rows,
+    out: Matrix,
 ) -> None:
-    r"""Distances and weights whose squares sum to the information of groups first to last.
+    r"""Weighted distances whose squares sum to the information of groups first to last.
 
     Without late entry a risk set is the one before it and some more rows, and a row that joins a
     set of size D and mean m adds :math:`\frac{r D}{D + r} (x - m)(x - m)'` to its sum of squares
@@ -77,18 +77,17 @@ def deviations_nested(
     log_r, expected : (n,) float64
         :math:`\log w_i + \eta_i` and the expected events of all rows, in risk order.
     x : (rows, q) float64
-        Columns in risk order, of the rows of these groups only, the first of which is `row0`. After
-        the call the distances; those of rows that are never at risk are 0.
+        Columns in risk order, of the rows of these groups only, the first of which is `row0`.
     state : (q,) float64
         Mean of the risk set before `first`; after the call, of the last one.
     peak_total : (2,) float64
         The largest log_r of that risk set, and :math:`\sum r_i e^{-peak}`; updated as `state`.
         (-inf, 0) at the start.
-    weights : (rows,) float64
-        The result c.
+    out : (rows, q) float64
+        The result, :math:`\sqrt{c_i} (x_i - m_i)`; 0 for rows that are never at risk.
     """
+    x, weights = x.copy(), np.zeros(x.shape[0])
     m, d = state.copy(), _log(peak_total[1]) + peak_total[0]
-    weights[:] = 0.0
     for g in range(first, last):
         if risk.starts_stratum[g]:
             m, d = state.copy(), -np.inf
@@ -111,6 +110,7 @@ def deviations_nested(
         later = max(expected[rows[is_tied]].sum() - step * p.sum(), 0.0)
         m, d, before = _join(m, d, x[here], log_t)
         weights[here] = step * (p * (1 - p)).sum() + later * before
+    out[:] = np.sqrt(weights)[:, None] * x
     state[:] = m
     peak_total[:] = d, 1.0 if d > -np.inf else 0.0
 

@@ -16,6 +16,7 @@ from riskset.kernels import risk_sets_cpu as kernels
 from riskset.kernels import term_means_cpu as term_means
 from riskset.kernels.risk_sets_ref import CoxPass
 from riskset.kernels.subdistribution_ref import FineGrayPass
+from riskset.model.ordered_columns import OrderedColumns, centred_within_strata
 from riskset.model.risk_set_limit import attaining_peaks
 
 __all__ = [
@@ -23,7 +24,6 @@ __all__ = [
     "Evaluation",
     "PartialLikelihood",
     "Ties",
-    "centred_within_strata",
     "in_blocks",
 ]
 
@@ -169,13 +169,22 @@ class CoxLoss(PartialLikelihood):
         return self._evaluation(done, self.risk)
 
     @one_blas_thread
-    def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
+    def information(
+        self,
+        design: Design,
+        eta: Rows,
+        columns: Index,
+        *,
+        now: Evaluation | None = None,
+        ordered: OrderedColumns | None = None,
+    ) -> Matrix:
         r"""Observed information of some columns (q, q), exact, in stored units.
 
         .. math:: I = \sum_t w_t \sum_{i \in R_t} p_{ti} (z_i - \bar z_t)(z_i - \bar z_t)'
 
         with one term t for each event group (Breslow) or event (Efron), :math:`p_{ti}` the share of
-        row i in its risk set and :math:`\bar z_t` the mean of that.
+        row i in its risk set and :math:`\bar z_t` the mean of that. The likelihood `now` at `eta`,
+        and the columns `ordered` by risk set, save their making.
 
         Notes
         -----
@@ -186,30 +195,42 @@ class CoxLoss(PartialLikelihood):
         all others (`term_means_ref.deviations_nested`). With late entry it is the difference
         :math:`Z' \mathrm{diag}(h) Z - \sum_t w_t \bar z_t \bar z_t'`, h the expected events.
         """
-        return in_blocks(design.n_rows, columns, lambda c: self._information_dense(design, eta, c))
+        known = now or self.evaluate(eta)
+        if self.risk.own.size:
+            return in_blocks(
+                design.n_rows, columns, lambda c: self._information_at_risk(design, eta, known, c)
+            )
+        ordered = ordered or OrderedColumns(design, self.outcome, self.risk.order)
+        return in_blocks(
+            design.n_rows, columns, lambda c: self._information_nested(ordered.of(c), eta, known)
+        )
 
-    def _information_dense(self, design: Design, eta: Rows, columns: Index) -> Matrix:
-        risk = self.risk
-        now = self.evaluate(eta)
-        expected, z = now.expected_in_risk_order, design.stored(columns)
-        if risk.own.size:
-            z = centred_within_strata(z, self.outcome, now.expected)[risk.order]
-            means, weights = term_means.risk_set_means(eta, risk, self.efron, z)
-            out = z.T @ (expected[:, None] * z) - means.T @ (weights[:, None] * means)
-            return np.asarray((out + out.T) / 2)
-        z = centred_within_strata(z, self.outcome)
+    def _information_at_risk(
+        self, design: Design, eta: Rows, now: Evaluation, columns: Index
+    ) -> Matrix:
+        """With late entry."""
+        risk, z = self.risk, design.stored(columns)
+        z = centred_within_strata(z, self.outcome, now.expected)[risk.order]
+        means, weights = term_means.risk_set_means(eta, risk, self.efron, z)
+        out = z.T @ (now.expected_in_risk_order[:, None] * z) - means.T @ (weights[:, None] * means)
+        return np.asarray((out + out.T) / 2)
+
+    def _information_nested(self, z: Matrix, eta: Rows, now: Evaluation) -> Matrix:
+        """Without late entry, from columns in the order of the risk sets."""
+        risk, q = self.risk, z.shape[1]
         with np.errstate(divide="ignore"):
             log_r = np.log(risk.weight) + eta[risk.order]
-        out = np.zeros((columns.size, columns.size))
-        state, peak_total = np.zeros(columns.size), np.array([-np.inf, 0.0])
+        out = np.zeros((q, q))
+        state, peak_total = np.zeros(q), np.array([-np.inf, 0.0])
         for first, last in self._group_chunks:
             a, b = int(risk.group_ptr[first]), int(risk.group_ptr[last])
-            x, weights = z[risk.order[a:b]], np.empty(b - a)
+            x = np.empty((b - a, q))
             term_means.deviations_nested(
-                log_r, expected, x, a, risk, self.efron, first, last, state, peak_total, weights
-            )
-            out += x.T @ (weights[:, None] * x)
-        return (out + out.T) / 2
+                log_r, now.expected_in_risk_order, z[a:b], a, risk, self.efron, first, last, state,
+                peak_total, x,
+            )  # fmt: skip
+            out += x.T @ x
+        return out
 
     @functools.cached_property
     def _group_chunks(self) -> list[tuple[int, int]]:
@@ -240,22 +261,6 @@ def _balance_residuals(residual: Rows, expected: Rows, risk: RiskSets, outcome: 
     sums = np.bincount(outcome.stratum, residual, outcome.n_strata)
     has_any = most > 0
     residual[chosen[has_any]] -= sums[has_any]
-
-
-def centred_within_strata(z: Matrix, outcome: Outcome, weight: Rows | None = None) -> Matrix:
-    """Columns less their (weighted) mean in each stratum, which changes no likelihood.
-
-    Spread between strata would cost the information digits, and so would rows that outweigh all
-    others and lie far from 0.
-    """
-    if weight is None and outcome.n_strata == 1:
-        return z
-    weight = np.ones(outcome.n_rows) if weight is None else weight
-    size = np.bincount(outcome.stratum, weight, outcome.n_strata)
-    means = np.zeros((outcome.n_strata, z.shape[1]))
-    np.add.at(means, outcome.stratum, weight[:, None] * z)
-    means /= np.where(size > 0, size, 1.0)[:, None]
-    return np.asarray(z - means[outcome.stratum])
 
 
 def in_blocks(n_rows: int, columns: Index, information: Callable[[Index], Matrix]) -> Matrix:

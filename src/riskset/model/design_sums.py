@@ -34,6 +34,9 @@ class DesignSums(Protocol):
     def cross(self, r: Rows, columns: Index | None = None, *, power: int = 1) -> Features:
         """See `Design.cross`."""
 
+    def moments(self, r: Rows, columns: Index) -> Matrix:
+        """See `Design.moments`."""
+
     def bits(
         self,
         part: BinaryColumns,
@@ -67,6 +70,9 @@ class HostSums:
 
     def cross(self, r: Rows, columns: Index | None = None, *, power: int = 1) -> Features:
         return self.design.cross(r, columns, runtime=self.runtime, power=power)
+
+    def moments(self, r: Rows, columns: Index) -> Matrix:
+        return self.design.moments(r, columns, runtime=self.runtime)
 
     def bits(
         self,
@@ -113,6 +119,9 @@ class DeviceSums:
     def cross(self, r: Rows, columns: Index | None = None, *, power: int = 1) -> Features:
         found = self._on_device.cross(self._backend.upload(r[:, None]), columns, power=power)
         return np.asarray(self._backend.download(found)[0])
+
+    def moments(self, r: Rows, columns: Index) -> Matrix:
+        return np.stack([self.cross(r, columns, power=k) for k in (1, 2)])
 
     def bits(
         self,

@@ -18,6 +18,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import logistic_cpu as kernels
 from riskset.model.cox import CoxLoss, Evaluation, in_blocks
+from riskset.model.ordered_columns import OrderedColumns
 
 __all__ = ["LogisticEvaluation", "LogisticLoss"]
 
@@ -134,21 +135,29 @@ class LogisticLoss:
         )
 
     @one_blas_thread
-    def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
+    def information(
+        self,
+        design: Design,
+        eta: Rows,
+        columns: Index,
+        *,
+        now: Evaluation | None = None,
+        ordered: OrderedColumns | None = None,
+    ) -> Matrix:
         r"""Observed information of some columns (q, q), exact, in stored units.
 
         .. math:: I = \sum_i v_i (z_i - \bar z)(z_i - \bar z)', \qquad v_i = w_i p_i (1 - p_i)
 
         with :math:`\bar z` the mean of the rows with weights v: what the intercept leaves.
         """
-        v = self.evaluate(eta).expected
+        v = (now or self.evaluate(eta)).expected
         total = max(float(v.sum()), 1e-300)
 
         def dense(some: Index) -> Matrix:
             z = design.stored(some)
             z -= (v @ z) / total
-            out = z.T @ (v[:, None] * z)
-            return np.asarray((out + out.T) / 2)
+            z *= np.sqrt(v)[:, None]
+            return np.asarray(z.T @ z)
 
         return in_blocks(design.n_rows, columns, dense)
 

@@ -10,6 +10,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import Evaluation
+from riskset.model.ordered_columns import OrderedColumns
 
 __all__ = ["Loss", "bare"]
 
@@ -48,8 +49,24 @@ class Loss(Protocol):
     def evaluate(self, eta: Rows) -> Evaluation:
         """Likelihood and residuals at `eta`, offset included."""
 
-    def information(self, design: Design, eta: Rows, columns: Index) -> Matrix:
-        """Observed information of some columns, exact, in stored units."""
+    def information(
+        self,
+        design: Design,
+        eta: Rows,
+        columns: Index,
+        *,
+        now: Evaluation | None = None,
+        ordered: OrderedColumns | None = None,
+    ) -> Matrix:
+        """Observed information of some columns, exact, in stored units.
+
+        Parameters
+        ----------
+        now : Evaluation, optional
+            At `eta`, to save its making.
+        ordered : OrderedColumns, optional
+            Of the design in the order of the risk sets, to save its sorting.
+        """
 
     def replicate(
         self,

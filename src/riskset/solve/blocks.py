@@ -80,7 +80,7 @@ class BlockProblem(NewtonProblem):
     ) -> Features:
         return self.block_rows.deviation(columns, now)
 
-    def information(self, eta: BlockEta, columns: Index) -> Matrix:
+    def information(self, eta: BlockEta, columns: Index, now: object = None) -> Matrix:
         return self.block_rows.information(eta, columns)
 
     def sampled_information(

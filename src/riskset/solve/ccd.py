@@ -83,7 +83,7 @@ class CoordinateDescent(Minimisation):
         objective = self._objective(self.now, self.beta)
         least_residual, n_idle, n_rises = np.inf, 0, 0
         while self.n_iter < self.max_iter:
-            v = self._violations()
+            v = self._residuals()
             residual = float(v.max(initial=0.0)) / self.problem.kkt_scale
             if self.report:
                 self.report(self.n_iter, residual)

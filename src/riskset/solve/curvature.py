@@ -13,6 +13,10 @@ __all__ = ["RIDGE_FACTOR", "CurvatureModel"]
 
 EXACT_WORK = 3e8
 """Curvature is exact below this many multiplications, n q^2."""
+RENEWED_COLUMNS = 30
+RENEWED_WORK = 3e6
+"""Exact curvature is made at every step for few columns, or for fewer multiplications than this,
+n q (q - 30): then it takes no longer than the passes over the rows that it saves."""
 MAX_NEW_COLUMN_SHARE = 0.1
 """A working set that grows by less keeps its curvature; the new columns get their own block."""
 RIDGE_FACTOR = 1.0 + 1e-12
@@ -29,13 +33,15 @@ class CurvatureModel:
 
     Its `matrix` on `columns` is positive semidefinite. `each` are the rows of a sample for each
     column. `is_exact` says whether the matrix is the information where it was last asked for, but
-    for `RIDGE_FACTOR`.
+    for `RIDGE_FACTOR`. `spread` (p,) is `NewtonProblem.unit_spread` where it was last asked for,
+    NaN if it never was.
     """
 
     def __init__(self, problem: NewtonProblem, each: int = 50) -> None:
         self.problem, self.each = problem, each
         self.columns: Index = np.zeros(0, dtype=np.int64)
         self.matrix: Matrix = np.zeros((0, 0))
+        self.spread: Features = np.full(problem.design.n_features, np.nan)
         self._is_coarse = False
         self._work = EXACT_WORK
         self._n_slow = 0
@@ -46,30 +52,37 @@ class CurvatureModel:
         """The same for a fit that starts here: neighbouring penalties have much the same."""
         other = CurvatureModel(self.problem, self.each)
         other.columns, other.matrix = self.columns, self.matrix.copy()
+        other.spread = self.spread.copy()
         other._is_coarse, other._work = self._is_coarse, self._work
         return other
 
-    def at(self, columns: Index, eta: Rows | Array, residual: float, *, is_cold: bool) -> Matrix:
+    def at(
+        self, columns: Index, eta: Rows | Array, now: object, residual: float, *, is_cold: bool
+    ) -> Matrix:
         """The curvature to use for the next step.
 
-        `eta` is that of the host, or of the device of the problem. A relative KKT `residual` that
-        shrinks too slowly is the sign of a bad model. If `is_cold`, no step was made yet: the
-        curvature there is soon replaced, so it may be coarse.
+        `eta` is that of the host, or of the device of the problem, and `now` the likelihood there.
+        A relative KKT `residual` that shrinks too slowly is the sign of a bad model. If `is_cold`,
+        no step was made yet: the curvature there is soon replaced, so it may be coarse.
         """
         self.is_exact = self._is_exact(columns)
-        if self.is_exact:
-            self._take(columns, self._exact(columns, eta))
+        if self.is_exact and self._is_renewed(columns):
+            self._take(columns, self._exact(columns, eta, now))
             return self.matrix
         # With a good model a step of Newton's method more than halves the residual.
         self._n_slow = self._n_slow + 1 if residual > 0.5 * self._last else 0
         self._last = residual
         if self._n_slow >= MAX_SLOW_STEPS and not self._is_coarse:
             self._work = EXACT_WORK_IF_SLOW
-            if self._is_exact(columns):
-                return self.at(columns, eta, residual, is_cold=is_cold)
+            self.is_exact = self._is_exact(columns)
         if self._is_coarse or self._n_slow >= MAX_SLOW_STEPS or not self._extend(columns, eta):
-            self._take(columns, self._sample(columns, eta, is_coarse=is_cold))
+            if self.is_exact:
+                self._take(columns, self._exact(columns, eta, now))
+            else:
+                self._take(columns, self._sample(columns, eta, is_coarse=is_cold))
             self._is_coarse, self._n_slow = is_cold, 0
+        else:
+            self.is_exact = False
         return self.matrix
 
     def part(self, columns: Index) -> Matrix | None:
@@ -83,13 +96,18 @@ class CurvatureModel:
 
     def learn(self, step: Features, image: Features, y: Features) -> None:
         """BFGS update from a step s: B s = image, and y the change of the gradient along it."""
-        if self._is_exact(self.columns):
+        if self._is_exact(self.columns) and self._is_renewed(self.columns):
             return
         # The secant equation B s = y, kept positive definite: Nocedal & Wright (2006), chapter 6.
         # The likelihood is concave, so s'y < 0 is rounding, and the pair is left out.
         sy, sbs = float(y @ step), float(step @ image)
         if sy > 1e-14 * abs(sbs) and sbs > 0:
             descent_cpu.secant_update(self.matrix, y, image, sy, sbs)
+
+    def _is_renewed(self, columns: Index) -> bool:
+        """Whether exact curvature at every step costs less than the steps that it saves."""
+        n, q = self.problem.design.n_rows, columns.size
+        return float(n) * q * (q - RENEWED_COLUMNS) <= RENEWED_WORK
 
     def _is_exact(self, columns: Index) -> bool:
         """Whether exact curvature is cheap, or no dearer than a sample."""
@@ -131,8 +149,8 @@ class CurvatureModel:
             return self._exact(columns, eta)
         return self._sample(columns, eta, is_coarse=False)
 
-    def _exact(self, columns: Index, eta: Rows | Array) -> Matrix:
-        out = self.problem.information(eta, columns)
+    def _exact(self, columns: Index, eta: Rows | Array, now: object = None) -> Matrix:
+        out = self.problem.information(eta, columns, now)
         out[np.diag_indices(columns.size)] *= RIDGE_FACTOR
         return out
 

@@ -40,8 +40,9 @@ from numpy.typing import NDArray
 
 from riskset._types import Features, Index, Matrix, RiskSets, Rows
 from riskset.data.design import Design
-from riskset.model.cox import MAX_DENSE_NUMBERS, centred_within_strata
+from riskset.model.cox import MAX_DENSE_NUMBERS
 from riskset.model.loss import Loss
+from riskset.model.ordered_columns import centred_within_strata
 
 __all__ = [
     "MAX_PROOF_SPAN",

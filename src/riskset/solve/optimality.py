@@ -21,6 +21,7 @@ from riskset.model.curvature import curvature_product, sampled_information
 from riskset.model.design_sums import DesignSums, DeviceSums, HostSums
 from riskset.model.device import DeviceLoss
 from riskset.model.loss import Loss, bare
+from riskset.model.ordered_columns import OrderedColumns
 from riskset.model.replicates_likelihood import ReplicateWeights
 from riskset.model.risk_set_components import components, varying
 from riskset.solve.rows import DeviceRows, HostRows, RowOperator
@@ -114,8 +115,8 @@ class NewtonProblem(ABC):
         """The rows where the certificate is computed."""
 
     @abstractmethod
-    def information(self, eta: Any, columns: Index) -> Matrix:
-        """Observed information of some columns, exact, in stored units."""
+    def information(self, eta: Any, columns: Index, now: Any = None) -> Matrix:
+        """Observed information of some columns, exact, in stored units; `now` is that at `eta`."""
 
     @abstractmethod
     def sampled_information(self, eta: Any, columns: Index, n_samples: int) -> Matrix:
@@ -154,16 +155,24 @@ class NewtonProblem(ABC):
         The spread among those expected to fail counts where it is smaller: a row far from all
         others must not hide the slope that the others see.
         """
-        spread = np.minimum(self.spread, self.spread_at_risk(now, sums))
-        return np.where(self.informative, violations(gradient, beta, l1, l2), 0.0) / spread
+        out = np.where(self.informative, violations(gradient, beta, l1, l2), 0.0)
+        violated = np.flatnonzero(out)
+        out[violated] /= self.unit_spread(now, violated, sums)
+        return out
 
-    def spread_at_risk(self, now: Any, sums: DesignSums | None = None) -> Features:
-        """Standard deviation of each stored column among those expected to fail, 1 if binary."""
-        spread = self.spread.copy()
-        others = np.flatnonzero(~self.design.is_binary)
+    def unit_spread(self, now: Any, columns: Index, sums: DesignSums | None = None) -> Features:
+        """Spread that residuals of some columns are divided by.
+
+        That of all rows, or that among those expected to fail where it is smaller: a row far from
+        all others must not hide the slope that the others see.
+        """
+        spread = self.spread[columns]
+        others = np.flatnonzero(~self.design.is_binary[columns])
         if others.size:
-            weighted, whole = self.weighted_deviation(now, others, sums), spread[others]
-            spread[others] = np.where(weighted > MIN_SPREAD_SHARE * whole, weighted, whole)
+            whole = spread[others]
+            weighted = self.weighted_deviation(now, columns[others], sums)
+            seen = weighted > MIN_SPREAD_SHARE * whole
+            spread[others] = np.where(seen, np.minimum(weighted, whole), whole)
         return spread
 
 
@@ -234,8 +243,11 @@ class Problem(NewtonProblem):
         assert self.on_device is not None
         return np.asarray(self.on_device.backend.download(eta)[:, 0])
 
-    def information(self, eta: Rows | Array, columns: Index) -> Matrix:
-        return self.loss.information(self.design, self._at_home(eta), columns)
+    def information(self, eta: Rows | Array, columns: Index, now: Any = None) -> Matrix:
+        now = now if isinstance(now, Evaluation) else None  # and not on a device
+        return self.loss.information(
+            self.design, self._at_home(eta), columns, now=now, ordered=self.ordered_columns
+        )
 
     def sampled_information(self, eta: Rows | Array, columns: Index, n_samples: int) -> Matrix:
         return sampled_information(
@@ -246,7 +258,7 @@ class Problem(NewtonProblem):
         """See `NewtonProblem`; without weights, too. By the host: it judges collinearity."""
         eta = np.zeros(self.design.n_rows)
         if n_samples is None:
-            return self.bare.information(self.design, eta, columns)
+            return self.bare.information(self.design, eta, columns, ordered=self.ordered_columns)
         return sampled_information(
             self.loss, self.design, eta, columns, n_samples, raise_rare=False
         )
@@ -265,6 +277,11 @@ class Problem(NewtonProblem):
             return design.cross(product(along), columns, runtime=loss.runtime)
 
         return apply, diagonal
+
+    @functools.cached_property
+    def ordered_columns(self) -> OrderedColumns:
+        """Few columns in the order of the risk sets, for the steps of Newton's method."""
+        return OrderedColumns(self.design, self.loss.outcome, self.loss.risk.order)
 
     @property
     def bare(self) -> Loss:
@@ -356,8 +373,7 @@ def _spread(design: Design, loss: Loss) -> Features:
 def _deviation(sums: DesignSums, weight: Rows, columns: Index) -> Features:
     """Weighted standard deviation of stored columns."""
     total = float(weight.sum()) or 1.0  # training rows without an event expect none
-    mean = sums.cross(weight, columns) / total
-    square = sums.cross(weight, columns, power=2) / total
+    mean, square = sums.moments(weight, columns) / total
     # The difference costs digits where a column lies far from 0: there, once more about the mean.
     variance = square - mean**2
     for k in np.flatnonzero(variance < MIN_DIFFERENCE_SHARE * square):

@@ -48,8 +48,8 @@ def iterate_path(
             problem=problem,
             report=None if report is None else lambda i, r, k=k: report(k, i, r),
         )
-        start = replace(solution, curvature=None)  # one matrix for each point would be many
-        yield start
+        start = solution
+        yield replace(solution, curvature=None)  # one matrix for each point would be many
 
 
 class MaxStrength(NamedTuple):

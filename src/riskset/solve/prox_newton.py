@@ -67,6 +67,7 @@ class Minimisation:
     stalled: bool = False
     warm: bool = False
     score_and_information: ScoreAndInformation | None = None
+    _spread_at: Any = None
 
     def begin(self, start: Solution | None) -> None:
         """Start at 0, or where another fit ended."""
@@ -124,14 +125,30 @@ class Minimisation:
         return 64 * float(np.finfo(np.float64).eps) * (abs(objective) + self.problem.n_events)
 
     def _violations(self) -> Features:
-        """Violations per spread; 0 for columns that are left out, because others stand for them."""
-        v = self.problem.residual(
-            self.now, self.gradient, self.beta, self.l1, self.l2, self.rows.sums
-        )
-        return np.where(self.allowed, v, 0.0)
+        """Violations; 0 for columns that are left out, because others stand for them."""
+        v = violations(self.gradient, self.beta, self.l1, self.l2)
+        return np.where(self.problem.informative & self.allowed, v, 0.0)
+
+    def _residuals(self) -> Features:
+        """Violations per spread, which the certificate is about."""
+        v = self._violations()
+        violated = np.flatnonzero(v)
+        spread = self.model.spread
+        if self._spread_at is not self.now:
+            self._spread_at = self.now
+            spread[:] = np.nan
+        missing = violated[np.isnan(spread[violated])]
+        if missing.size:
+            spread[missing] = self.problem.unit_spread(self.now, missing, self.rows.sums)
+        v[violated] /= spread[violated]
+        return v
 
     def _residual(self) -> float:
-        return float(self._violations().max(initial=0.0)) / self.problem.kkt_scale
+        """The largest; the passes that spreads take are made if it may be the last one."""
+        least = float((self._violations() / self.problem.spread).max(initial=0.0))
+        if least > self.tol * self.problem.kkt_scale:
+            return least / self.problem.kkt_scale
+        return float(self._residuals().max(initial=0.0)) / self.problem.kkt_scale
 
     def solve(self) -> None:
         """Solve where the passes are fastest; the host has the last word."""
@@ -155,7 +172,7 @@ class Minimisation:
         # working set that was chosen too small costs time and never the answer.
         # The certificate covers columns left out and spreads at the solution; where it asks for
         # more than the conditions on the working set, those are tightened.
-        strictness = 1.0
+        strictness, is_first = 1.0, True
         while self.n_iter < self.max_iter and not self.stalled:
             residual = self._residual()
             if self.report:
@@ -165,6 +182,9 @@ class Minimisation:
             columns = np.flatnonzero(working)
             everything = bool((working | ~self.allowed).all())
             target = max(0.5 * self.tol, 0.03 * residual)
+            if is_first and self.warm:  # violators are rare, so this may be all
+                target = 0.5 * self.tol
+            is_first = False
             if everything:
                 target = strictness * self.tol
                 strictness *= 0.1
@@ -172,7 +192,7 @@ class Minimisation:
             self._solve_on(columns, target)
             if columns.size < self.beta.size:
                 self.gradient = self.rows.cross(self.now)
-            v = self._violations()
+            v = self._residuals()
             fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
             most = max(MIN_WORKING_SET, int(np.count_nonzero(working)))
             working |= largest(fresh, v, most)
@@ -184,7 +204,9 @@ class Minimisation:
         support = (self.beta != 0) | (self.l1 == 0)
         strength = np.abs(self.gradient - self.l2 * self.beta)
         # The strong rule between neighbouring penalties; violators are added anyhow.
-        near = (strength > 0.7 * self.l1) & ~support & self.allowed
+        penalised = self.l1 > 0
+        before = float((strength[penalised] / self.l1[penalised]).max(initial=1.0))
+        near = (strength > max(0.7, 2.0 - before) * self.l1) & ~support & self.allowed
         most = max(MIN_WORKING_SET, 3 * int(np.count_nonzero(support)))
         excess = (strength - self.l1) / self.problem.spread
         chosen: NDArray[np.bool_] = (support | largest(near, excess, most)) & self.allowed
@@ -196,9 +218,7 @@ class Minimisation:
         problem, rows = self.problem, self.rows
         q = columns.size
         l1, l2 = self.l1[columns], self.l2[columns]
-        # As in the certificate: a row far from all others must not set the unit.
-        at_risk = problem.spread_at_risk(self.now, rows.sums)
-        spread = np.minimum(problem.spread, at_risk)[columns]
+        spread = self._recent_spread(columns)
         beta, gradient = self.beta[columns], self.gradient[columns]
         # No first step changes the log hazard by more than 2 standard deviations of a column: far
         # from the minimum the quadratic says little of what lies beyond.
@@ -220,7 +240,7 @@ class Minimisation:
                 step, image = conjugate_step(product, gradient, beta, l2)
             else:
                 is_cold = self.n_iter == 0 and not self.warm
-                curvature = self.model.at(columns, self.eta, residual, is_cold=is_cold)
+                curvature = self.model.at(columns, self.eta, self.now, residual, is_cold=is_cold)
                 self._remember(columns, curvature, gradient)
                 least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
                 step, image = newton_step(curvature, gradient, beta, l1, l2, box, least)
@@ -252,6 +272,14 @@ class Minimisation:
                 self.model.learn(share * step, share * image, before - gradient)
         self.gradient = self.gradient.copy()
         self.gradient[columns] = gradient
+
+    def _recent_spread(self, columns: Index) -> Features:
+        """Spreads at the last certificate, which are good enough for the way to the next."""
+        spread = self.model.spread
+        missing = columns[np.isnan(spread[columns])]
+        if missing.size:
+            spread[missing] = self.problem.unit_spread(self.now, missing, self.rows.sums)
+        return spread[columns]
 
     def _remember(self, columns: Index, curvature: Matrix, gradient: Features) -> None:
         """Keep what may prove the estimate to be finite, if the curvature here is exact."""
@@ -294,7 +322,7 @@ class Minimisation:
     def solution(self, aliased: NDArray[np.bool_], notes: list[Note]) -> Solution:
         """What was reached, with its certificate over all columns."""
         problem = self.problem
-        v = self._violations()
+        v = self._residuals()
         absolute = float(v.max(initial=0.0))
         kkt = absolute / problem.kkt_scale
         free = (self.l1 == 0) & (self.l2 == 0)

@@ -125,8 +125,10 @@ class HostLanes:
         has_own = np.array([own is not None for own in self.own])
         if (live & ~has_own).any():
             self._joint_steps(live & ~has_own, tolerance, step, image)
-        for k in map(int, np.flatnonzero(live & has_own)):
-            self._own_step(k, float(tolerance[k]), step, image)
+        if (live & has_own).any():
+            residual = self.residual()
+            for k in map(int, np.flatnonzero(live & has_own)):
+                self._own_step(k, float(residual[k]), float(tolerance[k]), step, image)
         self._step, self._image = step, image
         l1, l2 = self._penalties(self.columns)
         new = self.beta + step
@@ -146,14 +148,17 @@ class HostLanes:
             self.box, self.mine & live, tolerance, MAX_SWEEPS, step, image,
         )  # fmt: skip
 
-    def _own_step(self, lane: int, tolerance: float, step: Matrix, image: Matrix) -> None:
+    def _own_step(
+        self, lane: int, residual: float, tolerance: float, step: Matrix, image: Matrix
+    ) -> None:
         """The step of a lane that has a curvature of its own, in place."""
         own, mine = self.own[lane], self.mine[:, lane]
         assert own is not None
         at = self.columns[mine]
         eta = np.ascontiguousarray(self.eta[:, lane])
+        curvature = own.at(at, eta, None, residual, is_cold=False)
         step[mine, lane], image[mine, lane] = newton_step(
-            own.at(at, eta, 0.0, is_cold=False), self.gradient[mine, lane], self.beta[mine, lane],
+            curvature, self.gradient[mine, lane], self.beta[mine, lane],
             self.shared.l1[at], self.shared.l2[at], self.box[mine, lane], tolerance,
         )  # fmt: skip
 
@@ -205,8 +210,9 @@ class HostLanes:
         beta[self.columns] = self.beta
         l1, l2 = self._penalties(every)
         v = np.where(problem.informative[:, None], violations(self._full, beta, l1, l2), 0.0)
-        spread = np.minimum(self.spread, self._spread_at_risk())
-        self._violation = v / spread / self.unit
+        violated = np.flatnonzero(v.any(axis=1))
+        v[violated] /= self._unit_spread(violated)
+        self._violation = v / self.unit
         return np.asarray(self._violation.max(axis=0, initial=0.0))
 
     def violation(self) -> tuple[Matrix, NDArray[np.bool_]]:
@@ -214,13 +220,15 @@ class HostLanes:
         inside[self.columns] = self.mine
         return self._violation, inside
 
-    def _spread_at_risk(self) -> Matrix:
-        design, spread = self.shared.problem.design, self.spread.copy()
-        others = np.flatnonzero(~design.is_binary)
+    def _unit_spread(self, columns: Index) -> Matrix:
+        """`NewtonProblem.unit_spread`, lane by lane."""
+        design, spread = self.shared.problem.design, self.spread[columns]
+        others = np.flatnonzero(~design.is_binary[columns])
         if others.size:
-            weighted = _deviation(design, self.loss.expected(self._rows), others)
-            own = spread[others]
-            spread[others] = np.where(weighted > MIN_SPREAD_SHARE * own, weighted, own)
+            weighted = _deviation(design, self.loss.expected(self._rows), columns[others])
+            whole = spread[others]
+            seen = weighted > MIN_SPREAD_SHARE * whole
+            spread[others] = np.where(seen, np.minimum(weighted, whole), whole)
         return spread
 
     def take(self, fresh: NDArray[np.bool_]) -> None:

@@ -51,6 +51,8 @@ MAX_FACE_COLUMNS = 200
 MAX_SIMPLE_DENOMINATOR = 1000
 """Ratios of a direction's components up to this denominator are tried first."""
 MAX_RATIO_ERROR = 1e-6
+MAX_TIGHT_GAP = 1e-8
+"""A condition that a direction of a linear programme meets by less is met with equality."""
 LINPROG = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 REST_TOLERANCE = 1e-6
 MAX_REST_STEPS = 60
@@ -170,16 +172,16 @@ def recedes_with(problem: Problem, free: NDArray[np.bool_], column: int, sign: i
     d[here] = sign
     units = np.diag(1.0 / problem.spread[columns])
     gain = -d
-    cuts = np.zeros((0, columns.size))
+    cuts = _Cuts.none(columns.size)
     for _ in range(MAX_ROUNDS):
         stored, violated = _next_cuts(problem, columns, units, d)
-        if not violated.size:
-            found = _exactly(problem, stored)
+        if not violated.event.size:
+            found = _exactly(problem, stored, cuts.tight(d))
             if found is None:
                 return None
             return bool(found.value[column] * sign > 0) or None
-        cuts = np.unique(np.concatenate([cuts, violated]), axis=0)
-        result = _programme(gain, cuts, bounds)
+        cuts = cuts.joined(violated)
+        result = _programme(gain, cuts.bound, bounds)
         if result is None:
             return None
         d = result[0]
@@ -218,13 +220,14 @@ def _search(problem: Problem, columns: Index) -> SeparationVerdict:
     d = programme.score
     for _ in range(MAX_ROUNDS):
         stored, violated = _next_cuts(problem, columns, programme.units, d)
-        if not violated.size:
-            direction = _exactly(problem, stored)
+        if not violated.event.size:
+            direction = _exactly(problem, stored, programme.cuts.tight(d))
             return UNDECIDED if direction is None else SeparationVerdict(direction, True)
-        cuts = np.unique(np.concatenate([programme.cuts, violated]), axis=0)
+        cuts = programme.cuts.joined(violated)
         programme = replace(programme, cuts=cuts)
         # What the cuts themselves gain counts as well as the score, whatever its scale.
-        found = _programme(cuts.mean(axis=0) - programme.score, cuts, (-1.0, 1.0))
+        cost = cuts.bound.mean(axis=0) - programme.score
+        found = _programme(cost, cuts.bound, (-1.0, 1.0))
         if found is None:
             return UNDECIDED
         d, multipliers = found
@@ -239,15 +242,15 @@ class _Programme:
 
     The frame is without offsets, at 0, and a direction d of the programme is ``units @ d`` in
     stored units. `score` (q,) is the gradient of the frame in these coordinates, largest entry 1,
-    and `scale` (q,) turns such a vector into one of the frame. `cuts` (m, q) are ``x_rival -
-    x_event`` in these coordinates, times any positive factor.
+    and `scale` (q,) turns such a vector into one of the frame. `cuts` are its
+    conditions.
     """
 
     frame: ProofFrame
     units: Matrix
     score: Features
     scale: Features
-    cuts: Matrix
+    cuts: "_Cuts"
 
     @classmethod
     def of(cls, problem: Problem, columns: Index) -> "_Programme":
@@ -259,7 +262,7 @@ class _Programme:
             units = 1.0 / problem.spread[columns]
         score = frame.gradient * units
         most = max(float(np.abs(score).max()), 1e-300)
-        nothing = np.zeros((0, columns.size))
+        nothing = _Cuts.none(columns.size)
         return cls(frame, frame.transform * units, score / most, most / units, nothing)
 
     def is_proof(self, multipliers: Rows) -> bool:
@@ -269,15 +272,55 @@ class _Programme:
         objective.
         """
         weights = np.maximum(multipliers, 0.0) + 1.0 / multipliers.size
-        rest = self.score - weights @ self.cuts
-        rounding = 1e-15 * multipliers.size * (weights @ np.abs(self.cuts))
+        rest = self.score - weights @ self.cuts.bound
+        rounding = 1e-15 * multipliers.size * (weights @ np.abs(self.cuts.bound))
         return self.frame.is_proof_with((np.abs(rest) + rounding) * self.scale)
 
 
-def _exactly(problem: Problem, stored: Features) -> Direction | None:
+@dataclass(frozen=True)
+class _Cuts:
+    """Conditions of a linear programme: no rival of an event is above it.
+
+    Attributes
+    ----------
+    bound : (m, q) float64
+        ``x_rival - x_event``, in the coordinates of the programme, times any positive factor.
+    event, rival : (m,) int64
+    """
+
+    bound: Matrix
+    event: Index
+    rival: Index
+
+    @classmethod
+    def none(cls, n_columns: int) -> "_Cuts":
+        nobody = np.zeros(0, dtype=np.int64)
+        return cls(np.zeros((0, n_columns)), nobody, nobody)
+
+    def joined(self, other: "_Cuts") -> "_Cuts":
+        """These and others, each once."""
+        both = np.concatenate([self.bound, other.bound])
+        bound, first = np.unique(both, axis=0, return_index=True)
+        return _Cuts(
+            bound,
+            np.concatenate([self.event, other.event])[first],
+            np.concatenate([self.rival, other.rival])[first],
+        )
+
+    def tight(self, d: Features) -> tuple[Index, Index]:
+        """Pairs that a direction leaves equal, but for rounding: events and rivals."""
+        is_tight = np.abs(self.bound @ d) <= MAX_TIGHT_GAP * np.abs(d).max(initial=0.0)
+        return self.event[is_tight], self.rival[is_tight]
+
+
+def _exactly(
+    problem: Problem, stored: Features, tight: tuple[Index, Index] | None = None
+) -> Direction | None:
     """A direction near another one that is not a number off: of recession in whole numbers.
 
-    As it is, or with simple ratios; else where the pairs that rounding makes it violate are equal.
+    With simple ratios, or where the pairs that it leaves equal but for rounding are equal, so that
+    it does not depend on the last bits; else as it is, or where the pairs that rounding makes it
+    violate are equal.
     """
     columns = np.flatnonzero(stored)
     d = stored[columns]
@@ -289,13 +332,17 @@ def _exactly(problem: Problem, stored: Features) -> Direction | None:
             return direction
         if _recedes(problem, replace(direction, is_rounded=True)):
             return replace(direction, is_rounded=True)
+    if tight is not None and 0 < tight[0].size and columns.size <= MAX_FACE_COLUMNS:
+        equal = _distinct(design.stored(columns, tight[0]), design.stored(columns, tight[1]))
+        on_it = on_face(equal[: 4 * columns.size], d)
+        if on_it is not None and _is_near(on_it, d):
+            direction = Direction.of(p, columns, on_it)
+            if _recedes(problem, direction):
+                return direction
     near: list[Fraction] | None = list(map(Fraction, d.tolist()))
     conditions: list[list[int]] = []
     for _ in range(columns.size + 1):
-        if (
-            near is None
-            or max(abs(float(v) - w) for v, w in zip(near, d, strict=True)) > MAX_RATIO_ERROR
-        ):
+        if near is None or not _is_near(near, d):
             return None
         direction = Direction.of(p, columns, near)
         values = DirectionValues.of(design, problem.loss, direction)
@@ -310,6 +357,10 @@ def _exactly(problem: Problem, stored: Features) -> Direction | None:
     return None
 
 
+def _is_near(exact: list[Fraction], d: Features) -> bool:
+    return max(abs(float(v) - w) for v, w in zip(exact, d, strict=True)) <= MAX_RATIO_ERROR
+
+
 def _distinct(a: Matrix, b: Matrix) -> list[list[int]]:
     """Differences of rows in whole numbers, each once."""
     whole = whole_rows(np.concatenate([a, b]))
@@ -321,7 +372,7 @@ def _distinct(a: Matrix, b: Matrix) -> list[list[int]]:
 
 def _next_cuts(
     problem: Problem, columns: Index, units: Matrix, d: Features
-) -> tuple[Features, Matrix]:
+) -> tuple[Features, _Cuts]:
     """A direction in stored units (p,), and the conditions that it violates most."""
     stored = np.zeros(problem.design.n_features)
     stored[columns] = units @ d
@@ -329,10 +380,11 @@ def _next_cuts(
     values = DirectionValues.of(problem.design, problem.loss, stored)
     event, rival, gap = _violated(problem.loss, values)
     worst = np.argsort(gap)[::-1][:MAX_NEW_CUTS]
-    x = problem.design.stored(columns, np.concatenate([event[worst], rival[worst]]))
-    cuts = (x[worst.size :] - x[: worst.size]) @ units
-    largest = np.abs(cuts).max(axis=1, keepdims=True, initial=0.0)
-    return stored, np.unique(cuts / np.where(largest > 0, largest, 1.0), axis=0)
+    event, rival = event[worst], rival[worst]
+    x = problem.design.stored(columns, np.concatenate([event, rival]))
+    bound = (x[worst.size :] - x[: worst.size]) @ units
+    largest = np.abs(bound).max(axis=1, keepdims=True, initial=0.0)
+    return stored, _Cuts(bound / np.where(largest > 0, largest, 1.0), event, rival)
 
 
 def _programme(cost: Features, bound: Matrix, box: object) -> tuple[Features, Rows] | None:
