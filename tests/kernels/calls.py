@@ -263,6 +263,11 @@ def on_matrices(t: Table) -> Iterator[Call]:
         yield Call("matrix", "cross_valued", (block_ptr, row, value, *tail))
         yield Call("matrix", "cross_valued", (block_ptr, row, value, *tail, 2))
         yield Call("matrix", "cross_dense", (blocks, slots, r, RUNTIME))
+        yield Call("matrix", "cross_dense", (blocks, slots, r, RUNTIME, 2))
+        yield Call("matrix", "cross_dense", (blocks, slots, r, RUNTIME, 0))
+        yield Call("matrix", "moments_dense", (blocks, slots, r, RUNTIME))
+        filled = Out(np.full((t.n_rows, slots.size), np.nan))
+        yield Call("columns", "fill_dense", (blocks, slots, filled))
         tail = (slots, v, t.shift, start, RUNTIME)
         yield Call("matrix", "product_binary", (block_ptr, row, *tail))
         yield Call("matrix", "product_valued", (block_ptr, row, value, *tail))
@@ -270,6 +275,9 @@ def on_matrices(t: Table) -> Iterator[Call]:
         yield from lanes_of_matrix(rng, slots, t, block_ptr, row, value, blocks)
 
     yield Call("columns", "describe", (t.indptr, t.values, RUNTIME))
+    for x in (r, np.full(t.n_rows, 0.5)):
+        yield Call("columns", "size_about", (frozen(x), 0.5))
+    yield Call("columns", "store_dense", (r, 0.3, 4.0, t.n_columns - 1, Out(blocks)))
     yield Call("columns", "describe", (t.indptr, spoilt(t), RUNTIME))
     scale = frozen(2.0 ** rng.integers(-3, 4, t.n_columns))
     yield Call("columns", "divide", (block_ptr, Out(value), scale))

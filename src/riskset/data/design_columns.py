@@ -156,7 +156,7 @@ class ColumnBuilder:
             indptr = np.append(0, np.cumsum([at.size for _, at, _ in chosen])).astype(np.int64)
             indices, values = np.concatenate([at for _, at, _ in chosen]), np.zeros(0)
             if kind is ValuedColumns:
-                scale[columns] = power_of_two(np.array([_quadratic_mean(v) for *_, v in chosen]))
+                scale[columns] = power_of_two(np.array([_size_about(v, 0.0) for *_, v in chosen]))
                 values = np.concatenate([v / scale[j] for j, _, v in chosen])
             every = np.arange(columns.size, dtype=np.int64)
             csc = (indptr, indices, values)
@@ -167,10 +167,10 @@ class ColumnBuilder:
         return center, scale, tuple(parts)
 
 
-def _quadratic_mean(x: Rows) -> float:
-    """Root of the mean square, without overflow."""
-    peak = np.abs(x).max(initial=0.0)
-    return float(peak * np.sqrt(np.mean((x / peak) ** 2))) if peak > 0 else 0.0
+def _size_about(x: Rows, center: float) -> float:
+    """Root of the mean square of the distances from a point, without overflow."""
+    peak, mean_square = columns_cpu.size_about(x, center)
+    return float(peak * np.sqrt(mean_square))
 
 
 def _has_finite_sum(column: AnyArray) -> bool:
@@ -193,8 +193,7 @@ def dense_part(
     size = np.zeros(columns.size)
     for k, x in enumerate(values):
         center[columns[k]] = np.median(x[::step]) if x.size else 0.0
-        peak, mean_square = columns_cpu.size_about(x, center[columns[k]])
-        size[k] = peak * np.sqrt(mean_square)
+        size[k] = _size_about(x, center[columns[k]])
     scale[columns] = power_of_two(size)
     blocks = _empty_blocks(columns.size, n_rows)
     for k, x in enumerate(values):

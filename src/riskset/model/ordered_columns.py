@@ -8,6 +8,9 @@ from riskset.data.outcome import Outcome
 
 __all__ = ["OrderedColumns", "centred_within_strata"]
 
+MAX_KEPT_NUMBERS = 1 << 25
+"""Most numbers that are kept (268 MB)."""
+
 
 def centred_within_strata(z: Matrix, outcome: Outcome, weight: Rows | None = None) -> Matrix:
     """Columns less their (weighted) mean in each stratum, which changes no likelihood.
@@ -39,8 +42,9 @@ class OrderedColumns:
 
     def of(self, columns: Index) -> Matrix:
         """Stored columns about the means of their strata, not to be written to."""
-        if self._columns is None or not np.array_equal(columns, self._columns):
-            z = centred_within_strata(self._design.stored(columns), self._outcome)
-            self._values = z[self._order]
-            self._columns = columns
-        return self._values
+        if self._columns is not None and np.array_equal(columns, self._columns):
+            return self._values
+        values = centred_within_strata(self._design.stored(columns), self._outcome)[self._order]
+        if values.size <= MAX_KEPT_NUMBERS:
+            self._columns, self._values = columns, values
+        return values

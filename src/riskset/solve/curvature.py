@@ -35,10 +35,14 @@ class CurvatureModel:
     column. `is_exact` says whether the matrix is the information where it was last asked for, but
     for `RIDGE_FACTOR`. `spread` (p,) is `NewtonProblem.unit_spread` where it was last asked for,
     NaN if it never was.
+
+    If it `learns`, exact curvature that takes long is kept and learns from gradients, as a sampled
+    one does. That is fastest where columns enter one by one. Else it is made anew at every step,
+    and the last step of a fit gains as many digits as there are.
     """
 
-    def __init__(self, problem: NewtonProblem, each: int = 50) -> None:
-        self.problem, self.each = problem, each
+    def __init__(self, problem: NewtonProblem, each: int = 50, *, learns: bool = False) -> None:
+        self.problem, self.each, self.learns = problem, each, learns
         self.columns: Index = np.zeros(0, dtype=np.int64)
         self.matrix: Matrix = np.zeros((0, 0))
         self.spread: Features = np.full(problem.design.n_features, np.nan)
@@ -50,7 +54,7 @@ class CurvatureModel:
 
     def copy(self) -> "CurvatureModel":
         """The same for a fit that starts here: neighbouring penalties have much the same."""
-        other = CurvatureModel(self.problem, self.each)
+        other = CurvatureModel(self.problem, self.each, learns=self.learns)
         other.columns, other.matrix = self.columns, self.matrix.copy()
         other.spread = self.spread.copy()
         other._is_coarse, other._work = self._is_coarse, self._work
@@ -107,7 +111,7 @@ class CurvatureModel:
     def _is_renewed(self, columns: Index) -> bool:
         """Whether exact curvature at every step costs less than the steps that it saves."""
         n, q = self.problem.design.n_rows, columns.size
-        return float(n) * q * (q - RENEWED_COLUMNS) <= RENEWED_WORK
+        return not self.learns or float(n) * q * (q - RENEWED_COLUMNS) <= RENEWED_WORK
 
     def _is_exact(self, columns: Index) -> bool:
         """Whether exact curvature is cheap, or no dearer than a sample."""

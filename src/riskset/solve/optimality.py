@@ -4,7 +4,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,9 +244,13 @@ class Problem(NewtonProblem):
         return np.asarray(self.on_device.backend.download(eta)[:, 0])
 
     def information(self, eta: Rows | Array, columns: Index, now: Any = None) -> Matrix:
+        home = self._at_home(eta)
+        at_rest = self._information_at_rest
+        if at_rest is not None and np.array_equal(columns, at_rest[0]) and not home.any():
+            return at_rest[1].copy()
         now = now if isinstance(now, Evaluation) else None  # and not on a device
         return self.loss.information(
-            self.design, self._at_home(eta), columns, now=now, ordered=self.ordered_columns
+            self.design, home, columns, now=now, ordered=self.ordered_columns
         )
 
     def sampled_information(self, eta: Rows | Array, columns: Index, n_samples: int) -> Matrix:
@@ -258,7 +262,11 @@ class Problem(NewtonProblem):
         """See `NewtonProblem`; without weights, too. By the host: it judges collinearity."""
         eta = np.zeros(self.design.n_rows)
         if n_samples is None:
-            return self.bare.information(self.design, eta, columns, ordered=self.ordered_columns)
+            bare, ordered = self.bare, self.ordered_columns
+            out = bare.information(self.design, eta, columns, ordered=ordered)
+            if _is_bare(self.loss):
+                vars(self)["_information_at_rest"] = columns, out
+            return out
         return sampled_information(
             self.loss, self.design, eta, columns, n_samples, raise_rare=False
         )
@@ -277,6 +285,9 @@ class Problem(NewtonProblem):
             return design.cross(product(along), columns, runtime=loss.runtime)
 
         return apply, diagonal
+
+    _information_at_rest: ClassVar[tuple[Index, Matrix] | None] = None
+    """That of the columns of the last call of `information_at_rest`, if it is this likelihood's."""
 
     @functools.cached_property
     def ordered_columns(self) -> OrderedColumns:
@@ -335,6 +346,18 @@ class Problem(NewtonProblem):
         self, now: Evaluation, columns: Index, sums: DesignSums | None
     ) -> Features:
         return _deviation(sums or HostSums(self.design, self.loss.runtime), now.expected, columns)
+
+
+def _is_bare(loss: Loss) -> bool:
+    """Whether `model.loss.bare` changes nothing."""
+    risk = loss.risk
+    has_event = risk.event_weight > 0
+    return not (
+        loss.offset.any()
+        or loss.tails
+        or (risk.weight != 1).any()
+        or (risk.event_weight[has_event] != 1).any()
+    )
 
 
 def in_stored_units(design: Design, l1: Features, l2: Features) -> tuple[Features, Features]:

@@ -85,7 +85,7 @@ class Minimisation:
 
     def _begin(self, start: Solution | None, rows: RowOperator[Any, Any, Any]) -> None:
         problem, design = self.problem, self.problem.design
-        self.model = CurvatureModel(problem)
+        self.model = CurvatureModel(problem, learns=bool(self.l1.any()))
         self.last_step = np.zeros(design.n_features)
         self.beta = np.zeros(design.n_features)
         if start is not None and start.coef.any():
@@ -98,6 +98,7 @@ class Minimisation:
         self.warm = True
         if start.curvature is not None and start.curvature.problem is problem:
             self.model = start.curvature.copy()
+            self.model.learns = bool(self.l1.any())
         if self._objective(self.now, self.beta) > self._objective(
             problem.null, np.zeros(self.beta.size)
         ):

@@ -332,7 +332,7 @@ def _exactly(
             return direction
         if _recedes(problem, replace(direction, is_rounded=True)):
             return replace(direction, is_rounded=True)
-    if tight is not None and 0 < tight[0].size and columns.size <= MAX_FACE_COLUMNS:
+    if tight is not None and tight[0].size > 0 and columns.size <= MAX_FACE_COLUMNS:
         equal = _distinct(design.stored(columns, tight[0]), design.stored(columns, tight[1]))
         on_it = on_face(equal[: 4 * columns.size], d)
         if on_it is not None and _is_near(on_it, d):
@@ -358,7 +358,7 @@ def _exactly(
 
 
 def _is_near(exact: list[Fraction], d: Features) -> bool:
-    return max(abs(float(v) - w) for v, w in zip(exact, d, strict=True)) <= MAX_RATIO_ERROR
+    return bool(max(abs(float(v) - w) for v, w in zip(exact, d, strict=True)) <= MAX_RATIO_ERROR)
 
 
 def _distinct(a: Matrix, b: Matrix) -> list[list[int]]:
