@@ -19,7 +19,10 @@ def local_client(n_workers: int) -> Iterator[Any]:
 
     with (
         distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=n_workers,
+            threads_per_worker=1,
+            dashboard_address=":0",  # any free port: another cluster may have the usual one
+            silence_logs=50,
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

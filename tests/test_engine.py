@@ -39,7 +39,10 @@ def name(request: pytest.FixtureRequest) -> Iterator[str]:
         request.getfixturevalue("dask")
     if request.param == "ray":
         ray = pytest.importorskip("ray")
-        ray.init(num_cpus=2, include_dashboard=False, logging_level=50)
+        with pytest.MonkeyPatch.context() as patch:
+            # The workers import this module, and what it imports from here.
+            patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+            ray.init(num_cpus=2, include_dashboard=False, logging_level=50)
         yield "ray"
         ray.shutdown()
         return

@@ -248,7 +248,7 @@ def dask_client(n_workers: int) -> tuple[Any, Callable[[], None]]:
         if not dask.config.get("scheduler-address", None):
             cluster = opened.enter_context(
                 distributed.LocalCluster(
-                    n_workers=n_workers, threads_per_worker=1, dashboard_address=None
+                    n_workers=n_workers, threads_per_worker=1, dashboard_address=":0"
                 )
             )
         client = opened.enter_context(distributed.Client(cluster))

@@ -213,7 +213,7 @@ class _PathProblem:
 
     def _settings(self) -> dict[str, Any]:
         model = self.template
-        minimise = SOLVERS[model.solver]
+        minimise = None if model.solver == "newton" else SOLVERS[model.solver]
         return {"tol": model.tol, "max_iter": model.max_iter, "minimise": minimise}
 
     def _bar(self) -> ProgressBar:

@@ -1,5 +1,6 @@
 """Solutions along a sequence of penalties, each started from the one before and each certified."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from riskset.data.design import Design
 from riskset.model.loss import Loss
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import MIN_SIGNAL_PER_EVENT, Problem
+from riskset.solve.prox_newton import PathMinimisation
 from riskset.solve.result import Solution
 
 __all__ = ["MaxStrength", "iterate_path", "strength_max"]
@@ -28,13 +30,15 @@ def iterate_path(
     start: Solution | None = None,
     problem: Problem | None = None,
     report: Callable[[int, int, float], None] | None = None,
-    minimise: Callable[..., Solution] = fit_by_newton,
+    minimise: Callable[..., Solution] | None = None,
 ) -> Iterator[Solution]:
     """Yield the solution of each penalty, in order.
 
     Penalties are arrays (p,) in the user's units; neighbours should be close, the strongest first.
     `report` is called with the number of the penalty, the number of steps on it, and the residual.
+    `minimise` has the signature of `fit_by_newton`, the default.
     """
+    minimise = minimise or functools.partial(fit_by_newton, method=PathMinimisation)
     problem = problem or Problem.prepare(design, loss)
     for k, (l1, l2) in enumerate(penalties):
         solution = minimise(

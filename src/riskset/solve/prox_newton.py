@@ -17,7 +17,7 @@ from riskset.solve.quadratic import conjugate_step, newton_step
 from riskset.solve.result import Solution
 from riskset.solve.rows import EtaTooWide, RowOperator
 
-__all__ = ["CompleteMinimisation", "ResidualReport", "Minimisation"]
+__all__ = ["CompleteMinimisation", "Minimisation", "PathMinimisation", "ResidualReport"]
 
 ResidualReport = Callable[[int, float], None]
 """Called with the number of steps and the relative KKT residual."""
@@ -46,6 +46,8 @@ class Minimisation:
 
     unit: ClassVar[str] = "steps"
     """What is counted."""
+    learns: ClassVar[bool] = False
+    """See `CurvatureModel`."""
 
     problem: NewtonProblem
     l1: Features
@@ -85,7 +87,7 @@ class Minimisation:
 
     def _begin(self, start: Solution | None, rows: RowOperator[Any, Any, Any]) -> None:
         problem, design = self.problem, self.problem.design
-        self.model = CurvatureModel(problem, learns=bool(self.l1.any()))
+        self.model = CurvatureModel(problem, learns=self.learns)
         self.last_step = np.zeros(design.n_features)
         self.beta = np.zeros(design.n_features)
         if start is not None and start.coef.any():
@@ -98,7 +100,7 @@ class Minimisation:
         self.warm = True
         if start.curvature is not None and start.curvature.problem is problem:
             self.model = start.curvature.copy()
-            self.model.learns = bool(self.l1.any())
+            self.model.learns = self.learns
         if self._objective(self.now, self.beta) > self._objective(
             problem.null, np.zeros(self.beta.size)
         ):
@@ -381,6 +383,12 @@ class Minimisation:
             notes=tuple(notes),
             curvature=self.model,
         )
+
+
+class PathMinimisation(Minimisation):
+    """A minimisation on a path: it ends as soon as its conditions hold, with no more digits."""
+
+    learns = True
 
 
 class CompleteMinimisation(Minimisation):
