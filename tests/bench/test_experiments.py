@@ -16,6 +16,7 @@ from riskset.bench.case import Case
 from riskset.bench.ceilings import Ceilings
 from riskset.bench.cohort import CohortBenchmark
 from riskset.bench.crossval import CrossValidate
+from riskset.bench.dense import Dense, DenseCase
 from riskset.bench.experiment import STRENGTH, Experiment, run
 from riskset.bench.fixed import Fixed
 from riskset.bench.fusion import DEVICES, FORMS, Fusion
@@ -304,6 +305,36 @@ def test_scaling(tmp_path: Path) -> None:
     few, all_events = (r.n_events for r in varied["events"])
     assert few < 0.7 * all_events
     assert all(r.kkt is not None and r.kkt <= 1e-8 for r in records)
+
+
+def test_dense(tmp_path: Path) -> None:
+    records = ran(Dense(works=("300x5", "40x60x6"), threads=(1, 2), repeats=1), tmp_path)
+    assert [(r.step, r.threads) for r in records] == [
+        ("fit", 1), ("fit", 2), ("path", 1), ("path", 2)
+    ]  # fmt: skip
+    agree(records, 1e-7)
+    assert all(r.kkt is not None and r.kkt <= 1e-8 for r in records)
+    assert [r.n_entries for r in records] == [1500, 1500, 2400, 2400]
+
+
+def test_a_dense_case_is_judged_as_it_is_fitted() -> None:
+    """Columns are stored in other units, which changes neither objective nor residual."""
+    case = DenseCase.normal("x", 80, 4, 1)
+    case = dataclasses.replace(case, x=case.x * [1.0, 1e3, 1e-3, 1.0])
+    penalty = L1(2.0)
+    fitted = case.estimator(penalty).fit(case.x, case.y)
+    judged = case.judge(fitted.coef_, penalty)
+    assert judged.objective == pytest.approx(fitted.objective_, rel=1e-12)
+    assert judged.kkt <= 1e-8
+    few = case.judge_path(np.array([np.zeros(4), fitted.coef_]), [2.0, 2.0])
+    assert few.objective == judged.objective
+    assert few.kkt == case.judge(np.zeros(4), penalty).kkt
+
+
+@pytest.mark.parametrize("text", ["100", "0x5", "10x5x0x1", "axb"])
+def test_a_dense_problem_needs_rows_and_columns(text: str) -> None:
+    with pytest.raises(rs.InputError, match=f"`works` must be like .*{text!r} was given"):
+        list(Dense(works=(text,)).records(lambda share, detail: None))
 
 
 def test_the_paper_s_strength() -> None:

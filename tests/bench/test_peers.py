@@ -10,6 +10,7 @@ import pytest
 
 import riskset as rs
 from riskset.bench.case import Case
+from riskset.bench.dense import DenseCase
 from riskset.bench.fixed import Fixed
 from riskset.bench.peers import PEERS, Peers, hand_over
 
@@ -121,6 +122,25 @@ def test_what_is_handed_over(case: Case, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.fromfile(tmp_path / "time.bin"), case.cohort.time)
     event = np.fromfile(tmp_path / "event.bin", np.int32)
     np.testing.assert_array_equal(event, case.cohort.event)
+
+
+def test_a_path_on_a_dense_table_is_handed_over_and_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = DenseCase.normal("dense", 50, 3, 1)
+    strengths = np.array([8.0, 4.0, 2.0])
+    hand_over(case, tmp_path, {"l1": 2.0, "threads": 1}, strengths)
+    task = json.loads((tmp_path / "task.json").read_text())
+    assert (task["is_dense"], task["n_strengths"]) == (1, 3)
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "x.bin").reshape(3, 50).T, case.x)
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "strengths.bin"), strengths)
+
+    answering([0.0] * 6, tmp_path, monkeypatch)
+    peers = Peers({"skglm": "0.5", "adelie": "1.1"}, python=sys.executable)
+    (record,) = peers.records(case, 2.0, step="path", strengths=strengths)  # skglm has no paths
+    assert (record.tool, record.l1) == ("adelie", 4.0)
+    assert record.note == "ended after 2 of 3 strengths"
+    assert record.kkt == case.judge_path(np.zeros((2, 3)), strengths[:2]).kkt
 
 
 def test_peers_that_are_here_agree() -> None:

@@ -1,14 +1,15 @@
 """A simulated problem, and the judge of every answer to it."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features
+from riskset._types import AnyArray, Features, Matrix
 from riskset._version import __version__
 from riskset.bench.measure import measure, processor
 from riskset.bench.record import BenchmarkRecord
@@ -21,9 +22,9 @@ from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
-from riskset.model.penalty import Penalty
+from riskset.model.penalty import L1, Penalty
 from riskset.simulate import Simulation, simulate_cox, simulate_finegray
-from riskset.solve.optimality import Problem
+from riskset.solve.optimality import Problem, in_stored_units
 
 __all__ = ["ESTIMATORS", "MODELS", "SELECTORS", "Case", "Judged", "called", "warm_up"]
 
@@ -116,15 +117,33 @@ class Case:
         l1, l2 = (none, none) if penalty is None else penalty.arrays(self.design.names)
         if not np.isfinite(coef).all():
             return Judged(np.inf, np.inf, int(np.count_nonzero(coef)))
-        eta = self.design.product(coef, runtime=self.loss.runtime)  # binary: stored units
+        stored = coef * self.design.scale
+        eta = self.design.product(stored, runtime=self.loss.runtime)
         now = self.loss.evaluate(eta)
         gradient = self.design.cross(now.residual, runtime=self.loss.runtime)
-        residual = self.problem.residual(now, gradient, coef, l1, l2)
+        in_units = in_stored_units(self.design, l1, l2)
+        residual = self.problem.residual(now, gradient, stored, *in_units)
         return Judged(
             float(-now.log_likelihood + l1 @ np.abs(coef) + 0.5 * (l2 @ coef**2)),
             float(residual.max(initial=0.0)) / self.problem.kkt_scale,
             int(np.count_nonzero(coef)),
         )
+
+    def judge_path(self, coefs: Matrix, strengths: Sequence[float] | Features) -> Judged:
+        """That of the last of several L1 strengths, with the largest KKT residual of all."""
+        each = [self.judge(b, L1(float(s))) for b, s in zip(coefs, strengths, strict=True)]
+        return each[-1]._replace(kkt=max(one.kkt for one in each))
+
+    @property
+    def n_entries(self) -> int:
+        """Non-zeros of the covariates."""
+        return self.cohort.indices.size
+
+    def write_columns(self, folder: Path) -> Mapping[str, object]:
+        """Write the covariates as other programs read them; facts for the task."""
+        self.cohort.indptr.astype(np.float64).tofile(folder / "indptr.bin")
+        self.cohort.indices.tofile(folder / "indices.bin")
+        return {}
 
     def record(self, **known: Any) -> BenchmarkRecord:
         """A record of this problem."""
@@ -134,7 +153,7 @@ class Case:
             "model": self.model,
             "n_rows": cohort.time.size,
             "n_columns": cohort.coef.size,
-            "n_entries": cohort.indices.size,
+            "n_entries": self.n_entries,
             "n_events": int((cohort.event == 1).sum()),
             "version": __version__,
             "processor": processor(),

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from riskset._types import Features
 from riskset.bench.case import Case
 from riskset.bench.record import BenchmarkRecord
 from riskset.model.penalty import L1
@@ -42,6 +43,8 @@ class Peer:
         Whether it chooses the penalty by cross-validation with a held-out likelihood.
     threads : bool
         Whether a fit can use several.
+    has_paths : bool
+        Whether it solves a sequence of L1 penalties.
     """
 
     language: str
@@ -49,9 +52,12 @@ class Peer:
     penalties: tuple[str, ...] = ("l1", "none")
     selects: bool = False
     threads: bool = False
+    has_paths: bool = False
 
-    def refuses(self, model: str, l1: float | None) -> str | None:
+    def refuses(self, model: str, l1: float | None, is_path: bool = False) -> str | None:
         """Why it cannot do this, if so; `l1` None is a selection."""
+        if is_path and not self.has_paths:
+            return "has no paths"
         if model not in self.models:
             return "has no Fine-Gray model" if model == "finegray" else "has no Cox model"
         if l1 is None:
@@ -64,12 +70,12 @@ class Peer:
 
 
 PEERS: Mapping[str, Peer] = {
-    "scikit-survival": Peer("Python"),
+    "scikit-survival": Peer("Python", has_paths=True),
     "skglm": Peer("Python", penalties=("l1",)),
-    "adelie": Peer("Python", threads=True),
+    "adelie": Peer("Python", threads=True, has_paths=True),
     "lifelines": Peer("Python"),
     "statsmodels": Peer("Python"),
-    "glmnet": Peer("R", penalties=("l1",)),
+    "glmnet": Peer("R", penalties=("l1",), has_paths=True),
     "survival": Peer("R", penalties=("none",)),
     "fastcmprsk": Peer("R", models=("finegray",), penalties=("l1",)),
     "Cyclops": Peer("R", models=("cox", "finegray"), selects=True),
@@ -101,7 +107,7 @@ class Peers:
     limit: float = 600.0
     python: str = sys.executable
     rscript: str | None = None
-    _too_slow: set[tuple[str, str]] = field(default_factory=set)
+    _too_slow: set[tuple[str, str, str]] = field(default_factory=set)
 
     @classmethod
     def find(cls, limit: float = 600.0, python: str | None = None) -> "Peers":
@@ -127,13 +133,23 @@ class Peers:
         return [f"Absent: {named}."]
 
     def records(
-        self, case: Case, l1: float | None, *, threads: int = 1, step: str = "fit", **options: Any
+        self,
+        case: Case,
+        l1: float | None,
+        *,
+        threads: int = 1,
+        step: str = "fit",
+        strengths: Features | None = None,
+        **options: Any,
     ) -> "list[BenchmarkRecord]":
-        """The answers of all who can, one after the other; `l1` None is a selection."""
+        """The answers of all who can, one after the other.
+
+        `l1` None is a selection; `strengths` are those of a path, which ends with `l1`.
+        """
         return [
-            self._record(case, name, l1, threads, step, options)
+            self._record(case, name, l1, threads, step, strengths, options)
             for name in self.versions
-            if PEERS[name].refuses(case.model, l1) is None
+            if PEERS[name].refuses(case.model, l1, strengths is not None) is None
         ]
 
     def _record(
@@ -143,6 +159,7 @@ class Peers:
         l1: float | None,
         threads: int,
         step: str,
+        strengths: Features | None,
         options: Mapping[str, Any],
     ) -> BenchmarkRecord:
         known: dict[str, Any] = {
@@ -151,24 +168,32 @@ class Peers:
             "threads": threads if PEERS[name].threads or PEERS[name].selects and l1 is None else 1,
             "step": step,
         }
-        if (name, case.model) in self._too_slow:
+        if (name, case.model, step) in self._too_slow:
             note = "not tried: a smaller problem took too long"
             return case.record(**known, note=note)
         with tempfile.TemporaryDirectory(prefix="riskset-bench-") as place:
             folder = Path(place)
             task = {"l1": 0.0 if l1 is None else l1, "threads": known["threads"], **options}
-            hand_over(case, folder, task)
+            hand_over(case, folder, task, strengths)
             note = self._run(name, folder)
             if note:
                 if note.startswith("stopped"):
-                    self._too_slow.add((name, case.model))
+                    self._too_slow.add((name, case.model, step))
                 return case.record(**known, note=note)
             answer = json.loads((folder / "answer.json").read_text())
             coef = np.fromfile(folder / "coef.bin")
         variance = answer.pop("variance", None)
         if l1 is None:
             l1 = float(np.sqrt(2 / variance))
-        judged = case.judge(coef, L1(l1) if l1 > 0 else None)
+        if strengths is None:
+            judged = case.judge(coef, L1(l1) if l1 > 0 else None)
+            return case.record(**known, l1=l1, **answer, **judged._asdict())
+        coefs = coef.reshape(-1, case.cohort.coef.size)
+        reached = strengths[: len(coefs)]
+        judged = case.judge_path(coefs, reached)
+        if reached.size < strengths.size:
+            answer["note"] = f"ended after {reached.size} of {strengths.size} strengths"
+        l1 = float(reached[-1])
         return case.record(**known, l1=l1, **answer, **judged._asdict())
 
     def _run(self, name: str, folder: Path) -> str:
@@ -200,17 +225,22 @@ class Peers:
         return f"failed: {said[-1].strip()[:100]}" if said else f"ended: {done.returncode}"
 
 
-def hand_over(case: Case, folder: Path, task: Mapping[str, Any]) -> None:
-    """Write a problem as ``task.json`` and raw arrays, without values: all are 1.
+def hand_over(
+    case: Case, folder: Path, task: Mapping[str, Any], strengths: Features | None = None
+) -> None:
+    """Write a problem as ``task.json`` and raw arrays.
 
     ``indptr.bin`` and ``time.bin`` are float64, ``indices.bin`` and ``event.bin`` int32: what both
-    Python and R can read.
+    Python and R can read. Sparse columns have no values: all are 1. Dense ones are ``x.bin``,
+    float64, by columns, and the strengths of a path ``strengths.bin``.
     """
     cohort = case.cohort
     facts = {"n_rows": cohort.time.size, "n_columns": cohort.coef.size, "model": case.model}
+    facts |= case.write_columns(folder)
+    if strengths is not None:
+        facts["n_strengths"] = strengths.size
+        strengths.astype(np.float64).tofile(folder / "strengths.bin")
     (folder / "task.json").write_text(json.dumps(facts | dict(task)))
-    cohort.indptr.astype(np.float64).tofile(folder / "indptr.bin")
-    cohort.indices.tofile(folder / "indices.bin")
     cohort.time.tofile(folder / "time.bin")
     cohort.event.astype(np.int32).tofile(folder / "event.bin")
 

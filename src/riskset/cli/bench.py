@@ -95,6 +95,13 @@ FLAGS = {
     "replicates": _flag("replicates", int, "Draw this number of resamples."),
     "people": _flag("people", int, "Match this number of people."),
     "covariates": _flag("covariates", int, "Compute the balance of this number of covariates."),
+    "work": _flag(
+        "work",
+        list[str] | None,
+        "Problem, such as 100000x20 or 300x2000x100: rows, columns and, for a path, strengths; "
+        "may be repeated.",
+        "works",
+    ),
     "device": _flag("device", Literal["auto", "cpu", "cuda"], "Compute on this device."),
     "kernels_on": _flag("device", str, "Compute on this device: cpu or cuda."),
     "seed": _flag("seed", int, "Seed the random numbers of the data."),
@@ -176,6 +183,12 @@ COMMANDS = (
         "scaling.Scaling",
         "Measure how the cost of a fit grows with threads, rows, columns, density and events.",
         {"model": None, "rows": 100_000, "columns": 1000, "density": 0.05, "repeats": 3},
+    ),
+    Command(
+        "dense",
+        "dense.Dense",
+        "Measure fits without a penalty and L1 paths on dense tables.",
+        {"work": None, "threads": None, "repeats": 3, **PEERS},
     ),
     Command(
         "ceilings",

@@ -20,9 +20,6 @@ __all__ = [
     "to_csc",
 ]
 
-TILE_ROWS = 64
-"""Rows whose columns are moved together: a line of the cache then serves eight rows."""
-
 
 @kernel
 def _describe(
@@ -131,9 +128,17 @@ def fill_dense(blocks: AnyArray, slots: Index, out: Matrix) -> None:
     block_rows = blocks.shape[2]
     for b in range(blocks.shape[0]):
         rows = out[b * block_rows : (b + 1) * block_rows]
-        for first in range(0, rows.shape[0], TILE_ROWS):
-            last = min(first + TILE_ROWS, rows.shape[0])
-            for m in range(slots.size):
-                x = blocks[b, slots[m]]
-                for i in range(first, last):
-                    rows[i, m] = x[i]
+        n, q = rows.shape
+        # Four columns at a time: a line of the cache that is written to holds eight numbers.
+        for m in range(0, q - 3, 4):
+            x0, x1 = blocks[b, slots[m]], blocks[b, slots[m + 1]]
+            x2, x3 = blocks[b, slots[m + 2]], blocks[b, slots[m + 3]]
+            for i in range(n):
+                rows[i, m] = x0[i]
+                rows[i, m + 1] = x1[i]
+                rows[i, m + 2] = x2[i]
+                rows[i, m + 3] = x3[i]
+        for m in range(q - q % 4, q):
+            x = blocks[b, slots[m]]
+            for i in range(n):
+                rows[i, m] = x[i]

@@ -334,7 +334,7 @@ def _deviations(
                 peak = log_r[i]
             r = math.exp(log_r[i] - peak) if log_r[i] > -math.inf else 0.0
             if r > 0.0:
-                _join(x[i], r, total, expected[i], running, out[i])
+                _join(x, i, r, total, expected[i], running, out, i)
                 total += r
             else:
                 out[i] = 0.0

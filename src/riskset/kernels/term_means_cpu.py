@@ -58,18 +58,29 @@ def _ratios(r: Rows, risk: RiskSets, efron: bool, x: Matrix, g: Index, left: Row
 
 
 @kernel
-def _join(value: Rows, amount: float, total: float, expected: float, mean: Rows, out: Rows) -> None:
-    """Let `value` join a set of size `total`: its weighted distance from the mean, and the mean."""
+def _join(
+    x: Matrix,
+    k: int,
+    amount: float,
+    total: float,
+    expected: float,
+    mean: Rows,
+    out: Matrix,
+    at: int,
+) -> None:
+    """Let row k of x join a set of size `total`: its weighted distance from the mean, and the mean.
+
+    Arrays go as a whole, and are copied by loops: so the compiler puts it where it is called.
+    """
     if total == 0.0:
-        mean[:] = value
-        out[:] = 0.0
-        return
+        for s in range(mean.size):
+            mean[s] = x[k, s]
     whole = total + amount
     step = amount / whole
     share = math.sqrt(expected * (total / whole))
     for s in range(mean.size):
-        distance = value[s] - mean[s]
-        out[s] = share * distance
+        distance = x[k, s] - mean[s]
+        out[at, s] = share * distance
         mean[s] += step * distance
 
 
@@ -89,7 +100,7 @@ def deviations_nested(
 ) -> None:
     event_weight, ptr = risk.event_weight, risk.group_ptr
     starts, group_tied = risk.starts_stratum, risk.group_tied
-    tied = np.empty(x.shape[1])
+    tied = np.empty((1, x.shape[1]))
     peak, total = peak_total[0], peak_total[1]
     for g in range(first, last):
         if starts[g]:
@@ -109,12 +120,12 @@ def deviations_nested(
             if r == 0.0:
                 out[k] = 0.0
             elif apart and event_weight[i] > 0.0:
-                _join(x[k], r, tied_total, expected[i], tied, out[k])
+                _join(x, k, r, tied_total, expected[i], tied[0], out, k)
                 tied_total += r
                 tied_expected += expected[i]
                 joint = k if joint < 0 else joint
             else:
-                _join(x[k], r, total, expected[i], state, out[k])
+                _join(x, k, r, total, expected[i], state, out, k)
                 total += r
         if joint >= 0:
             # The first of the tied rows has no distance of its own: it stands for all of them.
@@ -129,6 +140,7 @@ def deviations_nested(
                     tied_expected -= step * share
             before = total / (total + tied_total)
             weight = weight / before if before > 0.0 else 0.0
-            _join(tied, tied_total, total, weight + max(tied_expected, 0.0), state, out[joint])
+            weight += max(tied_expected, 0.0)
+            _join(tied, 0, tied_total, total, weight, state, out, joint)
             total += tied_total
     peak_total[0], peak_total[1] = peak, total

@@ -13,6 +13,8 @@ __all__ = ["RIDGE_FACTOR", "CurvatureModel"]
 
 EXACT_WORK = 3e8
 """Curvature is exact below this many multiplications, n q^2."""
+EXACT_WORK_IF_DENSE = 1e9
+"""The same where no column is binary: a sample then gains little."""
 RENEWED_COLUMNS = 30
 RENEWED_WORK = 3e6
 """Exact curvature is made at every step for few columns, or for fewer multiplications than this,
@@ -116,12 +118,17 @@ class CurvatureModel:
     def _is_exact(self, columns: Index) -> bool:
         """Whether exact curvature is cheap, or no dearer than a sample."""
         n, q = self.problem.design.n_rows, columns.size
-        if float(n) * q**2 <= self._work:
+        work = float(n) * q**2
+        if work <= self._work:
+            return True
+        if EXACT_WORK == 0:
+            return False
+        share = float(np.mean(~self.problem.design.is_binary[columns]))
+        if share == 1 and work <= EXACT_WORK_IF_DENSE:
             return True
         n_samples = affordable(self.problem.design, columns, self._n_samples(columns))
-        share = float(np.mean(~self.problem.design.is_binary[columns]))
         # Pairs of binary columns are counted 64 rows at a time.
-        return n <= n_samples * max(share, 1 / 64) and EXACT_WORK > 0
+        return bool(n <= n_samples * max(share, 1 / 64))
 
     def _n_samples(self, columns: Index, *, is_coarse: bool = False) -> int:
         each = self.each // 2 if is_coarse else self.each

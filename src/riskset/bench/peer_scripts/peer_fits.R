@@ -25,23 +25,30 @@ read_task <- function(folder) {
   }
   n <- number(text, "n_rows")
   p <- number(text, "n_columns")
-  indptr <- get("indptr", "double", p + 1, 8)
+  is_dense <- !is.na(number(text, "is_dense"))
+  indptr <- if (is_dense) 0 else get("indptr", "double", p + 1, 8)
+  strengths <- number(text, "n_strengths")
   list(
     n = n, p = p, l1 = number(text, "l1"), threads = number(text, "threads"),
+    x = if (is_dense) matrix(get("x", "double", n * p, 8), n, p),
+    strengths = if (!is.na(strengths)) get("strengths", "double", strengths, 8),
+    has_default_tolerance = !is.na(number(text, "has_default_tolerance")),
     folds = number(text, "folds"), repeats = number(text, "repeats"), seed = number(text, "seed"),
     is_finegray = grepl('"finegray"', text),
     time = get("time", "double", n, 8), event = get("event", "integer", n, 4),
-    indptr = indptr, indices = get("indices", "integer", indptr[p + 1], 4)
+    indptr = indptr, indices = if (!is_dense) get("indices", "integer", indptr[p + 1], 4)
   )
 }
 
 sparse <- function(task) {
+  if (!is.null(task$x)) return(task$x)
   Matrix::sparseMatrix(
     i = task$indices, p = as.integer(task$indptr), x = 1, dims = c(task$n, task$p), index1 = FALSE
   )
 }
 
 dense <- function(task) {
+  if (!is.null(task$x)) return(task$x)
   x <- matrix(0, task$n, task$p)
   column <- rep(seq_len(task$p), diff(task$indptr))
   x[cbind(task$indices + 1, column)] <- 1
@@ -56,16 +63,19 @@ tools <- list(
       # A path that ends at the strength: glmnet is made for warm starts.
       end <- task$l1 / task$n
       lambda <- end * exp(seq(log(100), 0, length.out = 20))
+      if (!is.null(task$strengths)) lambda <- task$strengths / task$n
       fit <- glmnet::glmnet(x, y, family = "cox", standardize = FALSE, lambda = lambda,
-                            thresh = 1e-12, maxit = 1e6)
-      as.numeric(fit$beta[, ncol(fit$beta)])
+                            thresh = if (task$has_default_tolerance) 1e-7 else 1e-12, maxit = 1e6)
+      last <- ncol(fit$beta)
+      as.numeric(fit$beta[, if (is.null(task$strengths)) last else seq_len(last)])
     }
   },
   survival = function(task) {
     x <- dense(task)
     y <- survival::Surv(task$time, as.integer(task$event == 1))
     function() {
-      control <- survival::coxph.control(eps = 1e-10)
+      control <- if (task$has_default_tolerance) survival::coxph.control() else
+        survival::coxph.control(eps = 1e-10)
       as.numeric(survival::coxph.fit(x, y, NULL, NULL, NULL, control, NULL, "breslow",
                                      rownames = NULL)$coefficients)
     }

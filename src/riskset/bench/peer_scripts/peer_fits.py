@@ -3,7 +3,8 @@
 It imports nothing of riskset, because another environment may run it. FOLDER holds ``task.json``
 and the arrays of `peers.hand_over`; it gets ``coef.bin`` and ``answer.json``: version, seconds to
 convert the data and to fit, and the memory at the peak beyond that before, in MiB. Every tool gets
-the penalty on its own scale: most divide the log likelihood by the number of rows.
+the penalty on its own scale: most divide the log likelihood by the number of rows. Tolerances are
+tight, or the tool's own if the task says so.
 """
 
 import importlib
@@ -32,16 +33,33 @@ class Task:
         self.p: int = task["n_columns"]
         self.time = np.fromfile(folder / "time.bin")
         self.event = np.fromfile(folder / "event.bin", np.int32) == 1
+        self.has_default_tolerance = bool(task.get("has_default_tolerance"))
+        self.strengths = np.array([self.l1])
+        self.is_path = "n_strengths" in task
+        if self.is_path:
+            self.strengths = np.fromfile(folder / "strengths.bin")
+        self.is_dense = bool(task.get("is_dense"))
+        if self.is_dense:
+            self._x = np.fromfile(folder / "x.bin").reshape(self.p, self.n).T
+            return
         self._indptr = np.fromfile(folder / "indptr.bin").astype(np.int64)
         self._indices = np.fromfile(folder / "indices.bin", np.int32)
 
+    def tolerance(self, name: str, tight: float) -> dict[str, float]:
+        """The tolerance as an argument; none for the tool's own."""
+        return {} if self.has_default_tolerance else {name: tight}
+
     def sparse(self) -> Any:
         """The covariates as a CSC matrix."""
+        if self.is_dense:
+            return sp.csc_matrix(self._x)
         ones, indptr = np.ones(self._indices.size), self._indptr.astype(np.int32)
         return sp.csc_matrix((ones, self._indices, indptr), shape=(self.n, self.p))
 
     def dense(self) -> Any:
         """The covariates as a dense array by columns."""
+        if self.is_dense:
+            return self._x
         x = np.zeros((self.n, self.p), order="F")
         for j in range(self.p):
             x[self._indices[self._indptr[j] : self._indptr[j + 1]], j] = 1.0
@@ -60,12 +78,15 @@ def scikit_survival(task: Task) -> Fit:
     y = np.empty(task.n, dtype=[("event", bool), ("time", float)])
     y["event"], y["time"] = task.event, task.time
     if task.l1 == 0:
-        newton = CoxPHSurvivalAnalysis(ties="breslow", tol=1e-9)
+        newton = CoxPHSurvivalAnalysis(ties="breslow", **task.tolerance("tol", 1e-9))
         return lambda: newton.fit(x, y).coef_
     net = CoxnetSurvivalAnalysis(
-        l1_ratio=1.0, alphas=[task.l1 / task.n], tol=1e-9, max_iter=1_000_000
+        l1_ratio=1.0,
+        alphas=task.strengths / task.n,
+        max_iter=1_000_000,
+        **task.tolerance("tol", 1e-9),
     )
-    return lambda: net.fit(x, y).coef_[:, 0]
+    return lambda: net.fit(x, y).coef_.T
 
 
 def skglm(task: Task) -> Fit:
@@ -83,11 +104,14 @@ def skglm(task: Task) -> Fit:
 
 
 def adelie(task: Task) -> Fit:
-    """Proximal Newton with coordinate descent, sparse."""
+    """Proximal Newton with coordinate descent, on columns as they come."""
     import adelie as ad
 
-    x = task.sparse()
-    matrix = ad.matrix.sparse(x, method="naive", n_threads=task.threads)
+    matrix = (
+        np.asfortranarray(task.dense())
+        if task.is_dense
+        else ad.matrix.sparse(task.sparse(), method="naive", n_threads=task.threads)
+    )
     glm = ad.glm.cox(
         start=np.full(task.n, task.time.min() - 1.0),
         stop=task.time,
@@ -97,14 +121,14 @@ def adelie(task: Task) -> Fit:
     return lambda: ad.grpnet(
         X=matrix,
         glm=glm,
-        lmda_path=np.array([task.l1 / task.n]),
+        lmda_path=task.strengths / task.n,
         intercept=False,
         alpha=1,
-        tol=1e-10,
         early_exit=False,
         progress_bar=False,
         n_threads=task.threads,
-    ).betas.toarray()[-1]
+        **task.tolerance("tol", 1e-10),
+    ).betas.toarray()[-task.strengths.size :]
 
 
 def lifelines(task: Task) -> Fit:
