@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from riskset._errors import InputError
 from riskset._types import Features, Matrix
-from riskset.bench.case import Case, warm_up
+from riskset.bench.case import Case
 from riskset.bench.experiment import TOL, ProgressCall
 from riskset.bench.measure import Measurement, measure
 from riskset.bench.peers import Peers
@@ -119,8 +119,7 @@ class Dense:
     def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """Ours with each number of threads, then the peers, on each problem."""
         works = [Work.parse(text) for text in self.works]
-        warm_up("cox")
-        warm_up("cox", penalty=L1(1.0))
+        _warm_up()
         for k, work in enumerate(works):
             what = f"{work.n_rows:,} x {work.n_columns:,}"
             progress(k / len(works), f"{what}: fitting")
@@ -166,6 +165,14 @@ class Dense:
                     )  # fmt: skip
             panels.append(Panel(str(step), "numbers in the table", lines))
         return time_curves(panels)
+
+
+def _warm_up() -> None:
+    """Have all kernels compiled, or loaded, by fits that are not measured."""
+    few = DenseCase.normal("", 300, 5, 1)
+    few.estimator().fit(few.x, few.y)
+    wide = DenseCase.normal("", 80, 200, 1)
+    path(wide.estimator(L1(1.0)), wide.x, wide.y, n_penalties=10)
 
 
 def _strengths(case: DenseCase, n: int) -> NDArray[np.float64]:
