@@ -328,7 +328,7 @@ def test_too_few_replicates_for_a_level(unpenalized, found, monkeypatch):
     monkeypatch.setattr(_inference, "resample_estimates", None)
     for options, message in (
         ({"replicates": 38}, "needs at least 39 replicates"),
-        ({"replicates": "many"}, "needs at least 39 replicates, but there are 'many'"),
+        ({"replicates": "many"}, "must be a whole number of at least 39, but it is 'many'"),
         ({"type": "student"}, "must be 'percentile', 'basic', 'bca' or 'normal'"),
     ):
         with pytest.raises(rs.InputError, match=message):

@@ -131,7 +131,8 @@ class ColumnBuilder:
         j, self.count = self.count, self.count + 1
         is_full = np.count_nonzero(column) > DENSE_ABOVE * self.n_rows
         if is_full and not (_is_binary(column[:64]) and _is_binary(column)):
-            self.dense.append((j, column.astype(np.float64, copy=False)))
+            # Kernels are compiled once, for arrays that are contiguous and may be written to.
+            self.dense.append((j, np.require(column, np.float64, ["C", "W"])))
             return
         at = np.flatnonzero(column)
         value = column[at]

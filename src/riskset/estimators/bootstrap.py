@@ -239,7 +239,11 @@ def check_interval(replicates: object, level: float, type: object) -> None:
     if type not in get_args(BootstrapIntervalType):
         raise InputError.wrong_option("type", type, get_args(BootstrapIntervalType))
     least = least_replicates(level)
-    if not is_count(replicates) or replicates < least:
+    if not is_count(replicates):
+        raise InputError(
+            f"`replicates` must be a whole number of at least {least:,}, but it is {replicates!r}."
+        )
+    if replicates < least:
         raise InputError(
             f"an interval with level={level:g} needs at least {least:,} replicates, but there are "
             f"{replicates!r}.",

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from riskset.model.risk_set_limit import attaining_peaks
 __all__ = [
     "CoxLoss",
     "Evaluation",
+    "Known",
+    "NOTHING_KNOWN",
+    "OutcomeLikelihood",
     "PartialLikelihood",
     "Ties",
     "in_blocks",
@@ -65,11 +68,23 @@ class Evaluation:
         return out
 
 
-class PartialLikelihood:
-    """What the partial likelihoods have in common: see `loss.Loss`."""
+class Known(NamedTuple):
+    """What an information need not make again.
+
+    The likelihood at the linear predictor, and the columns in the order of the risk sets.
+    """
+
+    now: Evaluation | None = None
+    ordered: OrderedColumns | None = None
+
+
+NOTHING_KNOWN = Known()
+
+
+class OutcomeLikelihood:
+    """What all likelihoods take from their outcome: see `loss.Loss`."""
 
     outcome: Outcome
-    has_intercept: ClassVar[bool] = False
 
     @property
     def offset(self) -> Rows:
@@ -78,6 +93,12 @@ class PartialLikelihood:
     @property
     def n_events(self) -> float:
         return self.outcome.sum_events
+
+
+class PartialLikelihood(OutcomeLikelihood):
+    """What the partial likelihoods have in common: see `loss.Loss`."""
+
+    has_intercept: ClassVar[bool] = False
 
     @functools.cached_property
     def _has_heavy_rows(self) -> bool:
@@ -170,21 +191,15 @@ class CoxLoss(PartialLikelihood):
 
     @one_blas_thread
     def information(
-        self,
-        design: Design,
-        eta: Rows,
-        columns: Index,
-        *,
-        now: Evaluation | None = None,
-        ordered: OrderedColumns | None = None,
+        self, design: Design, eta: Rows, columns: Index, known: Known = NOTHING_KNOWN
     ) -> Matrix:
         r"""Observed information of some columns (q, q), exact, in stored units.
 
         .. math:: I = \sum_t w_t \sum_{i \in R_t} p_{ti} (z_i - \bar z_t)(z_i - \bar z_t)'
 
         with one term t for each event group (Breslow) or event (Efron), :math:`p_{ti}` the share of
-        row i in its risk set and :math:`\bar z_t` the mean of that. The likelihood `now` at `eta`,
-        and the columns `ordered` by risk set, save their making.
+        row i in its risk set and :math:`\bar z_t` the mean of that. What is `known` is not
+        made again.
 
         Notes
         -----
@@ -195,14 +210,14 @@ class CoxLoss(PartialLikelihood):
         all others (`term_means_ref.deviations_nested`). With late entry it is the difference
         :math:`Z' \mathrm{diag}(h) Z - \sum_t w_t \bar z_t \bar z_t'`, h the expected events.
         """
-        known = now or self.evaluate(eta)
+        now = known.now or self.evaluate(eta)
         if self.risk.own.size:
             return in_blocks(
-                design.n_rows, columns, lambda c: self._information_at_risk(design, eta, known, c)
+                design.n_rows, columns, lambda c: self._information_at_risk(design, eta, now, c)
             )
-        ordered = ordered or OrderedColumns(design, self.outcome, self.risk.order)
+        ordered = known.ordered or OrderedColumns(design, self.outcome, self.risk.order)
         return in_blocks(
-            design.n_rows, columns, lambda c: self._information_nested(ordered.of(c), eta, known)
+            design.n_rows, columns, lambda c: self._information_nested(ordered.of(c), eta, now)
         )
 
     def _information_at_risk(

@@ -17,8 +17,14 @@ from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import logistic_cpu as kernels
-from riskset.model.cox import CoxLoss, Evaluation, in_blocks
-from riskset.model.ordered_columns import OrderedColumns
+from riskset.model.cox import (
+    NOTHING_KNOWN,
+    CoxLoss,
+    Evaluation,
+    Known,
+    OutcomeLikelihood,
+    in_blocks,
+)
 
 __all__ = ["LogisticEvaluation", "LogisticLoss"]
 
@@ -38,7 +44,7 @@ class LogisticEvaluation(Evaluation):
 
 
 @dataclass(frozen=True)
-class LogisticLoss:
+class LogisticLoss(OutcomeLikelihood):
     r"""Log likelihood of a logistic regression, its gradient and its curvature.
 
     .. math:: \ell(\eta) = \max_b \sum_i w_i \bigl(y_i (\eta_i + b) - \log(1 + e^{\eta_i + b})\bigr)
@@ -77,16 +83,6 @@ class LogisticLoss:
     def risk(self) -> RiskSets:
         """All rows, as one group."""
         return self.outcome.risk
-
-    @property
-    def offset(self) -> Rows:
-        """Part of the linear predictor that is not estimated (n,)."""
-        return self.outcome.offset
-
-    @property
-    def n_events(self) -> float:
-        """Weighted number of events."""
-        return self.outcome.sum_events
 
     @functools.cached_property
     def sign(self) -> Rows:
@@ -136,13 +132,7 @@ class LogisticLoss:
 
     @one_blas_thread
     def information(
-        self,
-        design: Design,
-        eta: Rows,
-        columns: Index,
-        *,
-        now: Evaluation | None = None,
-        ordered: OrderedColumns | None = None,
+        self, design: Design, eta: Rows, columns: Index, known: Known = NOTHING_KNOWN
     ) -> Matrix:
         r"""Observed information of some columns (q, q), exact, in stored units.
 
@@ -150,7 +140,7 @@ class LogisticLoss:
 
         with :math:`\bar z` the mean of the rows with weights v: what the intercept leaves.
         """
-        v = (now or self.evaluate(eta)).expected
+        v = (known.now or self.evaluate(eta)).expected
         total = max(float(v.sum()), 1e-300)
 
         def dense(some: Index) -> Matrix:

@@ -9,8 +9,7 @@ from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.censoring import CensoringDistribution
-from riskset.model.cox import Evaluation
-from riskset.model.ordered_columns import OrderedColumns
+from riskset.model.cox import NOTHING_KNOWN, Evaluation, Known
 
 __all__ = ["Loss", "bare"]
 
@@ -50,23 +49,9 @@ class Loss(Protocol):
         """Likelihood and residuals at `eta`, offset included."""
 
     def information(
-        self,
-        design: Design,
-        eta: Rows,
-        columns: Index,
-        *,
-        now: Evaluation | None = None,
-        ordered: OrderedColumns | None = None,
+        self, design: Design, eta: Rows, columns: Index, known: Known = NOTHING_KNOWN
     ) -> Matrix:
-        """Observed information of some columns, exact, in stored units.
-
-        Parameters
-        ----------
-        now : Evaluation, optional
-            At `eta`, to save its making.
-        ordered : OrderedColumns, optional
-            Of the design in the order of the risk sets, to save its sorting.
-        """
+        """Observed information of some columns, exact, in stored units."""
 
     def replicate(
         self,

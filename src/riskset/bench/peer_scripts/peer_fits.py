@@ -35,8 +35,7 @@ class Task:
         self.event = np.fromfile(folder / "event.bin", np.int32) == 1
         self.has_default_tolerance = bool(task.get("has_default_tolerance"))
         self.strengths = np.array([self.l1])
-        self.is_path = "n_strengths" in task
-        if self.is_path:
+        if "n_strengths" in task:
             self.strengths = np.fromfile(folder / "strengths.bin")
         self.is_dense = bool(task.get("is_dense"))
         if self.is_dense:
