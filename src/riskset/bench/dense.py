@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riskset._errors import InputError
+from riskset._runtime import available_threads
 from riskset._types import Features, Matrix
 from riskset.bench.case import Case
 from riskset.bench.experiment import TOL, ProgressCall
@@ -111,7 +112,7 @@ class Dense:
     )
 
     works: Sequence[str] = WORKS
-    threads: Sequence[int] = (1,)
+    threads: Sequence[int] = ()
     repeats: int = 3
     seed: int = 123
     peers: Peers | None = None
@@ -119,19 +120,21 @@ class Dense:
     def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """Ours with each number of threads, then the peers, on each problem."""
         works = [Work.parse(text) for text in self.works]
+        every = available_threads()
+        counts = tuple(self.threads) or tuple(sorted({1, min(2, every), every}))
         _warm_up()
         for k, work in enumerate(works):
             what = f"{work.n_rows:,} x {work.n_columns:,}"
             progress(k / len(works), f"{what}: fitting")
             case = DenseCase.normal(self.name, work.n_rows, work.n_columns, self.seed)
             strengths = _strengths(case, work.n_strengths)
-            for threads in self.threads:
+            for threads in counts:
                 yield self._ours(case, work, strengths, threads)
             if self.peers is not None:
                 progress((k + 0.4) / len(works), f"{what}: peers")
                 yield from self.peers.records(
                     case, float(strengths[-1]) if work.n_strengths else 0.0,
-                    threads=max(self.threads), step=work.step,
+                    threads=max(counts), step=work.step,
                     strengths=strengths if work.n_strengths else None, has_default_tolerance=1,
                 )  # fmt: skip
 

@@ -98,8 +98,8 @@ FLAGS = {
     "work": _flag(
         "work",
         list[str] | None,
-        "Problem, such as 100000x20 or 300x2000x100: rows, columns and, for a path, strengths; "
-        "may be repeated.",
+        "Solve a problem of this size, such as 100000x20 or 300x2000x100: rows, columns and, for a "
+        "path, strengths. May be repeated.",
         "works",
     ),
     "device": _flag("device", Literal["auto", "cpu", "cuda"], "Compute on this device."),
