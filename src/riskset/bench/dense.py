@@ -72,7 +72,7 @@ class DenseCase(Case):
 
 
 @dataclass(frozen=True)
-class Work:
+class DenseProblem:
     """One problem."""
 
     n_rows: int
@@ -80,7 +80,7 @@ class Work:
     n_strengths: int
 
     @classmethod
-    def parse(cls, text: str) -> "Work":
+    def parse(cls, text: str) -> "DenseProblem":
         """From ``ROWSxCOLUMNS`` or ``ROWSxCOLUMNSxSTRENGTHS``."""
         found = re.fullmatch(r"(\d+)x(\d+)(?:x(\d+))?", text)
         if found is None or any(int(part or 1) < 1 for part in found.groups()):
@@ -119,7 +119,7 @@ class Dense:
 
     def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
         """Ours with each number of threads, then the peers, on each problem."""
-        works = [Work.parse(text) for text in self.works]
+        works = [DenseProblem.parse(text) for text in self.works]
         every = available_threads()
         counts = tuple(self.threads) or tuple(sorted({1, min(2, every), every}))
         _warm_up()
@@ -139,7 +139,7 @@ class Dense:
                 )  # fmt: skip
 
     def _ours(
-        self, case: DenseCase, work: Work, strengths: Features, threads: int
+        self, case: DenseCase, work: DenseProblem, strengths: Features, threads: int
     ) -> BenchmarkRecord:
         known: dict[str, Any] = {"threads": threads, "step": work.step, "tol": TOL}
         if not work.n_strengths:

@@ -22,8 +22,8 @@ from riskset.model.risk_set_limit import attaining_peaks
 __all__ = [
     "CoxLoss",
     "Evaluation",
-    "Known",
-    "NOTHING_KNOWN",
+    "Prepared",
+    "NOTHING_PREPARED",
     "OutcomeLikelihood",
     "PartialLikelihood",
     "Ties",
@@ -68,7 +68,7 @@ class Evaluation:
         return out
 
 
-class Known(NamedTuple):
+class Prepared(NamedTuple):
     """What an information need not make again.
 
     The likelihood at the linear predictor, and the columns in the order of the risk sets.
@@ -78,7 +78,7 @@ class Known(NamedTuple):
     ordered: OrderedColumns | None = None
 
 
-NOTHING_KNOWN = Known()
+NOTHING_PREPARED = Prepared()
 
 
 class OutcomeLikelihood:
@@ -191,14 +191,14 @@ class CoxLoss(PartialLikelihood):
 
     @one_blas_thread
     def information(
-        self, design: Design, eta: Rows, columns: Index, known: Known = NOTHING_KNOWN
+        self, design: Design, eta: Rows, columns: Index, prepared: Prepared = NOTHING_PREPARED
     ) -> Matrix:
         r"""Observed information of some columns (q, q), exact, in stored units.
 
         .. math:: I = \sum_t w_t \sum_{i \in R_t} p_{ti} (z_i - \bar z_t)(z_i - \bar z_t)'
 
         with one term t for each event group (Breslow) or event (Efron), :math:`p_{ti}` the share of
-        row i in its risk set and :math:`\bar z_t` the mean of that. What is `known` is not
+        row i in its risk set and :math:`\bar z_t` the mean of that. What is `prepared` is not
         made again.
 
         Notes
@@ -210,12 +210,12 @@ class CoxLoss(PartialLikelihood):
         all others (`term_means_ref.deviations_nested`). With late entry it is the difference
         :math:`Z' \mathrm{diag}(h) Z - \sum_t w_t \bar z_t \bar z_t'`, h the expected events.
         """
-        now = known.now or self.evaluate(eta)
+        now = prepared.now or self.evaluate(eta)
         if self.risk.own.size:
             return in_blocks(
                 design.n_rows, columns, lambda c: self._information_at_risk(design, eta, now, c)
             )
-        ordered = known.ordered or OrderedColumns(design, self.outcome, self.risk.order)
+        ordered = prepared.ordered or OrderedColumns(design, self.outcome, self.risk.order)
         return in_blocks(
             design.n_rows, columns, lambda c: self._information_nested(ordered.of(c), eta, now)
         )

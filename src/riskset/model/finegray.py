@@ -12,7 +12,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import subdistribution_cpu as kernels
 from riskset.model.censoring import CensoringDistribution
-from riskset.model.cox import NOTHING_KNOWN, Evaluation, Known, PartialLikelihood, in_blocks
+from riskset.model.cox import NOTHING_PREPARED, Evaluation, PartialLikelihood, Prepared, in_blocks
 from riskset.model.ordered_columns import centred_within_strata
 from riskset.model.risk_set_limit import attaining_peaks
 
@@ -100,7 +100,7 @@ class FineGrayLoss(PartialLikelihood):
 
     @one_blas_thread
     def information(
-        self, design: Design, eta: Rows, columns: Index, known: Known = NOTHING_KNOWN
+        self, design: Design, eta: Rows, columns: Index, prepared: Prepared = NOTHING_PREPARED
     ) -> Matrix:
         """Observed information of some columns, in stored units; see `CoxLoss.information`."""
         return in_blocks(design.n_rows, columns, lambda c: self._information(design, eta, c))

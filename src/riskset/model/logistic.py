@@ -18,11 +18,11 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import logistic_cpu as kernels
 from riskset.model.cox import (
-    NOTHING_KNOWN,
+    NOTHING_PREPARED,
     CoxLoss,
     Evaluation,
-    Known,
     OutcomeLikelihood,
+    Prepared,
     in_blocks,
 )
 
@@ -132,7 +132,7 @@ class LogisticLoss(OutcomeLikelihood):
 
     @one_blas_thread
     def information(
-        self, design: Design, eta: Rows, columns: Index, known: Known = NOTHING_KNOWN
+        self, design: Design, eta: Rows, columns: Index, prepared: Prepared = NOTHING_PREPARED
     ) -> Matrix:
         r"""Observed information of some columns (q, q), exact, in stored units.
 
@@ -140,7 +140,7 @@ class LogisticLoss(OutcomeLikelihood):
 
         with :math:`\bar z` the mean of the rows with weights v: what the intercept leaves.
         """
-        v = (known.now or self.evaluate(eta)).expected
+        v = (prepared.now or self.evaluate(eta)).expected
         total = max(float(v.sum()), 1e-300)
 
         def dense(some: Index) -> Matrix:

@@ -9,7 +9,7 @@ from riskset._types import Index, Matrix, RiskSets, Rows, Tail
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.censoring import CensoringDistribution
-from riskset.model.cox import NOTHING_KNOWN, Evaluation, Known
+from riskset.model.cox import NOTHING_PREPARED, Evaluation, Prepared
 
 __all__ = ["Loss", "bare"]
 
@@ -49,7 +49,7 @@ class Loss(Protocol):
         """Likelihood and residuals at `eta`, offset included."""
 
     def information(
-        self, design: Design, eta: Rows, columns: Index, known: Known = NOTHING_KNOWN
+        self, design: Design, eta: Rows, columns: Index, prepared: Prepared = NOTHING_PREPARED
     ) -> Matrix:
         """Observed information of some columns, exact, in stored units."""
 

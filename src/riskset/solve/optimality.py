@@ -16,7 +16,7 @@ from riskset.data.design import Design
 from riskset.data.device import DeviceDesign
 from riskset.kernels.cuda import device
 from riskset.kernels.cuda.backend import Array
-from riskset.model.cox import Evaluation, Known
+from riskset.model.cox import Evaluation, Prepared
 from riskset.model.curvature import curvature_product, sampled_information
 from riskset.model.design_sums import DesignSums, DeviceSums, HostSums
 from riskset.model.device import DeviceLoss
@@ -249,7 +249,8 @@ class Problem(NewtonProblem):
         if at_rest is not None and np.array_equal(columns, at_rest[0]) and not home.any():
             return at_rest[1].copy()
         now = now if isinstance(now, Evaluation) else None  # and not on a device
-        return self.loss.information(self.design, home, columns, Known(now, self.ordered_columns))
+        prepared = Prepared(now, self.ordered_columns)
+        return self.loss.information(self.design, home, columns, prepared)
 
     def sampled_information(self, eta: Rows | Array, columns: Index, n_samples: int) -> Matrix:
         return sampled_information(
@@ -260,8 +261,8 @@ class Problem(NewtonProblem):
         """See `NewtonProblem`; without weights, too. By the host: it judges collinearity."""
         eta = np.zeros(self.design.n_rows)
         if n_samples is None:
-            known = Known(ordered=self.ordered_columns)
-            out = self.bare.information(self.design, eta, columns, known)
+            prepared = Prepared(ordered=self.ordered_columns)
+            out = self.bare.information(self.design, eta, columns, prepared)
             if _is_bare(self.loss):
                 vars(self)["_information_at_rest"] = columns, out
             return out
