@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from cli.runs import Run
+from riskset.cli.study import DIAGNOSTICS, _failure
 from riskset.cli.terminal import plain_number
 from riskset.study import StudyResults
 
@@ -56,6 +57,13 @@ def test_why_there_is_no_estimate_is_told(run: Run) -> None:
     told = " ".join(run("study", "run", "study.yaml", "--out", "empty").out.split())
     assert "Death, overlap: no one has `yes` (catheter) in the column 'swang1'" in told
     assert "'nowhere' is not a folder." in run("study", "report", "nowhere").err
+
+
+def test_a_failed_diagnostic_may_have_a_hidden_value() -> None:
+    check = {"name": "mdrr", "value": 12.3, "limit": 10.0}
+    known, hidden = (_failure(check | {"value": value}) for value in (12.3, None))
+    assert known == f"{DIAGNOSTICS['mdrr']} is 12.3 (limit 10.0)"
+    assert hidden == f"{DIAGNOSTICS['mdrr']} is beyond its limit (limit 10.0)"
 
 
 def test_faults_end_with_2_and_write_nothing(run: Run) -> None:

@@ -20,6 +20,8 @@ ONE_ROW = Sentence("{n:row|rows}", {"n": Value("count", 1)})
         ("{0} of {1}", [("count", 3.2), ("count", 97)], "f5 of about 100"),
         ("{0} of {1:.2f} %", [("count", 12), ("measure", 1e-3)], "about 10 of ... %"),
         ("{0} of {1}", [("fewer", 3), ("about", 250)], "f5 of about 250"),
+        ("{0} of {1:row|rows}", [("count", 7), ("count", 10)], "some of about 10 rows"),
+        ("{0} of {1}", [("count", 10), ("count", 10)], "about 10 of about 10"),
         ("{0} and {1} of {2}", [("count", 0), ("things", 3), ("setting", 4)], "0 and 3 of 4"),
         ("{0} since {1}", [("fewer", 10), ("setting", "2020-01-03")], "f10 since 2020-01-03"),
         ("{0:row|rows} are left out", [("tabulated", 3)], "some rows are left out"),

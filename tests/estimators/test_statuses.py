@@ -12,7 +12,7 @@ import riskset as rs
 
 def test_statuses_are_warnings(data):
     x, y = data
-    with pytest.warns(ConvergenceWarning, match="stopped after 1 steps"):
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 step with"):
         model = rs.Cox(max_iter=1).fit(x, y)
     assert model.status_ == "max_iter"
     assert model.kkt_ > 1e-8

@@ -220,12 +220,14 @@ def _why(results: "rs.study.StudyResults", run: dict[str, Any]) -> str | None:
     is_shared = run["shared_adjustment"] == run["adjustment"]
     if is_shared and any(row["name"] == "balance" for row in checks):  # both say the same
         checks = [row for row in checks if row["name"] != "shared_balance"]
-    failed = [
-        f"{DIAGNOSTICS[row['name']]} is {plain_number(row['value'], 3)} (limit "
-        f"{plain_number(row['limit'], 3)})"
-        for row in checks
-    ]
-    return f"withheld, because the {'; the '.join(failed)}."
+    return f"withheld, because the {'; the '.join(map(_failure, checks))}."
+
+
+def _failure(check: dict[str, Any]) -> str:
+    """What a failed diagnostic is, without its value if small counts hide that."""
+    value = check["value"]
+    shown = "beyond its limit" if value is None else plain_number(value, 3)
+    return f"{DIAGNOSTICS[check['name']]} is {shown} (limit {plain_number(check['limit'], 3)})"
 
 
 def _columns(run: dict[str, Any]) -> dict[str, str]:

@@ -36,6 +36,14 @@ def shared_sentence(sentence: Sentence, least: int) -> Sentence:
     if any(letter.isdigit() and letter != "0" for letter in sentence.fixed_text):
         return WITHHELD
     values = {name: _shared(value, least) for name, value in sentence.values.items()}
+    rounded = [name for name, value in values.items() if value.kind == "about"]
+    for name in rounded:
+        size = sentence.values[name].value
+        if any(
+            values[name] == values[other] and sentence.values[other].value > size
+            for other in rounded
+        ):
+            values[name] = Value("hidden", "some")  # and not "about 10 of about 10"
     return replace(sentence, values=values)
 
 

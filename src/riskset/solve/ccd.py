@@ -61,7 +61,7 @@ MAX_IDLE_SWEEPS = 30
 class CoordinateDescent(Minimisation):
     """A minimisation by sweeps over the coordinates."""
 
-    unit: ClassVar[str] = "sweeps"
+    unit: ClassVar[str] = "sweep"
 
     problem: Problem
     width: Features = field(init=False)

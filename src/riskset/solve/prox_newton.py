@@ -44,7 +44,7 @@ class Minimisation:
     `eta` and `now` are what `rows` makes of them: see `solve.rows`.
     """
 
-    unit: ClassVar[str] = "steps"
+    unit: ClassVar[str] = "step"
     """What is counted."""
     learns: ClassVar[bool] = False
     """See `CurvatureModel`."""
@@ -351,8 +351,8 @@ class Minimisation:
                 Note(
                     "max_iter",
                     (),
-                    f"stopped after {{n}} {self.unit} with relative KKT residual {{kkt:.2g}} > "
-                    f"tol {{tol:.2g}} ({what}).",
+                    f"stopped after {{n:{self.unit}|{self.unit}s}} with relative KKT residual "
+                    f"{{kkt:.2g}} > tol {{tol:.2g}} ({what}).",
                     {
                         "n": Value("things", self.n_iter),
                         "kkt": Value("measure", kkt),
