@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import riskset as rs
 from reference import CASES, matrix, read_json, read_table
+from storages import each_storage
 
 pytestmark = pytest.mark.portability
 
@@ -112,13 +113,14 @@ def test_rare_exposure_is_not_infinite():
 # ---------------------------------------------------------------------------------- late entry
 
 
-def test_split_intervals_change_nothing():
+@each_storage
+def test_split_intervals_change_nothing(store):
     expected, table, tables = case("04")
     names = ["x1", "x2"]
-    split = fit(matrix(table, names), surv(table, "stop", entry="start"))
+    split = fit(store(matrix(table, names)), surv(table, "stop", entry="start"))
     check(split, expected["beta"], expected["loglik"], expected["se"])
     table = tables["input_unsplit"]
-    whole = fit(matrix(table, names), surv(table, "stop", entry="start"))
+    whole = fit(store(matrix(table, names)), surv(table, "stop", entry="start"))
     check(whole, expected["beta_unsplit"], expected["loglik_unsplit"], expected["se"])
     assert split.n_events_ == whole.n_events_ == expected["n_events"]
     wrong = np.array(expected["WRONG_beta_when_start_ignored"])
@@ -164,15 +166,16 @@ def test_impossible_times_and_events_are_refused(file, message):
         rs.Cox().fit(matrix(table, ["x1", "x2"]), y)
 
 
+@each_storage
 @pytest.mark.parametrize("ties", ["breslow", "efron"])
-def test_heavy_ties(ties, rng):
+def test_heavy_ties(store, ties, rng):
     expected, table, _ = case("09")
     x, y = matrix(table, ["x1", "x2"]), surv(table)
-    model = fit(x, y, ties=ties)
+    model = fit(store(x), y, ties=ties)
     check(model, expected[ties]["beta"], expected[ties]["loglik"], expected[ties]["se"])
     for _ in range(5):
         order = rng.permutation(y.size)
-        again = fit(x[order], y[order], ties=ties)
+        again = fit(store(x[order]), y[order], ties=ties)
         assert_allclose(again.coef_, model.coef_, rtol=1e-13)
         assert_allclose(again.log_likelihood_, model.log_likelihood_, rtol=1e-14)
 
@@ -186,17 +189,18 @@ def test_exact_ties_are_not_offered():
 # --------------------------------------------------------------------------- weights, strata
 
 
+@each_storage
 @pytest.mark.parametrize("ties", ["breslow", "efron"])
-def test_weights_against_repeated_rows(ties):
+def test_weights_against_repeated_rows(store, ties):
     expected, table, _ = case("10")
     expected = expected[ties]
     x, y, weight = table["x"][:, None], surv(table), table["weight"]
-    weighted = fit(x, y, ties=ties, sample_weight=weight)
+    weighted = fit(store(x), y, ties=ties, sample_weight=weight)
     check(weighted, expected["weighted_beta"], expected["weighted_loglik"], expected["model_se"])
     robust = next(v for k, v in expected.items() if k.startswith("robust_se"))
     assert_allclose(weighted.robust_standard_error_[0], robust, rtol=1e-6)
     often = np.repeat(np.arange(y.size), weight.astype(int))
-    repeated = fit(x[often], y[often], ties=ties)
+    repeated = fit(store(x[often]), y[often], ties=ties)
     check(repeated, expected["replicated_beta"], expected["replicated_loglik"])
     same = np.allclose(weighted.coef_, repeated.coef_, rtol=1e-10)
     assert same == (ties == "breslow")
@@ -239,16 +243,17 @@ def test_matched_pairs():
 # --------------------------------------------------------------------------------- columns
 
 
-def test_columns_on_very_different_scales():
+@each_storage
+def test_columns_on_very_different_scales(store):
     expected, table, _ = case("13")
     x, y = matrix(table, ["x1", "x2", "x3"]), surv(table)
-    model = fit(x, y)
+    model = fit(store(x), y)
     assert model.status_ == "converged"
     assert_allclose(model.coef_, expected["beta"], rtol=1e-7)
     assert_allclose(model.standard_error_, expected["se"], rtol=1e-6)
     assert_allclose(model.log_likelihood_, expected["loglik"], rtol=1e-10)
     scale = np.array(expected["beta"]) / expected["beta_rescaled"]
-    rescaled = fit(x * scale, y)
+    rescaled = fit(store(x * scale), y)
     assert_allclose(rescaled.coef_, expected["beta_rescaled"], rtol=1e-7)
     assert_allclose(rescaled.log_likelihood_, expected["loglik"], rtol=1e-10)
 
@@ -300,12 +305,13 @@ def test_constant_and_collinear_columns():
     assert_allclose(-ridge.objective_, expected["ridge_objective"], rtol=1e-10)
 
 
-def test_dtypes_layouts_and_row_order():
+@each_storage
+def test_dtypes_layouts_and_row_order(store):
     expected, table, _ = case("29")
     x, y = matrix(table, ["x_int8", "flag"]), surv(table)
-    model = fit(x, y)
+    model = fit(store(x), y)
     check(model, expected["beta"], expected["loglik"], expected["se"])
-    assert_allclose(model.predict(x), expected["linear_predictor_in_input_order"], rtol=1e-9)
+    assert_allclose(model.predict(store(x)), expected["linear_predictor_in_input_order"], rtol=1e-9)
     small = [x.astype(dtype) for dtype in (np.int16, np.int64, np.float32)]
     layouts = [np.asfortranarray(x), sparse.csr_array(x), sparse.csc_matrix(x), sparse.coo_array(x)]
     frame = rs.Design.from_columns(
@@ -315,7 +321,7 @@ def test_dtypes_layouts_and_row_order():
         again = fit(other, y)
         assert_allclose(again.coef_, model.coef_, rtol=1e-10)
     assert set(map(type, table["site"])) == {str}
-    stratified = fit(x, y, strata=table["site"])
+    stratified = fit(store(x), y, strata=table["site"])
     check(stratified, expected["beta_stratified_by_site"], expected["loglik_stratified"])
 
 

@@ -26,6 +26,7 @@ from cohort.golden import (
 )
 from reference import GOLDEN, read_json
 from riskset.cohort.adjustment import start
+from storages import each_storage
 
 TRUNCATED = {"ate_stab_truncated_p99": "ate_stab_p99", "ate_stab_truncated_3": "ate_stab_3"}
 
@@ -312,9 +313,10 @@ def test_family_wise_decision():
     assert found.summary()["min_p"] == pytest.approx(30 * found.after.p[0])
 
 
-def test_the_bits_do_not_depend_on_threads():
-    x = sp.random_array((3000, 700), density=0.05, rng=3, format="csc")
-    x.data[:] = 1.0
+@each_storage
+def test_the_bits_do_not_depend_on_threads(store):
+    rng = np.random.default_rng(3)
+    x = store((rng.random((3000, 300)) < 0.05) * rng.choice([1.0, 1.0, 2.5], 300))
     people = rs.cohort.Population(np.arange(3000) % 2)
     columns = [
         rs.cohort.balance(x, start(people), n_threads=k).after.smd.tobytes() for k in (1, 2, 3)

@@ -26,6 +26,7 @@ from cohort.golden import (
 )
 from reference import GOLDEN, read_json
 from riskset.cohort.propensity_checks import correlations, one_arm_only
+from storages import each_storage
 
 BY_R = read_json(GOLDEN / "rhc.json")
 
@@ -205,7 +206,8 @@ def test_rows_of_a_person_stay_together():
         rs.cohort.propensity_score(people, x, folds=201, repeats=1, stratify=False)
 
 
-def test_kinds_of_tables_give_the_same():
+@each_storage
+def test_kinds_of_tables_give_the_same(store):
     t, x = simulated(300)
     names = [f"x{j}" for j in range(6)]
     pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
@@ -213,7 +215,7 @@ def test_kinds_of_tables_give_the_same():
         sp.csr_array(x),
         pl.DataFrame(x, schema=names),
         pd.DataFrame(x, columns=names),
-        rs.Design.from_dense(x),
+        store(x),
     )
     expected = score(t, x, rs.L2(1.0)).score
     for frame in frames:

@@ -13,6 +13,7 @@ from riskset.data.checks import Places, as_numbers
 from riskset.data.column_storage import BinaryColumns, DenseColumns, ValuedColumns
 from riskset.data.design import Design
 from riskset.data.labels import as_codes
+from storages import STORAGES, Store, each_storage
 
 RNG = np.random.default_rng(0)
 RUNTIME = Runtime(2)
@@ -44,6 +45,7 @@ BUILDERS = {
             Design.from_sparse(sp.csc_array(x[:, 3:]), [f"x{j}" for j in range(3, x.shape[1])]),
         ]
     ),
+    **{f"stored {name}": store for name, store in STORAGES.items()},
 }
 
 
@@ -82,6 +84,21 @@ def test_all_operations(build, n: int) -> None:
     assert_allclose(design.dot(coef), x @ coef, rtol=1e-12, atol=1e-12)
     keep = np.random.default_rng(2).permutation(n)[: max(1, n // 2)]
     assert np.array_equal(design.take_rows(keep).to_dense(), design.to_dense(rows=keep))
+
+
+@each_storage
+def test_operations_have_the_same_bits_for_any_number_of_threads(store: Store) -> None:
+    n = 9001
+    x, r = table(n), RNG.normal(size=n)
+    design, v = store(x), RNG.normal(size=x.shape[1])
+
+    def answers(runtime: Runtime) -> list[bytes]:
+        found = [design.cross(r, runtime=runtime, power=power) for power in (1, 2)]
+        found += [design.moments(r, runtime=runtime), design.product(v, runtime=runtime)]
+        return [a.tobytes() for a in (*found, design.magnitude(v, runtime=runtime))]
+
+    one = answers(Runtime(1))
+    assert all(answers(Runtime(n_threads)) == one for n_threads in (2, 3, 5))
 
 
 def test_kinds_of_storage() -> None:

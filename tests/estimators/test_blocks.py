@@ -20,6 +20,7 @@ from parameters import rest_is_slow
 from riskset.estimators import blocks as blocks_module
 from riskset.solve import curvature
 from riskset.solve.block_rows import BlockRows as BlockRows
+from storages import Store, each_storage
 
 Rows = dict[str, Any]
 Numbers = NDArray[Any]
@@ -68,6 +69,10 @@ def itself(item: Any) -> Any:
     return item
 
 
+def stored(store: Store) -> Callable[[Rows], Rows]:
+    return lambda item: item | {"X": store(item["X"])}
+
+
 def fit_here(model: Any, rows: Rows) -> Any:
     return model.fit(**arguments(rows, slice(None), type(model)))
 
@@ -110,8 +115,9 @@ def test_any_number_of_blocks_gives_the_answer_of_one_machine(
         np.testing.assert_allclose(*curves, rtol=1e-9)
 
 
+@each_storage
 @pytest.mark.parametrize("model", [rs.Cox, rs.FineGray])
-def test_odd_borders(model: Any) -> None:
+def test_odd_borders(store: Store, model: Any) -> None:
     """One row, one time that fills blocks, blocks without events, borders within times."""
     rows = {name: ROWS[name] for name in PLAIN} | {"sample_weight": ROWS["sample_weight"]}
     rows["time"] = np.minimum(rows["time"], 40.0)  # half of the rows share the latest time
@@ -123,7 +129,7 @@ def test_odd_borders(model: Any) -> None:
     edges = [1, 20, 40, 41, 90, int(same.mean()), int(same[1]) + 1, 500, 640, 699]
     here = fit_here(model(rs.L1(2.0), **TIGHT), rows)
     for seed in range(3):
-        blocks = rs.Blocks(itself, cut(rows, sorted(edges), model, seed=seed), engine=None)
+        blocks = rs.Blocks(stored(store), cut(rows, sorted(edges), model, seed=seed), engine=None)
         check_same(model(rs.L1(2.0), **TIGHT).fit(blocks), here)
 
 
@@ -143,8 +149,9 @@ def test_events_of_one_time_in_three_blocks_of_which_the_last_has_none(model: An
     )
 
 
+@each_storage
 @pytest.mark.parametrize("model", [rs.Cox, rs.FineGray])
-def test_whole_strata_in_any_block_and_one_in_three(model: Any) -> None:
+def test_whole_strata_in_any_block_and_one_in_three(store: Store, model: Any) -> None:
     """As after a shuffle by stratum: the order of the strata themselves says nothing."""
     rows = ROWS | {"strata": np.array(["d", "a", "c", "b", "e"])[np.arange(700) % 5]}
     of = {label: np.flatnonzero(rows["strata"] == label) for label in "abcde"}
@@ -155,7 +162,7 @@ def test_whole_strata_in_any_block_and_one_in_three(model: Any) -> None:
         long[40:100],
         np.concatenate([of["d"], long[:40]]),
     ]
-    blocks = rs.Blocks(itself, [arguments(rows, part, model) for part in parts], engine=None)
+    blocks = rs.Blocks(stored(store), [arguments(rows, part, model) for part in parts], engine=None)
     found = model(rs.L1(2.0, unpenalized=["x0"]), **TIGHT).fit(blocks)
     here = fit_here(model(rs.L1(2.0, unpenalized=["x0"]), **TIGHT), rows)
     check_same(found, here)

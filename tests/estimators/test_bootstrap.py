@@ -13,6 +13,7 @@ import riskset as rs
 from estimators.samples import frame, frame_outcome, model_and_data, simulated, state
 from riskset.estimators import _inference
 from riskset.plot import bootstrap_distribution
+from storages import each_storage
 
 
 @pytest.fixture(scope="module")
@@ -148,11 +149,13 @@ def test_clusters_are_those_of_the_fit_or_given(unpenalized):
     assert_array_equal(alone.replicates, model.bootstrap(5).replicates)
 
 
-def test_copies_of_a_row_in_one_cluster_are_drawn_as_the_row(unpenalized):
+@each_storage
+def test_copies_of_a_row_in_one_cluster_are_drawn_as_the_row(store, unpenalized):
     """Each row twice, its copies in a cluster: the resamples of the rows, to Breslow's method."""
-    model, x, y = unpenalized
+    _, x, y = unpenalized
+    model = rs.Cox().fit(store(x), y)
     twice = np.repeat(np.arange(120), 2)
-    doubled = rs.Cox().fit(x[twice], y[twice], cluster=twice).bootstrap(5)
+    doubled = rs.Cox().fit(store(x[twice]), y[twice], cluster=twice).bootstrap(5)
     assert_allclose(doubled.replicates, model.bootstrap(5).replicates, rtol=1e-4, atol=1e-5)
 
 
@@ -183,21 +186,25 @@ def test_strata_keep_their_numbers(unpenalized):
     ).all()
 
 
-def test_rows_of_weight_0_are_as_if_they_were_not_there(unpenalized):
+@each_storage
+def test_rows_of_weight_0_are_as_if_they_were_not_there(store, unpenalized):
     _, x, y = unpenalized
     weight = np.where(np.arange(120) % 4 == 0, 0.0, 1.5)
     rows = weight > 0
-    some = rs.Cox().fit(x, y, sample_weight=weight).bootstrap(5)
-    alone = rs.Cox().fit(x[rows], y[rows], sample_weight=weight[rows]).bootstrap(5)
+    some = rs.Cox().fit(store(x), y, sample_weight=weight).bootstrap(5)
+    alone = rs.Cox().fit(store(x[rows]), y[rows], sample_weight=weight[rows]).bootstrap(5)
     assert some.n_units == alone.n_units == 90
     assert_allclose(some.replicates, alone.replicates, rtol=1e-4, atol=1e-6)
 
 
+@each_storage
 @pytest.mark.parametrize("ties", ["breslow", "efron"])
-def test_efron_is_breslow_without_ties(ties):
+def test_efron_is_breslow_without_ties(store, ties):
     x, y = simulated(np.random.default_rng(2))
     y["time"] += np.random.default_rng(1).random(120)
-    replicates = [rs.Cox(ties=t).fit(x, y).bootstrap(3).replicates for t in (ties, "breslow")]
+    replicates = [
+        rs.Cox(ties=t).fit(store(x), y).bootstrap(3).replicates for t in (ties, "breslow")
+    ]
     assert_allclose(*replicates, rtol=1e-6, atol=1e-8)
 
 

@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import riskset as rs
 from riskset.infer.crossval.checkpoint import Checkpoint
 from riskset.solve import replicates
+from storages import each_storage
 
 QUICK = {"folds": 4, "repeats": 2}
 BY_ROW = "folds are drawn by row: a weight of 2 is in one fold, two rows may be in two"
@@ -156,11 +157,12 @@ def same(a, b):
         assert_array_equal(array, getattr(b, name), name)
 
 
+@each_storage
 @pytest.mark.parametrize("kind", [rs.CoxCV, rs.FineGrayCV])
-def test_any_number_of_threads_gives_the_same_bits(data, kind):
+def test_any_number_of_threads_gives_the_same_bits(store, data, kind):
     x, y, more = data
     y = rs.Surv(y["time"], y["event"])
-    fits = [kind(cause=1, n_threads=t, **QUICK).fit(x, y, **more) for t in (1, 2, 3)]
+    fits = [kind(cause=1, n_threads=t, **QUICK).fit(store(x), y, **more) for t in (1, 2, 3)]
     for other in fits[1:]:
         same(fits[0].cross_validation_, other.cross_validation_)
         assert_array_equal(fits[0].coef_, other.coef_)

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import riskset as rs
 from estimators.samples import frame, frame_outcome, simulated
 from reference import CASES, GOLDEN, matrix, read_json, read_table
+from storages import each_storage
 
 
 def case(number, names):
@@ -245,9 +246,13 @@ def test_impossible_levels(data):
             model.confidence_interval("x0", method="profile", level=level)
 
 
-def test_same_bits_for_any_number_of_threads(data):
+@each_storage
+def test_same_bits_for_any_number_of_threads(store, data):
     x, y = data
-    found = [rs.Cox(n_threads=n).fit(x, y).confidence_interval(method="profile") for n in (1, 2, 3)]
+    found = [
+        rs.Cox(n_threads=n).fit(store(x), y).confidence_interval(method="profile")
+        for n in (1, 2, 3)
+    ]
     for other in found[1:]:
         assert_array_equal(other.lower, found[0].lower)
         assert_array_equal(other.upper, found[0].upper)

@@ -5,7 +5,7 @@ event for Efron), each with the risk set and the share of every row in it. Every
 package is then a sum over steps, in 80-bit floats, which hold exp(2000) without any shift.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from riskset.data.outcome import Outcome
 from riskset.infer.variance import GeneralizedInverse, influence
 from riskset.model.cox import CoxLoss
 from riskset.model.loss import Loss
+from storages import Store
 
 LONG = np.longdouble
 RUNTIME = Runtime(1)
@@ -27,10 +28,15 @@ class Problem:
     outcome: Outcome
     x: np.ndarray
     eta: np.ndarray
+    store: Store = Design.from_dense
 
     @property
     def design(self) -> Design:
-        return Design.from_dense(self.x)
+        return self.store(self.x)
+
+    def stored(self, store: Store) -> "Problem":
+        """The same in another storage."""
+        return replace(self, store=store)
 
     def loss(self, ties: str) -> CoxLoss:
         return CoxLoss(self.outcome, ties, RUNTIME)
@@ -49,6 +55,7 @@ class Problem:
             ),
             self.x[rows],
             self.eta[rows],
+            self.store,
         )
 
 

@@ -30,6 +30,7 @@ from riskset.solve import replicates as engine
 from riskset.solve.fit import fit_by_newton
 from riskset.solve.optimality import Problem
 from riskset.solve.result import Solution
+from storages import Store, each_storage
 
 INF = np.inf
 
@@ -244,26 +245,28 @@ def test_folds_of_a_resample_are_those_of_the_rows_drawn(
         assert_allclose(found[k], scores(alone, fold[rows]), rtol=1e-7)
 
 
-def test_a_row_drawn_twice_is_one_event_of_twice_the_weight_to_efron() -> None:
+@each_storage
+def test_a_row_drawn_twice_is_one_event_of_twice_the_weight_to_efron(store: Store) -> None:
     cohort = Cohort("efron")
     resampling = ResampledUnits.of(cohort.whole().outcome)
-    (estimate, *_) = estimates(cohort.design, cohort.whole(), resampling, 2)
+    (estimate, *_) = estimates(store(cohort.x), cohort.whole(), resampling, 2)
     weight = cohort.weight * resampling.counts(3, 0)
     rows = np.flatnonzero(weight)
-    _, alone = fitted(Design.from_dense(cohort.x[rows]), cohort.loss(rows, weight))
+    _, alone = fitted(store(cohort.x[rows]), cohort.loss(rows, weight))
     assert_allclose(estimate.coef, alone.coef, rtol=1e-6, atol=1e-8)
 
 
+@each_storage
 @pytest.mark.usefixtures("lanes")
 @pytest.mark.parametrize("kind", ["breslow", "finegray"])
-def test_same_bits_for_any_number_of_threads_and_replicates(kind: str) -> None:
+def test_same_bits_for_any_number_of_threads_and_replicates(store: Store, kind: str) -> None:
     cohort = Cohort(kind)
     resampling = ResampledUnits.of(cohort.whole().outcome)
-    many = coefs(estimates(cohort.design, cohort.whole(1), resampling, 80))
+    many = coefs(estimates(store(cohort.x), cohort.whole(1), resampling, 80))
     for n_threads in (2, 3):
-        few = coefs(estimates(cohort.design, cohort.whole(n_threads), resampling, 50))
+        few = coefs(estimates(store(cohort.x), cohort.whole(n_threads), resampling, 50))
         assert_array_equal(few, many[:50])
-    other = coefs(estimates(cohort.design, cohort.whole(1), resampling, 5, seed=4))
+    other = coefs(estimates(store(cohort.x), cohort.whole(1), resampling, 5, seed=4))
     assert (other != many[:5]).all()
 
 

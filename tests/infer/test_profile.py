@@ -23,20 +23,23 @@ from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
 from riskset.solve.fit import fit_by_newton
+from storages import each_storage
 
 DROP = 3.841458820694124 / 2
 
 
-def source_of(x, loss, l1=0.0, l2=0.0, names=None):
-    design = Design.from_dense(x, names)
+def source_of(x, loss, l1=0.0, l2=0.0, store=Design.from_dense):
+    design = store(x)
     l1, l2 = (np.broadcast_to(np.asarray(v, dtype=float), x.shape[1]) for v in (l1, l2))
     solution = fit_by_newton(design, loss, l1, l2, tol=1e-10)
     return ProfiledFit(design, loss, solution, l1, l2)
 
 
-def cox_source(x, time, event, ties="breslow", threads=1, l1=0.0, l2=0.0, **outcome):
+def cox_source(
+    x, time, event, ties="breslow", threads=1, l1=0.0, l2=0.0, store=Design.from_dense, **outcome
+):
     loss = CoxLoss(Outcome.build(time, event, **outcome), ties, Runtime(threads))
-    return source_of(x, loss, l1, l2)
+    return source_of(x, loss, l1, l2, store)
 
 
 def sample(seed, n=40):
@@ -336,16 +339,19 @@ def test_too_few_points_are_told():
     assert grid.error > 1e-6
 
 
-def test_same_bits_for_any_number_of_threads():
+@each_storage
+def test_same_bits_for_any_number_of_threads(store):
     _, x, time, event = sample(14, 300)
     l1 = [0.0, 1.0, 0.05]
     seen = []
     for threads in (1, 2, 3):
-        source = cox_source(x, time, event, threads=threads, l1=l1)
+        source = cox_source(x, time, event, threads=threads, l1=l1, store=store)
         curve = source.curve(0, Runtime(threads))
         grid = adaptive_grid(curve, -1.0, 2.0, 1e-2, 500)
         given = fixed_grid(curve, np.linspace(-2, 2, 40)[::-1].copy())
-        ends = profile_intervals(cox_source(x, time, event, threads=threads), np.arange(3), 0.9)
+        ends = profile_intervals(
+            cox_source(x, time, event, threads=threads, store=store), np.arange(3), 0.9
+        )
         points = [(p.at, p.value, p.slope) for p in (*grid.points, *given.points)]
         seen.append(np.concatenate([np.ravel(points), np.ravel(ends)]))
     for a, b in itertools.pairwise(seen):

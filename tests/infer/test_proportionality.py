@@ -12,6 +12,7 @@ from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer.proportionality import proportionality_test, transformed_times
 from riskset.model.cox import CoxLoss
+from storages import each_storage
 
 each_ties = pytest.mark.parametrize("ties", ["breslow", "efron"])
 TRANSFORMS = ("km", "rank", "identity", "log")
@@ -71,9 +72,10 @@ def test_follows_the_definition(name, ties, transform):
     assert got.transform == transform
 
 
+@each_storage
 @each_ties
-def test_row_order_inside_ties_does_not_matter(ties):
-    problem = PROBLEMS["everything"]
+def test_row_order_inside_ties_does_not_matter(store, ties):
+    problem = PROBLEMS["everything"].stored(store)
     a = proportionality_test(problem.loss(ties), problem.design, problem.eta)
     rows = np.random.default_rng(1).permutation(problem.outcome.n_rows)
     moved = problem.take(rows)
@@ -82,14 +84,15 @@ def test_row_order_inside_ties_does_not_matter(ties):
     assert b.global_statistic == pytest.approx(a.global_statistic, rel=1e-9)
 
 
+@each_storage
 @each_ties
-def test_units_of_time_and_covariates_do_not_matter(ties):
-    problem = PROBLEMS["strata"]
+def test_units_of_time_and_covariates_do_not_matter(store, ties):
+    problem = PROBLEMS["strata"].stored(store)
     loss = problem.loss(ties)
     a = proportionality_test(loss, problem.design, problem.eta, "identity")
     o = problem.outcome
     days = replace(loss, outcome=Outcome.build(o.time * 365.25 + 9, o.event, stratum=o.stratum))
-    scaled = Design.from_dense(problem.x * [1e5, 1e-4, 2.0] + [0.0, 1.0, -3.0])
+    scaled = store(problem.x * [1e5, 1e-4, 2.0] + [0.0, 1.0, -3.0])
     b = proportionality_test(days, scaled, problem.eta, "identity")
     np.testing.assert_allclose(b.statistic, a.statistic, rtol=1e-7)
     c = proportionality_test(loss, problem.design, problem.eta + 800.0, "identity")
@@ -162,10 +165,11 @@ def test_one_event_says_nothing():
     assert got.global_df == 0
 
 
-def test_many_columns_are_taken_in_blocks():
+@each_storage
+def test_many_columns_are_taken_in_blocks(store):
     rng = np.random.default_rng(4)
     n, p = 300, 70
-    problem = make(n, seed=18, n_times=40)
+    problem = make(n, seed=18, n_times=40).stored(store)
     x = rng.normal(size=(n, p))
     problem = replace(problem, x=x, eta=0.05 * x.sum(axis=1))
     got = proportionality_test(problem.loss("breslow"), problem.design, problem.eta)
@@ -181,15 +185,16 @@ def test_refuses_what_it_cannot_do():
         transformed_times(outcome, "kn")
 
 
+@each_storage
 @each_ties
 @pytest.mark.parametrize("far", [1e3, 1e5, 1e9])
-def test_distance_between_strata_changes_nothing(far, ties):
+def test_distance_between_strata_changes_nothing(store, far, ties):
     problem = make(80, seed=33, n_strata=4)
     loss = problem.loss(ties)
     x = np.round(problem.x * 2**20) / 2**20  # so that the sum is exact
-    near = proportionality_test(loss, Design.from_dense(x), problem.eta)
+    near = proportionality_test(loss, store(x), problem.eta)
     x = x + np.outer(problem.outcome.stratum, [far, 0.0, 0.0])
-    got = proportionality_test(loss, Design.from_dense(x), problem.eta)
+    got = proportionality_test(loss, store(x), problem.eta)
     assert got.global_df == 3
     np.testing.assert_allclose(got.p_value, near.p_value, rtol=1e-7)
     assert got.global_p_value == pytest.approx(near.global_p_value, rel=1e-7)

@@ -19,6 +19,7 @@ from infer.problems import (
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.infer import residuals, variance
+from storages import each_storage
 
 each_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 each_ties = pytest.mark.parametrize("ties", ["breslow", "efron"])
@@ -40,15 +41,17 @@ def test_martingale_and_deviance_follow_the_definition(problem, ties):
     np.testing.assert_allclose(got[present], deviance[present].astype(float), rtol=1e-8, atol=1e-7)
 
 
+@each_storage
 @each_ties
 @each_problem
-def test_score_residuals_follow_the_definition(problem, ties):
+def test_score_residuals_follow_the_definition(store, problem, ties):
+    problem = problem.stored(store)
     loss, design = problem.loss(ties), problem.design
     steps = Steps.of(problem, ties)
     got = residuals.score_residuals(loss, design, problem.eta)
     want = score_rows(problem, steps, problem.x).astype(float)
     np.testing.assert_allclose(got / design.scale, want / design.scale, rtol=1e-9, atol=1e-10)
-    two = Design.from_dense(problem.x[:, [2, 0]])
+    two = store(problem.x[:, [2, 0]])
     some = residuals.score_residuals(loss, two, problem.eta)
     np.testing.assert_allclose(some, got[:, [2, 0]], rtol=1e-12, atol=1e-12)
 
@@ -108,10 +111,11 @@ def test_deviance_keeps_its_digits_near_zero(ties):
     assert got[0] == pytest.approx(1e-9, rel=1e-6)
 
 
+@each_storage
 @each_ties
 @pytest.mark.parametrize("name", ["ties", "everything", "strata", "late_entry"])
-def test_row_order_does_not_matter(name, ties):
-    problem = PROBLEMS[name]
+def test_row_order_does_not_matter(store, name, ties):
+    problem = PROBLEMS[name].stored(store)
     rows = np.random.default_rng(3).permutation(problem.outcome.n_rows)
     moved = problem.take(rows)
     for kind in (residuals.martingale_residuals, residuals.deviance_residuals):
@@ -127,8 +131,9 @@ def test_row_order_does_not_matter(name, ties):
         np.testing.assert_allclose(back[row], value, rtol=1e-10, atol=1e-10)
 
 
-def test_weight_two_is_the_row_twice_for_breslow():
-    problem = PROBLEMS["weights"]
+@each_storage
+def test_weight_two_is_the_row_twice_for_breslow(store):
+    problem = PROBLEMS["weights"].stored(store)
     count = problem.outcome.weight.astype(int)
     rows = np.repeat(np.arange(count.size), count)
     twice = problem.take(rows)
@@ -144,9 +149,10 @@ def test_weight_two_is_the_row_twice_for_breslow():
     np.testing.assert_allclose(b[first], a[present], rtol=1e-10, atol=1e-10)
 
 
+@each_storage
 @each_ties
-def test_strata_are_separate_problems(ties):
-    problem = PROBLEMS["strata"]
+def test_strata_are_separate_problems(store, ties):
+    problem = PROBLEMS["strata"].stored(store)
     whole = residuals.score_residuals(problem.loss(ties), problem.design, problem.eta)
     for s in range(problem.outcome.n_strata):
         rows = np.flatnonzero(problem.outcome.stratum == s)
@@ -155,9 +161,10 @@ def test_strata_are_separate_problems(ties):
         np.testing.assert_allclose(alone, whole[rows], rtol=1e-9, atol=1e-9)
 
 
+@each_storage
 @each_ties
-def test_eta_plus_a_constant_changes_nothing(ties):
-    problem = PROBLEMS["everything"]
+def test_eta_plus_a_constant_changes_nothing(store, ties):
+    problem = PROBLEMS["everything"].stored(store)
     loss, design = problem.loss(ties), problem.design
     for constant in (800.0, -3000.0):
         a = residuals.score_residuals(loss, design, problem.eta)

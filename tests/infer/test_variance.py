@@ -23,6 +23,7 @@ from riskset.infer import variance
 from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
+from storages import each_storage
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -116,12 +117,13 @@ def test_no_columns():
     ).matrix.shape == (0, 0)
 
 
+@each_storage
 @each_ties
-def test_units_change_the_covariance_and_nothing_else(ties):
-    problem = PROBLEMS["everything"]
+def test_units_change_the_covariance_and_nothing_else(store, ties):
+    problem = PROBLEMS["everything"].stored(store)
     factor = np.array([1e6, 1e-6, 3.0])
     a = variance.model_covariance(problem.loss(ties), problem.design, problem.eta)
-    scaled = Design.from_dense(problem.x * factor)
+    scaled = store(problem.x * factor)
     b = variance.model_covariance(problem.loss(ties), scaled, problem.eta)
     np.testing.assert_allclose(b.standard_error * factor, a.standard_error, rtol=1e-9)
     a = variance.robust_covariance(problem.loss(ties), problem.design, problem.eta, a.inverse)
@@ -148,26 +150,28 @@ def test_no_size_of_a_column_leaves_floating_point(size):
     np.testing.assert_allclose(b.standard_error * factor, a.standard_error, rtol=1e-9)
 
 
+@each_storage
 @each_ties
 @pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
-def test_distance_between_strata_changes_nothing(far, ties):
+def test_distance_between_strata_changes_nothing(store, far, ties):
     problem = make(80, seed=33, n_strata=4)
     loss = problem.loss(ties)
     x = problem.x.copy()
     x[:, 0] = np.round(x[:, 0] * 2**20) / 2**20  # so that the sum is exact
-    near = Design.from_dense(x)
+    near = store(x)
     x = x + np.outer(problem.outcome.stratum, [far, 0.0, 0.0])
     a = variance.model_covariance(loss, near, problem.eta)
-    b = variance.model_covariance(loss, Design.from_dense(x), problem.eta)
+    b = variance.model_covariance(loss, store(x), problem.eta)
     assert b.rank == 3
     np.testing.assert_allclose(b.standard_error, a.standard_error, rtol=1e-8)
     a = variance.robust_covariance(loss, near, problem.eta, a.inverse)
-    b = variance.robust_covariance(loss, Design.from_dense(x), problem.eta, b.inverse)
+    b = variance.robust_covariance(loss, store(x), problem.eta, b.inverse)
     np.testing.assert_allclose(b.standard_error, a.standard_error, rtol=1e-15 * far + 1e-9)
 
 
-def test_levels_of_strata_change_nothing_in_fine_and_grays_model():
-    problem = make(80, seed=33, n_strata=4)
+@each_storage
+def test_levels_of_strata_change_nothing_in_fine_and_grays_model(store):
+    problem = make(80, seed=33, n_strata=4).stored(store)
     o = problem.outcome
     cause = np.where(o.event != 0, 1 + np.arange(80) % 2, 0)
     outcome = Outcome.build(o.time, cause, stratum=o.stratum, cause=1)
@@ -181,8 +185,9 @@ def test_levels_of_strata_change_nothing_in_fine_and_grays_model():
     np.testing.assert_allclose(b.matrix, a.matrix, rtol=1e-9)
 
 
-def test_weight_two_is_two_rows_of_one_cluster():
-    problem = PROBLEMS["weights"]
+@each_storage
+def test_weight_two_is_two_rows_of_one_cluster(store):
+    problem = PROBLEMS["weights"].stored(store)
     count = problem.outcome.weight.astype(int)
     rows = np.repeat(np.arange(count.size), count)
     twice = problem.take(rows)
@@ -199,13 +204,14 @@ def test_weight_two_is_two_rows_of_one_cluster():
     np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-8)
 
 
+@each_storage
 @each_ties
-def test_weights_against_the_case(ties):
+def test_weights_against_the_case(store, ties):
     folder = CASES / "10-case-weights-vs-replication"
     want = json.loads((folder / "expected.json").read_text())[ties]
     table = np.genfromtxt(folder / "input.csv", delimiter=",", names=True)
     outcome = Outcome.build(table["time"], table["event"], weight=table["weight"])
-    design = Design.from_dense(table["x"][:, None])
+    design = store(table["x"][:, None])
     loss = CoxLoss(outcome, ties, RUNTIME)
     coef = newton(loss, design)
     np.testing.assert_allclose(coef, want["weighted_beta"], rtol=1e-10)

@@ -10,6 +10,7 @@ from infer.problems import PROBLEMS, Steps, information, make, newton, score_row
 from riskset import _errors
 from riskset.data.design import Design
 from riskset.infer import variance, wald
+from storages import each_storage
 
 each_ties = pytest.mark.parametrize("ties", ["breslow", "efron"])
 
@@ -93,14 +94,15 @@ def test_tests_do_not_depend_on_units(size):
     np.testing.assert_allclose(*[[t.statistic for t in row] for row in found], rtol=1e-9)
 
 
+@each_storage
 @pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
-def test_the_score_test_does_not_see_distances_between_strata(far):
+def test_the_score_test_does_not_see_distances_between_strata(store, far):
     problem = make(80, seed=33, n_strata=4)
     loss = problem.loss("efron")
     x = np.round(problem.x * 2**20) / 2**20  # so that the sum is exact
-    near = wald.score_tests(loss, Design.from_dense(x)).score
+    near = wald.score_tests(loss, store(x)).score
     x = x + np.outer(problem.outcome.stratum, [far, 0.0, 0.0])
-    got = wald.score_tests(loss, Design.from_dense(x)).score
+    got = wald.score_tests(loss, store(x)).score
     assert got.df == near.df == 3
     assert got.statistic == pytest.approx(near.statistic, rel=1e-8)
 

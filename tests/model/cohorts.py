@@ -1,6 +1,6 @@
 """Small cohorts with columns of every kind, for the tests of the likelihood."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.model.cox import CoxLoss, Ties
+from storages import Store
 
 RUNTIME = Runtime(1)
 
@@ -23,6 +24,10 @@ class Cohort:
 
     def loss(self, ties: Ties) -> CoxLoss:
         return CoxLoss(self.outcome, ties, RUNTIME)
+
+    def stored(self, store: Store) -> "Cohort":
+        """The same in another storage."""
+        return replace(self, design=store(self.x))
 
     @property
     def columns(self) -> np.ndarray:

@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from model.cohorts import COHORTS, RUNTIME, Cohort, cohort
 from riskset._runtime import Runtime
-from riskset.data.design import Design
 from riskset.data.outcome import Outcome
 from riskset.kernels import risk_sets_ref, term_means_ref
 from riskset.model import cox
 from riskset.model.cox import CoxLoss, Ties
+from storages import Store, each_storage
 
 each_ties = pytest.mark.parametrize("ties", ["breslow", "efron"])
 each_cohort = pytest.mark.parametrize("c", COHORTS.values(), ids=COHORTS)
@@ -35,9 +35,11 @@ def test_rows_are_in_the_callers_order(c: Cohort, ties: Ties) -> None:
     assert_allclose(now.expected.sum(), c.loss(ties).n_events, rtol=1e-13)
 
 
+@each_storage
 @each_ties
 @each_cohort
-def test_information_by_the_formula(c: Cohort, ties: Ties) -> None:
+def test_information_by_the_formula(store: Store, c: Cohort, ties: Ties) -> None:
+    c = c.stored(store)
     risk, efron = c.outcome.risk, ties == "efron"
     z = c.design.stored()[risk.order]
     expected = risk_sets_ref.cox_pass(c.eta, risk, efron, RUNTIME).expected
@@ -52,12 +54,13 @@ def test_information_by_the_formula(c: Cohort, ties: Ties) -> None:
     assert np.linalg.eigvalsh(information / np.outer(size, size)).min() > -1e-13
 
 
+@each_storage
 @each_ties
 @pytest.mark.parametrize("name", ["tied", "strata", "late_strata_weights"])
 def test_blocks_and_chunks_do_not_matter(
-    name: str, ties: Ties, monkeypatch: pytest.MonkeyPatch
+    store: Store, name: str, ties: Ties, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    c = COHORTS[name]
+    c = COHORTS[name].stored(store)
     whole = c.loss(ties).information(c.design, c.eta, c.columns)
     monkeypatch.setattr(cox, "CHUNK_ROWS", 7)
     close(c.loss(ties).information(c.design, c.eta, c.columns), whole, 1e-12)
@@ -65,10 +68,11 @@ def test_blocks_and_chunks_do_not_matter(
     close(c.loss(ties).information(c.design, c.eta, c.columns), whole, 1e-12)
 
 
+@each_storage
 @each_ties
 @pytest.mark.parametrize("name", ["no_ties", "strata", "late"])
-def test_a_constant_in_eta_cancels(name: str, ties: Ties) -> None:
-    c, loss = COHORTS[name], COHORTS[name].loss(ties)
+def test_a_constant_in_eta_cancels(store: Store, name: str, ties: Ties) -> None:
+    c, loss = COHORTS[name].stored(store), COHORTS[name].loss(ties)
     eta = np.round(c.eta * 2**20) / 2**20  # so that adding the constant rounds nothing
     here, there = loss.evaluate(eta), loss.evaluate(eta + 1024.0)
     assert_array_equal(there.residual, here.residual)
@@ -78,17 +82,19 @@ def test_a_constant_in_eta_cancels(name: str, ties: Ties) -> None:
     close(loss.information(c.design, eta + 1024.0, c.columns), a, 1e-12)
 
 
-def test_some_columns_in_another_order() -> None:
-    c = COHORTS["strata"]
+@each_storage
+def test_some_columns_in_another_order(store: Store) -> None:
+    c = COHORTS["strata"].stored(store)
     whole = c.loss("efron").information(c.design, c.eta, c.columns)
     some = np.array([4, 0, 3])
     close(c.loss("efron").information(c.design, c.eta, some), whole[np.ix_(some, some)], 1e-13)
 
 
+@each_storage
 @pytest.mark.parametrize("name", ["tied", "late"])
-def test_units_of_a_column_change_its_information_alone(name: str) -> None:
-    c = COHORTS[name]
-    scaled = Design.from_dense(c.x * np.where(c.columns == 5, 1024.0, 1.0))
+def test_units_of_a_column_change_its_information_alone(store: Store, name: str) -> None:
+    c = COHORTS[name].stored(store)
+    scaled = store(c.x * np.where(c.columns == 5, 1024.0, 1.0))
     loss = c.loss("efron")
     information = [
         loss.information(d, c.eta, c.columns) * np.outer(d.scale, d.scale)
@@ -98,17 +104,21 @@ def test_units_of_a_column_change_its_information_alone(name: str) -> None:
     close(information[1], information[0] * np.outer(unit, unit), 1e-12)
 
 
+@each_storage
 @each_ties
 @pytest.mark.parametrize("late", [False, True])
-def test_threads_change_no_bit(ties: Ties, late: bool) -> None:
-    c = cohort(26_000, seed=11, each=1, n_times=200, late=late, n_strata=2)
+def test_threads_change_no_bit(store: Store, ties: Ties, late: bool) -> None:
+    c = cohort(26_000, seed=11, each=1, n_times=200, late=late, n_strata=2).stored(store)
     assert c.outcome.risk.chunk_ptr.size > 3
     one = c.loss(ties).evaluate(c.eta)
+    information = c.loss(ties).information(c.design, c.eta, c.columns)
     for n_threads in (2, 3, 5):
-        several = CoxLoss(c.outcome, ties, Runtime(n_threads)).evaluate(c.eta)
+        loss = CoxLoss(c.outcome, ties, Runtime(n_threads))
+        several = loss.evaluate(c.eta)
         assert several.log_likelihood == one.log_likelihood
         assert_array_equal(several.residual, one.residual)
         assert_array_equal(several.log_hazard, one.log_hazard)
+        assert_array_equal(loss.information(c.design, c.eta, c.columns), information)
 
 
 def test_a_limit_takes_the_place_of_the_risk_sets() -> None:
@@ -121,7 +131,8 @@ def test_a_limit_takes_the_place_of_the_risk_sets() -> None:
     assert_allclose(doubled.log_total, now.log_total + np.log(2), rtol=1e-13)
 
 
-def test_information_does_not_see_what_lies_between_strata() -> None:
+@each_storage
+def test_information_does_not_see_what_lies_between_strata(store: Store) -> None:
     rng = np.random.default_rng(0)
     n, stratum = 300, np.repeat(np.arange(3), 100)
     x = rng.normal(size=(n, 2))
@@ -130,7 +141,7 @@ def test_information_does_not_see_what_lies_between_strata() -> None:
     eta, columns = rng.normal(size=n), np.arange(2)
 
     def information(z: np.ndarray) -> np.ndarray:
-        design = Design.from_dense(z)
+        design = store(z)
         return loss.information(design, eta, columns) * np.outer(design.scale, design.scale)
 
     far = x + np.array([0.0, 1e6, -3e6])[stratum, None]

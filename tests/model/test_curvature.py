@@ -10,6 +10,7 @@ from riskset._runtime import Runtime
 from riskset.data.design import Design
 from riskset.model.cox import CoxLoss, Ties
 from riskset.model.curvature import sampled_information
+from storages import Store, each_storage
 
 N_SAMPLES = 20_000
 
@@ -82,9 +83,10 @@ def test_extreme_eta(late: bool) -> None:
     assert np.linalg.eigvalsh(model).min() > -1e-9 * np.abs(model).max()
 
 
+@each_storage
 @pytest.mark.parametrize("name", ["plain", "late_strata_weights", "many_strata"])
-def test_same_bits_for_any_number_of_threads(name: str) -> None:
-    c = cohort(2000, seed=26, each=6, **SHAPES[name])
+def test_same_bits_for_any_number_of_threads(store: Store, name: str) -> None:
+    c = cohort(2000, seed=26, each=6, **SHAPES[name]).stored(store)
     first, *others = (
         sampled_information(
             CoxLoss(c.outcome, "efron", Runtime(n)), c.design, c.eta, c.columns, 5000

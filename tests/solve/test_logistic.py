@@ -16,6 +16,7 @@ from riskset.solve.optimality import Problem
 from riskset.solve.path import strength_max
 from riskset.solve.replicates import fit_replicates
 from riskset.solve.result import Solution
+from storages import Store, each_storage
 
 RUNTIME = Runtime(1)
 
@@ -36,8 +37,9 @@ def fit(
     *,
     weight: np.ndarray | None = None,
     offset: np.ndarray | None = None,
+    store: Store = Design.from_dense,
 ) -> Solution:
-    design = Design.from_dense(x)
+    design = store(x)
     loss = LogisticLoss.of(event, RUNTIME, weight=weight, offset=offset)
     each = np.ones(design.n_features)
     return fit_by_newton(design, loss, l1 * each, l2 * each)
@@ -112,19 +114,21 @@ def test_sampled_curvature_comes_to_the_same_end(monkeypatch: pytest.MonkeyPatch
         assert_allclose(found.coef, exact.coef, rtol=1e-5)
 
 
-def test_a_weight_is_a_repeated_row() -> None:
+@each_storage
+def test_a_weight_is_a_repeated_row(store: Store) -> None:
     x, event = sample(300, 2, 4)
     count = np.random.default_rng(4).integers(0, 4, 300)
-    weighted = fit(x, event, weight=count.astype(float))
-    repeated = fit(np.repeat(x, count, axis=0), np.repeat(event, count))
+    weighted = fit(x, event, weight=count.astype(float), store=store)
+    repeated = fit(np.repeat(x, count, axis=0), np.repeat(event, count), store=store)
     assert_allclose(weighted.coef, repeated.coef, rtol=1e-8)
     assert_allclose(weighted.log_likelihood, repeated.log_likelihood, rtol=1e-12)
 
 
-def test_an_offset_is_taken_off() -> None:
+@each_storage
+def test_an_offset_is_taken_off(store: Store) -> None:
     x, event = sample(400, 2, 5)
-    found = fit(x, event)
-    shifted = fit(x, event, offset=x[:, 4] * found.coef[4])
+    found = fit(x, event, store=store)
+    shifted = fit(x, event, offset=x[:, 4] * found.coef[4], store=store)
     assert_allclose(shifted.coef[4] / found.coef[4], 0.0, atol=1e-7)
     assert_allclose(np.delete(shifted.coef, 4), np.delete(found.coef, 4), rtol=1e-6)
 
@@ -174,10 +178,11 @@ def test_the_limit_is_where_larger_coefficients_lead() -> None:
     assert_allclose(found.log_likelihood, held.log_likelihood, rtol=1e-9)
 
 
-def test_lanes_end_where_single_fits_do(monkeypatch: pytest.MonkeyPatch) -> None:
+@each_storage
+def test_lanes_end_where_single_fits_do(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     x, event = sample(5_000, 4, 8)
     rng = np.random.default_rng(8)
-    design, loss = Design.from_dense(x), LogisticLoss.of(event, Runtime(2))
+    design, loss = store(x), LogisticLoss.of(event, Runtime(2))
     l1, l2 = 20.0 * x.std(axis=0), np.zeros(12)
     l1[5] = 0.0
     problem = Problem.prepare(design, loss)

@@ -20,6 +20,7 @@ from riskset.solve.optimality import Problem
 from riskset.solve.replicates import Replicate, ReplicateWeights, fit_replicates
 from riskset.solve.replicates_host import HostLanes
 from riskset.solve.result import Solution
+from storages import Store, each_storage
 
 N, P = 400, 12
 KINDS = ("breslow", "efron", "entry", "finegray", "finegray-groups")
@@ -65,10 +66,15 @@ def penalties(kind: str) -> tuple[np.ndarray, np.ndarray]:
     return l1, l2
 
 
-def replicates(cohort: Cohort, multipliers: list[Rows], runtime: Runtime) -> list[Replicate]:
+def replicates(
+    cohort: Cohort,
+    multipliers: list[Rows],
+    runtime: Runtime,
+    store: Store = Design.from_dense,
+) -> list[Replicate]:
     loss = cohort.loss(np.arange(N), cohort.weight, runtime)
     l1, l2 = penalties(cohort.kind)
-    problem = Problem.prepare(Design.from_dense(cohort.x), loss)
+    problem = Problem.prepare(store(cohort.x), loss)
     whole = fit_by_newton(problem.design, loss, l1, l2, problem=problem)
     parts = [
         lambda m=m: ReplicateWeights(cohort.weight * m, cohort.weight * m) for m in multipliers
@@ -96,16 +102,17 @@ def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bo
     return request.param != "alone"
 
 
+@each_storage
 @pytest.mark.usefixtures("lanes")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_replicate_is_a_fit_on_its_rows(kind: str) -> None:
+def test_a_replicate_is_a_fit_on_its_rows(store: Store, kind: str) -> None:
     cohort = Cohort(kind)
     l1, l2 = penalties(kind)
     chosen = multipliers(3, 4)
-    for m, found in zip(chosen, replicates(cohort, chosen, Runtime(2)), strict=True):
+    for m, found in zip(chosen, replicates(cohort, chosen, Runtime(2), store), strict=True):
         rows = np.flatnonzero(m)
         alone = fit_by_newton(
-            Design.from_dense(cohort.x[rows]),
+            store(cohort.x[rows]),
             cohort.loss(rows, cohort.weight * m),
             l1,
             l2,
@@ -117,14 +124,15 @@ def test_a_replicate_is_a_fit_on_its_rows(kind: str) -> None:
         assert_allclose(found.log_likelihood, alone.log_likelihood, rtol=1e-10)
 
 
+@each_storage
 @pytest.mark.usefixtures("lanes")
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_number_of_threads_gives_the_same_bits(kind: str) -> None:
+def test_any_number_of_threads_gives_the_same_bits(store: Store, kind: str) -> None:
     cohort = Cohort(kind)
     chosen = multipliers(5, 5)
-    one = replicates(cohort, chosen, Runtime(1))
-    three = replicates(cohort, chosen, Runtime(3))
-    few = replicates(cohort, chosen[:3], Runtime(2))
+    one = replicates(cohort, chosen, Runtime(1), store)
+    three = replicates(cohort, chosen, Runtime(3), store)
+    few = replicates(cohort, chosen[:3], Runtime(2), store)
     for a, b in zip(one, three, strict=True):
         assert_array_equal(a.coef, b.coef)
         assert a.log_likelihood == b.log_likelihood
