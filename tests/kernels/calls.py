@@ -272,6 +272,9 @@ def on_matrices(t: Table) -> Iterator[Call]:
         yield Call("matrix", "product_binary", (block_ptr, row, *tail))
         yield Call("matrix", "product_valued", (block_ptr, row, value, *tail))
         yield Call("matrix", "product_dense", (blocks, slots, v, start, RUNTIME))
+        for shift in (t.shift, t.shift + 2):
+            args = (block_ptr, row, slots, t.shift, shift, RUNTIME)
+            yield Call("matrix", "copy_slots", args)
         yield from lanes_of_matrix(rng, slots, t, block_ptr, row, value, blocks)
 
     yield Call("columns", "describe", (t.indptr, t.values, RUNTIME))

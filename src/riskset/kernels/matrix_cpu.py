@@ -12,6 +12,7 @@ from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.kernels._jit import kernel
 
 __all__ = [
+    "copy_slots",
     "cross_binary",
     "cross_dense",
     "moments_dense",
@@ -296,6 +297,28 @@ def _scatter(
             at[b] += 1
 
 
+@kernel
+def _copy_slots(
+    first: int,
+    last: int,
+    each: int,
+    block_ptr: Index,
+    row: AnyArray,
+    slots: Index,
+    shift: int,
+    new_ptr: Index,
+    out: AnyArray,
+) -> None:
+    for a in range(first, last):
+        begin, end = a * each, min((a + 1) * each, block_ptr.shape[0])
+        for m in range(slots.size):
+            s, at = slots[m], new_ptr[a, m]
+            for b in range(begin, end):
+                for k in range(block_ptr[b, s], block_ptr[b, s + 1]):
+                    out[at] = row[k] + ((b - begin) << shift)
+                    at += 1
+
+
 def cross_binary(
     block_ptr: Index, row: AnyArray, slots: Index, r: Rows, shift: int, runtime: Runtime
 ) -> Features:
@@ -415,14 +438,34 @@ def sparse_layout(
     n_chunks = max(1, min(MAX_CHUNKS, q))
     counts = np.zeros((n_blocks, q), dtype=np.int64)
     runtime.run(_count, n_chunks, n_chunks, indptr, indices, columns, shift, counts)
-    # Blocks follow each other, so a block's last border is the next one's first.
-    borders = np.concatenate([[0], np.cumsum(counts.ravel())])
-    block_ptr = np.empty((n_blocks, q + 1), dtype=np.int64)
-    block_ptr[:, :q] = borders[:-1].reshape(n_blocks, q)
-    block_ptr[:, q] = borders[q * np.arange(1, n_blocks + 1)]
-    row = np.empty(int(borders[-1]), dtype=np.uint16)
+    block_ptr = _pointers(counts)
+    row = np.empty(int(block_ptr[-1, -1]), dtype=np.uint16)
     value = np.empty(row.size if values.size else 0)
     runtime.run(
         _scatter, n_chunks, n_chunks, indptr, indices, values, columns, shift, block_ptr, row, value
     )
     return block_ptr, row, value
+
+
+def _pointers(counts: Index) -> Index:
+    """Borders (n_blocks, q + 1) of the entries of each column in each block, from their numbers.
+
+    Blocks follow each other, so the last border of one is the first of the next.
+    """
+    n_blocks, q = counts.shape
+    borders = np.append(0, np.cumsum(counts))
+    return np.asarray(borders[q * np.arange(n_blocks)[:, None] + np.arange(q + 1)])
+
+
+def copy_slots(
+    block_ptr: Index, row: AnyArray, slots: Index, shift: int, new_shift: int, runtime: Runtime
+) -> tuple[Index, AnyArray]:
+    each = 1 << (new_shift - shift)
+    counts = np.zeros((-(-block_ptr.shape[0] // each), slots.size), dtype=np.int64)
+    for b, own in enumerate(block_ptr):
+        counts[b // each] += own[slots + 1] - own[slots]
+    new_ptr = _pointers(counts)
+    out = np.empty(int(new_ptr[-1, -1]), dtype=np.uint16)
+    args = (each, block_ptr, row, slots, shift, new_ptr, out)
+    runtime.run(_copy_slots, counts.shape[0], *args)
+    return new_ptr, out

@@ -15,6 +15,7 @@ from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 
 __all__ = [
+    "copy_slots",
     "cross_binary",
     "cross_dense",
     "moments_dense",
@@ -140,3 +141,24 @@ def sparse_layout(
             position += entries.size
             block_ptr[b, s + 1] = position
     return block_ptr, np.concatenate(rows).astype(np.uint16), np.concatenate(kept)
+
+
+def copy_slots(
+    block_ptr: Index, row: AnyArray, slots: Index, shift: int, new_shift: int, runtime: Runtime
+) -> tuple[Index, AnyArray]:
+    """Pointers and row numbers of some slots, in blocks of ``2**new_shift`` rows.
+
+    The new blocks are as large as the old ones, or a whole number of them.
+    """
+    n_old, each = block_ptr.shape[0], 1 << (new_shift - shift)
+    pointer, rows = [], [np.zeros(0, dtype=np.int64)]
+    position = 0
+    for first in range(0, n_old, each):
+        pointer.append([position])
+        for s in slots:
+            for b in range(first, min(first + each, n_old)):
+                entries = row[block_ptr[b, s] : block_ptr[b, s + 1]].astype(np.int64)
+                rows.append(entries + ((b - first) << shift))
+                position += entries.size
+            pointer[-1].append(position)
+    return np.array(pointer, dtype=np.int64), np.concatenate(rows).astype(np.uint16)

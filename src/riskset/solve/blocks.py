@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from riskset._errors import InputError
 from riskset._messages import Note, Value
 from riskset._types import Features, Index, Matrix, Rows
+from riskset.data.working_columns import WorkingColumns
+from riskset.model.curvature_map import CurvatureMap
 from riskset.model.design_sums import DesignSums
 from riskset.solve.block_rows import BlockEta, BlockEvaluation, BlockRows
 from riskset.solve.finiteness import (
@@ -72,6 +74,9 @@ class BlockProblem(NewtonProblem):
     def rows(self) -> BlockRows:
         return self.block_rows
 
+    has_map = False
+    """A product would take as many exchanges as a pass."""
+
     def final_rows(self) -> BlockRows:
         return self.block_rows
 
@@ -95,8 +100,13 @@ class BlockProblem(NewtonProblem):
             return self.information(rest, columns)
         return self.sampled_information(rest, columns, n_samples, raise_rare=False)
 
-    def curvature_map(self, eta: Rows, columns: Index) -> None:
-        """See `NewtonProblem`: a product would take as many exchanges as a pass."""
+    def working_columns(self, columns: Index) -> WorkingColumns:
+        """See `NewtonProblem`; there is no map."""
+        raise NotImplementedError
+
+    def curvature_map(self, eta: Rows, columns: WorkingColumns) -> CurvatureMap:
+        """See `NewtonProblem`; there is no map."""
+        raise NotImplementedError
 
     def varies(self, weights: Features, tolerance: float) -> bool:
         return bool(self.block_rows.range_of(weights) > tolerance)

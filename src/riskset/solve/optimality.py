@@ -2,7 +2,6 @@
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Protocol
 
@@ -14,10 +13,12 @@ from riskset._runtime import Runtime
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.data.design import Design
 from riskset.data.device import DeviceDesign
+from riskset.data.working_columns import WorkingColumns
 from riskset.kernels.cuda import device
 from riskset.kernels.cuda.backend import Array
 from riskset.model.cox import Evaluation, Prepared
-from riskset.model.curvature import curvature_product, sampled_information
+from riskset.model.curvature import sampled_information
+from riskset.model.curvature_map import CurvatureMap
 from riskset.model.design_sums import DesignSums, DeviceSums, HostSums
 from riskset.model.device import DeviceLoss
 from riskset.model.loss import Loss, bare
@@ -65,10 +66,6 @@ class HasLogLikelihood(Protocol):
         """Its logarithm."""
 
 
-CurvatureMap = tuple[Callable[[Features], Features], Features]
-"""Curvature of some columns applied to a vector (q,), and its diagonal, roughly."""
-
-
 @dataclass(frozen=True)
 class NewtonProblem(ABC):
     """What every fit of a likelihood to a design needs to know once, wherever the rows are.
@@ -91,6 +88,9 @@ class NewtonProblem(ABC):
     @abstractmethod
     def n_events(self) -> float:
         """Weighted number of events."""
+
+    has_map: ClassVar[bool] = True
+    """Whether curvature is had as a map, too, without a matrix."""
 
     @property
     def on_device(self) -> DeviceDesign | None:
@@ -127,8 +127,12 @@ class NewtonProblem(ABC):
         """Without offsets, at linear predictors of 0; exact, or from a sample of rows."""
 
     @abstractmethod
-    def curvature_map(self, eta: Rows, columns: Index) -> CurvatureMap | None:
-        """Curvature as a map, without a matrix of all pairs; None: only as a matrix."""
+    def working_columns(self, columns: Index) -> WorkingColumns:
+        """Columns to apply the curvature with."""
+
+    @abstractmethod
+    def curvature_map(self, eta: Rows, columns: WorkingColumns) -> CurvatureMap:
+        """Curvature as a map, without a matrix of all pairs."""
 
     @abstractmethod
     def varies(self, weights: Features, tolerance: float) -> bool:
@@ -270,20 +274,11 @@ class Problem(NewtonProblem):
             self.loss, self.design, eta, columns, n_samples, raise_rare=False
         )
 
-    def curvature_map(self, eta: Rows, columns: Index) -> CurvatureMap:
-        design, loss = self.design, self.loss
-        product = curvature_product(loss, eta)
-        expected = loss.evaluate(eta).expected
-        square = design.cross(expected, columns, runtime=loss.runtime, power=2)
-        first = design.cross(expected, columns, runtime=loss.runtime)
-        # As if risk-set means were the same at all times.
-        diagonal = np.maximum(square - first**2 / max(float(expected.sum()), 1e-300), 0.0)
+    def working_columns(self, columns: Index) -> WorkingColumns:
+        return WorkingColumns.of(self.design, columns, self.loss.runtime)
 
-        def apply(v: Features) -> Features:
-            along = design.product(v, columns, runtime=loss.runtime)
-            return design.cross(product(along), columns, runtime=loss.runtime)
-
-        return apply, diagonal
+    def curvature_map(self, eta: Rows, columns: WorkingColumns) -> CurvatureMap:
+        return CurvatureMap.at(self.loss, columns, eta)
 
     _information_at_rest: ClassVar[tuple[Index, Matrix] | None] = None
     """That of the columns of the last call of `information_at_rest`, if it is this likelihood's."""

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from riskset._errors import DeviceError
 from riskset._messages import Note, Value
 from riskset._types import Features, Index, Matrix
+from riskset.data.working_columns import WorkingColumns
+from riskset.solve.conjugate import conjugate_step
 from riskset.solve.curvature import RIDGE_FACTOR, CurvatureModel, largest
 from riskset.solve.finiteness import ScoreAndInformation
 from riskset.solve.optimality import NewtonProblem, violations
-from riskset.solve.quadratic import conjugate_step, newton_step
+from riskset.solve.quadratic import newton_step
 from riskset.solve.result import Solution
 from riskset.solve.rows import EtaTooWide, RowOperator
 
@@ -27,7 +29,9 @@ MAX_FULL_WORKING_SET = 1024
 MIN_WORKING_SET = 256
 """Size of a first working set, and of what is added to it at once."""
 MAX_MATRIX_COLUMNS = 2048
-"""Without an L1 part, larger working sets have steps by conjugate gradients, without a matrix."""
+"""On larger working sets steps are made by conjugate gradients, without a matrix."""
+MIN_ACCURACY, MAX_ACCURACY = 0.01, 0.1
+"""Of such a step. Far from the minimum its quadratic says little, so less will do."""
 MAX_HALVINGS = 60
 MAX_REST_STEP = 1e-3
 """A coefficient that the last curvature would move by more of its standard error is not at rest."""
@@ -198,6 +202,8 @@ class Minimisation:
             v = self._residuals()
             fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
             most = max(MIN_WORKING_SET, int(np.count_nonzero(working)))
+            if np.count_nonzero(fresh) > MAX_MATRIX_COLUMNS and self._may_map(fresh):
+                most = max(most, MAX_MATRIX_COLUMNS)  # without matrices on the way to so many
             working |= largest(fresh, v, most)
 
     def _first_working_set(self) -> NDArray[np.bool_]:
@@ -229,6 +235,7 @@ class Minimisation:
         objective = self._objective(self.now, self.beta)
         least_residual, n_idle = np.inf, 0
         curvature = np.zeros((0, 0))
+        working = self._working_columns(columns)
         while self.n_iter < self.max_iter:
             v = violations(gradient, beta, l1, l2) / spread
             residual = float(v.max(initial=0.0)) / problem.kkt_scale
@@ -236,11 +243,11 @@ class Minimisation:
                 self.report(self.n_iter, residual)
             if residual <= target and not _may_move(v * spread, curvature, l2):
                 break
-            product = None
-            if q > MAX_MATRIX_COLUMNS and not l1.any():
-                product = problem.curvature_map(rows.home(self.eta), columns)
-            if product is not None:
-                step, image = conjugate_step(product, gradient, beta, l2)
+            if working is not None:
+                along_map = problem.curvature_map(rows.home(self.eta), working)
+                accuracy = float(np.clip(np.sqrt(residual), MIN_ACCURACY, MAX_ACCURACY))
+                step = conjugate_step(along_map, gradient, beta, l1, l2, accuracy)
+                image = np.zeros(0)
             else:
                 is_cold = self.n_iter == 0 and not self.warm
                 curvature = self.model.at(columns, self.eta, self.now, residual, is_cold=is_cold)
@@ -275,6 +282,17 @@ class Minimisation:
                 self.model.learn(share * step, share * image, before - gradient)
         self.gradient = self.gradient.copy()
         self.gradient[columns] = gradient
+
+    def _may_map(self, columns: Index | NDArray[np.bool_]) -> bool:
+        """Whether steps need no matrix if working sets are large."""
+        # A device makes a matrix, too, in less time than the host applies the map.
+        return self.problem.has_map and (self.rows.has_last_word or not self.l1[columns].any())
+
+    def _working_columns(self, columns: Index) -> WorkingColumns | None:
+        """Columns to apply the curvature with, if they are too many for a matrix."""
+        if columns.size <= MAX_MATRIX_COLUMNS or not self._may_map(columns):
+            return None
+        return self.problem.working_columns(columns)
 
     def _recent_spread(self, columns: Index) -> Features:
         """Spreads at the last certificate, which are good enough for the way to the next."""

@@ -2,17 +2,14 @@
 
 import numpy as np
 import scipy.linalg as sla
-from scipy.sparse.linalg import LinearOperator, cg
 
 from riskset._types import Features, Matrix
 from riskset.kernels import descent_cpu as kernels
-from riskset.solve.optimality import CurvatureMap
 
-__all__ = ["conjugate_step", "newton_step"]
+__all__ = ["newton_step"]
 
 MAX_SWEEPS = 30
 MAX_ROUNDS = 20
-CG_TOLERANCE = 0.02
 
 
 def newton_step(
@@ -85,25 +82,3 @@ def _solve_free(
         at_zero = free[crossing <= reach]
         step[at_zero] = -beta[at_zero]
     image[:] = curvature @ step
-
-
-def conjugate_step(
-    curvature: CurvatureMap, gradient: Features, beta: Features, l2: Features
-) -> tuple[Features, Features]:
-    """Newton step without an L1 part by preconditioned conjugate gradients.
-
-    For many columns: memory O(n + q) and a few dozen passes over the data, where a matrix would
-    take q^2. Returns the step, and an empty image.
-    """
-    product, diagonal = curvature
-    diagonal = diagonal + l2
-    diagonal[diagonal <= 0.0] = 1.0
-    shape = (gradient.size, gradient.size)
-    step, _ = cg(
-        LinearOperator(shape, matvec=lambda v: product(v) + l2 * v, dtype=np.float64),
-        gradient - l2 * beta,
-        rtol=CG_TOLERANCE,
-        maxiter=200,
-        M=LinearOperator(shape, matvec=lambda v: v / diagonal, dtype=np.float64),
-    )
-    return step, np.zeros(0)

@@ -1,0 +1,108 @@
+"""Steps of a Newton method on working sets that are too large for a matrix.
+
+The curvature is a map: a product costs a pass over rows and columns. Conjugate gradients minimise
+the penalised quadratic over the coordinates that are not at zero; those that would change sign end
+at zero, and the next round has the coordinates whose conditions are violated then. So do Byrd,
+Chin, Nocedal & Oztoprak (2016), Mathematical Programming 157, 375-396,
+doi:10.1007/s10107-015-0941-y.
+"""
+
+import numpy as np
+
+from riskset._types import Features
+from riskset.model.curvature_map import CurvatureMap
+
+__all__ = ["conjugate_step"]
+
+MAX_ROUNDS = 8
+MAX_HALVINGS = 6
+MAX_PRODUCTS = 200
+"""In one round."""
+ROUND_ACCURACY = 0.1
+"""A round ends when slopes are smaller by so much: it is time to look who changes sign."""
+MAX_BEND = 1.8
+"""A move is made whole up to this curvature along it per slope; one of 2 would gain nothing."""
+
+
+def conjugate_step(
+    curvature: CurvatureMap,
+    gradient: Features,
+    beta: Features,
+    l1: Features,
+    l2: Features,
+    accuracy: float,
+) -> Features:
+    r"""Minimise the quadratic of `descent_ref.minimise_quadratic`, without a box, roughly.
+
+    The slopes that are left are smaller than those at the start by `accuracy`, in the norm
+    :math:`\sqrt{s' D^{-1} s}` with the diagonal D. Returns the step (q,).
+    """
+    diagonal = curvature.diagonal + l2
+    diagonal[diagonal <= 0.0] = 1.0
+    step, pull = np.zeros(beta.size), gradient - l2 * beta
+    refused = np.zeros(beta.size, dtype=bool)
+    goal = -1.0
+    for _ in range(MAX_ROUNDS):
+        now = beta + step
+        at_zero = np.where(np.abs(pull) > l1, np.sign(pull), 0.0)
+        sign = np.where(now != 0.0, np.sign(now), at_zero)
+        may_move = (sign != 0.0) | (l1 == 0.0)
+        slope = np.where(may_move, pull - l1 * sign, 0.0)
+        goal = accuracy * _size(slope, diagonal) if goal < 0.0 else goal
+        if _size(slope, diagonal) <= goal:
+            break
+        if _size(slope[~refused], diagonal[~refused]) <= goal:
+            refused[:] = False
+        free = np.flatnonzero(may_move & ~refused)
+        end = max(ROUND_ACCURACY * _size(slope[free], diagonal[free]), goal)
+        whole = np.zeros(beta.size)
+        whole[free] = _conjugate_gradients(
+            curvature.some(free), l2[free], diagonal[free], slope[free],
+            0.9 * (end if l1.any() else goal),
+        )  # fmt: skip
+        for halving in range(MAX_HALVINGS):
+            move = 0.5**halving * whole
+            crossing = (l1 > 0.0) & ((now + move) * sign < 0.0)
+            move[crossing] = -now[crossing]
+            image = curvature(move) + l2 * move
+            gain, bend = float(slope @ move), float(move @ image)
+            if bend <= MAX_BEND * gain:
+                break
+        # Who would leave zero to the other side waits until the others have moved.
+        refused |= crossing & (now == 0.0)
+        if bend <= MAX_BEND * gain:
+            step += move
+            step[crossing] = -beta[crossing]
+            pull -= image
+    return step
+
+
+def _size(slope: Features, diagonal: Features) -> float:
+    return float(np.sqrt((slope**2 / diagonal).sum()))
+
+
+def _conjugate_gradients(
+    curvature: CurvatureMap, l2: Features, diagonal: Features, slope: Features, tolerance: float
+) -> Features:
+    """Solution of the equations ``(B + diag(l2)) move = slope``, roughly.
+
+    Hestenes & Stiefel (1952), doi:10.6028/jres.049.044, with the diagonal as preconditioner.
+    """
+    move = np.zeros(slope.size)
+    left = slope.copy()
+    scaled = left / diagonal
+    direction, size = scaled.copy(), float(left @ scaled)
+    for _ in range(MAX_PRODUCTS):
+        bent = curvature(direction) + l2 * direction
+        bend = float(direction @ bent)
+        if bend <= 0.0:
+            break
+        share = size / bend
+        move += share * direction
+        left -= share * bent
+        scaled = left / diagonal
+        before, size = size, float(left @ scaled)
+        if size <= tolerance**2:
+            break
+        direction = scaled + (size / before) * direction
+    return move
