@@ -3,8 +3,8 @@
 The curvature is a map: a product costs a pass over rows and columns. Conjugate gradients minimise
 the penalised quadratic over the coordinates that are not at zero; those that would change sign end
 at zero, and the next round has the coordinates whose conditions are violated then. So do Byrd,
-Chin, Nocedal & Oztoprak (2016), Mathematical Programming 157, 375-396,
-doi:10.1007/s10107-015-0941-y.
+Chin, Nocedal & Oztoprak (2016), Mathematical Programming 159, 435-467,
+doi:10.1007/s10107-015-0965-3.
 """
 
 import numpy as np

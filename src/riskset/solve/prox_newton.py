@@ -30,7 +30,7 @@ MIN_WORKING_SET = 256
 """Size of a first working set, and of what is added to it at once."""
 MAX_MATRIX_COLUMNS = 2048
 """On larger working sets steps are made by conjugate gradients, without a matrix."""
-MIN_ACCURACY, MAX_ACCURACY = 0.01, 0.1
+MIN_ACCURACY, MAX_ACCURACY = 0.01, 0.3
 """Of such a step. Far from the minimum its quadratic says little, so less will do."""
 MAX_HALVINGS = 60
 MAX_REST_STEP = 1e-3
@@ -245,7 +245,9 @@ class Minimisation:
                 break
             if working is not None:
                 along_map = problem.curvature_map(rows.home(self.eta), working)
-                accuracy = float(np.clip(np.sqrt(residual), MIN_ACCURACY, MAX_ACCURACY))
+                accuracy = max(
+                    MIN_ACCURACY, min(MAX_ACCURACY, residual**0.5), target / residual / 5
+                )
                 step = conjugate_step(along_map, gradient, beta, l1, l2, accuracy)
                 image = np.zeros(0)
             else:

@@ -1,0 +1,102 @@
+"""Steps without a matrix: the penalised quadratic is minimised, and fits end where others do."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from riskset._runtime import Runtime
+from riskset.data import working_columns
+from riskset.data.working_columns import WorkingColumns
+from riskset.model.cox import CoxLoss
+from riskset.model.curvature_map import CurvatureMap
+from riskset.solve import prox_newton
+from riskset.solve.conjugate import conjugate_step
+from riskset.solve.fit import fit_by_newton
+from riskset.solve.optimality import violations
+from solve.problems import random_problem, sparse_problem
+from storages import Store, as_sparse, each_storage
+
+RUNTIME = Runtime(2)
+
+
+@each_storage
+@pytest.mark.parametrize("n_rows", [300, 9_000])
+def test_working_columns_are_those_of_the_design(store: Store, n_rows: int) -> None:
+    rng = np.random.default_rng(n_rows)
+    x = (rng.random((n_rows, 12)) < np.geomspace(0.001, 0.6, 12)) * 1.0
+    x[:, 3:6] *= rng.normal(size=(n_rows, 3))
+    x[:, 6] = rng.normal(size=n_rows)
+    design, columns = store(x), np.array([0, 2, 3, 4, 6, 7, 9, 10, 11])
+    r, v = rng.normal(size=n_rows), rng.normal(size=columns.size)
+    v[2] = 0.0
+    working = WorkingColumns.of(design, columns, RUNTIME)
+    kept = np.array([1, 2, 4, 5, 8])
+    for own, at in ((working, columns), (working.some(kept), columns[kept])):
+        w = v[: at.size]
+        assert_allclose(own.product(w), design.product(w, at, runtime=RUNTIME), atol=1e-12)
+        assert_allclose(own.cross(r), design.cross(r, at, runtime=RUNTIME), atol=1e-11)
+        assert_allclose(own.moments(r), design.moments(r, at, runtime=RUNTIME), atol=1e-10)
+
+
+def test_rare_columns_lie_in_large_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    x = (rng.random((50_000, 6)) < [0.0005, 0.3, 0.001, 0.2, 0.0, 0.002]) * 1.0
+    design, columns, r = as_sparse(x), np.arange(6), rng.normal(size=50_000)
+    shifts = []
+    for blocks in (working_columns.MIN_BLOCKS, 1):
+        monkeypatch.setattr(working_columns, "MIN_BLOCKS", blocks)
+        working = WorkingColumns.of(design, columns, RUNTIME)
+        shifts.append([part.shift for part, _, _ in working.parts])
+        assert_allclose(working.cross(r), x.T @ r, atol=1e-9)
+    assert shifts == [[12, 13], [12, 15]]
+
+
+@pytest.mark.parametrize("accuracy", [0.3, 0.01])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_quadratic_is_minimised(seed: int, accuracy: float) -> None:
+    problem, rng = sparse_problem(seed), np.random.default_rng(seed)
+    design, loss, columns = problem.design, problem.loss, np.arange(problem.l1.size)
+    scale = design.scale
+    beta = rng.normal(size=columns.size) * (rng.random(columns.size) < 0.5) * 0.3
+    l1 = problem.l1 / scale * (rng.random(columns.size) < 0.9)
+    l2 = np.full(columns.size, rng.choice([1e-3, 1.0]))
+    eta = design.product(beta, runtime=RUNTIME)
+    gradient = design.cross(loss.evaluate(eta).residual, runtime=RUNTIME)
+    working = WorkingColumns.of(design, columns, RUNTIME)
+    curvature = CurvatureMap.at(CoxLoss(problem.outcome, "breslow", RUNTIME), working, eta)
+    step = conjugate_step(curvature, gradient, beta, l1, l2, accuracy)
+    size = np.sqrt(curvature.diagonal + l2)
+    before = violations(gradient, beta, l1, l2) / size
+    after = violations(gradient - curvature(step), beta + step, l1, l2) / size
+    assert np.linalg.norm(after) <= 2 * accuracy * np.linalg.norm(before)
+    assert ((beta + step) == 0)[l1 > 0].any()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_fits_end_where_those_with_a_matrix_do(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    problem = random_problem(seed)
+    if problem is None or problem.free.any():
+        return
+    args = (problem.design, problem.loss, problem.l1, problem.l2)
+    by_matrix = fit_by_newton(*args, tol=1e-8)
+    monkeypatch.setattr(prox_newton, "MAX_MATRIX_COLUMNS", 0)
+    by_map = fit_by_newton(*args, tol=1e-8)
+    assert by_map.status == by_matrix.status == "converged"
+    assert problem.kkt(by_map.coef) <= 1e-7
+    assert_allclose(by_map.objective, by_matrix.objective, rtol=1e-10)
+
+
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prox_newton, "MAX_MATRIX_COLUMNS", 4)
+    problem = sparse_problem(2, n=30_000, p=40)
+    coefs = [
+        fit_by_newton(
+            problem.design,
+            CoxLoss(problem.outcome, "breslow", Runtime(n_threads)),
+            4 * problem.l1,
+            problem.l2,
+        ).coef
+        for n_threads in (1, 3)
+    ]
+    assert coefs[0].any()
+    assert coefs[0].tobytes() == coefs[1].tobytes()
