@@ -3,13 +3,14 @@
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 import typer
 
 from riskset.bench.record import read_csv
+from riskset.bench.works import DENSE, SCALING, WorkKind, reference
 from riskset.cli.bench import bench as bench_app
 from riskset.cli.main import main
 
@@ -60,6 +61,7 @@ def test_quiet(bench: Callable[..., tuple[int, str, str]]) -> None:
         (("fusion", "--device", "tpu"), "--device must be 'cpu' or 'cuda', but it is 'tpu'"),
         (("cohort", "--columns", 0), "--columns must be"),
         (("fixed", "--out", "file"), "it is a file"),
+        (("dense", "--work", "fit:10"), "--work must be like fit:100000x20, but 'fit:10' was"),
     ],
 )
 def test_refusals(
@@ -71,6 +73,20 @@ def test_refusals(
     assert said in err
     assert out == ""
     assert [p.name for p in Path().iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("kinds", [DENSE, SCALING], ids=["dense", "scaling"])
+def test_the_page_lists_every_kind_of_work(kinds: Mapping[str, WorkKind]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text("utf-8")
+    assert reference(kinds) in page
+
+
+def test_works_are_chosen(bench: Callable[..., tuple[int, str, str]]) -> None:
+    work = ("--work", "fit:200x3", "--work", "path:30x40x3")
+    code, out, err = bench("dense", *work, "--threads", 1, "--repeats", 1)
+    assert (code, err) == (0, "")
+    assert "riskset path; 1 threads" in out
+    assert [r.step for r in read_csv(Path("riskset-bench/dense.csv"))] == ["fit", "path"]
 
 
 def test_the_page_names_every_experiment_and_option() -> None:

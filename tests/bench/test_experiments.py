@@ -16,16 +16,18 @@ from riskset.bench.case import Case
 from riskset.bench.ceilings import Ceilings
 from riskset.bench.cohort import CohortBenchmark
 from riskset.bench.crossval import CrossValidate
-from riskset.bench.dense import Dense, DenseCase
+from riskset.bench.dense import VARIANTS, Dense, DenseCase
 from riskset.bench.experiment import STRENGTH, Experiment, run
 from riskset.bench.fixed import Fixed
 from riskset.bench.fusion import DEVICES, FORMS, Fusion
 from riskset.bench.fusion_kernels import Vectors
 from riskset.bench.proximal import Accelerated
 from riskset.bench.record import BenchmarkRecord, read_csv
-from riskset.bench.scaling import Scaling
+from riskset.bench.rows import VALUES, _observed
+from riskset.bench.scaling import STRENGTHS, VARIED, Scaling
 from riskset.bench.solvers import METHODS, CountedDesign, Solvers
 from riskset.bench.study import StudyBenchmark
+from riskset.bench.works import DENSE, SCALING, ChosenWork, default_works
 from riskset.model.penalty import L1
 from riskset.solve.fit import fit_by_newton
 
@@ -290,31 +292,68 @@ def test_loops_do_what_they_are_said_to_do() -> None:
 
 
 @pytest.mark.slow
-def test_scaling(tmp_path: Path) -> None:
+def test_one_fit_of_growing_size(tmp_path: Path) -> None:
     small = Scaling(
-        rows=300, columns=5, density=0.2, factors=(0.5, 1.0), shares=(0.5, 1.0), repeats=1
-    )
-    records = ran(small, tmp_path)
-    assert {r.note for r in records} == {"threads", "rows", "columns", "density", "events"}
-    varied = {r.note: [] for r in records}
-    for r in records:
-        varied[r.note].append(r)
-    assert [r.n_rows for r in varied["rows"]] == [150, 300]
-    assert [r.n_columns for r in varied["columns"]] == [2, 5]
-    assert [r.n_entries for r in varied["density"]] == [5 * 30, 5 * 60]
-    few, all_events = (r.n_events for r in varied["events"])
+        works=[f"by-{what}:300x5" for what in ("threads", "rows", "columns", "density", "events")],
+        density=0.2, factors=(0.5, 1.0), shares=(0.5, 1.0), repeats=1,
+    )  # fmt: skip
+    varied = defaultdict(list)
+    for r in ran(small, tmp_path):
+        assert r.kkt is not None
+        assert r.kkt <= 1e-8
+        varied[r.step].append(r)
+    assert [r.n_rows for r in varied["by-rows"]] == [150, 300]
+    assert [r.n_columns for r in varied["by-columns"]] == [2, 5]
+    assert [r.n_entries for r in varied["by-density"]] == [5 * 30, 5 * 60]
+    few, all_events = (r.n_events for r in varied["by-events"])
     assert few < 0.7 * all_events
-    assert all(r.kkt is not None and r.kkt <= 1e-8 for r in records)
+    assert len(varied["by-threads"]) >= 1
+
+
+def test_scaling(tmp_path: Path) -> None:
+    works = ["fit:300x5", "finegray:300x5", "l1:2@300x40", "l2:300x40", "propensity:300x20",
+             "concordance:300", "survival:300x3", "kaplan-meier:300"]  # fmt: skip
+    records = ran(Scaling(works=works, threads=(1,), density=0.2, repeats=1), tmp_path)
+    assert [r.step for r in records] == [work.partition(":")[0] for work in works]
+    of = {r.step: r for r in records}
+    for step in ("fit", "finegray", "l1", "l2"):
+        assert of[step].kkt is not None
+        assert of[step].kkt <= 1e-8
+    assert (of["l1"].l1, of["l1"].l2) == (2.0, None)
+    assert (of["l2"].l1, of["l2"].l2) == (0.0, 1.0)
+    assert of["propensity"].note.endswith("penalties")
+    rows = _observed(300, 123)
+    y = rs.Surv(rows["time"], rows["event"])
+    score = float(rs.metrics.concordance(y, rows["score"]))
+    assert of["concordance"].note == f"{score:.6f}"
+    assert of["kaplan-meier"].note.count(", ") == of["survival"].note.count(", ") == 4
 
 
 def test_dense(tmp_path: Path) -> None:
-    records = ran(Dense(works=("300x5", "40x60x6"), threads=(1, 2), repeats=1), tmp_path)
+    fits = ("fit", "errors", "ties", "efron", "late", "robust")
+    paths = ("path", "net", "finegray", "crossval")
+    works = [*(f"{kind}:300x5" for kind in fits), *(f"{kind}:40x60x6" for kind in paths)]
+    records = ran(Dense(works=works, threads=(1, 2), repeats=1), tmp_path)
     assert [(r.step, r.threads) for r in records] == [
-        ("fit", 1), ("fit", 2), ("path", 1), ("path", 2)
-    ]  # fmt: skip
+        (kind, threads) for kind in (*fits, *paths) for threads in (1, 2)
+    ]
     agree(records, 1e-7)
-    assert all(r.kkt is not None and r.kkt <= 1e-8 for r in records)
-    assert [r.n_entries for r in records] == [1500, 1500, 2400, 2400]
+    assert all(r.kkt is not None and r.kkt <= 1e-8 for r in records if r.step != "crossval")
+    assert [r.n_entries for r in records] == [1500] * 12 + [2400] * 8
+    assert all(r.l1 == r.l2 for r in records if r.step == "net")
+    assert "paths" in records[-1].note
+
+
+def test_every_kind_of_work_is_measured() -> None:
+    assert list(VARIANTS) == list(DENSE)
+    assert {*VALUES, *VARIED, *STRENGTHS, "fit", "finegray", "propensity"} == set(SCALING)
+    for kinds in (DENSE, SCALING):
+        works = [work for text in default_works(kinds) for work in ChosenWork.parse(text, kinds)]
+        assert len(works) == sum(len(kind.works) for kind in kinds.values())
+        assert (
+            ChosenWork.parse(next(iter(kinds)), kinds)
+            == works[: len(next(iter(kinds.values())).works)]
+        )
 
 
 def test_a_dense_case_is_judged_as_it_is_fitted() -> None:
@@ -326,15 +365,18 @@ def test_a_dense_case_is_judged_as_it_is_fitted() -> None:
     judged = case.judge(fitted.coef_, penalty)
     assert judged.objective == pytest.approx(fitted.objective_, rel=1e-12)
     assert judged.kkt <= 1e-8
-    few = case.judge_path(np.array([np.zeros(4), fitted.coef_]), [2.0, 2.0])
+    few = case.judge_path(np.array([np.zeros(4), fitted.coef_]), [penalty, penalty])
     assert few.objective == judged.objective
     assert few.kkt == case.judge(np.zeros(4), penalty).kkt
 
 
-@pytest.mark.parametrize("text", ["100", "0x5", "10x5x0x1", "axb"])
-def test_a_dense_problem_needs_rows_and_columns(text: str) -> None:
-    with pytest.raises(rs.InputError, match=f"`works` must be like .*{text!r} was given"):
+@pytest.mark.parametrize(
+    "text", ["100x5", "fit:0x5", "fit:10x5x1", "path:10x5", "fit:axb", "x:1x1"]
+)
+def test_a_work_is_a_kind_and_a_size(text: str) -> None:
+    with pytest.raises(rs.InputError, match=f"`works` must be like .*{text!r} was given") as error:
         list(Dense(works=(text,)).records(lambda share, detail: None))
+    assert "path:ROWSxCOLUMNSxSTRENGTHS" in str(error.value)
 
 
 def test_the_paper_s_strength() -> None:

@@ -1,15 +1,17 @@
 """A simulated problem, and the judge of every answer to it."""
 
 import functools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from riskset._runtime import Runtime
-from riskset._types import AnyArray, Features, Matrix
+from riskset._types import AnyArray, Features, Matrix, Rows
 from riskset._version import __version__
 from riskset.bench.measure import measure, processor
 from riskset.bench.record import BenchmarkRecord
@@ -22,11 +24,20 @@ from riskset.model.censoring import CensoringDistribution
 from riskset.model.cox import CoxLoss
 from riskset.model.finegray import FineGrayLoss
 from riskset.model.loss import Loss
-from riskset.model.penalty import L1, Penalty
+from riskset.model.penalty import L1, L2, ElasticNet, Penalty
 from riskset.simulate import Simulation, simulate_cox, simulate_finegray
 from riskset.solve.optimality import Problem, in_stored_units
 
-__all__ = ["ESTIMATORS", "MODELS", "SELECTORS", "Case", "Judged", "called", "warm_up"]
+__all__ = [
+    "ESTIMATORS",
+    "MODELS",
+    "SELECTORS",
+    "Case",
+    "Judged",
+    "called",
+    "penalty_of",
+    "warm_up",
+]
 
 ESTIMATORS: Mapping[str, type[Cox] | type[FineGray]] = {"cox": Cox, "finegray": FineGray}
 SELECTORS: Mapping[str, type[CoxCV] | type[FineGrayCV]] = {"cox": CoxCV, "finegray": FineGrayCV}
@@ -52,12 +63,17 @@ class Case:
     cohort : Simulation
     names : tuple of str or None
         Of the covariates.
+    ties : "breslow" or "efron"
+    entry : (n,) float64 or None
+        Times of late entry.
     """
 
     model: str
     cohort: Simulation
     names: tuple[str, ...] | None = None
     experiment: str = field(kw_only=True)
+    ties: Literal["breslow", "efron"] = field(default="breslow", kw_only=True)
+    entry: Rows | None = field(default=None, kw_only=True)
 
     @classmethod
     def draw(
@@ -87,10 +103,15 @@ class Case:
         """How long that took."""
         return self._built[1]
 
+    @property
+    def X(self) -> AnyArray | Design:
+        """What a fit starts from."""
+        return self.design
+
     @functools.cached_property
     def y(self) -> AnyArray:
         """Times and events."""
-        return Surv(self.cohort.time, self.cohort.event)
+        return Surv(self.cohort.time, self.cohort.event, self.entry)
 
     @property
     def estimator(self) -> type[Cox] | type[FineGray]:
@@ -99,11 +120,11 @@ class Case:
 
     @functools.cached_property
     def loss(self) -> Loss:
-        """The log partial likelihood, with Breslow's ties."""
-        outcome = Outcome.build(self.cohort.time, self.cohort.event, cause=1)
+        """The log partial likelihood."""
+        outcome = Outcome.build(self.cohort.time, self.cohort.event, entry=self.entry, cause=1)
         runtime = Runtime.select("cpu")
         if self.model == "cox":
-            return CoxLoss(outcome, "breslow", runtime)
+            return CoxLoss(outcome, self.ties, runtime)
         return FineGrayLoss(outcome, CensoringDistribution.estimate(outcome), runtime)
 
     @functools.cached_property
@@ -129,10 +150,40 @@ class Case:
             int(np.count_nonzero(coef)),
         )
 
-    def judge_path(self, coefs: Matrix, strengths: Sequence[float] | Features) -> Judged:
-        """That of the last of several L1 strengths, with the largest KKT residual of all."""
-        each = [self.judge(b, L1(float(s))) for b, s in zip(coefs, strengths, strict=True)]
+    def judge_path(self, coefs: Matrix, penalties: Sequence[Penalty | None]) -> Judged:
+        """That of the last of several penalties, with the largest KKT residual of all."""
+        each = [self.judge(b, penalty) for b, penalty in zip(coefs, penalties, strict=True)]
         return each[-1]._replace(kkt=max(one.kkt for one in each))
+
+    def fitted(
+        self,
+        penalty: Penalty | None,
+        *,
+        threads: int,
+        tol: float,
+        repeats: int = 1,
+        enough: float = math.inf,
+        then: Callable[[Any], object] = lambda model: None,
+        options: Mapping[str, Any] = MappingProxyType({}),
+        **known: Any,
+    ) -> BenchmarkRecord:
+        """How long a fit takes, and what it is worth; `then` is asked of the model, too."""
+        ties: dict[str, Any] = {} if self.ties == "breslow" else {"ties": self.ties}
+        model = self.estimator(
+            penalty, tol=tol, n_threads=threads, max_iter=1000, **ties, **options
+        )
+        done = measure(lambda: then(model.fit(self.X, self.y)), repeats, enough)
+        l1, l2 = (0.0, 0.0) if penalty is None else (penalty.l1, penalty.l2)
+        facts: dict[str, Any] = {
+            "threads": threads,
+            "l1": l1,
+            "l2": l2 or None,
+            "tol": tol,
+            "note": "" if model.status_ == "converged" else model.status_,
+        }
+        return self.record(
+            **(facts | known), **done.times, **self.judge(model.coef_, penalty)._asdict()
+        )
 
     @property
     def n_entries(self) -> int:
@@ -159,6 +210,15 @@ class Case:
             "processor": processor(),
         }
         return BenchmarkRecord(**(facts | known))
+
+
+def penalty_of(l1: float, l2: float = 0.0) -> Penalty | None:
+    """None without a strength."""
+    if l1 > 0 and l2 > 0:
+        return ElasticNet(l1=l1, l2=l2)
+    if l2 > 0:
+        return L2(l2)
+    return L1(l1) if l1 > 0 else None
 
 
 def called(device: str) -> str:

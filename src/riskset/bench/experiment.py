@@ -1,22 +1,27 @@
 """What all experiments have in common, and how one is run."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
+from riskset._runtime import available_threads
+from riskset.bench.case import Case
 from riskset.bench.measure import machine
 from riskset.bench.peers import Peers
 from riskset.bench.record import BenchmarkRecord, markdown, with_gaps, write_csv
+from riskset.bench.works import ChosenWork, WorkKind, default_works
 from riskset.data.writers import replacing
 from riskset.plot import Figure
 
-__all__ = ["STRENGTH", "TOL", "VARIANCE", "Experiment", "ProgressCall", "run"]
+__all__ = ["STRENGTH", "TOL", "VARIANCE", "Experiment", "ProgressCall", "WorkExperiment", "run"]
 
 VARIANCE = 1.414
 """Of the Laplace prior in the paper's scripts. Its text says gamma = sqrt(2); the scripts count."""
 STRENGTH = (2 / VARIANCE) ** 0.5
 TOL = 1e-8
+ENOUGH_SECONDS = 15.0
+"""What took as long in all is not repeated any more."""
 
 ProgressCall = Callable[[float, str], None]
 """Called with the share of the work that is done, and what comes next."""
@@ -39,6 +44,60 @@ class Experiment(Protocol):
     @property
     def peers(self) -> Peers | None:
         """Other programs that take part."""
+
+
+@dataclass(frozen=True)
+class WorkExperiment:
+    """The options of an experiment with several kinds of work; none given: all by default."""
+
+    name: ClassVar[str]
+    kinds: ClassVar[Mapping[str, WorkKind]]
+
+    works: Sequence[str] = ()
+    threads: Sequence[int] = ()
+    repeats: int = 3
+    seed: int = 123
+    tight: bool = False
+    peers: Peers | None = None
+
+    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
+        """One work after the other."""
+        texts = tuple(self.works) or default_works(self.kinds)
+        works = [work for text in texts for work in ChosenWork.parse(text, self.kinds)]
+        self.warm_up()
+        for k, work in enumerate(works):
+            progress(k / len(works), str(work))
+            yield from self.measured(work)
+
+    def warm_up(self) -> None:
+        """Have all kernels compiled, or loaded, by work that is not measured."""
+        raise NotImplementedError
+
+    def measured(self, work: ChosenWork) -> Iterator[BenchmarkRecord]:
+        """Ours, then those of the peers."""
+        raise NotImplementedError
+
+    @property
+    def counts(self) -> Sequence[int]:
+        """Numbers of threads."""
+        every = available_threads()
+        return tuple(self.threads) or tuple(sorted({1, min(2, every), every}))
+
+    @property
+    def timing(self) -> Mapping[str, Any]:
+        """How often something is measured: what takes long is not repeated."""
+        return {"repeats": self.repeats, "enough": ENOUGH_SECONDS}
+
+    def beside(self, case: Case, l1: float, **asked: Any) -> Iterator[BenchmarkRecord]:
+        """The peers on the same problem, at their own tolerances and, if asked for, at tight ones.
+
+        `asked`: see `Peers.records`.
+        """
+        if self.peers is None:
+            return
+        for is_tight in (False, True)[: 1 + self.tight]:
+            options = asked if is_tight else asked | {"has_default_tolerance": 1}
+            yield from self.peers.records(case, l1, threads=self.counts, **options)
 
 
 @dataclass(frozen=True)

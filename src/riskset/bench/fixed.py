@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,27 +77,14 @@ class Fixed:
         )  # fmt: skip
 
     def _fits(self, case: Case, penalty: L1 | None, solver: str) -> Iterator[BenchmarkRecord]:
-        options: dict[str, Any] = {
-            "penalty": penalty,
-            "tol": TOL,
-            "solver": solver,
-            "max_iter": 1000,
-            "device": self.device,
-        }
-        warm_up(case.model, **options)
+        options: dict[str, Any] = {"solver": solver, "device": self.device}
+        warm_up(case.model, penalty=penalty, **options)
+        tool = called(self.device) + ("" if solver == "newton" else f" {solver}")
         for threads in self._threads:
-            model = case.estimator(n_threads=threads, **options)
-            done = measure(partial(model.fit, case.design, case.y), self.repeats)
-            yield case.record(
-                tool=called(self.device) + ("" if solver == "newton" else f" {solver}"),
-                threads=threads,
-                l1=self.strength,
-                tol=TOL,
-                prepare=case.seconds_to_build,
-                note="" if model.status_ == "converged" else model.status_,
-                **done.times,
-                **case.judge(model.coef_, penalty)._asdict(),
-            )
+            yield case.fitted(
+                penalty, threads=threads, tol=TOL, repeats=self.repeats, options=options,
+                tool=tool, prepare=case.seconds_to_build,
+            )  # fmt: skip
 
     def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
         """Seconds against rows, one panel for each model."""

@@ -57,8 +57,8 @@ class Measurement(Generic[T]):
         }
 
 
-def measure(work: Callable[[], T], repeats: int = 1) -> Measurement[T]:
-    """Do it several times, and look at the memory of the first."""
+def measure(work: Callable[[], T], repeats: int = 1, enough: float = math.inf) -> Measurement[T]:
+    """Do it several times, or for `enough` seconds, and look at the memory of the first."""
     before = _resident("VmRSS") if _forget_peak() else None
     taken = []
     peak: float | None = None
@@ -68,6 +68,8 @@ def measure(work: Callable[[], T], repeats: int = 1) -> Measurement[T]:
         taken.append(time.perf_counter() - start)
         if k == 0 and before is not None:
             peak = max(0.0, _resident("VmHWM") - before)
+        if sum(taken) >= enough:
+            break
     return Measurement(result, statistics.median(taken), min(taken), max(taken), peak)
 
 

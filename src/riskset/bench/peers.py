@@ -10,19 +10,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from riskset._types import Features
-from riskset.bench.case import Case
+from riskset._types import AnyArray, Features, Rows
+from riskset.bench.case import Case, penalty_of
 from riskset.bench.record import BenchmarkRecord
-from riskset.model.penalty import L1
 
-__all__ = ["PEERS", "Absent", "Peer", "Peers"]
+__all__ = ["OFFERS", "PEERS", "Absent", "Computed", "Peer", "Peers"]
 
 HERE = Path(__file__).parent / "peer_scripts"
 MEMORY_SHARE = 0.8
@@ -38,13 +37,15 @@ class Peer:
     language : "Python" or "R"
     models : tuple of str
     penalties : tuple of str
-        "l1", "none".
+        "l1", "l2", "net" (both), "none".
     selects : bool
         Whether it chooses the penalty by cross-validation with a held-out likelihood.
     threads : bool
         Whether a fit can use several.
-    has_paths : bool
-        Whether it solves a sequence of L1 penalties.
+    offers : tuple of str
+        What else it can, of `OFFERS`.
+    values : tuple of str
+        What it computes besides fits; see `Peers.values`.
     """
 
     language: str
@@ -52,31 +53,62 @@ class Peer:
     penalties: tuple[str, ...] = ("l1", "none")
     selects: bool = False
     threads: bool = False
-    has_paths: bool = False
+    offers: tuple[str, ...] = ("breslow",)
+    values: tuple[str, ...] = ()
 
-    def refuses(self, model: str, l1: float | None, is_path: bool = False) -> str | None:
-        """Why it cannot do this, if so; `l1` None is a selection."""
-        if is_path and not self.has_paths:
-            return "has no paths"
+    def refuses(
+        self, model: str, l1: float | None, l2: float = 0.0, needs: Iterable[str] = ()
+    ) -> str | None:
+        """Why it cannot do this, if so; `l1` None is a selection, `needs` are of `OFFERS`."""
+        missing = [need for need in needs if need not in self.offers]
+        if missing:
+            return f"has no {OFFERS[missing[0]]}"
         if model not in self.models:
             return "has no Fine-Gray model" if model == "finegray" else "has no Cox model"
         if l1 is None:
             return None if self.selects else "selects no penalty by held-out likelihood"
-        if l1 > 0 and "l1" not in self.penalties:
-            return "has no L1 penalty"
-        if l1 == 0 and "none" not in self.penalties:
-            return "always penalises"
-        return None
+        if l1 == 0 and l2 == 0:
+            return None if "none" in self.penalties else "always penalises"
+        kind = "l1" if l2 == 0 else "net" if l1 > 0 else "l2"
+        return None if kind in self.penalties else f"has no {PENALTY_NAMES[kind]} penalty"
 
+
+OFFERS: Mapping[str, str] = {
+    "paths": "paths",
+    "breslow": "method of Breslow for ties",
+    "efron": "method of Efron for ties",
+    "late": "late entry",
+    "robust": "robust standard errors",
+}
+PENALTY_NAMES = {"l1": "L1", "l2": "L2", "net": "elastic net"}
 
 PEERS: Mapping[str, Peer] = {
-    "scikit-survival": Peer("Python", has_paths=True),
+    "scikit-survival": Peer(
+        "Python",
+        penalties=("l1", "net", "none"),
+        offers=("paths", "breslow", "efron"),
+        values=("concordance", "kaplan-meier"),
+    ),
     "skglm": Peer("Python", penalties=("l1",)),
-    "adelie": Peer("Python", threads=True, has_paths=True),
-    "lifelines": Peer("Python"),
-    "statsmodels": Peer("Python"),
-    "glmnet": Peer("R", penalties=("l1",), has_paths=True),
-    "survival": Peer("R", penalties=("none",)),
+    "adelie": Peer(
+        "Python",
+        penalties=("l1", "l2", "net", "none"),
+        threads=True,
+        offers=("paths", "breslow", "efron", "late"),
+    ),
+    "lifelines": Peer(
+        "Python",
+        offers=("efron", "late", "robust"),
+        values=("concordance", "kaplan-meier", "survival"),
+    ),
+    "statsmodels": Peer("Python", offers=("breslow", "efron", "late")),
+    "glmnet": Peer("R", penalties=("l1", "l2", "net"), offers=("paths", "breslow", "late")),
+    "survival": Peer(
+        "R",
+        penalties=("none",),
+        offers=("breslow", "efron", "late", "robust"),
+        values=("concordance", "kaplan-meier"),
+    ),
     "fastcmprsk": Peer("R", models=("finegray",), penalties=("l1",)),
     "Cyclops": Peer("R", models=("cox", "finegray"), selects=True),
 }
@@ -137,64 +169,91 @@ class Peers:
         case: Case,
         l1: float | None,
         *,
-        threads: int = 1,
+        l2: float = 0.0,
+        threads: int | Sequence[int] = 1,
         step: str = "fit",
         strengths: Features | None = None,
+        needs: Iterable[str] = (),
         **options: Any,
     ) -> "list[BenchmarkRecord]":
         """The answers of all who can, one after the other.
 
-        `l1` None is a selection; `strengths` are those of a path, which ends with `l1`.
+        `l1` None is a selection; `strengths` are those of a path, l1 and l2 together, which ends
+        with `l1` and `l2`. `needs` are of `OFFERS`. Who can uses each number of `threads`.
         """
-        return [
-            self._record(case, name, l1, threads, step, strengths, options)
-            for name in self.versions
-            if PEERS[name].refuses(case.model, l1, strengths is not None) is None
-        ]
+        found = []
+        needs = (*needs, *(("paths",) if strengths is not None else ()))
+        for name in self.versions:
+            peer = PEERS[name]
+            if peer.refuses(case.model, l1, l2, needs) is not None:
+                continue
+            has_threads = peer.threads or (peer.selects and l1 is None)
+            task = {"l1": l1 or 0.0, **({"l2": l2} if l2 else {}), **options}
+            for count in _counts(threads) if has_threads else (1,):
+                found.append(
+                    self._record(case, name, l1, l2, step, strengths, task | {"threads": count})
+                )
+        return found
 
     def _record(
         self,
         case: Case,
         name: str,
         l1: float | None,
-        threads: int,
+        l2: float,
         step: str,
         strengths: Features | None,
-        options: Mapping[str, Any],
+        task: Mapping[str, Any],
     ) -> BenchmarkRecord:
-        known: dict[str, Any] = {
-            "tool": name,
-            "version": self.versions[name],
-            "threads": threads if PEERS[name].threads or PEERS[name].selects and l1 is None else 1,
-            "step": step,
-        }
-        if (name, case.model, step) in self._too_slow:
-            note = "not tried: a smaller problem took too long"
-            return case.record(**known, note=note)
+        known = {"tool": name, "version": self.versions[name], "step": step}
+        known["threads"] = task["threads"]
+        answer = self._answer(
+            name, (case.model, step), lambda folder: hand_over(case, folder, task, strengths)
+        )
+        if isinstance(answer, str):
+            return case.record(**known, note=answer)
+        return _judged(case, known, l1, l2, strengths, *answer)
+
+    def values(self, what: str, arrays: Mapping[str, AnyArray], **facts: Any) -> "list[Computed]":
+        """What all who can compute from some arrays: "concordance", "kaplan-meier", "survival".
+
+        The numbers that they give are compared by whoever asks.
+        """
+        found = []
+        for name, version in self.versions.items():
+            if what not in PEERS[name].values:
+                continue
+
+            def write(folder: Path) -> None:
+                task = {"threads": 1, "value": what, **facts}
+                (folder / "task.json").write_text(json.dumps(task))
+                for array, values in arrays.items():
+                    values.tofile(folder / f"{array}.bin")
+
+            answer = self._answer(name, ("", what), write)
+            known = {"tool": name, "version": version, "threads": 1}
+            if isinstance(answer, str):
+                found.append(Computed(known | {"note": answer}, np.zeros(0)))
+            else:
+                found.append(Computed(known | answer[0], answer[1]))
+        return found
+
+    def _answer(
+        self, name: str, problem: tuple[str, str], write: Callable[[Path], None]
+    ) -> tuple[dict[str, Any], Rows] | str:
+        """What it says of its work and its numbers; or why there is nothing."""
+        if (name, *problem) in self._too_slow:
+            return "not tried: a smaller problem took too long"
         with tempfile.TemporaryDirectory(prefix="riskset-bench-") as place:
             folder = Path(place)
-            task = {"l1": 0.0 if l1 is None else l1, "threads": known["threads"], **options}
-            hand_over(case, folder, task, strengths)
+            write(folder)
             note = self._run(name, folder)
             if note:
                 if note.startswith("stopped"):
-                    self._too_slow.add((name, case.model, step))
-                return case.record(**known, note=note)
+                    self._too_slow.add((name, *problem))
+                return note
             answer = json.loads((folder / "answer.json").read_text())
-            coef = np.fromfile(folder / "coef.bin")
-        variance = answer.pop("variance", None)
-        if l1 is None:
-            l1 = float(np.sqrt(2 / variance))
-        if strengths is None:
-            judged = case.judge(coef, L1(l1) if l1 > 0 else None)
-            return case.record(**known, l1=l1, **answer, **judged._asdict())
-        coefs = coef.reshape(-1, case.cohort.coef.size)
-        reached = strengths[: len(coefs)]
-        judged = case.judge_path(coefs, reached)
-        if reached.size < strengths.size:
-            answer["note"] = f"ended after {reached.size} of {strengths.size} strengths"
-        l1 = float(reached[-1])
-        return case.record(**known, l1=l1, **answer, **judged._asdict())
+            return answer, np.fromfile(folder / "coef.bin")
 
     def _run(self, name: str, folder: Path) -> str:
         """Let it work; what went wrong, or nothing."""
@@ -225,6 +284,45 @@ class Peers:
         return f"failed: {said[-1].strip()[:100]}" if said else f"ended: {done.returncode}"
 
 
+def _counts(threads: int | Sequence[int]) -> Sequence[int]:
+    return (threads,) if isinstance(threads, int) else threads
+
+
+class Computed(NamedTuple):
+    """Numbers of another program, and the fields of its record."""
+
+    known: dict[str, Any]
+    values: Rows
+
+
+def _judged(
+    case: Case,
+    known: dict[str, Any],
+    l1: float | None,
+    l2: float,
+    strengths: Features | None,
+    answer: dict[str, Any],
+    coef: Rows,
+) -> BenchmarkRecord:
+    """The record of somebody's coefficients, of the last strength of a path that was reached."""
+    variance = answer.pop("variance", None)
+    if l1 is None:
+        l1 = float(np.sqrt(2 / variance))
+    if strengths is None:
+        judged = case.judge(coef, penalty_of(l1, l2))
+    else:
+        coefs = coef.reshape(-1, case.cohort.coef.size)
+        reached = strengths[: len(coefs)]
+        if reached.size < strengths.size:
+            answer["note"] = f"ended after {reached.size} of {strengths.size} strengths"
+        share = l1 / (l1 + l2)
+        judged = case.judge_path(
+            coefs, [penalty_of(share * s, (1 - share) * s) for s in reached.tolist()]
+        )
+        l1, l2 = share * float(reached[-1]), (1 - share) * float(reached[-1])
+    return case.record(**known, l1=l1, l2=l2 or None, **answer, **judged._asdict())
+
+
 def hand_over(
     case: Case, folder: Path, task: Mapping[str, Any], strengths: Features | None = None
 ) -> None:
@@ -232,15 +330,20 @@ def hand_over(
 
     ``indptr.bin`` and ``time.bin`` are float64, ``indices.bin`` and ``event.bin`` int32: what both
     Python and R can read. Sparse columns have no values: all are 1. Dense ones are ``x.bin``,
-    float64, by columns, and the strengths of a path ``strengths.bin``.
+    float64, by columns, the strengths of a path ``strengths.bin``, and times of late entry
+    ``entry.bin``.
     """
     cohort = case.cohort
     facts = {"n_rows": cohort.time.size, "n_columns": cohort.coef.size, "model": case.model}
     facts |= case.write_columns(folder)
+    facts |= {"efron": 1} if case.ties == "efron" else {}
+    facts |= {"late": 1} if case.entry is not None else {}
     if strengths is not None:
         facts["n_strengths"] = strengths.size
         strengths.astype(np.float64).tofile(folder / "strengths.bin")
     (folder / "task.json").write_text(json.dumps(facts | dict(task)))
+    if case.entry is not None:
+        case.entry.tofile(folder / "entry.bin")
     cohort.time.tofile(folder / "time.bin")
     cohort.event.astype(np.int32).tofile(folder / "event.bin")
 

@@ -38,8 +38,8 @@ class BenchmarkRecord:
         Who did it.
     step : str
         What was done.
-    l1 : float
-        Strength of the penalty, given or chosen.
+    l1, l2 : float
+        Strengths of the penalty, given or chosen.
     tol : float
         The tolerance that was asked for, in the words of the tool.
     prepare : float
@@ -78,6 +78,7 @@ class BenchmarkRecord:
     threads: int | None = None
     step: str = "fit"
     l1: float | None = None
+    l2: float | None = None
     tol: float | None = None
     prepare: float | None = None
     seconds: float | None = None
@@ -100,7 +101,7 @@ class BenchmarkRecord:
     def problem(self) -> tuple[object, ...]:
         """Records of one problem have objectives that can be compared."""
         size = (self.n_rows, self.n_columns, self.n_entries, self.n_events)
-        return (self.model, *size, self.step, self.l1)
+        return (self.model, *size, self.step, self.l1, self.l2)
 
     @property
     def is_as_good(self) -> bool:

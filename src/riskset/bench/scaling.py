@@ -1,22 +1,39 @@
-"""What a fit costs as threads, rows, columns, density or events grow, the others held fixed."""
+"""What work costs as it grows: sparse tables with many rows and columns, curves, and one fit.
+
+The last varies one property at a time: threads, rows, columns, density or events.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from riskset._runtime import available_threads
-from riskset.bench.case import Case, warm_up
-from riskset.bench.experiment import STRENGTH, TOL, ProgressCall
-from riskset.bench.fixed import titled
-from riskset.bench.measure import measure
+from riskset.bench.case import Case, penalty_of, warm_up
+from riskset.bench.experiment import STRENGTH, TOL, WorkExperiment
 from riskset.bench.record import BenchmarkRecord, grouped
+from riskset.bench.rows import VALUES, values
+from riskset.bench.study import DrawnPeople, StudyBenchmark
+from riskset.bench.works import SCALING, ChosenWork
 from riskset.model.penalty import L1
 from riskset.plot import Figure, Panel, time_curves
+from riskset.simulate import simulate_cohort
 
 __all__ = ["Scaling", "Size"]
+
+CLAIMS_DENSITY, CLAIMS_EVENTS = 0.0115, 0.3
+STRENGTHS = {"l1": 5.0, "l2": 1.0}
+"""Of covariates as of claims."""
+DENSITY_OF_SCORE = 0.005
+FOLDS = 10
+VARIED = {
+    "by-threads": "threads",
+    "by-rows": "rows",
+    "by-columns": "columns",
+    "by-density": "density",
+    "by-events": "events",
+}
 
 
 @dataclass(frozen=True)
@@ -31,64 +48,105 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Scaling:
-    """The options of `scaling`: factors from the middle of the plot, and one base."""
+class Scaling(WorkExperiment):
+    """The options of `scaling`: works, and factors from the middle of each plot of one fit."""
 
     name: ClassVar[str] = "scaling"
-    title: ClassVar[str] = "Cost of a fit against its size"
+    title: ClassVar[str] = "Cost of work against its size"
     words: ClassVar[str] = (
-        "Simulated cohorts of section 3.2 of Yang et al. (2024), one fit with a fixed L1 penalty; "
-        "the note names what varies. Fewer events: some of them counted as censored."
+        "'fit', 'finegray' and the steps 'by-...': simulated cohorts of section 3.2 of Yang et al. "
+        f"(2024), one fit with an L1 penalty of strength {STRENGTH:.4f}; the note names what "
+        "varies. Fewer events: some of them counted as censored. 'l1' and 'l2': covariates from "
+        f"rare to common as in claims data, {CLAIMS_DENSITY:.2%} ones, events in "
+        f"{CLAIMS_EVENTS:.0%} of the rows. The designs are there before the clock starts, and "
+        "'peak' is memory beyond them. Of curves, the note has the values that were found. Other "
+        "programs have their default tolerances unless the table shows one, and their time "
+        "excludes 'prepare'. Objective and KKT residual are computed by riskset."
     )
+    kinds = SCALING
 
-    models: Sequence[str] = ("cox",)
-    rows: int = 100_000
-    columns: int = 1000
     density: float = 0.05
     factors: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0)
     shares: Sequence[float] = (0.01, 0.03, 0.1, 0.3, 1.0)
-    repeats: int = 3
-    seed: int = 123
-    peers: ClassVar[None] = None
 
-    def sizes(self) -> Iterator[tuple[str, Size]]:
-        """What varies, and the problem."""
-        every = available_threads()
-        base = Size(self.rows, self.columns, self.density, 1.0, every)
-        doubling = {2**k for k in range(every.bit_length()) if 2**k <= every}
-        for threads in sorted(doubling | {every}):
-            yield "threads", replace(base, threads=threads)
-        for f in self.factors:
-            yield "rows", replace(base, rows=round(f * self.rows))
-        for f in self.factors:
-            yield "columns", replace(base, columns=round(f * self.columns))
-        for f in self.factors:
-            if f * self.density <= 1:
-                yield "density", replace(base, density=f * self.density)
-        for share in self.shares:
-            yield "events", replace(base, events=share)
+    def warm_up(self) -> None:
+        """See `WorkExperiment.warm_up`."""
+        for model in ("cox", "finegray"):
+            warm_up(model, penalty=L1(STRENGTH))
+        for kind, strength in STRENGTHS.items():
+            case = self._claims(2000, 200)
+            penalty = penalty_of(*((strength, 0.0) if kind == "l1" else (0.0, strength)))
+            case.fitted(penalty, threads=2, tol=TOL)
 
-    def records(self, progress: ProgressCall) -> Iterator[BenchmarkRecord]:
-        """Vary one thing after the other."""
-        jobs = [(model, what, size) for model in self.models for what, size in self.sizes()]
-        penalty = L1(STRENGTH)
-        known: tuple[object, Case] | None = None
-        for k, (model, what, size) in enumerate(jobs):
-            progress(k / len(jobs), f"{titled(model)}, {what}")
-            warm_up(model, penalty=penalty)
-            data = (model, replace(size, threads=1))
+    def measured(self, work: ChosenWork) -> Iterator[BenchmarkRecord]:
+        """See `WorkExperiment.measured`."""
+        if work.kind in VALUES:
+            return values(self, work)
+        if work.kind in VARIED:
+            return self._varied(work)
+        if work.kind == "propensity":
+            return self._propensity(work)
+        return self._fits(work)
+
+    def _fits(self, work: ChosenWork) -> Iterator[BenchmarkRecord]:
+        """One problem, ours and then the peers."""
+        rows, columns = work.sizes
+        if work.kind in STRENGTHS:
+            case = self._claims(rows, columns)
+        else:
+            model = "cox" if work.kind == "fit" else work.kind
+            case = Case.draw(self.name, model, rows, columns, self.density, self.seed)
+        strength = work.strength or STRENGTHS.get(work.kind, STRENGTH)
+        l1, l2 = (0.0, strength) if work.kind == "l2" else (strength, 0.0)
+        for threads in self.counts:
+            yield case.fitted(
+                penalty_of(l1, l2), threads=threads, tol=TOL, step=work.kind,
+                prepare=case.seconds_to_build, **self.timing,
+            )  # fmt: skip
+        yield from self.beside(case, l1, l2=l2, step=work.kind)
+
+    def _claims(self, n_rows: int, n_columns: int) -> Case:
+        cohort = simulate_cohort(n_rows, n_columns, CLAIMS_DENSITY, self.seed, events=CLAIMS_EVENTS)
+        return Case("cox", cohort, experiment=self.name)
+
+    def _propensity(self, work: ChosenWork) -> Iterator[BenchmarkRecord]:
+        people = DrawnPeople.of(work.sizes[0], work.sizes[1], DENSITY_OF_SCORE, self.seed)
+        study = StudyBenchmark(folds=FOLDS, repeats=1, threads=max(self.counts), seed=self.seed)
+        yield replace(study.score(people), experiment=self.name, step=work.kind)
+
+    def _varied(self, work: ChosenWork) -> Iterator[BenchmarkRecord]:
+        """One fit of all sizes that a kind of work has."""
+        known: tuple[Size, Case] | None = None
+        for size in self.sizes(work):
+            data = replace(size, threads=1)
             if known is None or known[0] != data:
-                known = data, self._case(model, size)
+                known = data, self._case(size)
             case = known[1]
-            fit = case.estimator(penalty, tol=TOL, max_iter=1000, n_threads=size.threads)
-            done = measure(partial(fit.fit, case.design, case.y), self.repeats)
-            yield case.record(
-                threads=size.threads, l1=STRENGTH, tol=TOL, prepare=case.seconds_to_build,
-                note=what, **done.times, **case.judge(fit.coef_, penalty)._asdict(),
+            yield case.fitted(
+                L1(STRENGTH), threads=size.threads, tol=TOL, step=work.kind,
+                prepare=case.seconds_to_build, **self.timing,
             )  # fmt: skip
 
-    def _case(self, model: str, size: Size) -> Case:
-        case = Case.draw(self.name, model, size.rows, size.columns, size.density, self.seed)
+    def sizes(self, work: ChosenWork) -> Iterator[Size]:
+        """The problems, of which one property varies."""
+        every = available_threads()
+        rows, columns = work.sizes
+        base = Size(rows, columns, self.density, 1.0, every)
+        what = VARIED[work.kind]
+        if what == "threads":
+            doubling = {2**k for k in range(every.bit_length()) if 2**k <= every}
+            yield from (replace(base, threads=threads) for threads in sorted(doubling | {every}))
+        elif what == "events":
+            yield from (replace(base, events=share) for share in self.shares)
+        elif what == "density":
+            densities = (f * self.density for f in self.factors)
+            yield from (replace(base, density=density) for density in densities if density <= 1)
+        else:
+            of = {"rows": rows, "columns": columns}[what]
+            yield from (replace(base, **{what: round(f * of)}) for f in self.factors)
+
+    def _case(self, size: Size) -> Case:
+        case = Case.draw(self.name, "cox", size.rows, size.columns, size.density, self.seed)
         if size.events == 1:
             return case
         is_kept = np.random.default_rng(self.seed).random(size.rows) < size.events
@@ -96,22 +154,36 @@ class Scaling:
         return replace(case, cohort=replace(case.cohort, event=event))
 
     def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
-        """Seconds against each size."""
+        """Seconds, and for covariates as of claims memory as well, against what varies."""
         panels = []
-        values = {
-            "threads": lambda r: r.threads,
-            "rows": lambda r: r.n_rows,
-            "columns": lambda r: r.n_columns,
-            "density": lambda r: r.n_entries / r.n_rows / r.n_columns,
-            "events": lambda r: r.n_events,
-        }
-        for (what,), found in grouped(records, "note"):
-            lines = {
-                titled(str(model)): (
-                    [float(values[str(what)](r)) for r in some],
-                    [float(r.seconds or 0) for r in some],
-                )
-                for (model,), some in grouped(found, "model")
-            }
-            panels.append(Panel(str(what), str(what), lines))
-        return time_curves(panels)
+        for (step,), found in grouped(records, "step"):
+            panels.append(_panel(str(step), "seconds", found))
+            if step in STRENGTHS:
+                panels.append(_panel(str(step), "peak_mb", found))
+        return time_curves([panel for panel in panels if panel.lines], ylabel="")
+
+
+SIZES = {
+    "threads": lambda r: r.threads,
+    "rows": lambda r: r.n_rows,
+    "columns": lambda r: r.n_columns,
+    "density": lambda r: r.n_entries / r.n_rows / r.n_columns,
+    "events": lambda r: r.n_events,
+}
+UNITS = {"seconds": "seconds", "peak_mb": "MiB beyond the design"}
+
+
+def _panel(step: str, what: str, found: Sequence[BenchmarkRecord]) -> Panel:
+    """One quantity of one kind of work, a line for each competitor."""
+    varies = VARIED.get(step, "columns" if step in STRENGTHS else "rows")
+    lines: dict[str, tuple[list[float], list[float]]] = {}
+    by_tool = ("tool",) if varies == "threads" else ("tool", "threads")
+    for (tool, *threads), some in grouped(found, *by_tool):
+        timed = [r for r in some if getattr(r, what) and r.is_as_good]
+        if timed:
+            suffix = f", {threads[0]} threads" if threads and threads[0] != 1 else ""
+            lines[f"{tool}{suffix}"] = (
+                [float(SIZES[varies](r)) for r in timed],
+                [float(getattr(r, what)) for r in timed],
+            )
+    return Panel(f"{step}: {UNITS[what]}", varies, lines, is_linear=step in STRENGTHS)

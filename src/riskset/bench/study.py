@@ -27,7 +27,7 @@ from riskset.data.design import Design
 from riskset.plot import Figure, time_bars
 from riskset.simulate import simulate_cohort
 
-__all__ = ["PEOPLE", "StudyBenchmark"]
+__all__ = ["PEOPLE", "DrawnPeople", "StudyBenchmark"]
 
 PEOPLE, COVARIATES = 1_000_000, 10_000
 MATCHED_DENSITY = 0.003
@@ -66,7 +66,7 @@ class StudyBenchmark:
         """Matching, balance, and the propensity score."""
         progress(0.0, "drawing people to match")
         self._warm_up()
-        drawn = _Drawn.of(self.people, self.covariates, MATCHED_DENSITY, self.seed)
+        drawn = DrawnPeople.of(self.people, self.covariates, MATCHED_DENSITY, self.seed)
         scored = Population(drawn.treatment, expit(drawn.log_odds))
         progress(0.2, "matching")
         matched = measure(lambda: match(scored))
@@ -78,14 +78,16 @@ class StudyBenchmark:
         note = f"largest difference {before:.3f} before, {after:.3f} after"
         yield self._record("balance", scored.n_rows, drawn.design, note=note, **found.times)
         progress(0.3, "drawing people for a propensity score")
-        drawn = _Drawn.of(self.rows, self.columns, DENSITY, self.seed)
+        drawn = DrawnPeople.of(self.rows, self.columns, DENSITY, self.seed)
         progress(0.4, "propensity score")
-        yield self._score(drawn.design, drawn.treatment)
+        yield self.score(drawn)
 
-    def _score(self, design: Design, treatment: Index) -> BenchmarkRecord:
+    def score(self, drawn: "DrawnPeople") -> BenchmarkRecord:
+        """The propensity score, by cross-validation."""
+        design = drawn.design
         done = measure(
             lambda: propensity_score(
-                treatment, design, folds=self.folds, repeats=self.repeats, seed=self.seed,
+                drawn.treatment, design, folds=self.folds, repeats=self.repeats, seed=self.seed,
                 n_threads=self.threads, progress=False,
             )
         )  # fmt: skip
@@ -113,7 +115,7 @@ class StudyBenchmark:
 
     def _warm_up(self) -> None:
         """Compile by the same steps of few people."""
-        few = _Drawn.of(2000, 30, 0.1, 1)
+        few = DrawnPeople.of(2000, 30, 0.1, 1)
         score = propensity_score(few.treatment, few.design, folds=3, repeats=1, progress=False)
         balance(few.design, match(score.people))
 
@@ -122,7 +124,7 @@ class StudyBenchmark:
         return time_bars({"Steps of a study": {r.step: float(r.seconds or 0) for r in records}})
 
 
-class _Drawn(NamedTuple):
+class DrawnPeople(NamedTuple):
     """People with covariates as of claims, and a treatment that depends on some of them."""
 
     design: Design
@@ -131,7 +133,8 @@ class _Drawn(NamedTuple):
     """The true ones."""
 
     @classmethod
-    def of(cls, n: int, p: int, density: float, seed: int) -> "_Drawn":
+    def of(cls, n: int, p: int, density: float, seed: int) -> "DrawnPeople":
+        """Of n people with p covariates."""
         cohort = simulate_cohort(n, p + 1, density, seed, confounding=CONFOUNDING)
         last = cohort.indptr[-2]
         design = Design.from_csc(cohort.indptr[:-1], cohort.indices[:last], None, n)

@@ -15,6 +15,7 @@ import typer
 
 from riskset._errors import InputError
 from riskset._progress import ProgressBar
+from riskset.bench.works import DENSE, SCALING, WorkKind, listed
 from riskset.cli.options import for_typer, plain
 from riskset.cli.terminal import output, plain_number
 from riskset.cli.wording import COMMAND_LINE
@@ -45,6 +46,13 @@ class Flag(NamedTuple):
 
 def _flag(name: str, kind: Any, about: str, parameter: str | None = None) -> Flag:
     return Flag(kind, about, parameter or name, f"--{name}")
+
+
+def _about_works(kinds: Mapping[str, WorkKind], example: str) -> str:
+    return (
+        f"Measure this, such as {example}, or all sizes of a kind: {listed(kinds)}. May be "
+        "repeated (default: everything)."
+    )
 
 
 FLAGS = {
@@ -95,12 +103,14 @@ FLAGS = {
     "replicates": _flag("replicates", int, "Draw this number of resamples."),
     "people": _flag("people", int, "Match this number of people."),
     "covariates": _flag("covariates", int, "Compute the balance of this number of covariates."),
-    "work": _flag(
-        "work",
-        list[str] | None,
-        "Solve a problem of this size, such as 100000x20 or 300x2000x100: rows, columns and, for a "
-        "path, strengths. May be repeated.",
-        "works",
+    "dense_work": _flag(
+        "work", list[str] | None, _about_works(DENSE, "path:300x2000x100"), "works"
+    ),
+    "work": _flag("work", list[str] | None, _about_works(SCALING, "l1:100000x30000"), "works"),
+    "tight": _flag(
+        "tight",
+        bool,
+        "Also run the other programs at tight tolerances, for a KKT residual like riskset's.",
     ),
     "device": _flag("device", Literal["auto", "cpu", "cuda"], "Compute on this device."),
     "kernels_on": _flag("device", str, "Compute on this device: cpu or cuda."),
@@ -181,14 +191,15 @@ COMMANDS = (
     Command(
         "scaling",
         "scaling.Scaling",
-        "Measure how the cost of a fit grows with threads, rows, columns, density and events.",
-        {"model": None, "rows": 100_000, "columns": 1000, "density": 0.05, "repeats": 3},
+        "Measure sparse tables with many rows and columns, curves of many rows, and how the cost "
+        "of a fit grows.",
+        {"work": None, "threads": None, "density": 0.05, "repeats": 3, **PEERS, "tight": False},
     ),
     Command(
         "dense",
         "dense.Dense",
-        "Measure fits without a penalty and L1 paths on dense tables.",
-        {"work": None, "threads": None, "repeats": 3, **PEERS},
+        "Measure fits without a penalty, paths and cross-validation on dense tables.",
+        {"dense_work": None, "threads": None, "repeats": 3, **PEERS, "tight": False},
     ),
     Command(
         "ceilings",
@@ -245,7 +256,7 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
             continue
         may_be_zero = name == "strength"
         for number in value if isinstance(value, list) else [value]:
-            if not isinstance(number, int | float) or number > 0:
+            if isinstance(number, bool) or not isinstance(number, int | float) or number > 0:
                 continue
             if number < 0 or not may_be_zero:
                 must = "not be negative" if may_be_zero else "be positive"

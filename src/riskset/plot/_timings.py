@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from riskset._errors import InputError
-from riskset.plot._style import COLOURS, FAINT, frame, short, styled
+from riskset.plot._style import COLOURS, DASHED, FAINT, QUIET, frame, short, styled
 
 __all__ = ["Panel", "time_bars", "time_curves"]
 
@@ -28,11 +29,14 @@ class Panel(NamedTuple):
     title, xlabel : str
     lines : mapping of str to (x, y)
         Points by the name of the line. A line may have a single point.
+    is_linear : bool
+        Whether a dashed line shows growth in proportion to the size.
     """
 
     title: str
     xlabel: str
     lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    is_linear: bool = False
 
 
 @styled
@@ -140,6 +144,11 @@ def _curves(axes: Axes, panel: Panel, names: Sequence[str], ylabel: str) -> None
         k = names.index(name)
         style, colour = MARKERS[k % len(MARKERS)] + "-", COLOURS[k % len(COLOURS)]
         axes.plot(x, y, style, color=colour, linewidth=1.2, markersize=4, label=short(name, 32))
+    if panel.is_linear and panel.lines:
+        x, y = max(panel.lines.values(), key=lambda line: max(line[0]))
+        sizes, last = np.array([min(x), max(x)]), y[int(np.argmax(x))]
+        axes.plot(sizes, last * sizes / sizes[1], color=QUIET, linewidth=1, linestyle=DASHED,
+                  label="in proportion", zorder=0)  # fmt: skip
     axes.grid(True, color=FAINT, linewidth=0.5, alpha=0.6)
     shown = sorted({value for x, _ in panel.lines.values() for value in x})
     if shown and shown[-1] < 10**MIN_DECADES_OF_POWERS * shown[0] or len(shown) <= 5:

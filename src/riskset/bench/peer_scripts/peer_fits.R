@@ -3,6 +3,7 @@
 # FOLDER holds task.json and the arrays of peers.hand_over; it gets coef.bin and answer.json: seconds
 # to convert the data and to work, and the memory at the peak beyond that before, in MiB.
 # `--versions` prints the packages that are installed. Every tool gets the penalty on its own scale.
+# A task with a "value" asks for something else than a fit: see `values`.
 
 packages <- c("glmnet", "survival", "fastcmprsk", "Cyclops")
 
@@ -28,8 +29,14 @@ read_task <- function(folder) {
   is_dense <- !is.na(number(text, "is_dense"))
   indptr <- if (is_dense) 0 else get("indptr", "double", p + 1, 8)
   strengths <- number(text, "n_strengths")
+  l1 <- number(text, "l1")
+  l2 <- number(text, "l2")
+  strength <- l1 + if (is.na(l2)) 0 else l2
+  has <- function(name) !is.na(number(text, name))
   list(
-    n = n, p = p, l1 = number(text, "l1"), threads = number(text, "threads"),
+    n = n, p = p, l1 = l1, strength = strength, l1_ratio = if (strength > 0) l1 / strength else 1,
+    threads = number(text, "threads"), ties = if (has("efron")) "efron" else "breslow",
+    entry = if (has("late")) get("entry", "double", n, 8), is_robust = has("robust"),
     x = if (is_dense) matrix(get("x", "double", n * p, 8), n, p),
     strengths = if (!is.na(strengths)) get("strengths", "double", strengths, 8),
     has_default_tolerance = !is.na(number(text, "has_default_tolerance")),
@@ -38,6 +45,12 @@ read_task <- function(folder) {
     time = get("time", "double", n, 8), event = get("event", "integer", n, 4),
     indptr = indptr, indices = if (!is_dense) get("indices", "integer", indptr[p + 1], 4)
   )
+}
+
+followed <- function(task) {
+  event <- as.integer(task$event == 1)
+  if (is.null(task$entry)) survival::Surv(task$time, event) else
+    survival::Surv(task$entry, task$time, event)
 }
 
 sparse <- function(task) {
@@ -58,27 +71,37 @@ dense <- function(task) {
 tools <- list(
   glmnet = function(task) {
     x <- sparse(task)
-    y <- survival::Surv(task$time, as.integer(task$event == 1))
-    function() {
+    y <- followed(task)
+    tight <- if (!task$has_default_tolerance) 1e-12
+    work <- function() {
       # A path that ends at the strength: glmnet is made for warm starts.
-      end <- task$l1 / task$n
+      end <- task$strength / task$n
       lambda <- end * exp(seq(log(100), 0, length.out = 20))
       if (!is.null(task$strengths)) lambda <- task$strengths / task$n
       fit <- glmnet::glmnet(x, y, family = "cox", standardize = FALSE, lambda = lambda,
-                            thresh = if (task$has_default_tolerance) 1e-7 else 1e-12, maxit = 1e6)
+                            alpha = task$l1_ratio, maxit = 1e6,
+                            thresh = if (is.null(tight)) 1e-7 else tight)
       last <- ncol(fit$beta)
       as.numeric(fit$beta[, if (is.null(task$strengths)) last else seq_len(last)])
     }
+    structure(work, tol = tight)
   },
   survival = function(task) {
     x <- dense(task)
-    y <- survival::Surv(task$time, as.integer(task$event == 1))
-    function() {
-      control <- if (task$has_default_tolerance) survival::coxph.control() else
-        survival::coxph.control(eps = 1e-10)
-      as.numeric(survival::coxph.fit(x, y, NULL, NULL, NULL, control, NULL, "breslow",
-                                     rownames = NULL)$coefficients)
+    y <- followed(task)
+    tight <- if (!task$has_default_tolerance) 1e-10
+    control <- if (is.null(tight)) survival::coxph.control() else
+      survival::coxph.control(eps = tight)
+    work <- function() {
+      if (task$is_robust) {
+        fit <- survival::coxph(y ~ x, robust = TRUE, ties = task$ties, control = control)
+        return(as.numeric(fit$coefficients))
+      }
+      solve <- if (is.null(task$entry)) survival::coxph.fit else survival::agreg.fit
+      as.numeric(solve(x, y, NULL, NULL, NULL, control, NULL, task$ties,
+                       rownames = NULL)$coefficients)
     }
+    structure(work, tol = tight)
   },
   fastcmprsk = function(task) {
     x <- dense(task)
@@ -126,6 +149,27 @@ tools <- list(
   }
 )
 
+observed <- function(folder) {
+  # Times and events, with what else a value needs.
+  get <- function(name, what, size) {
+    path <- file.path(folder, paste0(name, ".bin"))
+    if (file.exists(path)) readBin(path, what, file.size(path) / size, size = size)
+  }
+  list(time = get("time", "double", 8), event = get("event", "integer", 4) == 1,
+       score = get("score", "double", 8), times = get("times", "double", 8))
+}
+
+values <- list(
+  concordance = function(rows) {
+    y <- survival::Surv(rows$time, rows$event)
+    function() survival::concordance(y ~ rows$score, reverse = TRUE)$concordance
+  },
+  `kaplan-meier` = function(rows) {
+    y <- survival::Surv(rows$time, rows$event)
+    function() summary(survival::survfit(y ~ 1, conf.type = "log-log"), rows$times)$surv
+  }
+)
+
 main <- function(arguments) {
   if (arguments[1] == "--versions") {
     found <- Filter(function(name) nzchar(system.file(package = name)), packages)
@@ -137,19 +181,24 @@ main <- function(arguments) {
   }
   folder <- arguments[2]
   loadNamespace(arguments[1])
-  task <- read_task(folder)
+  text <- paste(readLines(file.path(folder, "task.json"), warn = FALSE), collapse = " ")
+  asks <- grepl('"value"', text)
+  value <- if (asks) sub('.*"value": *"([^"]+)".*', "\\1", text)
+  task <- if (asks) observed(folder) else read_task(folder)
   before <- memory("VmHWM")
   start <- proc.time()[["elapsed"]]
-  work <- tools[[arguments[1]]](task)
+  work <- if (asks) values[[value]](task) else tools[[arguments[1]]](task)
   ready <- proc.time()[["elapsed"]]
   coef <- work()
   done <- proc.time()[["elapsed"]]
   writeBin(as.numeric(coef), file.path(folder, "coef.bin"))
   variance <- attr(coef, "variance")
+  tol <- attr(work, "tol")
   cat(sprintf(
-    '{"prepare": %.6f, "seconds": %.6f, "peak_mb": %s%s}', ready - start, done - ready,
+    '{"prepare": %.6f, "seconds": %.6f, "peak_mb": %s%s%s}', ready - start, done - ready,
     if (is.na(before)) "null" else sprintf("%.3f", memory("VmHWM") - before),
-    if (is.null(variance)) "" else sprintf(', "variance": %.17g', variance)
+    if (is.null(variance)) "" else sprintf(', "variance": %.17g', variance),
+    if (is.null(tol)) "" else sprintf(', "tol": %.17g', tol)
   ), file = file.path(folder, "answer.json"))
 }
 

@@ -4,7 +4,8 @@ It imports nothing of riskset, because another environment may run it. FOLDER ho
 and the arrays of `peers.hand_over`; it gets ``coef.bin`` and ``answer.json``: version, seconds to
 convert the data and to fit, and the memory at the peak beyond that before, in MiB. Every tool gets
 the penalty on its own scale: most divide the log likelihood by the number of rows. Tolerances are
-tight, or the tool's own if the task says so.
+tight, or the tool's own if the task says so. A task with a ``value`` asks for something else than a
+fit, see `VALUES`.
 """
 
 import importlib
@@ -23,18 +24,27 @@ import scipy.sparse as sp
 
 
 class Task:
-    """The problem: minimise -loglik + l1 sum |beta_j|."""
+    """The problem: minimise -loglik + l1 sum |beta_j| + l2 sum beta_j^2 / 2.
+
+    `strengths` are l1 + l2, of a path several, and `l1_ratio` is the share of l1.
+    """
 
     def __init__(self, folder: Path) -> None:
         task = json.loads((folder / "task.json").read_text())
-        self.l1: float = task["l1"]
+        self.l1, self.l2 = float(task["l1"]), float(task.get("l2", 0.0))
+        self.strength = self.l1 + self.l2
+        self.l1_ratio = self.l1 / self.strength if self.strength > 0 else 1.0
         self.threads: int = task["threads"]
         self.n: int = task["n_rows"]
         self.p: int = task["n_columns"]
         self.time = np.fromfile(folder / "time.bin")
         self.event = np.fromfile(folder / "event.bin", np.int32) == 1
+        self.entry = np.fromfile(folder / "entry.bin") if "late" in task else None
+        self.ties = "efron" if "efron" in task else "breslow"
+        self.is_robust = bool(task.get("robust"))
         self.has_default_tolerance = bool(task.get("has_default_tolerance"))
-        self.strengths = np.array([self.l1])
+        self.tol: float | None = None
+        self.strengths = np.array([self.strength])
         if "n_strengths" in task:
             self.strengths = np.fromfile(folder / "strengths.bin")
         self.is_dense = bool(task.get("is_dense"))
@@ -46,7 +56,10 @@ class Task:
 
     def tolerance(self, name: str, tight: float) -> dict[str, float]:
         """The tolerance as an argument; none for the tool's own."""
-        return {} if self.has_default_tolerance else {name: tight}
+        if self.has_default_tolerance:
+            return {}
+        self.tol = tight
+        return {name: tight}
 
     def sparse(self) -> Any:
         """The covariates as a CSC matrix."""
@@ -65,6 +78,9 @@ class Task:
         return x
 
 
+TIGHT = 1e-12
+"""Of programs that go by coordinates and stop where the objective hardly falls."""
+
 Fit = Callable[[], Any]
 """Gives the coefficients (p,)."""
 
@@ -76,14 +92,14 @@ def scikit_survival(task: Task) -> Fit:
     x = task.dense()
     y = np.empty(task.n, dtype=[("event", bool), ("time", float)])
     y["event"], y["time"] = task.event, task.time
-    if task.l1 == 0:
-        newton = CoxPHSurvivalAnalysis(ties="breslow", **task.tolerance("tol", 1e-9))
+    if task.strength == 0:
+        newton = CoxPHSurvivalAnalysis(ties=task.ties, **task.tolerance("tol", 1e-9))
         return lambda: newton.fit(x, y).coef_
     net = CoxnetSurvivalAnalysis(
-        l1_ratio=1.0,
+        l1_ratio=task.l1_ratio,
         alphas=task.strengths / task.n,
         max_iter=1_000_000,
-        **task.tolerance("tol", 1e-9),
+        **task.tolerance("tol", TIGHT),
     )
     return lambda: net.fit(x, y).coef_.T
 
@@ -97,7 +113,11 @@ def skglm(task: Task) -> Fit:
     small = CoxEstimator(alpha=1e-3, l1_ratio=1.0, method="breslow", max_iter=3)
     small.fit(sp.csc_matrix(x[few]), y[few])  # compiles
     model = CoxEstimator(
-        alpha=task.l1 / task.n, l1_ratio=1.0, method="breslow", tol=1e-9, max_iter=200
+        alpha=task.l1 / task.n,
+        l1_ratio=1.0,
+        method="breslow",
+        max_iter=200,
+        **task.tolerance("tol", 1e-9),
     )
     return lambda: model.fit(x, y).coef_
 
@@ -112,21 +132,22 @@ def adelie(task: Task) -> Fit:
         else ad.matrix.sparse(task.sparse(), method="naive", n_threads=task.threads)
     )
     glm = ad.glm.cox(
-        start=np.full(task.n, task.time.min() - 1.0),
+        start=np.full(task.n, task.time.min() - 1.0) if task.entry is None else task.entry,
         stop=task.time,
         status=task.event.astype(float),
-        tie_method="breslow",
+        tie_method=task.ties,
     )
     return lambda: ad.grpnet(
         X=matrix,
         glm=glm,
         lmda_path=task.strengths / task.n,
         intercept=False,
-        alpha=1,
+        alpha=task.l1_ratio,
         early_exit=False,
         progress_bar=False,
         n_threads=task.threads,
-        **task.tolerance("tol", 1e-10),
+        **task.tolerance("tol", TIGHT),
+        **task.tolerance("irls_tol", TIGHT),
     ).betas.toarray()[-task.strengths.size :]
 
 
@@ -139,17 +160,23 @@ def lifelines(task: Task) -> Fit:
     scale = x.std(axis=0, ddof=1)
     frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(task.p)])
     frame["time"], frame["event"] = task.time, task.event
+    known = {"duration_col": "time", "event_col": "event", "robust": task.is_robust}
+    if task.entry is not None:
+        frame["entry"] = task.entry
+        known["entry_col"] = "entry"
     model = CoxPHFitter(penalizer=task.l1 / task.n / scale, l1_ratio=1.0)
     if task.l1 == 0:
         model = CoxPHFitter()
-    return lambda: model.fit(frame, "time", "event").params_.to_numpy()
+    return lambda: model.fit(frame, **known).params_.to_numpy()
 
 
 def statsmodels(task: Task) -> Fit:
     """Coordinate-wise line searches, dense; without a penalty Newton's method."""
     from statsmodels.duration.hazard_regression import PHReg
 
-    model = PHReg(task.time, task.dense(), status=task.event.astype(float), ties="breslow")
+    model = PHReg(
+        task.time, task.dense(), status=task.event.astype(float), ties=task.ties, entry=task.entry
+    )
     if task.l1 == 0:
         return lambda: model.fit().params
     return lambda: (
@@ -172,6 +199,84 @@ TOOLS: dict[str, tuple[str, Callable[[Task], Fit]]] = {
     "statsmodels": ("statsmodels.duration.hazard_regression", statsmodels),
 }
 """The module, imported before the clock starts, and who prepares the fit."""
+
+
+class Observed:
+    """Times and events, with what else a value needs: a score, times, or covariates."""
+
+    def __init__(self, folder: Path) -> None:
+        self.task = json.loads((folder / "task.json").read_text())
+        self.time = np.fromfile(folder / "time.bin")
+        self.event = np.fromfile(folder / "event.bin", np.int32) == 1
+        self._folder = folder
+
+    def array(self, name: str) -> Any:
+        """One more array."""
+        return np.fromfile(self._folder / f"{name}.bin")
+
+
+def sksurv_concordance(rows: Observed) -> Fit:
+    """Harrell's, by the score."""
+    from sksurv.metrics import concordance_index_censored
+
+    score = rows.array("score")
+    return lambda: concordance_index_censored(rows.event, rows.time, score)[:1]
+
+
+def lifelines_concordance(rows: Observed) -> Fit:
+    """Harrell's, by the score."""
+    from lifelines.utils import concordance_index
+
+    score = rows.array("score")
+    return lambda: [concordance_index(rows.time, -score, rows.event)]
+
+
+def sksurv_kaplan_meier(rows: Observed) -> Fit:
+    """The curve and its intervals, then its values at some times."""
+    from sksurv.nonparametric import kaplan_meier_estimator
+
+    times = rows.array("times")
+
+    def curve() -> Any:
+        at, survival, _ = kaplan_meier_estimator(rows.event, rows.time, conf_type="log-log")
+        return survival[np.searchsorted(at, times, side="right") - 1]
+
+    return curve
+
+
+def lifelines_kaplan_meier(rows: Observed) -> Fit:
+    """The curve and its intervals, then its values at some times."""
+    from lifelines import KaplanMeierFitter
+
+    times = rows.array("times")
+
+    def curve() -> Any:
+        fitted = KaplanMeierFitter().fit(rows.time, rows.event)
+        return fitted.survival_function_at_times(times).to_numpy()
+
+    return curve
+
+
+def lifelines_survival(rows: Observed) -> Fit:
+    """Survival of every row at some times; the model is fitted before the clock starts."""
+    import pandas as pd
+    from lifelines import CoxPHFitter
+
+    times, p = rows.array("times"), rows.task["n_columns"]
+    frame = pd.DataFrame(rows.array("x").reshape(p, -1).T, columns=[f"x{j}" for j in range(p)])
+    frame["time"], frame["event"] = rows.time, rows.event
+    model = CoxPHFitter().fit(frame, "time", "event")
+    return lambda: model.predict_survival_function(frame, times=times).to_numpy().mean(axis=1)
+
+
+VALUES: dict[tuple[str, str], Callable[[Observed], Fit]] = {
+    ("scikit-survival", "concordance"): sksurv_concordance,
+    ("scikit-survival", "kaplan-meier"): sksurv_kaplan_meier,
+    ("lifelines", "concordance"): lifelines_concordance,
+    ("lifelines", "kaplan-meier"): lifelines_kaplan_meier,
+    ("lifelines", "survival"): lifelines_survival,
+}
+"""Who prepares what else is computed; of survival, the means over all rows are given back."""
 
 
 def peak_mb() -> float:
@@ -200,14 +305,22 @@ def main(arguments: list[str]) -> None:
     warnings.simplefilter("ignore")
     module, prepare = TOOLS[tool]
     importlib.import_module(module)
-    task = Task(folder)
+    value = json.loads((folder / "task.json").read_text()).get("value")
+    task = Task(folder) if value is None else None
+    rows = None if value is None else Observed(folder)
     before, start = peak_mb(), time.perf_counter()
-    fit = prepare(task)
+    if task is not None:
+        fit = prepare(task)
+    else:
+        assert rows is not None
+        fit = VALUES[tool, value](rows)
     ready = time.perf_counter()
     coef = np.asarray(fit(), dtype=np.float64).ravel()
     done = time.perf_counter()
     coef.tofile(folder / "coef.bin")
     answer = {"prepare": ready - start, "seconds": done - ready, "peak_mb": peak_mb() - before}
+    if task is not None and task.tol is not None:
+        answer["tol"] = task.tol
     (folder / "answer.json").write_text(json.dumps(answer))
 
 

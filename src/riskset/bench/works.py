@@ -1,0 +1,170 @@
+"""The works of `dense` and `scaling`, declared once: help, tables and documentation go by them.
+
+A work is a kind and a size, such as ``path:300x2000x100``. Nothing heavy is imported here.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from riskset._errors import InputError
+
+__all__ = ["DENSE", "SCALING", "ChosenWork", "WorkKind", "default_works", "listed", "reference"]
+
+ROWS = ("rows",)
+TABLE = ("rows", "columns")
+PATH = ("rows", "columns", "strengths")
+
+
+class WorkKind(NamedTuple):
+    """What can be asked for.
+
+    Attributes
+    ----------
+    about : str
+        What is measured.
+    sizes : tuple of str
+        What the numbers of a size are.
+    works : tuple of str
+        Sizes that are measured unless others are given, of a penalised fit with ``STRENGTH@`` in
+        front.
+    """
+
+    about: str
+    sizes: tuple[str, ...]
+    works: tuple[str, ...]
+
+
+DENSE: Mapping[str, WorkKind] = {
+    "fit": WorkKind("Cox without a penalty", TABLE, ("100000x20", "1000000x20")),
+    "errors": WorkKind("the same with standard errors", TABLE, ("100000x20", "1000000x20")),
+    "ties": WorkKind("the same with 300 distinct times", TABLE, ("100000x20",)),
+    "efron": WorkKind("the same by Efron's method", TABLE, ("100000x20",)),
+    "late": WorkKind("Cox with late entry", TABLE, ("100000x20",)),
+    "robust": WorkKind("Cox with robust standard errors", TABLE, ("100000x20",)),
+    "path": WorkKind(
+        "path of L1 strengths, Cox",
+        PATH,
+        ("300x2000x100", "500x10000x100", "2000x20000x100", "20000x200x56"),
+    ),
+    "net": WorkKind(
+        "path of an elastic net, half L1, Cox",
+        PATH,
+        ("300x2000x100", "500x10000x100", "2000x20000x100", "20000x200x56"),
+    ),
+    "finegray": WorkKind(
+        "path of L1 strengths, Fine-Gray",
+        PATH,
+        ("300x2000x100", "500x10000x100", "2000x20000x100", "20000x200x56"),
+    ),
+    "crossval": WorkKind(
+        "`CoxCV` in 10 folds, compared with a path of so many strengths",
+        PATH,
+        ("500x10000x100",),
+    ),
+}
+"""The kinds of `dense`."""
+
+SCALING: Mapping[str, WorkKind] = {
+    "fit": WorkKind("Cox, L1, columns of 5 % ones", TABLE, ("100000x1000", "10000000x100")),
+    "finegray": WorkKind("Fine-Gray, L1, columns of 5 % ones", TABLE, ("100000x1000",)),
+    "concordance": WorkKind("concordance of a score", ROWS, ("1000000",)),
+    "survival": WorkKind("survival at five times, predicted for each row", TABLE, ("1000000x5",)),
+    "kaplan-meier": WorkKind("Kaplan-Meier curve and its intervals", ROWS, ("10000000",)),
+    "l1": WorkKind(
+        "Cox, L1, covariates as of claims",
+        TABLE,
+        ("100000x1000", "100000x3000", "100000x10000", "100000x30000", "100000x100000",
+         "100000x300000"),
+    ),
+    "l2": WorkKind(
+        "Cox, L2, covariates as of claims",
+        TABLE,
+        ("100000x1000", "100000x3000", "100000x10000", "100000x20000", "100000x40000",
+         "100000x60000", "100000x100000"),
+    ),
+    "propensity": WorkKind(
+        "propensity score, L1 chosen by 10-fold cross-validation", TABLE, ("200000x100000",)
+    ),
+    "by-threads": WorkKind("`fit` with more and more threads", TABLE, ("100000x1000",)),
+    "by-rows": WorkKind("`fit` with a tenth of the rows to ten times as many", TABLE,
+                        ("100000x1000",)),
+    "by-columns": WorkKind("`fit` with a tenth of the columns to ten times as many", TABLE,
+                           ("100000x1000",)),
+    "by-density": WorkKind("`fit` with a tenth of the ones to ten times as many", TABLE,
+                           ("100000x1000",)),
+    "by-events": WorkKind("`fit` with 1 % to 100 % of the events", TABLE, ("100000x1000",)),
+}  # fmt: skip
+"""The kinds of `scaling`."""
+
+
+@dataclass(frozen=True)
+class ChosenWork:
+    """One thing to measure.
+
+    Attributes
+    ----------
+    kind : str
+    sizes : tuple of int
+    strength : float or None
+        Of the penalty, if one was given.
+    """
+
+    kind: str
+    sizes: tuple[int, ...]
+    strength: float | None = None
+
+    @classmethod
+    def parse(cls, text: str, kinds: Mapping[str, WorkKind]) -> "Sequence[ChosenWork]":
+        """From ``KIND:SIZE`` or ``KIND:STRENGTH@SIZE``; from ``KIND``, those by default."""
+        kind, _, rest = text.partition(":")
+        if kind in kinds and not rest:
+            return [one for size in kinds[kind].works for one in cls.parse(f"{kind}:{size}", kinds)]
+        found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)@)?(\d+(?:x\d+)*)", rest)
+        if kind in kinds and found is not None:
+            strength, sizes = found.groups()
+            numbers = tuple(map(int, sizes.split("x")))
+            if min(numbers) > 0 and len(numbers) == len(kinds[kind].sizes):
+                return [cls(kind, numbers, None if strength is None else float(strength))]
+        raise InputError(
+            f"`works` must be like {_example(kinds)}, but {text!r} was given.",
+            hint=f"it is one of {listed(kinds)}.",
+        )
+
+    def __str__(self) -> str:
+        """As a reader says it."""
+        return f"{self.kind}, {' x '.join(f'{size:,}' for size in self.sizes)}"
+
+
+def default_works(kinds: Mapping[str, WorkKind]) -> tuple[str, ...]:
+    """All that is measured unless works are given."""
+    return tuple(f"{name}:{size}" for name, kind in kinds.items() for size in kind.works)
+
+
+def listed(kinds: Mapping[str, WorkKind]) -> str:
+    """The shapes of kinds, for the help of an option."""
+    return ", ".join(f"{name}:{_shape(kind)}" for name, kind in kinds.items())
+
+
+def reference(kinds: Mapping[str, WorkKind]) -> str:
+    """A table of the kinds in Markdown."""
+    lines = ["| `--work` | What is measured | By default |", "|---|---|---|"]
+    for name, kind in kinds.items():
+        sizes = "; ".join(size.replace("x", " x ") for size in map(_spaced, kind.works))
+        lines.append(f"| `{name}:{_shape(kind)}` | {kind.about} | {sizes} |")
+    return "\n".join(lines)
+
+
+def _spaced(size: str) -> str:
+    """With commas in large numbers, and without the strength."""
+    return "x".join(f"{int(number):,}" for number in size.rpartition("@")[2].split("x"))
+
+
+def _shape(kind: WorkKind) -> str:
+    return "x".join(size.upper() for size in kind.sizes)
+
+
+def _example(kinds: Mapping[str, WorkKind]) -> str:
+    name, kind = next(iter(kinds.items()))
+    return f"{name}:{kind.works[0]}"
