@@ -17,14 +17,16 @@ from riskset.bench.rows import VALUES, values
 from riskset.bench.study import DrawnPeople, StudyBenchmark
 from riskset.bench.works import SCALING, ChosenWork
 from riskset.model.penalty import L1
-from riskset.plot import Figure, Panel, time_curves
+from riskset.plot import Figure, Panel, time_bars, time_curves
 from riskset.simulate import simulate_cohort
 
 __all__ = ["Scaling", "Size"]
 
 CLAIMS_DENSITY, CLAIMS_EVENTS = 0.0115, 0.3
-STRENGTHS = {"l1": 5.0, "l2": 1.0}
+STRENGTHS = {"l1": 5.0, "l1-growth": 30.0, "l2": 1.0}
 """Of covariates as of claims."""
+GROWING = ("l1-growth", "l2")
+"""Of the same strength for any number of columns."""
 DENSITY_OF_SCORE = 0.005
 FOLDS = 10
 VARIED = {
@@ -73,10 +75,8 @@ class Scaling(WorkExperiment):
         """See `WorkExperiment.warm_up`."""
         for model in ("cox", "finegray"):
             warm_up(model, penalty=L1(STRENGTH))
-        for kind, strength in STRENGTHS.items():
-            case = self._claims(2000, 200)
-            penalty = penalty_of(*((strength, 0.0) if kind == "l1" else (0.0, strength)))
-            case.fitted(penalty, threads=2, tol=TOL)
+        for penalty in (penalty_of(5.0), penalty_of(0.0, 1.0)):
+            self._claims(2000, 200).fitted(penalty, threads=2, tol=TOL)
 
     def measured(self, work: ChosenWork) -> Iterator[BenchmarkRecord]:
         """See `WorkExperiment.measured`."""
@@ -154,13 +154,23 @@ class Scaling(WorkExperiment):
         return replace(case, cohort=replace(case.cohort, event=event))
 
     def picture(self, records: Sequence[BenchmarkRecord]) -> Figure:
-        """Seconds, and for covariates as of claims memory as well, against what varies."""
-        panels = []
-        for (step,), found in grouped(records, "step"):
-            panels.append(_panel(str(step), "seconds", found))
-            if step in STRENGTHS:
-                panels.append(_panel(str(step), "peak_mb", found))
-        return time_curves([panel for panel in panels if panel.lines], ylabel="")
+        """Seconds and memory against what varies; where nothing does, bars."""
+        steps = {str(step): found for (step,), found in grouped(records, "step")}
+        panels = [_panel(step, "seconds", found) for step, found in steps.items() if step in VARIED]
+        for step in GROWING:
+            panels += [_panel(step, what, steps.get(step, [])) for what in UNITS]
+        if any(panel.lines for panel in panels):
+            return time_curves([panel for panel in panels if panel.lines], ylabel="")
+        return time_bars(
+            {
+                f"{step}, {rows:,} rows": {_called(r): r.seconds for r in found if r.seconds}
+                for (step, rows), found in grouped(records, "step", "n_rows")
+            }
+        )
+
+
+def _called(record: BenchmarkRecord) -> str:
+    return f"{record.tool}, {record.threads} threads"
 
 
 SIZES = {
@@ -175,7 +185,7 @@ UNITS = {"seconds": "seconds", "peak_mb": "MiB beyond the design"}
 
 def _panel(step: str, what: str, found: Sequence[BenchmarkRecord]) -> Panel:
     """One quantity of one kind of work, a line for each competitor."""
-    varies = VARIED.get(step, "columns" if step in STRENGTHS else "rows")
+    varies = VARIED.get(step, "columns" if step in GROWING else "rows")
     lines: dict[str, tuple[list[float], list[float]]] = {}
     by_tool = ("tool",) if varies == "threads" else ("tool", "threads")
     for (tool, *threads), some in grouped(found, *by_tool):
@@ -186,4 +196,4 @@ def _panel(step: str, what: str, found: Sequence[BenchmarkRecord]) -> Panel:
                 [float(SIZES[varies](r)) for r in timed],
                 [float(getattr(r, what)) for r in timed],
             )
-    return Panel(f"{step}: {UNITS[what]}", varies, lines, is_linear=step in STRENGTHS)
+    return Panel(f"{step}: {UNITS[what]}", varies, lines, is_linear=step in GROWING)

@@ -75,6 +75,11 @@ SCALING: Mapping[str, WorkKind] = {
     "l1": WorkKind(
         "Cox, L1, covariates as of claims",
         TABLE,
+        ("1.9@100000x10000", "6@100000x30000", "21@100000x100000"),
+    ),
+    "l1-growth": WorkKind(
+        "the same with a strength of 30, for the picture",
+        TABLE,
         ("100000x1000", "100000x3000", "100000x10000", "100000x30000", "100000x100000",
          "100000x300000"),
     ),
