@@ -109,6 +109,64 @@ def test_who_can_do_what(case: Case) -> None:
     assert "glmnet" in able["cox", 1.0]
 
 
+@pytest.mark.parametrize(
+    ("name", "l1", "l2", "needs", "said"),
+    [
+        ("glmnet", 0.0, 1.0, (), None),
+        ("glmnet", 1.0, 1.0, ("paths", "late"), None),
+        ("glmnet", 1.0, 0.0, ("efron",), "has no method of Efron for ties"),
+        ("skglm", 1.0, 1.0, (), "has no elastic net penalty"),
+        ("lifelines", 0.0, 0.0, ("breslow",), "has no method of Breslow for ties"),
+        ("scikit-survival", 0.0, 0.0, ("late",), "has no late entry"),
+        ("survival", 0.0, 0.0, ("efron", "late", "robust"), None),
+        ("survival", 0.0, 1.0, (), "has no L2 penalty"),
+    ],
+)
+def test_what_is_refused(
+    name: str, l1: float, l2: float, needs: tuple[str, ...], said: str | None
+) -> None:
+    assert PEERS[name].refuses("cox", l1, l2, needs) == said
+
+
+def test_a_dense_table_that_is_too_large_is_not_made(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("riskset.bench.peers._memory", lambda: 50_000)
+    peers = Peers({"scikit-survival": "0.5"}, python="/no/such/python")
+    (record,) = peers.records(case, 2.0)
+    assert record.note == "not tried: a dense table has 0 GB"
+    monkeypatch.setattr("riskset.bench.peers._memory", lambda: None)
+    with pytest.raises(FileNotFoundError):
+        peers.records(case, 2.0)
+
+
+def test_values_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering([0.25, 0.5], tmp_path, monkeypatch)
+    peers = Peers({"lifelines": "0.5", "skglm": "0.5"}, python=sys.executable)
+    (found,) = peers.values("survival", {"time": np.ones(3)}, n_columns=2)
+    assert found.values.tolist() == [0.25, 0.5]
+    assert (found.known["tool"], found.known["seconds"]) == ("lifelines", 2.0)
+
+
+def test_each_number_of_threads_is_used_by_who_can(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering([0.0] * 8, tmp_path, monkeypatch)
+    peers = Peers({"skglm": "0.5", "adelie": "0.5"}, python=sys.executable)
+    records = peers.records(case, 2.0, l2=1.0, threads=(1, 2))
+    assert [(r.tool, r.threads, r.l1, r.l2) for r in records] == [
+        ("adelie", 1, 2.0, 1.0), ("adelie", 2, 2.0, 1.0)
+    ]  # fmt: skip
+
+
+def test_late_entry_ties_and_ridge_are_handed_over(tmp_path: Path) -> None:
+    case = DenseCase.normal("dense", 20, 2, 1, is_late=True, has_ties=True, ties="efron")
+    hand_over(case, tmp_path, {"l1": 0.0, "l2": 2.0, "threads": 1})
+    task = json.loads((tmp_path / "task.json").read_text())
+    assert (task["late"], task["efron"], task["l2"]) == (1, 1, 2.0)
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "entry.bin"), case.entry)
+
+
 def test_what_is_handed_over(case: Case, tmp_path: Path) -> None:
     hand_over(case, tmp_path, {"l1": 1.5, "threads": 2})
     task = json.loads((tmp_path / "task.json").read_text())

@@ -28,6 +28,15 @@ def test_small_differences_stay_small() -> None:
     assert high / low == pytest.approx(5)
 
 
+def test_growth_in_proportion_is_shown() -> None:
+    panel = Panel("", "columns", {"a": ([10.0, 100.0, 1000.0], [1.0, 2.0, 50.0])}, is_linear=True)
+    (axes,) = time_curves([panel]).axes
+    found, reference = axes.get_lines()
+    assert reference.get_label() == "in proportion"
+    assert reference.get_xydata().tolist() == [[10.0, 0.5], [1000.0, 50.0]]
+    assert reference.get_linestyle() == "--"
+
+
 def test_bars_carry_their_numbers() -> None:
     figure = time_bars({"Cox": {"fit": 1.25, "bootstrap": 300.0}, "Fine-Gray": {"fit": 2.0}})
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]

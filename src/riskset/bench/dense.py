@@ -112,12 +112,12 @@ def _robust_errors(model: Any) -> object:
 
 VARIANTS: Mapping[str, Variant] = {
     "fit": Variant(),
-    "errors": Variant(then=_errors),
-    "ties": Variant({"has_ties": True}, then=_errors, asked={"needs": ("breslow",)}),
+    "errors": Variant(then=_errors, asked={"needs": ("errors",)}),
+    "ties": Variant({"has_ties": True}, then=_errors, asked={"needs": ("breslow", "errors")}),
     "efron": Variant(
-        {"has_ties": True, "ties": "efron"}, then=_errors, asked={"needs": ("efron",)}
+        {"has_ties": True, "ties": "efron"}, then=_errors, asked={"needs": ("efron", "errors")}
     ),
-    "late": Variant({"is_late": True}, then=_errors, asked={"needs": ("late",)}),
+    "late": Variant({"is_late": True}, then=_errors, asked={"needs": ("late", "errors")}),
     "robust": Variant(then=_robust_errors, asked={"needs": ("robust",), "robust": 1}),
     "path": Variant(),
     "net": Variant(l1_ratio=0.5),

@@ -26,6 +26,8 @@ __all__ = ["OFFERS", "PEERS", "Absent", "Computed", "Peer", "Peers"]
 HERE = Path(__file__).parent / "peer_scripts"
 MEMORY_SHARE = 0.8
 """Of the machine's memory, which a peer may use."""
+MAX_TABLE_SHARE = 0.2
+"""Of it for a dense table, of which programs make copies."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Peer:
         What else it can, of `OFFERS`.
     values : tuple of str
         What it computes besides fits; see `Peers.values`.
+    is_sparse : bool
+        Whether it takes a sparse matrix; otherwise the table is made dense.
     """
 
     language: str
@@ -55,6 +59,7 @@ class Peer:
     threads: bool = False
     offers: tuple[str, ...] = ("breslow",)
     values: tuple[str, ...] = ()
+    is_sparse: bool = True
 
     def refuses(
         self, model: str, l1: float | None, l2: float = 0.0, needs: Iterable[str] = ()
@@ -78,6 +83,7 @@ OFFERS: Mapping[str, str] = {
     "breslow": "method of Breslow for ties",
     "efron": "method of Efron for ties",
     "late": "late entry",
+    "errors": "standard errors",
     "robust": "robust standard errors",
 }
 PENALTY_NAMES = {"l1": "L1", "l2": "L2", "net": "elastic net"}
@@ -88,6 +94,7 @@ PEERS: Mapping[str, Peer] = {
         penalties=("l1", "net", "none"),
         offers=("paths", "breslow", "efron"),
         values=("concordance", "kaplan-meier"),
+        is_sparse=False,
     ),
     "skglm": Peer("Python", penalties=("l1",)),
     "adelie": Peer(
@@ -98,18 +105,20 @@ PEERS: Mapping[str, Peer] = {
     ),
     "lifelines": Peer(
         "Python",
-        offers=("efron", "late", "robust"),
+        offers=("efron", "late", "errors", "robust"),
         values=("concordance", "kaplan-meier", "survival"),
+        is_sparse=False,
     ),
-    "statsmodels": Peer("Python", offers=("breslow", "efron", "late")),
+    "statsmodels": Peer("Python", offers=("breslow", "efron", "late", "errors"), is_sparse=False),
     "glmnet": Peer("R", penalties=("l1", "l2", "net"), offers=("paths", "breslow", "late")),
     "survival": Peer(
         "R",
         penalties=("none",),
-        offers=("breslow", "efron", "late", "robust"),
+        offers=("breslow", "efron", "late", "errors", "robust"),
         values=("concordance", "kaplan-meier"),
+        is_sparse=False,
     ),
-    "fastcmprsk": Peer("R", models=("finegray",), penalties=("l1",)),
+    "fastcmprsk": Peer("R", models=("finegray",), penalties=("l1",), is_sparse=False),
     "Cyclops": Peer("R", models=("cox", "finegray"), selects=True),
 }
 
@@ -207,6 +216,9 @@ class Peers:
     ) -> BenchmarkRecord:
         known = {"tool": name, "version": self.versions[name], "step": step}
         known["threads"] = task["threads"]
+        size = case.cohort.time.size * case.cohort.coef.size * np.dtype(float).itemsize
+        if not PEERS[name].is_sparse and size > MAX_TABLE_SHARE * (_memory() or np.inf):
+            return case.record(**known, note=f"not tried: a dense table has {size / 1e9:,.0f} GB")
         answer = self._answer(
             name, (case.model, step), lambda folder: hand_over(case, folder, task, strengths)
         )
@@ -359,11 +371,17 @@ def _ask(command: list[str]) -> dict[str, str]:
     return {name: found[name] for name in PEERS if name in found}
 
 
+def _memory() -> int | None:
+    """Bytes that the machine has, where it says so."""
+    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", ()):
+        return None
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def _within_memory(command: list[str]) -> list[str]:
     """The same command, which fails for itself before the machine runs out of memory."""
-    shell = shutil.which("sh")
-    if shell is None or "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", ()):
+    shell, size = shutil.which("sh"), _memory()
+    if shell is None or size is None:
         return command
-    size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = int(MEMORY_SHARE * size / 1024)
     return [shell, "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"', str(limit), *command]

@@ -98,7 +98,8 @@ class Scaling(WorkExperiment):
             case = Case.draw(self.name, model, rows, columns, self.density, self.seed)
         strength = work.strength or STRENGTHS.get(work.kind, STRENGTH)
         l1, l2 = (0.0, strength) if work.kind == "l2" else (strength, 0.0)
-        for threads in self.counts:
+        counts = [max(self.counts)] if work.kind in STRENGTHS else self.counts
+        for threads in counts:
             yield case.fitted(
                 penalty_of(l1, l2), threads=threads, tol=TOL, step=work.kind,
                 prepare=case.seconds_to_build, **self.timing,

@@ -38,7 +38,9 @@ class WorkKind(NamedTuple):
 
 DENSE: Mapping[str, WorkKind] = {
     "fit": WorkKind("Cox without a penalty", TABLE, ("100000x20", "1000000x20")),
-    "errors": WorkKind("the same with standard errors", TABLE, ("100000x20", "1000000x20")),
+    "errors": WorkKind(
+        "Cox without a penalty and its standard errors", TABLE, ("100000x20", "1000000x20")
+    ),
     "ties": WorkKind("the same with 300 distinct times", TABLE, ("100000x20",)),
     "efron": WorkKind("the same by Efron's method", TABLE, ("100000x20",)),
     "late": WorkKind("Cox with late entry", TABLE, ("100000x20",)),
