@@ -5,7 +5,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kernels.problems import frozen
-from riskset.kernels import descent_cpu, descent_ref, replicates_cpu, replicates_ref
+from riskset.kernels import (
+    active_set_cpu,
+    active_set_ref,
+    descent_cpu,
+    descent_ref,
+    replicates_cpu,
+    replicates_ref,
+)
 
 TIGHT = 1e-12
 
@@ -98,6 +105,86 @@ def test_secant_updates_agree(rng: np.random.Generator) -> None:
     descent_ref.secant_update(slow, y, image, 1.5, 0.7)
     assert_allclose(fast, slow, rtol=1e-13, atol=1e-13)
     assert_array_equal(np.isfinite(fast), True)
+
+
+@pytest.mark.parametrize("module", [descent_ref, descent_cpu])
+def test_copies_of_blocks(module, rng: np.random.Generator) -> None:
+    matrix, out = rng.normal(size=(5, 5)), np.zeros((4, 4))
+    module.copy_block(matrix, np.array([4, 1]), out, np.array([0, 3]))
+    expected = np.zeros((4, 4))
+    expected[0, 0], expected[0, 3], expected[3, 3] = matrix[4, 4], matrix[4, 1], matrix[1, 1]
+    expected[3, 0] = matrix[1, 4]
+    assert_array_equal(out, expected)
+
+
+# ------------------------------------------------------------------------------ an active set
+
+
+def minimise_active(
+    module, p: dict[str, np.ndarray], start: np.ndarray, *, moves: int = 500, room: int = 99
+) -> tuple[bool, np.ndarray, np.ndarray]:
+    step, image, q = start.copy(), p["curvature"] @ start, start.size
+    free = (p["beta"] + step != 0) | (p["l1"] == 0)
+    active = np.flatnonzero(free & (np.abs(step) < p["box"]))
+    m = active.size
+    factor = np.full((max(min(q, room), m),) * 2, np.nan)
+    hessian = p["curvature"][np.ix_(active, active)] + np.diag(p["l2"][active])
+    factor[:m, :m] = np.linalg.cholesky(hessian).T
+    active = np.append(active, np.zeros(q - m, dtype=np.int64))
+    done = module.minimise_active(*p.values(), TIGHT, moves, active, m, factor, step, image)
+    return done, step, image
+
+
+def curved(seed: int) -> dict[str, np.ndarray]:
+    p = quadratic(seed)
+    q = p["beta"].size
+    return p | {"curvature": frozen(p["curvature"] + 0.01 * np.eye(q))}
+
+
+@pytest.mark.parametrize("module", [active_set_ref, active_set_cpu])
+@pytest.mark.parametrize("seed", range(40))
+def test_the_optimum_by_an_active_set(module, seed: int) -> None:
+    p = curved(seed)
+    _, best, _ = minimise(descent_cpu, p)
+    starts = [np.zeros(best.size)]
+    for sweeps in (1, 5):
+        starts.append(minimise(descent_cpu, p, sweeps)[1])
+    for start in starts:
+        done, step, image = minimise_active(module, p, start)
+        assert done
+        assert (np.abs(step) <= p["box"]).all()
+        assert gap(p, step) < 1e-9
+        assert_allclose(image, p["curvature"] @ step, rtol=1e-9, atol=1e-9)
+        assert_allclose(objective(p, step), objective(p, best), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_active_sets_agree_after_every_move(seed: int) -> None:
+    p = curved(seed)
+    start = np.zeros(p["beta"].size)
+    for moves in range(1, 12):
+        found = [
+            minimise_active(m, p, start, moves=moves) for m in (active_set_ref, active_set_cpu)
+        ]
+        assert found[0][0] == found[1][0]
+        assert_allclose(found[0][1], found[1][1], rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("module", [active_set_ref, active_set_cpu])
+def test_an_active_set_without_room_says_that_it_did_not_end(module) -> None:
+    p = quadratic(0) | {
+        "curvature": np.eye(3), "gradient": np.array([3.0, 2.9, 2.8]), "beta": np.zeros(3),
+        "l1": np.ones(3), "l2": np.zeros(3), "box": np.full(3, 9.0),
+    }  # fmt: skip
+    done, step, image = minimise_active(module, p, np.zeros(3), room=2)
+    assert not done
+    assert_allclose(step, [2.0, 1.9, 0.0])
+    assert_array_equal(image, step)
+    assert not minimise_active(module, p, np.zeros(3), moves=1)[0]
+    twins = p | {"curvature": np.ones((3, 3))}
+    done, step, _ = minimise_active(module, twins, np.zeros(3))
+    assert not done  # the second repeats the first
+    assert_allclose(step, [2.0, 0.0, 0.0], atol=1e-9)
 
 
 # ------------------------------------------------------------------------------ eight at once

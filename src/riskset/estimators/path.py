@@ -4,7 +4,7 @@ import functools
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,7 +122,7 @@ class PathResult:
             Fitted with ``penalties[index]``. The fit starts from the solution and is therefore
             fast.
         """
-        start = replace(self._last, coef=self.coefs[index])
+        start = self._last.moved_to(self.coefs[index])
         return self._source.fit(self.penalties[index], start)
 
     def to_frame(self, library: str | None = None) -> Any:
@@ -204,7 +204,7 @@ class _PathProblem:
             for piece in found.map(task, pieces):
                 points += piece
                 bar.update(*_progress(len(points), chosen))
-        start = None if start is None else replace(start, coef=points[-1].coef)
+        start = None if start is None else start.moved_to(points[-1].coef)
         _, last = self.solve(chosen[-1:], start)
         return points, last
 

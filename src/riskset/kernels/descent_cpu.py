@@ -2,10 +2,10 @@
 
 import math
 
-from riskset._types import Features, Matrix
+from riskset._types import Features, Index, Matrix
 from riskset.kernels._jit import kernel
 
-__all__ = ["minimise_quadratic", "secant_update"]
+__all__ = ["copy_block", "minimise_quadratic", "secant_update"]
 
 
 @kernel
@@ -69,3 +69,11 @@ def secant_update(curvature: Matrix, y: Features, image: Features, sy: float, sb
         a, b = y[j] / sy, image[j] / sbs
         for k in range(q):
             curvature[j, k] += a * y[k] - b * image[k]
+
+
+@kernel
+def copy_block(matrix: Matrix, rows: Index, out: Matrix, at: Index) -> None:
+    for i in range(rows.size):
+        source, target = matrix[rows[i]], out[at[i]]
+        for k in range(rows.size):
+            target[at[k]] = source[rows[k]]

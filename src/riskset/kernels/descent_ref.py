@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from riskset._types import Features, Matrix
+from riskset._types import Features, Index, Matrix
 
-__all__ = ["minimise_quadratic", "secant_update"]
+__all__ = ["copy_block", "minimise_quadratic", "secant_update"]
 
 
 def minimise_quadratic(
@@ -64,3 +64,8 @@ def secant_update(curvature: Matrix, y: Features, image: Features, sy: float, sb
     and both denominators positive.
     """
     curvature += np.outer(y, y) / sy - np.outer(image, image) / sbs
+
+
+def copy_block(matrix: Matrix, rows: Index, out: Matrix, at: Index) -> None:
+    """Copy the entries of all pairs of `rows` to those of all pairs of `at`, in the same order."""
+    out[np.ix_(at, at)] = matrix[np.ix_(rows, rows)]

@@ -10,6 +10,8 @@ import numpy as np
 from riskset._runtime import Runtime
 from riskset._types import AnyArray, Features, Index, Matrix, Rows
 from riskset.kernels._jit import kernel
+from riskset.kernels._vector import LANES
+from riskset.kernels._vector_dots import dot, moments
 
 __all__ = [
     "copy_slots",
@@ -107,7 +109,7 @@ def _cross_dense(
     out: Matrix,
 ) -> None:
     n_blocks, _, block_rows = blocks.shape
-    powers = np.empty(0 if power == 1 else block_rows)
+    powers, lanes = np.empty(0 if power == 1 else block_rows), np.empty(2 * LANES)
     for c in range(first, last):
         sums = out[c]
         for b in range(n_blocks * c // n_chunks, n_blocks * (c + 1) // n_chunks):
@@ -123,18 +125,7 @@ def _cross_dense(
                     for k in range(n):
                         powers[k] = x[k] ** power
                     x = powers
-                s0 = s1 = s2 = s3 = 0.0
-                k = 0
-                while k + 4 <= n:
-                    s0 += x[k] * rb[k]
-                    s1 += x[k + 1] * rb[k + 1]
-                    s2 += x[k + 2] * rb[k + 2]
-                    s3 += x[k + 3] * rb[k + 3]
-                    k += 4
-                while k < n:
-                    s0 += x[k] * rb[k]
-                    k += 1
-                sums[m] += (s0 + s1) + (s2 + s3)
+                sums[m] += dot(x, rb, lanes)
 
 
 @kernel
@@ -148,34 +139,15 @@ def _moments_dense(
     out: AnyArray,
 ) -> None:
     n_blocks, _, block_rows = blocks.shape
+    lanes = np.empty(2 * LANES)
     for c in range(first, last):
         for b in range(n_blocks * c // n_chunks, n_blocks * (c + 1) // n_chunks):
             rb = r[b * block_rows : (b + 1) * block_rows]
-            n = rb.size
             for m in range(slots.size):
                 x = blocks[b, slots[m]]
-                s0 = s1 = s2 = s3 = 0.0
-                q0 = q1 = q2 = q3 = 0.0
-                k = 0
-                while k + 4 <= n:
-                    a0, a1 = x[k] * rb[k], x[k + 1] * rb[k + 1]
-                    a2, a3 = x[k + 2] * rb[k + 2], x[k + 3] * rb[k + 3]
-                    s0 += a0
-                    s1 += a1
-                    s2 += a2
-                    s3 += a3
-                    q0 += a0 * x[k]
-                    q1 += a1 * x[k + 1]
-                    q2 += a2 * x[k + 2]
-                    q3 += a3 * x[k + 3]
-                    k += 4
-                while k < n:
-                    a0 = x[k] * rb[k]
-                    s0 += a0
-                    q0 += a0 * x[k]
-                    k += 1
-                out[c, 0, m] += (s0 + s1) + (s2 + s3)
-                out[c, 1, m] += (q0 + q1) + (q2 + q3)
+                sum_, square = moments(x, rb, lanes)
+                out[c, 0, m] += sum_
+                out[c, 1, m] += square
 
 
 @kernel
@@ -242,10 +214,19 @@ def _product_dense(
     n_blocks, _, block_rows = blocks.shape
     for b in range(n_blocks * first // n_chunks, n_blocks * last // n_chunks):
         ob = out[b * block_rows : (b + 1) * block_rows]
-        for m in range(slots.size):
+        m = 0
+        while m + 4 <= slots.size:
+            x0, x1 = blocks[b, slots[m]], blocks[b, slots[m + 1]]
+            x2, x3 = blocks[b, slots[m + 2]], blocks[b, slots[m + 3]]
+            a0, a1, a2, a3 = v[m], v[m + 1], v[m + 2], v[m + 3]
+            for k in range(ob.size):
+                ob[k] += (a0 * x0[k] + a1 * x1[k]) + (a2 * x2[k] + a3 * x3[k])
+            m += 4
+        while m < slots.size:
             x, a = blocks[b, slots[m]], v[m]
             for k in range(ob.size):
                 ob[k] += a * x[k]
+            m += 1
 
 
 @kernel

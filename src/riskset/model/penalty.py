@@ -184,7 +184,8 @@ class Penalty:
         InputError
             If a column does not exist or the number of factors is wrong.
         """
-        where = {name: j for j, name in enumerate(names)}
+        has_names = isinstance(self.factor, Mapping) or bool(self.unpenalized)
+        where = {name: j for j, name in enumerate(names)} if has_names else {}
         result = np.ones(len(names))
         if isinstance(self.factor, Mapping):
             for column, value in self.factor.items():

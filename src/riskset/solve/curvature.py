@@ -16,7 +16,7 @@ EXACT_WORK = 3e8
 EXACT_WORK_IF_DENSE = 1e9
 """The same where no column is binary: a sample then gains little."""
 RENEWED_COLUMNS = 30
-RENEWED_WORK = 1e8
+RENEWED_WORK = 4e8
 """Exact curvature is made at every step for few columns, or for fewer multiplications than this,
 n q (q - 30): then it takes no longer than the passes over the rows that it saves."""
 MAX_NEW_COLUMN_SHARE = 0.1
@@ -52,6 +52,7 @@ class CurvatureModel:
         self._work = EXACT_WORK
         self._n_slow = 0
         self._last = np.inf
+        self._taken_at = np.inf
         self.is_exact = False
 
     def copy(self) -> "CurvatureModel":
@@ -63,17 +64,27 @@ class CurvatureModel:
         return other
 
     def at(
-        self, columns: Index, eta: Rows | Array, now: object, residual: float, *, is_cold: bool
+        self,
+        columns: Index,
+        eta: Rows | Array,
+        now: object,
+        residual: float,
+        target: float,
+        *,
+        is_cold: bool,
     ) -> Matrix:
         """The curvature to use for the next step.
 
         `eta` is that of the host, or of the device of the problem, and `now` the likelihood there.
-        A relative KKT `residual` that shrinks too slowly is the sign of a bad model. If `is_cold`,
-        no step was made yet: the curvature there is soon replaced, so it may be coarse.
+        A relative KKT `residual` that shrinks too slowly is the sign of a bad model; steps end at
+        `target`. If `is_cold`, no step was made yet: the curvature there is soon replaced, so it
+        may be coarse.
         """
         self.is_exact = self._is_exact(columns)
-        if self.is_exact and self._is_renewed(columns):
+        suffices = self._suffices(columns, residual, target)
+        if self.is_exact and self._is_renewed(columns) and not suffices:
             self._take(columns, self._exact(columns, eta, now))
+            self._taken_at = residual
             return self.matrix
         # With a good model a step of Newton's method more than halves the residual.
         self._n_slow = self._n_slow + 1 if residual > 0.5 * self._last else 0
@@ -102,7 +113,7 @@ class CurvatureModel:
 
     def learn(self, step: Features, image: Features, y: Features) -> None:
         """BFGS update from a step s: B s = image, and y the change of the gradient along it."""
-        if self._is_exact(self.columns) and self._is_renewed(self.columns):
+        if not self.learns and self._is_exact(self.columns):
             return
         # The secant equation B s = y, kept positive definite: Nocedal & Wright (2006), chapter 6.
         # The likelihood is concave, so s'y < 0 is rounding, and the pair is left out.
@@ -114,6 +125,18 @@ class CurvatureModel:
         """Whether exact curvature at every step costs less than the steps that it saves."""
         n, q = self.problem.design.n_rows, columns.size
         return not self.learns or float(n) * q * (q - RENEWED_COLUMNS) <= RENEWED_WORK
+
+    def _suffices(self, columns: Index, residual: float, target: float) -> bool:
+        """Whether one more step with the curvature as it is reaches the target.
+
+        Such a step leaves a share of the residual that is about the change of the curvature since
+        it was exact, which is about the residual of then.
+        """
+        return (
+            self.learns
+            and self._taken_at * residual <= target
+            and np.array_equal(columns, self.columns)
+        )
 
     def _is_exact(self, columns: Index) -> bool:
         """Whether exact curvature is cheap, or no dearer than a sample."""
@@ -141,13 +164,13 @@ class CurvatureModel:
         """Leave out columns and make room for a few new ones; False if too many are new."""
         if np.array_equal(columns, self.columns):
             return True
-        old = np.isin(columns, self.columns)
-        n_new = int(np.count_nonzero(~old))
+        at = np.minimum(np.searchsorted(self.columns, columns), self.columns.size - 1)
+        old = self.columns[at] == columns if self.columns.size else np.zeros(0, dtype=np.bool_)
+        n_new = columns.size - int(np.count_nonzero(old))
         if n_new > max(8, MAX_NEW_COLUMN_SHARE * self.columns.size):
             return False
-        at = np.searchsorted(self.columns, columns[old])
         matrix = np.zeros((columns.size, columns.size))
-        matrix[np.ix_(old, old)] = self.matrix[np.ix_(at, at)]
+        descent_cpu.copy_block(self.matrix, at[old], matrix, np.flatnonzero(old))
         if n_new:
             matrix[np.ix_(~old, ~old)] = self._block(columns[~old], eta)
         self._take(columns, matrix)

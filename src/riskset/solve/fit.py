@@ -75,7 +75,7 @@ def fit_by_newton(
         begin = None
         if start is not None:
             moves = found.direction.value != 0
-            begin = replace(solution, coef=np.where(moves, 0.0, solution.coef))
+            begin = solution.moved_to(np.where(moves, 0.0, solution.coef))
         left = restrict_to_limit(design, loss, found.direction)
         limit = fit_by_newton(
             design, left, *in_user_units(design, l1, l2), tol=tol, max_iter=max_iter, start=begin,

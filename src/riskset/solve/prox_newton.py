@@ -37,6 +37,8 @@ MAX_REST_STEP = 1e-3
 """A coefficient that the last curvature would move by more of its standard error is not at rest."""
 MAX_IDLE_STEPS = 8
 """Steps below rounding of the objective that may follow the one of the least residual."""
+MIN_SHARE_LEFT_OUT = 0.2
+"""A smaller working set is looked at once more with all others: to leave it out takes time."""
 MIN_STEP_BOUND = 0.1
 """Steps up to this share of a spread are never cut: they need no guard."""
 
@@ -94,15 +96,17 @@ class Minimisation:
         self.model = CurvatureModel(problem, learns=self.learns)
         self.last_step = np.zeros(design.n_features)
         self.beta = np.zeros(design.n_features)
-        if start is not None and start.coef.any():
-            finite = np.isfinite(start.coef) & self.allowed
-            self.beta = np.where(finite, start.coef, 0.0) * design.scale
-            self.beta[~finite] = 0.0
-        self._stand(rows)
         if start is None or not start.coef.any():
+            self._stand(rows)
             return
+        finite = np.isfinite(start.coef) & self.allowed
+        self.beta = np.where(finite, start.coef, 0.0) * design.scale
+        self.beta[~finite] = 0.0
+        is_of_problem = start.curvature is not None and start.curvature.problem is problem
+        is_where_it_ended = start.gradient.size and (self.allowed | (start.coef == 0)).all()
+        self._stand(rows, start if is_of_problem and is_where_it_ended else None)
         self.warm = True
-        if start.curvature is not None and start.curvature.problem is problem:
+        if is_of_problem:
             self.model = start.curvature.copy()
             self.model.learns = self.learns
         if self._objective(self.now, self.beta) > self._objective(
@@ -111,16 +115,17 @@ class Minimisation:
             self._begin(None, rows)  # worse than nothing, as after a change of the data
             self.warm = False
 
-    def _stand(self, rows: RowOperator[Any, Any, Any]) -> None:
-        """Evaluate where `beta` is."""
+    def _stand(self, rows: RowOperator[Any, Any, Any], known: Solution | None = None) -> None:
+        """Evaluate where `beta` is; what is `known` of a fit that ended there is not made again."""
         self.rows = rows
-        self.eta = rows.at(self.beta)
-        known = None if self.beta.any() else rows.known_at_zero()
-        if known is not None:
-            self.now, self.gradient = known
+        is_home = known is not None and rows.has_last_word and known.eta.size > 0
+        self.eta = known.eta if is_home else rows.at(self.beta)
+        at_zero = None if self.beta.any() else rows.known_at_zero()
+        if at_zero is not None:
+            self.now, self.gradient = at_zero
             return
         self.now = rows.evaluate(self.eta)
-        self.gradient = rows.cross(self.now)
+        self.gradient = rows.cross(self.now) if known is None else known.gradient
         self.n_passes += 1
 
     def _objective(self, now: Any, beta: Features) -> float:
@@ -197,8 +202,7 @@ class Minimisation:
                 strictness *= 0.1
                 self.stalled = strictness < 1e-9
             self._solve_on(columns, target)
-            if columns.size < self.beta.size:
-                self.gradient = self.rows.cross(self.now)
+            self._look_at_others(columns)
             v = self._residuals()
             fresh = (v > self.tol * problem.kkt_scale) & ~working & self.allowed
             most = max(MIN_WORKING_SET, int(np.count_nonzero(working)))
@@ -220,6 +224,15 @@ class Minimisation:
         excess = (strength - self.l1) / self.problem.spread
         chosen: NDArray[np.bool_] = (support | largest(near, excess, most)) & self.allowed
         return chosen
+
+    def _look_at_others(self, columns: Index) -> None:
+        """Gradients of the columns outside the working set."""
+        p = self.beta.size
+        if columns.size < MIN_SHARE_LEFT_OUT * p:
+            self.gradient = self.rows.cross(self.now)
+        elif columns.size < p:
+            others = np.delete(np.arange(p), columns)
+            self.gradient[others] = self.rows.cross(self.now, others)
 
     # ------------------------------------------------------------------ on one working set
 
@@ -252,7 +265,9 @@ class Minimisation:
                 image = np.zeros(0)
             else:
                 is_cold = self.n_iter == 0 and not self.warm
-                curvature = self.model.at(columns, self.eta, self.now, residual, is_cold=is_cold)
+                curvature = self.model.at(
+                    columns, self.eta, self.now, residual, target, is_cold=is_cold
+                )
                 self._remember(columns, curvature, gradient)
                 least = 0.03 * residual * problem.kkt_scale * float(spread.min(initial=1.0))
                 step, image = newton_step(curvature, gradient, beta, l1, l2, box, least)

@@ -4,12 +4,15 @@ import numpy as np
 import scipy.linalg as sla
 
 from riskset._types import Features, Matrix
+from riskset.kernels import active_set_cpu
 from riskset.kernels import descent_cpu as kernels
 
 __all__ = ["newton_step"]
 
 MAX_SWEEPS = 30
+SWEEP_COST = 60
 MAX_ROUNDS = 20
+MAX_MOVES = 100
 
 
 def newton_step(
@@ -26,59 +29,47 @@ def newton_step(
     Coordinate descent finds which coordinates are not at zero; if it is slow, because columns are
     correlated, the equations of those coordinates are solved at once.
     """
-    # Coordinate descent alone may take very many sweeps where columns are correlated; a direct
-    # solution alone does not know which coordinates are 0. In turns, each does its part.
+    # Coordinate descent is fast where columns are hardly correlated, or where it is not known which
+    # coordinates are off zero; else an active set is. In turns, each does its part.
+    problem = curvature, gradient, beta, l1, l2, box, tolerance
     step, image = np.zeros(gradient.size), np.zeros(gradient.size)
-    for round_ in range(MAX_ROUNDS):
-        if round_ > 0 or not l1.any():
-            _solve_free(curvature, gradient, beta, l1, l2, box, step, image)
-        sweeps = kernels.minimise_quadratic(
-            curvature, gradient, beta, l1, l2, box, tolerance, MAX_SWEEPS, step, image
-        )
-        if sweeps <= MAX_SWEEPS:
+    n_free = int(np.count_nonzero((beta != 0.0) | (l1 == 0.0)))
+    n_sweeps = n_free**2 // (SWEEP_COST * gradient.size) if n_free else MAX_SWEEPS
+    if n_sweeps and kernels.minimise_quadratic(*problem, n_sweeps, step, image) <= n_sweeps:
+        return step, image
+    if n_free:  # sweeps that do not suffice move too many coordinates off zero
+        step[:], image[:] = 0.0, 0.0
+    for _ in range(MAX_ROUNDS):
+        if _finish(*problem, step, image):
+            break
+        if kernels.minimise_quadratic(*problem, MAX_SWEEPS, step, image) <= MAX_SWEEPS:
             break
     return step, image
 
 
-def _solve_free(
+def _finish(
     curvature: Matrix,
     gradient: Features,
     beta: Features,
     l1: Features,
     l2: Features,
     box: Features,
+    tolerance: float,
     step: Features,
     image: Features,
-) -> None:
-    """Move the coordinates that are off zero and inside the box to their joint optimum, in place.
-
-    The move ends where the first of them would change its sign or leave the box.
-    """
-    now = beta + step
-    free = np.flatnonzero(((now != 0.0) | (l1 == 0.0)) & (np.abs(step) < box))
-    if free.size == 0:
-        return
-    b = curvature[np.ix_(free, free)]
-    b[np.diag_indices(free.size)] += l2[free]
-    downhill = gradient[free] - image[free] - l2[free] * now[free] - l1[free] * np.sign(now[free])
-    try:
-        move = sla.cho_solve(sla.cho_factor(b, check_finite=False), downhill, check_finite=False)
-    except sla.LinAlgError:
-        return
-    if not np.isfinite(move).all():
-        return
-    target = now[free] + move
-    with np.errstate(divide="ignore", invalid="ignore"):
-        crossing = np.where(
-            (l1[free] > 0) & (np.sign(target) != np.sign(now[free])), -now[free] / move, np.inf
-        )
-        leaving = np.where(
-            move != 0.0, (box[free] - np.sign(move) * step[free]) / np.abs(move), np.inf
-        )
-    reach = min(1.0, float(crossing.min()), float(leaving.min()))
-    step[free] += reach * move
-    if reach < 1.0:
-        # Land exactly on zero, so that coordinate descent sees it there.
-        at_zero = free[crossing <= reach]
-        step[at_zero] = -beta[at_zero]
-    image[:] = curvature @ step
+) -> bool:
+    """Go on from the coordinates that are off zero and inside the box; whether that is the end."""
+    free = np.flatnonzero(((beta + step != 0.0) | (l1 == 0.0)) & (np.abs(step) < box))
+    n = free.size
+    b = np.empty((n, n))
+    kernels.copy_block(curvature, free, b, np.arange(n))
+    b[np.diag_indices(n)] += l2[free]
+    lower, failed = sla.lapack.dpotrf(b.T, lower=1, clean=0, overwrite_a=1)
+    if failed or not np.isfinite(np.diag(lower)).all():
+        return False
+    capacity = min(n + MAX_MOVES, gradient.size)
+    factor, active = np.empty((capacity, capacity)), np.empty(capacity, dtype=np.int64)
+    factor[:n, :n], active[:n] = lower.T, free
+    return active_set_cpu.minimise_active(
+        curvature, gradient, beta, l1, l2, box, tolerance, MAX_MOVES, active, n, factor, step, image
+    )

@@ -1,6 +1,6 @@
 """What a solver returns: the answer, its certificate, and what there is to say about it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -80,6 +80,10 @@ class Solution:
     loss: Loss | None
     notes: tuple[Note, ...] = ()
     curvature: CurvatureModel | None = None
+
+    def moved_to(self, coef: Features) -> "Solution":
+        """A start with other coefficients: what holds only where the fit ended is left out."""
+        return replace(self, coef=coef, gradient=self.gradient[:0], eta=self.eta[:0])
 
     @property
     def likelihood(self) -> Loss:

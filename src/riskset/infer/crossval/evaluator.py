@@ -125,7 +125,7 @@ class PenaltyEvaluator:
             self.done.values(),
             key=lambda s: abs(np.log(max(s.strength, 1e-300) / max(strength, 1e-300))),
         )
-        return replace(self._last, coef=nearest.coef)
+        return self._last.moved_to(nearest.coef)
 
     def _fit_whole(self, penalty: Penalty | None, l1: Features, l2: Features) -> Solution:
         self._last = fit_by_newton(

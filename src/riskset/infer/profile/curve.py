@@ -221,7 +221,7 @@ class ProfileCurve:
         """The profile at b, starting from the other coefficients of a point nearby."""
         source, j = self.source, self.column
         problem = self.problem.shifted(self.problem.loss.offset + b * self.x, runtime)
-        start = replace(source.solution, coef=near)
+        start = source.solution.moved_to(near)
         for tol in (INNER_TOL, CERTIFIED_TOL):
             solution = fit_by_newton(
                 source.design,

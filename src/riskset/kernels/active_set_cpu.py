@@ -1,0 +1,214 @@
+"""Minimise a penalised quadratic by an active set. The specification is `active_set_ref`."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riskset._types import Features, Index, Matrix
+from riskset.kernels._jit import kernel
+from riskset.kernels._vector import LANES
+from riskset.kernels._vector_dots import dot
+from riskset.kernels.active_set_ref import JOIN_SHARE, MIN_PIVOT
+
+__all__ = ["minimise_active"]
+
+
+@kernel
+def minimise_active(
+    curvature: Matrix,
+    gradient: Features,
+    beta: Features,
+    l1: Features,
+    l2: Features,
+    box: Features,
+    tolerance: float,
+    max_moves: int,
+    active: Index,
+    n_active: int,
+    factor: Matrix,
+    step: Features,
+    image: Features,
+) -> bool:
+    q, capacity = gradient.size, factor.shape[0]
+    sign, pull, move = np.zeros(q), np.empty(capacity), np.empty(capacity)
+    imaged = step.copy()
+    is_free, is_out = np.zeros(q, dtype=np.bool_), np.zeros(q, dtype=np.bool_)
+    for i in range(n_active):
+        j = active[i]
+        is_free[j] = True
+        sign[j] = _sign(beta[j] + step[j])
+    for i in range(n_active):
+        j = active[i]
+        pull[i] = _slope(j, gradient, image, beta, step, l2) - l1[j] * sign[j]
+    for _ in range(max_moves):
+        _solve(factor, pull, n_active, move)
+        hit, reach, to = -1, 1.0, 0.0
+        for i in range(n_active):
+            j, d = active[i], move[i]
+            x = beta[j] + step[j]
+            if l1[j] > 0.0 and (x + d) * sign[j] < 0.0 and abs(x) <= reach * abs(d):
+                hit, reach, to = i, abs(x / d), -beta[j]
+            if abs(step[j] + d) > box[j]:
+                border = math.copysign(box[j], d)
+                if (border - step[j]) / d < reach:
+                    hit, reach, to = i, max((border - step[j]) / d, 0.0), border
+        for i in range(n_active):
+            step[active[i]] += reach * move[i]
+            pull[i] *= 1.0 - reach
+        if hit >= 0:
+            j = active[hit]
+            step[j] = to
+            is_free[j] = False
+            n_active = _leave(factor, active, pull, n_active, hit)
+            continue
+        _update_image(curvature, step, imaged, image)
+        n_before = n_active
+        n_active = _join(
+            curvature, gradient, beta, l1, l2, box, tolerance, active, n_active, factor,
+            step, image, sign, is_free, is_out,
+        )  # fmt: skip
+        if n_active == n_before:
+            return not is_out.any()
+        for i in range(n_active):
+            j = active[i]
+            pull[i] = _slope(j, gradient, image, beta, step, l2) - l1[j] * sign[j]
+    _update_image(curvature, step, imaged, image)
+    return False
+
+
+@kernel
+def _sign(x: float) -> float:
+    return 0.0 if x == 0.0 else math.copysign(1.0, x)
+
+
+@kernel
+def _slope(
+    j: int, gradient: Features, image: Features, beta: Features, step: Features, l2: Features
+) -> float:
+    return gradient[j] - image[j] - l2[j] * (beta[j] + step[j])
+
+
+@kernel
+def _update_image(curvature: Matrix, step: Features, imaged: Features, image: Features) -> None:
+    for j in range(step.size):
+        change = step[j] - imaged[j]
+        if change != 0.0:
+            imaged[j] = step[j]
+            row = curvature[j]
+            for k in range(image.size):
+                image[k] += change * row[k]
+
+
+@kernel
+def _excess(
+    j: int, slope: float, beta: Features, step: Features, l1: Features, box: Features
+) -> float:
+    """How far the slope at a coordinate that is not free exceeds what holds it, with its sign."""
+    x = beta[j] + step[j]
+    if x == 0.0:
+        pull = 0.0 if abs(slope) <= l1[j] else slope - math.copysign(l1[j], slope)
+    else:
+        pull = slope - math.copysign(l1[j], x)
+    if abs(step[j]) >= box[j] and pull * step[j] >= 0.0:
+        return 0.0
+    return pull
+
+
+@kernel
+def _join(
+    curvature: Matrix,
+    gradient: Features,
+    beta: Features,
+    l1: Features,
+    l2: Features,
+    box: Features,
+    tolerance: float,
+    active: Index,
+    n_active: int,
+    factor: Matrix,
+    step: Features,
+    image: Features,
+    sign: Features,
+    is_free: NDArray[np.bool_],
+    is_out: NDArray[np.bool_],
+) -> int:
+    q, capacity = gradient.size, factor.shape[0]
+    excess, column, worst = np.zeros(q), np.empty(capacity), tolerance
+    for j in range(q):
+        if not is_free[j] and not is_out[j]:
+            slope = _slope(j, gradient, image, beta, step, l2)
+            excess[j] = _excess(j, slope, beta, step, l1, box)
+            worst = max(worst, abs(excess[j]))
+    for j in range(q):
+        if abs(excess[j]) <= tolerance or abs(excess[j]) < JOIN_SHARE * worst:
+            continue
+        if n_active == capacity:
+            is_out[j] = True
+            break
+        x = beta[j] + step[j]
+        for i in range(n_active):
+            column[i] = curvature[j, active[i]]
+        if not _append(factor, column, curvature[j, j] + l2[j], n_active):
+            is_out[j] = True
+            continue
+        active[n_active] = j
+        is_free[j] = True
+        sign[j] = _sign(x) if x != 0.0 else _sign(excess[j])
+        n_active += 1
+    return n_active
+
+
+@kernel
+def _append(factor: Matrix, column: Features, diagonal: float, n: int) -> bool:
+    """Give the factor the column of one more coordinate; False if the others leave it nothing."""
+    left = diagonal
+    for i in range(n):
+        value = column[i] / factor[i, i]
+        left -= value * value
+        factor[i, n] = value
+        row = factor[i]
+        for k in range(i + 1, n):
+            column[k] -= value * row[k]
+    if left <= MIN_PIVOT * diagonal:
+        return False
+    factor[n, n] = math.sqrt(left)
+    return True
+
+
+@kernel
+def _leave(factor: Matrix, active: Index, pull: Features, n: int, at: int) -> int:
+    """Take a coordinate out; rotations make the factor triangular again."""
+    for k in range(at, n - 1):
+        active[k], pull[k] = active[k + 1], pull[k + 1]
+    for r in range(n):
+        row = factor[r]
+        for k in range(max(at, r - 1), n - 1):
+            row[k] = row[k + 1]
+    for r in range(at, n - 1):
+        upper, lower = factor[r], factor[r + 1]
+        length = math.hypot(upper[r], lower[r])
+        cosine, sine = upper[r] / length, lower[r] / length
+        upper[r] = length
+        for k in range(r + 1, n - 1):
+            first = cosine * upper[k] + sine * lower[k]
+            lower[k] = cosine * lower[k] - sine * upper[k]
+            upper[k] = first
+    return n - 1
+
+
+@kernel
+def _solve(factor: Matrix, right: Features, n: int, out: Features) -> None:
+    """The solution of R'R x = right."""
+    lanes = np.empty(2 * LANES)
+    for i in range(n):
+        out[i] = right[i]
+    for i in range(n):
+        out[i] /= factor[i, i]
+        value, row = out[i], factor[i]
+        for k in range(i + 1, n):
+            out[k] -= value * row[k]
+    for i in range(n - 1, -1, -1):
+        row = factor[i]
+        total = dot(row[i + 1 :], out[i + 1 : n], lanes)
+        out[i] = (out[i] - total) / row[i]

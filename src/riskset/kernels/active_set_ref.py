@@ -1,0 +1,115 @@
+"""Minimise a penalised quadratic by an active set, written as the formulas read."""
+
+import numpy as np
+
+from riskset._types import Features, Index, Matrix
+
+__all__ = ["minimise_active"]
+
+MIN_PIVOT = 1e-10
+"""Least share of a column's curvature that the other active columns must leave it."""
+JOIN_SHARE = 0.1
+"""Violators join together if they violate by at least this share of the worst."""
+
+
+def minimise_active(
+    curvature: Matrix,
+    gradient: Features,
+    beta: Features,
+    l1: Features,
+    l2: Features,
+    box: Features,
+    tolerance: float,
+    max_moves: int,
+    active: Index,
+    n_active: int,
+    factor: Matrix,
+    step: Features,
+    image: Features,
+) -> bool:
+    r"""Solve the problem of `descent_ref.minimise_quadratic` by a sequence of linear systems.
+
+    The first `n_active` of `active` are the coordinates that are free: off zero or unpenalised, and
+    inside the box. `factor` R (m, m), upper triangular, has in its first rows and columns
+    :math:`R'R = B + \mathrm{diag}(l_2)` of these; m is the most that may be free. All three are
+    changed. A move leads the free coordinates towards their joint minimum, up to the first that
+    comes to zero or to the border of its box, and is free no more. At the joint minimum, the
+    coordinates that violate their condition by more than `tolerance` become free. If there is none,
+    `step` is the minimum. Returns whether it is: there may be more than `max_moves` moves, or a
+    coordinate that should become free but repeats the free ones or finds no room.
+
+    Notes
+    -----
+    The moves are those of Lee, Battle, Raina and Ng (2007), Advances in Neural Information
+    Processing Systems 19, "Efficient sparse coding algorithms", who call it feature-sign search.
+    O(m^2) a move.
+    """
+    free = [int(j) for j in active[:n_active]]
+    sign = np.sign(beta + step)
+    left_out: set[int] = set()
+    for _ in range(max_moves):
+        hessian = curvature[np.ix_(free, free)] + np.diag(l2[free])
+        slope = gradient - curvature @ step - l2 * (beta + step)
+        move = np.linalg.solve(hessian, slope[free] - l1[free] * sign[free])
+        hit, reach, to = -1, 1.0, 0.0
+        for i, j in enumerate(free):
+            x, d = beta[j] + step[j], move[i]
+            if l1[j] > 0 and (x + d) * sign[j] < 0 and abs(x) <= reach * abs(d):
+                hit, reach, to = i, abs(x / d), -beta[j]
+            if abs(step[j] + d) > box[j]:
+                border = np.copysign(box[j], d)
+                if (border - step[j]) / d < reach:
+                    hit, reach, to = i, max((border - step[j]) / d, 0.0), border
+        step[free] += reach * move
+        if hit >= 0:
+            step[free.pop(hit)] = to
+            continue
+        image[:] = curvature @ step
+        joining = _joining(curvature, gradient - image, beta, l1, l2, box, tolerance, step,
+                           [*free, *left_out])  # fmt: skip
+        n_before = len(free)
+        for j, side in joining:
+            if len(free) == factor.shape[0] or _repeats(curvature, l2, free, j):
+                left_out.add(j)
+            else:
+                free.append(j)
+                sign[j] = side
+        if len(free) == n_before:
+            return not left_out
+    image[:] = curvature @ step
+    return False
+
+
+def _joining(
+    curvature: Matrix,
+    pull: Features,
+    beta: Features,
+    l1: Features,
+    l2: Features,
+    box: Features,
+    tolerance: float,
+    step: Features,
+    others: list[int],
+) -> list[tuple[int, float]]:
+    """Coordinates that become free, and the sign that each has or gets."""
+    x = beta + step
+    slope = pull - l2 * x
+    excess = np.where(
+        x == 0, np.sign(slope) * np.maximum(np.abs(slope) - l1, 0), slope - l1 * np.sign(x)
+    )
+    excess[(np.abs(step) >= box) & (excess * step >= 0)] = 0
+    excess[others] = 0
+    least = max(tolerance, JOIN_SHARE * float(np.abs(excess).max(initial=0.0)))
+    return [
+        (int(j), float(np.sign(x[j]) if x[j] else np.sign(excess[j])))
+        for j in np.flatnonzero(np.abs(excess) > tolerance)
+        if abs(excess[j]) >= least
+    ]
+
+
+def _repeats(curvature: Matrix, l2: Features, free: list[int], j: int) -> bool:
+    """Whether free coordinates leave a coordinate no curvature of its own."""
+    hessian = curvature[np.ix_(free, free)] + np.diag(l2[free])
+    across, whole = curvature[free, j], curvature[j, j] + l2[j]
+    own = whole - across @ np.linalg.solve(hessian, across)
+    return bool(own <= MIN_PIVOT * whole)
