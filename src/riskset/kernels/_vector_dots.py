@@ -73,7 +73,9 @@ def _moments_in_lanes(x: Rows, r: Rows, n_rows: int, out: Rows) -> None:
 @kernel
 def _total(lanes: Rows, first: int) -> float:
     a = (lanes[first] + lanes[first + 4]) + (lanes[first + 2] + lanes[first + 6])
-    return a + ((lanes[first + 1] + lanes[first + 5]) + (lanes[first + 3] + lanes[first + 7]))
+    b = (lanes[first + 1] + lanes[first + 5]) + (lanes[first + 3] + lanes[first + 7])
+    total: float = a + b
+    return total
 
 
 @kernel

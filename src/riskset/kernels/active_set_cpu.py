@@ -86,7 +86,8 @@ def _sign(x: float) -> float:
 def _slope(
     j: int, gradient: Features, image: Features, beta: Features, step: Features, l2: Features
 ) -> float:
-    return gradient[j] - image[j] - l2[j] * (beta[j] + step[j])
+    slope: float = gradient[j] - image[j] - l2[j] * (beta[j] + step[j])
+    return slope
 
 
 @kernel

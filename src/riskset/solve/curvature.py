@@ -69,7 +69,7 @@ class CurvatureModel:
         eta: Rows | Array,
         now: object,
         residual: float,
-        target: float,
+        target: float = 0.0,
         *,
         is_cold: bool,
     ) -> Matrix:

@@ -102,13 +102,15 @@ class Minimisation:
         finite = np.isfinite(start.coef) & self.allowed
         self.beta = np.where(finite, start.coef, 0.0) * design.scale
         self.beta[~finite] = 0.0
-        is_of_problem = start.curvature is not None and start.curvature.problem is problem
-        is_where_it_ended = start.gradient.size and (self.allowed | (start.coef == 0)).all()
-        self._stand(rows, start if is_of_problem and is_where_it_ended else None)
-        self.warm = True
-        if is_of_problem:
-            self.model = start.curvature.copy()
+        curvature = start.curvature
+        if curvature is not None and curvature.problem is problem:
+            is_where_it_ended = start.gradient.size and (self.allowed | (start.coef == 0)).all()
+            self._stand(rows, start if is_where_it_ended else None)
+            self.model = curvature.copy()
             self.model.learns = self.learns
+        else:
+            self._stand(rows)
+        self.warm = True
         if self._objective(self.now, self.beta) > self._objective(
             problem.null, np.zeros(self.beta.size)
         ):
@@ -118,8 +120,10 @@ class Minimisation:
     def _stand(self, rows: RowOperator[Any, Any, Any], known: Solution | None = None) -> None:
         """Evaluate where `beta` is; what is `known` of a fit that ended there is not made again."""
         self.rows = rows
-        is_home = known is not None and rows.has_last_word and known.eta.size > 0
-        self.eta = known.eta if is_home else rows.at(self.beta)
+        if known is not None and known.eta.size and rows.has_last_word:
+            self.eta = known.eta
+        else:
+            self.eta = rows.at(self.beta)
         at_zero = None if self.beta.any() else rows.known_at_zero()
         if at_zero is not None:
             self.now, self.gradient = at_zero

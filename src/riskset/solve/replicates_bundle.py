@@ -77,7 +77,7 @@ class BundleStart:
         columns = np.flatnonzero(_first_columns(problem, whole, beta, l1, l2))
         curvature = None if whole.curvature is None else whole.curvature.part(columns)
         if curvature is None:
-            curvature = CurvatureModel(problem).at(columns, eta, None, np.inf, 0.0, is_cold=False)
+            curvature = CurvatureModel(problem).at(columns, eta, None, np.inf, is_cold=False)
         expected = problem.loss.evaluate(eta).expected
         return cls(problem, columns, curvature, l1, l2, beta, eta, expected)
 
