@@ -31,7 +31,7 @@ from scipy.optimize import linprog
 from riskset._types import Features, Index, Matrix, Rows
 from riskset.model.loss import Loss, bare
 from riskset.model.risk_set_limit import peaks
-from riskset.solve.exact import Direction, on_face, whole_rows
+from riskset.solve.exact import Direction, on_face, order_of, whole_rows
 from riskset.solve.finiteness import ProofFrame, ScoreAndInformation
 from riskset.solve.limit import DirectionValues
 from riskset.solve.optimality import Problem
@@ -328,10 +328,13 @@ def _exactly(
     simple = [Fraction(v).limit_denominator(MAX_SIMPLE_DENOMINATOR) for v in d.tolist()]
     if np.abs(np.array([float(v) for v in simple]) - d).max() < MAX_RATIO_ERROR and any(simple):
         direction = Direction.of(p, columns, simple)
+        rounded = replace(direction, is_rounded=True)
+        if _recedes(problem, direction) and not _goes_by_last_bits(problem, direction, rounded):
+            return direction
+        if _recedes(problem, rounded):
+            return rounded
         if _recedes(problem, direction):
             return direction
-        if _recedes(problem, replace(direction, is_rounded=True)):
-            return replace(direction, is_rounded=True)
     if tight is not None and tight[0].size > 0 and columns.size <= MAX_FACE_COLUMNS:
         equal = _distinct(design.stored(columns, tight[0]), design.stored(columns, tight[1]))
         on_it = on_face(equal[: 4 * columns.size], d)
@@ -355,6 +358,18 @@ def _exactly(
         conditions.extend(difference[: 4 * columns.size])
         near = on_face(conditions, d)
     return None
+
+
+def _goes_by_last_bits(problem: Problem, exact: Direction, rounded: Direction) -> bool:
+    """Whether rows that differ in x'd are equal but for the last places of their columns.
+
+    Equal differences of decimals are such: what comes of the direction would hang on rounding.
+    """
+    runtime = problem.loss.runtime
+    apart, found = (
+        np.unique(order_of(problem.design, one, runtime)).size for one in (exact, rounded)
+    )
+    return bool(found < apart)
 
 
 def _is_near(exact: list[Fraction], d: Features) -> bool:
